@@ -1,0 +1,1 @@
+//! RBAC: who may do what, and which rule said so.

@@ -1,0 +1,8 @@
+//! The `autoscaling` kinds.
+
+use crate::resource::Resource;
+
+/// The resources of this group.
+pub fn resources() -> Vec<Resource> {
+    Vec::new()
+}

@@ -1,0 +1,1 @@
+//! Resource quantities: `100m`, `1Gi`, `2`.

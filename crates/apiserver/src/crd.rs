@@ -1,0 +1,1 @@
+//! Custom resources: from a `CustomResourceDefinition` to a [`crate::resource::Resource`].

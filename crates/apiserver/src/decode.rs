@@ -1,0 +1,1 @@
+//! From bytes to an object in the shape of its schema.

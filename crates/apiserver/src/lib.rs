@@ -1,0 +1,37 @@
+//! An in-memory Kubernetes API server that answers like the real one.
+//!
+//! It promises what a client can see: the status codes, reasons, messages and bodies of kube-apiserver for the
+//! resources and verbs listed in [`builtin`] and for any custom resource, held against a real kube-apiserver by
+//! the conformance suite in `tests/conformance`. It does not promise durability: a cluster lives in memory.
+//!
+//! ```text
+//!   tower::Service (in process) ─┐
+//!                                ├─► Server ─► Cluster ─► route ─► authn/authz ─► decode ─► admit ─► store
+//!   HTTPS shell (own thread) ────┘               │                                                     │
+//!                                                └────────── watch ◄── per-resource event log ◄────────┘
+//! ```
+//!
+//! One core, two shells: clock, entropy and the outgoing dialler are constructor parameters ([`Environment`]), so
+//! that under a virtual clock a run is a function of its seed.
+
+pub mod admission;
+pub mod apply;
+pub mod authenticate;
+pub mod authorize;
+pub mod builtin;
+pub mod crd;
+pub mod decode;
+pub mod discovery;
+pub mod environment;
+pub mod field;
+pub mod https;
+pub mod meta;
+pub mod negotiate;
+pub mod openapi;
+pub mod patch;
+pub mod resource;
+pub mod schema;
+pub mod selector;
+pub mod status;
+pub mod table;
+pub mod value;

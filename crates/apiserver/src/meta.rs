@@ -1,0 +1,1 @@
+//! Object metadata: what every kind shares.

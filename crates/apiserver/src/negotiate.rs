@@ -1,0 +1,1 @@
+//! Media types, and the forms an answer can take.

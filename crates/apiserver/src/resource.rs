@@ -1,0 +1,197 @@
+//! What the server needs to know of a resource: its names, its verbs, its schema and its rules.
+//!
+//! Built-in and custom resources are the same thing here. A new built-in kind is a new file under [`crate::builtin`]
+//! and one line in its registry.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::field::FieldErrors;
+use crate::schema::Schema;
+use crate::table::Column;
+
+/// Names of a resource, as discovery shows them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The kind.
+    pub kind: String,
+    /// The kind of a list.
+    pub list_kind: String,
+    /// As in paths.
+    pub plural: String,
+    /// As kubectl shows one.
+    pub singular: String,
+    /// As kubectl accepts it.
+    pub short_names: Vec<String>,
+    /// Such as `all`.
+    pub categories: Vec<String>,
+}
+
+/// One served version of a resource.
+#[derive(Debug, Clone)]
+pub struct Version {
+    /// `v1`.
+    pub name: String,
+    /// Its schema.
+    pub schema: Schema,
+    /// A warning header to send with each answer, for deprecated versions.
+    pub deprecation: Option<String>,
+}
+
+/// A resource with all served versions.
+#[derive(Debug)]
+pub struct Resource {
+    /// Its names.
+    pub names: Names,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// Served versions, most preferred first. Objects are stored in [`Resource::storage_version`].
+    pub versions: Vec<Version>,
+    /// The version in which objects are stored, which need not be served.
+    pub storage_version: String,
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; reviews have only `create`.
+    pub verbs: Vec<&'static str>,
+    /// Has a `status` subresource.
+    pub status: bool,
+    /// Has a `scale` subresource.
+    pub scale: Option<Scale>,
+    /// Further subresources: `eviction`, `token`, `finalize`, `approval`, `binding`.
+    pub subresources: Vec<&'static str>,
+    /// Its rules.
+    pub strategy: Arc<dyn Strategy>,
+}
+
+/// Where the `scale` subresource finds its values: paths such as `.spec.replicas`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scale {
+    /// Desired replicas.
+    pub spec_replicas: String,
+    /// Observed replicas.
+    pub status_replicas: String,
+    /// A selector in text form, or for built-in kinds a `metav1.LabelSelector` or map; empty for none.
+    pub selector: String,
+}
+
+impl Resource {
+    /// The served version of this name.
+    pub fn version(&self, name: &str) -> Option<&Version> {
+        self.versions.iter().find(|v| v.name == name)
+    }
+
+    /// `group/version`, or `version` in the core group.
+    pub fn api_version(&self, version: &str) -> String {
+        if self.names.group.is_empty() {
+            version.to_owned()
+        } else {
+            format!("{}/{version}", self.names.group)
+        }
+    }
+}
+
+/// Which part of an object a write may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// The main resource: everything but the status (where there is a status subresource).
+    Main,
+    /// The `status` subresource: the status and, as in the real server, metadata that is not spec.
+    Status,
+    /// The `scale` subresource.
+    Scale,
+}
+
+/// What a strategy may look at besides the object.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    /// The version of the request: the object is in this version.
+    pub version: &'a str,
+    /// The present moment.
+    pub now: Timestamp,
+    /// The user who asks.
+    pub user: &'a str,
+}
+
+/// The rules of a resource. All functions are pure. Metadata that all kinds share (names, labels, annotations,
+/// owner references, finalizers, generation, uid, timestamps) is not a strategy's business.
+pub trait Strategy: Debug + Send + Sync {
+    /// Fills in defaults, as decoding a request body or reading from storage does. Idempotent.
+    fn default(&self, object: &mut Value, cx: &Context<'_>);
+
+    /// Before create: drop what the client may not set (the status), set what the server sets. Generation is
+    /// handled outside.
+    fn prepare_create(&self, object: &mut Value, cx: &Context<'_>);
+
+    /// Judges a new object.
+    fn validate(&self, object: &Value, cx: &Context<'_>) -> FieldErrors;
+
+    /// Before update of `part`: put back from `old` what this part may not change.
+    fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, cx: &Context<'_>);
+
+    /// Judges an update. `object` has been prepared.
+    fn validate_update(
+        &self,
+        part: Part,
+        object: &Value,
+        old: &Value,
+        cx: &Context<'_>,
+    ) -> FieldErrors;
+
+    /// Warnings for the client (`Warning: 299`), on create (`old` is none) and update.
+    fn warnings(&self, _object: &Value, _old: Option<&Value>, _cx: &Context<'_>) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether a change from `old` to `object` counts as a new generation. Called for [`Part::Main`] and
+    /// [`Part::Scale`] only; most kinds compare the spec.
+    fn generation_changed(&self, object: &Value, old: &Value) -> bool;
+
+    /// Whether objects of this kind have a generation at all (`ConfigMap`s have not).
+    fn has_generation(&self) -> bool {
+        true
+    }
+
+    /// Top-level fields, or paths such as `spec.x`, that a write to `part` leaves alone; they are not recorded in
+    /// managedFields for that part. `["status"]` for Main and `["spec"]` (and what else) for Status usually.
+    fn reset_fields(&self, part: Part) -> Vec<&'static str>;
+
+    /// Values for field selectors besides `metadata.name` and `metadata.namespace`.
+    fn selectable(&self, _object: &Value) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// Names of the fields that [`Strategy::selectable`] gives, so that a selector on another one is refused.
+    fn selectable_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// How a name is judged: gives the texts of what is wrong with `name`. `prefix` is true for generateName.
+    fn check_name(&self, name: &str, prefix: bool) -> Vec<String> {
+        crate::builtin::names::dns_subdomain(name, prefix)
+    }
+
+    /// The grace period of a delete that names none; 0 deletes at once. Pods have 30 when they are on a node.
+    fn grace_seconds(&self, _object: &Value, asked: Option<i64>) -> i64 {
+        let _ = asked;
+        0
+    }
+
+    /// Whether PUT to a name that does not exist creates it.
+    fn create_on_update(&self) -> bool {
+        false
+    }
+
+    /// Whether an update without resourceVersion is accepted. Custom resources refuse it.
+    fn unconditional_update(&self) -> bool {
+        true
+    }
+
+    /// The columns of the table form, for this version.
+    fn columns(&self, version: &str) -> Vec<Column>;
+
+    /// The cells of the table form, one a column.
+    fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value>;
+}
