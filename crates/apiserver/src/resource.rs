@@ -205,6 +205,23 @@ pub trait Strategy: Debug + Send + Sync {
         true
     }
 
+    /// Whether the stored form is that of every served version. If not, [`Strategy::from_storage`] and
+    /// [`Strategy::to_storage`] convert.
+    fn stored_as_is(&self) -> bool {
+        true
+    }
+
+    /// From the stored form to the one of `version`.
+    fn from_storage(&self, _object: &mut Value, _version: &str) {}
+
+    /// From the form of `version` to the stored one.
+    fn to_storage(&self, _object: &mut Value, _version: &str) {}
+
+    /// The refusal of a field selector on a field that cannot be selected by.
+    fn unsupported_field(&self, name: &str) -> crate::status::Status {
+        crate::status::Status::bad_request(format!("field label not supported: {name}"))
+    }
+
     /// The columns of the table form, for this version.
     fn columns(&self, version: &str) -> Vec<Column>;
 

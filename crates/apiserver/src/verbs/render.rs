@@ -1,0 +1,100 @@
+//! Stored objects in the form the client asked for: itself, a table, or only its metadata.
+
+use serde_json::{Value, json};
+
+use crate::exchange::{Content, Exchange, Reply};
+use crate::negotiate::Transform;
+use crate::resource::Resource;
+use crate::status::Outcome;
+use crate::store::{Snapshot, Stored};
+use crate::table;
+
+/// One object.
+pub(super) fn object(ex: &Exchange<'_>, code: u16, stored: &Stored, warnings: Vec<String>) -> Outcome<Reply> {
+    if ex.form.transform.is_none() && ex.resource.strategy.stored_as_is() {
+        let mut out = Vec::with_capacity(stored.bytes.len() + 64);
+        stored.write_as(&ex.api_version(), ex.kind(), &mut out);
+        return Ok(Reply { code, content: Content::Json(out), warnings, retry_after: None });
+    }
+    value(ex, code, decode(ex, stored), warnings)
+}
+
+/// One object that may not be stored (a dry run).
+pub(super) fn value(ex: &Exchange<'_>, code: u16, object: Value, warnings: Vec<String>) -> Outcome<Reply> {
+    let shown = match &ex.form.transform {
+        None => object,
+        Some(Transform::PartialObjectMetadata(version)) => table::partial(&object, version),
+        Some(Transform::Table(version)) => {
+            let include = table::IncludeObject::parse(ex.query.get("includeObject"))?;
+            let metadata = json!({"resourceVersion": crate::value::text(&object, "metadata.resourceVersion")});
+            table::document(&*ex.resource.strategy, &[object], metadata, include, version, &ex.context())
+        }
+    };
+    Ok(Reply::value(code, shown).with_warnings(warnings))
+}
+
+/// A list; `metadata` is the list's own.
+pub(super) fn list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> Outcome<Reply> {
+    let strategy = &*ex.resource.strategy;
+    match &ex.form.transform {
+        None => Ok(Reply {
+            code: 200,
+            content: Content::Json(plain_list(ex, snapshot, metadata)),
+            warnings: Vec::new(),
+            retry_after: None,
+        }),
+        Some(Transform::PartialObjectMetadata(version)) => {
+            let objects: Vec<Value> = snapshot.objects.iter().map(|stored| decode(ex, stored)).collect();
+            Ok(Reply::value(200, table::partial_list(&objects, metadata.clone(), version)))
+        }
+        Some(Transform::Table(version)) => {
+            let include = table::IncludeObject::parse(ex.query.get("includeObject"))?;
+            let objects: Vec<Value> = snapshot.objects.iter().map(|stored| decode(ex, stored)).collect();
+            let document = table::document(strategy, &objects, metadata.clone(), include, version, &ex.context());
+            Ok(Reply::value(200, document))
+        }
+    }
+}
+
+/// A stored object in the version of the request.
+pub(super) fn decode(ex: &Exchange<'_>, stored: &Stored) -> Value {
+    decode_for(&ex.resource, &ex.target.version, stored)
+}
+
+/// A stored object in a version of its resource.
+pub(super) fn decode_for(resource: &Resource, version: &str, stored: &Stored) -> Value {
+    let mut object = stored.decode_as(&resource.api_version(version), &resource.names.kind);
+    if !resource.strategy.stored_as_is() {
+        resource.strategy.from_storage(&mut object, version);
+    }
+    object
+}
+
+fn plain_list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> Vec<u8> {
+    let bytes: usize = snapshot.objects.iter().map(|o| o.bytes.len() + 64).sum();
+    let mut out = Vec::with_capacity(bytes + 256);
+    let head = format!(
+        "{{\"apiVersion\":\"{}\",\"kind\":\"{}\",\"metadata\":{metadata},\"items\":[",
+        ex.api_version(),
+        ex.resource.names.list_kind
+    );
+    out.extend_from_slice(head.as_bytes());
+    for (at, stored) in snapshot.objects.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        // Items of built-in lists carry no kind; items of custom lists do.
+        match (ex.resource.custom, ex.resource.strategy.stored_as_is()) {
+            (true, _) => stored.write_as(&ex.api_version(), ex.kind(), &mut out),
+            (false, true) => out.extend_from_slice(&stored.bytes),
+            (false, false) => {
+                let mut object = decode(ex, stored);
+                crate::value::take(&mut object, "apiVersion");
+                crate::value::take(&mut object, "kind");
+                out.extend_from_slice(object.to_string().as_bytes());
+            }
+        }
+    }
+    out.extend_from_slice(b"]}");
+    out
+}
