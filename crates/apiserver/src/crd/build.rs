@@ -1,11 +1,12 @@
 //! From the `openAPIV3Schema` of one version to an arena of nodes, which decoding, pruning, merging and publishing
 //! read.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::schema::{Field, ListKind, Node, NodeId, PatchStrategy, Presence, Schema, Shape, Types};
+use crate::schema::{Field, ListKind, Node, NodeId, PatchStrategy, Presence, Schema, Shape, Types, View, table};
 use crate::value;
 
 /// Schemas nested deeper than this accept anything.
@@ -41,14 +42,30 @@ fn with_type_and_metadata(types: &mut Types, root: NodeId) -> NodeId {
         });
         node.fields.insert(name.into(), field(text, false, None));
     }
-    let metadata = types.push(Node {
-        shape: Shape::Object,
-        preserve_unknown: true,
-        ..Node::default()
-    });
+    let metadata = graft(types, table::object_meta().view(), &mut BTreeMap::new());
     node.fields.insert("metadata".into(), field(metadata, false, None));
     types.set(root, node);
     root
+}
+
+/// Copies a node and all that it reaches from another arena.
+fn graft(types: &mut Types, from: View<'_>, done: &mut BTreeMap<NodeId, NodeId>) -> NodeId {
+    if let Some(id) = done.get(&from.id) {
+        return *id;
+    }
+    let id = types.push(Node::default());
+    done.insert(from.id, id);
+    let mut node = from.node.clone();
+    for (name, _, child) in from.fields() {
+        let below = graft(types, child, done);
+        if let Some(field) = node.fields.get_mut(name) {
+            field.node = below;
+        }
+    }
+    node.values = from.values().map(|v| graft(types, v, done));
+    node.items = from.items().map(|v| graft(types, v, done));
+    types.set(id, node);
+    id
 }
 
 fn field(node: NodeId, required: bool, default: Option<Value>) -> Field {
@@ -70,7 +87,7 @@ fn node(types: &mut Types, schema: &Value, depth: usize) -> NodeId {
         });
     }
     let required = value::items(schema, "required");
-    let mut node_fields = std::collections::BTreeMap::new();
+    let mut node_fields = BTreeMap::new();
     for (name, sub) in value::map(schema, "properties").into_iter().flatten() {
         let id = node(types, sub, depth + 1);
         let needed = required.iter().any(|r| r.as_str() == Some(name));

@@ -5,7 +5,7 @@
 
 mod combine;
 pub(crate) mod format;
-mod number;
+pub(crate) mod number;
 mod scalar;
 
 use serde_json::Value;

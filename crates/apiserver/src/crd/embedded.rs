@@ -192,7 +192,7 @@ fn validate_one(object: &Value, path: &str, errors: &mut FieldErrors) {
         (v.matches('/').count() > 1).then(|| format!("unexpected GroupVersion string: {v}"))
     });
     text("kind", &|kind| {
-        let found = names::dns_label_1035(&kind.to_lowercase());
+        let found = names::label_1035(&kind.to_lowercase());
         (!found.is_empty()).then(|| {
             format!("may have mixed case, but should otherwise match: {}", found.join(","))
         })
@@ -215,12 +215,12 @@ fn validate_metadata(object: &Value, path: &str, errors: &mut FieldErrors) {
     }
     let namespace = value::text(object, "metadata.namespace");
     if !namespace.is_empty() {
-        for why in names::dns_label(namespace) {
+        for why in names::label(namespace) {
             errors.push(FieldError::invalid_str(at("namespace"), namespace, why));
         }
     }
     for (key, label) in value::map(object, "metadata.labels").into_iter().flatten() {
-        for why in names::qualified_name(key) {
+        for why in names::label_key(key) {
             errors.push(FieldError::invalid_str(at("labels"), key, why));
         }
         let text = label.as_str().unwrap_or_default();
@@ -229,7 +229,7 @@ fn validate_metadata(object: &Value, path: &str, errors: &mut FieldErrors) {
         }
     }
     for (key, _) in value::map(object, "metadata.annotations").into_iter().flatten() {
-        for why in names::qualified_name(&key.to_lowercase()) {
+        for why in names::annotation_key(key) {
             errors.push(FieldError::invalid_str(at("annotations"), key, why));
         }
     }
