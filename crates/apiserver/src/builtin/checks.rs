@@ -2,18 +2,13 @@
 //!
 //! The texts are the API's. Judgements of names are in [`super::names`].
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use serde_json::{Map, Value};
 
 use super::names;
 use crate::field::{FieldError, FieldErrors};
 use crate::value;
-
-/// What is wrong with `text` as a DNS-1123 subdomain.
-pub fn dns_subdomain(text: &str) -> Vec<String> {
-    names::dns_subdomain(text, false)
-}
 
 /// The protocols of ports, in the order in which messages list them.
 pub const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
@@ -93,102 +88,45 @@ pub fn not_negative(object: &Value, path: &str) -> FieldErrors {
     }
 }
 
-/// What is wrong with a port number.
-pub fn port_number(number: i64) -> Option<&'static str> {
-    if (1..=65535).contains(&number) {
-        None
-    } else {
-        Some("must be between 1 and 65535, inclusive")
-    }
-}
-
 /// A port number at `path`.
 pub fn port(path: &str, number: i64) -> FieldErrors {
-    port_number(number)
-        .map(|detail| FieldError::invalid(path, &number.into(), detail))
+    names::port_number(number)
         .into_iter()
+        .map(|detail| FieldError::invalid(path, &number.into(), detail))
         .collect()
-}
-
-/// What is wrong with the name of a container port.
-pub fn port_name(name: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let mut say = |text: &str| wrong.push(text.to_owned());
-    if name.len() > 15 {
-        say("must be no more than 15 characters");
-    }
-    let charset = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if name.is_empty() || !name.chars().all(charset) {
-        say("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
-    }
-    if !name.contains(|c: char| c.is_ascii_lowercase()) {
-        say("must contain at least one letter (a-z)");
-    }
-    if name.contains("--") {
-        say("must not contain consecutive hyphens");
-    }
-    if name.starts_with('-') || name.ends_with('-') {
-        say("must not begin or end with a hyphen");
-    }
-    wrong
 }
 
 /// A port number or name at `path`.
 pub fn port_or_name(path: &str, port_value: &Value) -> FieldErrors {
     match port_value {
-        Value::String(name) => invalid_texts(path, name, port_name(name)),
+        Value::String(name) => invalid_texts(path, name, names::port_name(name)),
         number => port(path, number.as_i64().unwrap_or_default()),
     }
 }
 
-/// Reads an address as the API does: leading zeros in IPv4 are read, an IPv4 address mapped into IPv6 is IPv4.
+/// An address, if it is strictly written; an IPv4 address mapped into IPv6 is IPv4.
 pub fn parse_ip(text: &str) -> Option<IpAddr> {
-    if let Ok(address) = text.parse::<IpAddr>() {
-        return Some(match address {
-            IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(address, IpAddr::V4),
-            IpAddr::V4(_) => address,
-        });
-    }
-    let mut bytes = [0_u8; 4];
-    let mut parts = text.split('.');
-    for byte in &mut bytes {
-        let part = parts.next()?;
-        if part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
-            return None;
-        }
-        *byte = part.parse().ok()?;
-    }
-    match parts.next() {
-        None => Some(Ipv4Addr::from(bytes).into()),
-        Some(_) => None,
-    }
+    text.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
 }
 
-/// An IP address at `path`, strictly written.
+/// Said of addresses in new fields only; the fields judged here are old ones.
+const CANONICAL: &str = "must be in canonical form";
+
+/// An IP address at `path`, of a field that also takes forms that are not canonical.
 pub fn ip(path: &str, text: &str) -> FieldErrors {
-    let Some(_) = parse_ip(text) else {
-        let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-        return vec![FieldError::invalid_str(path, text, detail)];
-    };
-    match text.parse::<IpAddr>() {
-        Err(_) => vec![FieldError::invalid_str(
-            path,
-            text,
-            "must not have leading 0s",
-        )],
-        Ok(IpAddr::V6(v6)) if v6.to_ipv4_mapped().is_some() => {
-            let detail = "must not be an IPv4-mapped IPv6 address";
-            vec![FieldError::invalid_str(path, text, detail)]
-        }
-        Ok(_) => Vec::new(),
-    }
+    let mut wrong = names::ip(text);
+    wrong.retain(|detail| !detail.starts_with(CANONICAL));
+    invalid_texts(path, text, wrong)
 }
 
 /// An IP address that traffic can be sent to.
 pub fn endpoint_ip(path: &str, text: &str) -> FieldErrors {
     let invalid = |detail: &str| vec![FieldError::invalid_str(path, text, detail)];
-    let Some(address) = parse_ip(text) else {
+    if !names::ip_sloppy(text).is_empty() {
         return invalid("must be a valid IP address");
+    }
+    let Some(address) = parse_ip(text) else {
+        return Vec::new();
     };
     let (link_local, link_local_multicast) = match address {
         IpAddr::V4(v4) => (
@@ -223,7 +161,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Reads `10.0.0.0/8`, leading zeros allowed.
+    /// Reads `10.0.0.0/8`, strictly written.
     pub fn parse(text: &str) -> Option<Self> {
         let (address, prefix) = text.split_once('/')?;
         let address = parse_ip(address)?;
@@ -260,25 +198,11 @@ impl Network {
     }
 }
 
-/// A network in CIDR form at `path`, strictly written.
+/// A network in CIDR form at `path`, of a field that also takes forms that are not canonical.
 pub fn cidr(path: &str, text: &str) -> FieldErrors {
-    let invalid = |detail: &str| vec![FieldError::invalid_str(path, text, detail)];
-    let Some(network) = Network::parse(text) else {
-        return invalid("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
-    };
-    let (address, prefix) = text.split_once('/').unwrap_or_default();
-    let leading = prefix.len() > 1 && prefix.starts_with('0');
-    match address.parse::<IpAddr>() {
-        Err(_) => invalid("must not have leading 0s in IP or prefix length"),
-        Ok(_) if leading => invalid("must not have leading 0s in IP or prefix length"),
-        Ok(IpAddr::V6(v6)) if v6.to_ipv4_mapped().is_some() => {
-            invalid("must not have an IPv4-mapped IPv6 address")
-        }
-        Ok(address) if Network::masked(address, network.prefix) != address => {
-            invalid("must not have bits set beyond the prefix length")
-        }
-        Ok(_) => Vec::new(),
-    }
+    let mut wrong = names::cidr(text);
+    wrong.retain(|detail| !detail.starts_with(CANONICAL));
+    invalid_texts(path, text, wrong)
 }
 
 /// A map of labels at `path`.
@@ -286,7 +210,7 @@ pub fn labels(path: &str, labels: Option<&Map<String, Value>>) -> FieldErrors {
     let mut errors = Vec::new();
     for (key, label) in labels.into_iter().flatten() {
         let label = label.as_str().unwrap_or_default();
-        errors.extend(invalid_texts(path, key, names::qualified_name(key)));
+        errors.extend(invalid_texts(path, key, names::label_key(key)));
         errors.extend(invalid_texts(path, label, names::label_value(label)));
     }
     errors
@@ -323,7 +247,7 @@ pub fn label_selector(path: &str, selector: Option<&Value>) -> FieldErrors {
         errors.extend(invalid_texts(
             &child(&at, "key"),
             key,
-            names::qualified_name(key),
+            names::label_key(key),
         ));
         for (at, item) in each(expression, &at, "values") {
             let text = item.as_str().unwrap_or_default();

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::builtin::cells;
 use crate::builtin::checks::invalid_texts;
+use crate::builtin::names;
 use crate::builtin::rules::{PLAIN, Rules};
 use crate::field::{FieldError, FieldErrors};
 use crate::resource::{Context, Part};
@@ -34,28 +35,6 @@ pub const RULES: Rules = Rules {
     ..PLAIN
 };
 
-/// What is wrong with a key of a config map or secret.
-pub fn check_key(key: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
-    if key.len() > 253 {
-        wrong.push("must be no more than 253 characters".to_owned());
-    }
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if key.is_empty() || !key.chars().all(allowed) {
-        let text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. \
-                    'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-        wrong.push(text.to_owned());
-    }
-    if key == "." {
-        wrong.push("must not be '.'".to_owned());
-    } else if key == ".." {
-        wrong.push("must not be '..'".to_owned());
-    } else if key.starts_with("..") {
-        wrong.push("must not start with '..'".to_owned());
-    }
-    wrong
-}
-
 /// How many bytes a base64 text stands for.
 pub fn decoded_len(text: &str) -> usize {
     let digits = text.bytes().filter(|b| *b != b'=').count();
@@ -68,7 +47,7 @@ fn validate(object: &Value) -> FieldErrors {
     let binary = value::map(object, "binaryData");
     for (key, text) in value::map(object, "data").into_iter().flatten() {
         let path = format!("data[{key}]");
-        errors.extend(invalid_texts(&path, key, check_key(key)));
+        errors.extend(invalid_texts(&path, key, names::config_map_key(key)));
         if binary.is_some_and(|b| b.contains_key(key)) {
             let detail = "duplicate of key present in binaryData";
             errors.push(FieldError::invalid_str(path, key, detail));
@@ -77,7 +56,7 @@ fn validate(object: &Value) -> FieldErrors {
     }
     for (key, bytes) in binary.into_iter().flatten() {
         let path = format!("binaryData[{key}]");
-        errors.extend(invalid_texts(&path, key, check_key(key)));
+        errors.extend(invalid_texts(&path, key, names::config_map_key(key)));
         size += bytes.as_str().map_or(0, decoded_len);
     }
     if size > MAX_BYTES {

@@ -15,6 +15,7 @@ pub const RULES: Rules = Rules {
     default,
     validate: |object, _| validate(object),
     validate_update,
+    warnings: |object, _| ip_warnings(object),
     create_on_update: true,
     columns: &[
         ("Name", "string", 0),
@@ -67,12 +68,12 @@ fn validate_address(at: &str, address: &Value) -> FieldErrors {
     let mut errors = checks::ip(&child(at, "ip"), ip);
     let hostname = value::text(address, "hostname");
     if !hostname.is_empty() {
-        let wrong = names::dns_label(hostname);
+        let wrong = names::label(hostname);
         errors.extend(invalid_texts(&child(at, "hostname"), hostname, wrong));
     }
     if value::has(address, "nodeName") {
         let node = value::text(address, "nodeName");
-        let wrong = checks::dns_subdomain(node);
+        let wrong = names::subdomain(node);
         errors.extend(invalid_texts(&child(at, "nodeName"), node, wrong));
     }
     errors.extend(checks::endpoint_ip(&child(at, "ip"), ip));
@@ -85,7 +86,7 @@ fn validate_port(at: &str, port: &Value, named: bool) -> FieldErrors {
     if named && name.is_empty() {
         errors.push(FieldError::required(child(at, "name"), ""));
     } else if !name.is_empty() {
-        let wrong = names::dns_label(name);
+        let wrong = names::label(name);
         errors.extend(invalid_texts(&child(at, "name"), name, wrong));
     }
     let number = value::integer(port, "port").unwrap_or_default();
@@ -94,7 +95,7 @@ fn validate_port(at: &str, port: &Value, named: bool) -> FieldErrors {
     errors.extend(checks::one_of(&child(at, "protocol"), protocol, &PROTOCOLS));
     if value::has(port, "appProtocol") {
         let app = value::text(port, "appProtocol");
-        let wrong = names::qualified_name(app);
+        let wrong = names::label_key(app);
         errors.extend(invalid_texts(&child(at, "appProtocol"), app, wrong));
     }
     errors
@@ -134,4 +135,22 @@ fn host_port(host: &str, port: i64) -> String {
     } else {
         format!("{host}:{port}")
     }
+}
+
+fn ip_warnings(object: &Value) -> Vec<String> {
+    let managed = value::map(object, "metadata.labels")
+        .and_then(|labels| labels.get("endpoints.kubernetes.io/managed-by"));
+    if managed.is_some_and(|by| by == "endpoint-controller") {
+        return Vec::new();
+    }
+    let mut warnings = Vec::new();
+    for (at, subset) in each(object, "", "subsets") {
+        for list in ["addresses", "notReadyAddresses"] {
+            for (at, address) in each(subset, &at, list) {
+                let ip = value::text(address, "ip");
+                warnings.extend(names::ip_warnings(&child(&at, "ip"), ip));
+            }
+        }
+    }
+    warnings
 }

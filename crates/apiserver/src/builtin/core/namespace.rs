@@ -18,8 +18,6 @@ use crate::value;
 /// The finalizer in `spec.finalizers` that holds a namespace until its content is gone.
 pub const FINALIZER: &str = "kubernetes";
 
-const STANDARD_FINALIZERS: [&str; 3] = [FINALIZER, "orphan", "foregroundDeletion"];
-
 /// The label that holds the namespace's name.
 pub const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
@@ -32,13 +30,7 @@ pub const RULES: Rules = Rules {
     validate: |object, _| validate_finalizers(object, false),
     validate_update,
     selectable: &[("status.phase", |o| value::text(o, "status.phase").to_owned())],
-    name: |name, prefix| {
-        if prefix {
-            names::dns_label(name.trim_end_matches('-'))
-        } else {
-            names::dns_label(name)
-        }
-    },
+    name: names::dns_label,
     columns: &[
         ("Name", "string", 0),
         ("Status", "string", 0),
@@ -107,11 +99,8 @@ fn validate_finalizers(object: &Value, indexed: bool) -> FieldErrors {
     for (at, finalizer) in each(object, "", "spec.finalizers") {
         let path = if indexed { &at } else { "spec.finalizers" };
         let name = finalizer.as_str().unwrap_or_default();
-        errors.extend(invalid_texts(path, name, names::qualified_name(name)));
-        if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
-            let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            errors.push(FieldError::invalid_str(path, name, detail));
-        }
+        errors.extend(invalid_texts(path, name, names::label_key(name)));
+        errors.extend(invalid_texts(path, name, names::standard_finalizer(name)));
     }
     errors
 }

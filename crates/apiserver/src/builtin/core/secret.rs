@@ -4,9 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::configmap::{MAX_BYTES, check_key, decoded_len, frozen};
+use super::configmap::{MAX_BYTES, decoded_len, frozen};
 use crate::builtin::cells;
 use crate::builtin::checks::{immutable, invalid_texts};
+use crate::builtin::names;
 use crate::builtin::rules::{PLAIN, Rules};
 use crate::field::{FieldError, FieldErrors};
 use crate::resource::{Context, Part};
@@ -75,7 +76,7 @@ fn validate(object: &Value) -> FieldErrors {
     let mut errors = Vec::new();
     let mut size = 0;
     for (key, bytes) in value::map(object, "data").into_iter().flatten() {
-        errors.extend(invalid_texts(&format!("data[{key}]"), key, check_key(key)));
+        errors.extend(invalid_texts(&format!("data[{key}]"), key, names::config_map_key(key)));
         size += bytes.as_str().map_or(0, decoded_len);
     }
     if size > MAX_BYTES {

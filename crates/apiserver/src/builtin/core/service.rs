@@ -33,13 +33,7 @@ pub const RULES: Rules = Rules {
         }),
         ("spec.type", |o| value::text(o, "spec.type").to_owned()),
     ],
-    name: |name, prefix| {
-        if prefix {
-            names::dns_label(name.trim_end_matches('-'))
-        } else {
-            names::dns_label(name)
-        }
-    },
+    name: names::service_name,
     create_on_update: true,
     columns: &[
         ("Name", "string", 0),

@@ -103,7 +103,7 @@ fn by_type(object: &Value) -> FieldErrors {
             if name.is_empty() {
                 errors.push(FieldError::required(path, ""));
             } else {
-                errors.extend(invalid_texts(path, name, checks::dns_subdomain(name)));
+                errors.extend(invalid_texts(path, name, names::subdomain(name)));
             }
         }
         _ => (),
@@ -123,7 +123,7 @@ fn service_port<'a>(
         errors.push(FieldError::required(child(at, "name"), ""));
     } else if !name.is_empty() {
         let path = child(at, "name");
-        errors.extend(invalid_texts(&path, name, names::dns_label(name)));
+        errors.extend(invalid_texts(&path, name, names::label(name)));
         if !seen.insert(name) {
             errors.push(FieldError::duplicate(path, &name.into()));
         }
@@ -136,7 +136,7 @@ fn service_port<'a>(
     errors.extend(checks::port_or_name(&child(at, "targetPort"), target));
     if value::has(port, "appProtocol") {
         let app = value::text(port, "appProtocol");
-        let wrong = names::qualified_name(app);
+        let wrong = names::label_key(app);
         errors.extend(invalid_texts(&child(at, "appProtocol"), app, wrong));
     }
     errors
@@ -253,7 +253,7 @@ fn balancer_class(object: &Value, old: Option<&Value>) -> FieldErrors {
     }
     match class.and_then(Value::as_str) {
         Some(class) if balanced => {
-            errors.extend(invalid_texts(path, class, names::qualified_name(class)));
+            errors.extend(invalid_texts(path, class, names::label_key(class)));
         }
         Some(_) => errors.push(FieldError::forbidden(path, BALANCER_ONLY)),
         None => (),
@@ -341,7 +341,7 @@ pub(in crate::builtin) fn hostname(at: &str, ingress: &Value) -> FieldErrors {
         return Vec::new();
     }
     let path = child(at, "hostname");
-    let mut errors = invalid_texts(&path, host, checks::dns_subdomain(host));
+    let mut errors = invalid_texts(&path, host, names::subdomain(host));
     if checks::parse_ip(host).is_some() {
         let detail = "must be a DNS name, not an IP address";
         errors.push(FieldError::invalid_str(path, host, detail));
