@@ -155,7 +155,7 @@ impl Normaliser {
             cluster_ip: pattern(r"\b10\.\d+\.\d+\.\d+\b")?,
             token: pattern(r"\beyJ[\w-]+\.eyJ[\w-]+\.[\w-]+")?,
             version: pattern(
-                r#"(ResourceVersion in (?:precondition: |object meta: |record \()|resourceVersion: ")(\d+)"#,
+                r#"(ResourceVersion in (?:precondition: |object meta: |record \()|resourceVersion: "|resourceVersion\\+":\\+")(\d+)"#,
             )?,
             current: pattern(r"(, current: |too old resource version: \d+ \()\d+")?,
             age: pattern(r"^\d{1,3}s$")?,
