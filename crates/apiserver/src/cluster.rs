@@ -4,6 +4,8 @@ mod answer;
 mod bootstrap;
 mod nonresource;
 
+pub use answer::Lost;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -39,7 +41,7 @@ pub struct Cluster {
     registry: RwLock<Registry>,
     policy: Mutex<Option<Arc<Policy>>>,
     pub(crate) tokens: Tokens,
-    audit: Mutex<Audit>,
+    audit: Audit,
     pub(crate) trace: crate::trace::Trace,
     pub(crate) faults: crate::faults::Faults,
     draining: AtomicBool,
@@ -67,7 +69,7 @@ impl Cluster {
             registry: RwLock::new(Registry::default()),
             policy: Mutex::new(None),
             tokens: config.tokens,
-            audit: Mutex::new(Audit::default()),
+            audit: Audit::default(),
             trace: crate::trace::Trace::default(),
             faults: crate::faults::Faults::default(),
             draining: AtomicBool::new(false),
@@ -94,13 +96,9 @@ impl Cluster {
         &self.faults
     }
 
-    /// Which rule allowed what so far.
-    pub fn audit<T>(&self, read: impl FnOnce(&Audit) -> T) -> T {
-        read(&self.audit.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(crate) fn audit_mut<T>(&self, write: impl FnOnce(&mut Audit) -> T) -> T {
-        write(&mut self.audit.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Which rule allowed what so far, and what was refused.
+    pub fn audit(&self) -> &Audit {
+        &self.audit
     }
 
     /// The version of the last write.
@@ -114,7 +112,7 @@ impl Cluster {
     }
 
     /// Answers one request.
-    pub async fn handle(self: &Arc<Self>, request: Request<Bytes>) -> Response<Body> {
+    pub async fn handle(self: &Arc<Self>, request: Request<Bytes>) -> Result<Response<Body>, Lost> {
         answer::answer(self, request).await
     }
 

@@ -112,6 +112,16 @@ impl Exchange<'_> {
         Box::new(Status::not_found(self.group(), self.plural(), name))
     }
 
+    /// Where the real server would keep the object, as some messages tell.
+    pub(crate) fn storage_key(&self, namespace: &str, name: &str) -> String {
+        let place = if self.resource.custom || !self.group().is_empty() && self.resource.custom {
+            format!("/registry/{}/{}", self.group(), self.plural())
+        } else {
+            format!("/registry/{}", self.plural())
+        };
+        if namespace.is_empty() { format!("{place}/{name}") } else { format!("{place}/{namespace}/{name}") }
+    }
+
     /// Who owns the fields of this write: the `fieldManager` asked for, else the first part of the user agent.
     pub(crate) fn manager(&self, asked: &str) -> String {
         if !asked.is_empty() {
@@ -128,7 +138,7 @@ impl Exchange<'_> {
 
     /// The media type of the body.
     pub(crate) fn media(&self) -> Outcome<Media> {
-        crate::negotiate::body_media(self.headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()))
+        crate::negotiate::body(self.headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()))
     }
 
     /// Decodes a body of the resource's own kind. Gives the object and the warnings for the client.

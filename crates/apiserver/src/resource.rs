@@ -217,11 +217,6 @@ pub trait Strategy: Debug + Send + Sync {
     /// From the form of `version` to the stored one.
     fn to_storage(&self, _object: &mut Value, _version: &str) {}
 
-    /// The refusal of a field selector on a field that cannot be selected by.
-    fn unsupported_field(&self, name: &str) -> crate::status::Status {
-        crate::status::Status::bad_request(format!("field label not supported: {name}"))
-    }
-
     /// The columns of the table form, for this version.
     fn columns(&self, version: &str) -> Vec<Column>;
 

@@ -12,7 +12,7 @@ use crate::authenticate::{self, User};
 use crate::authorize::Attributes;
 use crate::exchange::{Content, Exchange, Reply};
 use crate::faults::{Facts, Fault};
-use crate::negotiate::{self, Form, Media};
+use crate::negotiate::{self, Endpoint, Form, Media};
 use crate::route::{Query, Route, Target, route};
 use crate::shell::Body;
 use crate::status::{Outcome, Status};
@@ -57,12 +57,12 @@ pub(super) async fn answer(cluster: &Arc<Cluster>, request: Request<Bytes>) -> R
         }
     }
     let stale = faults.iter().find_map(|f| if let Fault::Stale(by) = f { Some(*by) } else { None });
-    let form = request.headers().get(ACCEPT).and_then(|v| v.to_str().ok());
-    let pretty = asked.query.get("pretty").is_some_and(|p| matches!(p, "true" | "1"));
-    let (reply, form) = match negotiate::accept(form) {
-        Ok(form) => (respond(cluster, request, asked, form.clone(), at, stale).await, form),
-        Err(status) => (Err(status), Form::default()),
-    };
+    let accept = request.headers().get(ACCEPT).and_then(|v| v.to_str().ok()).map(str::to_owned);
+    let pretty = negotiate::pretty(asked.query.get("pretty"), Some(&asked.agent));
+    // A failure is sent in the asked media type too, as far as there is one.
+    let form = negotiate::accept(accept.as_deref()).unwrap_or_default();
+    let pretty = pretty || form.pretty;
+    let reply = respond(cluster, request, asked, accept.as_deref(), at, stale).await;
     let reply = reply.unwrap_or_else(|status| Reply::status(&status));
     for fault in faults {
         match fault {
@@ -179,14 +179,23 @@ async fn respond(
     cluster: &Arc<Cluster>,
     request: Request<Bytes>,
     asked: Asked,
-    form: Form,
+    accept: Option<&str>,
     now: jiff::Timestamp,
     stale: Option<u64>,
 ) -> Outcome<Reply> {
-    let user = authenticate::impersonate(asked.user?, request.headers(), &cluster.policy())?;
+    let user = asked.user?;
     let path = request.uri().path().to_owned();
-    authorize(cluster, &user, &asked.route, &asked.verb, &path)?;
-    let Route::Resource(mut target) = asked.route else {
+    let policy = cluster.policy();
+    let attributes = attributes(&user, &asked.route, &asked.verb, &path);
+    let user = match authenticate::impersonate(request.headers(), &attributes, &policy)? {
+        Some(other) => other,
+        None => user,
+    };
+    let attributes = self::attributes(&user, &asked.route, &asked.verb, &path);
+    let decision = policy.decide(&attributes);
+    cluster.audit().note(&attributes, &decision);
+    decision.enforce(&attributes)?;
+    let Route::Resource(target) = asked.route else {
         return super::nonresource::respond(cluster, &asked.route, request.method(), &path, request.headers());
     };
     let registry = cluster.registry();
@@ -205,9 +214,12 @@ async fn respond(
     if !resource.namespaced && !target.namespace.is_empty() {
         return Err(Box::new(Status::no_such_resource()));
     }
-    if target.watch {
-        target.watch = true;
-    }
+    let endpoint = match (resource.custom, asked.verb.as_str()) {
+        (true, _) => Endpoint::Custom,
+        (false, "list" | "watch") => Endpoint::Collection,
+        (false, _) => Endpoint::Object,
+    };
+    let form = negotiate::accept_at(accept, endpoint)?;
     let (parts, body) = request.into_parts();
     let exchange = Exchange {
         cluster,
@@ -229,32 +241,24 @@ fn is_review(group: &str) -> bool {
     matches!(group, "authorization.k8s.io" | "authentication.k8s.io")
 }
 
-fn authorize(cluster: &Cluster, user: &User, route: &Route, verb: &str, path: &str) -> Outcome<()> {
-    let policy = cluster.policy();
-    let empty = Target::default();
-    let (target, path) = match route {
-        Route::Resource(target) => (target, ""),
-        _ => (&empty, path),
+/// What is asked for, as the authoriser sees it.
+fn attributes<'a>(user: &'a User, route: &'a Route, verb: &'a str, path: &'a str) -> Attributes<'a> {
+    let Route::Resource(target) = route else {
+        return Attributes::path(user, verb, path);
     };
     // A namespace object lives in itself as far as rights are concerned.
-    let namespace = match (target.group.as_str(), target.resource.as_str()) {
-        ("", "namespaces") => &target.name,
-        _ => &target.namespace,
-    };
-    let attributes = Attributes {
+    let is_namespace = target.group.is_empty() && target.resource == "namespaces";
+    Attributes {
         user,
         verb,
         group: &target.group,
         version: &target.version,
         resource: &target.resource,
         subresource: &target.subresource,
-        namespace,
+        namespace: if is_namespace { &target.name } else { &target.namespace },
         name: &target.name,
-        path,
-    };
-    let decision = policy.decide(&attributes);
-    cluster.audit_mut(|audit| audit.record(&attributes, &decision));
-    if decision.allowed { Ok(()) } else { Err(Box::new(crate::authorize::forbidden(&attributes, &decision))) }
+        path: None,
+    }
 }
 
 fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> {

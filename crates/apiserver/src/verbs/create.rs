@@ -30,7 +30,7 @@ pub(super) async fn create(ex: &Exchange<'_>) -> Outcome<Reply> {
     let options = WriteOptions::parse(&ex.query, "CreateOptions")?;
     check_manager(&options, false, "CreateOptions")?;
     let (mut object, mut warnings) = ex.decode_object()?;
-    meta::check_namespace(&mut object, &ex.target.namespace, ex.resource.namespaced)?;
+    meta::match_namespace(&mut object, &ex.target.namespace)?;
     let manager = ex.manager(&options.field_manager);
     let api_version = ex.api_version();
     let owner = Owner {
@@ -91,7 +91,7 @@ pub(crate) async fn insert(
     let mut errors = meta::validate_create(&object, ex.resource.namespaced, &**strategy);
     errors.extend(strategy.validate(&object, &ex.context()));
     write::judge(ex, value::text(&object, "metadata.name"), errors)?;
-    super::escalation::check(ex, &object)?;
+    super::escalation::check(ex, &object, None)?;
     warnings.extend(strategy.warnings(&object, None, &ex.context()));
     admit::validate(ex, "CREATE", Some(&object), None, dry_run, warnings).await?;
     store(ex, object, dry_run, generated.then_some(prefix.as_str()).filter(|p| !p.is_empty()))
@@ -107,6 +107,7 @@ fn store(ex: &Exchange<'_>, mut object: Value, dry_run: bool, prefix: Option<&st
                 None => Ok(Created::DryRun(object)),
             };
         }
+        meta::refuse_resource_version(&object)?;
         let stored_form = write::to_storage(ex, &object);
         let result = ex.cluster.store.create(&ex.bucket(), &namespace, &name, |version| {
             Cluster::encode(&ex.resource, &stored_form, version)
@@ -120,7 +121,8 @@ fn store(ex: &Exchange<'_>, mut object: Value, dry_run: bool, prefix: Option<&st
                 let name = meta::generate_name(prefix, ex.cluster.environment.entropy.draw());
                 value::put(&mut object, "metadata.name", name);
             }
-            (Err(_), _) => return Err(Box::new(Status::already_exists(ex.group(), ex.plural(), &name))),
+            (Err(_), Some(_)) => return Err(Box::new(meta::generated_name_taken(ex.group(), ex.plural(), &name))),
+            (Err(_), None) => return Err(Box::new(Status::already_exists(ex.group(), ex.plural(), &name))),
         }
     }
     Err(Box::new(Status::internal("no name was free")))

@@ -36,13 +36,7 @@ pub(super) fn options(ex: &Exchange<'_>) -> Outcome<ListOptions> {
     if !ex.target.name.is_empty() {
         options.fields = crate::selector::FieldSelector::parse(&format!("metadata.name={}", ex.target.name))?;
     }
-    let known = ex.resource.strategy.selectable_names();
-    for name in options.fields.names() {
-        let namespaced = ex.resource.namespaced && name == "metadata.namespace";
-        if name != "metadata.name" && !namespaced && !known.iter().any(|k| k == name) {
-            return Err(Box::new(ex.resource.strategy.unsupported_field(name)));
-        }
-    }
+    options.fields = options.fields.resolve(&ex.resource, ex.resource.custom)?;
     Ok(options)
 }
 

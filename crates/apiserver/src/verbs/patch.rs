@@ -43,8 +43,8 @@ async fn plain_patch(
         let live = live.ok_or_else(|| ex.not_found(&ex.target.name))?;
         let (patched, duplicates) = patched(ex, kind, live)?;
         let (mut new, mut warnings) = ex.shape(patched, duplicates, validation)?;
-        meta::check_name(&mut new, &ex.target.name)?;
-        meta::check_namespace(&mut new, &ex.target.namespace, ex.resource.namespaced)?;
+        meta::match_name(&new, &ex.target.name)?;
+        meta::match_namespace(&mut new, &ex.target.namespace)?;
         warnings.extend(meta::dedup_owner_references(&mut new));
         track(ex, part, Some(live), &mut new, &manager, &api_version)?;
         if let Ok(mut warned) = warned.lock() {
@@ -114,14 +114,9 @@ fn decode_config(ex: &Exchange<'_>) -> Outcome<Value> {
         .map_err(|e| Box::new(Status::bad_request(format!("error decoding YAML: {e}"))))?;
     let mut config = parsed.value;
     decode::expect_kind(&mut config, &ex.resource, &ex.target.version)?;
-    meta::check_name(&mut config, &ex.target.name)?;
-    meta::check_namespace(&mut config, &ex.target.namespace, ex.resource.namespaced)?;
-    let (asked, name) = (value::text(&config, "metadata.name"), &ex.target.name);
-    if !asked.is_empty() && asked != name {
-        return Err(Box::new(Status::bad_request(format!(
-            "the name of the object ({asked}) does not match the name on the URL ({name})"
-        ))));
-    }
+    value::put_default(&mut config, "metadata.name", ex.target.name.as_str());
+    meta::match_name(&config, &ex.target.name)?;
+    meta::match_namespace(&mut config, &ex.target.namespace)?;
     Ok(config)
 }
 

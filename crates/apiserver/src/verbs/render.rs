@@ -3,11 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::exchange::{Content, Exchange, Reply};
-use crate::negotiate::Transform;
 use crate::resource::Resource;
 use crate::status::Outcome;
 use crate::store::{Snapshot, Stored};
-use crate::table;
+use crate::table::{IncludeObject, Presenter};
 
 /// One object.
 pub(super) fn object(ex: &Exchange<'_>, code: u16, stored: &Stored, warnings: Vec<String>) -> Outcome<Reply> {
@@ -21,39 +20,35 @@ pub(super) fn object(ex: &Exchange<'_>, code: u16, stored: &Stored, warnings: Ve
 
 /// One object that may not be stored (a dry run).
 pub(super) fn value(ex: &Exchange<'_>, code: u16, object: Value, warnings: Vec<String>) -> Outcome<Reply> {
-    let shown = match &ex.form.transform {
+    let shown = match presenter(ex)? {
         None => object,
-        Some(Transform::PartialObjectMetadata(version)) => table::partial(&object, version),
-        Some(Transform::Table(version)) => {
-            let include = table::IncludeObject::parse(ex.query.get("includeObject"))?;
-            let metadata = json!({"resourceVersion": crate::value::text(&object, "metadata.resourceVersion")});
-            table::document(&*ex.resource.strategy, &[object], metadata, include, version, &ex.context())
-        }
+        Some(presenter) => presenter.object(&object)?,
     };
     Ok(Reply::value(code, shown).with_warnings(warnings))
 }
 
 /// A list; `metadata` is the list's own.
 pub(super) fn list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> Outcome<Reply> {
-    let strategy = &*ex.resource.strategy;
-    match &ex.form.transform {
-        None => Ok(Reply {
-            code: 200,
-            content: Content::Json(plain_list(ex, snapshot, metadata)),
-            warnings: Vec::new(),
-            retry_after: None,
-        }),
-        Some(Transform::PartialObjectMetadata(version)) => {
-            let objects: Vec<Value> = snapshot.objects.iter().map(|stored| decode(ex, stored)).collect();
-            Ok(Reply::value(200, table::partial_list(&objects, metadata.clone(), version)))
-        }
-        Some(Transform::Table(version)) => {
-            let include = table::IncludeObject::parse(ex.query.get("includeObject"))?;
-            let objects: Vec<Value> = snapshot.objects.iter().map(|stored| decode(ex, stored)).collect();
-            let document = table::document(strategy, &objects, metadata.clone(), include, version, &ex.context());
-            Ok(Reply::value(200, document))
-        }
-    }
+    let Some(presenter) = presenter(ex)? else {
+        let content = Content::Json(plain_list(ex, snapshot, metadata));
+        return Ok(Reply { code: 200, content, warnings: Vec::new(), retry_after: None });
+    };
+    let items: Vec<Value> = snapshot.objects.iter().map(|stored| decode(ex, stored)).collect();
+    Ok(Reply::value(200, presenter.list(&json!({"metadata": metadata, "items": items}))?))
+}
+
+/// How objects are transformed, if that is asked.
+fn presenter<'a>(ex: &'a Exchange<'_>) -> Outcome<Option<Presenter<'a>>> {
+    let Some(transform) = ex.form.transform else {
+        return Ok(None);
+    };
+    Ok(Some(Presenter {
+        transform,
+        include: IncludeObject::parse(ex.query.get("includeObject"))?,
+        resource: &ex.resource,
+        is_custom: ex.resource.custom,
+        cx: ex.context(),
+    }))
 }
 
 /// A stored object in the version of the request.

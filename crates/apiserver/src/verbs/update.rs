@@ -35,8 +35,8 @@ pub(super) async fn put(ex: &Exchange<'_>, part: Part) -> Outcome<Reply> {
     let options = WriteOptions::parse(&ex.query, "UpdateOptions")?;
     check_manager(&options, false, "UpdateOptions")?;
     let (mut object, mut warnings) = ex.decode_object()?;
-    meta::check_namespace(&mut object, &ex.target.namespace, ex.resource.namespaced)?;
-    meta::check_name(&mut object, &ex.target.name)?;
+    meta::match_namespace(&mut object, &ex.target.namespace)?;
+    meta::match_name(&object, &ex.target.name)?;
     warnings.extend(meta::dedup_owner_references(&mut object));
     let manager = ex.manager(&options.field_manager);
     let api_version = ex.api_version();
@@ -85,7 +85,7 @@ pub(super) async fn change_object(
                 return Err(ex.not_found(name));
             }
             let mut object = (change.transform)(None)?;
-            meta::check_namespace(&mut object, namespace, ex.resource.namespaced)?;
+            meta::match_namespace(&mut object, namespace)?;
             write::check_namespace(ex, name)?;
             return Ok((create::insert(ex, object, change.dry_run, warnings).await?, true));
         };
@@ -121,8 +121,8 @@ fn check_version(ex: &Exchange<'_>, new: &Value, old: &Value) -> Outcome<bool> {
         if ex.resource.strategy.unconditional_update() {
             return check_uid(ex, new, old).map(|()| false);
         }
-        let error = FieldError::invalid("metadata.resourceVersion", &Value::from(0), "must be specified for an update");
-        return Err(write::judge(ex, &ex.target.name, vec![error]).err().unwrap_or_else(|| moved(ex)));
+        let status = meta::missing_resource_version(ex.group(), ex.plural(), &ex.target.name);
+        return Err(Box::new(status));
     }
     if asked.parse::<u64>().is_err() {
         let quoted = crate::field::quote(asked);
@@ -142,8 +142,8 @@ fn check_uid(ex: &Exchange<'_>, new: &Value, old: &Value) -> Outcome<()> {
     if asked.is_empty() || asked == live {
         return Ok(());
     }
-    let why = format!("Precondition failed: UID in precondition: {asked}, UID in object meta: {live}");
-    Err(Box::new(Status::conflict(ex.group(), ex.plural(), &ex.target.name, &why)))
+    let key = ex.storage_key(value::text(old, "metadata.namespace"), &ex.target.name);
+    Err(Box::new(meta::wrong_uid(ex.group(), ex.plural(), &key, &ex.target.name, asked, live)))
 }
 
 /// Puts back what this part may not change, and judges the rest.
@@ -153,7 +153,7 @@ fn prepare(ex: &Exchange<'_>, part: Part, mut new: Value, old: &Value) -> Outcom
     write::bump_generation(ex, part, &mut new, old);
     super::allocate::on_update(ex, &mut new, old)?;
     write::judge(ex, &ex.target.name, write::update_errors(ex, part, &new, old))?;
-    super::escalation::check(ex, &new)?;
+    super::escalation::check(ex, &new, Some(old))?;
     Ok(new)
 }
 

@@ -18,7 +18,7 @@ use crate::resource::{Context, Resource};
 use crate::shell::Body;
 use crate::status::{Outcome, Status};
 use crate::store::{Change, ChangeKind, Stored};
-use crate::table;
+use crate::table::{IncludeObject, Presenter};
 
 /// How long a watch lasts that says nothing about it. The real server draws between 30 and 60 minutes; a fixed value
 /// keeps runs the same.
@@ -43,7 +43,7 @@ struct Watch {
     user: String,
     agent: String,
     transform: Option<Transform>,
-    include: table::IncludeObject,
+    include: IncludeObject,
     /// Everything up to here has been sent.
     position: u64,
     columns_sent: bool,
@@ -69,8 +69,8 @@ pub(super) fn watch(ex: &Exchange<'_>, options: ListOptions) -> Outcome<Reply> {
         version: ex.target.version.clone(),
         user: ex.user.name.clone(),
         agent: agent.to_owned(),
-        transform: ex.form.transform.clone(),
-        include: table::IncludeObject::parse(ex.query.get("includeObject"))?,
+        transform: ex.form.transform,
+        include: IncludeObject::parse(ex.query.get("includeObject"))?,
         columns_sent: false,
         out,
     };
@@ -231,21 +231,17 @@ impl Watch {
     }
 
     fn transformed(&mut self, object: Value) -> Value {
-        match &self.transform {
-            None => object,
-            Some(Transform::PartialObjectMetadata(version)) => table::partial(&object, version),
-            Some(Transform::Table(version)) => {
-                let metadata = json!({"resourceVersion": crate::value::text(&object, "metadata.resourceVersion")});
-                let cx = Context { version: &self.version, now: self.cluster.now(), user: &self.user };
-                let strategy = &*self.resource.strategy;
-                let mut document = table::document(strategy, &[object], metadata, self.include, version, &cx);
-                if self.columns_sent {
-                    crate::value::put(&mut document, "columnDefinitions", Value::Null);
-                }
-                self.columns_sent = true;
-                document
-            }
-        }
+        let Some(transform) = self.transform else { return object };
+        let presenter = Presenter {
+            transform,
+            include: self.include,
+            resource: &self.resource,
+            is_custom: self.resource.custom,
+            cx: Context { version: &self.version, now: self.cluster.now(), user: &self.user },
+        };
+        let shown = presenter.event(&object, !self.columns_sent);
+        self.columns_sent = true;
+        shown
     }
 
     async fn send_bookmark(&mut self, initial_end: bool) -> Result<(), Ended> {
@@ -257,7 +253,8 @@ impl Watch {
         if initial_end {
             object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
-        self.send_value("BOOKMARK", &object).await
+        let shown = self.transformed(object);
+        self.send_value("BOOKMARK", &shown).await
     }
 
     async fn send_value(&self, kind: &str, object: &Value) -> Result<(), Ended> {
