@@ -12,7 +12,7 @@ use crate::options::WriteOptions;
 use crate::resource::Part;
 use crate::status::{Outcome, Status};
 use crate::store::{Refused, Stored};
-use crate::{field, meta, value};
+use crate::{admission, field, meta, value};
 
 /// How often a generated name is drawn again when it is taken.
 const NAME_ATTEMPTS: usize = 8;
@@ -72,7 +72,7 @@ pub(crate) async fn insert(
     dry_run: bool,
     warnings: &mut Vec<String>,
 ) -> Outcome<Created> {
-    let mut object = admit::mutate(ex, "CREATE", object, None, dry_run, warnings).await?;
+    let mut object = admit::mutate(ex, admission::Operation::Create, object, None, dry_run, warnings).await?;
     let generated = value::text(&object, "metadata.name").is_empty();
     let prefix = value::text(&object, "metadata.generateName").to_owned();
     if generated && !prefix.is_empty() {
@@ -93,7 +93,7 @@ pub(crate) async fn insert(
     write::judge(ex, value::text(&object, "metadata.name"), errors)?;
     super::escalation::check(ex, &object, None)?;
     warnings.extend(strategy.warnings(&object, None, &ex.context()));
-    admit::validate(ex, "CREATE", Some(&object), None, dry_run, warnings).await?;
+    admit::validate(ex, admission::Operation::Create, Some(&object), None, dry_run, warnings).await?;
     store(ex, object, dry_run, generated.then_some(prefix.as_str()).filter(|p| !p.is_empty()))
 }
 

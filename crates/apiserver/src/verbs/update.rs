@@ -12,7 +12,7 @@ use crate::options::WriteOptions;
 use crate::resource::Part;
 use crate::status::{Outcome, Status};
 use crate::store::Refused;
-use crate::{meta, value};
+use crate::{admission, meta, value};
 
 /// How often a change that names no resource version is tried again when somebody else was faster.
 const ATTEMPTS: usize = 5;
@@ -93,10 +93,10 @@ pub(super) async fn change_object(
         let new = (change.transform)(Some(&old))?;
         let asked = check_version(ex, &new, &old)?;
         let mut seen = Vec::new();
-        let new = admit::mutate(ex, "UPDATE", new, Some(&old), change.dry_run, &mut seen).await?;
+        let new = admit::mutate(ex, admission::Operation::Update, new, Some(&old), change.dry_run, &mut seen).await?;
         let new = prepare(ex, change.part, new, &old)?;
         seen.extend(ex.resource.strategy.warnings(&new, Some(&old), &ex.context()));
-        admit::validate(ex, "UPDATE", Some(&new), Some(&old), change.dry_run, &mut seen).await?;
+        admit::validate(ex, admission::Operation::Update, Some(&new), Some(&old), change.dry_run, &mut seen).await?;
         warnings.append(&mut seen);
         if change.dry_run {
             return Ok((Created::DryRun(new), false));
