@@ -124,7 +124,7 @@ pub(crate) fn dns_subdomain(errors: &mut FieldErrors, path: &str, value: &str) {
 
 /// The value must be a qualified name.
 pub(crate) fn qualified_name(errors: &mut FieldErrors, path: &str, value: &str) {
-    each(errors, path, value, names::qualified_name(value));
+    each(errors, path, value, names::label_key(value));
 }
 
 /// The map's keys must be label names and its values label values.
@@ -146,7 +146,7 @@ pub(crate) fn annotations(errors: &mut FieldErrors, path: &str, map: Option<&Map
             errors,
             path,
             key,
-            names::qualified_name(&key.to_ascii_lowercase()),
+            names::label_key(&key.to_ascii_lowercase()),
         );
     }
     if size > LIMIT {
