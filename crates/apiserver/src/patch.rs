@@ -6,6 +6,7 @@
 
 mod go;
 mod json;
+mod lookup;
 mod merge;
 mod ordering;
 mod strategic;
