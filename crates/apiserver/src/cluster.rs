@@ -2,6 +2,7 @@
 
 mod answer;
 mod bootstrap;
+mod definitions;
 mod nonresource;
 
 pub use answer::Lost;

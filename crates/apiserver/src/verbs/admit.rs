@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use super::scale;
 use crate::admission::{self, AdmissionRequest, Gate, Gvk, Gvr, Operation, Shapes};
-use crate::decode::FieldValidation;
 use crate::exchange::Exchange;
 use crate::resource::bucket;
 use crate::status::Outcome;
@@ -43,8 +42,7 @@ impl Shapes for Registered<'_> {
         if kind.kind != self.0.resource.names.kind {
             return Ok(object);
         }
-        let shaped = self.0.shape(object, Vec::new(), FieldValidation::Ignore);
-        shaped.map(|(object, _)| object).map_err(|status| status.message.clone())
+        self.0.shape(object).map(|(object, _)| object)
     }
 }
 

@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::update::{Change, change_object};
-use crate::decode;
 use crate::exchange::{Exchange, Reply};
 use crate::options::WriteOptions;
 use crate::resource::Part;
@@ -13,7 +12,7 @@ use crate::value;
 /// Answers POST on `binding`.
 pub(super) async fn bind(ex: &Exchange<'_>) -> Outcome<Reply> {
     let options = WriteOptions::parse(&ex.query, "CreateOptions")?;
-    let body = decode::parse_body(&ex.body, ex.media()?, "Binding")?.value;
+    let body = ex.decode_as("v1", "Binding", "io.k8s.api.core.v1.Binding")?;
     let node = value::text(&body, "target.name").to_owned();
     let pod = ex.for_object(&ex.target.namespace, &ex.target.name);
     let transform = |live: Option<&Value>| {

@@ -29,7 +29,7 @@ pub(crate) enum Created {
 pub(super) async fn create(ex: &Exchange<'_>) -> Outcome<Reply> {
     let options = WriteOptions::parse(&ex.query, "CreateOptions")?;
     check_manager(&options, false, "CreateOptions")?;
-    let (mut object, mut warnings) = ex.decode_object()?;
+    let (mut object, mut warnings) = ex.decode_object("CreateOptions")?;
     meta::match_namespace(&mut object, &ex.target.namespace)?;
     let manager = ex.manager(&options.field_manager);
     let api_version = ex.api_version();

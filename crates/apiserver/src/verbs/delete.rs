@@ -49,7 +49,7 @@ pub(super) fn options(ex: &Exchange<'_>) -> Outcome<DeleteOptions> {
     if ex.body.is_empty() {
         return DeleteOptions::parse(&ex.query, None);
     }
-    let body = decode::parse_options(&ex.body, ex.media()?)?;
+    let body = decode::delete_options(&ex.body, ex.media()?)?;
     DeleteOptions::parse(&ex.query, Some(&body))
 }
 

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::delete;
 use crate::builtin::policy::eviction::{self, Verdict};
 use crate::cluster::Cluster;
-use crate::decode;
 use crate::exchange::{Exchange, Reply};
 use crate::options::DeleteOptions;
 use crate::resource::bucket;
@@ -17,8 +16,7 @@ const ATTEMPTS: usize = 5;
 
 /// Answers POST on `eviction`.
 pub(super) async fn evict(ex: &Exchange<'_>) -> Outcome<Reply> {
-    let parsed = decode::parse_body(&ex.body, ex.media()?, "Eviction")?;
-    let body = parsed.value;
+    let body = ex.decode_as("policy/v1", "Eviction", "io.k8s.api.policy.v1.Eviction")?;
     let named = value::text(&body, "metadata.name");
     if !named.is_empty() && named != ex.target.name {
         return Err(Box::new(Status::bad_request("name in URL does not match name in Eviction object")));

@@ -29,7 +29,7 @@ pub(super) fn mark(resource: &Resource, object: &mut Value) {
 /// Answers PUT on `finalize`: only the finalizers in the spec change.
 pub(super) async fn finalize(ex: &Exchange<'_>) -> Outcome<Reply> {
     let options = WriteOptions::parse(&ex.query, "UpdateOptions")?;
-    let (object, mut warnings) = ex.decode_object()?;
+    let (object, mut warnings) = ex.decode_object("UpdateOptions")?;
     meta::match_name(&object, &ex.target.name)?;
     let transform = |live: Option<&Value>| {
         let mut new = live.cloned().ok_or_else(|| ex.not_found(&ex.target.name))?;

@@ -34,7 +34,7 @@ pub(super) struct Change<'a> {
 pub(super) async fn put(ex: &Exchange<'_>, part: Part) -> Outcome<Reply> {
     let options = WriteOptions::parse(&ex.query, "UpdateOptions")?;
     check_manager(&options, false, "UpdateOptions")?;
-    let (mut object, mut warnings) = ex.decode_object()?;
+    let (mut object, mut warnings) = ex.decode_object("UpdateOptions")?;
     meta::match_namespace(&mut object, &ex.target.namespace)?;
     meta::match_name(&object, &ex.target.name)?;
     warnings.extend(meta::dedup_owner_references(&mut object));
@@ -94,7 +94,8 @@ pub(super) async fn change_object(
         let asked = check_version(ex, &new, &old)?;
         let mut seen = Vec::new();
         let new = admit::mutate(ex, admission::Operation::Update, new, Some(&old), change.dry_run, &mut seen).await?;
-        let new = prepare(ex, change.part, new, &old)?;
+        let mut new = prepare(ex, change.part, new, &old)?;
+        apply::keep_times(&old, &mut new);
         seen.extend(ex.resource.strategy.warnings(&new, Some(&old), &ex.context()));
         admit::validate(ex, admission::Operation::Update, Some(&new), Some(&old), change.dry_run, &mut seen).await?;
         warnings.append(&mut seen);
