@@ -36,6 +36,8 @@ pub struct Rules {
     pub warnings: fn(&Value, Option<&Value>) -> Vec<String>,
     /// What makes a new generation; `None` for kinds that have none.
     pub generation: Option<fn(&Value, &Value) -> bool>,
+    /// See [`Strategy::reset_fields`]; the usual ones for a kind with a status are added.
+    pub reset: fn(Part) -> Vec<&'static str>,
     /// Fields for field selectors.
     pub selectable: &'static [Selectable],
     /// See [`Strategy::check_name`].
@@ -60,12 +62,23 @@ pub const PLAIN: Rules = Rules {
     validate_update: |_, _, _, _| Vec::new(),
     warnings: |_, _| Vec::new(),
     generation: None,
+    reset: |_| Vec::new(),
     selectable: &[],
     name: super::names::dns_subdomain,
     create_on_update: false,
     unconditional_update: true,
     columns: &[("Name", "string", 0), ("Age", "string", 0)],
     cells: |object, cx| vec![super::cells::name(object), super::cells::age(object, cx)],
+};
+
+/// The table of kinds for which the real server has no printer of its own.
+pub const CREATED_AT: Rules = Rules {
+    columns: &[("Name", "string", 0), ("Created At", "date", 0)],
+    cells: |object, _| {
+        let created = value::text(object, "metadata.creationTimestamp");
+        vec![super::cells::name(object), created.into()]
+    },
+    ..PLAIN
 };
 
 /// For [`Rules::generation`]: the spec counts.
@@ -125,11 +138,13 @@ impl Strategy for Rules {
     }
 
     fn reset_fields(&self, part: Part) -> Vec<&'static str> {
-        match (self.status, part) {
-            (true, Part::Main) => vec!["status"],
-            (true, Part::Status) => vec!["spec"],
-            _ => Vec::new(),
+        let mut fields = (self.reset)(part);
+        match part {
+            Part::Main if self.status => fields.push("status"),
+            Part::Status if self.status => fields.push("spec"),
+            _ => (),
         }
+        fields
     }
 
     fn selectable(&self, object: &Value) -> Vec<(&'static str, String)> {

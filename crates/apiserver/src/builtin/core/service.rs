@@ -7,6 +7,8 @@ pub mod allocate;
 mod validate;
 mod validate_ips;
 
+pub(in crate::builtin) use validate::hostname as validate_hostname;
+
 use serde_json::{Value, json};
 
 use crate::builtin::cells;
