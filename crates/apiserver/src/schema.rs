@@ -64,6 +64,8 @@ pub struct PatchStrategy {
     pub merge: bool,
     /// `retainKeys` is named.
     pub retain_keys: bool,
+    /// `replace` is named: an object that is not merged but taken whole.
+    pub replace: bool,
     /// The key by which list items are matched; empty for lists of scalars.
     pub merge_key: Box<str>,
 }
@@ -77,7 +79,8 @@ pub enum Presence {
     Optional,
     /// A plain scalar with `omitempty`: left out when zero (`""`, `0`, `false`).
     OmitZero,
-    /// Always written: `default` holds the zero value that stands in when it is absent.
+    /// Always written: `default` holds the zero value that stands in when it is absent; `null` for what Go holds
+    /// as a nil pointer, slice or map.
     Always,
 }
 
@@ -105,6 +108,11 @@ pub struct Node {
     pub format: Box<str>,
     /// The name in OpenAPI (`io.k8s.api.apps.v1.DeploymentSpec`); empty for anonymous nodes and custom resources.
     pub name: Box<str>,
+    /// Built-in kinds only: the type as Go's messages show it (`v1.Protocol`, `[]v1.Container`).
+    pub go_type: Box<str>,
+    /// Built-in kinds only: for fields that Go holds in an embedded struct, the path of its Go names
+    /// (`VolumeSource`), which messages show.
+    pub embedded_in: BTreeMap<Box<str>, Box<str>>,
     /// Known fields of an object.
     pub fields: BTreeMap<Box<str>, Field>,
     /// The type of the values of a map.

@@ -1,18 +1,69 @@
 //! The schemas of the built-in kinds, from a table that `cargo xtask generate` makes.
 
-use std::sync::Arc;
+mod read;
+#[cfg(test)]
+mod tests;
 
-use super::{Node, Schema, Types};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use super::{Node, NodeId, Schema, Types};
+use read::Reader;
+
+const TABLE: &str = include_str!("builtin.types");
+
+static BUILTIN: LazyLock<Table> = LazyLock::new(|| Table::read(TABLE));
 
 /// The schema of a built-in kind; a kind that the table does not know accepts anything.
-pub fn kind(_group: &str, _version: &str, _kind: &str) -> Schema {
-    let mut types = Types::default();
-    let root = types.push(Node {
-        preserve_unknown: true,
-        ..Node::default()
-    });
-    Schema {
-        types: Arc::new(types),
-        root,
+pub fn kind(group: &str, version: &str, kind: &str) -> Schema {
+    let name = format!("{group}/{version}/{kind}");
+    let root = BUILTIN.kinds.get(name.as_str());
+    BUILTIN.schema(root.copied().unwrap_or(BUILTIN.anything))
+}
+
+/// The schema of a type by its OpenAPI name: `io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions`.
+pub fn named(openapi_name: &str) -> Option<Schema> {
+    let root = BUILTIN.names.get(openapi_name)?;
+    Some(BUILTIN.schema(*root))
+}
+
+/// `metav1.ObjectMeta`, which custom resources have as well.
+pub fn object_meta() -> Schema {
+    named("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
+        .unwrap_or_else(|| BUILTIN.schema(BUILTIN.anything))
+}
+
+struct Table {
+    types: Arc<Types>,
+    kinds: BTreeMap<Box<str>, NodeId>,
+    names: BTreeMap<Box<str>, NodeId>,
+    anything: NodeId,
+}
+
+impl Table {
+    fn schema(&self, root: NodeId) -> Schema {
+        Schema {
+            types: self.types.clone(),
+            root,
+        }
+    }
+
+    fn read(text: &str) -> Self {
+        let mut reader = Reader::default();
+        let anything = reader.types.push(Node {
+            preserve_unknown: true,
+            nullable: true,
+            ..Node::default()
+        });
+        reader.specials();
+        reader.declare(text);
+        reader.fill(text);
+        reader.make_granular();
+        Self {
+            types: Arc::new(reader.types),
+            kinds: reader.kinds,
+            names: reader.names,
+            anything,
+        }
     }
 }

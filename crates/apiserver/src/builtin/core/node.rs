@@ -1,0 +1,4 @@
+//! x
+use crate::builtin::rules::{PLAIN, Rules};
+/// x
+pub const RULES: Rules = PLAIN;

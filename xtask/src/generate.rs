@@ -1,0 +1,90 @@
+//! `cargo xtask generate`: files that are made from other files and checked in.
+//!
+//! Today that is one: the table of built-in kinds, from the OpenAPI documents and the Go types of the Kubernetes
+//! modules that `xtask/controlplane/kubernetes` pins. The output is a function of those modules alone.
+
+mod documents;
+mod golang;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// Where the table is checked in, from the root of the workspace.
+const TABLE: &str = "crates/apiserver/src/schema/builtin.types";
+
+/// Makes the generated files; with `check`, fails if a checked-in one differs instead of writing it.
+pub(crate) fn run(check: bool) -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .context("xtask lies in the workspace")?;
+    let pins = root.join("xtask/controlplane/kubernetes");
+    let kubernetes = module(&pins, "k8s.io/kubernetes")?;
+    let schemas = documents::read(&kubernetes.folder.join("api/openapi-spec/v3"))?;
+    let mut go = golang::Sources::new();
+    for name in [
+        "k8s.io/api",
+        "k8s.io/apimachinery",
+        "k8s.io/apiextensions-apiserver",
+    ] {
+        go.add_module(name, module(&pins, name)?.folder);
+    }
+    let made = write::table(&kubernetes.version, &schemas, &mut go)?;
+    settle(&root.join(TABLE), &made, check)
+}
+
+struct Module {
+    version: String,
+    folder: PathBuf,
+}
+
+/// Where Go keeps a module that `pins` requires.
+fn module(pins: &Path, name: &str) -> Result<Module> {
+    let output = Command::new("go")
+        .args([
+            "list",
+            "-mod=mod",
+            "-m",
+            "-f",
+            "{{.Version}}\n{{.Dir}}",
+            name,
+        ])
+        .current_dir(pins)
+        .output()
+        .context("cannot run `go`: generating the table needs a Go toolchain")?;
+    if !output.status.success() {
+        bail!(
+            "go list -m {name}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    let text = String::from_utf8(output.stdout)?;
+    let mut lines = text.lines();
+    let version = lines.next().unwrap_or_default().to_owned();
+    let folder = lines.next().unwrap_or_default();
+    if folder.is_empty() {
+        bail!(
+            "{name} is not in the module cache: run `go mod download {name}` in xtask/controlplane/kubernetes"
+        );
+    }
+    Ok(Module {
+        version,
+        folder: PathBuf::from(folder),
+    })
+}
+
+fn settle(path: &Path, made: &str, check: bool) -> Result<()> {
+    if check {
+        let found = std::fs::read_to_string(path).unwrap_or_default();
+        if found != made {
+            bail!(
+                "{} is not current: run `cargo xtask generate`",
+                path.display()
+            );
+        }
+        return Ok(());
+    }
+    std::fs::write(path, made).with_context(|| format!("cannot write {}", path.display()))
+}
