@@ -5,6 +5,7 @@ mod bootstrap;
 mod definitions;
 mod nonresource;
 
+pub(crate) use answer::encode;
 pub use answer::Lost;
 
 use std::sync::atomic::{AtomicBool, Ordering};

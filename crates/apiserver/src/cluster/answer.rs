@@ -261,17 +261,21 @@ fn attributes<'a>(user: &'a User, route: &'a Route, verb: &'a str, path: &'a str
     }
 }
 
-fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> {
+fn to_yaml(value: &serde_json::Value) -> String {
+    serde_saphyr::to_string(value).unwrap_or_default()
+}
+
+pub(crate) fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> {
     let yaml = form.media == Media::Yaml;
     let mut content_type = if yaml { "application/yaml".to_owned() } else { "application/json".to_owned() };
     let body = match reply.content {
-        Content::Value(value) if yaml => Body::Full(Bytes::from(negotiate::to_yaml(&value))),
+        Content::Value(value) if yaml => Body::Full(Bytes::from(to_yaml(&value))),
         Content::Value(value) if pretty => Body::Full(Bytes::from(serde_json::to_vec_pretty(&value).unwrap_or_default())),
         Content::Value(value) => Body::Full(Bytes::from(serde_json::to_vec(&value).unwrap_or_default())),
         Content::Json(bytes) if yaml || pretty => {
             let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
             let text = if yaml {
-                negotiate::to_yaml(&value).into()
+                to_yaml(&value).into()
             } else {
                 serde_json::to_vec_pretty(&value).unwrap_or_default()
             };

@@ -112,7 +112,7 @@ impl Watch {
             tokio::select! {
                 biased;
                 () = self.out.closed() => return Err(Ended),
-                _ = drain.wait_for(|draining| *draining) => return Ok(()),
+                _ = drain.changed() => return Ok(()),
                 () = tokio::time::sleep_until(end) => return Ok(()),
                 changed = latest.changed() => if changed.is_err() { return Ok(()) },
                 () = tokio::time::sleep_until(bookmark), if self.options.bookmarks => {
