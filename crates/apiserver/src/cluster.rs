@@ -2,11 +2,13 @@
 
 mod answer;
 mod bootstrap;
+mod build;
 mod definitions;
 mod nonresource;
 
 pub(crate) use answer::encode;
 pub use answer::Lost;
+pub use build::Config;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -50,23 +52,11 @@ pub struct Cluster {
     pub(crate) drain: tokio::sync::watch::Sender<bool>,
 }
 
-/// What a fresh cluster is made of.
-#[derive(Debug)]
-pub struct Config {
-    /// The name, as in `/clusters/NAME`.
-    pub name: String,
-    /// Who may come in.
-    pub tokens: Tokens,
-    /// Whether the namespaces, roles and services of a fresh cluster are there from the start.
-    pub bootstrap: bool,
-}
-
 impl Cluster {
-    /// A fresh cluster.
-    pub fn new(config: Config, environment: Environment) -> Arc<Self> {
+    fn new(config: Config) -> Arc<Self> {
         let cluster = Arc::new(Self {
             name: config.name,
-            environment,
+            environment: config.environment,
             store: Store::default(),
             registry: RwLock::new(Registry::default()),
             policy: Mutex::new(None),

@@ -180,3 +180,32 @@ impl Dial for InProcess {
         }
     }
 }
+
+/// Random numbers of the system: the source of everything that must not be guessed.
+#[derive(Debug)]
+pub struct SystemEntropy {
+    key: [u8; 32],
+    next: AtomicU64,
+}
+
+impl SystemEntropy {
+    /// Draws a key from the system.
+    pub fn new() -> std::io::Result<Self> {
+        use rustls::crypto::SecureRandom;
+        let provider = rustls::crypto::ring::default_provider();
+        let random: &dyn SecureRandom = provider.secure_random;
+        let mut key = [0; 32];
+        random.fill(&mut key).map_err(|_| std::io::Error::other("the system gives no random numbers"))?;
+        Ok(Self { key, next: AtomicU64::new(0) })
+    }
+}
+
+impl Entropy for SystemEntropy {
+    fn draw(&self) -> u128 {
+        use sha2::Digest;
+        // A keyed hash of a counter: as hard to guess as the key, and it cannot fail after the start.
+        let n = self.next.fetch_add(1, Ordering::Relaxed);
+        let digest = sha2::Sha256::new().chain_update(self.key).chain_update(n.to_be_bytes()).finalize();
+        digest.iter().take(16).fold(0, |sum, byte| (sum << 8) | u128::from(*byte))
+    }
+}

@@ -61,3 +61,33 @@ pub async fn serve(core: Arc<dyn Core>, mut requests: mpsc::Receiver<Exchange>) 
         });
     }
 }
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
+        use std::task::Poll;
+        match self.get_mut() {
+            Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Full(bytes) => Poll::Ready(Some(Ok(http_body::Frame::data(std::mem::take(bytes))))),
+            Self::Stream(pieces) => {
+                pieces.poll_recv(cx).map(|piece| piece.map(|bytes| Ok(http_body::Frame::data(bytes))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Full(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        match self {
+            Self::Full(bytes) => http_body::SizeHint::with_exact(bytes.len() as u64),
+            Self::Stream(_) => http_body::SizeHint::default(),
+        }
+    }
+}
