@@ -8,6 +8,7 @@
 //! [`match_name`] and [`match_namespace`], [`prepare_update`], [`validate_update`], [`validate_update_again`], and the
 //! strategy's errors.
 
+mod conditions;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -19,9 +20,10 @@ use crate::field::{self, FieldError};
 use crate::status::{Outcome, Status};
 use crate::value::{self, has, put, take, text};
 
+pub use conditions::validate_conditions;
 pub use validate::{
-    validate_annotations, validate_conditions, validate_create, validate_field_manager,
-    validate_labels, validate_standard_finalizers, validate_update, validate_update_again,
+    validate_annotations, validate_create, validate_field_manager, validate_labels,
+    validate_standard_finalizers, validate_update, validate_update_again,
 };
 
 /// What generated names are made of: no vowels, so that no words come out.
@@ -201,7 +203,7 @@ fn drop_empty(object: &mut Value) {
         Value::Object(map) => !map.is_empty(),
         Value::Array(items) => !items.is_empty(),
         Value::String(text) => !text.is_empty(),
-        _ => true,
+        Value::Bool(_) => true,
     });
 }
 

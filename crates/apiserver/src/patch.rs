@@ -1,1 +1,187 @@
 //! The three patch forms besides server-side apply: JSON patch, merge patch, strategic merge patch.
+//!
+//! They follow the libraries of the real server where those differ from the RFCs: a JSON patch may `replace` what is
+//! not there and count from the end of a list, and a merge patch prunes `null` from what it adds. What comes out is
+//! not yet decoded: the caller judges it against the schema, and answers with [`undecodable`] if it does not fit.
+
+mod go;
+mod json;
+mod lookup;
+mod merge;
+mod ordering;
+mod strategic;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+use crate::field::{self, FieldError};
+use crate::negotiate;
+use crate::schema::Schema;
+use crate::status::{Outcome, Status};
+
+pub use go::print as go_print;
+
+/// The most operations one JSON patch may have.
+pub const MAX_OPERATIONS: usize = 10_000;
+/// How many bytes the `copy` operations of one JSON patch may add.
+pub const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
+
+/// The form of a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatchKind {
+    /// `application/json-patch+json`.
+    Json,
+    /// `application/merge-patch+json`.
+    Merge,
+    /// `application/strategic-merge-patch+json`, for built-in resources only.
+    Strategic,
+    /// `application/apply-patch+yaml`.
+    Apply,
+}
+
+/// How strictly the body of a patch is read (`?fieldValidation=`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reading {
+    /// `Warn` and `Strict`: what is odd is noticed, and the caller warns or refuses.
+    #[default]
+    Strict,
+    /// `Ignore`.
+    Lenient,
+}
+
+/// A patched object, still to be decoded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Patched {
+    /// The object.
+    pub object: Value,
+    /// What strict reading noticed: `duplicate field "data"`, `json patch unknown field "[0].foo"`.
+    pub complaints: Vec<String>,
+}
+
+impl PatchKind {
+    const ALL: [Self; 4] = [Self::Json, Self::Merge, Self::Strategic, Self::Apply];
+
+    /// The media type.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json-patch+json",
+            Self::Merge => "application/merge-patch+json",
+            Self::Strategic => "application/strategic-merge-patch+json",
+            Self::Apply => "application/apply-patch+yaml",
+        }
+    }
+
+    /// From the `Content-Type`; anything else is a 415, whose text depends on whether the resource is custom.
+    pub fn of(content_type: Option<&str>, is_custom: bool) -> Outcome<Self> {
+        let header = content_type.unwrap_or_default();
+        let served: Vec<Self> = Self::ALL
+            .into_iter()
+            .filter(|kind| !(is_custom && *kind == Self::Strategic))
+            .collect();
+        let names: Vec<&str> = served.iter().map(|kind| kind.media_type()).collect();
+        // The router in front of built-in resources reads the header as a list.
+        let routes = header.split(',').any(|part| {
+            let media = part.split(';').next().unwrap_or_default().trim();
+            names.contains(&media)
+        });
+        if !is_custom && !routes {
+            let status = Status::unsupported_media_type("415: Unsupported Media Type");
+            return Err(status.with_causes(Vec::new()).into());
+        }
+        let media = header.split(';').next().unwrap_or_default();
+        served
+            .into_iter()
+            .find(|kind| kind.media_type() == media)
+            .ok_or_else(|| negotiate::unknown_format(&names.join(", ")).into())
+    }
+}
+
+/// Applies a patch of any form but [`PatchKind::Apply`], which gives a 415 here, to `doc`.
+pub fn patch(
+    kind: PatchKind,
+    schema: &Schema,
+    doc: &Value,
+    body: &[u8],
+    reading: Reading,
+) -> Outcome<Patched> {
+    match kind {
+        PatchKind::Json => json::patch(doc, body, reading),
+        PatchKind::Merge => merge::patch(doc, body, reading),
+        PatchKind::Strategic => {
+            let (patch, complaints) = decode_strategic(body)?;
+            let object = strategic(schema, doc, &patch)?;
+            Ok(Patched { object, complaints })
+        }
+        PatchKind::Apply => Err(negotiate::unknown_format(kind.media_type()).into()),
+    }
+}
+
+/// Applies a JSON patch (RFC 6902).
+pub fn json(doc: &Value, patch: &[u8]) -> Outcome<Value> {
+    Ok(json::patch(doc, patch, Reading::Strict)?.object)
+}
+
+/// Applies a merge patch (RFC 7386).
+pub fn merge(doc: &Value, patch: &[u8]) -> Outcome<Value> {
+    Ok(merge::patch(doc, patch, Reading::Strict)?.object)
+}
+
+/// Reads the body of a strategic merge patch; with it comes what strict reading noticed.
+pub fn decode_strategic(body: &[u8]) -> Outcome<(Value, Vec<String>)> {
+    let (patch, duplicates) = read(body).map_err(Status::bad_request)?;
+    Ok((patch, complaints(&duplicates)))
+}
+
+/// Applies a strategic merge patch to an object of this schema.
+pub fn strategic(schema: &Schema, doc: &Value, patch: &Value) -> Outcome<Value> {
+    if !(patch.is_object() || patch.is_null()) {
+        let found = go::json_type(patch);
+        let message = format!(
+            "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+        );
+        return Err(Status::bad_request(message).into());
+    }
+    strategic::patch(schema.view(), doc, patch).map_err(|refusal| Box::new(refusal.into()))
+}
+
+/// The 422 for a patched object that does not decode: `shown` is the object as JSON, or for a strategic merge patch
+/// the patch as [`go_print`] shows it.
+pub fn undecodable(shown: &str, why: &str) -> Status {
+    let error = FieldError::invalid_str("patch", shown, why);
+    field::invalid("", "", "", &[error])
+}
+
+/// The 422 for a patch that does not apply; the real server does not say why.
+fn rejected() -> Box<Status> {
+    let message = "the server rejected our request due to an error in our request";
+    Box::new(Status::failure(422, "Invalid", message).with_causes(Vec::new()))
+}
+
+/// What a patch makes of an object must be an object.
+fn object_only(value: Value) -> Outcome<Value> {
+    if value.is_object() {
+        return Ok(value);
+    }
+    let why = format!(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+        go::json_type(&value)
+    );
+    Err(undecodable(&value.to_string(), &why).into())
+}
+
+/// The value, and the paths of keys that are there twice; the failure is the text of Go's decoder.
+fn read(body: &[u8]) -> Result<(Value, Vec<String>), String> {
+    match serde_json::from_slice(body) {
+        Ok(value) => Ok((value, Vec::new())),
+        Err(error) if error.is_eof() => Err("unexpected end of JSON input".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn complaints(duplicates: &[String]) -> Vec<String> {
+    duplicates
+        .iter()
+        .map(|path| format!("duplicate field {}", field::quote(path)))
+        .collect()
+}

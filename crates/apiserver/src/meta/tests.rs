@@ -43,6 +43,7 @@ fn texts(errors: &FieldErrors) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "reads better at the calls")]
 fn created(metadata: Value) -> Vec<String> {
     texts(&validate_create(
         &json!({"metadata": metadata}),
