@@ -96,7 +96,10 @@ impl Resource {
 
     /// Under which name the store keeps the objects.
     pub fn bucket(&self) -> String {
-        bucket(self.stored_in.unwrap_or(&self.names.group), &self.names.plural)
+        bucket(
+            self.stored_in.unwrap_or(&self.names.group),
+            &self.names.plural,
+        )
     }
 
     /// `group/version`, or `version` in the core group.
