@@ -126,21 +126,20 @@ impl Decision {
 /// The 403 answer, with kube-apiserver's text.
 pub fn forbidden(asked: &Attributes<'_>, reason: &str) -> Status {
     let user = quote(&asked.user.name);
-    let what = match asked.path {
-        Some(path) => format!("User {user} cannot {} path {}", asked.verb, quote(path)),
-        None => {
-            let place = if asked.namespace.is_empty() {
-                "at the cluster scope".to_owned()
-            } else {
-                format!("in the namespace {}", quote(asked.namespace))
-            };
-            format!(
-                "User {user} cannot {} resource {} in API group {} {place}",
-                asked.verb,
-                quote(&asked.combined()),
-                quote(asked.group),
-            )
-        }
+    let what = if let Some(path) = asked.path {
+        format!("User {user} cannot {} path {}", asked.verb, quote(path))
+    } else {
+        let place = if asked.namespace.is_empty() {
+            "at the cluster scope".to_owned()
+        } else {
+            format!("in the namespace {}", quote(asked.namespace))
+        };
+        format!(
+            "User {user} cannot {} resource {} in API group {} {place}",
+            asked.verb,
+            quote(&asked.combined()),
+            quote(asked.group),
+        )
     };
     // The real server keeps what it echoes from looking like HTML.
     let what = what
@@ -197,16 +196,16 @@ impl Policy {
         for role in cluster_roles {
             let name = value::text(role, "metadata.name");
             let stored = value::items(role, "rules");
-            let rules = Rule::read_all(aggregated.get(name).map_or(stored, Vec::as_slice));
-            policy.cluster_roles.insert(name.to_owned(), rules);
+            let read = Rule::read_all(aggregated.get(name).map_or(stored, Vec::as_slice));
+            policy.cluster_roles.insert(name.to_owned(), read);
         }
         for role in roles {
             let key = (
                 value::text(role, "metadata.namespace").to_owned(),
                 value::text(role, "metadata.name").to_owned(),
             );
-            let rules = Rule::read_all(value::items(role, "rules"));
-            policy.roles.insert(key, rules);
+            let read = Rule::read_all(value::items(role, "rules"));
+            policy.roles.insert(key, read);
         }
         policy.cluster = Bindings::read(cluster_role_bindings.into_iter().collect());
         let mut by_namespace: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
@@ -333,8 +332,8 @@ pub(crate) fn aggregate_texts(texts: &[String]) -> String {
         }
     }
     match once.as_slice() {
-        [one] => (*one).to_owned(),
-        many => format!("[{}]", many.join(", ")),
+        [single] => (*single).to_owned(),
+        several => format!("[{}]", several.join(", ")),
     }
 }
 

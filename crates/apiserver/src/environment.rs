@@ -114,7 +114,22 @@ impl Entropy for SeededEntropy {
     }
 }
 
-/// SplitMix64's finaliser: a bijection on 64 bits, so distinct draws stay distinct.
+/// 128 bits in the form of a random (version 4) UUID.
+pub fn uuid(bits: u128) -> String {
+    let bits = (bits & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+    let hex = format!("{bits:032x}");
+    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+    format!(
+        "{}-{}-{}-{}-{}",
+        part(0, 8),
+        part(8, 12),
+        part(12, 16),
+        part(16, 20),
+        part(20, 32)
+    )
+}
+
+/// `SplitMix64`'s finaliser: a bijection on 64 bits, so distinct draws stay distinct.
 fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -66,7 +66,7 @@ impl Default for Config {
             identity: None,
             connections: 10_000,
             body_bytes: 3 << 20,
-            body_read: Duration::from_secs(60),
+            body_read: Duration::from_mins(1),
         }
     }
 }

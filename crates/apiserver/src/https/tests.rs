@@ -15,6 +15,7 @@ use hyper::client::conn::{http1, http2};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -196,7 +197,6 @@ async fn a_slow_body_is_given_up() {
     };
     let https = start(Echo::default(), config);
     let mut stream = connect(&https, "http/1.1").await;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let head = b"POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nx";
     stream.write_all(head).await.unwrap();
     let mut answer = [0; 12];
@@ -255,7 +255,6 @@ async fn many_idle_connections_do_not_disturb() {
     }
     for _ in 0..20 {
         // Half closed after the handshake.
-        use tokio::io::AsyncWriteExt;
         let mut stream = connect(&https, "http/1.1").await;
         stream.write_all(b"GET / HT").await.unwrap();
         stream.shutdown().await.unwrap();
