@@ -128,10 +128,7 @@ impl Cluster {
 
     /// A fresh uid, in the form of a version 4 UUID.
     pub(crate) fn uid(&self) -> String {
-        let bits = (self.environment.entropy.draw() & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
-        let hex = format!("{bits:032x}");
-        let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-        format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32))
+        crate::environment::uuid(self.environment.entropy.draw())
     }
 
     /// All objects of a built-in resource, decoded.

@@ -205,7 +205,7 @@ fn dry_run(values: &[&str], kind: &str) -> Outcome<bool> {
     if values.is_empty() || values == [""] {
         return Ok(false);
     }
-    if values == ["All"] {
+    if values.iter().all(|value| *value == "All") {
         return Ok(true);
     }
     let shown = Value::Array(values.iter().map(|v| Value::String((*v).to_owned())).collect());
@@ -241,6 +241,16 @@ pub enum Propagation {
     Foreground,
 }
 
+impl Propagation {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Orphan => "Orphan",
+            Self::Background => "Background",
+            Self::Foreground => "Foreground",
+        }
+    }
+}
+
 impl DeleteOptions {
     /// From the body if there is one, else from the query, as the real server does.
     pub fn parse(query: &Query, body: Option<&Value>) -> Outcome<Self> {
@@ -255,7 +265,7 @@ impl DeleteOptions {
                 "",
                 &[FieldError::invalid_str(
                     "propagationPolicy",
-                    query.get("propagationPolicy").unwrap_or_default(),
+                    options.propagation.map_or("", Propagation::name),
                     "orphanDependents and deletionPropagation cannot be both set",
                 )],
             )));

@@ -30,7 +30,7 @@ pub(super) async fn bind(ex: &Exchange<'_>) -> Outcome<Reply> {
         scheduled(&mut new, ex.now);
         Ok(new)
     };
-    let change = Change { part: Part::Scale, dry_run: options.dry_run, upsert: false, transform: &transform };
+    let change = Change { part: Part::Scale, dry_run: options.dry_run, upsert: false, names_uid: false, transform: &transform };
     let mut warnings = Vec::new();
     change_object(&pod, &change, &mut warnings).await?;
     let mut status = Status::failure(201, "", "");

@@ -17,11 +17,11 @@ use crate::{admission, field, meta, value};
 /// How often a generated name is drawn again when it is taken.
 const NAME_ATTEMPTS: usize = 8;
 
-/// What came of a create.
+/// What came of a write.
 pub(crate) enum Created {
     /// It is stored.
     Stored(Arc<Stored>),
-    /// It would have been.
+    /// It is not stored (a dry run, or the end of the object), but this is what it looks like.
     DryRun(Value),
 }
 
@@ -42,6 +42,7 @@ pub(super) async fn create(ex: &Exchange<'_>) -> Outcome<Reply> {
     };
     write::check_namespace(ex, value::text(&object, "metadata.name"))?;
     warnings.extend(meta::dedup_owner_references(&mut object));
+    meta::wipe_system_fields(&mut object);
     let reset = ex.resource.strategy.reset_fields(Part::Main);
     apply::track_update(&ex.version()?.schema, None, &mut object, &owner, &reset);
     let created = insert(ex, object, options.dry_run, &mut warnings).await?;
@@ -84,11 +85,12 @@ pub(crate) async fn insert(
     strategy.prepare_create(&mut object, &ex.context());
     if strategy.has_generation() {
         value::put(&mut object, "metadata.generation", 1);
-    } else {
-        value::take(&mut object, "metadata.generation");
     }
     super::allocate::on_create(ex, &mut object)?;
     let mut errors = meta::validate_create(&object, ex.resource.namespaced, &**strategy);
+    if !ex.resource.custom {
+        errors.extend(meta::validate_standard_finalizers(&object));
+    }
     errors.extend(strategy.validate(&object, &ex.context()));
     write::judge(ex, value::text(&object, "metadata.name"), errors)?;
     super::escalation::check(ex, &object, None)?;

@@ -128,8 +128,8 @@ fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> (bool,
         }
     } else if !deleting {
         let seconds = ex.resource.strategy.grace_seconds(&object, asked);
-        if seconds > 0 {
-            graceful = true;
+        if seconds > 0 || ex.resource.strategy.is_graceful() {
+            graceful = seconds > 0;
             bump(&mut object);
             let at = ex.now.checked_add(std::time::Duration::from_secs(seconds.unsigned_abs())).unwrap_or(ex.now);
             value::put(&mut object, "metadata.deletionTimestamp", crate::meta::timestamp(at));

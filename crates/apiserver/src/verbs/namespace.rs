@@ -36,7 +36,7 @@ pub(super) async fn finalize(ex: &Exchange<'_>) -> Outcome<Reply> {
         value::copy(&mut new, &object, "spec.finalizers");
         Ok(new)
     };
-    let change = Change { part: Part::Scale, dry_run: options.dry_run, upsert: false, transform: &transform };
+    let change = Change { part: Part::Scale, dry_run: options.dry_run, upsert: false, names_uid: false, transform: &transform };
     let (result, _) = change_object(ex, &change, &mut warnings).await?;
     create::answer(ex, 200, result, warnings)
 }

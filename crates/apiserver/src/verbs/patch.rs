@@ -13,7 +13,7 @@ use crate::options::WriteOptions;
 use crate::patch::{self, PatchKind, Reading};
 use crate::resource::Part;
 use crate::status::{Outcome, Status};
-use crate::{meta, value};
+use crate::meta;
 
 /// Answers PATCH.
 pub(super) async fn patch(ex: &Exchange<'_>, part: Part) -> Outcome<Reply> {
@@ -48,7 +48,7 @@ async fn plain_patch(
         }
         Ok(new)
     };
-    let change = Change { part, dry_run: options.dry_run, upsert: false, transform: &transform };
+    let change = Change { part, dry_run: options.dry_run, upsert: false, names_uid: false, transform: &transform };
     let mut later = Vec::new();
     let (result, _) = change_object(ex, &change, &mut later).await?;
     let mut warnings = warned.into_inner().unwrap_or_default();
@@ -107,7 +107,8 @@ async fn apply_patch(
         meta::match_namespace(&mut new, &ex.target.namespace)?;
         Ok(new)
     };
-    let change = Change { part, dry_run: options.dry_run, upsert: part == Part::Main, transform: &transform };
+    let upsert = part == Part::Main;
+    let change = Change { part, dry_run: options.dry_run, upsert, names_uid: false, transform: &transform };
     let (result, created) = change_object(ex, &change, &mut warnings).await?;
     create::answer(ex, if created { 201 } else { 200 }, result, warnings)
 }
@@ -115,20 +116,16 @@ async fn apply_patch(
 /// The applied configuration, not defaulted: only what the client said counts.
 fn decode_config(ex: &Exchange<'_>, validation: FieldValidation) -> Outcome<(Value, Vec<String>)> {
     let parsed = decode::parse(&ex.body, decode::Media::Yaml)
-        .map_err(|error| Box::new(Status::bad_request(format!("error decoding YAML: {error}"))))?;
-    let mut config = parsed.value;
+        .map_err(|error| Box::new(Status::bad_request(format!("error decoding YAML: error converting YAML to JSON: {error}"))))?;
+    let config = parsed.value;
     if !config.is_object() {
         let text = "error decoding YAML: json: cannot unmarshal into Go value of type map[string]interface {}";
         return Err(Box::new(Status::bad_request(text)));
     }
-    value::put_default(&mut config, "metadata.name", ex.target.name.as_str());
     meta::match_name(&config, &ex.target.name)?;
-    meta::match_namespace(&mut config, &ex.target.namespace)?;
-    let mut strict = parsed.duplicates;
-    // A copy is shaped only to learn what does not fit; the configuration itself stays as it was sent.
-    if let Ok((_, unknown)) = ex.shape(config.clone()) {
-        strict.extend(unknown);
-    }
-    let warnings = validation.judge(strict, &ex.api_version(), ex.kind())?;
+    // Checked on a copy: who applies without a namespace does not own one.
+    meta::match_namespace(&mut config.clone(), &ex.target.namespace)?;
+    // Fields that the schema does not know are refused by the merge itself.
+    let warnings = validation.judge(parsed.duplicates, &ex.api_version(), ex.kind())?;
     Ok((config, warnings))
 }

@@ -82,7 +82,7 @@ async fn change(ex: &Exchange<'_>, paths: &Scale, method: &Method) -> Outcome<Re
         }
         scaled(ex, paths, live, &wanted)
     };
-    let change = Change { part: Part::Scale, dry_run: options.dry_run, upsert: false, transform: &transform };
+    let change = Change { part: Part::Scale, dry_run: options.dry_run, upsert: false, names_uid: false, transform: &transform };
     let mut warnings = Vec::new();
     let (result, _) = change_object(ex, &change, &mut warnings).await?;
     let object = match result {
