@@ -120,3 +120,40 @@ async fn a_connection_that_just_closes_is_eof() {
     let why = failure(&TlsDial::default(), call(url, other.ca_pem())).await;
     assert!(why == "EOF" || why.contains("reset"), "{why}");
 }
+
+/// Many a test webhook has one self-signed certificate, which is its own authority; Go accepts that.
+#[tokio::test]
+async fn a_server_may_show_the_authority_itself() {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let certificate = params.self_signed(&key).unwrap();
+    let private = rustls_pki_types::PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], private)
+        .unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(stream) = acceptor.accept(stream).await else {
+                continue;
+            };
+            let service = hyper::service::service_fn(|_| async {
+                Ok::<_, std::convert::Infallible>(Response::new(Full::new(Bytes::from("{}"))))
+            });
+            let http = hyper::server::conn::http1::Builder::new();
+            let _ = http.serve_connection(TokioIo::new(stream), service).await;
+        }
+    });
+    let dial = TlsDial::default();
+    let call = |host: &str| call(format!("https://{host}:{port}/"), &certificate.pem());
+    assert_eq!(dial.call(call("localhost")).await.unwrap().0, 200);
+    let why = failure(&dial, call("127.0.0.1")).await;
+    assert!(why.contains("is not valid for 127.0.0.1"), "{why}");
+}

@@ -56,7 +56,11 @@ impl Bridge {
         request: Request<Incoming>,
         stopped: watch::Receiver<bool>,
     ) -> Result<Response<Outgoing>, Infallible> {
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
+        // HTTP/2 carries the host in the URI; the core sees the path alone, whatever the protocol.
+        if let Some(path) = head.uri.path_and_query().cloned() {
+            head.uri = path.into();
+        }
         let read = timeout(self.read, self.collect(body)).await;
         let body = match read.unwrap_or(Err(Refused::TooSlow)) {
             Ok(body) => body,

@@ -36,7 +36,7 @@ impl Core for Echo {
             let text = format!(
                 "{} {} {}",
                 request.method(),
-                request.uri().path(),
+                request.uri(),
                 request.body().len()
             );
             assert!(request.extensions().get::<Peer>().is_some());
