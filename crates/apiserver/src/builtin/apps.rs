@@ -18,7 +18,14 @@ const GROUP: &str = "apps";
 pub fn resources() -> Vec<Resource> {
     let revisions = Arc::new(controllerrevision::ControllerRevisions);
     vec![
-        describe::resource(GROUP, "v1", "ControllerRevision", "controllerrevisions", revisions).build(),
+        describe::resource(
+            GROUP,
+            "v1",
+            "ControllerRevision",
+            "controllerrevisions",
+            revisions,
+        )
+        .build(),
         describe::resource(
             GROUP,
             "v1",

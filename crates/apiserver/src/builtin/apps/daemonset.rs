@@ -23,7 +23,11 @@ impl Strategy for DaemonSets {
             put(object, "spec.updateStrategy.type", "RollingUpdate");
         }
         if text(object, "spec.updateStrategy.type") == "RollingUpdate" {
-            put_default(object, "spec.updateStrategy.rollingUpdate.maxUnavailable", 1);
+            put_default(
+                object,
+                "spec.updateStrategy.rollingUpdate.maxUnavailable",
+                1,
+            );
             put_default(object, "spec.updateStrategy.rollingUpdate.maxSurge", 0);
         }
         put_default(object, "spec.revisionHistoryLimit", 10);
@@ -62,7 +66,11 @@ impl Strategy for DaemonSets {
             validate_status(&mut errors, object, old);
         } else {
             workload::immutable_selector(&mut errors, object, old);
-            validate_spec(&mut errors, object, !labels::is_usable(at(old, "spec.selector")));
+            validate_spec(
+                &mut errors,
+                object,
+                !labels::is_usable(at(old, "spec.selector")),
+            );
         }
         errors
     }

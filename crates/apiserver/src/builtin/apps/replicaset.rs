@@ -126,11 +126,7 @@ fn validate_status(errors: &mut FieldErrors, object: &Value) {
             "terminatingReplicas",
         ],
     );
-    let fields = [
-        "fullyLabeledReplicas",
-        "readyReplicas",
-        "availableReplicas",
-    ];
+    let fields = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
     workload::within_replicas(errors, status, &fields);
     workload::available_within_ready(errors, status, "readyReplicas");
 }

@@ -8,7 +8,7 @@ use crate::builtin::pod::{check, condition, defaults, internal, printing, templa
 use crate::field::{FieldError, FieldErrors};
 use crate::resource::{Context, Part, Strategy};
 use crate::table::Column;
-use crate::value::{at, copy, has, integer, items, items_mut, map, put, put_default, take, text};
+use crate::value::{at, copy, has, integer, items, items_mut, put, put_default, take, text};
 
 const FORBIDDEN: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
@@ -243,7 +243,12 @@ fn validate_policies(errors: &mut FieldErrors, spec: &Value) {
     for field in ["whenDeleted", "whenScaled"] {
         let path = format!("persistentVolumeClaimRetentionPolicy.{field}");
         let policies = ["Retain", "Delete"];
-        check::one_of(errors, &format!("spec.{path}"), text(spec, &path), &policies);
+        check::one_of(
+            errors,
+            &format!("spec.{path}"),
+            text(spec, &path),
+            &policies,
+        );
     }
 }
 
@@ -269,9 +274,9 @@ fn validate_template(errors: &mut FieldErrors, spec: &Value, lenient: Leniency) 
         template::validate(errors, "spec.template", &judged);
     }
     // These are judged twice in the real server.
-    let labels = map(&judged, "metadata.labels");
+    let labels = at(&judged, "metadata.labels");
     check::labels(errors, "spec.template.labels", labels);
-    let annotations = map(&judged, "metadata.annotations");
+    let annotations = at(&judged, "metadata.annotations");
     check::annotations(errors, "spec.template.annotations", annotations);
 }
 

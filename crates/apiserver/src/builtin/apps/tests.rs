@@ -46,20 +46,36 @@ fn defaults_are_those_of_the_real_server() {
         "dnsPolicy": "ClusterFirst", "securityContext": {}, "schedulerName": "default-scheduler"}});
     let selector = json!({"matchLabels": {"a": "b"}});
     let deployment = made(&deployment::Deployments, spec());
-    assert_eq!(deployment["spec"], json!({"replicas": 1, "selector": selector, "template": template,
+    assert_eq!(
+        deployment["spec"],
+        json!({"replicas": 1, "selector": selector, "template": template,
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}},
-        "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600}));
+        "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600})
+    );
     let set = made(&statefulset::StatefulSets, spec());
-    assert_eq!(set["spec"], json!({"replicas": 1, "selector": selector, "template": template,
+    assert_eq!(
+        set["spec"],
+        json!({"replicas": 1, "selector": selector, "template": template,
         "podManagementPolicy": "OrderedReady", "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
         "revisionHistoryLimit": 10,
-        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"}}));
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"}})
+    );
     let daemons = made(&daemonset::DaemonSets, spec());
-    assert_eq!(daemons["metadata"]["annotations"], json!({"deprecated.daemonset.template.generation": "1"}));
-    assert_eq!(daemons["spec"]["updateStrategy"], json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}));
+    assert_eq!(
+        daemons["metadata"]["annotations"],
+        json!({"deprecated.daemonset.template.generation": "1"})
+    );
+    assert_eq!(
+        daemons["spec"]["updateStrategy"],
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}})
+    );
     for (name, strategy) in kinds() {
         let object = made(strategy.as_ref(), spec());
-        assert_eq!(texts(&strategy.validate(&object, &cx())), Vec::<String>::new(), "{name}");
+        assert_eq!(
+            texts(&strategy.validate(&object, &cx())),
+            Vec::<String>::new(),
+            "{name}"
+        );
     }
 }
 
@@ -74,12 +90,18 @@ fn empty_specs_are_told_what_the_real_server_says() {
             "spec.template.spec.containers: Required value",
         ]
     );
-    let set = made(&statefulset::StatefulSets, json!({"updateStrategy": {"type": "x"}}));
+    let set = made(
+        &statefulset::StatefulSets,
+        json!({"updateStrategy": {"type": "x"}}),
+    );
     assert_eq!(
         texts(&statefulset::StatefulSets.validate(&set, &cx()))[0],
         "spec.updateStrategy: Invalid value: {\"Type\":\"x\",\"RollingUpdate\":null}: must be 'RollingUpdate' or 'OnDelete'"
     );
-    let daemons = made(&daemonset::DaemonSets, json!({"updateStrategy": {"type": "x"}}));
+    let daemons = made(
+        &daemonset::DaemonSets,
+        json!({"updateStrategy": {"type": "x"}}),
+    );
     assert_eq!(
         texts(&daemonset::DaemonSets.validate(&daemons, &cx())),
         [
@@ -113,7 +135,11 @@ fn selectors_are_immutable() {
         } else {
             "spec.selector: Invalid value: {\"matchLabels\":{\"a\":\"b\",\"x\":\"y\"}}: field is immutable"
         };
-        assert_eq!(texts(&strategy.validate_update(Part::Main, &new, &old, &cx())), [want], "{name}");
+        assert_eq!(
+            texts(&strategy.validate_update(Part::Main, &new, &old, &cx())),
+            [want],
+            "{name}"
+        );
     }
 }
 
@@ -133,9 +159,12 @@ fn rolling_updates_need_room() {
     object["spec"]["strategy"]["rollingUpdate"] = json!({"maxUnavailable": 0, "maxSurge": "0%"});
     assert_eq!(
         texts(&deployment::Deployments.validate(&object, &cx())),
-        ["spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 when `maxSurge` is 0"]
+        [
+            "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 when `maxSurge` is 0"
+        ]
     );
-    object["spec"]["strategy"]["rollingUpdate"] = json!({"maxUnavailable": "120%", "maxSurge": "x"});
+    object["spec"]["strategy"]["rollingUpdate"] =
+        json!({"maxUnavailable": "120%", "maxSurge": "x"});
     assert_eq!(
         texts(&deployment::Deployments.validate(&object, &cx())),
         [
@@ -172,7 +201,10 @@ fn daemon_sets_count_their_templates() {
     new["metadata"]["annotations"] = json!({});
     new["spec"]["template"]["spec"]["containers"][0]["image"] = json!("j");
     daemonset::DaemonSets.prepare_update(Part::Main, &mut new, &old, &cx());
-    assert_eq!(new["metadata"]["annotations"]["deprecated.daemonset.template.generation"], "2");
+    assert_eq!(
+        new["metadata"]["annotations"]["deprecated.daemonset.template.generation"],
+        "2"
+    );
 }
 
 #[test]
@@ -180,9 +212,13 @@ fn claim_templates_serve_as_volumes() {
     let mut spec = spec();
     spec["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "1Gi"}}}}]);
-    spec["template"]["spec"]["containers"][0]["volumeMounts"] = json!([{"name": "data", "mountPath": "/d"}]);
+    spec["template"]["spec"]["containers"][0]["volumeMounts"] =
+        json!([{"name": "data", "mountPath": "/d"}]);
     let set = made(&statefulset::StatefulSets, spec);
-    assert_eq!(texts(&statefulset::StatefulSets.validate(&set, &cx())), Vec::<String>::new());
+    assert_eq!(
+        texts(&statefulset::StatefulSets.validate(&set, &cx())),
+        Vec::<String>::new()
+    );
     let claim = &set["spec"]["volumeClaimTemplates"][0];
     assert_eq!(claim["kind"], "PersistentVolumeClaim");
     assert_eq!(claim["status"], json!({"phase": "Pending"}));
@@ -196,13 +232,29 @@ fn tables() {
     object["status"] = json!({"readyReplicas": 1, "updatedReplicas": 1, "availableReplicas": 1});
     assert_eq!(
         deployment::Deployments.cells(&object, &cx()),
-        [json!("d0"), json!("1/1"), json!(1), json!(1), json!("60s"), json!("c"), json!("i"), json!("a=b")]
+        [
+            json!("d0"),
+            json!("1/1"),
+            json!(1),
+            json!(1),
+            json!("60s"),
+            json!("c"),
+            json!("i"),
+            json!("a=b")
+        ]
     );
     for (name, strategy) in kinds() {
         let object = made(strategy.as_ref(), spec());
-        assert_eq!(strategy.cells(&object, &cx()).len(), strategy.columns("v1").len(), "{name}");
+        assert_eq!(
+            strategy.cells(&object, &cx()).len(),
+            strategy.columns("v1").len(),
+            "{name}"
+        );
     }
     let revision = json!({"metadata": {"name": "r", "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet",
         "name": "s", "controller": true}]}, "revision": 2});
-    assert_eq!(controllerrevision::ControllerRevisions.cells(&revision, &cx())[1], "statefulset.apps/s");
+    assert_eq!(
+        controllerrevision::ControllerRevisions.cells(&revision, &cx())[1],
+        "statefulset.apps/s"
+    );
 }

@@ -2,7 +2,7 @@
 //!
 //! Values that Go omits when zero count as absent here, so an empty text and a missing one are the same.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::builtin::names;
 use crate::field::{Fault, FieldError, FieldErrors, show};
@@ -83,33 +83,9 @@ pub(crate) fn port_number(errors: &mut FieldErrors, path: &str, value: i64) {
 /// The value must be a port number or a port name.
 pub(crate) fn port(errors: &mut FieldErrors, path: &str, value: &Value) {
     match value {
-        Value::String(name) => each(errors, path, name, port_name(name)),
+        Value::String(name) => each(errors, path, name, names::port_name(name)),
         other => port_number(errors, path, other.as_i64().unwrap_or(0)),
     }
-}
-
-/// What is wrong with a port name.
-pub(crate) fn port_name(name: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    if name.len() > 15 {
-        found.push("must be no more than 15 characters".to_owned());
-    }
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if name.is_empty() || !name.chars().all(plain) {
-        found.push(
-            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned(),
-        );
-    }
-    if !name.chars().any(|c| c.is_ascii_lowercase()) {
-        found.push("must contain at least one letter (a-z)".to_owned());
-    }
-    if name.contains("--") {
-        found.push("must not contain consecutive hyphens".to_owned());
-    }
-    if name.starts_with('-') || name.ends_with('-') {
-        found.push("must not begin or end with a hyphen".to_owned());
-    }
-    found
 }
 
 /// The value must be a DNS-1123 label.
@@ -124,33 +100,20 @@ pub(crate) fn dns_subdomain(errors: &mut FieldErrors, path: &str, value: &str) {
 
 /// The value must be a qualified name.
 pub(crate) fn qualified_name(errors: &mut FieldErrors, path: &str, value: &str) {
-    each(errors, path, value, names::qualified_name(value));
+    each(errors, path, value, names::label_key(value));
 }
 
 /// The map's keys must be label names and its values label values.
-pub(crate) fn labels(errors: &mut FieldErrors, path: &str, labels: Option<&Map<String, Value>>) {
-    for (key, value) in labels.into_iter().flatten() {
-        qualified_name(errors, path, key);
-        let value = value.as_str().unwrap_or_default();
-        each(errors, path, value, names::label_value(value));
+pub(crate) fn labels(errors: &mut FieldErrors, path: &str, labels: Option<&Value>) {
+    if let Some(labels) = labels {
+        errors.extend(crate::meta::validate_labels(labels, path));
     }
 }
 
 /// The map's keys must be annotation names.
-pub(crate) fn annotations(errors: &mut FieldErrors, path: &str, map: Option<&Map<String, Value>>) {
-    const LIMIT: usize = 256 * 1024;
-    let mut size = 0;
-    for (key, value) in map.into_iter().flatten() {
-        size += key.len() + value.as_str().map_or(0, str::len);
-        each(
-            errors,
-            path,
-            key,
-            names::qualified_name(&key.to_ascii_lowercase()),
-        );
-    }
-    if size > LIMIT {
-        errors.push(FieldError::too_long(path, LIMIT));
+pub(crate) fn annotations(errors: &mut FieldErrors, path: &str, annotations: Option<&Value>) {
+    if let Some(annotations) = annotations {
+        errors.extend(crate::meta::validate_annotations(annotations, path));
     }
 }
 
@@ -246,27 +209,11 @@ pub(crate) fn unreserved_path(errors: &mut FieldErrors, path: &str, value: &str)
     }
 }
 
-/// The text must be an IP address in its strict form.
+/// The text must be an IP address, not necessarily in canonical form.
 pub(crate) fn ip(errors: &mut FieldErrors, path: &str, value: &str) {
-    let detail = match value.parse::<std::net::IpAddr>() {
-        Ok(std::net::IpAddr::V6(v6)) if v6.to_ipv4_mapped().is_some() => {
-            "must not be an IPv4-mapped IPv6 address"
-        }
-        Ok(_) => return,
-        Err(_) if sloppy_ipv4(value) => "must not have leading 0s",
-        Err(_) => "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
-    };
-    errors.push(FieldError::invalid_str(path, value, detail));
-}
-
-fn sloppy_ipv4(value: &str) -> bool {
-    let parts: Vec<&str> = value.split('.').collect();
-    let octet = |p: &&str| {
-        !p.is_empty()
-            && p.chars().all(|c| c.is_ascii_digit())
-            && p.parse::<u32>().is_ok_and(|n| n < 256)
-    };
-    parts.len() == 4 && parts.iter().all(octet)
+    let mut found = names::ip(value);
+    found.retain(|text| !text.starts_with("must be in canonical form"));
+    each(errors, path, value, found);
 }
 
 /// The whole number that an int-or-string stands for: the percentage for `25%`, 0 for other text.
@@ -288,13 +235,7 @@ fn percent(text: &str) -> Option<i64> {
 /// The value must be a whole number that is not negative, or a percentage.
 pub(crate) fn positive_int_or_percent(errors: &mut FieldErrors, path: &str, value: &Value) {
     match value {
-        Value::String(text) if percent(text).is_none() => errors.push(FieldError::invalid_str(
-            path,
-            text,
-            "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', \
-             regex used for validation is '[0-9]+%')",
-        )),
-        Value::String(_) => {}
+        Value::String(text) => each(errors, path, text, names::percent(text)),
         other => non_negative(errors, path, other.as_i64().unwrap_or(0)),
     }
 }

@@ -3,14 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::meta::timestamp;
 use crate::value::{items, put, slot, text};
-
-/// A moment as `metav1.Time` writes it: whole seconds, UTC.
-pub fn stamp(now: Timestamp) -> String {
-    Timestamp::from_second(now.as_second())
-        .unwrap_or(now)
-        .to_string()
-}
 
 /// The time at `path`, if there is one.
 pub fn moment(object: &Value, path: &str) -> Option<Timestamp> {
@@ -37,7 +31,7 @@ pub fn is_true(object: &Value, kind: &str) -> bool {
 /// Adds or replaces a condition of a pod; the time of transition stays where the status does.
 pub fn set(pod: &mut Value, kind: &str, status: &str, reason: &str, message: &str, now: Timestamp) {
     let mut condition = json!({
-        "type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": stamp(now),
+        "type": kind, "status": status, "lastProbeTime": null, "lastTransitionTime": timestamp(now),
     });
     if !reason.is_empty() {
         put(&mut condition, "reason", reason);

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::spec::Scope;
 use super::{check, probe, resources, security, variables, volume};
+use crate::builtin::names;
 use crate::field::{FieldError, FieldErrors};
 use crate::value::{has, integer, items, text};
 
@@ -179,7 +180,7 @@ fn validate_ports(errors: &mut FieldErrors, path: &str, container: &Value) {
         let here = format!("{path}[{i}]");
         let name = text(port, "name");
         if !name.is_empty() {
-            let found = check::port_name(name);
+            let found = names::port_name(name);
             let at = format!("{here}.name");
             if !found.is_empty() {
                 check::each(errors, &at, name, found);

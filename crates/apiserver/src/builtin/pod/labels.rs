@@ -2,54 +2,18 @@
 
 use serde_json::{Map, Value};
 
-use super::check;
-use crate::builtin::names;
-use crate::field::{FieldError, FieldErrors, show};
-use crate::value::{items, map, text};
+use crate::field::{FieldErrors, show};
+use crate::selector::LabelSelector;
+use crate::value::{items, map};
 
 /// Judges a selector; an absent one is fine. `lenient` accepts invalid values, as updates of old objects do.
 pub fn validate(errors: &mut FieldErrors, path: &str, selector: Option<&Value>, lenient: bool) {
-    let Some(selector) = selector.filter(|s| !s.is_null()) else {
-        return;
-    };
-    check::labels(
-        errors,
-        &format!("{path}.matchLabels"),
-        map(selector, "matchLabels"),
-    );
-    for (i, requirement) in items(selector, "matchExpressions").iter().enumerate() {
-        let at = format!("{path}.matchExpressions[{i}]");
-        validate_requirement(errors, &at, requirement, lenient);
-    }
-}
-
-fn validate_requirement(errors: &mut FieldErrors, path: &str, requirement: &Value, lenient: bool) {
-    let values = items(requirement, "values");
-    let operator = text(requirement, "operator");
-    match operator {
-        "In" | "NotIn" if values.is_empty() => errors.push(FieldError::required(
-            format!("{path}.values"),
-            "must be specified when `operator` is 'In' or 'NotIn'",
-        )),
-        "Exists" | "DoesNotExist" if !values.is_empty() => errors.push(FieldError::forbidden(
-            format!("{path}.values"),
-            "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-        )),
-        "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
-        other => errors.push(FieldError::invalid_str(
-            format!("{path}.operator"),
-            other,
-            "not a valid selector operator",
-        )),
-    }
-    check::qualified_name(errors, &format!("{path}.key"), text(requirement, "key"));
-    if lenient {
-        return;
-    }
-    for (i, value) in values.iter().enumerate() {
-        let value = value.as_str().unwrap_or_default();
-        let at = format!("{path}.values[{i}]");
-        check::each(errors, &at, value, names::label_value(value));
+    if let Some(selector) = selector.filter(|s| !s.is_null()) {
+        let mut found = crate::selector::validate(selector, path);
+        if lenient {
+            found.retain(|e| !e.path.contains(".values["));
+        }
+        errors.extend(found);
     }
 }
 
@@ -61,39 +25,13 @@ pub fn is_empty(selector: &Value) -> bool {
 
 /// Whether a selector can be used at all: known operators, values where they belong, valid keys and values.
 pub fn is_usable(selector: Option<&Value>) -> bool {
-    let mut errors = Vec::new();
-    validate(&mut errors, "", selector, false);
-    errors.is_empty()
+    LabelSelector::from_object(selector).is_ok()
 }
 
 /// Whether `labels` match. No selector matches nothing; an empty one matches everything.
 pub fn matches(selector: Option<&Value>, labels: Option<&Map<String, Value>>) -> bool {
-    let Some(selector) = selector.filter(|s| !s.is_null()) else {
-        return false;
-    };
     let get = |key: &str| labels.and_then(|l| l.get(key)).and_then(Value::as_str);
-    let plain = map(selector, "matchLabels")
-        .into_iter()
-        .flatten()
-        .all(|(key, value)| get(key) == Some(value.as_str().unwrap_or_default()));
-    plain
-        && items(selector, "matchExpressions")
-            .iter()
-            .all(|requirement| {
-                let found = get(text(requirement, "key"));
-                let listed = || {
-                    items(requirement, "values")
-                        .iter()
-                        .any(|v| v.as_str() == found)
-                };
-                match text(requirement, "operator") {
-                    "In" => found.is_some() && listed(),
-                    "NotIn" => found.is_none() || !listed(),
-                    "Exists" => found.is_some(),
-                    "DoesNotExist" => found.is_none(),
-                    _ => false,
-                }
-            })
+    LabelSelector::from_object(selector).is_ok_and(|selector| selector.matches(get))
 }
 
 /// A selector as messages show it, in the order of the API's type.
@@ -123,34 +61,11 @@ pub fn format(selector: Option<&Value>) -> String {
     }
 }
 
-/// The text form of a selector: `a=b,c in (d,e),!f`, by key.
+/// The text form of a selector: `a=b,c in (d,e),!f`, by key; empty for one that cannot be used.
 pub fn expression(selector: &Value) -> String {
-    let mut parts: Vec<(String, String)> = Vec::new();
-    for (key, value) in map(selector, "matchLabels").into_iter().flatten() {
-        parts.push((
-            key.clone(),
-            format!("{key}={}", value.as_str().unwrap_or_default()),
-        ));
-    }
-    for requirement in items(selector, "matchExpressions") {
-        let key = text(requirement, "key");
-        let mut values: Vec<&str> = items(requirement, "values")
-            .iter()
-            .filter_map(Value::as_str)
-            .collect();
-        values.sort_unstable();
-        let values = values.join(",");
-        let part = match text(requirement, "operator") {
-            "In" => format!("{key} in ({values})"),
-            "NotIn" => format!("{key} notin ({values})"),
-            "DoesNotExist" => format!("!{key}"),
-            _ => key.to_owned(),
-        };
-        parts.push((key.to_owned(), part));
-    }
-    parts.sort_by(|a, b| a.0.cmp(&b.0));
-    let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
-    parts.join(",")
+    LabelSelector::from_object(Some(selector))
+        .map(|selector| selector.to_string())
+        .unwrap_or_default()
 }
 
 /// Labels as a table shows them.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::check;
+use crate::builtin::names;
 use crate::field::{FieldError, FieldErrors};
 use crate::value::{at, has, integer, items, text};
 
@@ -170,14 +171,7 @@ fn validate_action(
 fn validate_headers(errors: &mut FieldErrors, path: &str, action: &Value) {
     for header in items(action, "httpHeaders") {
         let name = text(header, "name");
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        if name.is_empty() || !name.chars().all(plain) {
-            errors.push(FieldError::invalid_str(
-                format!("{path}.httpHeaders"),
-                name,
-                "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used \
-                 for validation is '[-A-Za-z0-9]+')",
-            ));
-        }
+        let at = format!("{path}.httpHeaders");
+        check::each(errors, &at, name, names::http_header_name(name));
     }
 }

@@ -46,7 +46,7 @@ fn may_overcommit(name: &str) -> bool {
 fn is_extended(name: &str) -> bool {
     !is_native(name)
         && !name.starts_with("requests.")
-        && names::qualified_name(&format!("requests.{name}")).is_empty()
+        && names::label_key(&format!("requests.{name}")).is_empty()
 }
 
 /// Judges `limits`, `requests` and `claims`. `pod_level` is for the resources of a whole pod.
@@ -152,7 +152,7 @@ fn divisible(errors: &mut FieldErrors, path: &str, name: &str, value: &Value) {
 
 /// The name of a resource, judged as containers use it.
 pub fn validate_name(errors: &mut FieldErrors, path: &str, name: &str) {
-    let found = names::qualified_name(name);
+    let found = names::label_key(name);
     let plain = !name.contains('/');
     if found.is_empty() {
         let known = STANDARD.contains(&name)
@@ -183,7 +183,7 @@ pub fn validate_name(errors: &mut FieldErrors, path: &str, name: &str) {
 }
 
 fn validate_pod_name(errors: &mut FieldErrors, path: &str, name: &str) {
-    let found = names::qualified_name(name);
+    let found = names::label_key(name);
     if !found.is_empty() {
         check::each(errors, path, name, found);
     } else if !matches!(name, "cpu" | "memory") && !is_huge_page(name) {

@@ -67,7 +67,7 @@ fn validate_placement(errors: &mut FieldErrors, path: &str, spec: &Value) {
     check::labels(
         errors,
         &format!("{path}.nodeSelector"),
-        map(spec, "nodeSelector"),
+        spec.get("nodeSelector"),
     );
     security::validate_pod(errors, &format!("{path}.securityContext"), spec);
     if let Some(affinity) = spec.get("affinity").filter(|v| !v.is_null()) {
@@ -258,8 +258,7 @@ fn validate_dns(errors: &mut FieldErrors, path: &str, spec: &Value) {
     for (i, search) in searches.iter().enumerate() {
         if *search != "." {
             let search = search.strip_suffix('.').unwrap_or(search);
-            let judged = search.replace('_', "a");
-            let found = names::dns_subdomain(&judged, false);
+            let found = names::subdomain_with_underscore(search);
             check::each(errors, &format!("{path}.searches[{i}]"), search, found);
         }
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{check, spec};
 use crate::field::{FieldError, FieldErrors};
-use crate::value::{items, map, text};
+use crate::value::{at, items, map, text};
 
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -17,10 +17,10 @@ pub fn validate(errors: &mut FieldErrors, path: &str, template: &Value) {
     check::labels(
         errors,
         &format!("{path}.labels"),
-        map(template, "metadata.labels"),
+        at(template, "metadata.labels"),
     );
     let annotations = format!("{path}.annotations");
-    check::annotations(errors, &annotations, map(template, "metadata.annotations"));
+    check::annotations(errors, &annotations, at(template, "metadata.annotations"));
     validate_annotations(errors, &annotations, template);
     spec::validate(errors, &format!("{path}.spec"), own_spec, None);
     if !items(own_spec, "ephemeralContainers").is_empty() {

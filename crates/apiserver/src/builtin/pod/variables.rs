@@ -60,7 +60,12 @@ pub(super) fn validate(errors: &mut FieldErrors, path: &str, container: &Value) 
         let at = format!("{path}.env[{i}]");
         if check::required(errors, variable, &at, "name") {
             let name = text(variable, "name");
-            check::each(errors, &format!("{at}.name"), name, variable_name(name));
+            check::each(
+                errors,
+                &format!("{at}.name"),
+                name,
+                names::relaxed_env_var_name(name),
+            );
         }
         if has(variable, "valueFrom") {
             validate_source(errors, &format!("{at}.valueFrom"), variable);
@@ -71,7 +76,7 @@ pub(super) fn validate(errors: &mut FieldErrors, path: &str, container: &Value) 
         let prefix = text(source, "prefix");
         if !prefix.is_empty() {
             let at = format!("{path}[{i}].prefix");
-            check::each(errors, &at, prefix, variable_name(prefix));
+            check::each(errors, &at, prefix, names::relaxed_env_var_name(prefix));
         }
         let mut count = 0;
         for kind in ["configMapRef", "secretRef"] {
@@ -92,17 +97,6 @@ pub(super) fn validate(errors: &mut FieldErrors, path: &str, container: &Value) 
         };
         errors.push(FieldError::invalid_str(&path, "", detail));
     }
-}
-
-fn variable_name(name: &str) -> Vec<String> {
-    let printable = |c: char| (' '..='~').contains(&c) && c != '=';
-    if name.chars().all(printable) {
-        return Vec::new();
-    }
-    vec![
-        "a valid environment variable name must consist only of printable ASCII characters other than '='"
-            .to_owned(),
-    ]
 }
 
 fn validate_source(errors: &mut FieldErrors, path: &str, variable: &Value) {
@@ -253,36 +247,24 @@ fn validate_key(errors: &mut FieldErrors, path: &str, source: &Value) {
     check::dns_subdomain(errors, &format!("{path}.name"), name);
     if check::required(errors, source, path, "key") {
         let key = text(source, "key");
-        check::each(errors, &format!("{path}.key"), key, config_key(key));
-    }
-}
-
-fn config_key(key: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    if key.len() > 253 {
-        found.push("must be no more than 253 characters".to_owned());
-    }
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
-    if !key.chars().all(plain) {
-        found.push(
-            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
-             'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
-                .to_owned(),
+        check::each(
+            errors,
+            &format!("{path}.key"),
+            key,
+            names::config_map_key(key),
         );
     }
-    match key {
-        "." => found.push("must not be '.'".to_owned()),
-        ".." => found.push("must not be '..'".to_owned()),
-        other if other.starts_with("..") => found.push("must not start with '..'".to_owned()),
-        _ => {}
-    }
-    found
 }
 
 fn validate_file_key(errors: &mut FieldErrors, path: &str, source: &Value) {
     if check::required(errors, source, path, "key") {
         let key = text(source, "key");
-        check::each(errors, &format!("{path}.key"), key, variable_name(key));
+        check::each(
+            errors,
+            &format!("{path}.key"),
+            key,
+            names::relaxed_env_var_name(key),
+        );
     }
     if check::required(errors, source, path, "volumeName") {
         check::dns_label(
