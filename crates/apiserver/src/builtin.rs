@@ -13,7 +13,6 @@ pub mod cells;
 pub mod checks;
 pub mod core;
 pub mod describe;
-pub mod diff;
 pub mod discovery;
 pub mod events;
 pub mod extensions;

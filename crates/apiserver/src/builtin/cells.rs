@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::resource::Context;
+use crate::selector::LabelSelector;
 use crate::table;
 use crate::value;
 
@@ -61,33 +62,11 @@ pub fn labels(object: &Value, path: &str) -> String {
 
 /// A `metav1.LabelSelector` as text: `a=b,c in (d,e)`; `<none>` if empty.
 pub fn selector(object: &Value, path: &str) -> String {
-    let mut terms: Vec<(String, String)> = Vec::new();
-    for (key, label) in value::map(object, &format!("{path}.matchLabels"))
-        .into_iter()
-        .flatten()
-    {
-        let term = format!("{key}={}", label.as_str().unwrap_or_default());
-        terms.push((key.clone(), term));
+    match LabelSelector::from_object(value::at(object, path)) {
+        Ok(selector) if selector.requirements().is_empty() => "<none>".to_owned(),
+        Ok(selector) => selector.to_string(),
+        Err(_) => "<error>".to_owned(),
     }
-    for expression in value::items(object, &format!("{path}.matchExpressions")) {
-        let key = value::text(expression, "key");
-        let values: BTreeSet<&str> = strings(expression, "values").collect();
-        let values = Vec::from_iter(values).join(",");
-        let term = match value::text(expression, "operator") {
-            "In" => format!("{key} in ({values})"),
-            "NotIn" => format!("{key} notin ({values})"),
-            "Exists" => key.to_owned(),
-            "DoesNotExist" => format!("!{key}"),
-            _ => return "<error>".to_owned(),
-        };
-        terms.push((key.to_owned(), term));
-    }
-    if terms.is_empty() {
-        return "<none>".to_owned();
-    }
-    terms.sort_by(|a, b| a.0.cmp(&b.0));
-    let texts: Vec<String> = terms.into_iter().map(|(_, term)| term).collect();
-    texts.join(",")
 }
 
 /// The texts in the list at `path`.

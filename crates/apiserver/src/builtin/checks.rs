@@ -4,10 +4,11 @@
 
 use std::net::IpAddr;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::names;
 use crate::field::{FieldError, FieldErrors};
+use crate::selector;
 use crate::value;
 
 /// The protocols of ports, in the order in which messages list them.
@@ -205,54 +206,7 @@ pub fn cidr(path: &str, text: &str) -> FieldErrors {
     invalid_texts(path, text, wrong)
 }
 
-/// A map of labels at `path`.
-pub fn labels(path: &str, labels: Option<&Map<String, Value>>) -> FieldErrors {
-    let mut errors = Vec::new();
-    for (key, label) in labels.into_iter().flatten() {
-        let label = label.as_str().unwrap_or_default();
-        errors.extend(invalid_texts(path, key, names::label_key(key)));
-        errors.extend(invalid_texts(path, label, names::label_value(label)));
-    }
-    errors
-}
-
-/// A `metav1.LabelSelector` at `path`.
-pub fn label_selector(path: &str, selector: Option<&Value>) -> FieldErrors {
-    let Some(selector) = selector else {
-        return Vec::new();
-    };
-    let mut errors = labels(
-        &child(path, "matchLabels"),
-        value::map(selector, "matchLabels"),
-    );
-    for (at, expression) in each(selector, path, "matchExpressions") {
-        let values = value::items(expression, "values");
-        match value::text(expression, "operator") {
-            "In" | "NotIn" if values.is_empty() => errors.push(FieldError::required(
-                child(&at, "values"),
-                "must be specified when `operator` is 'In' or 'NotIn'",
-            )),
-            "Exists" | "DoesNotExist" if !values.is_empty() => errors.push(FieldError::forbidden(
-                child(&at, "values"),
-                "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
-            )),
-            "In" | "NotIn" | "Exists" | "DoesNotExist" => (),
-            other => errors.push(FieldError::invalid_str(
-                child(&at, "operator"),
-                other,
-                "not a valid selector operator",
-            )),
-        }
-        let key = value::text(expression, "key");
-        errors.extend(invalid_texts(
-            &child(&at, "key"),
-            key,
-            names::label_key(key),
-        ));
-        for (at, item) in each(expression, &at, "values") {
-            let text = item.as_str().unwrap_or_default();
-            errors.extend(invalid_texts(&at, text, names::label_value(text)));
-        }
-    }
-    errors
+/// A `metav1.LabelSelector` at `path`, if there is one.
+pub fn label_selector(path: &str, found: Option<&Value>) -> FieldErrors {
+    found.map_or_else(Vec::new, |found| selector::validate(found, path))
 }

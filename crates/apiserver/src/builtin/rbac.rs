@@ -12,6 +12,7 @@ use super::names;
 use super::rules::{CREATED_AT, PLAIN, Rules};
 use crate::field::{Fault, FieldError, FieldErrors, quote};
 use crate::resource::{Context, Resource};
+use crate::selector::LabelSelector;
 use crate::value;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -224,6 +225,30 @@ fn binding_cells(object: &Value, cx: &Context<'_>) -> Vec<Value> {
         of_kind("Group"),
         of_kind("ServiceAccount"),
     ]
+}
+
+/// The rules of an aggregated cluster role: those of the roles among `all` that it selects, by name, each once. A
+/// controller keeps them current in a real cluster.
+pub fn aggregate(role: &Value, all: &[Value]) -> Vec<Value> {
+    let mut rules: Vec<Value> = Vec::new();
+    let own = value::text(role, "metadata.name");
+    for selector in value::items(role, "aggregationRule.clusterRoleSelectors") {
+        let Ok(selector) = LabelSelector::from_object(Some(selector)) else {
+            continue;
+        };
+        let mut chosen: Vec<&Value> = all
+            .iter()
+            .filter(|other| value::text(other, "metadata.name") != own)
+            .filter(|other| selector.matches_object(other))
+            .collect();
+        chosen.sort_by_key(|other| value::text(other, "metadata.name"));
+        for rule in chosen.into_iter().flat_map(|other| value::items(other, "rules")) {
+            if !rules.contains(rule) {
+                rules.push(rule.clone());
+            }
+        }
+    }
+    rules
 }
 
 /// The resources of this group.

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::builtin::cells;
 use crate::builtin::checks::{self, child, invalid_texts};
-use crate::builtin::diff;
 use crate::builtin::names;
+use crate::builtin::pod::{difference, internal};
 use crate::builtin::quantity::Quantity;
 use crate::builtin::rules::{PLAIN, Rules};
-use crate::field::{FieldError, FieldErrors, quote};
+use crate::field::{FieldError, FieldErrors};
 use crate::resource::{Context, Part};
 use crate::value;
 
@@ -164,9 +164,13 @@ fn validate_update(part: Part, object: &Value, old: &Value, _cx: &Context<'_>) -
         return Vec::new();
     }
     let mut errors = validate(object);
-    let (old_spec, new_spec) = (shown_spec(old), shown_spec(&tolerated(object, old)));
-    if old_spec != new_spec {
-        let diff = diff::unified(&old_spec, &new_spec);
+    let shown = |claim: &Value| {
+        let spec = value::at(claim, "spec").unwrap_or(&Value::Null);
+        internal::render_lines("PersistentVolumeClaimSpec", spec)
+    };
+    let (before, after) = (shown(old), shown(&tolerated(object, old)));
+    if before != after {
+        let diff = difference::unified(&before, &after);
         let detail = format!(
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
              claims\n{diff}"
@@ -208,66 +212,6 @@ fn tolerated(object: &Value, old: &Value) -> Value {
         value::copy(&mut new, old, "spec.volumeAttributesClassName");
     }
     new
-}
-
-/// The spec as the real server's own struct prints it, which is what its diff compares.
-fn shown_spec(object: &Value) -> String {
-    let text = |path: &str| match value::text(object, path) {
-        "" => "null".to_owned(),
-        text => quote(text),
-    };
-    let nested = |path: &str, indent: &str| match value::at(object, path) {
-        None | Some(Value::Null) => "null".to_owned(),
-        Some(found) => pretty(found, indent),
-    };
-    let source = |path: &str, namespaced: bool| match value::at(object, path) {
-        None | Some(Value::Null) => "null".to_owned(),
-        Some(found) => {
-            let part = |name: &str| quote(value::text(found, name));
-            let group = value::at(found, "apiGroup")
-                .and_then(Value::as_str)
-                .map_or("null".to_owned(), quote);
-            let namespace = value::at(found, "namespace")
-                .and_then(Value::as_str)
-                .map_or("null".to_owned(), quote);
-            let tail = if namespaced {
-                format!(",\n  \"Namespace\": {namespace}")
-            } else {
-                String::new()
-            };
-            format!(
-                "{{\n  \"APIGroup\": {group},\n  \"Kind\": {},\n  \"Name\": {}{tail}\n }}",
-                part("kind"),
-                part("name")
-            )
-        }
-    };
-    format!(
-        "{{\n \"AccessModes\": {},\n \"Selector\": {},\n \"Resources\": {{\n  \"Limits\": {},\n  \"Requests\": {}\n }},\n \
-         \"VolumeName\": {},\n \"StorageClassName\": {},\n \"VolumeMode\": {},\n \"DataSource\": {},\n \
-         \"DataSourceRef\": {},\n \"VolumeAttributesClassName\": {}\n}}",
-        nested("spec.accessModes", " "),
-        nested("spec.selector", " "),
-        nested("spec.resources.limits", "  "),
-        nested("spec.resources.requests", "  "),
-        quote(value::text(object, "spec.volumeName")),
-        text("spec.storageClassName"),
-        text("spec.volumeMode"),
-        source("spec.dataSource", false),
-        source("spec.dataSourceRef", true),
-        text("spec.volumeAttributesClassName"),
-    )
-}
-
-/// JSON with one space for each level, as Go indents it here; `indent` goes before every line but the first.
-fn pretty(found: &Value, indent: &str) -> String {
-    let formatter = serde_json::ser::PrettyFormatter::with_indent(b" ");
-    let mut bytes = Vec::new();
-    let mut writer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
-    if serde::Serialize::serialize(found, &mut writer).is_err() {
-        return String::new();
-    }
-    String::from_utf8_lossy(&bytes).replace('\n', &format!("\n{indent}"))
 }
 
 /// `RWO,ROX` and so on.

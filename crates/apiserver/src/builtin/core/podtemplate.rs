@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::builtin::cells;
+use crate::builtin::pod;
 use crate::builtin::rules::{PLAIN, Rules};
 use crate::field::FieldErrors;
 use crate::value;
@@ -31,13 +32,17 @@ pub const RULES: Rules = Rules {
     ..PLAIN
 };
 
-/// Fills in the pod template at `path`.
+/// Fills in the pod template at `path`, if there is one.
 pub(super) fn default_template(object: &mut Value, path: &str) {
-    let _ = (object, path);
+    if let Some(template) = value::at_mut(object, path).filter(|t| t.is_object()) {
+        pod::defaults::template(template);
+    }
 }
 
 /// Judges the pod template at `path`.
 pub(super) fn validate_template(object: &Value, path: &str) -> FieldErrors {
-    let _ = (object, path);
-    Vec::new()
+    let mut errors = Vec::new();
+    let template = value::at(object, path).unwrap_or(&Value::Null);
+    pod::template::validate(&mut errors, path, template);
+    errors
 }

@@ -39,8 +39,9 @@ pub(super) fn service(object: &Value, old: Option<&Value>) -> FieldErrors {
     for (at, port) in each(object, "", "spec.ports") {
         errors.extend(service_port(&at, port, ports.len() > 1, &mut seen));
     }
-    let selector = value::map(object, "spec.selector");
-    errors.extend(checks::labels("spec.selector", selector));
+    if let Some(selector) = value::at(object, "spec.selector") {
+        errors.extend(crate::meta::validate_labels(selector, "spec.selector"));
+    }
     errors.extend(affinity(object));
     errors.extend(cluster_ips(object, old));
     errors.extend(external_ips(object, old));
