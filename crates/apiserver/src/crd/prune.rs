@@ -26,6 +26,11 @@ pub fn prune(schema: &Schema, object: &mut Value) -> Vec<String> {
         .collect()
 }
 
+/// Removes unknown fields from a part of an object.
+pub fn below(schema: View<'_>, value: &mut Value) {
+    walk(Some(schema), value, false, "", &mut Vec::new());
+}
+
 fn join(path: &str, key: &str) -> String {
     if path.is_empty() {
         key.to_owned()
@@ -35,7 +40,13 @@ fn join(path: &str, key: &str) -> String {
 }
 
 /// `schema` is none below a map whose values have no schema: nothing is known there.
-fn walk(schema: Option<View<'_>>, value: &mut Value, root: bool, path: &str, unknown: &mut Vec<String>) {
+fn walk(
+    schema: Option<View<'_>>,
+    value: &mut Value,
+    root: bool,
+    path: &str,
+    unknown: &mut Vec<String>,
+) {
     match value {
         Value::Object(map) => walk_object(schema, map, root, path, unknown),
         Value::Array(list) => {
@@ -104,7 +115,9 @@ fn drop_nulls(schema: View<'_>, value: &mut Value, root: bool) {
                 None => (false, schema.values().filter(|v| v.node.rules.is_some())),
             };
             match child {
-                Some(child) if below.is_null() => child.node.nullable || default || own_default(child).is_some(),
+                Some(child) if below.is_null() => {
+                    child.node.nullable || default || own_default(child).is_some()
+                }
                 Some(child) => {
                     drop_nulls(child, below, false);
                     true
@@ -114,7 +127,8 @@ fn drop_nulls(schema: View<'_>, value: &mut Value, root: bool) {
         }),
         Value::Array(list) => {
             if let Some(items) = schema.items() {
-                list.iter_mut().for_each(|item| drop_nulls(items, item, false));
+                list.iter_mut()
+                    .for_each(|item| drop_nulls(items, item, false));
             }
         }
         _ => {}
@@ -132,7 +146,9 @@ pub fn default(schema: View<'_>, value: &mut Value) {
     match value {
         Value::Object(map) => {
             for (name, field, child) in schema.fields() {
-                let Some(default) = &field.default else { continue };
+                let Some(default) = &field.default else {
+                    continue;
+                };
                 let missing = map
                     .get(name)
                     .is_none_or(|v| v.is_null() && !child.node.nullable);
@@ -178,7 +194,11 @@ pub fn normalise_numbers(value: &mut Value) {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::float_cmp, reason = "only exact whole numbers pass")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::float_cmp,
+    reason = "only exact whole numbers pass"
+)]
 fn whole(float: f64) -> Option<i64> {
     (float.abs() < 9.0e18 && float == float.trunc()).then_some(float as i64)
 }
@@ -215,25 +235,42 @@ mod tests {
                 "any":{"x":{"y":1}}},
             "status":{"x":"y","zz":1}});
         let unknown = prune(&schema(), &mut object);
-        let expected = ["foo", "spec.emb2.spec.a", "spec.emb2.z", "spec.lm[0].q", "spec.zz", "status.zz",
-            "spec.emb.metadata.foo", "spec.emb2.metadata.foo"];
+        let expected = [
+            "foo",
+            "spec.emb2.spec.a",
+            "spec.emb2.z",
+            "spec.lm[0].q",
+            "spec.zz",
+            "status.zz",
+            "spec.emb.metadata.foo",
+            "spec.emb2.metadata.foo",
+        ];
         assert_eq!(unknown, expected.map(|p| format!("unknown field \"{p}\"")));
-        assert_eq!(object, json!({"apiVersion":"g/v1","kind":"K","metadata":{"name":"x","odd":1},
+        assert_eq!(
+            object,
+            json!({"apiVersion":"g/v1","kind":"K","metadata":{"name":"x","odd":1},
             "spec":{"nul":null,"lm":[{"name":"a"}],"m":{"a":"1"},
                 "emb":{"apiVersion":"v1","kind":"A","metadata":{"name":"q"},"z":1},
                 "emb2":{"apiVersion":"v1","kind":"A","metadata":{"name":"q"},"spec":{}},
                 "any":{"x":{"y":1}}},
-            "status":{"x":"y"}}));
+            "status":{"x":"y"}})
+        );
     }
 
     #[test]
     fn defaults_reach_nested_values_and_respect_nullable() {
         let mut object = json!({"spec":{"nuld":null,"def":null,"lm":[{"name":"a"}]}});
         default(schema().view(), &mut object);
-        assert_eq!(object, json!({"spec":{"nuld":null,"def":"dd","lm":[{"name":"a","p":5}],"o":{"p":"q"}}}));
+        assert_eq!(
+            object,
+            json!({"spec":{"nuld":null,"def":"dd","lm":[{"name":"a","p":5}],"o":{"p":"q"}}})
+        );
         let mut object = json!({"spec":{}});
         default(schema().view(), &mut object);
-        assert_eq!(object, json!({"spec":{"nuld":"d","def":"dd","o":{"p":"q"}}}));
+        assert_eq!(
+            object,
+            json!({"spec":{"nuld":"d","def":"dd","o":{"p":"q"}}})
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! and at run time, are not applied.
 
 pub(crate) mod compile;
+pub(crate) mod typecheck;
 mod values;
 
 use std::collections::BTreeMap;
@@ -54,7 +55,11 @@ impl<'a> Before<'a> {
     }
 
     /// `old` is what a rule below sees as `oldSelf`.
-    fn below(self, old: Option<&'a Value>, step: impl FnOnce(Pair<'a>) -> Option<Pair<'a>>) -> Self {
+    fn below(
+        self,
+        old: Option<&'a Value>,
+        step: impl FnOnce(Pair<'a>) -> Option<Pair<'a>>,
+    ) -> Self {
         match self.pair {
             Some(pair) => Self {
                 old,
@@ -96,7 +101,13 @@ impl Rules {
     }
 
     /// Runs all rules on a value. `old` is its predecessor on update.
-    pub fn run(&self, schema: &Structural, value: &Value, old: Option<&Value>, path: &str) -> Verdict {
+    pub fn run(
+        &self,
+        schema: &Structural,
+        value: &Value,
+        old: Option<&Value>,
+        path: &str,
+    ) -> Verdict {
         let mut verdict = Verdict::default();
         let pair = old.map(|old| Pair {
             old,
@@ -112,7 +123,14 @@ impl Rules {
         verdict
     }
 
-    fn walk(&self, schema: &Structural, value: &Value, before: Before<'_>, path: &str, verdict: &mut Verdict) {
+    fn walk(
+        &self,
+        schema: &Structural,
+        value: &Value,
+        before: Before<'_>,
+        path: &str,
+        verdict: &mut Verdict,
+    ) {
         if value.is_null() {
             return;
         }
@@ -150,10 +168,15 @@ impl Rules {
             }
         }
         for (key, value) in map {
-            let (Some(rules), Some(child)) = (self.properties.get(key), schema.properties.get(key)) else {
+            let (Some(rules), Some(child)) = (self.properties.get(key), schema.properties.get(key))
+            else {
                 continue;
             };
-            let at = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let at = if path.is_empty() {
+                key.clone()
+            } else {
+                format!("{path}.{key}")
+            };
             // The old apiVersion is not seen: both sides were converted to the same one.
             let unseen = before.parent.is_none() && matches!(key.as_str(), "apiVersion" | "kind");
             let below = if unseen {
@@ -168,7 +191,14 @@ impl Rules {
         }
     }
 
-    fn run_own(&self, schema: &Structural, value: &Value, before: Before<'_>, path: &str, verdict: &mut Verdict) {
+    fn run_own(
+        &self,
+        schema: &Structural,
+        value: &Value,
+        before: Before<'_>,
+        path: &str,
+        verdict: &mut Verdict,
+    ) {
         if self.own.is_empty() {
             return;
         }
@@ -181,18 +211,24 @@ impl Rules {
             .then(|| old.map(|v| values::to_cel(v, schema, self.root)))
             .flatten();
         for rule in &self.own {
-            let Some(program) = &rule.program else { continue };
+            let Some(program) = &rule.program else {
+                continue;
+            };
             if rule.uses_old && old.is_none() && !rule.optional_old {
                 continue;
             }
             let then = match (rule.optional_old, &then) {
-                (true, Some(v)) => Some(Cel::Opaque(std::sync::Arc::new(OptionalValue::of(v.clone())))),
+                (true, Some(v)) => Some(Cel::Opaque(std::sync::Arc::new(OptionalValue::of(
+                    v.clone(),
+                )))),
                 (true, None) => Some(Cel::Opaque(std::sync::Arc::new(OptionalValue::none()))),
                 (false, v) => v.clone(),
             };
             let error = match execute(program, &now, then.as_ref()) {
                 Ok(Cel::Bool(true)) => continue,
-                Ok(_) => failure(rule, schema, value, path, &|p| execute(p, &now, then.as_ref())),
+                Ok(_) => failure(rule, schema, value, path, &|p| {
+                    execute(p, &now, then.as_ref())
+                }),
                 Err(why) => {
                     verdict.errors.push(fault(rule, schema, path, &why));
                     continue;
@@ -230,8 +266,12 @@ fn execute(program: &Program, now: &Cel, then: Option<&Cel>) -> Result<Cel, Stri
 fn error_text(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::IndexOutOfBounds(Cel::Int(index)) => format!("index out of bounds: {index}"),
-        ExecutionError::IndexOutOfBounds(Cel::UInt(index)) => format!("index out of bounds: {index}"),
+        ExecutionError::IndexOutOfBounds(Cel::Int(index)) => {
+            format!("index out of bounds: {index}")
+        }
+        ExecutionError::IndexOutOfBounds(Cel::UInt(index)) => {
+            format!("index out of bounds: {index}")
+        }
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
         ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
         ExecutionError::Overflow(..) => "integer overflow".to_owned(),
@@ -304,11 +344,10 @@ fn path_or_none(path: &str) -> String {
 
 /// What a `messageExpression` gave, if it can be used.
 fn message(value: Cel) -> Option<String> {
-    let Cel::String(text) = value else { return None };
+    let Cel::String(text) = value else {
+        return None;
+    };
     let text = text.trim();
     let usable = !text.is_empty() && text.len() <= MESSAGE_MAX && !text.contains('\n');
     usable.then(|| text.to_owned())
 }
-
-#[cfg(test)]
-mod tests;

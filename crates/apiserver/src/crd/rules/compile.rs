@@ -33,7 +33,9 @@ impl Rule {
             .map(|found| found.path)
             .unwrap_or_default();
         Self {
-            uses_old: program.as_ref().is_some_and(|p| p.references().has_variable("oldSelf")),
+            uses_old: program
+                .as_ref()
+                .is_some_and(|p| p.references().has_variable("oldSelf")),
             program,
             message_program: program_of_message(value::text(rule, "messageExpression")),
             text: text("rule"),
@@ -69,5 +71,7 @@ fn program_of_message(text: &str) -> Option<Program> {
 
 /// Compiles an expression. The parser is not trusted with every input.
 fn program(text: &str) -> Option<Program> {
-    catch_unwind(AssertUnwindSafe(|| Program::compile(text).ok())).ok().flatten()
+    catch_unwind(AssertUnwindSafe(|| Program::compile(text).ok()))
+        .ok()
+        .flatten()
 }
