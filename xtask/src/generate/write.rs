@@ -170,7 +170,7 @@ impl Writer<'_> {
                     required.contains(&property.as_str()),
                 )
                 .with_context(|| format!("{name}.{property}"))?;
-            writeln!(out, "{property} {line}")?;
+            writeln!(out, " {property} {line}")?;
         }
         Ok(out)
     }

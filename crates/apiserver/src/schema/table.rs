@@ -21,6 +21,12 @@ pub fn kind(group: &str, version: &str, kind: &str) -> Schema {
     BUILTIN.schema(root.copied().unwrap_or(BUILTIN.anything))
 }
 
+/// Whether the table has this kind.
+pub fn knows(group: &str, version: &str, kind: &str) -> bool {
+    let name = format!("{group}/{version}/{kind}");
+    BUILTIN.kinds.contains_key(name.as_str())
+}
+
 /// The schema of a type by its OpenAPI name: `io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions`.
 pub fn named(openapi_name: &str) -> Option<Schema> {
     let root = BUILTIN.names.get(openapi_name)?;
