@@ -11,13 +11,21 @@ use std::collections::BTreeMap;
 
 use crate::status::{Outcome, Status};
 
-pub use crate::decode::Media;
-
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 const SUPPORTED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 const STREAMS: &str =
     "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+
+/// How an answer or a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Media {
+    /// `application/json`.
+    #[default]
+    Json,
+    /// `application/yaml`.
+    Yaml,
+}
 
 /// What an answer becomes instead of the objects themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +57,7 @@ pub struct Transform {
 }
 
 /// The form of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Form {
     /// How it is written.
     pub media: Media,
@@ -69,16 +77,6 @@ pub enum Endpoint {
     Collection,
     /// Anything of a custom resource.
     Custom,
-}
-
-impl Default for Form {
-    fn default() -> Self {
-        Self {
-            media: Media::Json,
-            transform: None,
-            pretty: false,
-        }
-    }
 }
 
 impl Media {

@@ -44,6 +44,25 @@ pub enum PatchKind {
     Apply,
 }
 
+/// How strictly the body of a patch is read (`?fieldValidation=`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reading {
+    /// `Warn` and `Strict`: what is odd is noticed, and the caller warns or refuses.
+    #[default]
+    Strict,
+    /// `Ignore`.
+    Lenient,
+}
+
+impl From<FieldValidation> for Reading {
+    fn from(validation: FieldValidation) -> Self {
+        match validation {
+            FieldValidation::Ignore => Self::Lenient,
+            FieldValidation::Warn | FieldValidation::Strict => Self::Strict,
+        }
+    }
+}
+
 /// A patched object, still to be decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patched {
@@ -93,18 +112,19 @@ impl PatchKind {
     }
 }
 
-/// Applies a patch of any form but [`PatchKind::Apply`], which gives a 415 here, to `doc`. The `validation` decides how
-/// the body of the patch is read; complaints about it are the caller's to handle, or those of [`settle`].
+/// Applies a patch of any form but [`PatchKind::Apply`], which gives a 415 here, to `doc`. Complaints about
+/// the patch itself are the caller's to handle, or those of [`settle`].
 pub fn patch(
     kind: PatchKind,
     schema: &Schema,
     doc: &Value,
     body: &[u8],
-    validation: FieldValidation,
+    reading: impl Into<Reading>,
 ) -> Outcome<Patched> {
+    let reading = reading.into();
     match kind {
-        PatchKind::Json => json::patch(doc, body, validation),
-        PatchKind::Merge => merge::patch(doc, body, validation),
+        PatchKind::Json => json::patch(doc, body, reading),
+        PatchKind::Merge => merge::patch(doc, body, reading),
         PatchKind::Strategic => {
             let parsed = decode::parse(body, Media::Json)
                 .map_err(|error| Status::bad_request(error.to_string()))?;
@@ -120,12 +140,12 @@ pub fn patch(
 
 /// Applies a JSON patch (RFC 6902).
 pub fn json(doc: &Value, patch: &[u8]) -> Outcome<Value> {
-    Ok(json::patch(doc, patch, FieldValidation::default())?.object)
+    Ok(json::patch(doc, patch, Reading::Strict)?.object)
 }
 
 /// Applies a merge patch (RFC 7386).
 pub fn merge(doc: &Value, patch: &[u8]) -> Outcome<Value> {
-    Ok(merge::patch(doc, patch, FieldValidation::default())?.object)
+    Ok(merge::patch(doc, patch, Reading::Strict)?.object)
 }
 
 /// Applies a strategic merge patch to an object of this schema.

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-use super::{MAX_COPIED_BYTES, MAX_OPERATIONS, Patched, go, object_only, rejected};
-use crate::decode::{self, FieldValidation, MAX_DEPTH, Media};
+use super::{MAX_COPIED_BYTES, MAX_OPERATIONS, Patched, Reading, go, object_only, rejected};
+use crate::decode::{self, MAX_DEPTH, Media};
 use crate::field::quote;
 use crate::status::{Outcome, Status};
 
-pub(super) fn patch(doc: &Value, body: &[u8], validation: FieldValidation) -> Outcome<Patched> {
-    let strict = validation != FieldValidation::Ignore;
+pub(super) fn patch(doc: &Value, body: &[u8], reading: Reading) -> Outcome<Patched> {
+    let strict = reading == Reading::Strict;
     let prefix = if strict { "error decoding patch: " } else { "" };
     let refuse = |why: String| Status::bad_request(format!("{prefix}{why}"));
     let parsed = decode::parse(body, Media::Json).map_err(|error| refuse(error.to_string()))?;

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::{Patched, go, object_only};
-use crate::decode::{self, FieldValidation, Media};
+use super::{Patched, Reading, go, object_only};
+use crate::decode::{self, Media};
 use crate::status::{Outcome, Status};
 
-pub(super) fn patch(doc: &Value, body: &[u8], validation: FieldValidation) -> Outcome<Patched> {
-    let lenient = validation == FieldValidation::Ignore;
+pub(super) fn patch(doc: &Value, body: &[u8], reading: Reading) -> Outcome<Patched> {
+    let lenient = reading == Reading::Lenient;
     let invalid = || Box::new(Status::bad_request("Invalid JSON Patch"));
     let refuse =
         |why: String| Box::new(Status::bad_request(format!("error decoding patch: {why}")));

@@ -135,8 +135,8 @@ fn json_patches_are_limited() {
 
 #[test]
 fn json_patches_that_do_not_decode() {
-    let refused = |body: &str, validation| {
-        let status = json::patch(&json!({}), body.as_bytes(), validation).unwrap_err();
+    let refused = |body: &str, reading| {
+        let status = json::patch(&json!({}), body.as_bytes(), reading).unwrap_err();
         assert_eq!(status.code, 400);
         status.message
     };
@@ -162,18 +162,18 @@ fn json_patches_that_do_not_decode() {
             "unexpected end of JSON input",
         ),
     ] {
-        assert_eq!(refused(body, FieldValidation::Strict), strict);
-        assert_eq!(refused(body, FieldValidation::Ignore), lenient);
+        assert_eq!(refused(body, Reading::Strict), strict);
+        assert_eq!(refused(body, Reading::Lenient), lenient);
     }
     assert_eq!(
-        refused(r#"[{"op":"add","path":1}]"#, FieldValidation::Strict),
+        refused(r#"[{"op":"add","path":1}]"#, Reading::Strict),
         "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.path of type string"
     );
     assert_eq!(json(&json!({"a": 1}), b"null").unwrap(), json!({"a": 1}));
     let odd = json::patch(
         &json!({}),
         br#"[{"op":"add","path":"/a","value":1,"foo":1}]"#,
-        FieldValidation::Strict,
+        Reading::Strict,
     );
     assert_eq!(
         odd.unwrap().complaints,
@@ -195,26 +195,22 @@ fn merge_patches() {
         merged(json!({"a": 1}), r#"{"a":{"b":null,"c":1}}"#),
         json!({"a": {"c": 1}})
     );
-    let refused = |patch: &str, validation| {
-        merge::patch(&json!({}), patch.as_bytes(), validation).unwrap_err()
-    };
+    let refused =
+        |patch: &str, reading| merge::patch(&json!({}), patch.as_bytes(), reading).unwrap_err();
     assert_eq!(
-        refused("null", FieldValidation::Strict).message,
+        refused("null", Reading::Strict).message,
         "Invalid JSON Patch"
     );
+    assert_eq!(refused("{", Reading::Lenient).message, "Invalid JSON Patch");
     assert_eq!(
-        refused("{", FieldValidation::Ignore).message,
-        "Invalid JSON Patch"
-    );
-    assert_eq!(
-        refused("{", FieldValidation::Strict).message,
+        refused("{", Reading::Strict).message,
         "error decoding patch: unexpected end of JSON input"
     );
     assert_eq!(
-        refused("[1]", FieldValidation::Strict).message,
+        refused("[1]", Reading::Strict).message,
         "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"
     );
-    let status = refused("[1]", FieldValidation::Ignore);
+    let status = refused("[1]", Reading::Lenient);
     assert_eq!(status.code, 422);
     assert!(status.message.starts_with(" \"\" is invalid: patch: Invalid value: \"[1]\": couldn't get version/kind; json parse error: json: cannot unmarshal array"));
 }
