@@ -96,7 +96,10 @@ impl Resource {
 
     /// Under which name the store keeps the objects.
     pub fn bucket(&self) -> String {
-        bucket(self.stored_in.unwrap_or(&self.names.group), &self.names.plural)
+        bucket(
+            self.stored_in.unwrap_or(&self.names.group),
+            &self.names.plural,
+        )
     }
 
     /// `group/version`, or `version` in the core group.
@@ -204,6 +207,18 @@ pub trait Strategy: Debug + Send + Sync {
     fn unconditional_update(&self) -> bool {
         true
     }
+
+    /// Whether the stored form is that of every served version. If not, [`Strategy::from_storage`] and
+    /// [`Strategy::to_storage`] convert.
+    fn stored_as_is(&self) -> bool {
+        true
+    }
+
+    /// From the stored form to the one of `version`.
+    fn from_storage(&self, _object: &mut Value, _version: &str) {}
+
+    /// From the form of `version` to the stored one.
+    fn to_storage(&self, _object: &mut Value, _version: &str) {}
 
     /// The columns of the table form, for this version.
     fn columns(&self, version: &str) -> Vec<Column>;
