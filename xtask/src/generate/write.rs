@@ -289,10 +289,8 @@ impl Writer<'_> {
         }
         if let Some(name) = reference(schema) {
             let (package, short) = name.rsplit_once('.').context("a name without package")?;
-            return Ok(special(name).map_or_else(
-                || format!("@{}.{short}", alias(package)),
-                |code| code.to_owned(),
-            ));
+            return Ok(special(name)
+                .map_or_else(|| format!("@{}.{short}", alias(package)), ToOwned::to_owned));
         }
         let shown = ty.show();
         let underlying = self.underlying(&ty)?;
@@ -310,9 +308,10 @@ impl Writer<'_> {
                     .context("a map without values")?;
                 let inner = self.expression(values, of)?;
                 let plain = format!("map[string]{}", of.show());
-                let named = match key.show() == "string" && shown == plain {
-                    true => "",
-                    false => &shown,
+                let named = if key.show() == "string" && shown == plain {
+                    ""
+                } else {
+                    &shown
                 };
                 return Ok(format!("{{{}}}{inner}", named.replace(['[', ']'], "|")));
             }
