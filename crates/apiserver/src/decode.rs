@@ -26,14 +26,7 @@ use json::Twice;
 pub use kind::{Target, expect_custom_kind, expect_kind};
 pub use strict::{FieldValidation, strict_error};
 
-/// The media type of a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Media {
-    /// `application/json`.
-    Json,
-    /// `application/yaml`.
-    Yaml,
-}
+pub use crate::negotiate::Media;
 
 /// A body that could be read.
 #[derive(Debug, Clone, Default)]

@@ -1,4 +1,16 @@
-//! The table form of lists (`as=Table`), which `kubectl get` shows.
+//! The other forms of an answer: `as=Table`, which `kubectl get` shows, and `as=PartialObjectMetadata`.
+//!
+//! A [`Presenter`] turns objects, lists and watch events into the form that a client asked for. What stands in the
+//! cells is the strategy's business.
+
+mod present;
+#[cfg(test)]
+mod tests;
+
+pub use present::{IncludeObject, Presenter, partial, partial_list};
+
+const NAME_DESCRIPTION: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
+const CREATED_DESCRIPTION: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
 /// One column.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -17,22 +29,35 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of type string.
+    /// A column of this type. The columns `Name` and `Age`, which nearly all kinds have, come with their
+    /// description.
     pub fn new(name: &str, column_type: &str, priority: i32) -> Self {
-        let format = if name == "Name" { "name" } else { "" };
+        let (format, description) = match name {
+            "Name" => ("name", NAME_DESCRIPTION),
+            "Age" | "Created At" => ("", CREATED_DESCRIPTION),
+            _ => ("", ""),
+        };
         Self {
             name: name.to_owned(),
             column_type: column_type.to_owned(),
             format: format.to_owned(),
-            description: String::new(),
+            description: description.to_owned(),
             priority,
         }
     }
 }
 
+/// The columns of a kind that has none of its own.
+pub fn default_columns() -> Vec<Column> {
+    vec![
+        Column::new("Name", "string", 0),
+        Column::new("Created At", "date", 0),
+    ]
+}
+
 /// The age of something that began at `since`, as kubectl shows it: two units at most (`5m10s`, `3h`, `2d4h`).
 pub fn age(since: jiff::Timestamp, now: jiff::Timestamp) -> String {
-    let seconds = now.as_second() - since.as_second();
+    let seconds = now.duration_since(since).as_secs();
     if seconds < -1 {
         return "<invalid>".to_owned();
     }
@@ -64,4 +89,11 @@ pub fn age(since: jiff::Timestamp, now: jiff::Timestamp) -> String {
     } else {
         format!("{}y", days / 365)
     }
+}
+
+/// The age of an object, as its `Age` column shows it; `<unknown>` if it was never created.
+pub fn object_age(object: &serde_json::Value, now: jiff::Timestamp) -> String {
+    crate::value::text(object, "metadata.creationTimestamp")
+        .parse()
+        .map_or_else(|_| "<unknown>".to_owned(), |since| age(since, now))
 }

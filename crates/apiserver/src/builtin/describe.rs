@@ -56,6 +56,9 @@ pub fn resource(
             scale: None,
             subresources: Vec::new(),
             strategy,
+            custom: false,
+            returns_deleted: false,
+            stored_in: None,
         },
     }
 }
@@ -111,6 +114,20 @@ impl Description {
     #[must_use]
     pub fn verbs(mut self, verbs: &[&'static str]) -> Self {
         self.resource.verbs = verbs.to_vec();
+        self
+    }
+
+    /// A delete answers with the object that was deleted.
+    #[must_use]
+    pub fn returns_deleted(mut self) -> Self {
+        self.resource.returns_deleted = true;
+        self
+    }
+
+    /// Kept together with the resource of the same plural in another group.
+    #[must_use]
+    pub fn stored_in(mut self, group: &'static str) -> Self {
+        self.resource.stored_in = Some(group);
         self
     }
 
