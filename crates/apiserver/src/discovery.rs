@@ -175,19 +175,19 @@ impl Aggregated {
 pub fn aggregated_core(resources: &[&Resource], form: Aggregated) -> Value {
     let mut core = aggregated_group(resources, "");
     core["metadata"] = json!({});
-    aggregated(vec![core], form)
+    aggregated(&[core], form)
 }
 
 /// `/apis` in the aggregated form.
 pub fn aggregated_groups(resources: &[&Resource], form: Aggregated) -> Value {
-    let items = group_names(resources)
+    let items: Vec<Value> = group_names(resources)
         .into_iter()
         .map(|name| aggregated_group(resources, name))
         .collect();
-    aggregated(items, form)
+    aggregated(&items, form)
 }
 
-fn aggregated(items: Vec<Value>, form: Aggregated) -> Value {
+fn aggregated(items: &[Value], form: Aggregated) -> Value {
     json!({
         "kind": "APIGroupDiscoveryList",
         "apiVersion": form.api_version(),

@@ -1,4 +1,4 @@
-//! OpenAPI documents, made from the schemas and resources of one cluster.
+//! `OpenAPI` documents, made from the schemas and resources of one cluster.
 //!
 //! They carry what clients use: the schemas with their types, list kinds, merge keys and defaults; the paths with
 //! their kinds and query parameters. Descriptions are there for custom resources, whose authors wrote them, and for

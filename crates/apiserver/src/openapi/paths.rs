@@ -7,7 +7,7 @@ use crate::discovery::{self, Subresource};
 use crate::resource::Resource;
 
 /// A kind with the name of its schema.
-struct Kind<'a> {
+struct Subject<'a> {
     group: &'a str,
     version: &'a str,
     kind: &'a str,
@@ -49,7 +49,7 @@ pub(super) fn add(paths: &mut Map<String, Value>, resource: &Resource, version: 
     } else {
         ""
     };
-    let kind = Kind {
+    let kind = Subject {
         group: &names.group,
         version,
         kind: &names.kind,
@@ -81,7 +81,7 @@ pub(super) fn add(paths: &mut Map<String, Value>, resource: &Resource, version: 
     }
 }
 
-fn kind_of<'a>(sub: &Subresource<'a>, resource: &'a Resource, version: &'a str) -> Kind<'a> {
+fn kind_of<'a>(sub: &Subresource<'a>, resource: &'a Resource, version: &'a str) -> Subject<'a> {
     let own = sub.group.is_empty() && sub.kind == resource.names.kind;
     // The real server marks the scale of a custom resource with the resource's own kind.
     let custom = !discovery::is_builtin(&resource.names.group);
@@ -102,7 +102,7 @@ fn kind_of<'a>(sub: &Subresource<'a>, resource: &'a Resource, version: &'a str) 
         ),
         group => (group, sub.version, sub.kind),
     };
-    Kind {
+    Subject {
         group,
         version,
         kind,
@@ -166,7 +166,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn collection(&self, kind: &Kind<'_>, version: &str) -> Map<String, Value> {
+    fn collection(&self, kind: &Subject<'_>, version: &str) -> Map<String, Value> {
         let verbs = &self.resource.verbs;
         let mut out = Map::new();
         let list = schemas::list_name(self.resource, version);
@@ -194,7 +194,7 @@ impl Writer<'_> {
         out
     }
 
-    fn everywhere(&self, kind: &Kind<'_>, version: &str) -> Map<String, Value> {
+    fn everywhere(&self, kind: &Subject<'_>, version: &str) -> Map<String, Value> {
         let list = schemas::list_name(self.resource, version);
         let mut operation = self.operation("list", "list", kind, LIST, &list);
         let id = format!("list{}{}ForAllNamespaces", self.stem, kind.kind);
@@ -202,7 +202,7 @@ impl Writer<'_> {
         Map::from_iter([("get".to_owned(), operation)])
     }
 
-    fn item(&self, kind: &Kind<'_>, verbs: &[&str]) -> Map<String, Value> {
+    fn item(&self, kind: &Subject<'_>, verbs: &[&str]) -> Map<String, Value> {
         let mut out = Map::new();
         let own = |verb: &str| verbs.contains(&verb);
         if own("get") {
@@ -241,7 +241,7 @@ impl Writer<'_> {
         out
     }
 
-    fn id(&self, verb: &str, before: &str, kind: &Kind<'_>) -> String {
+    fn id(&self, verb: &str, before: &str, kind: &Subject<'_>) -> String {
         let scope = if self.resource.namespaced {
             "Namespaced"
         } else {
@@ -259,7 +259,7 @@ impl Writer<'_> {
         &self,
         verb: &str,
         action: &str,
-        kind: &Kind<'_>,
+        kind: &Subject<'_>,
         parameters: &[&str],
         answer: &str,
     ) -> Value {

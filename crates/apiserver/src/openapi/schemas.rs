@@ -111,7 +111,7 @@ fn kind_mark(group: &str, version: &str, kind: &str) -> Value {
 
 fn list(resource: &Resource, version: &str, name: &str) -> Value {
     let names = &resource.names;
-    json!({
+    let mut out = json!({
         "description": format!("{} is a list of {}", names.list_kind, names.kind),
         "type": "object",
         "required": ["items"],
@@ -129,7 +129,12 @@ fn list(resource: &Resource, version: &str, name: &str) -> Value {
             },
         },
         "x-kubernetes-group-version-kind": kind_mark(&names.group, version, &names.list_kind),
-    })
+    });
+    if discovery::is_builtin(&names.group) {
+        out["properties"]["metadata"]["default"] = json!({});
+        out["properties"]["items"]["items"] = json!({"allOf": [reference(name)], "default": {}});
+    }
+    out
 }
 
 fn api_version_field() -> Value {
@@ -214,7 +219,9 @@ fn definition<'a>(view: View<'a>, waiting: &mut Vec<View<'a>>) -> Value {
 
 fn property<'a>(field: &Field, view: View<'a>, waiting: &mut Vec<View<'a>>) -> Value {
     let mut out = place(view, waiting);
-    if let Some(default) = field.default.as_ref().filter(|d| !d.is_null()) {
+    // Types with a JSON form of their own have no default in the documents.
+    let plain = !matches!(view.node.shape, Shape::IntOrString | Shape::Quantity);
+    if let Some(default) = field.default.as_ref().filter(|d| plain && !d.is_null()) {
         out["default"] = default.clone();
     }
     let patch = &field.patch;
@@ -285,7 +292,8 @@ fn element<'a>(view: View<'a>, waiting: &mut Vec<View<'a>>) -> Value {
         Shape::String if view.node.format.is_empty() => json!(""),
         Shape::Integer | Shape::Number => json!(0),
         Shape::Object if !view.node.preserve_unknown && view.node.values.is_none() => json!({}),
-        _ => return out,
+        _ if view.node.name.is_empty() => return out,
+        _ => return reference(&view.node.name),
     };
     out["default"] = default;
     out

@@ -27,13 +27,13 @@ pub fn knows(group: &str, version: &str, kind: &str) -> bool {
     BUILTIN.kinds.contains_key(name.as_str())
 }
 
-/// The schema of a type by its OpenAPI name: `io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions`.
+/// The schema of a type by its `OpenAPI` name: `io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions`.
 pub fn named(openapi_name: &str) -> Option<Schema> {
     let root = BUILTIN.names.get(openapi_name)?;
     Some(BUILTIN.schema(*root))
 }
 
-/// The group, version and kind of a type by its OpenAPI name, if it stands for a kind of its own.
+/// The group, version and kind of a type by its `OpenAPI` name, if it stands for a kind of its own.
 pub fn kind_of(openapi_name: &str) -> Option<(&'static str, &'static str, &'static str)> {
     let kind = match openapi_name {
         // These belong to every group.
