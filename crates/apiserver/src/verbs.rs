@@ -47,7 +47,7 @@ pub(crate) async fn dispatch(ex: &Exchange<'_>) -> Outcome<Reply> {
 
 async fn plain(ex: &Exchange<'_>, method: Method, named: bool) -> Outcome<Reply> {
     let verb = match (method.as_str(), named) {
-        ("GET", true) if ex.target.watch || ex.query.has("watch") => "watch",
+        ("GET", true) if ex.target.watch => "watch",
         ("GET", true) => "get",
         ("GET", false) => "list",
         ("POST", false) => "create",

@@ -160,7 +160,9 @@ impl Asked {
 
 /// The verb, as authorisation and discovery name it.
 fn verb(method: &Method, target: &Target, query: &Query) -> String {
-    let watch = target.watch || query.all("watch").next().is_some_and(|v| !matches!(v, "0" | "false"));
+    // On a named object the parameter means nothing.
+    let asked = query.all("watch").next().is_some_and(|v| !matches!(v, "0" | "false"));
+    let watch = target.watch || (asked && target.name.is_empty());
     let verb = match (method.as_str(), target.name.is_empty()) {
         ("GET" | "HEAD", _) if watch => "watch",
         ("GET" | "HEAD", true) => "list",
@@ -207,9 +209,13 @@ async fn respond(
         .filter(|r| r.version(&target.version).is_some())
         .cloned()
         .ok_or_else(|| Box::new(Status::no_such_resource()))?;
-    let needs_namespace = resource.namespaced && (!target.name.is_empty() || request.method() == Method::POST);
-    if needs_namespace && target.namespace.is_empty() && !is_review(&resource.names.group) {
-        return Err(Box::new(Status::no_such_resource()));
+    if resource.namespaced && target.namespace.is_empty() && !target.watch {
+        if !target.name.is_empty() {
+            return Err(Box::new(Status::no_such_resource()));
+        }
+        if request.method() == Method::POST {
+            return Err(Box::new(Status::method_not_allowed_here()));
+        }
     }
     if !resource.namespaced && !target.namespace.is_empty() {
         return Err(Box::new(Status::no_such_resource()));
@@ -235,10 +241,6 @@ async fn respond(
         stale,
     };
     verbs::dispatch(&exchange).await
-}
-
-fn is_review(group: &str) -> bool {
-    matches!(group, "authorization.k8s.io" | "authentication.k8s.io")
 }
 
 /// What is asked for, as the authoriser sees it.

@@ -16,6 +16,8 @@ impl Cluster {
                 self.seed(resource, object);
             }
         }
+        // Nobody has seen anything older, and a real cluster does not keep its first versions either.
+        self.store.compact();
     }
 
     /// Creates an object without asking anybody: defaults and what the server sets are filled in.

@@ -35,9 +35,7 @@ impl Cluster {
             let (namespace, name) = (&stored.header.namespace, &stored.header.name);
             let mut object = stored.decode();
             if value::items(&object, "metadata.finalizers").is_empty() {
-                let _ = self.store.delete(&resource.bucket(), namespace, name, stored.version, |version| {
-                    Self::encode(resource, &object, version)
-                });
+                let _ = self.store.delete(&resource.bucket(), namespace, name, stored.version);
                 continue;
             }
             left = true;
@@ -58,7 +56,7 @@ impl Cluster {
         change(&mut object);
         let finished = value::items(&object, "metadata.finalizers").is_empty();
         let _ = if finished {
-            self.store.delete(&resource.bucket(), "", name, stored.version, |v| Self::encode(resource, &object, v))
+            self.store.delete(&resource.bucket(), "", name, stored.version)
         } else {
             self.store.update(&resource.bucket(), "", name, stored.version, |v| Self::encode(resource, &object, v))
         };

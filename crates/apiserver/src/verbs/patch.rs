@@ -10,7 +10,7 @@ use crate::apply::{self, Operation, Owner};
 use crate::decode::{self, FieldValidation, strict_error};
 use crate::exchange::{Exchange, Reply};
 use crate::options::WriteOptions;
-use crate::patch::{self, PatchKind, Reading};
+use crate::patch::{self, PatchKind};
 use crate::resource::Part;
 use crate::status::{Outcome, Status};
 use crate::meta;
@@ -40,6 +40,7 @@ async fn plain_patch(
     let transform = |live: Option<&Value>| {
         let live = live.ok_or_else(|| ex.not_found(&ex.target.name))?;
         let (mut new, mut warnings) = patched(ex, kind, live, validation)?;
+        meta::match_name(&new, &ex.target.name)?;
         meta::match_namespace(&mut new, &ex.target.namespace)?;
         warnings.extend(meta::dedup_owner_references(&mut new));
         track(ex, part, Some(live), &mut new, &manager, &api_version)?;
@@ -63,24 +64,24 @@ fn patched(
     live: &Value,
     validation: FieldValidation,
 ) -> Outcome<(Value, Vec<String>)> {
-    let reading = if validation == FieldValidation::Ignore { Reading::Lenient } else { Reading::Strict };
-    let patched = patch::patch(kind, &ex.version()?.schema, live, &ex.body, reading)?;
-    let shown = || match kind {
-        // The real server shows the patch itself where it never had the patched object as text.
-        PatchKind::Strategic => decode::parse(&ex.body, decode::Media::Json)
-            .map(|parsed| patch::go_print(&parsed.value))
-            .unwrap_or_default(),
-        _ => patched.object.to_string(),
-    };
-    let mut strict = patched.complaints.clone();
-    let (new, unknown) =
-        ex.shape(patched.object.clone()).map_err(|why| Box::new(patch::undecodable(&shown(), &why)))?;
+    let schema = &ex.version()?.schema;
+    let patched = patch::patch(kind, schema, live, &ex.body, validation)?;
+    if !ex.resource.custom {
+        let target = decode::Target { group: ex.group(), version: &ex.target.version, kind: ex.kind() };
+        let settled = patch::settle(patched, schema, &target, validation)?;
+        let mut object = settled.object;
+        ex.resource.strategy.default(&mut object, &ex.context());
+        return Ok((object, settled.warnings));
+    }
+    let shown = patched.object.to_string();
+    let refuse = |why: &str| Box::new(patch::undecodable(&shown, why));
+    let mut strict = patched.complaints;
+    let (new, unknown) = ex.shape(patched.object).map_err(|why| refuse(&why))?;
     strict.extend(unknown);
     match validation {
-        FieldValidation::Ignore => Ok((new, Vec::new())),
+        FieldValidation::Strict if !strict.is_empty() => Err(refuse(&strict_error(&strict))),
         FieldValidation::Warn => Ok((new, strict)),
-        FieldValidation::Strict if strict.is_empty() => Ok((new, strict)),
-        FieldValidation::Strict => Err(Box::new(patch::undecodable(&shown(), &strict_error(&strict)))),
+        FieldValidation::Strict | FieldValidation::Ignore => Ok((new, Vec::new())),
     }
 }
 

@@ -70,6 +70,9 @@ async fn change(ex: &Exchange<'_>, paths: &Scale, method: &Method) -> Outcome<Re
     let options = WriteOptions::parse(&ex.query, name_of_options)?;
     super::create::check_manager(&options, kind == Some(PatchKind::Apply), name_of_options)?;
     let sent = if is_put { Some(ex.decode_as("autoscaling/v1", "Scale", SCALE)?) } else { None };
+    if let Some(sent) = &sent {
+        crate::meta::match_name(sent, &ex.target.name)?;
+    }
     let transform = |live: Option<&Value>| {
         let live = live.ok_or_else(|| ex.not_found(&ex.target.name))?;
         let mut wanted = match (&sent, kind) {

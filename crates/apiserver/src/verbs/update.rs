@@ -172,9 +172,7 @@ fn commit(ex: &Exchange<'_>, stored: &std::sync::Arc<crate::store::Stored>, new:
         return Ok(Created::Stored(stored.clone()));
     }
     if super::delete::is_finished(&ex.resource, &form) {
-        let last = ex.cluster.store.delete(&ex.bucket(), namespace, name, stored.version, |version| {
-            Cluster::encode(&ex.resource, &form, version)
-        })?;
+        let last = ex.cluster.store.delete(&ex.bucket(), namespace, name, stored.version)?;
         super::delete::after(ex, &last);
         // The answer shows the version that the client knows; watches see that of the deletion.
         let mut shown = new.clone();
