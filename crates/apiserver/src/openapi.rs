@@ -75,12 +75,18 @@ fn rules<'a>(resource: &'a Resource, version: &str) -> Option<&'a Value> {
         .as_deref()
 }
 
-/// `/openapi/v3/api/v1` (the group is empty) and `/openapi/v3/apis/GROUP/VERSION`.
-pub fn document(resources: &[&Resource], group: &str, version: &str) -> Option<Value> {
+/// `/openapi/v3/PATH`, where `path` is `api/v1` or `apis/GROUP/VERSION`.
+pub fn document(resources: &[&Resource], path: &str) -> Option<Value> {
+    let (group, version) = match path.split('/').collect::<Vec<_>>().as_slice() {
+        ["api", version] => ("", *version),
+        ["apis", group, version] if !group.is_empty() => (*group, *version),
+        _ => return None,
+    };
     let members = discovery::members(resources, group, version);
     if members.is_empty() {
         return None;
     }
+    let custom = members.iter().all(|resource| resource.custom);
     let mut paths = Map::new();
     let mut schemas = schemas::Schemas::default();
     schemas.add_named(schemas::DELETE_OPTIONS);
@@ -90,10 +96,10 @@ pub fn document(resources: &[&Resource], group: &str, version: &str) -> Option<V
         schemas.add_resource(resource, version);
         paths::add(&mut paths, resource, version);
     }
-    let title = if discovery::is_builtin(group) {
-        json!({"title": "Kubernetes", "version": "1.36"})
-    } else {
+    let title = if custom {
         json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"})
+    } else {
+        json!({"title": "Kubernetes", "version": "1.36"})
     };
     Some(json!({
         "openapi": "3.0.0",
@@ -104,7 +110,7 @@ pub fn document(resources: &[&Resource], group: &str, version: &str) -> Option<V
 }
 
 /// `/openapi/v2`, for clients that ask whether there is one: they find no definitions and do without.
-pub fn version_2() -> Value {
+pub fn v2(_resources: &[&Resource]) -> Value {
     json!({
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": "1.36"},
