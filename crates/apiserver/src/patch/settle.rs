@@ -84,7 +84,10 @@ fn restore(view: View<'_>, value: &Value) -> Option<String> {
         }
         (Shape::List, _) => Some(format!("cannot restore slice from {kind}")),
         (Shape::String, _) if &*view.node.format == "date-time" => None,
-        (Shape::String, Value::String(_)) => None,
+        (Shape::String, Value::String(_))
+        | (Shape::Number, Value::Number(_))
+        | (Shape::Boolean, Value::Bool(_))
+        | (Shape::Any | Shape::IntOrString | Shape::Quantity, _) => None,
         (Shape::String, _) if &*view.node.format == "byte" => {
             Some(format!("cannot restore slice from {kind}"))
         }
@@ -99,10 +102,8 @@ fn restore(view: View<'_>, value: &Value) -> Option<String> {
                 .then(|| format!("cannot convert float64 to {}", go_type(view, integer(view))))
         }
         (Shape::Integer, _) => Some(format!("unrecognized type: {}", integer(view))),
-        (Shape::Number, Value::Number(_)) | (Shape::Boolean, Value::Bool(_)) => None,
         (Shape::Number, _) => Some("unrecognized type: float64".to_owned()),
         (Shape::Boolean, _) => Some("unrecognized type: bool".to_owned()),
-        (Shape::Any | Shape::IntOrString | Shape::Quantity, _) => None,
     }
 }
 
