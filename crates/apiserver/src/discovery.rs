@@ -35,12 +35,12 @@ const GROUPS: &[&str] = &[
     "flowcontrol.apiserver.k8s.io",
 ];
 
-/// `/api`. The server does not know under which address clients reach it, and clients do not use it.
-pub fn legacy() -> Value {
+/// `/api`. `address` is where clients reach the server: `127.0.0.1:6443`.
+pub fn core_versions(address: &str) -> Value {
     json!({
         "kind": "APIVersions",
         "versions": ["v1"],
-        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
     })
 }
 
@@ -80,7 +80,7 @@ fn group_entry(resources: &[&Resource], name: &str) -> Map<String, Value> {
 }
 
 /// `/api/v1` (the group is empty) and `/apis/GROUP/VERSION`; none if there is no such version.
-pub fn group_version(resources: &[&Resource], group: &str, version: &str) -> Option<Value> {
+pub fn resource_list(resources: &[&Resource], group: &str, version: &str) -> Option<Value> {
     let members = members(resources, group, version);
     if members.is_empty() && !(group.is_empty() && version == "v1") {
         return None;
@@ -138,55 +138,57 @@ fn put_names(entry: &mut Value, resource: &Resource) {
     }
 }
 
-/// The media type of the aggregated form.
-pub const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-
-/// `/api` (if `legacy`) or `/apis` in the aggregated form with its media type, if `accept` prefers that. The form's
-/// earlier version `v2beta1` is served no more: clients that ask for it get what else they accept.
-pub fn aggregated(
-    resources: &[&Resource],
-    legacy: bool,
-    accept: &str,
-) -> Option<(&'static str, Value)> {
-    if !prefers_aggregated(accept) {
-        return None;
-    }
-    let items: Vec<Value> = if legacy {
-        let mut core = aggregated_group(resources, "");
-        core["metadata"] = json!({});
-        vec![core]
-    } else {
-        group_names(resources)
-            .into_iter()
-            .map(|name| aggregated_group(resources, name))
-            .collect()
-    };
-    let document = json!({
-        "kind": "APIGroupDiscoveryList",
-        "apiVersion": "apidiscovery.k8s.io/v2",
-        "metadata": {},
-        "items": items,
-    });
-    Some((AGGREGATED, document))
+/// The version of the aggregated form, in its media type and in the document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aggregated {
+    /// `apidiscovery.k8s.io/v2`.
+    V2,
+    /// `apidiscovery.k8s.io/v2beta1`, which the real server has given up.
+    V2Beta1,
 }
 
-/// Whether the first form in `accept` that we have is the aggregated one.
-fn prefers_aggregated(accept: &str) -> bool {
-    for range in accept.split(',') {
-        let mut parts = range.split(';').map(str::trim);
-        let media = parts.next().unwrap_or_default();
-        let parameters: Vec<&str> = parts.collect();
-        let names = |word: &str| parameters.contains(&word);
-        let plain = !parameters.iter().any(|p| p.starts_with("as="));
-        match media {
-            "application/json" if names("g=apidiscovery.k8s.io") && names("v=v2") => return true,
-            "application/json" | "application/yaml" | "*/*" | "application/*" if plain => {
-                return false;
+impl Aggregated {
+    /// The media type of the answer.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::V2 => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            Self::V2Beta1 => {
+                "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
             }
-            _ => {}
         }
     }
-    false
+
+    fn api_version(self) -> &'static str {
+        match self {
+            Self::V2 => "apidiscovery.k8s.io/v2",
+            Self::V2Beta1 => "apidiscovery.k8s.io/v2beta1",
+        }
+    }
+}
+
+/// `/api` in the aggregated form.
+pub fn aggregated_core(resources: &[&Resource], form: Aggregated) -> Value {
+    let mut core = aggregated_group(resources, "");
+    core["metadata"] = json!({});
+    aggregated(&[core], form)
+}
+
+/// `/apis` in the aggregated form.
+pub fn aggregated_groups(resources: &[&Resource], form: Aggregated) -> Value {
+    let items: Vec<Value> = group_names(resources)
+        .into_iter()
+        .map(|name| aggregated_group(resources, name))
+        .collect();
+    aggregated(&items, form)
+}
+
+fn aggregated(items: &[Value], form: Aggregated) -> Value {
+    json!({
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": form.api_version(),
+        "metadata": {},
+        "items": items,
+    })
 }
 
 fn aggregated_group(resources: &[&Resource], group: &str) -> Value {

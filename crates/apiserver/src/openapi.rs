@@ -75,13 +75,8 @@ fn rules<'a>(resource: &'a Resource, version: &str) -> Option<&'a Value> {
         .as_deref()
 }
 
-/// `/openapi/v3/PATH`, where `path` is `api/v1` or `apis/GROUP/VERSION`.
-pub fn document(resources: &[&Resource], path: &str) -> Option<Value> {
-    let (group, version) = match path.split('/').collect::<Vec<_>>().as_slice() {
-        ["api", version] => ("", *version),
-        ["apis", group, version] if !group.is_empty() => (*group, *version),
-        _ => return None,
-    };
+/// `/openapi/v3/api/v1` (the group is empty) and `/openapi/v3/apis/GROUP/VERSION`.
+pub fn document(resources: &[&Resource], group: &str, version: &str) -> Option<Value> {
     let members = discovery::members(resources, group, version);
     if members.is_empty() {
         return None;
@@ -110,7 +105,7 @@ pub fn document(resources: &[&Resource], path: &str) -> Option<Value> {
 }
 
 /// `/openapi/v2`, for clients that ask whether there is one: they find no definitions and do without.
-pub fn v2(_resources: &[&Resource]) -> Value {
+pub fn version_2() -> Value {
     json!({
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": "1.36"},

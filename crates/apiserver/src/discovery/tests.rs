@@ -159,7 +159,7 @@ fn groups_come_in_the_order_of_the_real_server() {
 fn resource_lists_name_subresources_and_their_kinds() {
     let all = resources();
     let all: Vec<&Resource> = all.iter().collect();
-    let list = group_version(&all, "", "v1").unwrap();
+    let list = resource_list(&all, "", "v1").unwrap();
     assert_eq!(list["groupVersion"], "v1");
     assert!(list.get("apiVersion").is_none());
     let entry = |list: &Value, name: &str| {
@@ -182,33 +182,20 @@ fn resource_lists_name_subresources_and_their_kinds() {
             "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
             "shortNames": ["po"], "categories": ["all"]})
     );
-    let apps = group_version(&all, "apps", "v1").unwrap();
+    let apps = resource_list(&all, "apps", "v1").unwrap();
     assert_eq!(entry(&apps, "deployments/scale")["kind"], "Scale");
-    assert!(group_version(&all, "apps", "v9").is_none());
+    assert!(resource_list(&all, "apps", "v9").is_none());
 }
 
 #[test]
 fn aggregated_documents_nest_subresources() {
     let all = resources();
     let all: Vec<&Resource> = all.iter().collect();
-    let (media, core) = aggregated(&all, true, AGGREGATED).unwrap();
-    assert_eq!(media, AGGREGATED);
+    let core = aggregated_core(&all, Aggregated::V2);
     assert_eq!(core["apiVersion"], "apidiscovery.k8s.io/v2");
     assert_eq!(core["items"][0]["metadata"], json!({}));
-    let accept = format!(
-        "{AGGREGATED},{},application/json",
-        AGGREGATED.replace("v2", "v2beta1")
-    );
-    let (_, groups) = aggregated(&all, false, &accept).unwrap();
-    let earlier = AGGREGATED.replace("v2", "v2beta1") + ",application/json";
-    for accept in [
-        "",
-        "application/json",
-        earlier.as_str(),
-        &format!("application/json,{AGGREGATED}"),
-    ] {
-        assert!(aggregated(&all, false, accept).is_none(), "{accept}");
-    }
+    let groups = aggregated_groups(&all, Aggregated::V2Beta1);
+    assert_eq!(groups["apiVersion"], "apidiscovery.k8s.io/v2beta1");
     let custom = groups["items"].as_array().unwrap().last().unwrap();
     assert_eq!(
         custom["versions"][0],

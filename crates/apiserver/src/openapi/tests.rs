@@ -31,14 +31,14 @@ fn the_index_leads_to_the_documents() {
             .unwrap();
         assert!(url.starts_with("/openapi/v3/apis/schema.example/v1?hash="));
         assert!(index["paths"].get("api/v1").is_some());
-        assert!(document(all, "apis/nope/v1").is_none());
+        assert!(document(all, "nope", "v1").is_none());
     });
 }
 
 #[test]
 fn patch_operations_name_field_validation() {
     with_resources(|all| {
-        let core = document(all, "api/v1").unwrap();
+        let core = document(all, "", "v1").unwrap();
         let patch = &core["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"];
         assert_eq!(
             patch["x-kubernetes-group-version-kind"],
@@ -61,12 +61,7 @@ fn patch_operations_name_field_validation() {
 fn builtin_schemas_carry_merge_keys_and_references_that_resolve() {
     with_resources(|all| {
         for (group, version) in group_versions(all) {
-            let path = if group.is_empty() {
-                format!("api/{version}")
-            } else {
-                format!("apis/{group}/{version}")
-            };
-            let document = document(all, &path).unwrap();
+            let document = document(all, group, version).unwrap();
             let text = document.to_string();
             for found in text.split("#/components/schemas/").skip(1) {
                 let name = found.split('"').next().unwrap();
@@ -76,7 +71,7 @@ fn builtin_schemas_carry_merge_keys_and_references_that_resolve() {
                 );
             }
         }
-        let core = document(all, "api/v1").unwrap();
+        let core = document(all, "", "v1").unwrap();
         let schemas = &core["components"]["schemas"];
         let containers = &schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"];
         assert_eq!(
@@ -96,7 +91,7 @@ fn builtin_schemas_carry_merge_keys_and_references_that_resolve() {
 #[test]
 fn custom_schemas_are_those_of_their_author_and_the_common_fields() {
     with_resources(|all| {
-        let document = document(all, "apis/schema.example/v1").unwrap();
+        let document = document(all, "schema.example", "v1").unwrap();
         let widget = &document["components"]["schemas"]["example.schema.v1.Widget"];
         assert_eq!(widget["description"], "A widget.");
         assert_eq!(
