@@ -35,11 +35,6 @@ const GROUPS: &[&str] = &[
     "flowcontrol.apiserver.k8s.io",
 ];
 
-/// Whether the group is one of the server's own.
-pub fn is_builtin(group: &str) -> bool {
-    group.is_empty() || GROUPS.contains(&group)
-}
-
 /// `/api`. `address` is where clients reach the server: `127.0.0.1:6443`.
 pub fn core_versions(address: &str) -> Value {
     json!({
@@ -213,10 +208,10 @@ fn aggregated_group(resources: &[&Resource], group: &str) -> Value {
 fn aggregated_resource(resource: &Resource, version: &str) -> Value {
     let names = &resource.names;
     // Built-in resources leave their own group and version out.
-    let (own_group, own_version) = if is_builtin(&names.group) {
-        ("", "")
-    } else {
+    let (own_group, own_version) = if resource.custom {
         (names.group.as_str(), version)
+    } else {
+        ("", "")
     };
     let mut entry = json!({
         "resource": names.plural,

@@ -81,6 +81,7 @@ pub fn document(resources: &[&Resource], group: &str, version: &str) -> Option<V
     if members.is_empty() {
         return None;
     }
+    let custom = members.iter().all(|resource| resource.custom);
     let mut paths = Map::new();
     let mut schemas = schemas::Schemas::default();
     schemas.add_named(schemas::DELETE_OPTIONS);
@@ -90,10 +91,10 @@ pub fn document(resources: &[&Resource], group: &str, version: &str) -> Option<V
         schemas.add_resource(resource, version);
         paths::add(&mut paths, resource, version);
     }
-    let title = if discovery::is_builtin(group) {
-        json!({"title": "Kubernetes", "version": "1.36"})
-    } else {
+    let title = if custom {
         json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"})
+    } else {
+        json!({"title": "Kubernetes", "version": "1.36"})
     };
     Some(json!({
         "openapi": "3.0.0",

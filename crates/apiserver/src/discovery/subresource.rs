@@ -32,7 +32,7 @@ pub fn subresources(resource: &Resource) -> Vec<Subresource<'_>> {
         names.push("scale");
     }
     names.extend(&resource.subresources);
-    if super::is_builtin(&resource.names.group) {
+    if !resource.custom {
         names.sort_unstable();
         names.dedup();
     }

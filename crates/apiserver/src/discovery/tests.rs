@@ -127,6 +127,9 @@ fn widget() -> Resource {
         }),
         subresources: Vec::new(),
         strategy: Arc::new(NoRules),
+        custom: true,
+        returns_deleted: false,
+        stored_in: None,
     }
 }
 

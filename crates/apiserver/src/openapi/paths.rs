@@ -84,7 +84,7 @@ pub(super) fn add(paths: &mut Map<String, Value>, resource: &Resource, version: 
 fn kind_of<'a>(sub: &Subresource<'a>, resource: &'a Resource, version: &'a str) -> Subject<'a> {
     let own = sub.group.is_empty() && sub.kind == resource.names.kind;
     // The real server marks the scale of a custom resource with the resource's own kind.
-    let custom = !discovery::is_builtin(&resource.names.group);
+    let custom = resource.custom;
     let schema = match sub.group {
         "" if own => schemas::name_of(resource, version),
         "" => format!("io.k8s.api.core.v1.{}", sub.kind),
@@ -221,7 +221,7 @@ impl Writer<'_> {
                 "application/json-patch+json",
                 "application/merge-patch+json",
             ];
-            if discovery::is_builtin(&self.resource.names.group) {
+            if !self.resource.custom {
                 kinds.push("application/strategic-merge-patch+json");
             }
             operation["requestBody"] = body(&kinds, schemas::PATCH);

@@ -130,7 +130,7 @@ fn list(resource: &Resource, version: &str, name: &str) -> Value {
         },
         "x-kubernetes-group-version-kind": kind_mark(&names.group, version, &names.list_kind),
     });
-    if discovery::is_builtin(&names.group) {
+    if !resource.custom {
         out["properties"]["metadata"]["default"] = json!({});
         out["properties"]["items"]["items"] = json!({"allOf": [reference(name)], "default": {}});
     }

@@ -104,7 +104,7 @@ impl Reader {
         for line in text.lines() {
             if let Some(found) = Package::read(line) {
                 package = found;
-            } else if let Some(rest) = type_line(line) {
+            } else if let Some(rest) = line.strip_prefix("type ") {
                 let mut words = rest.split(' ');
                 let short = words.next().unwrap_or_default();
                 let name = format!("{}.{short}", package.name);
@@ -142,7 +142,7 @@ impl Reader {
         for line in text.lines() {
             if let Some(found) = Package::read(line) {
                 package = found;
-            } else if let Some(rest) = type_line(line) {
+            } else if let Some(rest) = line.strip_prefix("type ") {
                 self.close(open.take());
                 let mut words = rest.split(' ');
                 let short = words.next().unwrap_or_default();
@@ -342,10 +342,4 @@ fn zero(node: &Node) -> Value {
         }
         Shape::Object | Shape::List | Shape::Any => Value::Null,
     }
-}
-
-/// What follows in a line that starts a type. Types are capitalised, which tells them from fields named `type`.
-fn type_line(line: &str) -> Option<&str> {
-    line.strip_prefix("type ")
-        .filter(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
 }
