@@ -41,20 +41,33 @@ const TEXTS: [&str; 6] = [
 /// Removes unknown fields from the metadata of embedded objects and gives their paths.
 pub(super) fn prune(root: View<'_>, object: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
-    each(root, object, "", &mut |map, path| {
-        let Some(Value::Object(metadata)) = map.get_mut("metadata") else {
-            return Ok(());
-        };
+    let walked = each(root, object, "", &mut |map, path| {
+        unknown.extend(prune_map(map, &format!("{path}.")));
+        Ok(())
+    });
+    debug_assert!(walked.is_ok(), "pruning refuses nothing");
+    unknown
+}
+
+/// Removes unknown fields from the metadata of one object and gives their paths.
+pub(super) fn prune_metadata(object: &mut Value, prefix: &str) -> Vec<String> {
+    object
+        .as_object_mut()
+        .map(|map| prune_map(map, prefix))
+        .unwrap_or_default()
+}
+
+fn prune_map(object: &mut Map<String, Value>, prefix: &str) -> Vec<String> {
+    let mut unknown = Vec::new();
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.retain(|key, value| {
             let known = METADATA.contains(&key.as_str());
             if !known {
-                unknown.push(format!("{path}.metadata.{key}"));
+                unknown.push(format!("{prefix}metadata.{key}"));
             }
-            known && !(value.is_null())
+            known && !value.is_null()
         });
-        Ok(())
-    })
-    .ok();
+    }
     unknown
 }
 

@@ -1,7 +1,8 @@
 //! CEL rules (`x-kubernetes-validations`): compiled once with the definition, run on every write.
 //!
 //! The engine is `kube-cel` over `cel`. It has no cost budget: the real server's limits on the cost of rules, static
-//! and at run time, are not applied.
+//! and at run time, are not applied. It has no macros over index and value (`l.all(i, v, …)`): rules with them are
+//! accepted but not run.
 
 pub(crate) mod compile;
 pub(crate) mod typecheck;
@@ -11,7 +12,8 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use kube_cel::cel::objects::OptionalValue;
-use kube_cel::cel::{ExecutionError, Program, Value as Cel};
+use kube_cel::cel::parser::Expression;
+use kube_cel::cel::{ExecutionError, Value as Cel};
 use serde_json::Value;
 
 use self::compile::Rule;
@@ -229,7 +231,8 @@ impl Rules {
                 Ok(_) => failure(rule, schema, value, path, &|p| {
                     execute(p, &now, then.as_ref())
                 }),
-                Err(why) => {
+                Err(None) => continue,
+                Err(Some(why)) => {
                     verdict.errors.push(fault(rule, schema, path, &why));
                     continue;
                 }
@@ -243,8 +246,10 @@ impl Rules {
     }
 }
 
-/// Runs a program. The engine is not trusted with every input: a panic in it counts as an internal failure.
-fn execute(program: &Program, now: &Cel, then: Option<&Cel>) -> Result<Cel, String> {
+/// Runs a program. The error is the text of what went wrong; none if the engine lacks what the rule uses (macros
+/// over index and value), in which case the rule cannot be judged. The engine is not trusted with every input: a
+/// panic in it counts as an internal failure.
+fn execute(program: &Expression, now: &Cel, then: Option<&Cel>) -> Result<Cel, Option<String>> {
     let run = || {
         values::with_functions(|functions| {
             let mut scope = functions.new_inner_scope();
@@ -252,13 +257,14 @@ fn execute(program: &Program, now: &Cel, then: Option<&Cel>) -> Result<Cel, Stri
             if let Some(then) = then {
                 scope.add_variable_from_value("oldSelf", then.clone());
             }
-            program.execute(&scope)
+            scope.resolve(program)
         })
     };
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(error_text(&error)),
-        Err(_) => Err("internal error".to_owned()),
+        Ok(Err(ExecutionError::UndeclaredReference(_))) => Err(None),
+        Ok(Err(error)) => Err(Some(error_text(&error))),
+        Err(_) => Err(Some("internal error".to_owned())),
     }
 }
 
@@ -306,7 +312,7 @@ fn failure(
     schema: &Structural,
     value: &Value,
     path: &str,
-    run: &dyn Fn(&Program) -> Result<Cel, String>,
+    run: &dyn Fn(&Expression) -> Result<Cel, Option<String>>,
 ) -> FieldError {
     let given = rule
         .message_program

@@ -422,3 +422,42 @@ fn unknown_formats_earn_a_warning() {
     );
     assert_eq!(Definition.warnings(&one, Some(&one), &cx()), [""; 0]);
 }
+
+#[test]
+fn rules_are_compiled() {
+    let spec = json!({"type":"object","properties":{"l":{"type":"integer"},"s":{"type":"string"}},"x-kubernetes-validations":[
+        {"rule":"self.foo > 1"},{"rule":"self.l"},{"rule":"self.l > 1","messageExpression":"self.l"},{"rule":"self.l>1","optionalOldSelf":true}]});
+    let at = "spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations";
+    let shown = |rule: &str, message: &str| {
+        format!(
+            "{{\"Rule\":\"{rule}\",\"Message\":\"\",\"MessageExpression\":\"{message}\",\"Reason\":null,\"FieldPath\":\"\",\"OptionalOldSelf\":null}}"
+        )
+    };
+    assert_eq!(
+        judged(crd(object(json!({"spec":spec})))),
+        [
+            format!(
+                "{at}[0].rule: Invalid value: {}: compilation failed: ERROR: <input>:1:5: undefined field 'foo'\n | self.foo > 1\n | ....^",
+                shown("self.foo \\u003e 1", "")
+            ),
+            format!(
+                "{at}[1].rule: Invalid value: {}: cel expression must evaluate to a bool",
+                shown("self.l", "")
+            ),
+            format!(
+                "{at}[2].messageExpression: Invalid value: {}: messageExpression must evaluate to a string",
+                shown("self.l \\u003e 1", "self.l")
+            ),
+            format!(
+                "{at}[3].optionalOldSelf: Invalid value: true: may not be set if oldSelf is not used in rule"
+            ),
+        ]
+    );
+    let items = json!({"type":"array","items":{"type":"string","x-kubernetes-validations":[{"rule":"self == oldSelf"}]}});
+    assert_eq!(
+        judged(crd(object(json!({"spec":items})))),
+        [
+            "spec.validation.openAPIV3Schema.properties[spec].items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used on the uncorrelatable portion of the schema within spec.validation.openAPIV3Schema.properties[spec]",
+        ]
+    );
+}

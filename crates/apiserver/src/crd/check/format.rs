@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// Whether `text` has the format; unknown formats accept everything.
-pub fn matches(format: &str, text: &str) -> bool {
+pub(crate) fn matches(format: &str, text: &str) -> bool {
     match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && text.bytes().all(|b| b.is_ascii_hexdigit()),
         "byte" => is(&BASE64, text),
@@ -180,7 +180,7 @@ fn is_date_time(text: &str) -> bool {
 }
 
 /// The length of a duration in Go's form (`1h30m`), or in the looser one (`2 days`) that the server also takes.
-pub fn duration_nanos(text: &str) -> Option<i64> {
+pub(crate) fn duration_nanos(text: &str) -> Option<i64> {
     go_duration(text).or_else(|| loose_duration(text))
 }
 

@@ -94,8 +94,13 @@ fn object(map: &serde_json::Map<String, Value>, schema: &Structural, whole: bool
         if whole && key == "metadata" {
             put(key.clone(), metadata(value));
         } else if let Some(child) = schema.properties.get(key) {
+            let converted = to_cel(value, child, child.embedded);
+            // A reserved word may also be written as it is after a dot.
+            if RESERVED.contains(&key.as_str()) {
+                put(key.clone(), converted.clone());
+            }
             if let Some(name) = escape(key) {
-                put(name, to_cel(value, child, child.embedded));
+                put(name, converted);
             }
         } else if whole && matches!(key.as_str(), "apiVersion" | "kind") {
             put(key.clone(), raw(value));
@@ -124,7 +129,7 @@ fn metadata(value: &Value) -> Cel {
 }
 
 /// Words that CEL keeps for itself.
-const RESERVED: [&str; 21] = [
+pub(crate) const RESERVED: [&str; 21] = [
     "true",
     "false",
     "null",
