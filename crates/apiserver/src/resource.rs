@@ -182,7 +182,16 @@ pub trait Strategy: Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Names of the fields that [`Strategy::selectable`] gives, so that a selector on another one is refused.
+    /// As [`Strategy::selectable`] for an object in this version; the fields of custom resources have names of their
+    /// own. This is what callers use.
+    fn fields(&self, object: &Value, _version: &str) -> Vec<(String, String)> {
+        let named = self.selectable(object).into_iter();
+        named
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+
+    /// Names of the fields that [`Strategy::fields`] gives, so that a selector on another one is refused.
     fn selectable_names(&self) -> Vec<String> {
         Vec::new()
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::schema::{Field, ListKind, Node, NodeId, PatchStrategy, Presence, Schema, Shape, Types, View, table};
+use crate::schema::{
+    Field, ListKind, Node, NodeId, PatchStrategy, Presence, Schema, Shape, Types, View, table,
+};
 use crate::value;
 
 /// Schemas nested deeper than this accept anything.
@@ -32,6 +34,16 @@ pub fn schema(openapi: Option<&Value>) -> Schema {
     }
 }
 
+/// Builds the schema of a part of an object.
+pub fn part(openapi: &Value) -> Schema {
+    let mut types = Types::default();
+    let root = node(&mut types, openapi, 0);
+    Schema {
+        types: Arc::new(types),
+        root,
+    }
+}
+
 /// Adds what every object has, whether or not the schema says so.
 fn with_type_and_metadata(types: &mut Types, root: NodeId) -> NodeId {
     let mut node = types.view(root).node.clone();
@@ -43,7 +55,8 @@ fn with_type_and_metadata(types: &mut Types, root: NodeId) -> NodeId {
         node.fields.insert(name.into(), field(text, false, None));
     }
     let metadata = graft(types, table::object_meta().view(), &mut BTreeMap::new());
-    node.fields.insert("metadata".into(), field(metadata, false, None));
+    node.fields
+        .insert("metadata".into(), field(metadata, false, None));
     types.set(root, node);
     root
 }
@@ -162,10 +175,12 @@ mod tests {
 
     #[test]
     fn lists_maps_and_defaults_arrive_in_the_arena() {
-        let schema = schema(Some(&json!({"type":"object","properties":{"spec":{"type":"object","required":["l"],"properties":{
+        let schema = schema(Some(
+            &json!({"type":"object","properties":{"spec":{"type":"object","required":["l"],"properties":{
             "l":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"default":[],
                  "items":{"type":"object","properties":{"name":{"type":"string"}}}},
-            "m":{"type":"object","additionalProperties":{"type":"integer","format":"int64"}}}}}})));
+            "m":{"type":"object","additionalProperties":{"type":"integer","format":"int64"}}}}}}),
+        ));
         let root = schema.view();
         assert!(root.field("metadata").is_some());
         let (_, spec) = root.field("spec").unwrap();

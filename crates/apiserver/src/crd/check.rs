@@ -19,7 +19,12 @@ pub(crate) const NO_PATH: &str = "<nil>";
 
 /// Validates `value`; `base` is the path of the value (empty for a whole object) and `pair` the same value with its
 /// predecessor on update.
-pub fn check(schema: &Structural, value: &Value, base: &str, pair: Option<Pair<'_>>) -> FieldErrors {
+pub fn check(
+    schema: &Structural,
+    value: &Value,
+    base: &str,
+    pair: Option<Pair<'_>>,
+) -> FieldErrors {
     let checker = Checker { base };
     checker
         .value(schema, value, "", pair)
@@ -101,7 +106,13 @@ impl Checker<'_> {
         self.finding(Fault::TypeInvalid, name, quote(got), text)
     }
 
-    fn value(&self, schema: &Structural, value: &Value, name: &str, pair: Option<Pair<'_>>) -> Findings {
+    fn value(
+        &self,
+        schema: &Structural,
+        value: &Value,
+        name: &str,
+        pair: Option<Pair<'_>>,
+    ) -> Findings {
         let mut findings = self.all_checks(schema, value, name, pair);
         if !findings.is_valid() && pair.is_some_and(Pair::equal) {
             findings.errors.clear();
@@ -109,7 +120,13 @@ impl Checker<'_> {
         findings
     }
 
-    fn all_checks(&self, schema: &Structural, value: &Value, name: &str, pair: Option<Pair<'_>>) -> Findings {
+    fn all_checks(
+        &self,
+        schema: &Structural,
+        value: &Value,
+        name: &str,
+        pair: Option<Pair<'_>>,
+    ) -> Findings {
         let mut findings = Findings::default();
         let steps: [Option<Findings>; 7] = if value.is_null() {
             findings.merge(self.types(schema, value, name));
@@ -122,9 +139,13 @@ impl Checker<'_> {
                 Some(self.combined(schema, value, name)),
                 value.as_str().map(|text| self.string(schema, text, name)),
                 value.as_number().map(|n| self.number(schema, n, name)),
-                value.as_array().map(|list| self.list(schema, list, name, pair)),
+                value
+                    .as_array()
+                    .map(|list| self.list(schema, list, name, pair)),
                 Some(self.allowed(schema, value, name)),
-                value.as_object().map(|map| self.object(schema, map, name, pair)),
+                value
+                    .as_object()
+                    .map(|map| self.object(schema, map, name, pair)),
             ]
         };
         for step in steps.into_iter().flatten() {
@@ -136,7 +157,13 @@ impl Checker<'_> {
     }
 
     /// The elements of a list, then its size.
-    fn list(&self, schema: &Structural, list: &[Value], name: &str, pair: Option<Pair<'_>>) -> Findings {
+    fn list(
+        &self,
+        schema: &Structural,
+        list: &[Value],
+        name: &str,
+        pair: Option<Pair<'_>>,
+    ) -> Findings {
         let mut findings = Findings::default();
         if let Some(items) = schema.items.as_deref() {
             for (i, item) in list.iter().enumerate() {
@@ -153,7 +180,8 @@ impl Checker<'_> {
             let text = format!("{name} in body should have at most {max} items");
             findings.add(self.too_many(name, size, max, text));
         }
-        let repeated = || (1..list.len()).any(|i| list.iter().take(i).any(|v| Some(v) == list.get(i)));
+        let repeated =
+            || (1..list.len()).any(|i| list.iter().take(i).any(|v| Some(v) == list.get(i)));
         if schema.limits.unique_items && repeated() {
             let text = format!("{name} in body shouldn't contain duplicates");
             findings.add(self.finding(Fault::Invalid, name, quote(""), text));
@@ -198,7 +226,11 @@ impl Checker<'_> {
         for (key, sub) in &schema.properties {
             let Some(value) = map.get(key) else { continue };
             let root = name.is_empty();
-            let path = if root { key.clone() } else { format!("{name}.{key}") };
+            let path = if root {
+                key.clone()
+            } else {
+                format!("{name}.{key}")
+            };
             // The old apiVersion is not seen: both sides were converted to the same one.
             let seen = !(root && matches!(key.as_str(), "kind" | "apiVersion"));
             let below = pair.filter(|_| seen).and_then(|p| p.key(key));
@@ -228,6 +260,3 @@ impl Checker<'_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

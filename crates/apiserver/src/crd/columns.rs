@@ -8,29 +8,10 @@ use super::jsonpath::JsonPath;
 use crate::table::{self, Column};
 use crate::value;
 
-const NAME: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
-const AGE: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
-
 /// The columns of one version.
 #[derive(Debug)]
 pub struct Columns {
     extra: Vec<(Column, Option<JsonPath>)>,
-}
-
-/// The first column of every table.
-pub fn name_column() -> Column {
-    Column {
-        description: NAME.to_owned(),
-        ..Column::new("Name", "string", 0)
-    }
-}
-
-/// A column of type `date` for the moment of creation.
-pub fn creation_column(name: &str) -> Column {
-    Column {
-        description: AGE.to_owned(),
-        ..Column::new(name, "date", 0)
-    }
 }
 
 impl Columns {
@@ -39,7 +20,7 @@ impl Columns {
         if columns.is_empty() {
             let path = JsonPath::parse(".metadata.creationTimestamp");
             return Self {
-                extra: vec![(creation_column("Age"), path)],
+                extra: vec![(Column::new("Age", "date", 0), path)],
             };
         }
         Self {
@@ -50,7 +31,9 @@ impl Columns {
     /// With the name in front.
     pub fn headers(&self) -> Vec<Column> {
         let extra = self.extra.iter().map(|(column, _)| column.clone());
-        std::iter::once(name_column()).chain(extra).collect()
+        std::iter::once(Column::new("Name", "string", 0))
+            .chain(extra)
+            .collect()
     }
 
     /// One cell a column.
@@ -87,7 +70,9 @@ fn read_column(column: &Value) -> (Column, Option<JsonPath>) {
 fn cell(column_type: &str, value: &Value, now: Timestamp) -> Value {
     match (column_type, value) {
         ("string", value) => Value::from(printed(value)),
-        ("integer", Value::Number(n)) => n.as_i64().map_or_else(|| truncated(n.as_f64()), Value::from),
+        ("integer", Value::Number(n)) => n
+            .as_i64()
+            .map_or_else(|| truncated(n.as_f64()), Value::from),
         ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => value.clone(),
         ("date", Value::String(text)) => Value::from(match text.parse::<Timestamp>() {
             Ok(since) => table::age(since, now),
@@ -97,7 +82,10 @@ fn cell(column_type: &str, value: &Value, now: Timestamp) -> Value {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "Go converts in the same way")]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "Go converts in the same way"
+)]
 fn truncated(float: Option<f64>) -> Value {
     float.map_or(Value::Null, |f| Value::from(f as i64))
 }
@@ -143,9 +131,22 @@ mod tests {
             "spec":{"s":"text","o":{"a":1},"f":2.7,"b":true}});
         let now: Timestamp = "2024-01-01T00:00:10Z".parse().unwrap();
         let cells = columns.cells(&object, now);
-        assert_eq!(json!(cells), json!(["n","text","{\"a\":1}",2,null,"10s","<invalid>",true,null]));
+        assert_eq!(
+            json!(cells),
+            json!([
+                "n",
+                "text",
+                "{\"a\":1}",
+                2,
+                null,
+                "10s",
+                "<invalid>",
+                true,
+                null
+            ])
+        );
         assert_eq!(columns.headers().len(), 9);
         let plain = Columns::read(&[]);
-        assert_eq!(json!(plain.cells(&object, now)), json!(["n","10s"]));
+        assert_eq!(json!(plain.cells(&object, now)), json!(["n", "10s"]));
     }
 }

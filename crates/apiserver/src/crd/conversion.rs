@@ -55,22 +55,37 @@ pub fn request(crd: &Value, uid: &str, desired: &str, objects: &[&Value]) -> Res
 
 /// Reads a webhook's answer: the converted objects, in the order of `objects`, with the metadata of the originals.
 /// The error is the whole text that the API answers with.
-pub fn answer(review: &Value, uid: &str, desired: &str, objects: &[&Value]) -> Result<Vec<Value>, String> {
+pub fn answer(
+    review: &Value,
+    uid: &str,
+    desired: &str,
+    objects: &[&Value],
+) -> Result<Vec<Value>, String> {
     let first = objects.first().copied().unwrap_or(&Value::Null);
     let what = group_version_kind(first);
     let failed = |why: String| format!("conversion webhook for {what} failed: {why}");
     let converted = converted(review, uid).map_err(failed)?;
     if converted.len() != objects.len() {
         let (got, wanted) = (converted.len(), objects.len());
-        return Err(format!("conversion webhook for {what} returned {got} objects, expected {wanted}"));
+        return Err(format!(
+            "conversion webhook for {what} returned {got} objects, expected {wanted}"
+        ));
     }
     let check = |(i, (original, new)): (usize, (&&Value, &Value))| {
-        let at = |why: String| format!("conversion webhook for {what} returned invalid object at index {i}: {why}");
+        let at = |why: String| {
+            format!("conversion webhook for {what} returned invalid object at index {i}: {why}")
+        };
         same_object(original, new, desired).map_err(at)?;
-        let metadata = |why: String| format!("conversion webhook for {what} returned invalid metadata: {why}");
+        let metadata =
+            |why: String| format!("conversion webhook for {what} returned invalid metadata: {why}");
         restore_metadata(original, new).map_err(metadata)
     };
-    objects.iter().zip(converted).enumerate().map(check).collect()
+    objects
+        .iter()
+        .zip(converted)
+        .enumerate()
+        .map(check)
+        .collect()
 }
 
 /// How Go prints a `GroupVersionKind`.
@@ -92,7 +107,9 @@ fn converted<'a>(review: &'a Value, uid: &str) -> Result<&'a [Value], String> {
     }
     let answered = value::text(review, "response.uid");
     if v1 && answered != uid {
-        return Err(format!("expected response.uid=\"{uid}\", got \"{answered}\""));
+        return Err(format!(
+            "expected response.uid=\"{uid}\", got \"{answered}\""
+        ));
     }
     let status = value::text(review, "response.result.status");
     if status != "Success" {
@@ -109,11 +126,15 @@ fn converted<'a>(review: &'a Value, uid: &str) -> Result<&'a [Value], String> {
 fn same_object(original: &Value, new: &Value, desired: &str) -> Result<(), String> {
     let got = value::text(new, "apiVersion");
     if got != desired {
-        return Err(format!("invalid groupVersion (expected {desired}, received {got})"));
+        return Err(format!(
+            "invalid groupVersion (expected {desired}, received {got})"
+        ));
     }
     let (old_kind, new_kind) = (value::text(original, "kind"), value::text(new, "kind"));
     if old_kind != new_kind {
-        return Err(format!("invalid kind (expected {old_kind}, received {new_kind})"));
+        return Err(format!(
+            "invalid kind (expected {old_kind}, received {new_kind})"
+        ));
     }
     for (key, name) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
         let path = format!("metadata.{key}");
@@ -131,20 +152,31 @@ fn restore_metadata(original: &Value, new: &Value) -> Result<Value, String> {
         return Err("missing metadata in converted object".to_owned());
     };
     let mut result = new.clone();
-    let kept = original.get("metadata").cloned().unwrap_or_else(|| json!({}));
+    let kept = original
+        .get("metadata")
+        .cloned()
+        .unwrap_or_else(|| json!({}));
     value::put(&mut result, "metadata", kept);
-    for (key, path) in [("labels", "metadata.labels"), ("annotations", "metadata.annotations")] {
+    for (key, path) in [
+        ("labels", "metadata.labels"),
+        ("annotations", "metadata.annotations"),
+    ] {
         let field = given.get(key).filter(|v| !v.is_null());
         let Some(field) = field else {
             value::take(&mut result, path);
             continue;
         };
         let entries = field.as_object().ok_or_else(|| {
-            format!("invalid metadata.{key} of type {} in converted object", go_type(field))
+            format!(
+                "invalid metadata.{key} of type {} in converted object",
+                go_type(field)
+            )
         })?;
         if let Some((name, bad)) = entries.iter().find(|(_, v)| !v.is_string()) {
             let kind = go_type(bad);
-            return Err(format!("metadata.{key}[{name}] must be a string, but is {kind} in converted object"));
+            return Err(format!(
+                "metadata.{key}[{name}] must be a string, but is {kind} in converted object"
+            ));
         }
         if value::at(original, path) != Some(field) {
             let errors = if key == "labels" {
@@ -200,7 +232,12 @@ mod tests {
         let old = original();
         let new = json!({"apiVersion":"x.io/v2","kind":"W","metadata":{"name":"a","uid":"u","labels":{"c":"d"},"finalizers":["x"]},"spec":{"y":1}});
         let got = answer(&review(&new), "1", "x.io/v2", &[&old]).unwrap();
-        assert_eq!(got, [json!({"apiVersion":"x.io/v2","kind":"W","metadata":{"name":"a","uid":"u","labels":{"c":"d"}},"spec":{"y":1}})]);
+        assert_eq!(
+            got,
+            [
+                json!({"apiVersion":"x.io/v2","kind":"W","metadata":{"name":"a","uid":"u","labels":{"c":"d"}},"spec":{"y":1}})
+            ]
+        );
     }
 
     #[test]

@@ -29,25 +29,45 @@ const METADATA: [&str; 15] = [
 ];
 
 /// Those of them that are plain text.
-const TEXTS: [&str; 6] = ["name", "generateName", "namespace", "uid", "resourceVersion", "selfLink"];
+const TEXTS: [&str; 6] = [
+    "name",
+    "generateName",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "selfLink",
+];
 
 /// Removes unknown fields from the metadata of embedded objects and gives their paths.
 pub(super) fn prune(root: View<'_>, object: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
-    each(root, object, "", &mut |map, path| {
-        let Some(Value::Object(metadata)) = map.get_mut("metadata") else {
-            return Ok(());
-        };
+    let walked = each(root, object, "", &mut |map, path| {
+        unknown.extend(prune_map(map, &format!("{path}.")));
+        Ok(())
+    });
+    debug_assert!(walked.is_ok(), "pruning refuses nothing");
+    unknown
+}
+
+/// Removes unknown fields from the metadata of one object and gives their paths.
+pub(super) fn prune_metadata(object: &mut Value, prefix: &str) -> Vec<String> {
+    object
+        .as_object_mut()
+        .map(|map| prune_map(map, prefix))
+        .unwrap_or_default()
+}
+
+fn prune_map(object: &mut Map<String, Value>, prefix: &str) -> Vec<String> {
+    let mut unknown = Vec::new();
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.retain(|key, value| {
             let known = METADATA.contains(&key.as_str());
             if !known {
-                unknown.push(format!("{path}.metadata.{key}"));
+                unknown.push(format!("{prefix}metadata.{key}"));
             }
-            known && !(value.is_null())
+            known && !value.is_null()
         });
-        Ok(())
-    })
-    .ok();
+    }
     unknown
 }
 
@@ -78,11 +98,17 @@ fn metadata_error(metadata: &Value, path: &str) -> Option<Box<FieldError>> {
         Value::Object(_) => "object",
     };
     let refuse = |text: String| {
-        Some(Box::new(FieldError::invalid(format!("{path}.metadata"), metadata, text)))
+        Some(Box::new(FieldError::invalid(
+            format!("{path}.metadata"),
+            metadata,
+            text,
+        )))
     };
     let Value::Object(map) = metadata else {
         let kind = go_kind(metadata);
-        return refuse(format!("json: cannot unmarshal {kind} into Go value of type v1.ObjectMeta"));
+        return refuse(format!(
+            "json: cannot unmarshal {kind} into Go value of type v1.ObjectMeta"
+        ));
     };
     let wrong = |key: &str, value: &Value, wanted: &str| {
         let kind = go_kind(value);
@@ -108,7 +134,12 @@ fn metadata_error(metadata: &Value, path: &str) -> Option<Box<FieldError>> {
 }
 
 /// Calls `visit` for every embedded object below `value`, by name.
-fn each<F>(schema: View<'_>, value: &mut Value, path: &str, visit: &mut F) -> Result<(), Box<FieldError>>
+fn each<F>(
+    schema: View<'_>,
+    value: &mut Value,
+    path: &str,
+    visit: &mut F,
+) -> Result<(), Box<FieldError>>
 where
     F: FnMut(&mut Map<String, Value>, &str) -> Result<(), Box<FieldError>>,
 {
@@ -143,7 +174,7 @@ where
 }
 
 /// Judges type and metadata of embedded objects.
-pub(super) fn validate(schema: &Structural, value: &Value, path: &str, errors: &mut FieldErrors) {
+pub(crate) fn validate(schema: &Structural, value: &Value, path: &str, errors: &mut FieldErrors) {
     match value {
         Value::Object(map) => {
             if schema.embedded {
@@ -151,7 +182,11 @@ pub(super) fn validate(schema: &Structural, value: &Value, path: &str, errors: &
             }
             for (key, below) in map {
                 if let Some(child) = schema.properties.get(key) {
-                    let at = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    let at = if path.is_empty() {
+                        key.clone()
+                    } else {
+                        format!("{path}.{key}")
+                    };
                     validate(child, below, &at, errors);
                 } else if let Some(values) = schema.values() {
                     validate(values, below, &format!("{path}[{key}]"), errors);
@@ -194,7 +229,10 @@ fn validate_one(object: &Value, path: &str, errors: &mut FieldErrors) {
     text("kind", &|kind| {
         let found = names::label_1035(&kind.to_lowercase());
         (!found.is_empty()).then(|| {
-            format!("may have mixed case, but should otherwise match: {}", found.join(","))
+            format!(
+                "may have mixed case, but should otherwise match: {}",
+                found.join(",")
+            )
         })
     });
     if value::has(object, "metadata") {
@@ -228,7 +266,10 @@ fn validate_metadata(object: &Value, path: &str, errors: &mut FieldErrors) {
             errors.push(FieldError::invalid_str(at("labels"), text, why));
         }
     }
-    for (key, _) in value::map(object, "metadata.annotations").into_iter().flatten() {
+    for (key, _) in value::map(object, "metadata.annotations")
+        .into_iter()
+        .flatten()
+    {
         for why in names::annotation_key(key) {
             errors.push(FieldError::invalid_str(at("annotations"), key, why));
         }

@@ -15,7 +15,11 @@ pub struct Resolved<'a> {
 }
 
 /// Follows a path through a schema; the error is the API's text. `brackets` allows `['key']`.
-pub fn resolve<'a>(path: &str, schema: &'a Structural, brackets: bool) -> Result<Resolved<'a>, String> {
+pub fn resolve<'a>(
+    path: &str,
+    schema: &'a Structural,
+    brackets: bool,
+) -> Result<Resolved<'a>, String> {
     let mut found = Resolved {
         path: String::new(),
         first: String::new(),
@@ -109,7 +113,11 @@ fn unescape(text: &str) -> Result<String, String> {
             Some('t') => out.push('\t'),
             Some('v') => out.push('\u{b}'),
             Some(same @ ('\'' | '\\')) => out.push(same),
-            Some(other) => return Err(format!("invalid string literal: invalid escape char \\{other}")),
+            Some(other) => {
+                return Err(format!(
+                    "invalid string literal: invalid escape char \\{other}"
+                ));
+            }
             None => out.push('\\'),
         }
     }
@@ -124,14 +132,28 @@ mod tests {
 
     #[test]
     fn paths_are_followed_or_refused_in_the_words_of_the_server() {
-        let schema = Structural::read(&json!({"type":"object","properties":{"spec":{"type":"object","properties":{
-            "a":{"type":"string"},"m":{"type":"object","additionalProperties":{"type":"string"}}}}}}));
+        let schema = Structural::read(
+            &json!({"type":"object","properties":{"spec":{"type":"object","properties":{
+            "a":{"type":"string"},"m":{"type":"object","additionalProperties":{"type":"string"}}}}}}),
+        );
         let found = |p: &str, brackets| resolve(p, &schema, brackets).map(|r| r.path);
         assert_eq!(found(".spec.a", false).unwrap(), "spec.a");
         assert_eq!(found(".spec.m['x.y']", true).unwrap(), "spec.m[x.y]");
-        assert_eq!(found(".spec.zz", false).unwrap_err(), "does not refer to a valid field");
-        assert_eq!(found("spec.a", false).unwrap_err(), "expected [ or . but got: spec");
-        assert_eq!(found(".spec[0]", false).unwrap_err(), "array notation is not allowed");
-        assert_eq!(found(".spec.", true).unwrap_err(), "unexpected end of JSON path");
+        assert_eq!(
+            found(".spec.zz", false).unwrap_err(),
+            "does not refer to a valid field"
+        );
+        assert_eq!(
+            found("spec.a", false).unwrap_err(),
+            "expected [ or . but got: spec"
+        );
+        assert_eq!(
+            found(".spec[0]", false).unwrap_err(),
+            "array notation is not allowed"
+        );
+        assert_eq!(
+            found(".spec.", true).unwrap_err(),
+            "unexpected end of JSON path"
+        );
     }
 }

@@ -69,7 +69,9 @@ fn apply<'a>(step: &Step, value: &'a Value) -> Vec<&'a Value> {
             all
         }
         Step::Index(index) => {
-            let Value::Array(list) = value else { return Vec::new() };
+            let Value::Array(list) = value else {
+                return Vec::new();
+            };
             absolute(*index, list.len())
                 .and_then(|i| list.get(i))
                 .into_iter()
@@ -104,10 +106,18 @@ fn slice(value: &Value, start: Option<i64>, end: Option<i64>, by: i64) -> Vec<&V
     let (Value::Array(list), Ok(by)) = (value, usize::try_from(by)) else {
         return Vec::new();
     };
-    let from = start.map_or(Some(0), |s| absolute(s, list.len())).unwrap_or(0);
-    let to = end.map_or(Some(list.len()), |e| absolute(e, list.len())).unwrap_or(0);
+    let from = start
+        .map_or(Some(0), |s| absolute(s, list.len()))
+        .unwrap_or(0);
+    let to = end
+        .map_or(Some(list.len()), |e| absolute(e, list.len()))
+        .unwrap_or(0);
     let width = to.min(list.len()).saturating_sub(from);
-    list.iter().skip(from).take(width).step_by(by.max(1)).collect()
+    list.iter()
+        .skip(from)
+        .take(width)
+        .step_by(by.max(1))
+        .collect()
 }
 
 impl Filter {
@@ -263,7 +273,11 @@ impl<'a> Reader<'a> {
         self.rest = self.rest.trim_start();
         if self.eat(")") {
             let (operator, right) = ("exists".to_owned(), Operand::Literal(Value::Null));
-            return Some(Filter { left, operator, right });
+            return Some(Filter {
+                left,
+                operator,
+                right,
+            });
         }
         let operators = ["==", "!=", "<=", ">=", "<", ">"];
         let operator = operators.iter().find(|op| self.eat(op))?;
@@ -310,7 +324,11 @@ fn range(text: &str) -> Option<Step> {
     match parts.as_slice() {
         [one] => one.parse().ok().map(Step::Index),
         [start, end] => Some(Step::Slice(number(start)?, number(end)?, 1)),
-        [start, end, by] => Some(Step::Slice(number(start)?, number(end)?, number(by)?.unwrap_or(1))),
+        [start, end, by] => Some(Step::Slice(
+            number(start)?,
+            number(end)?,
+            number(by)?.unwrap_or(1),
+        )),
         _ => None,
     }
 }
@@ -326,7 +344,12 @@ mod tests {
         let value = json!({"spec":{"a":{"b":1},"l":[10,20,30]},"metadata":{"annotations":{"x.y/z":"v"}},
             "status":{"conditions":[{"type":"A","status":"False","n":1},{"type":"Ready","status":"True","n":2}]}});
         let find = |path: &str| -> Value {
-            JsonPath::parse(path).unwrap().find(&value).into_iter().cloned().collect()
+            JsonPath::parse(path)
+                .unwrap()
+                .find(&value)
+                .into_iter()
+                .cloned()
+                .collect()
         };
         assert_eq!(find(".spec.a.b"), json!([1]));
         assert_eq!(find(".spec.l[0]"), json!([10]));
@@ -335,10 +358,19 @@ mod tests {
         assert_eq!(find(".spec.l[*]"), json!([10, 20, 30]));
         assert_eq!(find(".metadata.annotations['x.y/z']"), json!(["v"]));
         assert_eq!(find(r".metadata.annotations.x\.y/z"), json!(["v"]));
-        assert_eq!(find(r#".status.conditions[?(@.type=="Ready")].status"#), json!(["True"]));
-        assert_eq!(find(".status.conditions[?(@.n > 1)].type"), json!(["Ready"]));
+        assert_eq!(
+            find(r#".status.conditions[?(@.type=="Ready")].status"#),
+            json!(["True"])
+        );
+        assert_eq!(
+            find(".status.conditions[?(@.n > 1)].type"),
+            json!(["Ready"])
+        );
         assert_eq!(find(".status.conditions[*].type"), json!(["A", "Ready"]));
-        assert_eq!(find("..status"), json!([{"conditions":[{"type":"A","status":"False","n":1},{"type":"Ready","status":"True","n":2}]},"False","True"]));
+        assert_eq!(
+            find("..status"),
+            json!([{"conditions":[{"type":"A","status":"False","n":1},{"type":"Ready","status":"True","n":2}]},"False","True"])
+        );
         assert_eq!(find(".nothing.here"), json!([]));
         assert!(JsonPath::parse(".a[").is_none());
         assert!(JsonPath::parse(".a[?(@.b").is_none());

@@ -33,7 +33,11 @@ pub(super) fn validate(schema: &Structural, value: &Value, path: &str, errors: &
             }
             for (key, below) in map {
                 if let Some(child) = schema.properties.get(key) {
-                    let at = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    let at = if path.is_empty() {
+                        key.clone()
+                    } else {
+                        format!("{path}.{key}")
+                    };
                     validate(child, below, &at, errors);
                 }
             }
@@ -69,7 +73,10 @@ fn by_keys(schema: &Structural, list: &[Value], path: &str, errors: &mut FieldEr
     let keys: Vec<Value> = list
         .iter()
         .map(|item| {
-            let pairs = schema.map_keys.iter().filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
+            let pairs = schema
+                .map_keys
+                .iter()
+                .filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
             Value::Object(pairs.collect::<Map<_, _>>())
         })
         .collect();

@@ -10,12 +10,14 @@ use crate::schema::{Schema, View};
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Removes fields that the schema does not know, and says which, in the words and the order of the API:
-/// `unknown field "spec.x"`. The metadata of the object itself is not touched.
+/// `unknown field "spec.x"`.
 pub fn prune(schema: &Schema, object: &mut Value) -> Vec<String> {
-    let mut unknown = Vec::new();
+    let mut unknown = embedded::prune_metadata(object, "");
     let root = schema.view();
-    walk(Some(root), object, true, "", &mut unknown);
-    unknown.sort();
+    let mut found = Vec::new();
+    walk(Some(root), object, Mode::Root, "", &mut found);
+    found.sort();
+    unknown.extend(found);
     drop_nulls(root, object, true);
     let mut in_metadata = embedded::prune(root, object);
     in_metadata.sort();
@@ -26,6 +28,11 @@ pub fn prune(schema: &Schema, object: &mut Value) -> Vec<String> {
         .collect()
 }
 
+/// Removes unknown fields from a part of an object.
+pub fn below(schema: View<'_>, value: &mut Value) {
+    walk(Some(schema), value, Mode::Part, "", &mut Vec::new());
+}
+
 fn join(path: &str, key: &str) -> String {
     if path.is_empty() {
         key.to_owned()
@@ -34,18 +41,36 @@ fn join(path: &str, key: &str) -> String {
     }
 }
 
+/// How a value is walked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// It is the whole object.
+    Root,
+    /// It is a part of one.
+    Part,
+    /// It is an item of a list that keeps unknown fields, and so keeps them too.
+    Keep,
+}
+
 /// `schema` is none below a map whose values have no schema: nothing is known there.
-fn walk(schema: Option<View<'_>>, value: &mut Value, root: bool, path: &str, unknown: &mut Vec<String>) {
+fn walk(
+    schema: Option<View<'_>>,
+    value: &mut Value,
+    mode: Mode,
+    path: &str,
+    unknown: &mut Vec<String>,
+) {
     match value {
-        Value::Object(map) => walk_object(schema, map, root, path, unknown),
+        Value::Object(map) => walk_object(schema, map, mode, path, unknown),
         Value::Array(list) => {
             let items = schema.and_then(|s| s.items());
-            // Below a list that keeps unknown fields without a schema for its items there is nothing to do.
-            if schema.is_some_and(|s| s.node.preserve_unknown) && items.is_none() {
+            let keep = mode == Mode::Keep || schema.is_some_and(|s| s.node.preserve_unknown);
+            if keep && items.is_none() {
                 return;
             }
+            let mode = if keep { Mode::Keep } else { Mode::Part };
             for (i, item) in list.iter_mut().enumerate() {
-                walk(items, item, false, &format!("{path}[{i}]"), unknown);
+                walk(items, item, mode, &format!("{path}[{i}]"), unknown);
             }
         }
         _ => {}
@@ -55,7 +80,7 @@ fn walk(schema: Option<View<'_>>, value: &mut Value, root: bool, path: &str, unk
 fn walk_object(
     schema: Option<View<'_>>,
     map: &mut Map<String, Value>,
-    root: bool,
+    mode: Mode,
     path: &str,
     unknown: &mut Vec<String>,
 ) {
@@ -64,31 +89,26 @@ fn walk_object(
         map.clear();
         return;
     };
-    let whole = root || schema.node.embedded;
+    let whole = mode == Mode::Root || schema.node.embedded;
+    let keep = mode == Mode::Keep || schema.node.preserve_unknown;
     map.retain(|key, value| {
         if whole && META.contains(&key.as_str()) {
             return true;
         }
         if let Some((_, below)) = schema.field(key) {
-            walk(Some(below), value, false, &join(path, key), unknown);
+            walk(Some(below), value, Mode::Part, &join(path, key), unknown);
             return true;
         }
-        match schema.values() {
-            // A map of anything: the keys stay, and what is below them has no schema.
-            Some(values) if values.node.rules.is_none() => {
-                walk(None, value, false, &join(path, key), unknown);
-                true
-            }
-            Some(values) => {
-                walk(Some(values), value, false, &join(path, key), unknown);
-                true
-            }
-            None if schema.node.preserve_unknown => true,
-            None => {
-                unknown.push(join(path, key));
-                false
-            }
+        if let Some(values) = schema.values() {
+            // Below the keys of a map of anything there is no schema.
+            let below = Some(values).filter(|v| v.node.rules.is_some());
+            walk(below, value, Mode::Part, &join(path, key), unknown);
+            return true;
         }
+        if !keep {
+            unknown.push(join(path, key));
+        }
+        keep
     });
 }
 
@@ -104,7 +124,9 @@ fn drop_nulls(schema: View<'_>, value: &mut Value, root: bool) {
                 None => (false, schema.values().filter(|v| v.node.rules.is_some())),
             };
             match child {
-                Some(child) if below.is_null() => child.node.nullable || default || own_default(child).is_some(),
+                Some(child) if below.is_null() => {
+                    child.node.nullable || default || own_default(child).is_some()
+                }
                 Some(child) => {
                     drop_nulls(child, below, false);
                     true
@@ -114,7 +136,8 @@ fn drop_nulls(schema: View<'_>, value: &mut Value, root: bool) {
         }),
         Value::Array(list) => {
             if let Some(items) = schema.items() {
-                list.iter_mut().for_each(|item| drop_nulls(items, item, false));
+                list.iter_mut()
+                    .for_each(|item| drop_nulls(items, item, false));
             }
         }
         _ => {}
@@ -132,7 +155,9 @@ pub fn default(schema: View<'_>, value: &mut Value) {
     match value {
         Value::Object(map) => {
             for (name, field, child) in schema.fields() {
-                let Some(default) = &field.default else { continue };
+                let Some(default) = &field.default else {
+                    continue;
+                };
                 let missing = map
                     .get(name)
                     .is_none_or(|v| v.is_null() && !child.node.nullable);
@@ -178,7 +203,11 @@ pub fn normalise_numbers(value: &mut Value) {
     }
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::float_cmp, reason = "only exact whole numbers pass")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::float_cmp,
+    reason = "only exact whole numbers pass"
+)]
 fn whole(float: f64) -> Option<i64> {
     (float.abs() < 9.0e18 && float == float.trunc()).then_some(float as i64)
 }
@@ -215,25 +244,43 @@ mod tests {
                 "any":{"x":{"y":1}}},
             "status":{"x":"y","zz":1}});
         let unknown = prune(&schema(), &mut object);
-        let expected = ["foo", "spec.emb2.spec.a", "spec.emb2.z", "spec.lm[0].q", "spec.zz", "status.zz",
-            "spec.emb.metadata.foo", "spec.emb2.metadata.foo"];
+        let expected = [
+            "metadata.odd",
+            "foo",
+            "spec.emb2.spec.a",
+            "spec.emb2.z",
+            "spec.lm[0].q",
+            "spec.zz",
+            "status.zz",
+            "spec.emb.metadata.foo",
+            "spec.emb2.metadata.foo",
+        ];
         assert_eq!(unknown, expected.map(|p| format!("unknown field \"{p}\"")));
-        assert_eq!(object, json!({"apiVersion":"g/v1","kind":"K","metadata":{"name":"x","odd":1},
+        assert_eq!(
+            object,
+            json!({"apiVersion":"g/v1","kind":"K","metadata":{"name":"x"},
             "spec":{"nul":null,"lm":[{"name":"a"}],"m":{"a":"1"},
                 "emb":{"apiVersion":"v1","kind":"A","metadata":{"name":"q"},"z":1},
                 "emb2":{"apiVersion":"v1","kind":"A","metadata":{"name":"q"},"spec":{}},
                 "any":{"x":{"y":1}}},
-            "status":{"x":"y"}}));
+            "status":{"x":"y"}})
+        );
     }
 
     #[test]
     fn defaults_reach_nested_values_and_respect_nullable() {
         let mut object = json!({"spec":{"nuld":null,"def":null,"lm":[{"name":"a"}]}});
         default(schema().view(), &mut object);
-        assert_eq!(object, json!({"spec":{"nuld":null,"def":"dd","lm":[{"name":"a","p":5}],"o":{"p":"q"}}}));
+        assert_eq!(
+            object,
+            json!({"spec":{"nuld":null,"def":"dd","lm":[{"name":"a","p":5}],"o":{"p":"q"}}})
+        );
         let mut object = json!({"spec":{}});
         default(schema().view(), &mut object);
-        assert_eq!(object, json!({"spec":{"nuld":"d","def":"dd","o":{"p":"q"}}}));
+        assert_eq!(
+            object,
+            json!({"spec":{"nuld":"d","def":"dd","o":{"p":"q"}}})
+        );
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! CEL rules (`x-kubernetes-validations`): compiled once with the definition, run on every write.
 //!
 //! The engine is `kube-cel` over `cel`. It has no cost budget: the real server's limits on the cost of rules, static
-//! and at run time, are not applied.
+//! and at run time, are not applied. It has no macros over index and value (`l.all(i, v, …)`): rules with them are
+//! accepted but not run.
 
 pub(crate) mod compile;
+pub(crate) mod typecheck;
 mod values;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use kube_cel::cel::objects::OptionalValue;
-use kube_cel::cel::{ExecutionError, Program, Value as Cel};
+use kube_cel::cel::parser::Expression;
+use kube_cel::cel::{ExecutionError, Value as Cel};
 use serde_json::Value;
 
 use self::compile::Rule;
@@ -54,7 +57,11 @@ impl<'a> Before<'a> {
     }
 
     /// `old` is what a rule below sees as `oldSelf`.
-    fn below(self, old: Option<&'a Value>, step: impl FnOnce(Pair<'a>) -> Option<Pair<'a>>) -> Self {
+    fn below(
+        self,
+        old: Option<&'a Value>,
+        step: impl FnOnce(Pair<'a>) -> Option<Pair<'a>>,
+    ) -> Self {
         match self.pair {
             Some(pair) => Self {
                 old,
@@ -96,7 +103,13 @@ impl Rules {
     }
 
     /// Runs all rules on a value. `old` is its predecessor on update.
-    pub fn run(&self, schema: &Structural, value: &Value, old: Option<&Value>, path: &str) -> Verdict {
+    pub fn run(
+        &self,
+        schema: &Structural,
+        value: &Value,
+        old: Option<&Value>,
+        path: &str,
+    ) -> Verdict {
         let mut verdict = Verdict::default();
         let pair = old.map(|old| Pair {
             old,
@@ -112,7 +125,14 @@ impl Rules {
         verdict
     }
 
-    fn walk(&self, schema: &Structural, value: &Value, before: Before<'_>, path: &str, verdict: &mut Verdict) {
+    fn walk(
+        &self,
+        schema: &Structural,
+        value: &Value,
+        before: Before<'_>,
+        path: &str,
+        verdict: &mut Verdict,
+    ) {
         if value.is_null() {
             return;
         }
@@ -150,10 +170,15 @@ impl Rules {
             }
         }
         for (key, value) in map {
-            let (Some(rules), Some(child)) = (self.properties.get(key), schema.properties.get(key)) else {
+            let (Some(rules), Some(child)) = (self.properties.get(key), schema.properties.get(key))
+            else {
                 continue;
             };
-            let at = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let at = if path.is_empty() {
+                key.clone()
+            } else {
+                format!("{path}.{key}")
+            };
             // The old apiVersion is not seen: both sides were converted to the same one.
             let unseen = before.parent.is_none() && matches!(key.as_str(), "apiVersion" | "kind");
             let below = if unseen {
@@ -168,7 +193,14 @@ impl Rules {
         }
     }
 
-    fn run_own(&self, schema: &Structural, value: &Value, before: Before<'_>, path: &str, verdict: &mut Verdict) {
+    fn run_own(
+        &self,
+        schema: &Structural,
+        value: &Value,
+        before: Before<'_>,
+        path: &str,
+        verdict: &mut Verdict,
+    ) {
         if self.own.is_empty() {
             return;
         }
@@ -181,19 +213,26 @@ impl Rules {
             .then(|| old.map(|v| values::to_cel(v, schema, self.root)))
             .flatten();
         for rule in &self.own {
-            let Some(program) = &rule.program else { continue };
+            let Some(program) = &rule.program else {
+                continue;
+            };
             if rule.uses_old && old.is_none() && !rule.optional_old {
                 continue;
             }
             let then = match (rule.optional_old, &then) {
-                (true, Some(v)) => Some(Cel::Opaque(std::sync::Arc::new(OptionalValue::of(v.clone())))),
+                (true, Some(v)) => Some(Cel::Opaque(std::sync::Arc::new(OptionalValue::of(
+                    v.clone(),
+                )))),
                 (true, None) => Some(Cel::Opaque(std::sync::Arc::new(OptionalValue::none()))),
                 (false, v) => v.clone(),
             };
             let error = match execute(program, &now, then.as_ref()) {
                 Ok(Cel::Bool(true)) => continue,
-                Ok(_) => failure(rule, schema, value, path, &|p| execute(p, &now, then.as_ref())),
-                Err(why) => {
+                Ok(_) => failure(rule, schema, value, path, &|p| {
+                    execute(p, &now, then.as_ref())
+                }),
+                Err(None) => continue,
+                Err(Some(why)) => {
                     verdict.errors.push(fault(rule, schema, path, &why));
                     continue;
                 }
@@ -207,8 +246,10 @@ impl Rules {
     }
 }
 
-/// Runs a program. The engine is not trusted with every input: a panic in it counts as an internal failure.
-fn execute(program: &Program, now: &Cel, then: Option<&Cel>) -> Result<Cel, String> {
+/// Runs a program. The error is the text of what went wrong; none if the engine lacks what the rule uses (macros
+/// over index and value), in which case the rule cannot be judged. The engine is not trusted with every input: a
+/// panic in it counts as an internal failure.
+fn execute(program: &Expression, now: &Cel, then: Option<&Cel>) -> Result<Cel, Option<String>> {
     let run = || {
         values::with_functions(|functions| {
             let mut scope = functions.new_inner_scope();
@@ -216,13 +257,14 @@ fn execute(program: &Program, now: &Cel, then: Option<&Cel>) -> Result<Cel, Stri
             if let Some(then) = then {
                 scope.add_variable_from_value("oldSelf", then.clone());
             }
-            program.execute(&scope)
+            scope.resolve(program)
         })
     };
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(error_text(&error)),
-        Err(_) => Err("internal error".to_owned()),
+        Ok(Err(ExecutionError::UndeclaredReference(_))) => Err(None),
+        Ok(Err(error)) => Err(Some(error_text(&error))),
+        Err(_) => Err(Some("internal error".to_owned())),
     }
 }
 
@@ -230,8 +272,12 @@ fn execute(program: &Program, now: &Cel, then: Option<&Cel>) -> Result<Cel, Stri
 fn error_text(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
-        ExecutionError::IndexOutOfBounds(Cel::Int(index)) => format!("index out of bounds: {index}"),
-        ExecutionError::IndexOutOfBounds(Cel::UInt(index)) => format!("index out of bounds: {index}"),
+        ExecutionError::IndexOutOfBounds(Cel::Int(index)) => {
+            format!("index out of bounds: {index}")
+        }
+        ExecutionError::IndexOutOfBounds(Cel::UInt(index)) => {
+            format!("index out of bounds: {index}")
+        }
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
         ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
         ExecutionError::Overflow(..) => "integer overflow".to_owned(),
@@ -266,7 +312,7 @@ fn failure(
     schema: &Structural,
     value: &Value,
     path: &str,
-    run: &dyn Fn(&Program) -> Result<Cel, String>,
+    run: &dyn Fn(&Expression) -> Result<Cel, Option<String>>,
 ) -> FieldError {
     let given = rule
         .message_program
@@ -304,11 +350,10 @@ fn path_or_none(path: &str) -> String {
 
 /// What a `messageExpression` gave, if it can be used.
 fn message(value: Cel) -> Option<String> {
-    let Cel::String(text) = value else { return None };
+    let Cel::String(text) = value else {
+        return None;
+    };
     let text = text.trim();
     let usable = !text.is_empty() && text.len() <= MESSAGE_MAX && !text.contains('\n');
     usable.then(|| text.to_owned())
 }
-
-#[cfg(test)]
-mod tests;

@@ -18,9 +18,13 @@ pub const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// other groups do not matter.
 pub fn establish(crd: &Value, others: &[&Value], now: Timestamp) -> Value {
     let mut status = crd.get("status").cloned().unwrap_or_else(|| json!({}));
-    let accepted = crd.get("status").map(|s| value::at(s, "acceptedNames").cloned());
+    let accepted = crd
+        .get("status")
+        .map(|s| value::at(s, "acceptedNames").cloned());
     let accepted = accepted.flatten().unwrap_or_else(|| json!({}));
-    let spec_names = value::at(crd, "spec.names").cloned().unwrap_or_else(|| json!({}));
+    let spec_names = value::at(crd, "spec.names")
+        .cloned()
+        .unwrap_or_else(|| json!({}));
     if spec_names != accepted {
         let used = Used::by(value::text(crd, "spec.group"), others);
         let (names, condition) = accept(&spec_names, &accepted, &used);
@@ -125,7 +129,11 @@ fn set_condition(status: &mut Value, mut condition: Value, now: Timestamp) {
 fn drop_condition(status: &mut Value, kind: &str) {
     let all = value::items(status, "conditions");
     if all.iter().any(|c| value::text(c, "type") == kind) {
-        let left: Vec<Value> = all.iter().filter(|c| value::text(c, "type") != kind).cloned().collect();
+        let left: Vec<Value> = all
+            .iter()
+            .filter(|c| value::text(c, "type") != kind)
+            .cloned()
+            .collect();
         value::put(status, "conditions", left);
     }
 }
@@ -152,11 +160,16 @@ impl Used {
             resources: BTreeSet::new(),
             kinds: BTreeSet::new(),
         };
-        for other in others.iter().filter(|o| value::text(o, "spec.group") == group) {
-            let name = |key: &str| value::text(other, &format!("status.acceptedNames.{key}")).to_owned();
+        for other in others
+            .iter()
+            .filter(|o| value::text(o, "spec.group") == group)
+        {
+            let name =
+                |key: &str| value::text(other, &format!("status.acceptedNames.{key}")).to_owned();
             used.resources.extend([name("plural"), name("singular")]);
             let short = value::items(other, "status.acceptedNames.shortNames");
-            used.resources.extend(short.iter().filter_map(Value::as_str).map(str::to_owned));
+            used.resources
+                .extend(short.iter().filter_map(Value::as_str).map(str::to_owned));
             used.kinds.extend([name("kind"), name("listKind")]);
         }
         used
@@ -168,16 +181,25 @@ fn accept(wanted: &Value, held: &Value, used: &Used) -> (Value, Value) {
     let mut names = held.clone();
     let mut conflict: Option<(&str, String)> = None;
     let taken = |name: &str, held: &str, by: &BTreeSet<String>| {
-        (name != held && by.contains(name)).then(|| format!("{} is already in use", field::quote(name)))
+        (name != held && by.contains(name))
+            .then(|| format!("{} is already in use", field::quote(name)))
     };
-    let mut one = |key: &str, reason: &'static str, by: &BTreeSet<String>, conflict: &mut Option<(&str, String)>| {
+    let mut one = |key: &str,
+                   reason: &'static str,
+                   by: &BTreeSet<String>,
+                   conflict: &mut Option<(&str, String)>| {
         match taken(value::text(wanted, key), value::text(held, key), by) {
             Some(text) => *conflict = Some((reason, text)),
             None => value::copy(&mut names, wanted, key),
         }
     };
     one("plural", "PluralConflict", &used.resources, &mut conflict);
-    one("singular", "SingularConflict", &used.resources, &mut conflict);
+    one(
+        "singular",
+        "SingularConflict",
+        &used.resources,
+        &mut conflict,
+    );
     let mine = value::items(held, "shortNames");
     let clashes: Vec<String> = value::items(wanted, "shortNames")
         .iter()
@@ -185,7 +207,12 @@ fn accept(wanted: &Value, held: &Value, used: &Used) -> (Value, Value) {
         .filter_map(|name| taken(name.as_str().unwrap_or_default(), "", &used.resources))
         .collect();
     if clashes.is_empty() {
-        one("shortNames", "ShortNamesConflict", &BTreeSet::new(), &mut conflict);
+        one(
+            "shortNames",
+            "ShortNamesConflict",
+            &BTreeSet::new(),
+            &mut conflict,
+        );
     } else {
         let text = match clashes.as_slice() {
             [one] => one.clone(),
@@ -211,7 +238,9 @@ fn established(crd: &Value, status: &Value) -> Option<Value> {
     if is_true(status, "Established") {
         return None;
     }
-    let build = |status: &str, reason: &str, message: &str| Some(condition("Established", status, reason, message));
+    let build = |status: &str, reason: &str, message: &str| {
+        Some(condition("Established", status, reason, message))
+    };
     if !is_true(status, "NamesAccepted") {
         return match find(status, "Established") {
             Some(_) => None,
@@ -220,9 +249,17 @@ fn established(crd: &Value, status: &Value) -> Option<Value> {
     }
     let bundle = value::text(crd, "spec.conversion.webhook.clientConfig.caBundle");
     if !bundle.is_empty() && !approval::is_ca_bundle(bundle) {
-        return build("False", "InvalidCABundle", "The conversion webhook CABundle is invalid");
+        return build(
+            "False",
+            "InvalidCABundle",
+            "The conversion webhook CABundle is invalid",
+        );
     }
-    build("True", "InitialNamesAccepted", "the initial names have been accepted")
+    build(
+        "True",
+        "InitialNamesAccepted",
+        "the initial names have been accepted",
+    )
 }
 
 fn approval_condition(crd: &Value) -> Option<Value> {
@@ -236,7 +273,12 @@ fn approval_condition(crd: &Value) -> Option<Value> {
         approval::State::Approved => ("True", "ApprovedAnnotation"),
         approval::State::Bypassed => ("False", "UnapprovedAnnotation"),
     };
-    Some(condition("KubernetesAPIApprovalPolicyConformant", status, reason, &text))
+    Some(condition(
+        "KubernetesAPIApprovalPolicyConformant",
+        status,
+        reason,
+        &text,
+    ))
 }
 
 fn structural_condition(crd: &Value) -> Option<Value> {
@@ -255,7 +297,12 @@ fn structural_condition(crd: &Value) -> Option<Value> {
         return None;
     }
     let text = field::aggregate(&errors);
-    Some(condition("NonStructuralSchema", "True", "Violations", &text))
+    Some(condition(
+        "NonStructuralSchema",
+        "True",
+        "Violations",
+        &text,
+    ))
 }
 
 /// Remembers the storage version among those that were ever stored.
@@ -286,12 +333,15 @@ mod tests {
     fn a_definition_with_free_names_is_established() {
         let now: Timestamp = "2024-01-01T00:00:00Z".parse().unwrap();
         let status = establish(&crd("widgets", "Widget"), &[], now);
-        assert_eq!(status, json!({
+        assert_eq!(
+            status,
+            json!({
             "conditions":[
                 {"type":"NamesAccepted","status":"True","lastTransitionTime":"2024-01-01T00:00:00Z","reason":"NoConflicts","message":"no conflicts found"},
                 {"type":"Established","status":"True","lastTransitionTime":"2024-01-01T00:00:00Z","reason":"InitialNamesAccepted","message":"the initial names have been accepted"}],
             "acceptedNames":{"plural":"widgets","singular":"widget","shortNames":["w"],"kind":"Widget","listKind":"WidgetList"},
-            "storedVersions":["v1"]}));
+            "storedVersions":["v1"]})
+        );
     }
 
     #[test]
@@ -303,7 +353,10 @@ mod tests {
         let status = establish(&crd("gadgets", "Widget"), &[&first], now);
         let names = find(&status, "NamesAccepted").unwrap();
         assert_eq!(value::text(names, "reason"), "ListKindConflict");
-        assert_eq!(value::text(names, "message"), "\"WidgetList\" is already in use");
+        assert_eq!(
+            value::text(names, "message"),
+            "\"WidgetList\" is already in use"
+        );
         let established = find(&status, "Established").unwrap();
         assert_eq!(value::text(established, "reason"), "NotAccepted");
         assert_eq!(value::text(&status, "acceptedNames.plural"), "gadgets");
@@ -316,9 +369,15 @@ mod tests {
         let mut one = crd("widgets", "Widget");
         begin_delete(&mut one, now);
         assert_eq!(value::items(&one, "metadata.finalizers"), [json!(CLEANUP)]);
-        assert_eq!(value::text(find(&one["status"], "Terminating").unwrap(), "reason"), "InstanceDeletionPending");
+        assert_eq!(
+            value::text(find(&one["status"], "Terminating").unwrap(), "reason"),
+            "InstanceDeletionPending"
+        );
         finish_delete(&mut one, now);
         assert!(value::items(&one, "metadata.finalizers").is_empty());
-        assert_eq!(value::text(find(&one["status"], "Terminating").unwrap(), "reason"), "NeverEstablished");
+        assert_eq!(
+            value::text(find(&one["status"], "Terminating").unwrap(), "reason"),
+            "NeverEstablished"
+        );
     }
 }

@@ -41,11 +41,13 @@ impl VersionRules {
     pub(super) fn compile(version: &Value, schema: Schema) -> Self {
         let openapi = value::at(version, "schema.openAPIV3Schema");
         let structural = openapi.map(Structural::read).unwrap_or_default();
-        let selectable = value::items(version, "selectableFields").iter().map(|field| {
-            let path = value::text(field, "jsonPath");
-            let name = path.strip_prefix('.').unwrap_or(path).to_owned();
-            (name, JsonPath::parse(path))
-        });
+        let selectable = value::items(version, "selectableFields")
+            .iter()
+            .map(|field| {
+                let path = value::text(field, "jsonPath");
+                let name = path.strip_prefix('.').unwrap_or(path).to_owned();
+                (name, JsonPath::parse(path))
+            });
         Self {
             schema,
             rules: Rules::compile(&structural, true),
@@ -58,14 +60,23 @@ impl VersionRules {
     }
 
     /// What a judgement ends with: the CEL rules, unless an error before them makes running them pointless.
-    fn with_rules(&self, mut errors: FieldErrors, object: &Value, old: Option<&Value>) -> FieldErrors {
+    fn with_rules(
+        &self,
+        mut errors: FieldErrors,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> FieldErrors {
         let Some(rules) = &self.rules else {
             return errors;
         };
         let blocked = errors.iter().any(|e| {
             matches!(
                 e.fault,
-                Fault::NotSupported | Fault::Required | Fault::TooLong | Fault::TooMany | Fault::TypeInvalid
+                Fault::NotSupported
+                    | Fault::Required
+                    | Fault::TooLong
+                    | Fault::TooMany
+                    | Fault::TypeInvalid
             )
         });
         if blocked {
@@ -120,7 +131,10 @@ impl VersionRules {
 
     fn validate_status(&self, object: &Value, old: &Value) -> FieldErrors {
         let mut errors = FieldErrors::new();
-        if let (Some(status), Some(schema)) = (object.get("status"), self.structural.properties.get("status")) {
+        if let (Some(status), Some(schema)) = (
+            object.get("status"),
+            self.structural.properties.get("status"),
+        ) {
             let pair = old.get("status").map(|old| Pair {
                 old,
                 new: status,
@@ -244,7 +258,13 @@ impl Strategy for CustomStrategy {
         }
     }
 
-    fn validate_update(&self, part: Part, object: &Value, old: &Value, cx: &Context<'_>) -> FieldErrors {
+    fn validate_update(
+        &self,
+        part: Part,
+        object: &Value,
+        old: &Value,
+        cx: &Context<'_>,
+    ) -> FieldErrors {
         match (self.version(cx), part) {
             (None, _) => FieldErrors::new(),
             (Some(version), Part::Status) => version.validate_status(object, old),
@@ -255,7 +275,9 @@ impl Strategy for CustomStrategy {
     fn warnings(&self, object: &Value, old: Option<&Value>, cx: &Context<'_>) -> Vec<String> {
         let mut warnings = finalizer_warnings(object, old);
         let version = self.version(cx);
-        if let (Some(rules), Some(version), Some(old)) = (version.and_then(|v| v.rules.as_ref()), version, old) {
+        if let (Some(rules), Some(version), Some(old)) =
+            (version.and_then(|v| v.rules.as_ref()), version, old)
+        {
             let Verdict { tolerated, .. } = rules.run(&version.structural, object, Some(old), "");
             warnings.extend(tolerated.iter().map(ToString::to_string));
         }
@@ -285,7 +307,10 @@ impl Strategy for CustomStrategy {
         };
         let value_of = |path: &Option<JsonPath>| {
             let found = path.as_ref().map(|p| p.find(object)).unwrap_or_default();
-            found.first().map(|v| columns::sprint(v)).unwrap_or_default()
+            found
+                .first()
+                .map(|v| columns::sprint(v))
+                .unwrap_or_default()
         };
         version
             .selectable
@@ -328,7 +353,11 @@ fn finalizer_warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
         let warn = |why: &str| format!("metadata.finalizers: {}: {why}", crate::field::quote(name));
         warnings.extend(names::label_key(name).iter().map(|why| warn(why)));
         if !name.contains('/') && !STANDARD.contains(&name.as_str()) {
-            let how = if name.contains('.') { " including a path (/)" } else { "" };
+            let how = if name.contains('.') {
+                " including a path (/)"
+            } else {
+                ""
+            };
             warnings.push(warn(&format!(
                 "prefer a domain-qualified finalizer name{how} to avoid accidental conflicts with other finalizer writers"
             )));

@@ -348,7 +348,10 @@ mod tests {
     #[test]
     fn formats_the_server_does_not_know_are_dropped() {
         let read = |v: Value| Structural::read(&v).format;
-        assert_eq!(&*read(json!({"type":"string","format":"date-time"})), "date-time");
+        assert_eq!(
+            &*read(json!({"type":"string","format":"date-time"})),
+            "date-time"
+        );
         assert_eq!(&*read(json!({"type":"string","format":"nonsense"})), "");
         assert_eq!(&*read(json!({"type":"integer","format":"date"})), "");
     }

@@ -85,7 +85,10 @@ impl Checker<'_> {
         }
         if valid != schema.all_of.len() {
             let none = if valid == 0 { ". None validated" } else { "" };
-            let text = format!("{} must validate all the schemas (allOf){none}", quote(name));
+            let text = format!(
+                "{} must validate all the schemas (allOf){none}",
+                quote(name)
+            );
             findings.add(self.loose(text));
         }
     }

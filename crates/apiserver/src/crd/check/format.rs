@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// Whether `text` has the format; unknown formats accept everything.
-pub fn matches(format: &str, text: &str) -> bool {
+pub(crate) fn matches(format: &str, text: &str) -> bool {
     match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && text.bytes().all(|b| b.is_ascii_hexdigit()),
         "byte" => is(&BASE64, text),
@@ -96,7 +96,9 @@ fn is_cidr(text: &str) -> bool {
 }
 
 fn is_mac(text: &str) -> bool {
-    let hex = |group: &str, len: usize| group.len() == len && group.bytes().all(|b| b.is_ascii_hexdigit());
+    let hex = |group: &str, len: usize| {
+        group.len() == len && group.bytes().all(|b| b.is_ascii_hexdigit())
+    };
     let grouped = |separator: char, len: usize, counts: [usize; 3]| {
         let groups: Vec<&str> = text.split(separator).collect();
         counts.contains(&groups.len()) && groups.iter().all(|g| hex(g, len))
@@ -132,14 +134,22 @@ fn is_isbn10(text: &str) -> bool {
     };
     let no_x = digits.iter().take(9).all(|d| *d < 10);
     let weights = 1u32..;
-    no_x && weights.zip(&digits).map(|(w, d)| w * d).sum::<u32>().is_multiple_of(11)
+    no_x && weights
+        .zip(&digits)
+        .map(|(w, d)| w * d)
+        .sum::<u32>()
+        .is_multiple_of(11)
 }
 
 fn is_isbn13(text: &str) -> bool {
     let Some(digits) = isbn_digits(text).filter(|d| d.len() == 13) else {
         return false;
     };
-    let sum: u32 = digits.iter().zip([1, 3].iter().cycle()).map(|(d, w)| d * w).sum();
+    let sum: u32 = digits
+        .iter()
+        .zip([1, 3].iter().cycle())
+        .map(|(d, w)| d * w)
+        .sum();
     digits.iter().all(|d| *d < 10) && sum.is_multiple_of(10)
 }
 
@@ -170,7 +180,7 @@ fn is_date_time(text: &str) -> bool {
 }
 
 /// The length of a duration in Go's form (`1h30m`), or in the looser one (`2 days`) that the server also takes.
-pub fn duration_nanos(text: &str) -> Option<i64> {
+pub(crate) fn duration_nanos(text: &str) -> Option<i64> {
     go_duration(text).or_else(|| loose_duration(text))
 }
 
@@ -218,7 +228,11 @@ fn scaled(number: &str, unit: i64) -> Option<i64> {
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
         return None;
     }
-    let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+    let whole: i64 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().ok()?
+    };
     let mut nanos = whole.checked_mul(unit)?;
     let mut scale = i128::from(unit);
     for digit in fraction.chars().take(18) {
@@ -269,7 +283,10 @@ fn is_email(text: &str) -> bool {
         return false;
     };
     let atom = |c: char| c.is_alphanumeric() || !c.is_ascii() || "!#$%&'*+-/=?^_`{|}~".contains(c);
-    let dotted = |s: &str| s.split('.').all(|part| !part.is_empty() && part.chars().all(atom));
+    let dotted = |s: &str| {
+        s.split('.')
+            .all(|part| !part.is_empty() && part.chars().all(atom))
+    };
     let quoted = local.len() >= 2 && local.starts_with('"') && local.ends_with('"');
     (quoted || dotted(local)) && dotted(domain)
 }
@@ -307,7 +324,9 @@ fn is_request_uri(text: &str) -> bool {
 }
 
 fn is_authority(authority: &str) -> bool {
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
     let port_start = match host.rfind(']') {
         Some(close) if host.starts_with('[') => close + 1,
         Some(_) => return false,
@@ -346,20 +365,60 @@ mod tests {
 
     #[test]
     fn formats_accept_and_refuse() {
-        all("date-time", &["2024-01-02T03:04:05Z", "2024-01-02t03:04:05.5+01:00"], &["x", "2024-01-02", "2024-13-02T03:04:05Z"]);
+        all(
+            "date-time",
+            &["2024-01-02T03:04:05Z", "2024-01-02t03:04:05.5+01:00"],
+            &["x", "2024-01-02", "2024-13-02T03:04:05Z"],
+        );
         all("date", &["2024-02-29"], &["2023-02-29", "24-1-1"]);
-        all("duration", &["1h30m", "5s", "0", "1.5h", "2 days"], &["x", "", "5"]);
+        all(
+            "duration",
+            &["1h30m", "5s", "0", "1.5h", "2 days"],
+            &["x", "", "5"],
+        );
         all("byte", &["YQ==", "YWJj"], &["*", ""]);
-        all("uri", &["https://a.b/c?d=e", "/path", "mailto:x"], &["x", "", "http://a b/"]);
-        all("email", &["a@b.c", "A B <a@b>"], &["a", "a@", "@b", "a b@c"]);
-        all("hostname", &["a", "example.com", "a-b.example.org"], &["-a", "a_b", ""]);
-        all("ipv4", &["1.2.3.4", "010.0.0.1"], &["1.2.3", "256.1.1.1", "::1"]);
+        all(
+            "uri",
+            &["https://a.b/c?d=e", "/path", "mailto:x"],
+            &["x", "", "http://a b/"],
+        );
+        all(
+            "email",
+            &["a@b.c", "A B <a@b>"],
+            &["a", "a@", "@b", "a b@c"],
+        );
+        all(
+            "hostname",
+            &["a", "example.com", "a-b.example.org"],
+            &["-a", "a_b", ""],
+        );
+        all(
+            "ipv4",
+            &["1.2.3.4", "010.0.0.1"],
+            &["1.2.3", "256.1.1.1", "::1"],
+        );
         all("ipv6", &["::1", "fe80::1"], &["1.2.3.4", "::g"]);
-        all("cidr", &["10.0.0.0/8", "::/0"], &["10.0.0.0", "10.0.0.0/33"]);
-        all("mac", &["01:23:45:67:89:ab", "0123.4567.89ab"], &["01:23", "zz:23:45:67:89:ab"]);
-        all("uuid", &["52a7bc2f-cc6b-47c4-b367-9eeadb79fdc8"], &["52a7bc2f"]);
+        all(
+            "cidr",
+            &["10.0.0.0/8", "::/0"],
+            &["10.0.0.0", "10.0.0.0/33"],
+        );
+        all(
+            "mac",
+            &["01:23:45:67:89:ab", "0123.4567.89ab"],
+            &["01:23", "zz:23:45:67:89:ab"],
+        );
+        all(
+            "uuid",
+            &["52a7bc2f-cc6b-47c4-b367-9eeadb79fdc8"],
+            &["52a7bc2f"],
+        );
         all("isbn", &["0321751043", "978-0321751041"], &["0321751044"]);
-        all("creditcard", &["4111 1111 1111 1111"], &["4111111111111112"]);
+        all(
+            "creditcard",
+            &["4111 1111 1111 1111"],
+            &["4111111111111112"],
+        );
         all("hexcolor", &["#fff", "FFFFFF"], &["#ff"]);
         all("rgbcolor", &["rgb(1, 20,255)"], &["rgb(1,2,300)"]);
         all("ssn", &["111-22-3333"], &["111"]);

@@ -50,7 +50,10 @@ impl Measured {
 }
 
 /// The whole part of a limit.
-#[allow(clippy::cast_possible_truncation, reason = "Go converts limits in the same way")]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "Go converts limits in the same way"
+)]
 fn whole_part(limit: f64) -> i64 {
     limit as i64
 }
@@ -65,16 +68,25 @@ impl Checker<'_> {
         }
         let limits = &schema.limits;
         let checks = [
-            limits.multiple_of.and_then(|by| self.multiple(measured, by, name)),
-            limits.minimum.and_then(|min| self.minimum(measured, min, limits.exclusive_minimum, name)),
-            limits.maximum.and_then(|max| self.maximum(measured, max, limits.exclusive_maximum, name)),
+            limits
+                .multiple_of
+                .and_then(|by| self.multiple(measured, by, name)),
+            limits
+                .minimum
+                .and_then(|min| self.minimum(measured, min, limits.exclusive_minimum, name)),
+            limits
+                .maximum
+                .and_then(|max| self.maximum(measured, max, limits.exclusive_maximum, name)),
         ];
         checks.into_iter().flatten().for_each(|f| findings.add(f));
         findings.matches += 1;
         findings
     }
 
-    #[allow(clippy::cast_possible_truncation, reason = "the test is about what a float32 can hold")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "the test is about what a float32 can hold"
+    )]
     fn out_of_range(&self, schema: &Structural, measured: Measured, name: &str) -> Option<Finding> {
         let (kind, format) = (&*schema.kind, &*schema.format);
         let fits = match (kind, measured) {
@@ -114,7 +126,13 @@ impl Checker<'_> {
         (!agrees).then(|| invalid(measured.shown(), text))
     }
 
-    fn minimum(&self, measured: Measured, min: f64, exclusive: bool, name: &str) -> Option<Finding> {
+    fn minimum(
+        &self,
+        measured: Measured,
+        min: f64,
+        exclusive: bool,
+        name: &str,
+    ) -> Option<Finding> {
         let (below, limit) = match measured {
             Measured::Whole(n) => {
                 let min = whole_part(min);
@@ -122,11 +140,21 @@ impl Checker<'_> {
             }
             Measured::Float(f) => (if exclusive { f <= min } else { f < min }, go_float(min)),
         };
-        let than = if exclusive { "greater than" } else { "greater than or equal to" };
+        let than = if exclusive {
+            "greater than"
+        } else {
+            "greater than or equal to"
+        };
         below.then(|| self.bound(measured, than, &limit, name))
     }
 
-    fn maximum(&self, measured: Measured, max: f64, exclusive: bool, name: &str) -> Option<Finding> {
+    fn maximum(
+        &self,
+        measured: Measured,
+        max: f64,
+        exclusive: bool,
+        name: &str,
+    ) -> Option<Finding> {
         let (above, limit) = match measured {
             Measured::Whole(n) => {
                 let max = whole_part(max);
@@ -134,7 +162,11 @@ impl Checker<'_> {
             }
             Measured::Float(f) => (if exclusive { f >= max } else { f > max }, go_float(max)),
         };
-        let than = if exclusive { "less than" } else { "less than or equal to" };
+        let than = if exclusive {
+            "less than"
+        } else {
+            "less than or equal to"
+        };
         above.then(|| self.bound(measured, than, &limit, name))
     }
 

@@ -48,7 +48,13 @@ impl Checker<'_> {
         findings
     }
 
-    fn wrong_type(&self, schema: &Structural, types: &[&str], value: &Value, name: &str) -> Option<super::Finding> {
+    fn wrong_type(
+        &self,
+        schema: &Structural,
+        types: &[&str],
+        value: &Value,
+        name: &str,
+    ) -> Option<super::Finding> {
         let (kind, go_format) = go_type(value);
         let wants = |t: &str| types.contains(&t);
         let float_as_whole =

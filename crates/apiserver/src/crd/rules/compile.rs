@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use kube_cel::cel::Program;
+use kube_cel::cel::parser::{Expression, Parser};
 use serde_json::Value;
 
 use crate::crd::fieldpath;
@@ -13,8 +13,8 @@ use crate::value;
 #[derive(Debug)]
 pub(crate) struct Rule {
     /// None if it does not compile, which validation of the definition prevents.
-    pub(super) program: Option<Program>,
-    pub(super) message_program: Option<Program>,
+    pub(super) program: Option<Expression>,
+    pub(super) message_program: Option<Expression>,
     text: String,
     message: String,
     pub(super) reason: String,
@@ -33,7 +33,9 @@ impl Rule {
             .map(|found| found.path)
             .unwrap_or_default();
         Self {
-            uses_old: program.as_ref().is_some_and(|p| p.references().has_variable("oldSelf")),
+            uses_old: program
+                .as_ref()
+                .is_some_and(|p| p.references().has_variable("oldSelf")),
             program,
             message_program: program_of_message(value::text(rule, "messageExpression")),
             text: text("rule"),
@@ -63,11 +65,15 @@ impl Rule {
     }
 }
 
-fn program_of_message(text: &str) -> Option<Program> {
+fn program_of_message(text: &str) -> Option<Expression> {
     if text.is_empty() { None } else { program(text) }
 }
 
 /// Compiles an expression. The parser is not trusted with every input.
-fn program(text: &str) -> Option<Program> {
-    catch_unwind(AssertUnwindSafe(|| Program::compile(text).ok())).ok().flatten()
+fn program(text: &str) -> Option<Expression> {
+    let parse = || {
+        let parser = Parser::default().enable_optional_syntax(true);
+        parser.parse(text).ok()
+    };
+    catch_unwind(AssertUnwindSafe(parse)).ok().flatten()
 }

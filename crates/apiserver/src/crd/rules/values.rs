@@ -34,14 +34,19 @@ pub(super) fn to_cel(value: &Value, schema: &Structural, root: bool) -> Cel {
         Value::String(text) => string(text, schema),
         Value::Array(list) => {
             let items = schema.items.as_deref();
-            let convert = |item: &Value| items.map_or_else(|| raw(item), |s| to_cel(item, s, s.embedded));
+            let convert =
+                |item: &Value| items.map_or_else(|| raw(item), |s| to_cel(item, s, s.embedded));
             Cel::List(Arc::new(list.iter().map(convert).collect()))
         }
         Value::Object(map) => object(map, schema, root || schema.embedded),
     }
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::float_cmp, reason = "only exact whole numbers become integers")]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::float_cmp,
+    reason = "only exact whole numbers become integers"
+)]
 fn number(float: f64, kind: &str) -> Cel {
     if kind == "integer" && float == float.trunc() && float.abs() < 9.0e18 {
         Cel::Int(float as i64)
@@ -89,8 +94,13 @@ fn object(map: &serde_json::Map<String, Value>, schema: &Structural, whole: bool
         if whole && key == "metadata" {
             put(key.clone(), metadata(value));
         } else if let Some(child) = schema.properties.get(key) {
+            let converted = to_cel(value, child, child.embedded);
+            // A reserved word may also be written as it is after a dot.
+            if RESERVED.contains(&key.as_str()) {
+                put(key.clone(), converted.clone());
+            }
             if let Some(name) = escape(key) {
-                put(name, to_cel(value, child, child.embedded));
+                put(name, converted);
             }
         } else if whole && matches!(key.as_str(), "apiVersion" | "kind") {
             put(key.clone(), raw(value));
@@ -119,9 +129,28 @@ fn metadata(value: &Value) -> Cel {
 }
 
 /// Words that CEL keeps for itself.
-const RESERVED: [&str; 21] = [
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
-    "let", "loop", "package", "namespace", "return", "var", "void", "while",
+pub(crate) const RESERVED: [&str; 21] = [
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
 
 /// A field name as rules write it; none if they cannot.
@@ -159,7 +188,10 @@ mod tests {
 
     #[test]
     fn names_are_escaped() {
-        assert_eq!(escape("a-b.c/d").as_deref(), Some("a__dash__b__dot__c__slash__d"));
+        assert_eq!(
+            escape("a-b.c/d").as_deref(),
+            Some("a__dash__b__dot__c__slash__d")
+        );
         assert_eq!(escape("namespace").as_deref(), Some("__namespace__"));
         assert_eq!(escape("a__b").as_deref(), Some("a__underscores__b"));
         assert_eq!(escape("ä"), None);
