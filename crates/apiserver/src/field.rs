@@ -88,8 +88,24 @@ pub type FieldErrors = Vec<FieldError>;
 pub fn show(value: &Value) -> String {
     match value {
         Value::String(text) => quote(text),
-        other => other.to_string(),
+        other => show_json(other),
     }
+}
+
+/// Renders a value as Go's JSON does, which escapes what could be HTML.
+pub fn show_json(value: &Value) -> String {
+    let mut out = String::new();
+    for c in value.to_string().chars() {
+        match c {
+            '<' => out.push_str("\\u003c"),
+            '>' => out.push_str("\\u003e"),
+            '&' => out.push_str("\\u0026"),
+            '\u{2028}' => out.push_str("\\u2028"),
+            '\u{2029}' => out.push_str("\\u2029"),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 /// Go's `%q` for the characters that matter here.

@@ -101,7 +101,7 @@ pub(super) fn interleave(
 }
 
 fn sorted(
-    mut items: Vec<Value>,
+    items: Vec<Value>,
     order: &[Value],
     merge_key: &str,
     elements: Elements,
@@ -111,8 +111,37 @@ fn sorted(
             key_of(as_map(item)?, merge_key)?;
         }
     }
-    items.sort_by_cached_key(|item| place(order, item, merge_key, elements).unwrap_or(usize::MAX));
-    Ok(items)
+    let placed = items
+        .into_iter()
+        .map(|item| (place(order, &item, merge_key, elements), item));
+    let mut placed: Vec<(Option<usize>, Value)> = placed.collect();
+    if placed.len() > INSERTED || placed.iter().all(|(place, _)| place.is_some()) {
+        placed.sort_by_key(|(place, _)| place.unwrap_or(usize::MAX));
+    } else {
+        insert_each(&mut placed);
+    }
+    Ok(placed.into_iter().map(|(_, item)| item).collect())
+}
+
+/// Up to how many items Go's stable sort inserts one by one.
+const INSERTED: usize = 20;
+
+/// Sorting as Go does it where the order does not name all items: those count as less than any other, and others as
+/// less than those, so that the outcome depends on the way of sorting.
+fn insert_each(placed: &mut [(Option<usize>, Value)]) {
+    let is_less = |a: Option<usize>, b: Option<usize>| match (a, b) {
+        (Some(a), Some(b)) => a < b,
+        _ => true,
+    };
+    for end in 1..placed.len() {
+        for at in (1..=end).rev() {
+            let place = |i: usize| placed.get(i).and_then(|(place, _)| *place);
+            if !is_less(place(at), place(at - 1)) {
+                break;
+            }
+            placed.swap(at, at - 1);
+        }
+    }
 }
 
 fn place(list: &[Value], item: &Value, merge_key: &str, elements: Elements) -> Option<usize> {

@@ -107,7 +107,7 @@ fn merge_map(mut original: Object, mut patch: Object, view: View<'_>) -> Merged<
             }
             (Value::Array(current), Value::Array(change)) => {
                 let (strategy, items) = lookup_list(view, &key)?;
-                Value::Array(merge_list(current, change, items, strategy, deletes)?)
+                Value::Array(merge_list(current, change, items, strategy, deletes)?.merged)
             }
             (current, _) if deletes => current,
             (_, change) => {
@@ -160,22 +160,22 @@ fn merge_ordered_lists(original: &mut Object, patch: &mut Object, view: View<'_>
         let (strategy, items) = lookup_list(view, &key)?;
         let merge_key = &*strategy.merge_key;
         check_order(change.unwrap_or_default(), &order, merge_key)?;
-        let merged = match (current, change) {
+        let (merged, before) = match (current, change) {
             (None, None) => continue,
-            (Some(current), None) => current.to_vec(),
-            (None, Some(change)) => change
-                .iter()
-                .cloned()
-                .filter_map(without_directives)
-                .collect(),
+            (Some(current), None) => (current.to_vec(), current.to_vec()),
+            (None, Some(change)) => {
+                let new = change.iter().cloned().filter_map(without_directives);
+                (new.collect(), Vec::new())
+            }
             (Some(current), Some(change)) => {
-                merge_list(current.to_vec(), change.to_vec(), items, strategy, false)?
+                let list = merge_list(current.to_vec(), change.to_vec(), items, strategy, false)?;
+                (list.merged, list.before)
             }
         };
-        let before = current.unwrap_or_default();
         let (ours, theirs) = partition(merged, &order, merge_key)?;
-        let elements = Elements::of(&[before, change.unwrap_or_default()])?;
-        let ordered = interleave(ours, theirs, &order, before, merge_key, elements)?;
+        let lists = [current.unwrap_or_default(), change.unwrap_or_default()];
+        let elements = Elements::of(&lists)?;
+        let ordered = interleave(ours, theirs, &order, &before, merge_key, elements)?;
         patch.remove(&key);
         original.insert(key, Value::Array(ordered));
     }
@@ -203,30 +203,34 @@ fn check_order(patch: &[Value], order: &[Value], merge_key: &str) -> Merged<()> 
     if patch.is_empty() || order.is_empty() {
         return Ok(());
     }
-    let mut left = order.iter();
+    let mut plain = Vec::with_capacity(patch.len());
     for item in patch {
-        if !merge_key.is_empty() {
-            let map = as_map(item)?;
-            if map.contains_key(DIRECTIVE) {
-                continue;
-            }
-        }
-        let mut is_found = false;
-        for candidate in left.by_ref() {
-            if is_same(item, candidate, merge_key)? {
-                is_found = true;
-                break;
-            }
-        }
-        if !is_found {
-            return Err(Refusal::Other(format!(
-                "The order in patch list:\n{}\n doesn't match {ELEMENT_ORDER} list:\n{}\n",
-                go::print_list(patch),
-                go::print_list(order)
-            )));
+        let directive = if merge_key.is_empty() {
+            None
+        } else {
+            as_map(item)?.get(DIRECTIVE)
+        };
+        if directive.and_then(Value::as_str) != Some("delete") {
+            plain.push((item, directive.is_some()));
         }
     }
-    Ok(())
+    let mut plain = plain.into_iter().peekable();
+    for candidate in order {
+        while plain.next_if(|(_, is_directive)| *is_directive).is_some() {}
+        if let Some((item, _)) = plain.peek()
+            && is_same(item, candidate, merge_key)?
+        {
+            plain.next();
+        }
+    }
+    if plain.next().is_none() {
+        return Ok(());
+    }
+    Err(Refusal::Other(format!(
+        "The order in patch list:\n{}\n doesn't match {ELEMENT_ORDER} list:\n{}\n",
+        go::print_list(patch),
+        go::print_list(order)
+    )))
 }
 
 fn is_same(left: &Value, right: &Value, merge_key: &str) -> Merged<bool> {
@@ -247,27 +251,34 @@ pub(super) fn key_of<'a>(map: &'a Object, merge_key: &str) -> Merged<&'a Value> 
         .ok_or_else(|| no_merge_key(map, merge_key))
 }
 
+/// A merged list.
+struct MergedList {
+    merged: Vec<Value>,
+    /// The list before the merge, by which what the patch does not name is ordered. The real server deletes from it
+    /// and appends to it in place, so that new items stand where deleted ones made room.
+    before: Vec<Value>,
+}
+
 fn merge_list(
     original: Vec<Value>,
     patch: Vec<Value>,
     items: View<'_>,
     strategy: &PatchStrategy,
     deletes: bool,
-) -> Merged<Vec<Value>> {
+) -> Merged<MergedList> {
+    let done = |merged, before| Ok(MergedList { merged, before });
     if !(strategy.merge || deletes) {
-        return Ok(patch);
+        return done(patch, original);
     }
     if original.is_empty() && patch.is_empty() {
-        return Ok(original);
+        return done(original, patch);
     }
     let merge_key = &*strategy.merge_key;
     let elements = Elements::of(&[&original, &patch])?;
-    let (before, patch, merged) = match elements {
+    match elements {
         Elements::Scalars if deletes => {
-            return Ok(original
-                .into_iter()
-                .filter(|v| !patch.contains(v))
-                .collect());
+            let left = original.iter().filter(|v| !patch.contains(v));
+            done(left.cloned().collect(), original)
         }
         Elements::Scalars => {
             let mut merged: Vec<Value> = Vec::with_capacity(original.len() + patch.len());
@@ -276,29 +287,64 @@ fn merge_list(
                     merged.push(value.clone());
                 }
             }
-            (original, patch, merged)
+            let (ours, theirs) = partition(merged, &patch, merge_key)?;
+            let merged = interleave(ours, theirs, &patch, &original, merge_key, elements)?;
+            done(merged, original)
         }
         Elements::Maps if merge_key.is_empty() => {
             let text = "cannot merge lists without merge key for struct";
-            return Err(Refusal::Other(text.to_owned()));
+            Err(Refusal::Other(text.to_owned()))
         }
-        Elements::Maps => {
-            let (before, patch) = apply_item_directives(original, patch, merge_key)?;
-            let merged = merge_items(before.clone(), patch.clone(), items, merge_key)?;
-            (before, patch, merged)
-        }
-    };
-    let (ours, theirs) = partition(merged, &patch, merge_key)?;
-    interleave(ours, theirs, &patch, &before, merge_key, elements)
+        Elements::Maps => merge_maps(original, patch, items, merge_key),
+    }
 }
 
-/// Items with `$patch`: deletes what they name, or lets the rest of the patch replace the list. Gives what is left of
-/// the list and of the patch.
+fn merge_maps(
+    original: Vec<Value>,
+    patch: Vec<Value>,
+    items: View<'_>,
+    merge_key: &str,
+) -> Merged<MergedList> {
+    let length = original.len();
+    let Directed {
+        mut left,
+        plain,
+        replaces,
+    } = apply_item_directives(original, patch, merge_key)?;
+    let (base, patch) = if replaces {
+        (plain, Vec::new())
+    } else {
+        (left.clone(), plain)
+    };
+    let merged = merge_items(base.clone(), patch.clone(), items, merge_key)?;
+    if !replaces {
+        let room = length.saturating_sub(left.len());
+        left.extend(merged.iter().skip(base.len()).take(room).cloned());
+    }
+    let (ours, theirs) = partition(merged, &patch, merge_key)?;
+    let merged = interleave(ours, theirs, &patch, &base, merge_key, Elements::Maps)?;
+    Ok(MergedList {
+        merged,
+        before: left,
+    })
+}
+
+/// A list and a patch after the directives of items have been followed.
+struct Directed {
+    /// What is left of the list.
+    left: Vec<Value>,
+    /// The items of the patch without directive.
+    plain: Vec<Value>,
+    /// They replace the list.
+    replaces: bool,
+}
+
+/// Items with `$patch`: deletes what they name, or lets the rest of the patch replace the list.
 fn apply_item_directives(
     mut original: Vec<Value>,
     patch: Vec<Value>,
     merge_key: &str,
-) -> Merged<(Vec<Value>, Vec<Value>)> {
+) -> Merged<Directed> {
     let mut plain = Vec::with_capacity(patch.len());
     let mut replaces = false;
     for item in patch {
@@ -320,10 +366,11 @@ fn apply_item_directives(
             _ => return Err(unknown_directive(directive, map)),
         }
     }
-    if replaces {
-        return Ok((plain, Vec::new()));
-    }
-    Ok((original, plain))
+    Ok(Directed {
+        left: original,
+        plain,
+        replaces,
+    })
 }
 
 fn merge_items(

@@ -1,0 +1,341 @@
+//! Whether a rule compiles against its schema, with the messages of cel-go's parser and checker.
+//!
+//! The engine that runs rules has no type checker; this one knows the operators, macros and functions of the API's
+//! environment. It infers `dyn` where it does not know better, and so lets through what it cannot refute.
+//! The parser is that of `cel`, a newer one than the engine's, because it keeps positions.
+
+mod functions;
+mod types;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, SelectExpr, SourceInfo,
+};
+use cel::{Env, IdedExpr};
+
+use self::types::{Type, assignable, join};
+use crate::crd::structural::Structural;
+
+/// What the checker knows of an expression that compiles.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    /// Its value is true or false.
+    pub(crate) is_bool: bool,
+    /// Its value is text.
+    pub(crate) is_string: bool,
+    /// It looks at `oldSelf`.
+    pub(crate) uses_old: bool,
+}
+
+/// Checks an expression on a value of this schema. `root` says that the value is a whole object. The error is the
+/// list of issues as cel-go prints it.
+pub(crate) fn check(
+    text: &str,
+    schema: &Structural,
+    root: bool,
+    optional_old: bool,
+) -> Result<Checked, String> {
+    let parsed = catch_unwind(AssertUnwindSafe(|| Env::stdlib().compile(text)));
+    let program = match parsed {
+        Ok(Ok(program)) => program,
+        Ok(Err(errors)) => {
+            let issue = |e: &cel::ParseError| issue(text, e.pos, &e.msg);
+            return Err(errors
+                .errors
+                .iter()
+                .map(issue)
+                .collect::<Vec<_>>()
+                .join("\n"));
+        }
+        Err(_) => return Err(issue(text, (1, 1), "Syntax error")),
+    };
+    let own = types::declared(schema, root).unwrap_or(Type::Dyn);
+    let old = if optional_old {
+        Type::Optional(Box::new(own.clone()))
+    } else {
+        own.clone()
+    };
+    let mut checker = Checker {
+        text,
+        positions: program.source_info(),
+        variables: BTreeMap::from([("self".to_owned(), own), ("oldSelf".to_owned(), old)]),
+        issues: Vec::new(),
+        uses_old: false,
+    };
+    let output = checker.infer(program.expression());
+    if !checker.issues.is_empty() {
+        return Err(checker.issues.join("\n"));
+    }
+    Ok(Checked {
+        is_bool: output == Type::Bool,
+        is_string: output == Type::String,
+        uses_old: checker.uses_old,
+    })
+}
+
+/// One issue with the line it is about and a mark below the column.
+fn issue(text: &str, (line, column): (isize, isize), message: &str) -> String {
+    let row = usize::try_from(line - 1).unwrap_or_default();
+    let snippet = text.lines().nth(row).unwrap_or_default().replace('\t', " ");
+    let indent = usize::try_from(column - 1).unwrap_or_default();
+    format!(
+        "ERROR: <input>:{line}:{column}: {message}\n | {snippet}\n | {}^",
+        ".".repeat(indent)
+    )
+}
+
+struct Checker<'a> {
+    text: &'a str,
+    positions: &'a SourceInfo,
+    variables: BTreeMap<String, Type<'a>>,
+    issues: Vec<String>,
+    uses_old: bool,
+}
+
+impl<'a> Checker<'a> {
+    /// Reports an issue at an expression and goes on with a type that raises no further ones.
+    fn fail(&mut self, at: u64, message: &str) -> Type<'a> {
+        let offset = self
+            .positions
+            .offset_for(at)
+            .map_or(0, |(start, _)| start as usize);
+        let before: Vec<char> = self.text.chars().take(offset).collect();
+        let line = before.iter().filter(|c| **c == '\n').count() + 1;
+        let column = before.iter().rev().take_while(|c| **c != '\n').count() + 1;
+        let place = (
+            isize::try_from(line).unwrap_or(1),
+            isize::try_from(column).unwrap_or(1),
+        );
+        self.issues.push(issue(self.text, place, message));
+        Type::Failed
+    }
+
+    fn infer(&mut self, expression: &IdedExpr) -> Type<'a> {
+        match &expression.expr {
+            Expr::Unspecified | Expr::Struct(_) => Type::Dyn,
+            Expr::Literal(literal) => literal_type(literal),
+            Expr::Ident(name) => self.ident(expression.id, name),
+            Expr::Select(select) => self.select(expression.id, select),
+            Expr::Call(call) => self.call(expression.id, call),
+            Expr::List(list) => {
+                let mut element = None;
+                for (i, item) in list.elements.iter().enumerate() {
+                    let mut found = self.infer(item);
+                    if list.optional_indices.contains(&i)
+                        && let Type::Optional(inner) = found
+                    {
+                        found = *inner;
+                    }
+                    element = Some(self.same_as(element, found, item.id));
+                }
+                Type::List(Box::new(element.unwrap_or(Type::Dyn)))
+            }
+            Expr::Map(map) => {
+                let (mut key, mut value) = (None, None);
+                for entry in &map.entries {
+                    if let EntryExpr::MapEntry(entry) = &entry.expr {
+                        let found = self.infer(&entry.key);
+                        key = Some(self.same_as(key, found, entry.key.id));
+                        let found = self.infer(&entry.value);
+                        value = Some(self.same_as(value, found, entry.value.id));
+                    }
+                }
+                Type::Map(
+                    Box::new(key.unwrap_or(Type::Dyn)),
+                    Box::new(value.unwrap_or(Type::Dyn)),
+                )
+            }
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension),
+        }
+    }
+
+    /// All elements of a literal must have one type.
+    fn same_as(&mut self, first: Option<Type<'a>>, found: Type<'a>, at: u64) -> Type<'a> {
+        let Some(first) = first else { return found };
+        if assignable(&first, &found) {
+            return first;
+        }
+        let at = self.positions.offset_for(at).map_or(0, |_| at);
+        self.fail(at, &format!("expected type '{first}' but found '{found}'"));
+        first
+    }
+
+    fn ident(&mut self, at: u64, name: &str) -> Type<'a> {
+        if name == "oldSelf" {
+            self.uses_old = true;
+        }
+        if let Some(known) = self.variables.get(name) {
+            return known.clone();
+        }
+        if types::NAMES.contains(&name) {
+            return Type::TypeOf;
+        }
+        self.fail(
+            at,
+            &format!("undeclared reference to '{name}' (in container '')"),
+        )
+    }
+
+    fn select(&mut self, at: u64, select: &SelectExpr) -> Type<'a> {
+        let operand = self.infer(&select.operand);
+        let found = self.field(at, &operand, &select.field);
+        if select.test && found != Type::Failed {
+            Type::Bool
+        } else {
+            found
+        }
+    }
+
+    fn field(&mut self, at: u64, operand: &Type<'a>, name: &str) -> Type<'a> {
+        match operand {
+            Type::Dyn => Type::Dyn,
+            Type::Failed => Type::Failed,
+            Type::Map(_, value) => (**value).clone(),
+            Type::Optional(inner) => {
+                let found = self.field(at, inner, name);
+                Type::Optional(Box::new(found))
+            }
+            Type::Object(..) | Type::Metadata => match types::field(operand, name) {
+                Some(found) => found,
+                None => self.fail(at, &format!("undefined field '{name}'")),
+            },
+            other => {
+                let message = format!("type '{other}' does not support field selection");
+                self.fail(at, &message)
+            }
+        }
+    }
+
+    fn call(&mut self, at: u64, call: &CallExpr) -> Type<'a> {
+        match (call.func_name.as_str(), call.args.as_slice()) {
+            ("_&&_" | "_||_", [left, right]) => {
+                for side in [left, right] {
+                    let found = self.infer(side);
+                    if !assignable(&Type::Bool, &found) {
+                        self.fail(
+                            side.id,
+                            &format!("expected type 'bool' but found '{found}'"),
+                        );
+                    }
+                }
+                return Type::Bool;
+            }
+            ("_?._", [operand, field]) => {
+                let operand = self.infer(operand);
+                let Expr::Literal(LiteralValue::String(name)) = &field.expr else {
+                    return Type::Dyn;
+                };
+                let name = name.inner().to_owned();
+                let inner = match operand {
+                    Type::Optional(inner) => *inner,
+                    other => other,
+                };
+                return Type::Optional(Box::new(self.field(at, &inner, &name)));
+            }
+            _ => {}
+        }
+        if functions::is_two_variable_macro(&call.func_name, call.args.len())
+            && call.target.is_some()
+        {
+            return functions::two_variable_result(&call.func_name);
+        }
+        let qualified = call
+            .target
+            .as_ref()
+            .and_then(|target| self.namespaced(target, &call.func_name));
+        let (name, target) = match &qualified {
+            Some(name) => (name.as_str(), None),
+            None => (call.func_name.as_str(), call.target.as_deref()),
+        };
+        let receiver = target.map(|t| self.infer(t));
+        let arguments: Vec<Type<'a>> = call.args.iter().map(|a| self.infer(a)).collect();
+        let all: Vec<Type<'a>> = receiver
+            .iter()
+            .cloned()
+            .chain(arguments.iter().cloned())
+            .collect();
+        if all.contains(&Type::Failed) {
+            return Type::Failed;
+        }
+        match functions::resolve(name, receiver.is_some(), &all) {
+            functions::Found::Result(result) => result,
+            functions::Found::Undeclared => self.fail(
+                at,
+                &format!("undeclared reference to '{name}' (in container '')"),
+            ),
+            functions::Found::Mismatch => {
+                let list = |types: &[Type<'a>]| {
+                    types
+                        .iter()
+                        .map(ToString::to_string)
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                };
+                let applied = match &receiver {
+                    Some(receiver) => format!("{receiver}.({})", list(&arguments)),
+                    None => format!("({})", list(&arguments)),
+                };
+                self.fail(
+                    at,
+                    &format!("found no matching overload for '{name}' applied to '{applied}'"),
+                )
+            }
+        }
+    }
+
+    /// `sets.contains`: a function whose name has a dot, rather than a method.
+    fn namespaced(&self, target: &IdedExpr, function: &str) -> Option<String> {
+        let Expr::Ident(space) = &target.expr else {
+            return None;
+        };
+        let name = format!("{space}.{function}");
+        (!self.variables.contains_key(space) && functions::is_known(&name)).then_some(name)
+    }
+
+    fn comprehension(&mut self, comprehension: &ComprehensionExpr) -> Type<'a> {
+        let range = self.infer(&comprehension.iter_range);
+        let element = match range {
+            Type::List(element) => *element,
+            Type::Map(key, _) => *key,
+            Type::Dyn => Type::Dyn,
+            Type::Failed => Type::Failed,
+            other => {
+                let message = format!(
+                    "expression of type '{other}' cannot be range of a comprehension (must be list, map, or dynamic)"
+                );
+                self.fail(comprehension.iter_range.id, &message)
+            }
+        };
+        let mut start = self.infer(&comprehension.accu_init);
+        let outer = self.variables.clone();
+        self.variables
+            .insert(comprehension.iter_var.clone(), element);
+        self.variables
+            .insert(comprehension.accu_var.clone(), start.clone());
+        self.infer(&comprehension.loop_cond);
+        let step = self.infer(&comprehension.loop_step);
+        start = join(&start, &step);
+        self.variables = outer.clone();
+        self.variables.insert(comprehension.accu_var.clone(), start);
+        let result = self.infer(&comprehension.result);
+        self.variables = outer;
+        result
+    }
+}
+
+fn literal_type<'a>(literal: &LiteralValue) -> Type<'a> {
+    match literal {
+        LiteralValue::Boolean(_) => Type::Bool,
+        LiteralValue::Bytes(_) => Type::Bytes,
+        LiteralValue::Double(_) => Type::Double,
+        LiteralValue::Int(_) => Type::Int,
+        LiteralValue::Null => Type::Null,
+        LiteralValue::String(_) => Type::String,
+        LiteralValue::UInt(_) => Type::Uint,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,367 @@
+//! The rules of one custom resource, compiled from its definition.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::check::{self, NO_PATH};
+use super::columns::{self, Columns};
+use super::jsonpath::JsonPath;
+use super::pair::Pair;
+use super::rules::{Rules, Verdict};
+use super::structural::Structural;
+use super::{embedded, lists, prune};
+use crate::builtin::names;
+use crate::field::{Fault, FieldError, FieldErrors};
+use crate::resource::{Context, Part, Scale, Strategy};
+use crate::schema::Schema;
+use crate::table::Column;
+use crate::value;
+
+/// The rules of a custom resource, for all versions of its definition.
+#[derive(Debug)]
+pub struct CustomStrategy {
+    pub(super) versions: BTreeMap<String, VersionRules>,
+}
+
+/// The rules of one version.
+#[derive(Debug)]
+pub(super) struct VersionRules {
+    pub(super) schema: Schema,
+    structural: Structural,
+    rules: Option<Rules>,
+    status: bool,
+    scale: Option<Scale>,
+    columns: Columns,
+    selectable: Vec<(String, Option<JsonPath>)>,
+}
+
+impl VersionRules {
+    /// Compiles an entry of `spec.versions`.
+    pub(super) fn compile(version: &Value, schema: Schema) -> Self {
+        let openapi = value::at(version, "schema.openAPIV3Schema");
+        let structural = openapi.map(Structural::read).unwrap_or_default();
+        let selectable = value::items(version, "selectableFields")
+            .iter()
+            .map(|field| {
+                let path = value::text(field, "jsonPath");
+                let name = path.strip_prefix('.').unwrap_or(path).to_owned();
+                (name, JsonPath::parse(path))
+            });
+        Self {
+            schema,
+            rules: Rules::compile(&structural, true),
+            structural,
+            status: has_status(version),
+            scale: scale(version),
+            columns: Columns::read(value::items(version, "additionalPrinterColumns")),
+            selectable: selectable.collect(),
+        }
+    }
+
+    /// What a judgement ends with: the CEL rules, unless an error before them makes running them pointless.
+    fn with_rules(
+        &self,
+        mut errors: FieldErrors,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> FieldErrors {
+        let Some(rules) = &self.rules else {
+            return errors;
+        };
+        let blocked = errors.iter().any(|e| {
+            matches!(
+                e.fault,
+                Fault::NotSupported
+                    | Fault::Required
+                    | Fault::TooLong
+                    | Fault::TooMany
+                    | Fault::TypeInvalid
+            )
+        });
+        if blocked {
+            let why = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+            errors.push(FieldError::invalid(NO_PATH, &Value::Null, why));
+        } else {
+            errors.extend(rules.run(&self.structural, object, old, "").errors);
+        }
+        errors
+    }
+
+    fn scale_spec(&self, object: &Value, errors: &mut FieldErrors) {
+        if let Some(scale) = &self.scale {
+            errors.extend(replicas_error(object, &scale.spec_replicas));
+        }
+    }
+
+    fn scale_status(&self, object: &Value, errors: &mut FieldErrors) {
+        let Some(scale) = &self.scale else { return };
+        errors.extend(replicas_error(object, &scale.status_replicas));
+        let path = scale.selector.as_str();
+        if let Some(found) = value::at(object, path.trim_start_matches('.'))
+            && !path.is_empty()
+            && !found.is_string()
+        {
+            let why = accessor_error(path, found, "string");
+            errors.push(FieldError::invalid_str(path, "", why));
+        }
+    }
+
+    fn lists(&self, object: &Value) -> FieldErrors {
+        let mut errors = FieldErrors::new();
+        lists::validate(&self.structural, object, "", &mut errors);
+        errors
+    }
+
+    fn validate_update(&self, object: &Value, old: &Value) -> FieldErrors {
+        let pair = Pair {
+            old,
+            new: object,
+            schema: &self.structural,
+        };
+        let mut errors = check::check(&self.structural, object, "", Some(pair));
+        self.scale_spec(object, &mut errors);
+        self.scale_status(object, &mut errors);
+        embedded::validate(&self.structural, object, "", &mut errors);
+        if self.lists(old).is_empty() {
+            errors.extend(self.lists(object));
+        }
+        self.with_rules(errors, object, Some(old))
+    }
+
+    fn validate_status(&self, object: &Value, old: &Value) -> FieldErrors {
+        let mut errors = FieldErrors::new();
+        if let (Some(status), Some(schema)) = (
+            object.get("status"),
+            self.structural.properties.get("status"),
+        ) {
+            let pair = old.get("status").map(|old| Pair {
+                old,
+                new: status,
+                schema,
+            });
+            errors = check::check(schema, status, "status", pair);
+        }
+        self.scale_status(object, &mut errors);
+        let repeated = self.lists(object);
+        if !repeated.is_empty() && self.lists(old).is_empty() {
+            errors.extend(repeated);
+        }
+        self.with_rules(errors, object, Some(old))
+    }
+}
+
+/// Whether a version of a definition has a `status` subresource.
+pub(super) fn has_status(version: &Value) -> bool {
+    value::has(version, "subresources.status")
+}
+
+/// The `scale` subresource of a version of a definition.
+pub(super) fn scale(version: &Value) -> Option<Scale> {
+    let scale = value::at(version, "subresources.scale").filter(|v| v.is_object())?;
+    Some(Scale {
+        spec_replicas: value::text(scale, "specReplicasPath").to_owned(),
+        status_replicas: value::text(scale, "statusReplicasPath").to_owned(),
+        selector: value::text(scale, "labelSelectorPath").to_owned(),
+    })
+}
+
+fn replicas_error(object: &Value, path: &str) -> Option<FieldError> {
+    let found = value::at(object, path.trim_start_matches('.'))?;
+    let Some(count) = found.as_i64() else {
+        let why = accessor_error(path, found, "int64");
+        return Some(FieldError::invalid(path, &Value::from(0), why));
+    };
+    let why = if count < 0 {
+        "should be a non-negative integer".to_owned()
+    } else if count > i64::from(i32::MAX) {
+        format!("should be less than or equal to {}", i32::MAX)
+    } else {
+        return None;
+    };
+    Some(FieldError::invalid(path, found, why))
+}
+
+/// How Go's accessors complain of a value of the wrong type.
+fn accessor_error(path: &str, found: &Value, wanted: &str) -> String {
+    let (shown, kind) = match found {
+        Value::Null => ("<nil>".to_owned(), "<nil>"),
+        Value::Bool(b) => (b.to_string(), "bool"),
+        Value::Number(n) if n.is_i64() => (n.to_string(), "int64"),
+        Value::Number(n) => (n.to_string(), "float64"),
+        Value::String(text) => (text.clone(), "string"),
+        Value::Array(_) => (found.to_string(), "[]interface {}"),
+        Value::Object(_) => (found.to_string(), "map[string]interface {}"),
+    };
+    format!("{path} accessor error: {shown} is of the type {kind}, expected {wanted}")
+}
+
+impl CustomStrategy {
+    fn version(&self, cx: &Context<'_>) -> Option<&VersionRules> {
+        self.versions.get(cx.version)
+    }
+
+    fn any_status(&self) -> bool {
+        self.versions.values().any(|v| v.status)
+    }
+}
+
+impl Strategy for CustomStrategy {
+    fn default(&self, object: &mut Value, cx: &Context<'_>) {
+        prune::normalise_numbers(object);
+        if let Some(version) = self.version(cx) {
+            let metadata = value::take(object, "metadata");
+            prune::default(version.schema.view(), object);
+            if let Some(metadata) = metadata {
+                value::put(object, "metadata", metadata);
+            }
+        }
+    }
+
+    fn prepare_create(&self, object: &mut Value, cx: &Context<'_>) {
+        if self.version(cx).is_some_and(|v| v.status) {
+            value::take(object, "status");
+        }
+    }
+
+    fn validate(&self, object: &Value, cx: &Context<'_>) -> FieldErrors {
+        let Some(version) = self.version(cx) else {
+            return FieldErrors::new();
+        };
+        let mut errors = check::check(&version.structural, object, "", None);
+        version.scale_spec(object, &mut errors);
+        version.scale_status(object, &mut errors);
+        embedded::validate(&version.structural, object, "", &mut errors);
+        errors.extend(version.lists(object));
+        version.with_rules(errors, object, None)
+    }
+
+    fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, cx: &Context<'_>) {
+        match part {
+            Part::Main | Part::Scale => {
+                if self.version(cx).is_some_and(|v| v.status) {
+                    value::copy(object, old, "status");
+                }
+            }
+            Part::Status => {
+                let status = value::take(object, "status");
+                let managed = value::take(object, "metadata.managedFields");
+                *object = old.clone();
+                value::take(object, "status");
+                value::take(object, "metadata.managedFields");
+                for (path, kept) in [("status", status), ("metadata.managedFields", managed)] {
+                    if let Some(kept) = kept {
+                        value::put(object, path, kept);
+                    }
+                }
+            }
+        }
+    }
+
+    fn validate_update(
+        &self,
+        part: Part,
+        object: &Value,
+        old: &Value,
+        cx: &Context<'_>,
+    ) -> FieldErrors {
+        match (self.version(cx), part) {
+            (None, _) => FieldErrors::new(),
+            (Some(version), Part::Status) => version.validate_status(object, old),
+            (Some(version), Part::Main | Part::Scale) => version.validate_update(object, old),
+        }
+    }
+
+    fn warnings(&self, object: &Value, old: Option<&Value>, cx: &Context<'_>) -> Vec<String> {
+        let mut warnings = finalizer_warnings(object, old);
+        let version = self.version(cx);
+        if let (Some(rules), Some(version), Some(old)) =
+            (version.and_then(|v| v.rules.as_ref()), version, old)
+        {
+            let Verdict { tolerated, .. } = rules.run(&version.structural, object, Some(old), "");
+            warnings.extend(tolerated.iter().map(ToString::to_string));
+        }
+        warnings
+    }
+
+    fn generation_changed(&self, object: &Value, old: &Value) -> bool {
+        let content = |v: &Value| {
+            let mut map = v.as_object().cloned().unwrap_or_default();
+            map.remove("metadata");
+            map
+        };
+        content(object) != content(old)
+    }
+
+    fn reset_fields(&self, part: Part) -> Vec<&'static str> {
+        match part {
+            Part::Main | Part::Scale if self.any_status() => vec!["status"],
+            Part::Main | Part::Scale => Vec::new(),
+            Part::Status => vec!["metadata", "spec"],
+        }
+    }
+
+    fn fields(&self, object: &Value, version: &str) -> Vec<(String, String)> {
+        let Some(version) = self.versions.get(version) else {
+            return Vec::new();
+        };
+        let value_of = |path: &Option<JsonPath>| {
+            let found = path.as_ref().map(|p| p.find(object)).unwrap_or_default();
+            found
+                .first()
+                .map(|v| columns::sprint(v))
+                .unwrap_or_default()
+        };
+        version
+            .selectable
+            .iter()
+            .map(|(name, path)| (name.clone(), value_of(path)))
+            .collect()
+    }
+
+    fn selectable_names(&self) -> Vec<String> {
+        let all = self.versions.values().flat_map(|v| &v.selectable);
+        let names: BTreeSet<String> = all.map(|(name, _)| name.clone()).collect();
+        names.into_iter().collect()
+    }
+
+    fn unconditional_update(&self) -> bool {
+        false
+    }
+
+    fn columns(&self, version: &str) -> Vec<Column> {
+        let columns = self.versions.get(version).map(|v| v.columns.headers());
+        columns.unwrap_or_else(|| Columns::read(&[]).headers())
+    }
+
+    fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value> {
+        let cells = self.version(cx).map(|v| v.columns.cells(object, cx.now));
+        cells.unwrap_or_default()
+    }
+}
+
+/// Finalizers that are not qualified by a domain earn a warning.
+fn finalizer_warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    const STANDARD: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
+    let texts = |v: &Value| -> BTreeSet<String> {
+        let all = value::items(v, "metadata.finalizers").iter();
+        all.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let before = old.map(texts).unwrap_or_default();
+    let mut warnings = Vec::new();
+    for name in texts(object).difference(&before) {
+        let warn = |why: &str| format!("metadata.finalizers: {}: {why}", crate::field::quote(name));
+        warnings.extend(names::label_key(name).iter().map(|why| warn(why)));
+        if !name.contains('/') && !STANDARD.contains(&name.as_str()) {
+            let how = if name.contains('.') {
+                " including a path (/)"
+            } else {
+                ""
+            };
+            warnings.push(warn(&format!(
+                "prefer a domain-qualified finalizer name{how} to avoid accidental conflicts with other finalizer writers"
+            )));
+        }
+    }
+    warnings
+}
