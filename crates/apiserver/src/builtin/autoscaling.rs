@@ -49,7 +49,10 @@ impl Strategy for Autoscalers {
     }
 
     fn prepare_create(&self, object: &mut Value, _cx: &Context<'_>) {
-        workload::clear_status(object, json!({"desiredReplicas": 0, "currentMetrics": null}));
+        workload::clear_status(
+            object,
+            json!({"desiredReplicas": 0, "currentMetrics": null}),
+        );
     }
 
     fn validate(&self, object: &Value, _cx: &Context<'_>) -> FieldErrors {
@@ -119,7 +122,9 @@ impl Strategy for Autoscalers {
             text(object, "metadata.name").into(),
             reference.into(),
             targets.into(),
-            least.map_or_else(|| "<unset>".to_owned(), |m| m.to_string()).into(),
+            least
+                .map_or_else(|| "<unset>".to_owned(), |m| m.to_string())
+                .into(),
             printing::count(object, "spec.maxReplicas"),
             printing::count(object, "status.currentReplicas"),
             condition::age(object, cx.now).into(),
@@ -139,7 +144,11 @@ fn validate_spec(errors: &mut FieldErrors, object: &Value, old: Option<&Value>) 
     if most == 0 {
         errors.push(FieldError::required(MOST, "must be set and greater than 0"));
     } else if most < 0 {
-        errors.push(check::number(MOST, most, "must be greater than or equal to 1"));
+        errors.push(check::number(
+            MOST,
+            most,
+            "must be greater than or equal to 1",
+        ));
     }
     if least.is_some_and(|l| most < l) {
         let detail = "must be greater than or equal to `minReplicas`";
@@ -209,15 +218,24 @@ mod tests {
         let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"});
         let made = made(json!({"maxReplicas": 3, "scaleTargetRef": target,
             "behavior": {"scaleUp": {"stabilizationWindowSeconds": 3}}}));
-        assert_eq!(made["spec"], json!({"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 3,
+        assert_eq!(
+            made["spec"],
+            json!({"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 3,
             "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}],
             "behavior": {"scaleUp": {"stabilizationWindowSeconds": 3, "selectPolicy": "Max", "policies": [
                 {"type": "Pods", "value": 4, "periodSeconds": 15}, {"type": "Percent", "value": 100, "periodSeconds": 15}]},
-                "scaleDown": {"selectPolicy": "Max", "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]}}}));
+                "scaleDown": {"selectPolicy": "Max", "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]}}})
+        );
         assert!(Autoscalers.validate(&made, &cx()).is_empty());
         assert_eq!(
             Autoscalers.cells(&made, &cx())[1..6],
-            [json!("Deployment/x"), json!("cpu: <unknown>/80%"), json!("1"), json!(3), json!(0)]
+            [
+                json!("Deployment/x"),
+                json!("cpu: <unknown>/80%"),
+                json!("1"),
+                json!(3),
+                json!(0)
+            ]
         );
     }
 

@@ -2,6 +2,7 @@
 
 mod cronjob;
 mod finish;
+mod indexes;
 mod job;
 mod schedule;
 mod spec;

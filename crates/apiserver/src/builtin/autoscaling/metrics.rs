@@ -7,7 +7,13 @@ use crate::builtin::pod::{amount, check, resources};
 use crate::field::{FieldError, FieldErrors};
 use crate::value::{at, has, integer, items, put, put_default, text};
 
-const KINDS: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
+const KINDS: [&str; 5] = [
+    "ContainerResource",
+    "External",
+    "Object",
+    "Pods",
+    "Resource",
+];
 
 /// The field that holds a metric of this kind.
 fn field_of(kind: &str) -> &'static str {
@@ -80,10 +86,16 @@ pub(super) fn validate(errors: &mut FieldErrors, path: &str, metric: &Value) {
         errors.push(FieldError::required(&at, detail));
     }
     check::one_of(errors, &at, kind, &KINDS);
-    let present: Vec<&str> = ["object", "external", "pods", "resource", "containerResource"]
-        .into_iter()
-        .filter(|f| has(metric, f))
-        .collect();
+    let present: Vec<&str> = [
+        "object",
+        "external",
+        "pods",
+        "resource",
+        "containerResource",
+    ]
+    .into_iter()
+    .filter(|f| has(metric, f))
+    .collect();
     if let Some(first) = present.first()
         && let Some(source) = metric.get(*first)
     {
@@ -245,7 +257,12 @@ pub(super) fn validate_rules(errors: &mut FieldErrors, path: &str, rules: &Value
     for (i, policy) in policies.iter().enumerate() {
         let here = format!("{list}[{i}]");
         let kinds = ["Percent", "Pods"];
-        check::one_of(errors, &format!("{here}.type"), text(policy, "type"), &kinds);
+        check::one_of(
+            errors,
+            &format!("{here}.type"),
+            text(policy, "type"),
+            &kinds,
+        );
         let number = |field: &str| integer(policy, field).unwrap_or(0);
         check::positive(errors, &format!("{here}.value"), number("value"));
         let (at, period) = (format!("{here}.periodSeconds"), number("periodSeconds"));

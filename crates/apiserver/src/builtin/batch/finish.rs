@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::indexes;
 use crate::builtin::pod::check;
 use crate::builtin::pod::condition::{is_true, moment};
 use crate::field::{FieldError, FieldErrors};
@@ -163,6 +164,8 @@ fn validate_indexes(errors: &mut FieldErrors, job: &Value, old: &Value) {
     const DONE: &str = "status.completedIndexes";
     const FAILED: &str = "status.failedIndexes";
     let done = text(job, DONE);
+    let completions = integer(job, "spec.completions");
+    validate_format(errors, job, moved(DONE), moved(FAILED));
     if moved(DONE) && !done.is_empty() && text(job, "spec.completionMode") != "Indexed" {
         errors.push(FieldError::invalid_str(
             DONE,
@@ -177,6 +180,13 @@ fn validate_indexes(errors: &mut FieldErrors, job: &Value, old: &Value) {
             "cannot set non-null failedIndexes when backoffLimitPerIndex is null",
         ));
     }
+    if (moved(DONE) || moved(FAILED))
+        && let Some(completions) = completions
+        && let Some(index) = indexes::overlap(done, text(job, FAILED), completions)
+    {
+        let detail = format!("failedIndexes and completedIndexes overlap at index: {index}");
+        errors.push(FieldError::invalid_str(FAILED, text(job, FAILED), detail));
+    }
     let finished = is_finished(job);
     let terminating = number(job, "status.terminating");
     if (finished != is_finished(old) || moved("status.terminating")) && finished && terminating > 0
@@ -188,6 +198,22 @@ fn validate_indexes(errors: &mut FieldErrors, job: &Value, old: &Value) {
     if (moved("status.ready") || moved("status.active")) && ready > number(job, "status.active") {
         let detail = "cannot set more ready pods than active";
         errors.push(check::number("status.ready", ready, detail));
+    }
+}
+
+/// Sets of indexes must be readable, where they changed.
+fn validate_format(errors: &mut FieldErrors, job: &Value, done: bool, failed: bool) {
+    let Some(completions) = integer(job, "spec.completions") else {
+        return;
+    };
+    let failed = failed && has(job, "spec.backoffLimitPerIndex");
+    for (field, judged) in [("completedIndexes", done), ("failedIndexes", failed)] {
+        let path = format!("status.{field}");
+        let value = text(job, &path);
+        if judged && let Err(why) = indexes::count(value, completions) {
+            let detail = format!("error parsing {field}: {why}");
+            errors.push(FieldError::invalid_str(path, value, detail));
+        }
     }
 }
 

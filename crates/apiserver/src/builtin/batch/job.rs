@@ -124,13 +124,11 @@ impl Strategy for Jobs {
             None if parallelism > 1 => format!("{succeeded}/1 of {parallelism}"),
             None => format!("{succeeded}/1"),
         };
-        let duration = condition::moment(object, "status.startTime").map_or_else(
-            String::new,
-            |start| {
+        let duration =
+            condition::moment(object, "status.startTime").map_or_else(String::new, |start| {
                 let end = condition::moment(object, "status.completionTime").unwrap_or(cx.now);
                 age(start, end)
-            },
-        );
+            });
         let [names, images] = printing::container_cells(object, "spec.template.spec.containers");
         vec![
             text(object, "metadata.name").into(),
@@ -328,8 +326,7 @@ fn validate_template_change(errors: &mut FieldErrors, object: &Value, old: &Valu
     let mut before = at(old, "spec.template").cloned().unwrap_or_default();
     let suspended = flag(old, "spec.suspend");
     let idle = !has(old, "status.startTime") || condition::is_true(old, "Suspended");
-    let mutable =
-        suspended && idle && integer(old, "status.active").unwrap_or(0) == 0;
+    let mutable = suspended && idle && integer(old, "status.active").unwrap_or(0) == 0;
     if !mutable {
         if *new != before {
             let shown = internal::render("PodTemplateSpec", new);
@@ -338,7 +335,11 @@ fn validate_template_change(errors: &mut FieldErrors, object: &Value, old: &Valu
         return;
     }
     copy(&mut before, new, "spec.affinity.nodeAffinity");
-    for field in ["spec.nodeSelector", "spec.tolerations", "spec.schedulingGates"] {
+    for field in [
+        "spec.nodeSelector",
+        "spec.tolerations",
+        "spec.schedulingGates",
+    ] {
         copy(&mut before, new, field);
     }
     drop_empty_affinity(&mut before, new);

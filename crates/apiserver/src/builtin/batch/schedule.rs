@@ -21,7 +21,8 @@ pub(super) fn parse(schedule: &str) -> Result<(), String> {
         let zone_and_rest = schedule.split_once('=').map_or("", |(_, rest)| rest);
         let Some((zone, fields)) = zone_and_rest.split_once(' ') else {
             return Err(
-                "invalid schedule format: runtime error: slice bounds out of range [:-1]".to_owned(),
+                "invalid schedule format: runtime error: slice bounds out of range [:-1]"
+                    .to_owned(),
             );
         };
         if !zone_exists(zone) {
@@ -207,7 +208,10 @@ pub(super) fn validate_zone(errors: &mut FieldErrors, path: &str, zone: &str) {
 /// Whether there is such a zone; on a machine without a zone database, any will do.
 fn zone_exists(zone: &str) -> bool {
     let zones = jiff::tz::db();
-    matches!(zone, "" | "UTC" | "Local") || zones.is_definitively_empty() || zones.get(zone).is_ok()
+    let known = |found: jiff::tz::TimeZone| found.iana_name() == Some(zone);
+    matches!(zone, "" | "UTC" | "Local")
+        || zones.is_definitively_empty()
+        || zones.get(zone).is_ok_and(known)
 }
 
 #[cfg(test)]
@@ -234,9 +238,18 @@ mod tests {
             ("x y", "expected exactly 5 fields, found 2: [x y]"),
             ("* * * * 8", "end of range (8) above maximum (6): 8"),
             ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
-            ("5-1 * * * *", "beginning of range (5) beyond end of range (1): 5-1"),
-            ("*/0 * * * *", "step of range should be a positive number: */0"),
-            ("a * * * *", "failed to parse int from a: strconv.Atoi: parsing \"a\": invalid syntax"),
+            (
+                "5-1 * * * *",
+                "beginning of range (5) beyond end of range (1): 5-1",
+            ),
+            (
+                "*/0 * * * *",
+                "step of range should be a positive number: */0",
+            ),
+            (
+                "a * * * *",
+                "failed to parse int from a: strconv.Atoi: parsing \"a\": invalid syntax",
+            ),
             ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
             ("1/2/3 * * * *", "too many slashes: 1/2/3"),
             ("@never", "unrecognized descriptor: @never"),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::indexes;
 use crate::builtin::pod::{check, defaults, internal, template};
 use crate::field::{FieldError, FieldErrors};
 use crate::value::{has, integer, items, put, put_default, slot, text};
@@ -319,12 +320,29 @@ fn validate_success_policy(errors: &mut FieldErrors, path: &str, spec: &Value) {
                 "at least one of succeededCount or succeededIndexes must be specified",
             ));
         }
+        let named = rule.get("succeededIndexes").and_then(Value::as_str);
+        let total = named.map(|n| indexes::count(n, completions));
+        if let (Some(named), Some(Err(why))) = (named, &total) {
+            errors.push(FieldError::invalid_str(
+                format!("{here}.succeededIndexes"),
+                named,
+                format!("error parsing succeededIndexes: {why}"),
+            ));
+        }
         if let Some(count) = count {
             let at = format!("{here}.succeededCount");
             check::non_negative(errors, &at, count);
             if count > completions {
                 let detail = format!(
                     "must be less than or equal to {completions} (the number of specified completions)"
+                );
+                errors.push(check::number(&at, count, &detail));
+            }
+            let total = total.and_then(Result::ok).unwrap_or(0);
+            if named.is_some() && count > total {
+                let detail = format!(
+                    "must be less than or equal to {total} (the number of indexes in the specified \
+                     succeededIndexes field)"
                 );
                 errors.push(check::number(&at, count, &detail));
             }

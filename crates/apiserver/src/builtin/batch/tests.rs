@@ -35,10 +35,16 @@ fn a_job_gets_selector_and_labels() {
         "controller-uid": "u1", "job-name": "j"});
     assert_eq!(job["spec"]["template"]["metadata"]["labels"], labels);
     assert_eq!(job["metadata"]["labels"], labels);
-    assert_eq!(job["spec"]["selector"], json!({"matchLabels": {"batch.kubernetes.io/controller-uid": "u1"}}));
+    assert_eq!(
+        job["spec"]["selector"],
+        json!({"matchLabels": {"batch.kubernetes.io/controller-uid": "u1"}})
+    );
     assert_eq!(job["spec"]["completions"], 1);
     assert_eq!(job["spec"]["podReplacementPolicy"], "TerminatingOrFailed");
-    assert_eq!(texts(&job::Jobs.validate(&job, &cx())), Vec::<String>::new());
+    assert_eq!(
+        texts(&job::Jobs.validate(&job, &cx())),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
@@ -51,7 +57,10 @@ fn empty_jobs_are_told_what_is_missing() {
         ]
     );
     assert_eq!(
-        texts(&cronjob::CronJobs.validate(&made(&cronjob::CronJobs, json!({"schedule": "x y"})), &cx())),
+        texts(
+            &cronjob::CronJobs
+                .validate(&made(&cronjob::CronJobs, json!({"schedule": "x y"})), &cx())
+        ),
         [
             "spec.schedule: Invalid value: \"x y\": expected exactly 5 fields, found 2: [x y]",
             "spec.jobTemplate.spec.template.spec.containers: Required value",
@@ -67,15 +76,23 @@ fn templates_of_running_jobs_are_immutable() {
     new["spec"]["template"]["spec"]["dnsPolicy"] = json!("Default");
     new["spec"]["completions"] = json!(2);
     let found = texts(&job::Jobs.validate_update(Part::Main, &new, &old, &cx()));
-    assert_eq!(found[0], "spec.completions: Invalid value: 2: field is immutable");
-    assert!(found[1].starts_with("spec.template: Invalid value: {\"labels\":{\"batch.kubernetes.io/controller-uid\":\"u1\","));
+    assert_eq!(
+        found[0],
+        "spec.completions: Invalid value: 2: field is immutable"
+    );
+    assert!(found[1].starts_with(
+        "spec.template: Invalid value: {\"labels\":{\"batch.kubernetes.io/controller-uid\":\"u1\","
+    ));
     assert!(found[1].ends_with("\"SchedulingGroup\":null}}: field is immutable"));
     let mut suspended = old.clone();
     suspended["spec"]["suspend"] = json!(true);
     let mut moved = suspended.clone();
     moved["spec"]["template"]["spec"]["nodeSelector"] = json!({"a": "b"});
     moved["spec"]["template"]["spec"]["affinity"] = json!({"nodeAffinity": {}});
-    assert_eq!(texts(&job::Jobs.validate_update(Part::Main, &moved, &suspended, &cx())), Vec::<String>::new());
+    assert_eq!(
+        texts(&job::Jobs.validate_update(Part::Main, &moved, &suspended, &cx())),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
@@ -121,8 +138,11 @@ fn finished_jobs_stay_finished() {
 
 #[test]
 fn cron_jobs() {
-    let cron = made(&cronjob::CronJobs, json!({"schedule": "TZ=UTC * * * * 8", "timeZone": "Foo/Bar",
-        "jobTemplate": {"spec": spec()}}));
+    let cron = made(
+        &cronjob::CronJobs,
+        json!({"schedule": "TZ=UTC * * * * 8", "timeZone": "Foo/Bar",
+        "jobTemplate": {"spec": spec()}}),
+    );
     assert_eq!(
         texts(&cronjob::CronJobs.validate(&cron, &cx())),
         [
@@ -132,11 +152,29 @@ fn cron_jobs() {
             "spec.timeZone: Invalid value: \"Foo/Bar\": unknown time zone Foo/Bar",
         ]
     );
-    let cron = made(&cronjob::CronJobs, json!({"schedule": "* * * * *", "jobTemplate": {"spec": spec()}}));
-    assert_eq!(texts(&cronjob::CronJobs.validate(&cron, &cx())), Vec::<String>::new());
-    assert_eq!(cron["spec"]["jobTemplate"]["spec"].as_object().unwrap().len(), 1);
+    let cron = made(
+        &cronjob::CronJobs,
+        json!({"schedule": "* * * * *", "jobTemplate": {"spec": spec()}}),
+    );
+    assert_eq!(
+        texts(&cronjob::CronJobs.validate(&cron, &cx())),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        cron["spec"]["jobTemplate"]["spec"]
+            .as_object()
+            .unwrap()
+            .len(),
+        1
+    );
     assert_eq!(
         cronjob::CronJobs.cells(&cron, &cx())[1..6],
-        [json!("* * * * *"), json!("<none>"), json!("False"), json!(0), json!("<none>")]
+        [
+            json!("* * * * *"),
+            json!("<none>"),
+            json!("False"),
+            json!(0),
+            json!("<none>")
+        ]
     );
 }

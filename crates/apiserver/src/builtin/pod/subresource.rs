@@ -217,7 +217,11 @@ pub fn validate_binding(binding: &Value, name: &str) -> Outcome<()> {
     let kind = text(binding, "target.kind");
     if !kind.is_empty() && kind != "Node" {
         let kinds = ["Node", "<empty>"];
-        errors.push(FieldError::not_supported("target.kind", &kind.into(), &kinds));
+        errors.push(FieldError::not_supported(
+            "target.kind",
+            &kind.into(),
+            &kinds,
+        ));
     }
     check::required(&mut errors, binding, "target", "name");
     if errors.is_empty() {

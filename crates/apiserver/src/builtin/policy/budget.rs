@@ -123,7 +123,10 @@ fn validate_spec(errors: &mut FieldErrors, object: &Value, lenient: bool) {
         }
     }
     labels::validate(errors, "spec.selector", spec.get("selector"), lenient);
-    if let Some(policy) = spec.get("unhealthyPodEvictionPolicy").and_then(Value::as_str) {
+    if let Some(policy) = spec
+        .get("unhealthyPodEvictionPolicy")
+        .and_then(Value::as_str)
+    {
         let policies = ["AlwaysAllow", "IfHealthyBudget"];
         check::one_of(errors, "spec.unhealthyPodEvictionPolicy", policy, &policies);
     }

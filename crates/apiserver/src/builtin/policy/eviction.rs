@@ -286,8 +286,14 @@ mod tests {
         let verdict = judge(&pod(true), &[budget(1)], now()).unwrap();
         let next = verdict.budget.unwrap();
         assert_eq!(next["status"]["disruptionsAllowed"], 0);
-        assert_eq!(next["status"]["disruptedPods"], json!({"p": "2026-01-01T00:00:00Z"}));
-        assert_eq!(next["status"]["conditions"][0]["reason"], "InsufficientPods");
+        assert_eq!(
+            next["status"]["disruptedPods"],
+            json!({"p": "2026-01-01T00:00:00Z"})
+        );
+        assert_eq!(
+            next["status"]["conditions"][0]["reason"],
+            "InsufficientPods"
+        );
         let refused = judge(&pod(true), &[next], now()).unwrap_err();
         assert_eq!(refused.code, 429);
         assert_eq!(refused.message, REFUSED);
@@ -326,12 +332,24 @@ mod tests {
         assert!(verdict.budget.is_none() && verdict.require_version);
         let mut short = budget(0);
         short["status"]["currentHealthy"] = json!(0);
-        assert_eq!(judge(&pod(false), &[short.clone()], now()).unwrap_err().code, 429);
+        assert_eq!(
+            judge(&pod(false), &[short.clone()], now())
+                .unwrap_err()
+                .code,
+            429
+        );
         short["spec"]["unhealthyPodEvictionPolicy"] = json!("AlwaysAllow");
-        assert!(judge(&pod(false), &[short.clone()], now()).unwrap().require_version);
+        assert!(
+            judge(&pod(false), &[short.clone()], now())
+                .unwrap()
+                .require_version
+        );
         let mut ended = pod(true);
         ended["status"]["phase"] = json!("Succeeded");
-        assert_eq!(judge(&ended, &[short.clone(), short], now()).unwrap(), allowed("", false));
+        assert_eq!(
+            judge(&ended, &[short.clone(), short], now()).unwrap(),
+            allowed("", false)
+        );
         assert_eq!(judge(&pod(true), &[], now()).unwrap(), allowed("", false));
     }
 }
