@@ -1,17 +1,51 @@
-//! Slipway's build, test and control-plane commands.
+//! Slipway's build, test and control-plane commands: `cargo xtask --help`.
 
+mod controlplane;
 mod generate;
+mod report;
+mod test;
+mod workspace;
 
-fn main() -> anyhow::Result<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments
-        .iter()
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .as_slice()
-    {
-        ["generate"] => generate::run(false),
-        ["generate", "--check"] => generate::run(true),
-        _ => anyhow::bail!("usage: cargo xtask generate [--check]"),
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Slipway's build, test and control-plane commands")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Set up and run all tests; prints one line a tier with counts and time
+    Test(test::Arguments),
+    /// Write everything that is generated; with --check, fail if something differs
+    Generate {
+        /// Change nothing; fail if the tree is not what would be generated
+        #[arg(long)]
+        check: bool,
+    },
+    /// Check the workspace's own rules: crate arrows, file sizes, generated files, README commands
+    Tidy,
+    /// A real Kubernetes control plane on loopback
+    #[command(subcommand)]
+    Controlplane(controlplane::Command),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Generate { check } => generate::run(check),
+        Command::Tidy => test::tidy(),
+        Command::Controlplane(command) => controlplane::run(&command),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report::error(&error);
+            ExitCode::FAILURE
+        }
     }
 }

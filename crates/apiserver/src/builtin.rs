@@ -7,7 +7,10 @@ pub mod apps;
 pub mod authorization;
 pub mod autoscaling;
 pub mod batch;
+pub mod bootstrap;
 pub mod coordination;
+pub mod cells;
+pub mod checks;
 pub mod core;
 pub mod describe;
 pub mod discovery;
@@ -19,6 +22,7 @@ pub mod pod;
 pub mod policy;
 pub mod quantity;
 pub mod rbac;
+pub mod rules;
 pub mod scheduling;
 pub mod storage;
 

@@ -8,6 +8,7 @@
 //! [`match_name`] and [`match_namespace`], [`prepare_update`], [`validate_update`], [`validate_update_again`], and the
 //! strategy's errors.
 
+mod conditions;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -19,9 +20,10 @@ use crate::field::{self, FieldError};
 use crate::status::{Outcome, Status};
 use crate::value::{self, has, put, take, text};
 
+pub use conditions::validate_conditions;
 pub use validate::{
-    validate_annotations, validate_conditions, validate_create, validate_field_manager,
-    validate_labels, validate_standard_finalizers, validate_update, validate_update_again,
+    validate_annotations, validate_create, validate_field_manager, validate_labels,
+    validate_standard_finalizers, validate_update, validate_update_again,
 };
 
 /// What generated names are made of: no vowels, so that no words come out.
@@ -156,19 +158,23 @@ pub fn wrong_uid(
     Status::conflict(group, resource, name, &why)
 }
 
-/// Before create: drops what only the server sets, sets uid and creationTimestamp, and drops empty collections.
-/// The resourceVersion is left for [`refuse_resource_version`], the generation for the kind.
-pub fn prepare_create(object: &mut Value, uid: &str, now: Timestamp) {
+/// Drops what only the server sets, so that nobody owns it.
+pub fn wipe_system_fields(object: &mut Value) {
     for field in SYSTEM_FIELDS {
         take(object, field);
     }
+}
+
+/// Before create: drops what only the server sets, sets uid and creationTimestamp, and drops empty collections.
+/// The resourceVersion is left for [`refuse_resource_version`], the generation for the kind.
+pub fn prepare_create(object: &mut Value, uid: &str, now: Timestamp) {
+    wipe_system_fields(object);
     drop_empty(object);
     put(object, "metadata.uid", uid);
     put(object, "metadata.creationTimestamp", timestamp(now));
 }
 
-/// Before update: carries over what an update cannot change. An object that names no managedFields keeps the old
-/// ones.
+/// Before update: carries over what an update cannot change. The managedFields have been tracked before.
 pub fn prepare_update(object: &mut Value, old: &Value) {
     value::copy(object, old, "metadata.generation");
     take(object, "metadata.selfLink");
@@ -184,9 +190,6 @@ pub fn prepare_update(object: &mut Value, old: &Value) {
     if has(old, grace) && !has(object, grace) {
         value::copy(object, old, grace);
     }
-    if value::items(object, "metadata.managedFields").is_empty() {
-        value::copy(object, old, "metadata.managedFields");
-    }
     drop_empty(object);
 }
 
@@ -201,7 +204,7 @@ fn drop_empty(object: &mut Value) {
         Value::Object(map) => !map.is_empty(),
         Value::Array(items) => !items.is_empty(),
         Value::String(text) => !text.is_empty(),
-        _ => true,
+        Value::Bool(_) => true,
     });
 }
 

@@ -123,10 +123,10 @@ pub fn accept_at(header: Option<&str>, endpoint: Endpoint) -> Outcome<Form> {
     }
     for clause in clauses(header) {
         for media in [Media::Json, Media::Yaml] {
-            if clause.covers(media) {
-                if let Some(form) = clause.form(media) {
-                    return Ok(form);
-                }
+            if clause.covers(media)
+                && let Some(form) = clause.form(media)
+            {
+                return Ok(form);
             }
         }
     }

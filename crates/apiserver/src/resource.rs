@@ -207,6 +207,12 @@ pub trait Strategy: Debug + Send + Sync {
         0
     }
 
+    /// Whether deletes of this kind go through a grace period at all, be it zero: then the object is marked first
+    /// and removed in a second write. Pods.
+    fn is_graceful(&self) -> bool {
+        false
+    }
+
     /// Whether PUT to a name that does not exist creates it.
     fn create_on_update(&self) -> bool {
         false
@@ -216,6 +222,18 @@ pub trait Strategy: Debug + Send + Sync {
     fn unconditional_update(&self) -> bool {
         true
     }
+
+    /// Whether the stored form is that of every served version. If not, [`Strategy::from_storage`] and
+    /// [`Strategy::to_storage`] convert.
+    fn stored_as_is(&self) -> bool {
+        true
+    }
+
+    /// From the stored form to the one of `version`.
+    fn from_storage(&self, _object: &mut Value, _version: &str) {}
+
+    /// From the form of `version` to the stored one.
+    fn to_storage(&self, _object: &mut Value, _version: &str) {}
 
     /// The columns of the table form, for this version.
     fn columns(&self, version: &str) -> Vec<Column>;

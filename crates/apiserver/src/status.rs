@@ -141,6 +141,11 @@ impl Status {
         self
     }
 
+    /// Sets the token with which a list can go on although it is inconsistent.
+    pub fn set_continue(&mut self, token: &str) {
+        self.metadata = serde_json::json!({"continue": token});
+    }
+
     /// Adds causes.
     #[must_use]
     pub fn with_causes(mut self, causes: Vec<Cause>) -> Self {
@@ -202,6 +207,26 @@ impl Status {
             qualified(group, resource)
         );
         Self::failure(405, "MethodNotAllowed", message).about(group, resource, "")
+    }
+
+    /// 405 for a method that nothing at this path takes.
+    pub fn method_not_allowed_here() -> Self {
+        let text = "the server does not allow this method on the requested resource";
+        let mut status = Self::failure(405, "MethodNotAllowed", text);
+        status.details = Some(Details::default());
+        status
+    }
+
+    /// 504 for a version that is not there yet.
+    pub fn too_large_version(asked: u64, current: u64) -> Self {
+        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
+        Self::timeout(message)
+            .with_causes(vec![Cause {
+                reason: "ResourceVersionTooLarge".to_owned(),
+                message: "Too large resource version".to_owned(),
+                field: String::new(),
+            }])
+            .retry_after(1)
     }
 
     /// 409 `AlreadyExists`.

@@ -65,7 +65,7 @@ impl FieldSelector {
         let known = resource.strategy.selectable_names();
         for requirement in &mut self.requirements {
             if kind == ("", "Pod") && requirement.field == "spec.host" {
-                requirement.field = "spec.nodeName".to_owned();
+                "spec.nodeName".clone_into(&mut requirement.field);
             }
             let field = &requirement.field;
             let is_known = match field.as_str() {

@@ -1,7 +1,7 @@
 //! Reading the table.
 //!
 //! One line a package (`package ALIAS OPENAPI-PREFIX GO-NAME`), type (`type NAME …`) or field
-//! (`NAME TYPE …`). A TYPE is a letter (`s` string, `y` bytes, `b` boolean, `i` int32, `l` int64, `d` double,
+//! (` NAME TYPE …`, indented). A TYPE is a letter (`s` string, `y` bytes, `b` boolean, `i` int32, `l` int64, `d` double,
 //! `q` quantity, `x` int-or-string, `t` time, `m` micro time, `r` raw extension, `f` managed fields, `j` JSON), with
 //! `:` and the Go type where that has a name of its own; `@ALIAS.NAME` for another type; `[GO]TYPE` for a list;
 //! `{GO}TYPE` for a map. Words after it: `!` required, `z` left out when zero, `a` always written, `n` always
@@ -168,7 +168,7 @@ impl Reader {
     }
 
     fn field(&mut self, owner: NodeId, node: &mut Node, line: &str) {
-        let mut words = line.split(' ');
+        let mut words = line.trim_start().split(' ');
         let (Some(name), Some(ty)) = (words.next(), words.next()) else {
             return;
         };

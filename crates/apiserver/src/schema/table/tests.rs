@@ -51,6 +51,10 @@ fn knows_how_go_holds_fields() {
     assert_eq!(strategy.default, Some(Value::Object(Map::new())));
     assert!(strategy.patch.retain_keys);
     assert_eq!(
+        walk(&kind("", "v1", "Secret"), "type").0.presence,
+        Presence::OmitZero
+    );
+    assert_eq!(
         walk(&deployment, "spec.selector").0.default,
         Some(Value::Null)
     );

@@ -1,0 +1,172 @@
+//! How ownership moves: what an update takes from others, what an apply claims, drops and collides with.
+
+use serde_json::Value;
+
+use super::compare::{Comparison, compare};
+use super::fields::{field_set, reconciled, with_named_fields, without};
+use super::merge::merge;
+use super::owners::{Entry, Identity, Owners};
+use super::place::Place;
+use super::set::Set;
+use super::step::{Step, same};
+
+/// One field that another manager owns and an apply would change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Conflict {
+    /// Who owns it.
+    pub(super) owner: Identity,
+    /// Which field.
+    pub(super) path: Vec<Step>,
+}
+
+/// What every operation needs to know.
+#[derive(Clone, Copy)]
+pub(super) struct Ground<'a> {
+    /// The root of the schema.
+    pub(super) place: Place<'a>,
+    /// What the endpoint does not write, and so nobody can own or fight for through it.
+    pub(super) reset: &'a Set,
+}
+
+/// The fields that are never recorded: the server's own.
+fn server_fields() -> Set {
+    Set::of_paths([
+        "apiVersion",
+        "kind",
+        "metadata",
+        "metadata.name",
+        "metadata.namespace",
+        "metadata.creationTimestamp",
+        "metadata.selfLink",
+        "metadata.uid",
+        "metadata.clusterName",
+        "metadata.generation",
+        "metadata.managedFields",
+        "metadata.resourceVersion",
+    ])
+}
+
+impl Ground<'_> {
+    fn changes(&self, old: &Value, new: &Value) -> Comparison {
+        compare(self.place, old, new).outside(self.reset)
+    }
+
+    fn reconcile(&self, owners: &mut Owners) {
+        for entry in owners.0.values_mut() {
+            entry.fields = reconciled(self.place, &entry.fields);
+        }
+    }
+
+    /// Records an update: what it changed it takes from everybody, what it removed nobody owns any more.
+    pub(super) fn update(
+        &self,
+        old: &Value,
+        new: &Value,
+        owners: &mut Owners,
+        identity: Identity,
+        mut entry: Entry,
+    ) {
+        self.reconcile(owners);
+        let changes = self.changes(old, new);
+        let taken = changes.modified.union(&changes.added);
+        let lost = taken.union(&changes.removed);
+        for other in owners.0.values_mut() {
+            other.fields = other.fields.difference(&lost);
+        }
+        owners.drop_empty();
+        let taken = taken.difference(&server_fields());
+        if taken.is_empty() {
+            return;
+        }
+        entry.fields = match owners.0.get(&identity) {
+            Some(previous) => taken.union(&previous.fields),
+            None => taken,
+        };
+        owners.0.insert(identity, entry);
+    }
+
+    /// Merges an applied configuration: the new object, or nothing if the object stays as it is.
+    pub(super) fn apply(
+        &self,
+        live: &Value,
+        config: &Value,
+        owners: &mut Owners,
+        identity: &Identity,
+        api_version: &str,
+        force: bool,
+    ) -> Result<Option<Value>, Vec<Conflict>> {
+        self.reconcile(owners);
+        let merged = merge(self.place, live, config);
+        let last = owners.0.get(identity).cloned();
+        let claimed = Entry {
+            api_version: api_version.to_owned(),
+            time: last.as_ref().and_then(|last| last.time),
+            fields: field_set(self.place, config).outside(self.reset),
+        };
+        owners.0.insert(identity.clone(), claimed);
+        let new = match last {
+            Some(last) if !last.fields.is_empty() => self.prune(&merged, owners, &last.fields),
+            _ => merged,
+        };
+        self.settle(live, &new, owners, identity, force)?;
+        if let Some(entry) = owners.0.get_mut(identity) {
+            entry.fields = entry.fields.difference(&server_fields());
+        }
+        owners.drop_empty();
+        Ok(if same(live, &new) { None } else { Some(new) })
+    }
+
+    fn settle(
+        &self,
+        live: &Value,
+        new: &Value,
+        owners: &mut Owners,
+        identity: &Identity,
+        force: bool,
+    ) -> Result<(), Vec<Conflict>> {
+        let changes = self.changes(live, new);
+        let taken = changes.modified.union(&changes.added);
+        if !force {
+            let conflicts: Vec<Conflict> = owners
+                .0
+                .iter()
+                .filter(|(owner, _)| *owner != identity)
+                .flat_map(|(owner, entry)| conflicts(owner, &entry.fields.intersection(&taken)))
+                .collect();
+            if !conflicts.is_empty() {
+                return Err(conflicts);
+            }
+        }
+        let lost = taken.union(&changes.removed);
+        for (owner, entry) in &mut owners.0 {
+            if owner != identity {
+                entry.fields = entry.fields.difference(&lost);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what the applier owned before, does not send any more, and nobody else owns.
+    fn prune(&self, merged: &Value, owners: &Owners, last: &Set) -> Value {
+        let place = self.place;
+        let named = |set: &Set| with_named_fields(place, set);
+        let all = named(&field_set(place, merged));
+        let last = named(last);
+        let bare = without(place, merged, &last);
+        let kept = named(&field_set(place, &bare)).union(&named(&owners.all_fields()));
+        let owned = without(place, merged, &all.difference(&kept));
+        let owned = named(&field_set(place, &owned));
+        without(place, merged, &all.difference(&owned).intersection(&last))
+    }
+}
+
+fn conflicts(owner: &Identity, fields: &Set) -> Vec<Conflict> {
+    fields
+        .paths()
+        .into_iter()
+        .map(|path| Conflict {
+            owner: owner.clone(),
+            path,
+        })
+        .collect()
+}

@@ -1,0 +1,182 @@
+//! One cluster: its objects, the resources it serves and the rules it goes by.
+
+mod answer;
+mod bootstrap;
+mod build;
+mod definitions;
+mod nonresource;
+
+pub(crate) use answer::encode;
+pub use answer::Lost;
+pub use build::Config;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use serde_json::Value;
+
+use crate::authenticate::Tokens;
+use crate::authorize::{Audit, Policy};
+use crate::environment::{Clock, Dial, Entropy};
+use crate::registry::Registry;
+use crate::resource::{Resource, bucket};
+use crate::shell::Body;
+use crate::store::{Store, Stored};
+
+/// What a cluster takes from outside.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Uids and generated names.
+    pub entropy: Arc<dyn Entropy>,
+    /// Outgoing admission calls.
+    pub dial: Arc<dyn Dial>,
+}
+
+/// One cluster.
+#[derive(Debug)]
+pub struct Cluster {
+    pub(crate) name: String,
+    pub(crate) environment: Environment,
+    pub(crate) store: Store,
+    registry: RwLock<Registry>,
+    policy: Mutex<Option<Arc<Policy>>>,
+    pub(crate) tokens: Tokens,
+    audit: Audit,
+    pub(crate) trace: crate::trace::Trace,
+    pub(crate) faults: crate::faults::Faults,
+    draining: AtomicBool,
+    pub(crate) drain: tokio::sync::watch::Sender<bool>,
+}
+
+impl Cluster {
+    fn new(config: Config) -> Arc<Self> {
+        let cluster = Arc::new(Self {
+            name: config.name,
+            environment: config.environment,
+            store: Store::default(),
+            registry: RwLock::new(Registry::default()),
+            policy: Mutex::new(None),
+            tokens: config.tokens,
+            audit: Audit::default(),
+            trace: crate::trace::Trace::default(),
+            faults: crate::faults::Faults::default(),
+            draining: AtomicBool::new(false),
+            drain: tokio::sync::watch::Sender::new(false),
+        });
+        if config.bootstrap {
+            cluster.bootstrap();
+        }
+        cluster
+    }
+
+    /// The name, as in `/clusters/NAME`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Every request so far, with its outcome.
+    pub fn trace(&self) -> &crate::trace::Trace {
+        &self.trace
+    }
+
+    /// What goes wrong on purpose.
+    pub fn faults(&self) -> &crate::faults::Faults {
+        &self.faults
+    }
+
+    /// Which rule allowed what so far, and what was refused.
+    pub fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    /// The version of the last write.
+    pub fn version(&self) -> u64 {
+        self.store.version()
+    }
+
+    /// Forgets the past, as etcd's compaction does.
+    pub fn compact(&self) {
+        self.store.compact();
+    }
+
+    /// Answers one request.
+    pub async fn handle(self: &Arc<Self>, request: Request<Bytes>) -> Result<Response<Body>, Lost> {
+        answer::answer(self, request).await
+    }
+
+    /// Ends all watches and refuses new ones.
+    pub fn shut_down(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+        self.drain.send_replace(true);
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn registry(&self) -> Registry {
+        self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn now(&self) -> jiff::Timestamp {
+        self.environment.clock.now()
+    }
+
+    /// A fresh uid, in the form of a version 4 UUID.
+    pub(crate) fn uid(&self) -> String {
+        crate::environment::uuid(self.environment.entropy.draw())
+    }
+
+    /// All objects of a built-in resource, decoded.
+    pub(crate) fn objects(&self, group: &str, plural: &str) -> Vec<Value> {
+        self.store
+            .list(&bucket(group, plural), "", &|_| true)
+            .objects
+            .iter()
+            .map(|stored| stored.decode())
+            .collect()
+    }
+
+    /// The rules of who may do what, as the stored roles say now.
+    pub(crate) fn policy(&self) -> Arc<Policy> {
+        let mut cached = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(policy) = &*cached {
+            return policy.clone();
+        }
+        let group = "rbac.authorization.k8s.io";
+        let policy = Arc::new(Policy::build(
+            self.objects(group, "roles").iter(),
+            self.objects(group, "rolebindings").iter(),
+            self.objects(group, "clusterroles").iter(),
+            self.objects(group, "clusterrolebindings").iter(),
+        ));
+        *cached = Some(policy.clone());
+        policy
+    }
+
+    /// Brings what is derived from objects up to date after a write to `resource`.
+    pub(crate) fn written(&self, resource: &Resource) {
+        match resource.names.group.as_str() {
+            "rbac.authorization.k8s.io" => {
+                *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            }
+            "apiextensions.k8s.io" => {
+                let definitions = self.objects("apiextensions.k8s.io", "customresourcedefinitions");
+                let mut registry = self.registry.write().unwrap_or_else(PoisonError::into_inner);
+                *registry = registry.with_definitions(definitions.iter());
+            }
+            _ => {}
+        }
+    }
+
+    /// Encodes an object of `resource` for the store.
+    pub(crate) fn encode(resource: &Resource, object: &Value, version: u64) -> Stored {
+        let fields: Vec<(String, String)> =
+            resource.strategy.selectable(object).into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+        Stored::encode(object, version, &fields)
+    }
+}

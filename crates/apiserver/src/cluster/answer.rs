@@ -1,0 +1,314 @@
+//! From a request to an answer: who asks, for what, may they, and what came of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderValue, Method, Request, Response};
+
+use super::Cluster;
+use crate::authenticate::{self, User};
+use crate::authorize::Attributes;
+use crate::exchange::{Content, Exchange, Reply};
+use crate::faults::{Facts, Fault};
+use crate::negotiate::{self, Endpoint, Form, Media};
+use crate::route::{Query, Route, Target, route};
+use crate::shell::Body;
+use crate::status::{Outcome, Status};
+use crate::trace::{Ending, Record};
+use crate::verbs;
+
+/// The connection broke before the answer came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("connection reset by peer")]
+pub struct Lost;
+
+/// Everything about a request that its record and the faults need.
+struct Asked {
+    route: Route,
+    query: Query,
+    user: Outcome<User>,
+    verb: String,
+    resource: String,
+    agent: String,
+}
+
+pub(super) async fn answer(cluster: &Arc<Cluster>, request: Request<Bytes>) -> Result<Response<Body>, Lost> {
+    let before = cluster.store.version();
+    let at = cluster.now();
+    let asked = Asked::read(cluster, &request, at);
+    let faults = cluster.faults.on_request(&asked.facts(cluster.trace.len()));
+    let mut record = asked.record(&request, at);
+    record.versions = (before, before);
+
+    for fault in &faults {
+        match fault {
+            Fault::Delay(time) => tokio::time::sleep(*time).await,
+            Fault::Unreachable => {
+                record.ending = Ending::Unreachable;
+                cluster.trace.push(record);
+                return Err(Lost);
+            }
+            Fault::Refuse(status) => {
+                return Ok(finish(cluster, record, Reply::status(status), &Form::default(), false));
+            }
+            Fault::Lose | Fault::LoseAs(_) | Fault::Stale(_) => {}
+        }
+    }
+    let stale = faults.iter().find_map(|f| if let Fault::Stale(by) = f { Some(*by) } else { None });
+    let accept = request.headers().get(ACCEPT).and_then(|v| v.to_str().ok()).map(str::to_owned);
+    let pretty = negotiate::pretty(asked.query.get("pretty"), Some(&asked.agent));
+    // A failure is sent in the asked media type too, as far as there is one.
+    let form = negotiate::accept(accept.as_deref()).unwrap_or_default();
+    let pretty = pretty || form.pretty;
+    let reply = respond(cluster, request, asked, accept.as_deref(), at, stale).await;
+    let reply = reply.unwrap_or_else(|status| Reply::status(&status));
+    for fault in faults {
+        match fault {
+            Fault::Lose => {
+                record.ending = Ending::Lost(reply.code);
+                record.versions.1 = cluster.store.version();
+                cluster.trace.push(record);
+                return Err(Lost);
+            }
+            Fault::LoseAs(status) => {
+                record.reason.clone_from(&status.reason);
+                record.ending = Ending::Lost(reply.code);
+                record.versions.1 = cluster.store.version();
+                cluster.trace.push(record);
+                return Ok(encode(Reply::status(&status), &form, pretty));
+            }
+            _ => {}
+        }
+    }
+    Ok(finish(cluster, record, reply, &form, pretty))
+}
+
+fn finish(cluster: &Cluster, mut record: Record, reply: Reply, form: &Form, pretty: bool) -> Response<Body> {
+    record.versions.1 = cluster.store.version();
+    record.ending = Ending::Answered(reply.code);
+    if let Content::Value(value) = &reply.content
+        && reply.code >= 400
+    {
+        crate::value::text(value, "reason").clone_into(&mut record.reason);
+    }
+    cluster.trace.push(record);
+    encode(reply, form, pretty)
+}
+
+impl Asked {
+    fn read(cluster: &Cluster, request: &Request<Bytes>, now: jiff::Timestamp) -> Self {
+        let route = route(request.uri().path());
+        let query = Query::parse(request.uri().query().unwrap_or_default());
+        let (verb, resource) = match &route {
+            Route::Resource(target) => {
+                let mut resource = format!("{}/{}", target.group, target.resource);
+                if !target.subresource.is_empty() {
+                    resource.push('/');
+                    resource.push_str(&target.subresource);
+                }
+                (verb(request.method(), target, &query), resource)
+            }
+            _ => (request.method().as_str().to_ascii_lowercase(), String::new()),
+        };
+        let agent =
+            request.headers().get(USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
+        let user = authenticate::authenticate(request.headers(), &cluster.tokens, now);
+        Self { route, query, user, verb, resource, agent }
+    }
+
+    fn user_name(&self) -> &str {
+        self.user.as_ref().map_or("", |user| user.name.as_str())
+    }
+
+    fn name(&self) -> &str {
+        if let Route::Resource(target) = &self.route { &target.name } else { "" }
+    }
+
+    fn facts(&self, index: u64) -> Facts<'_> {
+        Facts {
+            verb: &self.verb,
+            resource: &self.resource,
+            name: self.name(),
+            user: self.user_name(),
+            agent: &self.agent,
+            index,
+        }
+    }
+
+    fn record(&self, request: &Request<Bytes>, at: jiff::Timestamp) -> Record {
+        let context = request.headers().get("x-trace-context").and_then(|v| v.to_str().ok()).unwrap_or_default();
+        let namespace = if let Route::Resource(target) = &self.route { target.namespace.clone() } else { String::new() };
+        Record {
+            index: 0,
+            at,
+            user: self.user_name().to_owned(),
+            agent: self.agent.clone(),
+            context: context.to_owned(),
+            verb: self.verb.clone(),
+            uri: request.uri().to_string(),
+            resource: self.resource.clone(),
+            namespace,
+            name: self.name().to_owned(),
+            ending: Ending::Unreachable,
+            reason: String::new(),
+            versions: (0, 0),
+        }
+    }
+}
+
+/// The verb, as authorisation and discovery name it.
+fn verb(method: &Method, target: &Target, query: &Query) -> String {
+    // On a named object the parameter means nothing.
+    let asked = query.all("watch").next().is_some_and(|v| !matches!(v, "0" | "false"));
+    let watch = target.watch || (asked && target.name.is_empty());
+    let verb = match (method.as_str(), target.name.is_empty()) {
+        ("GET" | "HEAD", _) if watch => "watch",
+        ("GET" | "HEAD", true) => "list",
+        ("GET" | "HEAD", false) => "get",
+        ("POST", _) => "create",
+        ("PUT", _) => "update",
+        ("PATCH", _) => "patch",
+        ("DELETE", true) => "deletecollection",
+        ("DELETE", false) => "delete",
+        (other, _) => return other.to_ascii_lowercase(),
+    };
+    verb.to_owned()
+}
+
+async fn respond(
+    cluster: &Arc<Cluster>,
+    request: Request<Bytes>,
+    asked: Asked,
+    accept: Option<&str>,
+    now: jiff::Timestamp,
+    stale: Option<u64>,
+) -> Outcome<Reply> {
+    let user = asked.user?;
+    let path = request.uri().path().to_owned();
+    let policy = cluster.policy();
+    let attributes = attributes(&user, &asked.route, &asked.verb, &path);
+    let user = match authenticate::impersonate(request.headers(), &attributes, &policy)? {
+        Some(other) => other,
+        None => user,
+    };
+    let attributes = self::attributes(&user, &asked.route, &asked.verb, &path);
+    let decision = policy.decide(&attributes);
+    cluster.audit().note(&attributes, &decision);
+    decision.enforce(&attributes)?;
+    let Route::Resource(target) = asked.route else {
+        return super::nonresource::respond(cluster, &asked.route, request.method(), &path, request.headers());
+    };
+    let registry = cluster.registry();
+    if !registry.serves(&target.group, Some(&target.version)) {
+        return Ok(super::nonresource::page_not_found());
+    }
+    let resource = registry
+        .find(&target.group, &target.resource)
+        .filter(|r| r.version(&target.version).is_some())
+        .cloned()
+        .ok_or_else(|| Box::new(Status::no_such_resource()))?;
+    if resource.namespaced && target.namespace.is_empty() && !target.watch {
+        if !target.name.is_empty() {
+            return Err(Box::new(Status::no_such_resource()));
+        }
+        if request.method() == Method::POST {
+            return Err(Box::new(Status::method_not_allowed_here()));
+        }
+    }
+    if !resource.namespaced && !target.namespace.is_empty() {
+        return Err(Box::new(Status::no_such_resource()));
+    }
+    let endpoint = match (resource.custom, asked.verb.as_str()) {
+        (true, _) => Endpoint::Custom,
+        (false, "list" | "watch") => Endpoint::Collection,
+        (false, _) => Endpoint::Object,
+    };
+    let form = negotiate::accept_at(accept, endpoint)?;
+    let (parts, body) = request.into_parts();
+    let exchange = Exchange {
+        cluster,
+        user,
+        method: parts.method,
+        headers: &parts.headers,
+        query: asked.query,
+        body,
+        target,
+        resource,
+        form,
+        now,
+        stale,
+    };
+    verbs::dispatch(&exchange).await
+}
+
+/// What is asked for, as the authoriser sees it.
+fn attributes<'a>(user: &'a User, route: &'a Route, verb: &'a str, path: &'a str) -> Attributes<'a> {
+    let Route::Resource(target) = route else {
+        return Attributes::path(user, verb, path);
+    };
+    // A namespace object lives in itself as far as rights are concerned.
+    let is_namespace = target.group.is_empty() && target.resource == "namespaces";
+    Attributes {
+        user,
+        verb,
+        group: &target.group,
+        version: &target.version,
+        resource: &target.resource,
+        subresource: &target.subresource,
+        namespace: if is_namespace { &target.name } else { &target.namespace },
+        name: &target.name,
+        path: None,
+    }
+}
+
+fn to_yaml(value: &serde_json::Value) -> String {
+    serde_saphyr::to_string(value).unwrap_or_default()
+}
+
+pub(crate) fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> {
+    let yaml = form.media == Media::Yaml;
+    let mut content_type = if yaml { "application/yaml".to_owned() } else { "application/json".to_owned() };
+    let body = match reply.content {
+        Content::Value(value) if yaml => Body::Full(Bytes::from(to_yaml(&value))),
+        Content::Value(value) if pretty => Body::Full(Bytes::from(serde_json::to_vec_pretty(&value).unwrap_or_default())),
+        Content::Value(value) => Body::Full(Bytes::from(serde_json::to_vec(&value).unwrap_or_default())),
+        Content::Json(bytes) if yaml || pretty => {
+            let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            let text = if yaml {
+                to_yaml(&value).into()
+            } else {
+                serde_json::to_vec_pretty(&value).unwrap_or_default()
+            };
+            Body::Full(Bytes::from(text))
+        }
+        Content::Json(bytes) => Body::Full(Bytes::from(bytes)),
+        Content::Text(text) => {
+            content_type = "text/plain; charset=utf-8".to_owned();
+            Body::Full(Bytes::from(text))
+        }
+        Content::Typed(kind, bytes) => {
+            content_type = kind;
+            Body::Full(bytes)
+        }
+        Content::Stream(body) => body,
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = http::StatusCode::from_u16(reply.code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_str(&content_type).unwrap_or(HeaderValue::from_static("application/json")));
+    headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    for warning in reply.warnings {
+        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            headers.append(http::header::WARNING, value);
+        }
+    }
+    if let Some(seconds) = reply.retry_after
+        && let Ok(value) = HeaderValue::from_str(&Duration::from_secs(seconds.into()).as_secs().to_string())
+    {
+        headers.insert(http::header::RETRY_AFTER, value);
+    }
+    response
+}

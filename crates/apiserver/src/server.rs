@@ -1,0 +1,131 @@
+//! A server: one process, many clusters, in-process or over HTTPS.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Request, Response, Uri};
+use http_body_util::{BodyExt, Limited};
+
+use crate::cluster::{Cluster, Lost, encode};
+use crate::exchange::Reply;
+use crate::negotiate::Form;
+use crate::shell::{self, Body};
+use crate::status::Status;
+
+/// The largest body a request may have, as in the real server.
+pub const MAX_BODY: usize = 3 * 1024 * 1024;
+
+/// Clusters by name. Requests below `/clusters/NAME` go to that one, all others to the first.
+#[derive(Debug, Default, Clone)]
+pub struct Server {
+    clusters: Arc<RwLock<BTreeMap<String, Arc<Cluster>>>>,
+    first: Arc<RwLock<Option<Arc<Cluster>>>>,
+}
+
+impl Server {
+    /// Adds a cluster; the first one also answers without prefix.
+    pub fn add(&self, cluster: Arc<Cluster>) {
+        let mut first = self.first.write().unwrap_or_else(PoisonError::into_inner);
+        first.get_or_insert_with(|| cluster.clone());
+        let mut clusters = self.clusters.write().unwrap_or_else(PoisonError::into_inner);
+        clusters.insert(cluster.name().to_owned(), cluster);
+    }
+
+    /// Removes a cluster and ends its watches.
+    pub fn remove(&self, name: &str) {
+        let removed = self.clusters.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        if let Some(cluster) = removed {
+            cluster.shut_down();
+        }
+    }
+
+    /// The cluster of this name.
+    pub fn cluster(&self, name: &str) -> Option<Arc<Cluster>> {
+        self.clusters.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// All clusters, by name.
+    pub fn clusters(&self) -> Vec<Arc<Cluster>> {
+        self.clusters.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Answers one request.
+    pub async fn handle(&self, mut request: Request<Bytes>) -> Result<Response<Body>, Lost> {
+        let Some(cluster) = self.route(&mut request) else {
+            let status = Status::failure(404, "NotFound", "there is no cluster of this name");
+            return Ok(encode(Reply::status(&status), &Form::default(), false));
+        };
+        cluster.handle(request).await
+    }
+
+    /// The cluster a request is for; its prefix is taken off.
+    fn route(&self, request: &mut Request<Bytes>) -> Option<Arc<Cluster>> {
+        let path_and_query = request.uri().path_and_query().map_or("/", |p| p.as_str());
+        let Some(rest) = path_and_query.strip_prefix("/clusters/") else {
+            return self.first.read().unwrap_or_else(PoisonError::into_inner).clone();
+        };
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (name, rest) = rest.split_at(end);
+        let cluster = self.cluster(name)?;
+        let rest = if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") };
+        *request.uri_mut() = rest.parse::<Uri>().ok()?;
+        Some(cluster)
+    }
+}
+
+impl shell::Core for Server {
+    fn handle(&self, request: Request<Bytes>) -> BoxFuture<'static, Option<Response<Body>>> {
+        let server = self.clone();
+        Box::pin(async move { Self::handle(&server, request).await.ok() })
+    }
+}
+
+/// One cluster as a `tower::Service`, for `kube::Client::new`.
+#[derive(Debug, Clone)]
+pub struct InProcessService {
+    cluster: Arc<Cluster>,
+    authorization: Option<http::HeaderValue>,
+}
+
+impl InProcessService {
+    /// A service for `cluster`; requests without credentials get this bearer token.
+    pub fn new(cluster: Arc<Cluster>, token: Option<&str>) -> Self {
+        let authorization = token.and_then(|t| http::HeaderValue::from_str(&format!("Bearer {t}")).ok());
+        Self { cluster, authorization }
+    }
+}
+
+impl<B> tower::Service<Request<B>> for InProcessService
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Lost;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let cluster = self.cluster.clone();
+        let authorization = self.authorization.clone();
+        Box::pin(async move {
+            let (mut parts, body) = request.into_parts();
+            if let Some(value) = authorization {
+                parts.headers.entry(http::header::AUTHORIZATION).or_insert(value);
+            }
+            match Limited::new(body, MAX_BODY).collect().await {
+                Ok(body) => cluster.handle(Request::from_parts(parts, body.to_bytes())).await,
+                Err(_) => {
+                    let status = Status::too_large(format!("limit is {MAX_BODY}"));
+                    Ok(encode(Reply::status(&status), &Form::default(), false))
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,285 @@
+//! The objects of one cluster, and the log of what happened to them.
+//!
+//! Objects are encoded bytes with a small header: what selectors, garbage collection and preconditions ask for is in
+//! the header, so that lists and watches seldom decode. `apiVersion` and `kind` are not stored: they are spliced in
+//! when an object is served, so one stored form serves every version and lists of built-in kinds can leave them out.
+//!
+//! Every write takes the next resource version. A write is a compare-and-swap on the version it was decided on.
+
+mod log;
+mod object;
+
+pub use log::{Change, ChangeKind};
+pub use object::{Header, Stored};
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use log::Log;
+
+/// `group/plural` of the resource under which objects are kept.
+pub type Bucketed = str;
+
+/// Why a write was not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// The object is there already.
+    Exists,
+    /// The object is not there.
+    Missing,
+    /// The object is not in the expected version any more.
+    Moved,
+}
+
+/// A consistent view of one resource at one version.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The version of the cluster at that moment.
+    pub version: u64,
+    /// The objects, in key order.
+    pub objects: Vec<Arc<Stored>>,
+    /// How many more there are behind the last one.
+    pub remaining: usize,
+}
+
+/// Why a view of the past cannot be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compacted {
+    /// The oldest version that can still be seen.
+    pub oldest: u64,
+}
+
+#[derive(Debug, Default)]
+struct Bucket {
+    objects: BTreeMap<Box<str>, Arc<Stored>>,
+    log: Log,
+}
+
+#[derive(Debug)]
+struct Inner {
+    version: u64,
+    /// Everything up to this version has been forgotten, also of resources that have no log yet.
+    forgotten: u64,
+    buckets: BTreeMap<Box<str>, Bucket>,
+}
+
+/// The objects of one cluster.
+#[derive(Debug)]
+pub struct Store {
+    inner: Mutex<Inner>,
+    latest: watch::Sender<u64>,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self {
+            inner: Mutex::new(Inner { version: 0, forgotten: 0, buckets: BTreeMap::new() }),
+            latest: watch::Sender::new(0),
+        }
+    }
+}
+
+/// How keys are built: in the order of these the API lists objects.
+pub fn key(namespace: &str, name: &str) -> Box<str> {
+    if namespace.is_empty() { name.into() } else { format!("{namespace}/{name}").into() }
+}
+
+impl Store {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panic while the lock was held cannot leave a half-done write: each write is one insert behind all checks.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The version of the last write.
+    pub fn version(&self) -> u64 {
+        self.lock().version
+    }
+
+    /// Wakes up whenever the version changes.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.latest.subscribe()
+    }
+
+    /// One object.
+    pub fn get(&self, bucket: &Bucketed, namespace: &str, name: &str) -> Option<Arc<Stored>> {
+        self.lock().buckets.get(bucket)?.objects.get(&key(namespace, name)).cloned()
+    }
+
+    /// How many objects there are of a resource.
+    pub fn count(&self, bucket: &Bucketed) -> usize {
+        self.lock().buckets.get(bucket).map_or(0, |b| b.objects.len())
+    }
+
+    /// Names of all resources that have, or had, objects.
+    pub fn buckets(&self) -> Vec<Box<str>> {
+        self.lock().buckets.keys().cloned().collect()
+    }
+
+    /// All objects of a resource at this moment, or of one namespace of it, for which `keep` holds.
+    pub fn list(&self, bucket: &Bucketed, namespace: &str, keep: &dyn Fn(&Stored) -> bool) -> Snapshot {
+        let inner = self.lock();
+        let objects = inner
+            .buckets
+            .get(bucket)
+            .map(|b| within(&b.objects, namespace, None).filter(|o| keep(o)).cloned().collect())
+            .unwrap_or_default();
+        Snapshot { version: inner.version, objects, remaining: 0 }
+    }
+
+    /// As [`Store::list`] in pages: at most `limit` objects (0: all) whose key is at or after `start`, as they were
+    /// at version `at` (none: now).
+    pub fn page(
+        &self,
+        bucket: &Bucketed,
+        namespace: &str,
+        at: Option<u64>,
+        start: Option<&str>,
+        limit: usize,
+        keep: &dyn Fn(&Stored) -> bool,
+    ) -> Result<Snapshot, Compacted> {
+        let inner = self.lock();
+        let version = at.unwrap_or(inner.version);
+        let Some(found) = inner.buckets.get(bucket) else {
+            return Ok(Snapshot { version, objects: Vec::new(), remaining: 0 });
+        };
+        let past;
+        let objects = if version < inner.version {
+            past = found.log.rewind(&found.objects, version)?;
+            &past
+        } else {
+            &found.objects
+        };
+        let mut kept = within(objects, namespace, start).filter(|o| keep(o));
+        let page: Vec<_> = if limit == 0 {
+            kept.by_ref().cloned().collect()
+        } else {
+            kept.by_ref().take(limit).cloned().collect()
+        };
+        let remaining = kept.count();
+        Ok(Snapshot { version, objects: page, remaining })
+    }
+
+    /// What happened to a resource after version `since`, oldest first, and the version up to which this is complete.
+    pub fn changes(&self, bucket: &Bucketed, since: u64) -> Result<(Vec<Change>, u64), Compacted> {
+        let inner = self.lock();
+        if since < inner.forgotten {
+            return Err(Compacted { oldest: inner.forgotten });
+        }
+        let changes = match inner.buckets.get(bucket) {
+            Some(found) => found.log.since(since)?,
+            None => Vec::new(),
+        };
+        Ok((changes, inner.version))
+    }
+
+    /// Creates an object: `make` gets the version it will have. Fails if one of that name is there.
+    pub fn create(
+        &self,
+        bucket: &Bucketed,
+        namespace: &str,
+        name: &str,
+        make: impl FnOnce(u64) -> Stored,
+    ) -> Result<Arc<Stored>, Refused> {
+        let key = key(namespace, name);
+        let mut inner = self.lock();
+        let version = inner.version + 1;
+        let found = inner.bucket(bucket);
+        if found.objects.contains_key(&key) {
+            return Err(Refused::Exists);
+        }
+        let stored = Arc::new(make(version));
+        found.objects.insert(key, stored.clone());
+        found.log.push(Change { version, kind: ChangeKind::Added, object: stored.clone(), before: None });
+        inner.version = version;
+        drop(inner);
+        self.latest.send_replace(version);
+        Ok(stored)
+    }
+
+    /// Replaces an object that must still be at `expected`.
+    pub fn update(
+        &self,
+        bucket: &Bucketed,
+        namespace: &str,
+        name: &str,
+        expected: u64,
+        make: impl FnOnce(u64) -> Stored,
+    ) -> Result<Arc<Stored>, Refused> {
+        let key = key(namespace, name);
+        let mut inner = self.lock();
+        let version = inner.version + 1;
+        let found = inner.bucket(bucket);
+        let before = found.objects.get(&key).cloned().ok_or(Refused::Missing)?;
+        if before.version != expected {
+            return Err(Refused::Moved);
+        }
+        let stored = Arc::new(make(version));
+        found.objects.insert(key, stored.clone());
+        found.log.push(Change { version, kind: ChangeKind::Modified, object: stored.clone(), before: Some(before) });
+        inner.version = version;
+        drop(inner);
+        self.latest.send_replace(version);
+        Ok(stored)
+    }
+
+    /// Removes an object that must still be at `expected`. Its last form, as watches see it, is what was stored, at
+    /// the version of the deletion.
+    pub fn delete(
+        &self,
+        bucket: &Bucketed,
+        namespace: &str,
+        name: &str,
+        expected: u64,
+    ) -> Result<Arc<Stored>, Refused> {
+        let key = key(namespace, name);
+        let mut inner = self.lock();
+        let version = inner.version + 1;
+        let found = inner.bucket(bucket);
+        let before = found.objects.get(&key).cloned().ok_or(Refused::Missing)?;
+        if before.version != expected {
+            return Err(Refused::Moved);
+        }
+        let stored = Arc::new(before.at(version));
+        found.objects.remove(&key);
+        found.log.push(Change { version, kind: ChangeKind::Deleted, object: stored.clone(), before: Some(before) });
+        inner.version = version;
+        drop(inner);
+        self.latest.send_replace(version);
+        Ok(stored)
+    }
+
+    /// Forgets the past of all resources: watches and pages that start before now get 410 from here on.
+    pub fn compact(&self) {
+        let mut inner = self.lock();
+        let version = inner.version;
+        inner.forgotten = version;
+        for bucket in inner.buckets.values_mut() {
+            bucket.log.forget(version);
+        }
+    }
+}
+
+impl Inner {
+    fn bucket(&mut self, name: &Bucketed) -> &mut Bucket {
+        if !self.buckets.contains_key(name) {
+            self.buckets.insert(name.into(), Bucket::default());
+        }
+        self.buckets.entry(name.into()).or_default()
+    }
+}
+
+fn within<'a>(
+    objects: &'a BTreeMap<Box<str>, Arc<Stored>>,
+    namespace: &str,
+    start: Option<&str>,
+) -> impl Iterator<Item = &'a Arc<Stored>> + use<'a> {
+    let prefix: Box<str> = if namespace.is_empty() { "".into() } else { format!("{namespace}/").into() };
+    let first: Box<str> = start.map_or_else(|| prefix.clone(), Into::into);
+    objects
+        .range::<str, _>((Bound::Included(&*first), Bound::Unbounded))
+        .take_while(move |(key, _)| key.starts_with(&*prefix))
+        .map(|(_, object)| object)
+}

@@ -1,0 +1,105 @@
+//! A record of every request and how it ended.
+//!
+//! Tests read it, and its hash tells whether two runs were the same run.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+/// How many records are kept; the hash covers all, kept or not.
+const KEPT: usize = 100_000;
+
+/// How a request ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// The client got this code.
+    Answered(u16),
+    /// The request never reached the server.
+    Unreachable,
+    /// The request was carried out with this code, but the answer was lost.
+    Lost(u16),
+}
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// The place in the order of all requests of the cluster, from 0.
+    pub index: u64,
+    /// When it came in.
+    pub at: Timestamp,
+    /// Who asked.
+    pub user: String,
+    /// With which program.
+    pub agent: String,
+    /// What the client put into `X-Trace-Context`: opaque here.
+    pub context: String,
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`, or for non-resource paths
+    /// the method in small letters.
+    pub verb: String,
+    /// Path and query as sent.
+    pub uri: String,
+    /// `group/plural` with `/subresource`, or empty.
+    pub resource: String,
+    /// Empty outside namespaces.
+    pub namespace: String,
+    /// Empty for collections.
+    pub name: String,
+    /// How it ended.
+    pub ending: Ending,
+    /// The reason in the `Status`, if it failed.
+    pub reason: String,
+    /// The cluster's version when the request came in, and when it was answered.
+    pub versions: (u64, u64),
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    next: u64,
+    kept: VecDeque<Record>,
+    hash: Sha256,
+}
+
+/// The records of one cluster.
+#[derive(Debug, Default)]
+pub struct Trace(Mutex<Inner>);
+
+impl Trace {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a record; its index is set here.
+    pub(crate) fn push(&self, mut record: Record) {
+        let mut inner = self.lock();
+        record.index = inner.next;
+        inner.next += 1;
+        inner.hash.update(format!("{record:?}\n").as_bytes());
+        if inner.kept.len() >= KEPT {
+            inner.kept.pop_front();
+        }
+        inner.kept.push_back(record);
+    }
+
+    /// The newest records, oldest first.
+    pub fn records(&self) -> Vec<Record> {
+        self.lock().kept.iter().cloned().collect()
+    }
+
+    /// How many requests there were.
+    pub fn len(&self) -> u64 {
+        self.lock().next
+    }
+
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A hash over all records so far.
+    pub fn hash(&self) -> String {
+        let digest = self.lock().hash.clone().finalize();
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}

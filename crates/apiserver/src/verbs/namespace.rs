@@ -1,0 +1,42 @@
+//! What is special about namespaces: their own finalizer in the spec, and the `finalize` subresource.
+
+use serde_json::Value;
+
+use super::create;
+use super::update::{Change, change_object};
+use crate::exchange::{Exchange, Reply};
+use crate::options::WriteOptions;
+use crate::resource::{Part, Resource};
+use crate::status::Outcome;
+use crate::{meta, value};
+
+fn is_namespace(resource: &Resource) -> bool {
+    resource.names.group.is_empty() && resource.names.plural == "namespaces"
+}
+
+/// Whether a namespace still waits for its content to be removed.
+pub(super) fn is_pending(resource: &Resource, object: &Value) -> bool {
+    is_namespace(resource) && !value::items(object, "spec.finalizers").is_empty()
+}
+
+/// A namespace that is being deleted shows it in its phase.
+pub(super) fn mark(resource: &Resource, object: &mut Value) {
+    if is_namespace(resource) {
+        value::put(object, "status.phase", "Terminating");
+    }
+}
+
+/// Answers PUT on `finalize`: only the finalizers in the spec change.
+pub(super) async fn finalize(ex: &Exchange<'_>) -> Outcome<Reply> {
+    let options = WriteOptions::parse(&ex.query, "UpdateOptions")?;
+    let (object, mut warnings) = ex.decode_object("UpdateOptions")?;
+    meta::match_name(&object, &ex.target.name)?;
+    let transform = |live: Option<&Value>| {
+        let mut new = live.cloned().ok_or_else(|| ex.not_found(&ex.target.name))?;
+        value::copy(&mut new, &object, "spec.finalizers");
+        Ok(new)
+    };
+    let change = Change { part: Part::Scale, dry_run: options.dry_run, upsert: false, names_uid: false, transform: &transform };
+    let (result, _) = change_object(ex, &change, &mut warnings).await?;
+    create::answer(ex, 200, result, warnings)
+}

@@ -1,0 +1,95 @@
+//! Stored objects in the form the client asked for: itself, a table, or only its metadata.
+
+use serde_json::{Value, json};
+
+use crate::exchange::{Content, Exchange, Reply};
+use crate::resource::Resource;
+use crate::status::Outcome;
+use crate::store::{Snapshot, Stored};
+use crate::table::{IncludeObject, Presenter};
+
+/// One object.
+pub(super) fn object(ex: &Exchange<'_>, code: u16, stored: &Stored, warnings: Vec<String>) -> Outcome<Reply> {
+    if ex.form.transform.is_none() && ex.resource.strategy.stored_as_is() {
+        let mut out = Vec::with_capacity(stored.bytes.len() + 64);
+        stored.write_as(&ex.api_version(), ex.kind(), &mut out);
+        return Ok(Reply { code, content: Content::Json(out), warnings, retry_after: None });
+    }
+    value(ex, code, decode(ex, stored), warnings)
+}
+
+/// One object that may not be stored (a dry run).
+pub(super) fn value(ex: &Exchange<'_>, code: u16, object: Value, warnings: Vec<String>) -> Outcome<Reply> {
+    let shown = match presenter(ex)? {
+        None => object,
+        Some(presenter) => presenter.object(&object)?,
+    };
+    Ok(Reply::value(code, shown).with_warnings(warnings))
+}
+
+/// A list; `metadata` is the list's own.
+pub(super) fn list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> Outcome<Reply> {
+    let Some(presenter) = presenter(ex)? else {
+        let content = Content::Json(plain_list(ex, snapshot, metadata));
+        return Ok(Reply { code: 200, content, warnings: Vec::new(), retry_after: None });
+    };
+    let items: Vec<Value> = snapshot.objects.iter().map(|stored| decode(ex, stored)).collect();
+    Ok(Reply::value(200, presenter.list(&json!({"metadata": metadata, "items": items}))?))
+}
+
+/// How objects are transformed, if that is asked.
+fn presenter<'a>(ex: &'a Exchange<'_>) -> Outcome<Option<Presenter<'a>>> {
+    let Some(transform) = ex.form.transform else {
+        return Ok(None);
+    };
+    Ok(Some(Presenter {
+        transform,
+        include: IncludeObject::parse(ex.query.get("includeObject"))?,
+        resource: &ex.resource,
+        is_custom: ex.resource.custom,
+        cx: ex.context(),
+    }))
+}
+
+/// A stored object in the version of the request.
+pub(super) fn decode(ex: &Exchange<'_>, stored: &Stored) -> Value {
+    decode_for(&ex.resource, &ex.target.version, stored)
+}
+
+/// A stored object in a version of its resource.
+pub(super) fn decode_for(resource: &Resource, version: &str, stored: &Stored) -> Value {
+    let mut object = stored.decode_as(&resource.api_version(version), &resource.names.kind);
+    if !resource.strategy.stored_as_is() {
+        resource.strategy.from_storage(&mut object, version);
+    }
+    object
+}
+
+fn plain_list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> Vec<u8> {
+    let bytes: usize = snapshot.objects.iter().map(|o| o.bytes.len() + 64).sum();
+    let mut out = Vec::with_capacity(bytes + 256);
+    let head = format!(
+        "{{\"apiVersion\":\"{}\",\"kind\":\"{}\",\"metadata\":{metadata},\"items\":[",
+        ex.api_version(),
+        ex.resource.names.list_kind
+    );
+    out.extend_from_slice(head.as_bytes());
+    for (at, stored) in snapshot.objects.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        // Items of built-in lists carry no kind; items of custom lists do.
+        match (ex.resource.custom, ex.resource.strategy.stored_as_is()) {
+            (true, _) => stored.write_as(&ex.api_version(), ex.kind(), &mut out),
+            (false, true) => out.extend_from_slice(&stored.bytes),
+            (false, false) => {
+                let mut object = decode(ex, stored);
+                crate::value::take(&mut object, "apiVersion");
+                crate::value::take(&mut object, "kind");
+                out.extend_from_slice(object.to_string().as_bytes());
+            }
+        }
+    }
+    out.extend_from_slice(b"]}");
+    out
+}

@@ -1,0 +1,187 @@
+//! Replacing an object, and the compare-and-swap loop that all changes to existing objects go through.
+
+use serde_json::Value;
+
+use super::create::{self, Created, check_manager};
+use super::{admit, render, write};
+use crate::apply::{self, Operation, Owner};
+use crate::cluster::Cluster;
+use crate::exchange::{Exchange, Reply};
+use crate::field::FieldError;
+use crate::options::WriteOptions;
+use crate::resource::Part;
+use crate::status::{Outcome, Status};
+use crate::store::Refused;
+use crate::{admission, meta, value};
+
+/// How often a change that names no resource version is tried again when somebody else was faster.
+const ATTEMPTS: usize = 5;
+
+/// What a change makes of the live object (none: it is not there). The result is decoded, defaulted and has its
+/// owners tracked.
+pub(super) type Transform<'a> = dyn Fn(Option<&Value>) -> Outcome<Value> + Send + Sync + 'a;
+
+/// How a change is to be carried out.
+pub(super) struct Change<'a> {
+    pub(super) part: Part,
+    pub(super) dry_run: bool,
+    /// Create the object if it is not there.
+    pub(super) upsert: bool,
+    /// The uid in the new object is a precondition, as in PUT; otherwise it is a field like others.
+    pub(super) names_uid: bool,
+    pub(super) transform: &'a Transform<'a>,
+}
+
+/// Answers PUT.
+pub(super) async fn put(ex: &Exchange<'_>, part: Part) -> Outcome<Reply> {
+    let options = WriteOptions::parse(&ex.query, "UpdateOptions")?;
+    check_manager(&options, false, "UpdateOptions")?;
+    let (mut object, mut warnings) = ex.decode_object("UpdateOptions")?;
+    meta::match_namespace(&mut object, &ex.target.namespace)?;
+    meta::match_name(&object, &ex.target.name)?;
+    warnings.extend(meta::dedup_owner_references(&mut object));
+    let manager = ex.manager(&options.field_manager);
+    let api_version = ex.api_version();
+    let transform = |live: Option<&Value>| {
+        let mut new = object.clone();
+        track(ex, part, live, &mut new, &manager, &api_version)?;
+        Ok(new)
+    };
+    let upsert = part == Part::Main && ex.resource.strategy.create_on_update();
+    let change = Change { part, dry_run: options.dry_run, upsert, names_uid: true, transform: &transform };
+    let (result, created) = change_object(ex, &change, &mut warnings).await?;
+    create::answer(ex, if created { 201 } else { 200 }, result, warnings)
+}
+
+/// Records who owns what after a change that is not an apply.
+pub(super) fn track(
+    ex: &Exchange<'_>,
+    part: Part,
+    live: Option<&Value>,
+    new: &mut Value,
+    manager: &str,
+    api_version: &str,
+) -> Outcome<()> {
+    let subresource = match part {
+        Part::Main => "",
+        Part::Status => "status",
+        Part::Scale => "scale",
+    };
+    let owner = Owner { manager, operation: Operation::Update, api_version, subresource, now: ex.now };
+    let reset = ex.resource.strategy.reset_fields(part);
+    apply::track_update(&ex.version()?.schema, live, new, &owner, &reset);
+    Ok(())
+}
+
+/// Changes the object that the path names, until nobody interferes. Gives the result and whether it was created.
+pub(super) async fn change_object(
+    ex: &Exchange<'_>,
+    change: &Change<'_>,
+    warnings: &mut Vec<String>,
+) -> Outcome<(Created, bool)> {
+    let (namespace, name) = (&ex.target.namespace, &ex.target.name);
+    for _ in 0..ATTEMPTS {
+        let stored = ex.cluster.store.get(&ex.bucket(), namespace, name);
+        let Some(stored) = stored else {
+            if !change.upsert {
+                return Err(ex.not_found(name));
+            }
+            let mut object = (change.transform)(None)?;
+            value::take(&mut object, "metadata.resourceVersion");
+            meta::match_namespace(&mut object, namespace)?;
+            write::check_namespace(ex, name)?;
+            return Ok((create::insert(ex, object, change.dry_run, warnings).await?, true));
+        };
+        let old = render::decode(ex, &stored);
+        let new = (change.transform)(Some(&old))?;
+        if change.names_uid {
+            check_uid(ex, &new, &old)?;
+        }
+        let asked = check_version(ex, &new, &old)?;
+        let mut seen = Vec::new();
+        let new = admit::mutate(ex, admission::Operation::Update, new, Some(&old), change.dry_run, &mut seen).await?;
+        let mut new = prepare(ex, change.part, new, &old)?;
+        apply::keep_times(&old, &mut new);
+        seen.extend(ex.resource.strategy.warnings(&new, Some(&old), &ex.context()));
+        admit::validate(ex, admission::Operation::Update, Some(&new), Some(&old), change.dry_run, &mut seen).await?;
+        warnings.append(&mut seen);
+        if change.dry_run {
+            value::copy(&mut new, &old, "metadata.resourceVersion");
+            return Ok((Created::DryRun(new), false));
+        }
+        match commit(ex, &stored, &new) {
+            Ok(created) => return Ok((created, false)),
+            Err(Refused::Moved) if !asked => {}
+            Err(_) => return Err(moved(ex)),
+        }
+    }
+    Err(moved(ex))
+}
+
+fn moved(ex: &Exchange<'_>) -> Box<Status> {
+    Box::new(Status::modified(ex.group(), ex.plural(), &ex.target.name))
+}
+
+/// Whether the change names a resource version; fails if it is not the live one.
+fn check_version(ex: &Exchange<'_>, new: &Value, old: &Value) -> Outcome<bool> {
+    let asked = value::text(new, "metadata.resourceVersion");
+    if asked.is_empty() || asked == "0" {
+        if ex.resource.strategy.unconditional_update() {
+            return Ok(false);
+        }
+        let status = meta::missing_resource_version(ex.group(), ex.plural(), &ex.target.name);
+        return Err(Box::new(status));
+    }
+    if asked.parse::<u64>().is_err() {
+        let quoted = crate::field::quote(asked);
+        let error = FieldError::invalid_str(
+            "metadata.resourceVersion",
+            asked,
+            format!("strconv.ParseUint: parsing {quoted}: invalid syntax"),
+        );
+        return Err(write::judge(ex, &ex.target.name, vec![error]).err().unwrap_or_else(|| moved(ex)));
+    }
+    if asked == value::text(old, "metadata.resourceVersion") { Ok(true) } else { Err(moved(ex)) }
+}
+
+fn check_uid(ex: &Exchange<'_>, new: &Value, old: &Value) -> Outcome<()> {
+    let (asked, live) = (value::text(new, "metadata.uid"), value::text(old, "metadata.uid"));
+    if asked.is_empty() || asked == live {
+        return Ok(());
+    }
+    let key = ex.storage_key(value::text(old, "metadata.namespace"), &ex.target.name);
+    Err(Box::new(meta::wrong_uid(ex.group(), ex.plural(), &key, &ex.target.name, asked, live)))
+}
+
+/// Puts back what this part may not change, and judges the rest.
+fn prepare(ex: &Exchange<'_>, part: Part, mut new: Value, old: &Value) -> Outcome<Value> {
+    meta::prepare_update(&mut new, old);
+    ex.resource.strategy.prepare_update(part, &mut new, old, &ex.context());
+    write::bump_generation(ex, part, &mut new, old);
+    super::allocate::on_update(ex, &mut new, old)?;
+    write::judge(ex, &ex.target.name, write::update_errors(ex, part, &new, old))?;
+    super::escalation::check(ex, &new, Some(old))?;
+    Ok(new)
+}
+
+/// Stores the new form; removes the object instead if this was the last finalizer of one that is being deleted.
+fn commit(ex: &Exchange<'_>, stored: &std::sync::Arc<crate::store::Stored>, new: &Value) -> Result<Created, Refused> {
+    let (namespace, name) = (&stored.header.namespace, &stored.header.name);
+    let form = write::to_storage(ex, new);
+    if stored.same(&form) {
+        return Ok(Created::Stored(stored.clone()));
+    }
+    if super::delete::is_finished(&ex.resource, &form) {
+        let last = ex.cluster.store.delete(&ex.bucket(), namespace, name, stored.version)?;
+        super::delete::after(ex, &last);
+        // The answer shows the version that the client knows; watches see that of the deletion.
+        let mut shown = new.clone();
+        value::put(&mut shown, "metadata.resourceVersion", stored.version.to_string());
+        return Ok(Created::DryRun(shown));
+    }
+    let updated = ex.cluster.store.update(&ex.bucket(), namespace, name, stored.version, |version| {
+        Cluster::encode(&ex.resource, &form, version)
+    })?;
+    write::after(ex, &updated);
+    Ok(Created::Stored(updated))
+}

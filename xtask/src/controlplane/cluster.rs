@@ -1,0 +1,198 @@
+//! One control plane: which processes with which flags.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::tools::Programs;
+use super::{READY_WITHIN, logged};
+
+/// A started process and its name.
+pub(super) type Started = (String, Child);
+
+/// Users of every control plane: token, name, uid, group. `admin` may do everything, `alice` nothing.
+const USERS: &str = "admin-token,admin,admin,\"system:masters\"\n\
+                     alice-token,alice,alice-uid,\"dev\"\n\
+                     controllers-token,system:kube-controller-manager,controllers,\"system:masters\"\n";
+
+/// Where the kubeconfig of a control plane is; it appears when the control plane answers.
+pub(super) fn kubeconfig(folder: &Path, index: usize) -> PathBuf {
+    folder.join(format!("cluster-{index}")).join("kubeconfig")
+}
+
+/// A port that nobody uses now.
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).context("looking for a free port")?;
+    Ok(listener.local_addr()?.port())
+}
+
+/// Starts one control plane; what was started is in `started` even if this fails.
+pub(super) fn start(programs: &Programs, folder: &Path, index: usize, started: &mut Vec<Started>) -> Result<()> {
+    let home = folder.join(format!("cluster-{index}"));
+    std::fs::create_dir_all(home.join("certs")).with_context(|| format!("creating {}", home.display()))?;
+    std::fs::write(home.join("tokens.csv"), USERS)?;
+    service_account_key(&home)?;
+    let mut launch = |name: &str, arguments: &[String]| -> Result<()> {
+        let (out, err) = logged(&home.join(format!("{name}.log")))?;
+        let child = Command::new(programs.path(name)?)
+            .args(arguments)
+            .current_dir(&home)
+            .stdin(std::process::Stdio::null())
+            .stdout(out)
+            .stderr(err)
+            .spawn()
+            .with_context(|| format!("starting {name}"))?;
+        started.push((format!("cluster-{index}/{name}"), child));
+        Ok(())
+    };
+    let (client, peer, secure) = (free_port()?, free_port()?, free_port()?);
+    launch("etcd", &etcd(&home, client, peer))?;
+    launch("kube-apiserver", &apiserver(&home, client, secure))?;
+    let internal = home.join("kubeconfig.internal");
+    std::fs::write(&internal, config(secure))?;
+    wait_for(programs.path("kubectl")?, &internal)?;
+    launch("kube-controller-manager", &controller_manager(&home, &internal))?;
+    launch("kube-scheduler", &scheduler(&internal))?;
+    if let Some(stages) = &programs.stages {
+        launch("kwok", &kwok(&internal, stages, free_port()?))?;
+    }
+    // Under its name only now: who sees the file can use it.
+    let ready = home.join("kubeconfig.ready");
+    std::fs::copy(&internal, &ready)?;
+    std::fs::rename(&ready, kubeconfig(folder, index))?;
+    Ok(())
+}
+
+fn text(parts: &[&str]) -> Vec<String> {
+    parts.iter().map(|part| (*part).to_owned()).collect()
+}
+
+fn etcd(home: &Path, client: u16, peer: u16) -> Vec<String> {
+    let (client, peer) = (format!("http://127.0.0.1:{client}"), format!("http://127.0.0.1:{peer}"));
+    let folder = home.join("etcd").display().to_string();
+    text(&[
+        "--unsafe-no-fsync",
+        "--data-dir",
+        &folder,
+        "--listen-client-urls",
+        &client,
+        "--advertise-client-urls",
+        &client,
+        "--listen-peer-urls",
+        &peer,
+        "--initial-advertise-peer-urls",
+        &peer,
+        "--initial-cluster",
+        &format!("default={peer}"),
+    ])
+}
+
+fn apiserver(home: &Path, etcd: u16, secure: u16) -> Vec<String> {
+    let key = home.join("sa.key").display().to_string();
+    text(&[
+        &format!("--etcd-servers=http://127.0.0.1:{etcd}"),
+        &format!("--secure-port={secure}"),
+        "--bind-address=127.0.0.1",
+        &format!("--cert-dir={}", home.join("certs").display()),
+        &format!("--service-account-key-file={key}"),
+        &format!("--service-account-signing-key-file={key}"),
+        "--service-account-issuer=https://kubernetes.default.svc",
+        &format!("--token-auth-file={}", home.join("tokens.csv").display()),
+        "--authorization-mode=RBAC",
+        // A /24 is full after 254 services.
+        "--service-cluster-ip-range=10.0.0.0/16",
+        "--disable-admission-plugins=ServiceAccount",
+        "--enable-priority-and-fairness=false",
+    ])
+}
+
+fn controller_manager(home: &Path, kubeconfig: &Path) -> Vec<String> {
+    text(&[
+        &format!("--kubeconfig={}", kubeconfig.display()),
+        "--leader-elect=false",
+        &format!("--service-account-private-key-file={}", home.join("sa.key").display()),
+        "--kube-api-qps=500",
+        "--kube-api-burst=1000",
+        "--concurrent-statefulset-syncs=20",
+        "--secure-port=0",
+    ])
+}
+
+fn scheduler(kubeconfig: &Path) -> Vec<String> {
+    text(&[&format!("--kubeconfig={}", kubeconfig.display()), "--leader-elect=false", "--secure-port=0"])
+}
+
+fn kwok(kubeconfig: &Path, stages: &Path, port: u16) -> Vec<String> {
+    let stage = |path: &str| format!("--config={}", stages.join(path).display());
+    text(&[
+        &format!("--kubeconfig={}", kubeconfig.display()),
+        "--manage-all-nodes",
+        // Without leases the node lifecycle controller takes every pod's readiness away after 40 s.
+        "--node-lease-duration-seconds=40",
+        "--cidr=10.1.0.0/16",
+        "--node-ip=127.0.0.1",
+        &format!("--server-address=127.0.0.1:{port}"),
+        &stage("node/fast/node-initialize.yaml"),
+        &stage("pod/fast/pod-ready.yaml"),
+        &stage("pod/fast/pod-complete.yaml"),
+        &stage("pod/fast/pod-delete.yaml"),
+    ])
+}
+
+/// The kubeconfig: its certificate is the server's own, so it is not checked; all of it is on loopback.
+fn config(port: u16) -> String {
+    format!(
+        "apiVersion: v1
+kind: Config
+clusters:
+- name: slipway
+  cluster:
+    server: https://127.0.0.1:{port}
+    insecure-skip-tls-verify: true
+users:
+- name: admin
+  user:
+    token: admin-token
+- name: alice
+  user:
+    token: alice-token
+contexts:
+- name: admin
+  context:
+    cluster: slipway
+    user: admin
+- name: alice
+  context:
+    cluster: slipway
+    user: alice
+current-context: admin
+"
+    )
+}
+
+/// The key that signs service-account tokens.
+fn service_account_key(home: &Path) -> Result<()> {
+    let key = rcgen::KeyPair::generate().context("making a service-account key")?;
+    let path = home.join("sa.key");
+    std::fs::write(&path, key.serialize_pem()).with_context(|| format!("writing {}", path.display()))
+}
+
+/// Waits until the API server is ready, by its own word.
+fn wait_for(kubectl: &Path, kubeconfig: &Path) -> Result<()> {
+    let start = Instant::now();
+    while start.elapsed() < READY_WITHIN {
+        let answer = Command::new(kubectl)
+            .arg(format!("--kubeconfig={}", kubeconfig.display()))
+            .args(["get", "--raw", "/readyz", "--request-timeout=2s"])
+            .output()
+            .context("asking the API server whether it is ready")?;
+        if answer.stdout == b"ok" {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    bail!("kube-apiserver was not ready within {READY_WITHIN:?}")
+}

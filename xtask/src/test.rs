@@ -1,0 +1,175 @@
+//! `cargo xtask test`: everything, in tiers, one line each.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::controlplane::{self, Borrowed};
+use crate::report;
+use crate::workspace;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Only the tiers whose name contains this
+    #[arg(long)]
+    only: Option<String>,
+    /// Leave out what needs a real control plane
+    #[arg(long)]
+    no_controlplane: bool,
+}
+
+/// What a tier came to.
+struct Outcome {
+    name: &'static str,
+    summary: String,
+    time: Duration,
+    failed: bool,
+}
+
+/// Numbers out of the closing lines of test runners.
+#[derive(Default)]
+struct Counts {
+    passed: u64,
+    failed: u64,
+    conformance: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+    let mut outcomes = Vec::new();
+    let mut left_out = Vec::new();
+
+    for (name, cargo_arguments) in STATIC {
+        if wanted(name) {
+            outcomes.push(tier(name, workspace::cargo().args(*cargo_arguments)));
+        }
+    }
+    let real = match (arguments.no_controlplane, controlplane::tools::available()) {
+        (true, _) => Err("left out by --no-controlplane".to_owned()),
+        (false, Err(error)) => Err(error.to_string()),
+        (false, Ok(())) => Ok(()),
+    };
+    let needs_real = wanted("conformance") || wanted("kubectl");
+    let borrowed = match (&real, needs_real) {
+        (Ok(()), true) => Some(Borrowed::start(1).context("starting a real control plane")?),
+        (Err(why), true) => {
+            left_out.push(format!("conformance (real) and kubectl (real): {why}"));
+            None
+        }
+        _ => None,
+    };
+    for (name, cargo_arguments) in DYNAMIC {
+        if !wanted(name) {
+            continue;
+        }
+        let mut command = workspace::cargo();
+        command.args(*cargo_arguments);
+        if let Some(borrowed) = &borrowed {
+            command.env("SLIPWAY_CONFORMANCE_REAL", borrowed.kubeconfig(0));
+            let programs = controlplane::tools::locate()?;
+            command.env("SLIPWAY_KUBECTL", programs.path("kubectl")?);
+        }
+        outcomes.push(tier(name, &mut command));
+    }
+    drop(borrowed);
+    conclude(&outcomes, &left_out)
+}
+
+/// Tiers that need nothing but Rust.
+const STATIC: &[(&str, &[&str])] = &[
+    ("format", &["fmt", "--all", "--check"]),
+    ("lint", &["clippy", "--release", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
+    ("tidy", &["test", "--release", "--quiet", "-p", "xtask"]),
+    ("units", &["test", "--release", "--quiet", "--workspace", "--exclude", "xtask", "--lib", "--bins"]),
+    ("integration", &["test", "--release", "--quiet", "-p", "slipway-apiserver", "--test", "integration"]),
+    ("documentation", &["test", "--release", "--quiet", "--workspace", "--doc"]),
+];
+
+/// Tiers that also run on a real control plane where there is one.
+const DYNAMIC: &[(&str, &[&str])] = &[
+    ("conformance", &["test", "--release", "--quiet", "-p", "slipway-apiserver", "--test", "conformance"]),
+    ("kubectl", &["test", "--release", "--quiet", "-p", "slipway-e2e", "--test", "kubectl"]),
+];
+
+/// `cargo xtask tidy`.
+pub(crate) fn tidy() -> Result<()> {
+    let outcome = tier("tidy", workspace::cargo().args(["test", "--release", "--quiet", "-p", "xtask"]));
+    conclude(&[outcome], &[])
+}
+
+fn conclude(outcomes: &[Outcome], left_out: &[String]) -> Result<()> {
+    report::line("");
+    for outcome in outcomes {
+        let verdict = if outcome.failed { "FAILED" } else { "ok" };
+        report::line(&format!(
+            "{:14} {verdict:7} {:>14}  {}",
+            outcome.name,
+            report::duration(outcome.time),
+            outcome.summary
+        ));
+    }
+    for text in left_out {
+        report::line(&format!("LEFT OUT: {text}"));
+    }
+    let failed: Vec<&str> = outcomes.iter().filter(|o| o.failed).map(|o| o.name).collect();
+    if !failed.is_empty() {
+        bail!("failed: {}", failed.join(", "));
+    }
+    if !left_out.is_empty() && workspace::is_ci() {
+        bail!("with CI set nothing may be left out");
+    }
+    Ok(())
+}
+
+/// Runs one tier: its output goes through, its closing lines are counted.
+fn tier(name: &'static str, command: &mut Command) -> Outcome {
+    report::line(&format!("── {name}"));
+    let start = Instant::now();
+    let mut counts = Counts::default();
+    let result = stream(command, &mut counts);
+    let failed = !matches!(result, Ok(true)) || counts.failed > 0;
+    let summary = match (result, &counts.conformance) {
+        (Err(error), _) => error.to_string(),
+        (Ok(_), Some(line)) => line.clone(),
+        (Ok(_), None) if counts.passed + counts.failed > 0 => {
+            format!("{} passed, {} failed", counts.passed, counts.failed)
+        }
+        (Ok(_), None) => String::new(),
+    };
+    Outcome { name, summary, time: start.elapsed(), failed }
+}
+
+fn stream(command: &mut Command, counts: &mut Counts) -> Result<bool> {
+    let mut child = command.stdout(Stdio::piped()).spawn().context("starting cargo")?;
+    if let Some(out) = child.stdout.take() {
+        for line in BufReader::new(out).lines() {
+            let line = line.context("reading cargo's output")?;
+            counts.read(&line);
+            report::line(&line);
+        }
+    }
+    Ok(child.wait().context("waiting for cargo")?.success())
+}
+
+impl Counts {
+    fn read(&mut self, line: &str) {
+        if line.starts_with("conformance: ") || line.starts_with("kubectl: ") {
+            self.conformance = Some(line.to_owned());
+        }
+        let Some(rest) = line.strip_prefix("test result: ") else { return };
+        for part in rest.split(['.', ';']) {
+            let mut words = part.split_whitespace();
+            if let (Some(number), Some(word)) = (words.next(), words.next())
+                && let Ok(number) = number.parse::<u64>()
+            {
+                match word {
+                    "passed" => self.passed += number,
+                    "failed" => self.failed += number,
+                    _ => {}
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Where things are.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}
+
+/// The target folder that cargo uses.
+pub(crate) fn target() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => root().join(folder),
+        None => root().join("target"),
+    }
+}
+
+/// Where built control-plane programs are kept between runs and checkouts.
+pub(crate) fn cache() -> Result<PathBuf> {
+    if let Some(folder) = std::env::var_os("SLIPWAY_CACHE") {
+        return Ok(folder.into());
+    }
+    if let Some(folder) = std::env::var_os("XDG_CACHE_HOME") {
+        return Ok(Path::new(&folder).join("slipway"));
+    }
+    let home = std::env::var_os("HOME").context("finding the cache folder: neither SLIPWAY_CACHE nor HOME is set")?;
+    Ok(Path::new(&home).join(".cache").join("slipway"))
+}
+
+/// Whether nothing may be skipped.
+pub(crate) fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+}
+
+/// A cargo of the same toolchain, in the workspace.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// The path of a program on the PATH.
+pub(crate) fn which(program: &str) -> Option<PathBuf> {
+    std::env::var_os("PATH")
+        .and_then(|path| std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file()))
+}
