@@ -170,7 +170,7 @@ impl<'a> Checker<'a> {
             return known.clone();
         }
         if types::NAMES.contains(&name) {
-            return Type::TypeOf;
+            return Type::Kind;
         }
         self.fail(
             at,
