@@ -100,6 +100,10 @@ fn cluster_role(object: &Value) -> FieldErrors {
     }
     for (at, selector) in each(object, "", path) {
         errors.extend(checks::label_selector(&at, Some(selector)));
+        if LabelSelector::from_object(Some(selector)).is_err() {
+            let detail = "invalid label selector.";
+            errors.push(FieldError::invalid(at, &Value::Null, detail));
+        }
     }
     errors
 }

@@ -10,7 +10,7 @@ use super::cells;
 use super::checks::{immutable, invalid_texts, optional_one_of};
 use super::describe::{Description, resource};
 use super::names;
-use super::rules::{PLAIN, Rules, spec_changed};
+use super::rules::{PLAIN, Rules};
 use crate::field::{FieldError, FieldErrors};
 use crate::resource::{Context, Resource};
 use crate::value;
@@ -129,7 +129,6 @@ const DRIVER: Rules = Rules {
             value::put(object, "spec.volumeLifecycleModes", modes);
         }
     },
-    generation: Some(spec_changed),
     unconditional_update: false,
     columns: &[
         ("Name", "string", 0),
@@ -204,13 +203,15 @@ const ATTACHMENT: Rules = Rules {
                 "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
             errors.push(FieldError::required("spec.source", detail));
         }
+        let node = value::text(object, "spec.nodeName");
+        errors.extend(invalid_texts("spec.nodeName", node, names::subdomain(node)));
         errors
     },
     validate_update: |_, object, old, _| immutable(object, old, "spec"),
     unconditional_update: false,
     columns: &[
         ("Name", "string", 0),
-        ("Attacher", "string", 0),
+        ("Attacher", "name", 0),
         ("PV", "string", 0),
         ("Node", "string", 0),
         ("Attached", "boolean", 0),

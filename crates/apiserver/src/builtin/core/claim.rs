@@ -136,8 +136,30 @@ fn validate(object: &Value) -> FieldErrors {
     for source in ["spec.dataSource", "spec.dataSourceRef"] {
         errors.extend(data_source(object, source));
     }
+    errors.extend(sources_agree(object));
     errors.extend(class("spec.volumeAttributesClassName"));
     errors
+}
+
+/// The two sources say the same, unless the reference leads into another namespace, where there is only it.
+fn sources_agree(object: &Value) -> FieldErrors {
+    let (Some(source), Some(reference)) = (
+        value::at(object, "spec.dataSource").filter(|s| !s.is_null()),
+        value::at(object, "spec.dataSourceRef").filter(|s| !s.is_null()),
+    ) else {
+        return Vec::new();
+    };
+    let same = ["apiGroup", "kind", "name"]
+        .iter()
+        .all(|field| value::text(source, field) == value::text(reference, field));
+    let detail = if !value::text(reference, "namespace").is_empty() {
+        "may not be specified when dataSourceRef.namespace is specified"
+    } else if !same {
+        "must match dataSourceRef"
+    } else {
+        return Vec::new();
+    };
+    vec![FieldError::invalid("spec", &json!({}), detail)]
 }
 
 fn data_source(object: &Value, path: &str) -> FieldErrors {

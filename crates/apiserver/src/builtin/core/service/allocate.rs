@@ -296,17 +296,13 @@ fn take_cluster_ips(service: &mut Value, used: &Used, start: u64) -> Result<(), 
             _ => return Ok(()),
         };
         // The first and the last address of the range are nobody's.
-        let why = match u32::from(ip).checked_sub(NETWORK) {
-            Some(offset) if offset < ADDRESSES => {
-                if offset == 0 || offset == ADDRESSES - 1 {
-                    Some("the provided IP is not in the valid range")
-                } else if used.cluster_ips.contains(&ip) {
-                    Some("provided IP is already allocated")
-                } else {
-                    None
-                }
-            }
-            _ => Some("the provided network does not match the current range"),
+        let offset = u32::from(ip).wrapping_sub(NETWORK);
+        let why = if offset == 0 || offset >= ADDRESSES - 1 {
+            Some("the provided network does not match the current range")
+        } else if used.cluster_ips.contains(&ip) {
+            Some("provided IP is already allocated")
+        } else {
+            None
         };
         if let Some(why) = why {
             return Err(failed(format!("failed to allocate IP {asked}: {why}")));
