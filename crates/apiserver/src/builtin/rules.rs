@@ -109,7 +109,11 @@ impl Strategy for Rules {
 
     fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, cx: &Context<'_>) {
         if self.status {
-            let kept = if part == Part::Status { "spec" } else { "status" };
+            let kept = if part == Part::Status {
+                "spec"
+            } else {
+                "status"
+            };
             value::copy(object, old, kept);
         }
         (self.prepare_update)(part, object, old, cx);

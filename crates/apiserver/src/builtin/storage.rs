@@ -56,7 +56,11 @@ fn validate_class(object: &Value) -> FieldErrors {
     }
     errors.extend(parameters(object));
     let policy = value::text(object, "reclaimPolicy");
-    errors.extend(optional_one_of("reclaimPolicy", policy, &["Delete", "Retain"]));
+    errors.extend(optional_one_of(
+        "reclaimPolicy",
+        policy,
+        &["Delete", "Retain"],
+    ));
     let mode = value::text(object, "volumeBindingMode");
     let modes = ["Immediate", "WaitForFirstConsumer"];
     errors.extend(optional_one_of("volumeBindingMode", mode, &modes));
@@ -199,8 +203,7 @@ const ATTACHMENT: Rules = Rules {
         }
         let source = |field: &str| value::has(object, &format!("spec.source.{field}"));
         if !source("persistentVolumeName") && !source("inlineVolumeSpec") {
-            let detail =
-                "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+            let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
             errors.push(FieldError::required("spec.source", detail));
         }
         let node = value::text(object, "spec.nodeName");

@@ -65,6 +65,10 @@ fn default(object: &mut Value, mutating: bool) {
 
 /// What an update does not hold against objects that were already so.
 #[derive(Debug, Clone, Copy)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "four rules that are independent of each other"
+)]
 struct Leniency {
     side_effects: bool,
     review_versions: bool,

@@ -174,8 +174,7 @@ fn data_source(object: &Value, path: &str) -> FieldErrors {
     }
     let (group, kind) = (value::text(source, "apiGroup"), value::text(source, "kind"));
     if group.is_empty() && !kind.is_empty() && kind != "PersistentVolumeClaim" {
-        let detail =
-            "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+        let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
         errors.push(FieldError::invalid_str(path, kind, detail));
     }
     errors
@@ -199,9 +198,8 @@ fn validate_update(part: Part, object: &Value, old: &Value, _cx: &Context<'_>) -
         );
         errors.push(FieldError::forbidden("spec", detail));
     }
-    let size = |o: &Value, path: &str| {
-        value::at(o, path).and_then(|q| Quantity::from_value(q).ok())
-    };
+    let size =
+        |o: &Value, path: &str| value::at(o, path).and_then(|q| Quantity::from_value(q).ok());
     if let (Some(new), Some(before)) = (size(object, STORAGE), size(old, STORAGE))
         && new < before
     {

@@ -71,7 +71,13 @@ fn validate(object: &Value) -> FieldErrors {
 fn validate_limit(at: &str, limit: &Value, kind: &str) -> FieldErrors {
     let mut errors = Vec::new();
     let mut names: BTreeSet<&String> = BTreeSet::new();
-    for list in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
+    for list in [
+        "max",
+        "min",
+        "default",
+        "defaultRequest",
+        "maxLimitRequestRatio",
+    ] {
         if list == "maxLimitRequestRatio" && kind == "PersistentVolumeClaim" {
             let has = |list| value::map(limit, list).is_some_and(|m| m.contains_key("storage"));
             if !has("min") && !has("max") {
@@ -102,8 +108,8 @@ fn validate_limit(at: &str, limit: &Value, kind: &str) -> FieldErrors {
 
 fn limited_name(path: &str, name: &str, kind: &str) -> FieldErrors {
     let mut errors = resource_name(path, name);
-    let container = ["cpu", "memory", "ephemeral-storage"].contains(&name)
-        || name.starts_with("hugepages-");
+    let container =
+        ["cpu", "memory", "ephemeral-storage"].contains(&name) || name.starts_with("hugepages-");
     let narrow = ["Pod", "Container"].contains(&kind);
     if narrow && !name.contains('/') && !container {
         let detail = "must be a standard resource for containers";
@@ -125,9 +131,27 @@ fn validate_amounts(at: &str, limit: &Value, name: &str, pod: bool) -> FieldErro
     // Two amounts of which the first may not be the greater, where to complain, which value to show, and the text.
     let pairs = [
         (&min, &max, "min", &min, ("min", "max")),
-        (&min, &requests, "defaultRequest", &requests, ("min", "default request")),
-        (&requests, &max, "defaultRequest", &requests, ("default request", "max")),
-        (&requests, &limits, "defaultRequest", &requests, ("default request", "default limit")),
+        (
+            &min,
+            &requests,
+            "defaultRequest",
+            &requests,
+            ("min", "default request"),
+        ),
+        (
+            &requests,
+            &max,
+            "defaultRequest",
+            &requests,
+            ("default request", "max"),
+        ),
+        (
+            &requests,
+            &limits,
+            "defaultRequest",
+            &requests,
+            ("default request", "default limit"),
+        ),
         (&min, &limits, "default", &min, ("min", "default")),
         (&limits, &max, "default", &max, ("default", "max")),
     ];

@@ -77,7 +77,11 @@ fn validate(object: &Value) -> FieldErrors {
     let mut errors = Vec::new();
     let mut size = 0;
     for (key, bytes) in value::map(object, "data").into_iter().flatten() {
-        errors.extend(invalid_texts(&format!("data[{key}]"), key, names::config_map_key(key)));
+        errors.extend(invalid_texts(
+            &format!("data[{key}]"),
+            key,
+            names::config_map_key(key),
+        ));
         size += bytes.as_str().map_or(0, decoded_len);
     }
     if size > MAX_BYTES {

@@ -32,7 +32,13 @@ fn updated(rules: &Rules, old: Value, mut new: Value) -> Vec<String> {
     let old = created(rules, old);
     Strategy::default(rules, &mut new, &NOW);
     Strategy::prepare_update(rules, Part::Main, &mut new, &old, &NOW);
-    texts(&Strategy::validate_update(rules, Part::Main, &new, &old, &NOW))
+    texts(&Strategy::validate_update(
+        rules,
+        Part::Main,
+        &new,
+        &old,
+        &NOW,
+    ))
 }
 
 fn texts(errors: &crate::field::FieldErrors) -> Vec<String> {
@@ -49,7 +55,10 @@ fn new_service(mut object: Value) -> Value {
 #[test]
 fn a_namespace_knows_its_name_and_holds_itself() {
     let namespace = created(&namespace::RULES, json!({"metadata": {"name": "a"}}));
-    assert_eq!(namespace["metadata"]["labels"]["kubernetes.io/metadata.name"], "a");
+    assert_eq!(
+        namespace["metadata"]["labels"]["kubernetes.io/metadata.name"],
+        "a"
+    );
     assert_eq!(namespace["spec"]["finalizers"], json!(["kubernetes"]));
     assert_eq!(namespace["status"]["phase"], "Active");
     assert_eq!(
@@ -66,7 +75,10 @@ fn an_immutable_config_map_stays() {
     let why = "field is immutable when `immutable` is set";
     assert_eq!(
         updated(&configmap::RULES, old, json!({"data": {"a": "y"}})),
-        [format!("immutable: Forbidden: {why}"), format!("data: Forbidden: {why}")]
+        [
+            format!("immutable: Forbidden: {why}"),
+            format!("data: Forbidden: {why}")
+        ]
     );
 }
 
@@ -76,12 +88,19 @@ fn secrets_hold_what_their_type_needs() {
         &secret::RULES,
         json!({"stringData": {"a": "b"}, "data": {"c": "ZA=="}}),
     );
-    assert_eq!(secret, json!({"data": {"a": "Yg==", "c": "ZA=="}, "type": "Opaque"}));
+    assert_eq!(
+        secret,
+        json!({"data": {"a": "Yg==", "c": "ZA=="}, "type": "Opaque"})
+    );
     assert_eq!(
         judged(&secret::RULES, json!({"type": "kubernetes.io/tls"})),
-        ["data[tls.crt]: Required value", "data[tls.key]: Required value"]
+        [
+            "data[tls.crt]: Required value",
+            "data[tls.key]: Required value"
+        ]
     );
-    let docker = json!({"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": "YWJj"}});
+    let docker =
+        json!({"type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": "YWJj"}});
     assert_eq!(
         judged(&secret::RULES, docker),
         [
@@ -164,7 +183,10 @@ fn cluster_ips_stay_and_node_ports_follow_the_type() {
     plain["spec"]["type"] = "ClusterIP".into();
     let (plain, errors) = change(plain);
     assert_eq!(errors, [""; 0]);
-    assert_eq!(plain["spec"]["ports"], json!([{"port": 80, "protocol": "TCP", "targetPort": 80}]));
+    assert_eq!(
+        plain["spec"]["ports"],
+        json!([{"port": 80, "protocol": "TCP", "targetPort": 80}])
+    );
     assert_eq!(plain["spec"]["clusterIP"], old["spec"]["clusterIP"]);
     assert!(plain["spec"].get("externalTrafficPolicy").is_none());
     let (_, errors) = change(json!({"spec": {"clusterIP": "10.0.3.3", "ports": [{"port": 80}]}}));
@@ -176,7 +198,9 @@ fn cluster_ips_stay_and_node_ports_follow_the_type() {
 
 #[test]
 fn service_tables_show_ports_and_addresses() {
-    let service = new_service(json!({"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}));
+    let service = new_service(
+        json!({"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}),
+    );
     assert_eq!(
         service::RULES.cells(&service, &NOW),
         [
@@ -193,10 +217,12 @@ fn service_tables_show_ports_and_addresses() {
 
 #[test]
 fn a_claim_shows_what_may_not_change() {
-    let claim = |mode: &str| {
-        json!({"spec": {"accessModes": [mode], "resources": {"requests": {"storage": "1Gi"}}}})
-    };
-    let errors = updated(&claim::RULES, claim("ReadWriteOnce"), claim("ReadWriteMany"));
+    let claim = |mode: &str| json!({"spec": {"accessModes": [mode], "resources": {"requests": {"storage": "1Gi"}}}});
+    let errors = updated(
+        &claim::RULES,
+        claim("ReadWriteOnce"),
+        claim("ReadWriteMany"),
+    );
     assert_eq!(
         errors,
         [
@@ -225,9 +251,7 @@ fn nodes_have_unique_taints_and_keep_their_network() {
     let node = |cidr: &str| json!({"spec": {"podCIDR": cidr}});
     assert_eq!(
         updated(&node::RULES, node("10.1.0.0/24"), node("10.2.0.0/24")),
-        [
-            "spec.podCIDRs: Forbidden: node updates may not change podCIDR except from \"\" to valid"
-        ]
+        ["spec.podCIDRs: Forbidden: node updates may not change podCIDR except from \"\" to valid"]
     );
 }
 

@@ -194,10 +194,7 @@ fn sources(object: &Value) -> FieldErrors {
         errors.extend(source_path(object, source));
     }
     if !found {
-        errors.push(FieldError::required(
-            "spec",
-            "must specify a volume type",
-        ));
+        errors.push(FieldError::required("spec", "must specify a volume type"));
     }
     errors
 }

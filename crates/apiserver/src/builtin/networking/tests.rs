@@ -24,7 +24,8 @@ fn an_ingress_leads_somewhere() {
         ["spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"]
     );
     let backend = json!({"service": {"name": "s", "port": {}}});
-    let rule = json!({"http": {"paths": [{"path": "x//y", "pathType": "Exact", "backend": backend}]}});
+    let rule =
+        json!({"http": {"paths": [{"path": "x//y", "pathType": "Exact", "backend": backend}]}});
     let path = "spec.rules[0].http.paths[0]";
     assert_eq!(
         judged(&ingress::RULES, json!({"spec": {"rules": [rule]}})),
@@ -54,7 +55,10 @@ fn an_ingress_class_names_its_controller() {
 fn exceptions_lie_within_their_network() {
     let peer = json!({"ipBlock": {"cidr": "10.0.0.0/8", "except": ["11.0.0.0/16", "10.1.0.0/16"]}});
     assert_eq!(
-        judged(&networkpolicy::RULES, json!({"spec": {"ingress": [{"from": [peer, {}]}]}})),
+        judged(
+            &networkpolicy::RULES,
+            json!({"spec": {"ingress": [{"from": [peer, {}]}]}})
+        ),
         [
             "spec.ingress[0].from[0].ipBlock.except[0]: Invalid value: \"11.0.0.0/16\": must be a strict subset of `cidr`",
             "spec.ingress[0].from[1]: Required value: must specify a peer",
