@@ -1,6 +1,6 @@
 //! `cargo xtask generate`: files that are made from other files and checked in.
 //!
-//! Today that is one: the table of built-in kinds, from the OpenAPI documents and the Go types of the Kubernetes
+//! Today that is one: the table of built-in kinds, from the `OpenAPI` documents and the Go types of the Kubernetes
 //! modules that `xtask/controlplane/kubernetes` pins. The output is a function of those modules alone.
 
 mod documents;

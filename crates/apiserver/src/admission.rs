@@ -7,6 +7,7 @@
 mod call;
 mod condition;
 mod hook;
+mod patch;
 mod review;
 
 use futures::future::BoxFuture;
@@ -15,7 +16,6 @@ use serde_json::Value;
 use crate::authenticate::User;
 use crate::environment::{Dial, Entropy};
 use crate::status::{Outcome, Status};
-use crate::value;
 
 use call::{Failure, ask};
 use hook::{Hook, Invocation};
@@ -241,7 +241,7 @@ async fn mutate_one(
     let mut said = Vec::new();
     let answer = ask(gate, invocation, request, true, &mut said).await;
     warn(warnings, said);
-    let Some(patch) = answer? else {
+    let Some(operations) = answer? else {
         return Ok(false);
     };
     if request.object.is_none() {
@@ -251,7 +251,7 @@ async fn mutate_one(
         )));
     }
     let before = invocation.object(request).cloned().unwrap_or(Value::Null);
-    let patched = review::apply(&patch, before.clone())?;
+    let patched = patch::apply(&operations, &before)?;
     let after = gate
         .shapes
         .accept(patched, &invocation.kind)
@@ -323,31 +323,6 @@ fn exempt(kind: &Gvk) -> bool {
                 | "MutatingAdmissionPolicy"
                 | "MutatingAdmissionPolicyBinding"
         )
-}
-
-/// Whether a `metav1.LabelSelector` selects an object by its labels. An empty one selects everything.
-pub(crate) fn selects(selector: &Value, object: &Value) -> bool {
-    let label = |key: &str| {
-        let labels = object.get("metadata")?.get("labels")?;
-        labels.get(key)?.as_str()
-    };
-    let mut pairs = value::map(selector, "matchLabels").into_iter().flatten();
-    let mut expressions = value::items(selector, "matchExpressions").iter();
-    pairs.all(|(key, wanted)| label(key) == wanted.as_str())
-        && expressions.all(|expression| {
-            let found = label(value::text(expression, "key"));
-            let listed = || {
-                let mut values = value::items(expression, "values").iter();
-                found.is_some() && values.any(|v| v.as_str() == found)
-            };
-            match value::text(expression, "operator") {
-                "In" => listed(),
-                "NotIn" => !listed(),
-                "Exists" => found.is_some(),
-                "DoesNotExist" => found.is_none(),
-                _ => false,
-            }
-        })
 }
 
 fn not_found(namespace: &str) -> Box<Status> {

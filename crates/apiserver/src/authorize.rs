@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod audit;
+mod binding;
 mod escalate;
 mod review;
 mod rule;
@@ -18,6 +19,8 @@ use crate::authenticate::{MASTERS, User};
 use crate::field::quote;
 use crate::status::{Details, Outcome, Status, qualified};
 use crate::value;
+
+use binding::{Binding, BindingRef, Bindings};
 
 pub use aggregate::aggregated_rules;
 pub use audit::{Audit, Denied, Use};
@@ -123,21 +126,20 @@ impl Decision {
 /// The 403 answer, with kube-apiserver's text.
 pub fn forbidden(asked: &Attributes<'_>, reason: &str) -> Status {
     let user = quote(&asked.user.name);
-    let what = match asked.path {
-        Some(path) => format!("User {user} cannot {} path {}", asked.verb, quote(path)),
-        None => {
-            let place = if asked.namespace.is_empty() {
-                "at the cluster scope".to_owned()
-            } else {
-                format!("in the namespace {}", quote(asked.namespace))
-            };
-            format!(
-                "User {user} cannot {} resource {} in API group {} {place}",
-                asked.verb,
-                quote(&asked.combined()),
-                quote(asked.group),
-            )
-        }
+    let what = if let Some(path) = asked.path {
+        format!("User {user} cannot {} path {}", asked.verb, quote(path))
+    } else {
+        let place = if asked.namespace.is_empty() {
+            "at the cluster scope".to_owned()
+        } else {
+            format!("in the namespace {}", quote(asked.namespace))
+        };
+        format!(
+            "User {user} cannot {} resource {} in API group {} {place}",
+            asked.verb,
+            quote(&asked.combined()),
+            quote(asked.group),
+        )
     };
     // The real server keeps what it echoes from looking like HTML.
     let what = what
@@ -156,33 +158,6 @@ pub fn forbidden(asked: &Attributes<'_>, reason: &str) -> Status {
     } else {
         Status::forbidden(asked.group, asked.resource, asked.name, &why)
     }
-}
-
-/// Who a binding is for. Service accounts are users with a long name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Subject {
-    User(String),
-    Group(String),
-}
-
-#[derive(Debug)]
-struct Binding {
-    /// Empty for cluster role bindings.
-    namespace: String,
-    name: String,
-    role_kind: String,
-    role_name: String,
-    /// How each subject is described in reasons.
-    subjects: Vec<String>,
-}
-
-/// The bindings of one namespace, or of the cluster.
-#[derive(Debug, Default)]
-struct Bindings {
-    /// By name.
-    list: Vec<Binding>,
-    /// Binding and subject by who it is for, so that a decision does not read all bindings.
-    by_subject: BTreeMap<Subject, Vec<(usize, usize)>>,
 }
 
 /// All roles and bindings of a cluster, ready to be asked.
@@ -207,54 +182,6 @@ pub(crate) enum Step<'a> {
     },
 }
 
-#[derive(Clone, Copy)]
-pub(crate) struct BindingRef<'a> {
-    binding: &'a Binding,
-    subject: usize,
-}
-
-impl BindingRef<'_> {
-    fn describe(self) -> String {
-        let Binding {
-            namespace,
-            name,
-            role_kind,
-            role_name,
-            subjects,
-        } = self.binding;
-        let (kind, full) = if namespace.is_empty() {
-            ("ClusterRoleBinding", name.clone())
-        } else {
-            ("RoleBinding", format!("{name}/{namespace}"))
-        };
-        let subject = subjects.get(self.subject).map_or("", String::as_str);
-        format!(
-            "{kind} {} of {role_kind} {} to {subject}",
-            quote(&full),
-            quote(role_name)
-        )
-    }
-
-    fn rule_ref(self, index: usize) -> RuleRef {
-        let binding = self.binding;
-        let (kind, prefix) = if binding.namespace.is_empty() {
-            ("ClusterRoleBinding", String::new())
-        } else {
-            ("RoleBinding", format!("{}/", binding.namespace))
-        };
-        let role_prefix = if binding.role_kind == "Role" {
-            &*prefix
-        } else {
-            ""
-        };
-        RuleRef {
-            binding: format!("{kind} {prefix}{}", binding.name),
-            role: format!("{} {role_prefix}{}", binding.role_kind, binding.role_name),
-            index,
-        }
-    }
-}
-
 impl Policy {
     /// Reads the stored objects. Cluster roles with an `aggregationRule` get the union of the roles they select.
     pub fn build<'a>(
@@ -269,16 +196,16 @@ impl Policy {
         for role in cluster_roles {
             let name = value::text(role, "metadata.name");
             let stored = value::items(role, "rules");
-            let rules = Rule::read_all(aggregated.get(name).map_or(stored, Vec::as_slice));
-            policy.cluster_roles.insert(name.to_owned(), rules);
+            let read = Rule::read_all(aggregated.get(name).map_or(stored, Vec::as_slice));
+            policy.cluster_roles.insert(name.to_owned(), read);
         }
         for role in roles {
             let key = (
                 value::text(role, "metadata.namespace").to_owned(),
                 value::text(role, "metadata.name").to_owned(),
             );
-            let rules = Rule::read_all(value::items(role, "rules"));
-            policy.roles.insert(key, rules);
+            let read = Rule::read_all(value::items(role, "rules"));
+            policy.roles.insert(key, read);
         }
         policy.cluster = Bindings::read(cluster_role_bindings.into_iter().collect());
         let mut by_namespace: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
@@ -386,84 +313,6 @@ impl Policy {
     }
 }
 
-impl Bindings {
-    fn read(mut objects: Vec<&Value>) -> Self {
-        objects.sort_by_key(|o| value::text(o, "metadata.name"));
-        let mut bindings = Self::default();
-        for (at, object) in objects.into_iter().enumerate() {
-            let namespace = value::text(object, "metadata.namespace");
-            let mut descriptions = Vec::new();
-            for (subject, item) in value::items(object, "subjects").iter().enumerate() {
-                descriptions.push(describe_subject(item, namespace));
-                if let Some(key) = Subject::read(item, namespace) {
-                    let places = bindings.by_subject.entry(key).or_default();
-                    places.push((at, subject));
-                }
-            }
-            bindings.list.push(Binding {
-                namespace: namespace.to_owned(),
-                name: value::text(object, "metadata.name").to_owned(),
-                role_kind: value::text(object, "roleRef.kind").to_owned(),
-                role_name: value::text(object, "roleRef.name").to_owned(),
-                subjects: descriptions,
-            });
-        }
-        bindings
-    }
-
-    /// The bindings that are for `user`, each with the first subject that is.
-    fn applicable(&self, user: &User) -> Vec<BindingRef<'_>> {
-        let mut places: BTreeMap<usize, usize> = BTreeMap::new();
-        let groups = user.groups.iter().map(|g| Subject::Group(g.clone()));
-        for key in std::iter::once(Subject::User(user.name.clone())).chain(groups) {
-            for &(at, subject) in self.by_subject.get(&key).into_iter().flatten() {
-                let first = places.entry(at).or_insert(subject);
-                *first = subject.min(*first);
-            }
-        }
-        places
-            .into_iter()
-            .filter_map(|(at, subject)| {
-                let binding = self.list.get(at)?;
-                Some(BindingRef { binding, subject })
-            })
-            .collect()
-    }
-}
-
-impl Subject {
-    fn read(item: &Value, binding_namespace: &str) -> Option<Self> {
-        let name = value::text(item, "name");
-        match value::text(item, "kind") {
-            "User" => Some(Self::User(name.to_owned())),
-            "Group" => Some(Self::Group(name.to_owned())),
-            "ServiceAccount" => {
-                let namespace = subject_namespace(item, binding_namespace);
-                (!namespace.is_empty())
-                    .then(|| Self::User(format!("system:serviceaccount:{namespace}:{name}")))
-            }
-            _ => None,
-        }
-    }
-}
-
-fn subject_namespace<'a>(item: &'a Value, binding_namespace: &'a str) -> &'a str {
-    match value::text(item, "namespace") {
-        "" => binding_namespace,
-        own => own,
-    }
-}
-
-fn describe_subject(item: &Value, binding_namespace: &str) -> String {
-    let (kind, name) = (value::text(item, "kind"), value::text(item, "name"));
-    if kind == "ServiceAccount" {
-        let namespace = subject_namespace(item, binding_namespace);
-        format!("{kind} {}", quote(&format!("{name}/{namespace}")))
-    } else {
-        format!("{kind} {}", quote(name))
-    }
-}
-
 fn missing_role(kind: &str, name: &str) -> String {
     match kind {
         "Role" | "ClusterRole" => {
@@ -483,8 +332,8 @@ pub(crate) fn aggregate_texts(texts: &[String]) -> String {
         }
     }
     match once.as_slice() {
-        [one] => (*one).to_owned(),
-        many => format!("[{}]", many.join(", ")),
+        [single] => (*single).to_owned(),
+        several => format!("[{}]", several.join(", ")),
     }
 }
 

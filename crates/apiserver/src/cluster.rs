@@ -2,9 +2,13 @@
 
 mod answer;
 mod bootstrap;
+mod build;
+mod definitions;
 mod nonresource;
 
+pub(crate) use answer::encode;
 pub use answer::Lost;
+pub use build::Config;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -48,23 +52,11 @@ pub struct Cluster {
     pub(crate) drain: tokio::sync::watch::Sender<bool>,
 }
 
-/// What a fresh cluster is made of.
-#[derive(Debug)]
-pub struct Config {
-    /// The name, as in `/clusters/NAME`.
-    pub name: String,
-    /// Who may come in.
-    pub tokens: Tokens,
-    /// Whether the namespaces, roles and services of a fresh cluster are there from the start.
-    pub bootstrap: bool,
-}
-
 impl Cluster {
-    /// A fresh cluster.
-    pub fn new(config: Config, environment: Environment) -> Arc<Self> {
+    fn new(config: Config) -> Arc<Self> {
         let cluster = Arc::new(Self {
             name: config.name,
-            environment,
+            environment: config.environment,
             store: Store::default(),
             registry: RwLock::new(Registry::default()),
             policy: Mutex::new(None),
@@ -136,10 +128,7 @@ impl Cluster {
 
     /// A fresh uid, in the form of a version 4 UUID.
     pub(crate) fn uid(&self) -> String {
-        let bits = (self.environment.entropy.draw() & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
-        let hex = format!("{bits:032x}");
-        let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-        format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32))
+        crate::environment::uuid(self.environment.entropy.draw())
     }
 
     /// All objects of a built-in resource, decoded.

@@ -28,7 +28,7 @@ pub async fn run(cluster: Arc<Cluster>) {
         collector.catch_up();
         tokio::select! {
             biased;
-            _ = drain.wait_for(|draining| *draining) => return,
+            _ = drain.changed() => return,
             changed = latest.changed() => if changed.is_err() { return },
         }
     }

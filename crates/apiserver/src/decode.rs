@@ -26,14 +26,7 @@ use json::Twice;
 pub use kind::{Target, expect_custom_kind, expect_kind};
 pub use strict::{FieldValidation, strict_error};
 
-/// The media type of a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Media {
-    /// `application/json`.
-    Json,
-    /// `application/yaml`.
-    Yaml,
-}
+pub use crate::negotiate::Media;
 
 /// A body that could be read.
 #[derive(Debug, Clone, Default)]
@@ -154,7 +147,7 @@ pub fn builtin(
     };
     conformer.run(schema, &mut parsed.value, "");
     let text = body_order(body, media);
-    if let Some(mismatch) = worst(conformer.mismatches, &text) {
+    if let Some(mismatch) = worst(conformer.mismatches, text) {
         return Err(Box::new(kind::cannot_be_handled(
             target.version,
             target.kind,
@@ -166,7 +159,7 @@ pub fn builtin(
         Media::Json => Vec::new(),
         Media::Yaml => parsed.duplicates,
     };
-    strict.extend(in_order(conformer.complaints, &text));
+    strict.extend(in_order(conformer.complaints, text));
     Ok(Decoded {
         value: parsed.value,
         strict,
@@ -243,9 +236,9 @@ pub fn conform_metadata(object: &mut Value) -> Result<Vec<String>, String> {
 fn shape_at(schema: &Schema, value: &mut Value, prefix: &str) -> Result<Vec<String>, String> {
     let mut conformer = Conformer::default();
     conformer.run(schema, value, prefix);
-    match worst(conformer.mismatches, &None) {
+    match worst(conformer.mismatches, None) {
         Some(text) => Err(text),
-        None => Ok(in_order(conformer.complaints, &None)),
+        None => Ok(in_order(conformer.complaints, None)),
     }
 }
 
@@ -255,7 +248,7 @@ fn body_order(body: &[u8], media: Media) -> Option<&[u8]> {
 }
 
 /// The mismatch that Go reports: the first that ends decoding, or else the first of all.
-fn worst(mismatches: Vec<conform::Mismatch>, body: &Option<&[u8]>) -> Option<String> {
+fn worst(mismatches: Vec<conform::Mismatch>, body: Option<&[u8]>) -> Option<String> {
     let any_fatal = mismatches.iter().any(|m| m.fatal);
     let mut left: Vec<_> = mismatches
         .into_iter()
@@ -272,7 +265,7 @@ fn worst(mismatches: Vec<conform::Mismatch>, body: &Option<&[u8]>) -> Option<Str
 }
 
 /// The texts of complaints in the order of the body.
-fn in_order(complaints: Vec<Complaint>, body: &Option<&[u8]>) -> Vec<String> {
+fn in_order(complaints: Vec<Complaint>, body: Option<&[u8]>) -> Vec<String> {
     let mut ranked: Vec<(usize, Complaint)> = match (body, complaints.as_slice()) {
         (Some(body), [_, _, ..]) => {
             let paths: Vec<(&str, bool)> = complaints

@@ -114,7 +114,22 @@ impl Entropy for SeededEntropy {
     }
 }
 
-/// SplitMix64's finaliser: a bijection on 64 bits, so distinct draws stay distinct.
+/// 128 bits in the form of a random (version 4) UUID.
+pub fn uuid(bits: u128) -> String {
+    let bits = (bits & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+    let hex = format!("{bits:032x}");
+    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+    format!(
+        "{}-{}-{}-{}-{}",
+        part(0, 8),
+        part(8, 12),
+        part(12, 16),
+        part(16, 20),
+        part(20, 32)
+    )
+}
+
+/// `SplitMix64`'s finaliser: a bijection on 64 bits, so distinct draws stay distinct.
 fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -178,5 +193,34 @@ impl Dial for InProcess {
             }),
             None => NobodyHome.call(call),
         }
+    }
+}
+
+/// Random numbers of the system: the source of everything that must not be guessed.
+#[derive(Debug)]
+pub struct SystemEntropy {
+    key: [u8; 32],
+    next: AtomicU64,
+}
+
+impl SystemEntropy {
+    /// Draws a key from the system.
+    pub fn new() -> std::io::Result<Self> {
+        use rustls::crypto::SecureRandom;
+        let provider = rustls::crypto::ring::default_provider();
+        let random: &dyn SecureRandom = provider.secure_random;
+        let mut key = [0; 32];
+        random.fill(&mut key).map_err(|_| std::io::Error::other("the system gives no random numbers"))?;
+        Ok(Self { key, next: AtomicU64::new(0) })
+    }
+}
+
+impl Entropy for SystemEntropy {
+    fn draw(&self) -> u128 {
+        use sha2::Digest;
+        // A keyed hash of a counter: as hard to guess as the key, and it cannot fail after the start.
+        let n = self.next.fetch_add(1, Ordering::Relaxed);
+        let digest = sha2::Sha256::new().chain_update(self.key).chain_update(n.to_be_bytes()).finalize();
+        digest.iter().take(16).fold(0, |sum, byte| (sum << 8) | u128::from(*byte))
     }
 }

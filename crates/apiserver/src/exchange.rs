@@ -8,10 +8,11 @@ use serde_json::Value;
 
 use crate::authenticate::User;
 use crate::cluster::Cluster;
-use crate::decode::{self, FieldValidation, Media};
-use crate::negotiate::Form;
+use crate::decode::{self, FieldValidation};
+use crate::negotiate::{Form, Media};
 use crate::resource::{Context, Resource, Version};
 use crate::route::{Query, Target};
+use crate::schema::table;
 use crate::shell::Body;
 use crate::status::{Outcome, Status};
 
@@ -124,50 +125,66 @@ impl Exchange<'_> {
 
     /// Who owns the fields of this write: the `fieldManager` asked for, else the first part of the user agent.
     pub(crate) fn manager(&self, asked: &str) -> String {
-        if !asked.is_empty() {
-            return asked.to_owned();
-        }
         let agent = self.headers.get(http::header::USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or_default();
-        let first = agent.split('/').next().unwrap_or_default();
-        let mut manager: String = first.chars().filter(|c| !c.is_control()).collect();
-        while manager.len() > 128 {
-            manager.pop();
-        }
-        if manager.is_empty() { "unknown".to_owned() } else { manager }
+        crate::apply::manager_name(asked, agent)
+    }
+
+    pub(crate) fn content_type(&self) -> Option<&str> {
+        self.headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok())
     }
 
     /// The media type of the body.
     pub(crate) fn media(&self) -> Outcome<Media> {
-        crate::negotiate::body(self.headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()))
+        crate::negotiate::body(self.content_type())
     }
 
-    /// Decodes a body of the resource's own kind. Gives the object and the warnings for the client.
-    pub(crate) fn decode_object(&self) -> Outcome<(Value, Vec<String>)> {
-        let validation = FieldValidation::parse(self.query.get("fieldValidation"))?;
-        let parsed = decode::parse_body(&self.body, self.media()?, self.kind())?;
-        self.shape(parsed.value, parsed.duplicates, validation)
+    /// How unknown and duplicate fields are taken; `options` is the kind of the options in messages.
+    pub(crate) fn validation(&self, options: &str) -> Outcome<FieldValidation> {
+        FieldValidation::parse(self.query.get("fieldValidation").unwrap_or_default(), options)
     }
 
-    /// Brings a parsed or patched object into the shape of its schema: types checked, unknown fields dropped (and
-    /// reported as asked), defaults filled in.
-    pub(crate) fn shape(
-        &self,
-        mut object: Value,
-        mut strict: Vec<String>,
-        validation: FieldValidation,
-    ) -> Outcome<(Value, Vec<String>)> {
-        let api_version = self.api_version();
-        decode::expect_kind(&mut object, &self.resource, &self.target.version)?;
-        let version = self.version()?;
-        let unknown = if self.resource.custom {
-            crate::crd::prune(&version.schema, &mut object)
+    /// Decodes a body of the resource's own kind and fills in defaults. Gives the object and the warnings for the
+    /// client.
+    pub(crate) fn decode_object(&self, options: &str) -> Outcome<(Value, Vec<String>)> {
+        let validation = self.validation(options)?;
+        let schema = &self.version()?.schema;
+        let target = decode::Target { group: self.group(), version: &self.target.version, kind: self.kind() };
+        let (mut object, strict) = if self.resource.custom {
+            let mut decoded = decode::custom(&self.body, self.media()?, &target)?;
+            decoded.strict.extend(crate::crd::prune(schema, &mut decoded.value));
+            (decoded.value, decoded.strict)
         } else {
-            decode::conform(&version.schema, &mut object, &api_version, self.kind())?
+            let decoded = decode::builtin(&self.body, self.media()?, &target, schema)?;
+            (decoded.value, decoded.strict)
         };
-        strict.extend(unknown);
-        let warnings = validation.judge(strict)?;
+        let warnings = validation.judge(strict, &self.api_version(), self.kind())?;
         self.resource.strategy.default(&mut object, &self.context());
         Ok((object, warnings))
+    }
+
+    /// Decodes a body of another kind, as subresources take them.
+    pub(crate) fn decode_as(&self, api_version: &str, kind: &str, openapi_name: &str) -> Outcome<Value> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let target = decode::Target { group, version, kind };
+        let schema = table::named(openapi_name)
+            .ok_or_else(|| Box::new(Status::internal(format!("no schema of {openapi_name}"))))?;
+        Ok(decode::builtin(&self.body, self.media()?, &target, &schema)?.value)
+    }
+
+    /// Brings an object that a patch or a webhook made into the shape of its schema: types checked, unknown fields
+    /// dropped, defaults filled in. Gives the object and what strict decoding says of it, or the text of why it
+    /// does not fit.
+    pub(crate) fn shape(&self, mut object: Value) -> Result<(Value, Vec<String>), String> {
+        let schema = &self.version().map_err(|status| status.message.clone())?.schema;
+        let strict = if self.resource.custom {
+            let mut strict = decode::conform_metadata(&mut object)?;
+            strict.extend(crate::crd::prune(schema, &mut object));
+            strict
+        } else {
+            decode::shape(schema, &mut object)?
+        };
+        self.resource.strategy.default(&mut object, &self.context());
+        Ok((object, strict))
     }
 }
 

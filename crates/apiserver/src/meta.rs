@@ -158,19 +158,23 @@ pub fn wrong_uid(
     Status::conflict(group, resource, name, &why)
 }
 
-/// Before create: drops what only the server sets, sets uid and creationTimestamp, and drops empty collections.
-/// The resourceVersion is left for [`refuse_resource_version`], the generation for the kind.
-pub fn prepare_create(object: &mut Value, uid: &str, now: Timestamp) {
+/// Drops what only the server sets, so that nobody owns it.
+pub fn wipe_system_fields(object: &mut Value) {
     for field in SYSTEM_FIELDS {
         take(object, field);
     }
+}
+
+/// Before create: drops what only the server sets, sets uid and creationTimestamp, and drops empty collections.
+/// The resourceVersion is left for [`refuse_resource_version`], the generation for the kind.
+pub fn prepare_create(object: &mut Value, uid: &str, now: Timestamp) {
+    wipe_system_fields(object);
     drop_empty(object);
     put(object, "metadata.uid", uid);
     put(object, "metadata.creationTimestamp", timestamp(now));
 }
 
-/// Before update: carries over what an update cannot change. An object that names no managedFields keeps the old
-/// ones.
+/// Before update: carries over what an update cannot change. The managedFields have been tracked before.
 pub fn prepare_update(object: &mut Value, old: &Value) {
     value::copy(object, old, "metadata.generation");
     take(object, "metadata.selfLink");
@@ -185,9 +189,6 @@ pub fn prepare_update(object: &mut Value, old: &Value) {
     let grace = "metadata.deletionGracePeriodSeconds";
     if has(old, grace) && !has(object, grace) {
         value::copy(object, old, grace);
-    }
-    if value::items(object, "metadata.managedFields").is_empty() {
-        value::copy(object, old, "metadata.managedFields");
     }
     drop_empty(object);
 }

@@ -47,10 +47,6 @@ fn is_true(query: &Query, name: &str) -> bool {
     query.has(name) && query.all(name).next().is_some_and(|v| !matches!(v, "0" | "false"))
 }
 
-fn forbidden_or_invalid(errors: &[FieldError]) -> Box<Status> {
-    Box::new(field::invalid("meta.k8s.io", "ListOptions", "", errors))
-}
-
 impl ListOptions {
     /// Reads and checks them.
     pub fn parse(query: &Query, watch_prefix: bool) -> Outcome<Self> {
@@ -81,90 +77,95 @@ impl ListOptions {
     fn with_version(mut self, query: &Query) -> Outcome<Self> {
         let version = query.get("resourceVersion");
         let matching = query.get("resourceVersionMatch");
-        self.check_watch(matching)?;
-        if let Some(text) = matching {
-            self.version_match = match text {
-                "NotOlderThan" => Some(VersionMatch::NotOlderThan),
-                "Exact" => Some(VersionMatch::Exact),
-                other => {
-                    let value = Value::String(other.to_owned());
-                    let mut errors = Vec::new();
-                    if !self.watch && version.is_none() {
-                        errors.push(needs_version());
-                    }
-                    errors.push(FieldError::not_supported(
-                        "resourceVersionMatch",
-                        &value,
-                        &["Exact", "NotOlderThan", ""],
-                    ));
-                    return Err(forbidden_or_invalid(&errors));
-                }
-            };
-        }
-        if self.watch {
-            self.version = parse_version(version)?;
-            return Ok(self);
-        }
-        let mut errors = Vec::new();
-        if matching.is_some() && version.is_none() {
-            errors.push(needs_version());
-        }
-        if matching.is_some() && self.continue_token.is_some() {
-            errors.push(FieldError::forbidden(
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden when continue is provided",
-            ));
-        }
-        if self.version_match == Some(VersionMatch::Exact) && version == Some("0") {
-            errors.push(FieldError::forbidden(
-                "resourceVersionMatch",
-                "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
-            ));
-        }
+        let errors = if self.watch {
+            self.watch_errors(matching)
+        } else {
+            self.list_errors(version, matching)
+        };
         if !errors.is_empty() {
-            return Err(forbidden_or_invalid(&errors));
+            return Err(Box::new(field::invalid("meta.k8s.io", "ListOptions", "", &errors)));
         }
-        if self.continue_token.is_some() && version.is_some_and(|v| v != "0") {
+        self.version_match = match matching {
+            Some("Exact") => Some(VersionMatch::Exact),
+            Some(_) => Some(VersionMatch::NotOlderThan),
+            None => None,
+        };
+        if !self.watch && self.continue_token.is_some() && version.is_some_and(|v| v != "0") {
             return Err(Box::new(Status::bad_request(
                 "specifying resource version is not allowed when using continue",
             )));
         }
-        self.version = parse_version(version)?;
+        self.version = match version {
+            Some(text) if self.watch => Some(parse_exact_version(text)?),
+            other => parse_version(other)?,
+        };
         Ok(self)
     }
 
-    fn check_watch(&self, matching: Option<&str>) -> Outcome<()> {
-        let Some(_) = self.initial_events else {
-            if self.watch && matching.is_some() {
-                return Err(forbidden_or_invalid(&[FieldError::forbidden(
-                    "resourceVersionMatch",
-                    "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-                )]));
+    fn watch_errors(&self, matching: Option<&str>) -> Vec<FieldError> {
+        let path = "resourceVersionMatch";
+        let mut errors = Vec::new();
+        if self.initial_events.is_some() && matching != Some("NotOlderThan") {
+            errors.push(FieldError::forbidden(
+                path,
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            ));
+        }
+        let Some(text) = matching else { return errors };
+        if self.initial_events.is_none() {
+            errors.push(FieldError::forbidden(
+                path,
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            ));
+        }
+        if text != "NotOlderThan" {
+            errors.push(FieldError::not_supported(path, &Value::from(text), &["NotOlderThan"]));
+        }
+        if self.continue_token.is_some() {
+            errors.push(FieldError::forbidden(path, MATCH_WITH_CONTINUE));
+        }
+        errors
+    }
+
+    fn list_errors(&self, version: Option<&str>, matching: Option<&str>) -> Vec<FieldError> {
+        let path = "resourceVersionMatch";
+        let mut errors = Vec::new();
+        if let Some(text) = matching {
+            if version.is_none() {
+                errors.push(FieldError::forbidden(
+                    path,
+                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                ));
             }
-            return Ok(());
-        };
-        if !self.watch {
-            return Err(forbidden_or_invalid(&[FieldError::forbidden(
-                "sendInitialEvents",
-                "sendInitialEvents is forbidden for list",
-            )]));
+            if self.continue_token.is_some() {
+                errors.push(FieldError::forbidden(path, MATCH_WITH_CONTINUE));
+            }
+            if !matches!(text, "Exact" | "NotOlderThan") {
+                errors.push(FieldError::not_supported(path, &Value::from(text), &["Exact", "NotOlderThan", ""]));
+            }
+            if text == "Exact" && version == Some("0") {
+                errors.push(FieldError::forbidden(
+                    path,
+                    "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+                ));
+            }
         }
-        match matching {
-            Some("NotOlderThan") => Ok(()),
-            None => Err(forbidden_or_invalid(&[FieldError::forbidden(
-                "resourceVersionMatch",
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            )])),
-            Some(_) => Err(forbidden_or_invalid(&[FieldError::forbidden(
-                "resourceVersionMatch",
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            )])),
+        if self.initial_events.is_some() {
+            errors.push(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
         }
+        errors
     }
 }
 
-fn needs_version() -> FieldError {
-    FieldError::forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided")
+const MATCH_WITH_CONTINUE: &str = "resourceVersionMatch is forbidden when continue is provided";
+
+/// A resource version in a get or watch, where the real server does not make a bad request of a bad one.
+pub(crate) fn parse_exact_version(text: &str) -> Outcome<u64> {
+    text.parse().map_err(|_| {
+        let quoted = field::quote(text);
+        let why = format!("resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax");
+        Box::new(Status::failure(500, "", why))
+    })
 }
 
 /// A resource version as text.
@@ -205,7 +206,7 @@ fn dry_run(values: &[&str], kind: &str) -> Outcome<bool> {
     if values.is_empty() || values == [""] {
         return Ok(false);
     }
-    if values == ["All"] {
+    if values.iter().all(|value| *value == "All") {
         return Ok(true);
     }
     let shown = Value::Array(values.iter().map(|v| Value::String((*v).to_owned())).collect());
@@ -241,6 +242,16 @@ pub enum Propagation {
     Foreground,
 }
 
+impl Propagation {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Orphan => "Orphan",
+            Self::Background => "Background",
+            Self::Foreground => "Foreground",
+        }
+    }
+}
+
 impl DeleteOptions {
     /// From the body if there is one, else from the query, as the real server does.
     pub fn parse(query: &Query, body: Option<&Value>) -> Outcome<Self> {
@@ -255,7 +266,7 @@ impl DeleteOptions {
                 "",
                 &[FieldError::invalid_str(
                     "propagationPolicy",
-                    query.get("propagationPolicy").unwrap_or_default(),
+                    options.propagation.map_or("", Propagation::name),
                     "orphanDependents and deletionPropagation cannot be both set",
                 )],
             )));

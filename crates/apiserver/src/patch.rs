@@ -2,25 +2,29 @@
 //!
 //! They follow the libraries of the real server where those differ from the RFCs: a JSON patch may `replace` what is
 //! not there and count from the end of a list, and a merge patch prunes `null` from what it adds. What comes out is
-//! not yet decoded: the caller judges it against the schema, and answers with [`undecodable`] if it does not fit.
+//! not yet decoded: [`settle`] does that for built-in kinds; for custom resources the caller judges it against the
+//! schema, and answers with [`undecodable`] if it does not fit.
 
 mod go;
 mod json;
 mod lookup;
 mod merge;
 mod ordering;
+mod settle;
 mod strategic;
 #[cfg(test)]
 mod tests;
 
 use serde_json::Value;
 
+use crate::decode::{self, FieldValidation, Media};
 use crate::field::{self, FieldError};
 use crate::negotiate;
 use crate::schema::Schema;
 use crate::status::{Outcome, Status};
 
 pub use go::print as go_print;
+pub use settle::{Settled, settle};
 
 /// The most operations one JSON patch may have.
 pub const MAX_OPERATIONS: usize = 10_000;
@@ -50,13 +54,24 @@ pub enum Reading {
     Lenient,
 }
 
+impl From<FieldValidation> for Reading {
+    fn from(validation: FieldValidation) -> Self {
+        match validation {
+            FieldValidation::Ignore => Self::Lenient,
+            FieldValidation::Warn | FieldValidation::Strict => Self::Strict,
+        }
+    }
+}
+
 /// A patched object, still to be decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patched {
     /// The object.
     pub object: Value,
-    /// What strict reading noticed: `duplicate field "data"`, `json patch unknown field "[0].foo"`.
+    /// What strict reading noticed in the patch: `duplicate field "data"`, `json patch unknown field "[0].foo"`.
     pub complaints: Vec<String>,
+    /// A strategic merge patch, as [`undecodable`] shows it; the others show the object.
+    pub shown: Option<String>,
 }
 
 impl PatchKind {
@@ -97,21 +112,27 @@ impl PatchKind {
     }
 }
 
-/// Applies a patch of any form but [`PatchKind::Apply`], which gives a 415 here, to `doc`.
+/// Applies a patch of any form but [`PatchKind::Apply`], which gives a 415 here, to `doc`. Complaints about
+/// the patch itself are the caller's to handle, or those of [`settle`].
 pub fn patch(
     kind: PatchKind,
     schema: &Schema,
     doc: &Value,
     body: &[u8],
-    reading: Reading,
+    reading: impl Into<Reading>,
 ) -> Outcome<Patched> {
+    let reading = reading.into();
     match kind {
         PatchKind::Json => json::patch(doc, body, reading),
         PatchKind::Merge => merge::patch(doc, body, reading),
         PatchKind::Strategic => {
-            let (patch, complaints) = decode_strategic(body)?;
-            let object = strategic(schema, doc, &patch)?;
-            Ok(Patched { object, complaints })
+            let parsed = decode::parse(body, Media::Json)
+                .map_err(|error| Status::bad_request(error.to_string()))?;
+            Ok(Patched {
+                object: strategic(schema, doc, &parsed.value)?,
+                complaints: parsed.duplicates,
+                shown: Some(go_print(&parsed.value)),
+            })
         }
         PatchKind::Apply => Err(negotiate::unknown_format(kind.media_type()).into()),
     }
@@ -125,12 +146,6 @@ pub fn json(doc: &Value, patch: &[u8]) -> Outcome<Value> {
 /// Applies a merge patch (RFC 7386).
 pub fn merge(doc: &Value, patch: &[u8]) -> Outcome<Value> {
     Ok(merge::patch(doc, patch, Reading::Strict)?.object)
-}
-
-/// Reads the body of a strategic merge patch; with it comes what strict reading noticed.
-pub fn decode_strategic(body: &[u8]) -> Outcome<(Value, Vec<String>)> {
-    let (patch, duplicates) = read(body).map_err(Status::bad_request)?;
-    Ok((patch, complaints(&duplicates)))
 }
 
 /// Applies a strategic merge patch to an object of this schema.
@@ -168,20 +183,4 @@ fn object_only(value: Value) -> Outcome<Value> {
         go::json_type(&value)
     );
     Err(undecodable(&value.to_string(), &why).into())
-}
-
-/// The value, and the paths of keys that are there twice; the failure is the text of Go's decoder.
-fn read(body: &[u8]) -> Result<(Value, Vec<String>), String> {
-    match serde_json::from_slice(body) {
-        Ok(value) => Ok((value, Vec::new())),
-        Err(error) if error.is_eof() => Err("unexpected end of JSON input".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-fn complaints(duplicates: &[String]) -> Vec<String> {
-    duplicates
-        .iter()
-        .map(|path| format!("duplicate field {}", field::quote(path)))
-        .collect()
 }

@@ -207,6 +207,12 @@ pub trait Strategy: Debug + Send + Sync {
         0
     }
 
+    /// Whether deletes of this kind go through a grace period at all, be it zero: then the object is marked first
+    /// and removed in a second write. Pods.
+    fn is_graceful(&self) -> bool {
+        false
+    }
+
     /// Whether PUT to a name that does not exist creates it.
     fn create_on_update(&self) -> bool {
         false

@@ -1,7 +1,7 @@
 //! What the server knows of the shape of objects: one arena of nodes for all built-in kinds, one for each version
 //! of a custom resource.
 //!
-//! Decoding, defaulting, pruning, strategic merge, server-side apply and the published OpenAPI documents all read
+//! Decoding, defaulting, pruning, strategic merge, server-side apply and the published `OpenAPI` documents all read
 //! the same nodes. Rules that only custom resources have (CEL, patterns, limits) hang off [`Node::rules`].
 
 pub mod table;
@@ -100,13 +100,17 @@ pub struct Field {
 }
 
 /// One node of a schema.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "they are independent marks of the schema language"
+)]
 #[derive(Debug, Clone, Default)]
 pub struct Node {
     /// The JSON type.
     pub shape: Shape,
     /// The schema's `format`.
     pub format: Box<str>,
-    /// The name in OpenAPI (`io.k8s.api.apps.v1.DeploymentSpec`); empty for anonymous nodes and custom resources.
+    /// The name in `OpenAPI` (`io.k8s.api.apps.v1.DeploymentSpec`); empty for anonymous nodes and custom resources.
     pub name: Box<str>,
     /// Built-in kinds only: the type as Go's messages show it (`v1.Protocol`, `[]v1.Container`).
     pub go_type: Box<str>,
@@ -129,12 +133,12 @@ pub struct Node {
     pub embedded: bool,
     /// `null` is a value (`nullable`).
     pub nullable: bool,
-    /// The original OpenAPI schema of this node, for validation and publishing; custom resources only.
+    /// The original `OpenAPI` schema of this node, for validation and publishing; custom resources only.
     pub rules: Option<Arc<Value>>,
 }
 
 impl Node {
-    /// The Go struct's name: the last segment of the OpenAPI name.
+    /// The Go struct's name: the last segment of the `OpenAPI` name.
     pub fn go_name(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or_default()
     }

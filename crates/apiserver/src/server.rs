@@ -9,9 +9,10 @@ use futures::future::BoxFuture;
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt, Limited};
 
-use crate::cluster::{Cluster, Lost};
+use crate::cluster::{Cluster, Lost, encode};
 use crate::exchange::Reply;
-use crate::shell::Body;
+use crate::negotiate::Form;
+use crate::shell::{self, Body};
 use crate::status::Status;
 
 /// The largest body a request may have, as in the real server.
@@ -55,7 +56,7 @@ impl Server {
     pub async fn handle(&self, mut request: Request<Bytes>) -> Result<Response<Body>, Lost> {
         let Some(cluster) = self.route(&mut request) else {
             let status = Status::failure(404, "NotFound", "there is no cluster of this name");
-            return Ok(Reply::status(&status).encode_plain());
+            return Ok(encode(Reply::status(&status), &Form::default(), false));
         };
         cluster.handle(request).await
     }
@@ -72,6 +73,13 @@ impl Server {
         let rest = if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") };
         *request.uri_mut() = rest.parse::<Uri>().ok()?;
         Some(cluster)
+    }
+}
+
+impl shell::Core for Server {
+    fn handle(&self, request: Request<Bytes>) -> BoxFuture<'static, Option<Response<Body>>> {
+        let server = self.clone();
+        Box::pin(async move { Self::handle(&server, request).await.ok() })
     }
 }
 
@@ -115,7 +123,7 @@ where
                 Ok(body) => cluster.handle(Request::from_parts(parts, body.to_bytes())).await,
                 Err(_) => {
                     let status = Status::too_large(format!("limit is {MAX_BODY}"));
-                    Ok(Reply::status(&status).encode_plain())
+                    Ok(encode(Reply::status(&status), &Form::default(), false))
                 }
             }
         })

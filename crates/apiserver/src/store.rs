@@ -61,6 +61,8 @@ struct Bucket {
 #[derive(Debug)]
 struct Inner {
     version: u64,
+    /// Everything up to this version has been forgotten, also of resources that have no log yet.
+    forgotten: u64,
     buckets: BTreeMap<Box<str>, Bucket>,
 }
 
@@ -74,7 +76,7 @@ pub struct Store {
 impl Default for Store {
     fn default() -> Self {
         Self {
-            inner: Mutex::new(Inner { version: 0, buckets: BTreeMap::new() }),
+            inner: Mutex::new(Inner { version: 0, forgotten: 0, buckets: BTreeMap::new() }),
             latest: watch::Sender::new(0),
         }
     }
@@ -163,6 +165,9 @@ impl Store {
     /// What happened to a resource after version `since`, oldest first, and the version up to which this is complete.
     pub fn changes(&self, bucket: &Bucketed, since: u64) -> Result<(Vec<Change>, u64), Compacted> {
         let inner = self.lock();
+        if since < inner.forgotten {
+            return Err(Compacted { oldest: inner.forgotten });
+        }
         let changes = match inner.buckets.get(bucket) {
             Some(found) => found.log.since(since)?,
             None => Vec::new(),
@@ -220,14 +225,14 @@ impl Store {
         Ok(stored)
     }
 
-    /// Removes an object that must still be at `expected`. `last` makes the form in which the deletion is seen.
+    /// Removes an object that must still be at `expected`. Its last form, as watches see it, is what was stored, at
+    /// the version of the deletion.
     pub fn delete(
         &self,
         bucket: &Bucketed,
         namespace: &str,
         name: &str,
         expected: u64,
-        last: impl FnOnce(u64) -> Stored,
     ) -> Result<Arc<Stored>, Refused> {
         let key = key(namespace, name);
         let mut inner = self.lock();
@@ -237,7 +242,7 @@ impl Store {
         if before.version != expected {
             return Err(Refused::Moved);
         }
-        let stored = Arc::new(last(version));
+        let stored = Arc::new(before.at(version));
         found.objects.remove(&key);
         found.log.push(Change { version, kind: ChangeKind::Deleted, object: stored.clone(), before: Some(before) });
         inner.version = version;
@@ -250,6 +255,7 @@ impl Store {
     pub fn compact(&self) {
         let mut inner = self.lock();
         let version = inner.version;
+        inner.forgotten = version;
         for bucket in inner.buckets.values_mut() {
             bucket.log.forget(version);
         }

@@ -7,7 +7,7 @@ mod collection;
 mod create;
 mod delete;
 mod escalation;
-mod eviction;
+// mod eviction;
 mod get;
 mod list;
 mod namespace;
@@ -47,7 +47,7 @@ pub(crate) async fn dispatch(ex: &Exchange<'_>) -> Outcome<Reply> {
 
 async fn plain(ex: &Exchange<'_>, method: Method, named: bool) -> Outcome<Reply> {
     let verb = match (method.as_str(), named) {
-        ("GET", true) if ex.target.watch || ex.query.has("watch") => "watch",
+        ("GET", true) if ex.target.watch => "watch",
         ("GET", true) => "get",
         ("GET", false) => "list",
         ("POST", false) => "create",
@@ -74,7 +74,7 @@ async fn plain(ex: &Exchange<'_>, method: Method, named: bool) -> Outcome<Reply>
 
 async fn subresource(ex: &Exchange<'_>, method: Method, name: &str) -> Outcome<Reply> {
     match (name, method) {
-        ("eviction", Method::POST) => eviction::evict(ex).await,
+        // ("eviction", Method::POST) => eviction::evict(ex).await,
         ("token", Method::POST) => token::token(ex),
         ("binding", Method::POST) => binding::bind(ex).await,
         ("finalize", Method::PUT) => namespace::finalize(ex).await,

@@ -214,7 +214,8 @@ async fn record_one(behaviour: &Behaviour, target: &dyn Target) -> Result<(), St
         return Err(first.broken.join("\n  "));
     }
     let second = run::run(behaviour, target).await?;
-    let lines = compare::difference(&first.transcript, &second.transcript);
+    let mut lines = second.broken;
+    lines.extend(compare::difference(&first.transcript, &second.transcript));
     if !lines.is_empty() {
         return Err(format!("two runs differ:\n  {}", lines.join("\n  ")));
     }

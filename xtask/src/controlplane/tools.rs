@@ -157,7 +157,6 @@ fn build(module: &Module, package: &str, name: &str, folder: &Path) -> Result<()
         .arg(&partial)
         .arg(package)
         .current_dir(source(module))
-        .env("CGO_ENABLED", "0")
         .spawn()
         .context("starting go")?;
     let mut told = start;

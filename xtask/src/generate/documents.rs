@@ -1,4 +1,4 @@
-//! The schemas in Kubernetes' OpenAPI v3 documents.
+//! The schemas in Kubernetes' `OpenAPI` v3 documents.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ const DOCUMENTS: &[&str] = &[
     "apis__storage.k8s.io__v1",
 ];
 
-/// Schemas by their OpenAPI name.
+/// Schemas by their `OpenAPI` name.
 pub(super) type Schemas = BTreeMap<String, Value>;
 
 /// Reads all schemas. A name that stands in several documents stands for the same schema in each.

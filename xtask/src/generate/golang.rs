@@ -149,7 +149,9 @@ fn read_package(package: &str, folder: &Path) -> Result<Package> {
                 .file_name()
                 .and_then(|n| n.to_str())
                 .unwrap_or_default();
-            name.ends_with(".go") && !name.ends_with("_test.go") && !name.starts_with("generated.")
+            path.extension().is_some_and(|e| e == "go")
+                && !name.ends_with("_test.go")
+                && !name.starts_with("generated.")
         })
         .collect();
     files.sort();

@@ -186,7 +186,8 @@ impl Writer<'_> {
         if required {
             out.push_str(" !");
         }
-        out.push_str(self.presence(field)?);
+        let presence = self.presence(field)?;
+        out.push_str(presence);
         match text(schema, "x-kubernetes-list-type") {
             "set" => out.push_str(" set"),
             "map" => {
@@ -216,7 +217,9 @@ impl Writer<'_> {
                 write!(out, " in={through}")?;
             }
         }
-        if let Some(default) = schema.get("default").filter(|d| !is_zero(d)) {
+        // Where a field is always written, its zero value goes without saying.
+        let implied = |default: &&Value| presence == " a" && is_zero(default);
+        if let Some(default) = schema.get("default").filter(|d| !implied(d)) {
             write!(out, " default={default}")?;
         }
         Ok(out)
@@ -286,10 +289,8 @@ impl Writer<'_> {
         }
         if let Some(name) = reference(schema) {
             let (package, short) = name.rsplit_once('.').context("a name without package")?;
-            return Ok(special(name).map_or_else(
-                || format!("@{}.{short}", alias(package)),
-                |code| code.to_owned(),
-            ));
+            return Ok(special(name)
+                .map_or_else(|| format!("@{}.{short}", alias(package)), ToOwned::to_owned));
         }
         let shown = ty.show();
         let underlying = self.underlying(&ty)?;
@@ -307,9 +308,10 @@ impl Writer<'_> {
                     .context("a map without values")?;
                 let inner = self.expression(values, of)?;
                 let plain = format!("map[string]{}", of.show());
-                let named = match key.show() == "string" && shown == plain {
-                    true => "",
-                    false => &shown,
+                let named = if key.show() == "string" && shown == plain {
+                    ""
+                } else {
+                    &shown
                 };
                 return Ok(format!("{{{}}}{inner}", named.replace(['[', ']'], "|")));
             }
@@ -334,7 +336,7 @@ fn text<'a>(schema: &'a Value, key: &str) -> &'a str {
     schema.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A default that is the zero value says nothing that the Go type does not say.
+/// Whether a default is the zero value.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Object(map) => map.is_empty(),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::hook::Invocation;
 use super::{AdmissionRequest, Gate, review};
-use crate::environment::Call;
+use crate::environment::{Call, uuid};
 use crate::field::quote;
 use crate::status::{Cause, Details, Status};
 use crate::value;
@@ -42,7 +42,7 @@ pub(super) async fn ask(
     mutating: bool,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Vec<Value>>, Failure> {
-    let hook = &invocation.hook;
+    let hook = invocation.hook;
     if request.dry_run && !hook.supports_dry_run() {
         let why = format!(
             "admission webhook {} does not support dry run",
@@ -61,8 +61,8 @@ pub(super) async fn ask(
                 .to_owned(),
         ));
     };
-    let uid = review::uid(gate.entropy.draw());
-    let body = review::envelope(version, review::request(invocation, request, &uid));
+    let uid = uuid(gate.entropy.draw());
+    let body = review::envelope(version, &review::request(invocation, request, &uid));
     let call = Call {
         url: url.clone(),
         ca_bundle: hook.ca_bundle(),

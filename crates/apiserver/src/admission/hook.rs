@@ -6,8 +6,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::{AdmissionRequest, Gate, Gvk, Gvr, Operation, condition, not_found, selects};
-use crate::status::Outcome;
+use super::{AdmissionRequest, Gate, Gvk, Gvr, Operation, condition, not_found};
+use crate::selector::LabelSelector;
+use crate::status::{Outcome, Status};
 use crate::value;
 
 const DEFAULT_TIMEOUT_SECONDS: i64 = 10;
@@ -28,7 +29,7 @@ pub(super) struct Invocation<'a> {
     converted: Option<(Option<Value>, Option<Value>)>,
 }
 
-impl<'a> Invocation<'a> {
+impl Invocation<'_> {
     /// The new object as this webhook sees it.
     pub(super) fn object<'r>(&'r self, request: &'r AdmissionRequest<'_>) -> Option<&'r Value> {
         match &self.converted {
@@ -58,19 +59,19 @@ impl<'a> Hook<'a> {
             .collect()
     }
 
-    pub(super) fn name(&self) -> &'a str {
+    pub(super) fn name(self) -> &'a str {
         value::text(self.hook, "name")
     }
 
-    pub(super) fn ignores_failure(&self) -> bool {
+    pub(super) fn ignores_failure(self) -> bool {
         value::text(self.hook, "failurePolicy") == "Ignore"
     }
 
-    pub(super) fn reinvoked(&self) -> bool {
+    pub(super) fn reinvoked(self) -> bool {
         value::text(self.hook, "reinvocationPolicy") == "IfNeeded"
     }
 
-    pub(super) fn supports_dry_run(&self) -> bool {
+    pub(super) fn supports_dry_run(self) -> bool {
         matches!(
             value::text(self.hook, "sideEffects"),
             "None" | "NoneOnDryRun"
@@ -78,26 +79,26 @@ impl<'a> Hook<'a> {
     }
 
     /// The first review version that both sides know.
-    pub(super) fn review_version(&self) -> Option<&'a str> {
+    pub(super) fn review_version(self) -> Option<&'a str> {
         value::items(self.hook, "admissionReviewVersions")
             .iter()
             .filter_map(Value::as_str)
             .find(|version| matches!(*version, "v1" | "v1beta1"))
     }
 
-    pub(super) fn timeout(&self) -> Duration {
+    pub(super) fn timeout(self) -> Duration {
         let seconds = value::integer(self.hook, "timeoutSeconds");
         let seconds = seconds.unwrap_or(DEFAULT_TIMEOUT_SECONDS).max(1);
         Duration::from_secs(u64::try_from(seconds).unwrap_or(1))
     }
 
-    pub(super) fn ca_bundle(&self) -> Vec<u8> {
+    pub(super) fn ca_bundle(self) -> Vec<u8> {
         let text = value::text(self.hook, "clientConfig.caBundle");
         STANDARD.decode(text).unwrap_or_default()
     }
 
     /// Where it listens, with the timeout as a parameter; none if neither a service nor a URL is named.
-    pub(super) fn url(&self) -> Option<String> {
+    pub(super) fn url(self) -> Option<String> {
         let text = |field: &str| value::text(self.hook, &format!("clientConfig.{field}"));
         let (base, path) = if value::has(self.hook, "clientConfig.service") {
             let port = value::integer(self.hook, "clientConfig.service.port").unwrap_or(443);
@@ -116,12 +117,13 @@ impl<'a> Hook<'a> {
 
     /// Whether the webhook is to be asked about this request.
     pub(super) async fn applies(
-        &self,
+        self,
         gate: &Gate<'_>,
         request: &AdmissionRequest<'_>,
     ) -> Outcome<Option<Invocation<'a>>> {
         let namespace = self.matches_namespace(gate, request);
-        if matches!(namespace, Ok(false)) || !self.matches_object(request) {
+        let object = self.matches_object(request);
+        if matches!(namespace, Ok(false)) || matches!(object, Ok(false)) {
             return Ok(None);
         }
         let Some((resource, kind)) = self.matching_version(gate, request) else {
@@ -129,6 +131,7 @@ impl<'a> Hook<'a> {
         };
         // A namespace that is not there is an error only for a webhook that would have been asked.
         namespace?;
+        object?;
         let converted = if kind == request.kind {
             None
         } else {
@@ -142,7 +145,7 @@ impl<'a> Hook<'a> {
             Some(pair)
         };
         let invocation = Invocation {
-            hook: *self,
+            hook: self,
             resource,
             kind,
             converted,
@@ -153,13 +156,13 @@ impl<'a> Hook<'a> {
         Ok(matches.then_some(invocation))
     }
 
-    fn matches_namespace(&self, gate: &Gate<'_>, request: &AdmissionRequest<'_>) -> Outcome<bool> {
+    fn matches_namespace(self, gate: &Gate<'_>, request: &AdmissionRequest<'_>) -> Outcome<bool> {
         let about_namespace = request.resource.resource == "namespaces";
         if request.namespace.is_empty() && !about_namespace {
             return Ok(true);
         }
-        let selector = value::at(self.hook, "namespaceSelector").unwrap_or(&Value::Null);
-        if is_empty(selector) {
+        let selector = self.selector("namespaceSelector")?;
+        if selector.is_empty() {
             return Ok(true);
         }
         let writes = request.operation != Operation::Delete && request.subresource.is_empty();
@@ -169,23 +172,32 @@ impl<'a> Hook<'a> {
             gate.namespace
         };
         match holder {
-            Some(holder) => Ok(selects(selector, holder)),
+            Some(holder) => Ok(selector.matches_object(holder)),
             None => Err(not_found(request.namespace)),
         }
     }
 
-    fn matches_object(&self, request: &AdmissionRequest<'_>) -> bool {
-        let selector = value::at(self.hook, "objectSelector").unwrap_or(&Value::Null);
-        if is_empty(selector) {
-            return true;
+    fn matches_object(self, request: &AdmissionRequest<'_>) -> Outcome<bool> {
+        let selector = self.selector("objectSelector")?;
+        if selector.is_empty() {
+            return Ok(true);
         }
         let objects = [request.object.as_ref(), request.old_object];
-        objects.iter().flatten().any(|o| selects(selector, o))
+        let mut objects = objects.iter().flatten();
+        Ok(objects.any(|object| selector.matches_object(object)))
+    }
+
+    /// A selector of the webhook; an absent one, which defaulting leaves no room for, selects everything.
+    fn selector(self, field: &str) -> Outcome<LabelSelector> {
+        let Some(object) = value::at(self.hook, field).filter(|o| !o.is_null()) else {
+            return Ok(LabelSelector::everything());
+        };
+        LabelSelector::from_object(Some(object)).map_err(|why| Box::new(Status::internal(why)))
     }
 
     /// The resource and kind in which a rule matches: the request's own, or else an equivalent one.
     fn matching_version(
-        &self,
+        self,
         gate: &Gate<'_>,
         request: &AdmissionRequest<'_>,
     ) -> Option<(Gvr, Gvk)> {
@@ -205,11 +217,6 @@ impl<'a> Hook<'a> {
                 .cloned()
         })
     }
-}
-
-fn is_empty(selector: &Value) -> bool {
-    value::map(selector, "matchLabels").is_none_or(serde_json::Map::is_empty)
-        && value::items(selector, "matchExpressions").is_empty()
 }
 
 fn rule_matches(rule: &Value, resource: &Gvr, request: &AdmissionRequest<'_>) -> bool {

@@ -13,23 +13,8 @@ use crate::value;
 
 const GROUP: &str = "admission.k8s.io";
 
-/// A uid out of 128 bits, in the form of a random UUID.
-pub(super) fn uid(bits: u128) -> String {
-    let bits = (bits & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
-    let hex = format!("{bits:032x}");
-    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-    format!(
-        "{}-{}-{}-{}-{}",
-        part(0, 8),
-        part(8, 12),
-        part(12, 16),
-        part(16, 20),
-        part(20, 32)
-    )
-}
-
 /// The review around a request.
-pub(super) fn envelope(version: &str, request: Value) -> Value {
+pub(super) fn envelope(version: &str, request: &Value) -> Value {
     json!({
         "kind": "AdmissionReview",
         "apiVersion": format!("{GROUP}/{version}"),
@@ -293,12 +278,4 @@ pub(super) fn patch(
         )));
     }
     Ok(Some(operations))
-}
-
-/// Applies a patch.
-pub(super) fn apply(operations: &[Value], mut object: Value) -> Result<Value, Failure> {
-    let patch: json_patch::Patch =
-        serde_json::from_value(Value::Array(operations.to_vec())).map_err(Failure::internal)?;
-    json_patch::patch(&mut object, &patch).map_err(Failure::internal)?;
-    Ok(object)
 }

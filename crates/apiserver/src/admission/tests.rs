@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::environment::{Call, CallError, InProcess, SeededEntropy};
+use crate::value;
 
 /// Webhooks in the process, and what they were sent.
 struct Stage {
@@ -452,7 +453,11 @@ async fn bad_patches() {
     let stage = Stage::new();
     stage.serve("h", |_| patch(&json!([{"op": "remove", "path": "/nope"}])));
     let hooks = [configuration("h", &json!({"failurePolicy": "Ignore"}))];
-    assert_eq!(stage.mutate(&hooks).await.unwrap_err().code, 500);
+    let refusal = stage.mutate(&hooks).await.unwrap_err();
+    assert_eq!(
+        refusal.message,
+        "Internal error occurred: error in remove for path: '/nope': Unable to remove nonexistent key: nope: missing value"
+    );
     let mut request = stage.request();
     request.operation = Operation::Delete;
     request.object = None;

@@ -18,11 +18,7 @@ pub(super) enum Duplicates {
 }
 
 /// Checks a value; the error is the text about everything that is wrong.
-pub(super) fn check(
-    place: Place<'_>,
-    value: &Value,
-    duplicates: Duplicates,
-) -> Result<(), String> {
+pub(super) fn check(place: Place<'_>, value: &Value, duplicates: Duplicates) -> Result<(), String> {
     let mut walk = Walk {
         duplicates,
         path: Vec::new(),

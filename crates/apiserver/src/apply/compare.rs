@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::place::{Form, Place, associative, forms, item_step};
+use super::place::{Form, Keys, Place, associative, forms, item_step};
 use super::set::Set;
 use super::step::{Step, same};
 
@@ -118,13 +118,7 @@ impl Walk {
         }
     }
 
-    fn items(
-        &mut self,
-        keys: Option<&[Box<str>]>,
-        items: Place<'_>,
-        old: &[Value],
-        new: &[Value],
-    ) {
+    fn items(&mut self, keys: Keys<'_>, items: Place<'_>, old: &[Value], new: &[Value]) {
         let mut groups: BTreeMap<Step, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
         for item in old {
             if let Ok(step) = item_step(keys, items, item) {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::schema::{Presence, Shape, View};
 
-use super::place::{Form, Place, associative, item_step};
+use super::place::{Form, Keys, Place, associative, item_step};
 use super::set::Set;
 use super::step::Step;
 
@@ -41,7 +41,7 @@ fn extract(place: Place<'_>, value: &Value, path: &mut Vec<Step>, set: &mut Set)
 }
 
 fn extract_items(
-    keys: Option<&[Box<str>]>,
+    keys: Keys<'_>,
     items: Place<'_>,
     list: &[Value],
     path: &mut Vec<Step>,
@@ -168,7 +168,9 @@ pub(super) fn blank(view: View<'_>) -> Value {
             continue;
         }
         let value = match &field.default {
-            Some(Value::Object(fields)) if fields.is_empty() && view.node.shape == Shape::Object => {
+            Some(Value::Object(fields))
+                if fields.is_empty() && view.node.shape == Shape::Object =>
+            {
                 blank(view)
             }
             Some(value) => value.clone(),

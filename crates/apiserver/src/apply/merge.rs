@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::place::{Form, Place, associative, item_step};
+use super::place::{Form, Keys, Place, associative, item_step};
 use super::step::Step;
 
 /// The live value with the configuration laid over it.
@@ -20,7 +20,10 @@ fn merge_at(place: Place<'_>, live: Option<&Value>, config: &Value) -> Value {
         } => {
             let live = live.and_then(Value::as_object);
             let over = config.as_object();
-            match (live.filter(|m| !m.is_empty()), over.filter(|m| !m.is_empty())) {
+            match (
+                live.filter(|m| !m.is_empty()),
+                over.filter(|m| !m.is_empty()),
+            ) {
                 (None, None) => config.clone(),
                 (live, over) => merge_fields(place, live, over),
             }
@@ -55,12 +58,7 @@ fn merge_fields(
 }
 
 /// Items that only the live list has keep their places; items of the configuration keep their order.
-fn merge_items(
-    keys: Option<&[Box<str>]>,
-    items: Place<'_>,
-    live: &[Value],
-    config: &[Value],
-) -> Value {
+fn merge_items(keys: Keys<'_>, items: Place<'_>, live: &[Value], config: &[Value]) -> Value {
     let left = indexed(keys, items, live);
     let right = indexed(keys, items, config);
     let mut known: BTreeMap<&Step, Option<&Value>> = BTreeMap::new();
@@ -118,11 +116,7 @@ fn merge_items(
     Value::Array(out)
 }
 
-fn indexed<'v>(
-    keys: Option<&[Box<str>]>,
-    items: Place<'_>,
-    list: &'v [Value],
-) -> Vec<(Step, &'v Value)> {
+fn indexed<'v>(keys: Keys<'_>, items: Place<'_>, list: &'v [Value]) -> Vec<(Step, &'v Value)> {
     list.iter()
         .filter_map(|item| Some((item_step(keys, items, item).ok()?, item)))
         .collect()

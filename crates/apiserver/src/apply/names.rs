@@ -34,7 +34,10 @@ fn validate_name(manager: &str, path: &str, errors: &mut FieldErrors) {
     }
     for (position, c) in manager.char_indices() {
         if !is_printable(c) {
-            let text = format!("invalid character U+{:04X} (at position {position})", c as u32);
+            let text = format!(
+                "invalid character U+{:04X} (at position {position})",
+                c as u32
+            );
             errors.push(FieldError::invalid_str(path, manager, text));
         }
     }

@@ -61,7 +61,7 @@ impl Identity {
             ("subresource", &self.subresource),
         ] {
             if !value.is_empty() {
-                out.push_str(&format!(",\"{name}\":{}", json!(value)));
+                out.extend([",\"", name, "\":", &json!(value).to_string()]);
             }
         }
         out.push('}');
@@ -72,10 +72,10 @@ impl Identity {
     pub(super) fn shown(&self) -> String {
         let mut out = quote(&self.manager);
         if !self.subresource.is_empty() {
-            out.push_str(&format!(" with subresource {}", quote(&self.subresource)));
+            out.extend([" with subresource ", &quote(&self.subresource)]);
         }
         if self.operation == Operation::Update {
-            out.push_str(&format!(" using {}", self.api_version));
+            out.extend([" using ", &self.api_version]);
         }
         out
     }
@@ -179,7 +179,11 @@ impl Owners {
                 first.insert(entry.api_version.clone(), identity);
                 continue;
             };
-            let held = self.0.get(&bucket).cloned().or_else(|| self.0.remove(first));
+            let held = self
+                .0
+                .get(&bucket)
+                .cloned()
+                .or_else(|| self.0.remove(first));
             let held = held.map(|held| held.fields).unwrap_or_default();
             self.0.remove(&identity);
             let merged = Entry {
@@ -196,12 +200,13 @@ fn seconds(time: Option<Timestamp>) -> i64 {
     time.map_or(0, Timestamp::as_second)
 }
 
-/// Whether the entries of a written object ask for all entries to be dropped: an empty list, or one empty entry.
-pub(super) fn is_reset(object: &Value) -> bool {
+/// Whether the entries of a written object ask for all entries to be dropped: one empty entry, or (if that counts)
+/// an empty list.
+pub(super) fn is_reset(object: &Value, empty_counts: bool) -> bool {
     match value::at(object, "metadata.managedFields").and_then(Value::as_array) {
         None => false,
         Some(entries) => match entries.as_slice() {
-            [] => true,
+            [] => empty_counts,
             [Value::Object(entry)] => entry.iter().all(|(name, value)| {
                 let known = matches!(
                     name.as_str(),

@@ -1,11 +1,19 @@
 //! How a schema says that a value merges: as a scalar, a list (atomic, set or map) or a map (granular or atomic).
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
 use crate::field::quote;
-use crate::schema::{ListKind, Schema, Shape, View};
+use crate::schema::{ListKind, Schema, Shape, View, table};
 
 use super::step::{Item, Step};
+
+/// What the metadata of an object within an object is.
+static OBJECT_META: LazyLock<Schema> = LazyLock::new(table::object_meta);
+
+/// The fields that every object within an object has, whether its schema names them or not.
+const EMBEDDED: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// A place in a schema.
 #[derive(Clone, Copy)]
@@ -33,8 +41,14 @@ pub(super) enum Scalar {
 #[derive(Clone, Copy)]
 pub(super) enum Form<'a> {
     Scalar(Scalar),
-    List { kind: &'a ListKind, items: Place<'a> },
-    Map { atomic: bool, place: Place<'a> },
+    List {
+        kind: &'a ListKind,
+        items: Place<'a>,
+    },
+    Map {
+        atomic: bool,
+        place: Place<'a>,
+    },
 }
 
 impl<'a> Place<'a> {
@@ -115,7 +129,8 @@ impl<'a> Place<'a> {
 
     /// Whether the schema names this field, as opposed to a key of a map.
     pub(super) fn declares(self, name: &str) -> bool {
-        matches!(self, Self::Typed { view, .. } if view.node.fields.contains_key(name))
+        matches!(self, Self::Typed { view, .. } if view.node.fields.contains_key(name)
+            || (view.node.embedded && EMBEDDED.contains(&name)))
     }
 
     /// The place below a field or map key.
@@ -123,6 +138,10 @@ impl<'a> Place<'a> {
         match self {
             Self::Typed { view, open } => match view.child(name) {
                 Some(child) => Self::of(child, open),
+                None if view.node.embedded && name == "metadata" => {
+                    Self::of(OBJECT_META.view(), false)
+                }
+                None if view.node.embedded && EMBEDDED.contains(&name) => Self::Deduced,
                 None if open || view.node.fields.is_empty() => Self::Deduced,
                 None => Self::Undeclared,
             },
@@ -174,14 +193,10 @@ pub(super) fn forms<'a>(
 }
 
 /// The step that identifies an item of an associative list.
-pub(super) fn item_step(
-    keys: Option<&[Box<str>]>,
-    items: Place<'_>,
-    item: &Value,
-) -> Result<Step, String> {
+pub(super) fn item_step(keys: Keys<'_>, items: Place<'_>, item: &Value) -> Result<Step, String> {
     match keys {
-        None => set_step(item),
-        Some(keys) => keyed_step(keys, items, item),
+        Keys::None => set_step(item),
+        Keys::Fields(keys) => keyed_step(keys, items, item),
     }
 }
 
@@ -220,11 +235,20 @@ fn keyed_step(keys: &[Box<str>], items: Place<'_>, item: &Value) -> Result<Step,
     Ok(Step::Key(found))
 }
 
-/// The keys of an associative list (none for a set), or nothing for an atomic one.
-pub(super) fn associative(kind: &ListKind) -> Option<Option<&[Box<str>]>> {
+/// What tells the items of an associative list apart.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Keys<'a> {
+    /// Themselves: the list is a set.
+    None,
+    /// These fields.
+    Fields(&'a [Box<str>]),
+}
+
+/// What tells the items of a list apart; nothing if it is atomic.
+pub(super) fn associative(kind: &ListKind) -> Option<Keys<'_>> {
     match kind {
         ListKind::Atomic => None,
-        ListKind::Set => Some(None),
-        ListKind::Map(keys) => Some(Some(keys)),
+        ListKind::Set => Some(Keys::None),
+        ListKind::Map(keys) => Some(Keys::Fields(keys)),
     }
 }

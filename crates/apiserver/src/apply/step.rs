@@ -68,13 +68,11 @@ fn sequence<T>(
 }
 
 fn numbers(a: &Number, b: &Number) -> Ordering {
-    match (whole(a), whole(b)) {
-        (Some(a), Some(b)) => a.cmp(&b),
-        _ => {
-            let (a, b) = (a.as_f64().unwrap_or(0.0), b.as_f64().unwrap_or(0.0));
-            a.partial_cmp(&b).unwrap_or(Ordering::Equal)
-        }
+    if let (Some(a), Some(b)) = (whole(a), whole(b)) {
+        return a.cmp(&b);
     }
+    let (a, b) = (a.as_f64().unwrap_or(0.0), b.as_f64().unwrap_or(0.0));
+    a.partial_cmp(&b).unwrap_or(Ordering::Equal)
 }
 
 fn whole(number: &Number) -> Option<i128> {
@@ -185,10 +183,13 @@ fn plain(value: &Value) -> String {
             let items: Vec<String> = items.iter().map(plain).collect();
             format!("[{}]", items.join(","))
         }
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(name, value)| format!("{name}={}", plain(value)))
-            .collect(),
+        Value::Object(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{name}={}", plain(value)))
+                .collect();
+            fields.concat()
+        }
         other => other.to_string(),
     }
 }
@@ -250,9 +251,11 @@ fn json_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     for c in Value::from(text).to_string().chars() {
         match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                out.push_str(&format!("\\u{:04x}", c as u32));
-            }
+            '<' => out.push_str("\\u003c"),
+            '>' => out.push_str("\\u003e"),
+            '&' => out.push_str("\\u0026"),
+            '\u{2028}' => out.push_str("\\u2028"),
+            '\u{2029}' => out.push_str("\\u2029"),
             c => out.push(c),
         }
     }

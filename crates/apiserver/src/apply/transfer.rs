@@ -125,19 +125,19 @@ impl Ground<'_> {
         force: bool,
     ) -> Result<(), Vec<Conflict>> {
         let changes = self.changes(live, new);
-        let changed = changes.modified.union(&changes.added);
+        let taken = changes.modified.union(&changes.added);
         if !force {
             let conflicts: Vec<Conflict> = owners
                 .0
                 .iter()
                 .filter(|(owner, _)| *owner != identity)
-                .flat_map(|(owner, entry)| conflicts(owner, &entry.fields.intersection(&changed)))
+                .flat_map(|(owner, entry)| conflicts(owner, &entry.fields.intersection(&taken)))
                 .collect();
             if !conflicts.is_empty() {
                 return Err(conflicts);
             }
         }
-        let lost = changed.union(&changes.removed);
+        let lost = taken.union(&changes.removed);
         for (owner, entry) in &mut owners.0 {
             if owner != identity {
                 entry.fields = entry.fields.difference(&lost);

@@ -277,8 +277,15 @@ impl<'a> Check<'a> {
     fn extra(&self, extra: &BTreeMap<String, Vec<String>>) -> Outcome<()> {
         for (key, values) in extra {
             if self.mode != Mode::Plain {
+                let (domain, path) = key.split_once('/').unwrap_or_default();
+                let invalid = format!(
+                    "impersonating an invalid key in extra is not allowed: extra.key: Invalid value: {}: must be a domain-prefixed path (such as \"acme.io/foo\")",
+                    quote(key)
+                );
                 let why = if key.is_empty() {
                     "impersonating the empty string key in extra is not allowed"
+                } else if domain.is_empty() || path.is_empty() {
+                    &invalid
                 } else if values.iter().any(String::is_empty) {
                     "impersonating the empty string value in extra is not allowed"
                 } else {

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::admission::selects;
+use crate::selector::LabelSelector;
 use crate::value;
 
 /// The `rules` that each cluster role with an `aggregationRule` should have, by name.
 pub fn aggregated_rules(cluster_roles: &[&Value]) -> BTreeMap<String, Vec<Value>> {
-    let mut roles: Vec<&Value> = cluster_roles.to_vec();
-    roles.sort_by_key(|role| value::text(role, "metadata.name"));
-    let aggregating: Vec<&Value> = roles
+    let mut all: Vec<&Value> = cluster_roles.to_vec();
+    all.sort_by_key(|role| value::text(role, "metadata.name"));
+    let aggregating: Vec<&Value> = all
         .iter()
         .copied()
         .filter(|role| value::has(role, "aggregationRule"))
@@ -25,9 +25,9 @@ pub fn aggregated_rules(cluster_roles: &[&Value]) -> BTreeMap<String, Vec<Value>
         let mut changed = false;
         for &role in &aggregating {
             let name = value::text(role, "metadata.name");
-            let rules = union(role, &roles, &result);
-            if result.get(name) != Some(&rules) {
-                result.insert(name.to_owned(), rules);
+            let union = union(role, &all, &result);
+            if result.get(name) != Some(&union) {
+                result.insert(name.to_owned(), union);
                 changed = true;
             }
         }
@@ -38,13 +38,16 @@ pub fn aggregated_rules(cluster_roles: &[&Value]) -> BTreeMap<String, Vec<Value>
     result
 }
 
-fn union(role: &Value, roles: &[&Value], known: &BTreeMap<String, Vec<Value>>) -> Vec<Value> {
+fn union(role: &Value, all: &[&Value], known: &BTreeMap<String, Vec<Value>>) -> Vec<Value> {
     let own = value::text(role, "metadata.name");
     let mut rules: Vec<Value> = Vec::new();
     for selector in value::items(role, "aggregationRule.clusterRoleSelectors") {
-        for other in roles {
+        let Ok(selector) = LabelSelector::from_object(Some(selector)) else {
+            continue;
+        };
+        for other in all {
             let name = value::text(other, "metadata.name");
-            if name == own || !selects(selector, other) {
+            if name == own || !selector.matches_object(other) {
                 continue;
             }
             let stored = value::items(other, "rules");
@@ -80,14 +83,14 @@ mod tests {
 
     #[test]
     fn the_union_is_sorted_by_name_and_without_repetition() {
-        let roles = [
+        let all = [
             aggregate("all", "", "part"),
             role("z", "part", "get"),
             role("a", "part", "list"),
             role("b", "part", "get"),
             role("other", "else", "delete"),
         ];
-        let rules = aggregated_rules(&roles.iter().collect::<Vec<_>>());
+        let rules = aggregated_rules(&all.iter().collect::<Vec<_>>());
         assert_eq!(rules.len(), 1);
         assert_eq!(
             rules["all"],
@@ -97,20 +100,20 @@ mod tests {
 
     #[test]
     fn aggregates_of_aggregates_settle() {
-        let roles = [
+        let all = [
             aggregate("admin", "none", "to-admin"),
             aggregate("edit", "to-admin", "to-edit"),
             aggregate("view", "to-edit", "to-view"),
             role("leaf", "to-view", "get"),
         ];
-        let rules = aggregated_rules(&roles.iter().collect::<Vec<_>>());
+        let rules = aggregated_rules(&all.iter().collect::<Vec<_>>());
         assert_eq!(rules["admin"], [json!({"verbs": ["get"]})]);
     }
 
     #[test]
     fn a_circle_ends() {
-        let roles = [aggregate("a", "x", "x"), aggregate("b", "x", "x")];
-        let rules = aggregated_rules(&roles.iter().collect::<Vec<_>>());
+        let all = [aggregate("a", "x", "x"), aggregate("b", "x", "x")];
+        let rules = aggregated_rules(&all.iter().collect::<Vec<_>>());
         assert_eq!(rules.len(), 2);
     }
 }

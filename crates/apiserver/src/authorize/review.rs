@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{Attributes, Decision, Policy, Step, aggregate_texts, missing_role};
 use crate::authenticate::{MASTERS, User};
 use crate::field::{self, Fault, FieldError, FieldErrors};
+use crate::selector::{FieldSelector, LabelSelector};
 use crate::status::{Outcome, Status};
 use crate::value;
 
@@ -17,7 +18,8 @@ pub fn self_subject_access_review(mut body: Value, user: &User, policy: &Policy)
     errors.extend(metadata_errors(&body, &[], "must be empty"));
     refuse(&errors)?;
     let decision = ask(&body, user, policy);
-    value::put(&mut body, "status", answer(&decision));
+    let status = answer(&body, &decision);
+    value::put(&mut body, "status", status);
     Ok(body)
 }
 
@@ -27,7 +29,8 @@ pub fn subject_access_review(mut body: Value, policy: &Policy) -> Outcome<Value>
     errors.extend(metadata_errors(&body, &[], "must be empty"));
     refuse(&errors)?;
     let decision = ask(&body, &subject(&body), policy);
-    value::put(&mut body, "status", answer(&decision));
+    let status = answer(&body, &decision);
+    value::put(&mut body, "status", status);
     Ok(body)
 }
 
@@ -60,7 +63,8 @@ pub fn local_subject_access_review(
     refuse(&errors)?;
     let decision = ask(&body, &subject(&body), policy);
     value::put(&mut body, "metadata.namespace", own);
-    value::put(&mut body, "status", answer(&decision));
+    let status = answer(&body, &decision);
+    value::put(&mut body, "status", status);
     Ok(body)
 }
 
@@ -123,10 +127,25 @@ fn ask(body: &Value, user: &User, policy: &Policy) -> Decision {
     }
 }
 
-fn answer(decision: &Decision) -> Value {
+fn answer(body: &Value, decision: &Decision) -> Value {
     let mut status = json!({"allowed": decision.allowed});
     if !decision.reason.is_empty() {
         value::put(&mut status, "reason", decision.reason.clone());
+    }
+    // RBAC does not look at selectors, but the real server reads them.
+    let raw = |part: &str| {
+        let path = format!("spec.resourceAttributes.{part}.rawSelector");
+        value::text(body, &path)
+    };
+    let mut errors = Vec::new();
+    if FieldSelector::parse(raw("fieldSelector")).is_err() {
+        errors.push("spec.resourceAttributes.fieldSelector ignored due to parse error");
+    }
+    if LabelSelector::parse(raw("labelSelector")).is_err() {
+        errors.push("spec.resourceAttributes.labelSelector ignored due to parse error");
+    }
+    if !errors.is_empty() {
+        value::put(&mut status, "evaluationError", errors.join("; "));
     }
     status
 }

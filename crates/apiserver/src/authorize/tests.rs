@@ -280,6 +280,12 @@ fn access_reviews() {
     let body = json!({"spec": {"user": "eve", "nonResourceAttributes": {"verb": "get", "path": "/metrics"}}});
     let review = subject_access_review(body, &policy).unwrap();
     assert_eq!(review["status"], json!({"allowed": false}));
+    let body = json!({"spec": {"user": "eve", "resourceAttributes": {"verb": "get", "labelSelector": {"rawSelector": "a in ("}}}});
+    let review = subject_access_review(body, &policy).unwrap();
+    assert_eq!(
+        review["status"]["evaluationError"],
+        "spec.resourceAttributes.labelSelector ignored due to parse error"
+    );
     let body = json!({"metadata": {"namespace": "x"}, "spec": {"groups": ["dev"], "resourceAttributes": {"verb": "get", "resource": "pods", "namespace": "x"}}});
     let review = local_subject_access_review(body, "x", &policy).unwrap();
     assert_eq!(review["status"]["allowed"], true);

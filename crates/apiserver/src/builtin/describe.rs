@@ -17,6 +17,19 @@ pub const ALL_VERBS: [&str; 8] = [
     "watch",
 ];
 
+/// Resources whose deletes answer with the object instead of a `Status`.
+const RETURN_DELETED: [(&str, &str); 9] = [
+    ("", "namespaces"),
+    ("", "persistentvolumeclaims"),
+    ("", "persistentvolumes"),
+    ("", "pods"),
+    ("", "podtemplates"),
+    ("", "resourcequotas"),
+    ("", "serviceaccounts"),
+    ("", "services"),
+    ("storage.k8s.io", "storageclasses"),
+];
+
 /// A resource being written down; ends with [`Description::build`].
 #[derive(Debug)]
 pub struct Description {
@@ -117,13 +130,6 @@ impl Description {
         self
     }
 
-    /// A delete answers with the object that was deleted.
-    #[must_use]
-    pub fn returns_deleted(mut self) -> Self {
-        self.resource.returns_deleted = true;
-        self
-    }
-
     /// Kept together with the resource of the same plural in another group.
     #[must_use]
     pub fn stored_in(mut self, group: &'static str) -> Self {
@@ -148,7 +154,9 @@ impl Description {
     }
 
     /// The finished resource.
-    pub fn build(self) -> Resource {
+    pub fn build(mut self) -> Resource {
+        let names = &self.resource.names;
+        self.resource.returns_deleted |= RETURN_DELETED.contains(&(names.group.as_str(), names.plural.as_str()));
         self.resource
     }
 }

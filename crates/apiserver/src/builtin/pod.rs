@@ -167,6 +167,10 @@ impl Strategy for Pods {
             .collect()
     }
 
+    fn is_graceful(&self) -> bool {
+        true
+    }
+
     fn grace_seconds(&self, object: &Value, asked: Option<i64>) -> i64 {
         let unscheduled = text(object, "spec.nodeName").is_empty();
         let ended = matches!(text(object, "status.phase"), "Failed" | "Succeeded");

@@ -160,7 +160,9 @@ impl Asked {
 
 /// The verb, as authorisation and discovery name it.
 fn verb(method: &Method, target: &Target, query: &Query) -> String {
-    let watch = target.watch || query.all("watch").next().is_some_and(|v| !matches!(v, "0" | "false"));
+    // On a named object the parameter means nothing.
+    let asked = query.all("watch").next().is_some_and(|v| !matches!(v, "0" | "false"));
+    let watch = target.watch || (asked && target.name.is_empty());
     let verb = match (method.as_str(), target.name.is_empty()) {
         ("GET" | "HEAD", _) if watch => "watch",
         ("GET" | "HEAD", true) => "list",
@@ -207,9 +209,13 @@ async fn respond(
         .filter(|r| r.version(&target.version).is_some())
         .cloned()
         .ok_or_else(|| Box::new(Status::no_such_resource()))?;
-    let needs_namespace = resource.namespaced && (!target.name.is_empty() || request.method() == Method::POST);
-    if needs_namespace && target.namespace.is_empty() && !is_review(&resource.names.group) {
-        return Err(Box::new(Status::no_such_resource()));
+    if resource.namespaced && target.namespace.is_empty() && !target.watch {
+        if !target.name.is_empty() {
+            return Err(Box::new(Status::no_such_resource()));
+        }
+        if request.method() == Method::POST {
+            return Err(Box::new(Status::method_not_allowed_here()));
+        }
     }
     if !resource.namespaced && !target.namespace.is_empty() {
         return Err(Box::new(Status::no_such_resource()));
@@ -237,10 +243,6 @@ async fn respond(
     verbs::dispatch(&exchange).await
 }
 
-fn is_review(group: &str) -> bool {
-    matches!(group, "authorization.k8s.io" | "authentication.k8s.io")
-}
-
 /// What is asked for, as the authoriser sees it.
 fn attributes<'a>(user: &'a User, route: &'a Route, verb: &'a str, path: &'a str) -> Attributes<'a> {
     let Route::Resource(target) = route else {
@@ -261,17 +263,21 @@ fn attributes<'a>(user: &'a User, route: &'a Route, verb: &'a str, path: &'a str
     }
 }
 
-fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> {
+fn to_yaml(value: &serde_json::Value) -> String {
+    serde_saphyr::to_string(value).unwrap_or_default()
+}
+
+pub(crate) fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> {
     let yaml = form.media == Media::Yaml;
     let mut content_type = if yaml { "application/yaml".to_owned() } else { "application/json".to_owned() };
     let body = match reply.content {
-        Content::Value(value) if yaml => Body::Full(Bytes::from(negotiate::to_yaml(&value))),
+        Content::Value(value) if yaml => Body::Full(Bytes::from(to_yaml(&value))),
         Content::Value(value) if pretty => Body::Full(Bytes::from(serde_json::to_vec_pretty(&value).unwrap_or_default())),
         Content::Value(value) => Body::Full(Bytes::from(serde_json::to_vec(&value).unwrap_or_default())),
         Content::Json(bytes) if yaml || pretty => {
             let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
             let text = if yaml {
-                negotiate::to_yaml(&value).into()
+                to_yaml(&value).into()
             } else {
                 serde_json::to_vec_pretty(&value).unwrap_or_default()
             };

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Cluster;
-use crate::discovery;
+use crate::discovery::{self, Aggregated};
 use crate::exchange::{Content, Reply};
 use crate::openapi;
 use crate::resource::Resource;
@@ -15,8 +15,24 @@ use crate::status::{Outcome, Status};
 /// The version that the answers are held against.
 pub const KUBERNETES_VERSION: &str = "v1.36.3";
 
+const PATHS: [&str; 9] = [
+    "/api",
+    "/api/v1",
+    "/apis",
+    "/healthz",
+    "/livez",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/readyz",
+    "/version",
+];
+
 pub(super) fn page_not_found() -> Reply {
-    Reply { code: 404, content: Content::Text("404 page not found\n".to_owned()), warnings: Vec::new(), retry_after: None }
+    text(404, "404 page not found\n")
+}
+
+fn text(code: u16, text: &str) -> Reply {
+    Reply { code, content: Content::Text(text.to_owned()), warnings: Vec::new(), retry_after: None }
 }
 
 pub(super) fn respond(
@@ -31,41 +47,85 @@ pub(super) fn respond(
     }
     let registry = cluster.registry();
     let resources: Vec<&Resource> = registry.iter().map(AsRef::as_ref).collect();
-    let accept = headers.get(http::header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let found = match route {
-        Route::Legacy | Route::Groups => {
-            let legacy = *route == Route::Legacy;
-            if let Some((kind, value)) = discovery::aggregated(&resources, legacy, accept) {
-                return Ok(Reply::typed(kind, serde_json::to_vec(&value).unwrap_or_default().into()));
-            }
-            Some(if legacy { discovery::legacy() } else { discovery::groups(&resources) })
+    let header = |name| headers.get(name).and_then(|v: &http::HeaderValue| v.to_str().ok()).unwrap_or_default();
+    let address = header(http::header::HOST);
+    let aggregated = aggregated(header(http::header::ACCEPT));
+    let found = match (route, aggregated) {
+        (Route::Legacy, Some(form)) => {
+            return Ok(typed(form.media_type(), &discovery::aggregated_core(&resources, form)));
         }
-        Route::Group(group) => discovery::group(&resources, group),
-        Route::GroupVersion(group, version) => discovery::group_version(&resources, group, version),
-        Route::Resource(_) | Route::Other => other(&resources, path, accept),
+        (Route::Groups, Some(form)) => {
+            return Ok(typed(form.media_type(), &discovery::aggregated_groups(&resources, form)));
+        }
+        (Route::Legacy, None) => Some(discovery::core_versions(address)),
+        (Route::Groups, None) => Some(discovery::groups(&resources)),
+        (Route::Group(group), _) => discovery::group(&resources, group),
+        (Route::GroupVersion(group, version), _) => discovery::resource_list(&resources, group, version),
+        (Route::Resource(_) | Route::Other, _) => return Ok(other(&resources, path)),
     };
-    match found {
-        Some(value) => Ok(Reply::value(200, value)),
-        None if matches!(path, "/healthz" | "/livez" | "/readyz") => {
-            Ok(Reply { code: 200, content: Content::Text("ok".to_owned()), warnings: Vec::new(), retry_after: None })
-        }
-        None if path == "/openapi/v2" => Ok(Reply::typed("application/json", Bytes::from(openapi::v2(&resources).to_string()))),
-        None => Ok(page_not_found()),
-    }
+    Ok(found.map_or_else(page_not_found, |value| Reply::value(200, value)))
 }
 
-fn other(resources: &[&Resource], path: &str, _accept: &str) -> Option<serde_json::Value> {
-    match path {
-        "/version" | "/version/" => Some(json!({
-            "major": "1", "minor": "36", "gitVersion": KUBERNETES_VERSION, "gitCommit": "", "gitTreeState": "",
-            "buildDate": "", "goVersion": "", "compiler": "", "platform": "linux/amd64",
-            "emulationMajor": "1", "emulationMinor": "36", "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
-        })),
-        "/" => Some(json!({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]})),
-        "/openapi/v3" => Some(openapi::index(resources)),
-        path => {
-            let group_version = path.strip_prefix("/openapi/v3/")?;
-            openapi::document(resources, group_version)
+fn typed(content_type: &str, value: &Value) -> Reply {
+    Reply::typed(content_type, Bytes::from(value.to_string()))
+}
+
+/// The aggregated form that an `Accept` header asks for, if it comes before plain JSON.
+fn aggregated(accept: &str) -> Option<Aggregated> {
+    for clause in accept.split(',') {
+        let mut parts = clause.split(';').map(str::trim);
+        let media = parts.next().unwrap_or_default();
+        let parameters: Vec<&str> = parts.collect();
+        if media == "application/json" && parameters.contains(&"as=APIGroupDiscoveryList") {
+            if parameters.contains(&"v=v2") {
+                return Some(Aggregated::V2);
+            }
+            if parameters.contains(&"v=v2beta1") {
+                return Some(Aggregated::V2Beta1);
+            }
+        } else if media == "application/json" || media == "*/*" {
+            return None;
         }
     }
+    None
+}
+
+fn other(resources: &[&Resource], path: &str) -> Reply {
+    let document = match path.trim_end_matches('/') {
+        "" => Some(json!({"paths": PATHS})),
+        "/version" => Some(version()),
+        "/healthz" | "/livez" | "/readyz" => return text(200, "ok"),
+        "/openapi/v2" => Some(openapi::version_2()),
+        "/openapi/v3" => Some(openapi::index(resources)),
+        path => openapi_document(resources, path),
+    };
+    document.map_or_else(page_not_found, |value| Reply::value(200, value))
+}
+
+fn openapi_document(resources: &[&Resource], path: &str) -> Option<Value> {
+    let rest = path.strip_prefix("/openapi/v3/")?;
+    let (group, version) = match rest.split('/').collect::<Vec<_>>().as_slice() {
+        ["api", version] => ("", *version),
+        ["apis", group, version] => (*group, *version),
+        _ => return None,
+    };
+    openapi::document(resources, group, version)
+}
+
+fn version() -> Value {
+    json!({
+        "major": "1",
+        "minor": "36",
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
+        "gitVersion": KUBERNETES_VERSION,
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "",
+        "platform": "linux/amd64",
+    })
 }

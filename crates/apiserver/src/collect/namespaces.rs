@@ -57,7 +57,7 @@ impl Collector {
         let grace = resource.strategy.grace_seconds(&object, None);
         let held = grace > 0 || !value::items(&object, "metadata.finalizers").is_empty();
         if !held {
-            self.remove(&resource, stored, &object);
+            self.remove(&resource, stored);
             return;
         }
         let now = self.cluster.now();
@@ -76,18 +76,16 @@ impl Collector {
         let mut object = stored.decode();
         change(&mut object);
         if crate::verbs::is_finished(&resource, &object) {
-            self.remove(&resource, stored, &object);
+            self.remove(&resource, stored);
         } else if !stored.same(&object) {
             self.store(&resource, stored, &object);
         }
     }
 
-    fn remove(&self, resource: &Resource, stored: &Stored, object: &Value) {
+    fn remove(&self, resource: &Resource, stored: &Stored) {
         let (namespace, name) = (&stored.header.namespace, &stored.header.name);
         // Somebody else was faster: their write comes back as a change, and is judged anew.
-        let _ = self.cluster.store.delete(&resource.bucket(), namespace, name, stored.version, |version| {
-            Cluster::encode(resource, object, version)
-        });
+        let _ = self.cluster.store.delete(&resource.bucket(), namespace, name, stored.version);
         self.cluster.written(resource);
     }
 

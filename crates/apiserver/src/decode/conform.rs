@@ -6,6 +6,8 @@
 
 mod place;
 mod scalar;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -137,8 +137,7 @@ fn is_registered(named: &Named, target: &Target<'_>) -> bool {
 /// The kind as the server holds it inside: `core.ConfigMap`. Events of both groups are one kind there.
 fn internal(group: &str, kind: &str) -> String {
     let package = match group {
-        "" => "core",
-        "events.k8s.io" => "core",
+        "" | "events.k8s.io" => "core",
         group => group.split('.').next().unwrap_or_default(),
     };
     format!("{package}.{kind}")
@@ -167,9 +166,10 @@ pub fn expect_custom_kind(value: &Value, body: &[u8], target: &Target<'_>) -> Ou
 pub(super) fn expect_options(value: &mut Value, kind: &str) -> Result<(), String> {
     let named = read(value)?;
     if !named.kind.is_empty() && named.kind != kind {
-        let api_version = match named.version.is_empty() {
-            true => "meta.k8s.io/v1".to_owned(),
-            false => join(&named.group, &named.version),
+        let api_version = if named.version.is_empty() {
+            "meta.k8s.io/v1".to_owned()
+        } else {
+            join(&named.group, &named.version)
         };
         return Err(format!(
             "no kind \"{}\" is registered for version \"{api_version}\" in scheme \"pkg/runtime/scheme.go:111\"",

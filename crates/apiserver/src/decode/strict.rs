@@ -42,14 +42,20 @@ impl FieldValidation {
     }
 
     /// Turns the complaints about a body into warnings, or into the 400 answer.
-    pub fn judge(self, strict: Vec<String>, api_version: &str, kind: &str) -> Outcome<Vec<String>> {
+    pub fn judge(
+        self,
+        strict: impl AsRef<[String]>,
+        api_version: &str,
+        kind: &str,
+    ) -> Outcome<Vec<String>> {
+        let strict = strict.as_ref();
         match self {
             Self::Ignore => Ok(Vec::new()),
-            Self::Warn => Ok(warnings(&strict)),
+            Self::Warn => Ok(warnings(strict)),
             Self::Strict if strict.is_empty() => Ok(Vec::new()),
             Self::Strict => {
                 let version = api_version.rsplit('/').next().unwrap_or_default();
-                let text = strict_error(&strict);
+                let text = strict_error(strict);
                 let status: Status = kind::cannot_be_handled(version, kind, kind, &text);
                 Err(Box::new(status))
             }

@@ -76,24 +76,8 @@ impl Reader<'_> {
                 quote(self.rest)
             ));
         }
-        self.moment([year, month, day, hour, minute, second], nanos, offset)
+        moment([year, month, day, hour, minute, second], nanos, offset)
             .ok_or_else(|| self.out_of_range("day"))
-    }
-
-    fn moment(&self, parts: [i32; 6], nanos: i32, offset: i32) -> Option<Timestamp> {
-        let [year, month, day, hour, minute, second] = parts;
-        let small = |n: i32| i8::try_from(n).ok();
-        let civil = DateTime::new(
-            i16::try_from(year).ok()?,
-            small(month)?,
-            small(day)?,
-            small(hour)?,
-            small(minute)?,
-            small(second)?,
-            nanos,
-        )
-        .ok()?;
-        Offset::from_seconds(offset).ok()?.to_timestamp(civil).ok()
     }
 
     fn cannot(&self, element: &str) -> String {
@@ -188,6 +172,22 @@ impl Reader<'_> {
         self.rest = whole.get(6..).unwrap_or_default();
         Ok(sign * (hours * 3600 + minutes * 60))
     }
+}
+
+fn moment(parts: [i32; 6], nanos: i32, offset: i32) -> Option<Timestamp> {
+    let [year, month, day, hour, minute, second] = parts;
+    let small = |n: i32| i8::try_from(n).ok();
+    let civil = DateTime::new(
+        i16::try_from(year).ok()?,
+        small(month)?,
+        small(day)?,
+        small(hour)?,
+        small(minute)?,
+        small(second)?,
+        nanos,
+    )
+    .ok()?;
+    Offset::from_seconds(offset).ok()?.to_timestamp(civil).ok()
 }
 
 #[cfg(test)]

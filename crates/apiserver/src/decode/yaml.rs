@@ -325,7 +325,7 @@ mod tests {
         let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
         for i in 1..12 {
             let inner = vec![format!("*a{}", i - 1); 10].join(",");
-            bomb.push_str(&format!("a{i}: &a{i} [{inner}]\n"));
+            bomb = format!("{bomb}a{i}: &a{i} [{inner}]\n");
         }
         assert_eq!(
             read(&bomb).err().unwrap(),

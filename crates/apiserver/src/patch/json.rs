@@ -2,26 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use super::{
-    MAX_COPIED_BYTES, MAX_OPERATIONS, Patched, Reading, complaints, go, object_only, read, rejected,
-};
+use super::{MAX_COPIED_BYTES, MAX_OPERATIONS, Patched, Reading, go, object_only, rejected};
+use crate::decode::{self, MAX_DEPTH, Media};
 use crate::field::quote;
 use crate::status::{Outcome, Status};
-
-/// How deep a patched object may be: `copy` nests things into themselves, and what walks an object recurses.
-const MAX_DEPTH: usize = 512;
 
 pub(super) fn patch(doc: &Value, body: &[u8], reading: Reading) -> Outcome<Patched> {
     let strict = reading == Reading::Strict;
     let prefix = if strict { "error decoding patch: " } else { "" };
     let refuse = |why: String| Status::bad_request(format!("{prefix}{why}"));
-    let (patch, duplicates) = read(body).map_err(refuse)?;
-    let operations = operations(patch, strict).map_err(refuse)?;
-    let mut noticed = complaints(&duplicates);
+    let parsed = decode::parse(body, Media::Json).map_err(|error| refuse(error.to_string()))?;
+    let operations = operations(parsed.value, strict).map_err(refuse)?;
+    let mut noticed = parsed.duplicates;
     noticed.extend(unknown_fields(&operations));
-    if !strict {
-        noticed.clear();
-    }
     if operations.len() > MAX_OPERATIONS {
         let message = format!(
             "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
@@ -42,6 +35,7 @@ pub(super) fn patch(doc: &Value, body: &[u8], reading: Reading) -> Outcome<Patch
             .iter()
             .map(|text| format!("json patch {text}"))
             .collect(),
+        shown: None,
     })
 }
 
@@ -249,6 +243,7 @@ fn unescape(step: &str) -> String {
     step.replace("~1", "/").replace("~0", "~")
 }
 
+/// `copy` nests things into themselves, and what walks an object recurses.
 fn within_depth(path: &str, value: &Value) -> Option<()> {
     (path.matches('/').count() + depth(value) <= MAX_DEPTH).then_some(())
 }

@@ -2,41 +2,42 @@
 
 use serde_json::{Map, Value};
 
-use super::{Patched, Reading, complaints, go, object_only, read};
+use super::{Patched, Reading, go, object_only};
+use crate::decode::{self, Media};
 use crate::status::{Outcome, Status};
 
 pub(super) fn patch(doc: &Value, body: &[u8], reading: Reading) -> Outcome<Patched> {
+    let lenient = reading == Reading::Lenient;
     let invalid = || Box::new(Status::bad_request("Invalid JSON Patch"));
-    let (patch, duplicates) = match (read(body), reading) {
-        (Ok(read), _) => read,
-        (Err(why), Reading::Strict) => {
-            return Err(Status::bad_request(format!("error decoding patch: {why}")).into());
+    let refuse =
+        |why: String| Box::new(Status::bad_request(format!("error decoding patch: {why}")));
+    let parsed = decode::parse(body, Media::Json).map_err(|error| {
+        if lenient {
+            invalid()
+        } else {
+            refuse(error.to_string())
         }
-        (Err(_), Reading::Lenient) => return Err(invalid()),
-    };
-    match patch {
+    })?;
+    match parsed.value {
         Value::Object(changes) => {
             let mut object = doc.as_object().cloned().unwrap_or_default();
             merge(&mut object, changes);
-            let complaints = match reading {
-                Reading::Strict => complaints(&duplicates),
-                Reading::Lenient => Vec::new(),
-            };
             Ok(Patched {
                 object: Value::Object(object),
-                complaints,
+                complaints: parsed.duplicates,
+                shown: None,
             })
         }
         Value::Null => Err(invalid()),
-        other if reading == Reading::Strict => Err(Status::bad_request(format!(
-            "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+        other if !lenient => Err(refuse(format!(
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
             go::json_type(&other)
-        ))
-        .into()),
+        ))),
         // A list would become the object.
         list @ Value::Array(_) => object_only(list).map(|object| Patched {
             object,
             complaints: Vec::new(),
+            shown: None,
         }),
         _ => Err(invalid()),
     }

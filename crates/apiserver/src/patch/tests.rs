@@ -466,3 +466,112 @@ fn an_undecodable_object_is_shown() {
         " \"\" is invalid: patch: Invalid value: \"map[data:7]\": cannot restore map from int64"
     );
 }
+
+fn settled(kind: PatchKind, body: &str, validation: FieldValidation) -> Outcome<Settled> {
+    let schema = table::kind("apps", "v1", "Deployment");
+    let target = decode::Target {
+        group: "apps",
+        version: "v1",
+        kind: "Deployment",
+    };
+    let doc = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "labels": {"a": "b"}},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}},
+    });
+    settle(
+        patch(kind, &schema, &doc, body.as_bytes(), validation)?,
+        &schema,
+        &target,
+        validation,
+    )
+}
+
+#[test]
+fn strategic_patches_that_do_not_fit_the_kind() {
+    for (body, why) in [
+        (
+            r#"{"spec":{"replicas":"x"}}"#,
+            "\"map[spec:map[replicas:x]]\": unrecognized type: int32",
+        ),
+        (
+            r#"{"metadata":{"labels":{"x":{"y":"z"}}}}"#,
+            "\"map[metadata:map[labels:map[x:map[y:z]]]]\": unrecognized type: string",
+        ),
+        (
+            r#"{"metadata":[1]}"#,
+            "\"map[metadata:[1]]\": cannot restore struct from: slice",
+        ),
+        (
+            r#"{"metadata":{"labels":7}}"#,
+            "\"map[metadata:map[labels:7]]\": cannot restore map from int64",
+        ),
+        (
+            r#"{"spec":{"template":{"spec":{"containers":"x"}}}}"#,
+            "\"map[spec:map[template:map[spec:map[containers:x]]]]\": cannot restore slice from string",
+        ),
+    ] {
+        let status = settled(PatchKind::Strategic, body, FieldValidation::Warn).unwrap_err();
+        assert_eq!(
+            (status.code, status.message),
+            (
+                422,
+                format!(" \"\" is invalid: patch: Invalid value: {why}")
+            )
+        );
+    }
+}
+
+#[test]
+fn what_is_odd_in_a_patch_is_a_warning_or_an_error() {
+    let odd =
+        r#"{"foo":{"a":"1"},"metadata":{"labels":{"a":"1"}},"metadata":{"labels":{"a":"2"}}}"#;
+    for kind in [PatchKind::Merge, PatchKind::Strategic] {
+        let settled_object = settled(kind, odd, FieldValidation::Warn).unwrap();
+        assert_eq!(
+            settled_object.warnings,
+            ["duplicate field \"metadata\"", "unknown field \"foo\""]
+        );
+        assert!(settled_object.object.get("foo").is_none());
+        assert_eq!(settled_object.object["metadata"]["labels"]["a"], "2");
+        assert!(
+            settled(kind, odd, FieldValidation::Ignore)
+                .unwrap()
+                .warnings
+                .is_empty()
+        );
+        let refused = settled(kind, odd, FieldValidation::Strict).unwrap_err();
+        assert_eq!(refused.code, 422);
+        assert!(refused.message.ends_with(
+            ": strict decoding error: duplicate field \"metadata\", unknown field \"foo\""
+        ));
+    }
+}
+
+#[test]
+fn a_patch_does_not_change_the_kind() {
+    let refused = settled(
+        PatchKind::Merge,
+        r#"{"apiVersion":"v1","kind":"Pod"}"#,
+        FieldValidation::Warn,
+    )
+    .unwrap_err();
+    assert!(
+        refused
+            .message
+            .starts_with(" \"\" is invalid: patch: Invalid value: \"{")
+    );
+    assert!(
+        refused
+            .message
+            .ends_with("converting (v1.Pod) to (apps.Deployment): unknown conversion"),
+        "{}",
+        refused.message
+    );
+    let kept = settled(
+        PatchKind::Strategic,
+        r#"{"kind":"Pod"}"#,
+        FieldValidation::Warn,
+    )
+    .unwrap();
+    assert_eq!(kept.object["kind"], "Deployment");
+}

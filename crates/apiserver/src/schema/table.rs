@@ -27,10 +27,25 @@ pub fn knows(group: &str, version: &str, kind: &str) -> bool {
     BUILTIN.kinds.contains_key(name.as_str())
 }
 
-/// The schema of a type by its OpenAPI name: `io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions`.
+/// The schema of a type by its `OpenAPI` name: `io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions`.
 pub fn named(openapi_name: &str) -> Option<Schema> {
     let root = BUILTIN.names.get(openapi_name)?;
     Some(BUILTIN.schema(*root))
+}
+
+/// The group, version and kind of a type by its `OpenAPI` name, if it stands for a kind of its own.
+pub fn kind_of(openapi_name: &str) -> Option<(&'static str, &'static str, &'static str)> {
+    let kind = match openapi_name {
+        // These belong to every group.
+        "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions" => "/v1/DeleteOptions",
+        "io.k8s.apimachinery.pkg.apis.meta.v1.Status" => "/v1/Status",
+        _ => {
+            let id = BUILTIN.names.get(openapi_name)?;
+            BUILTIN.kinds_by_node.get(id)?
+        }
+    };
+    let mut parts = kind.split('/');
+    Some((parts.next()?, parts.next()?, parts.next()?))
 }
 
 /// `metav1.ObjectMeta`, which custom resources have as well.
@@ -42,6 +57,7 @@ pub fn object_meta() -> Schema {
 struct Table {
     types: Arc<Types>,
     kinds: BTreeMap<Box<str>, NodeId>,
+    kinds_by_node: BTreeMap<NodeId, Box<str>>,
     names: BTreeMap<Box<str>, NodeId>,
     anything: NodeId,
 }
@@ -67,6 +83,11 @@ impl Table {
         reader.make_granular();
         Self {
             types: Arc::new(reader.types),
+            kinds_by_node: reader
+                .kinds
+                .iter()
+                .map(|(name, id)| (*id, name.clone()))
+                .collect(),
             kinds: reader.kinds,
             names: reader.names,
             anything,

@@ -59,6 +59,12 @@ impl Stored {
         Self { version, header, bytes: Bytes::from(body(object, version)) }
     }
 
+    /// The same object at another version.
+    #[must_use]
+    pub fn at(&self, version: u64) -> Self {
+        Self { version, header: self.header.clone(), bytes: Bytes::from(body(&self.decode(), version)) }
+    }
+
     /// The object without `apiVersion` and `kind`.
     pub fn decode(&self) -> Value {
         // The bytes are our own encoding; an empty object stands in for what cannot happen.

@@ -2,51 +2,64 @@
 
 use serde_json::{Value, json};
 
-use super::update::{Change, change_object};
-use crate::decode;
+use super::{admit, get, render};
+use crate::admission::Gvk;
+use crate::cluster::Cluster;
 use crate::exchange::{Exchange, Reply};
 use crate::options::WriteOptions;
-use crate::resource::Part;
 use crate::status::{Outcome, Status};
 use crate::value;
+
+/// How often a binding starts over when the pod changed under it.
+const ATTEMPTS: usize = 5;
 
 /// Answers POST on `binding`.
 pub(super) async fn bind(ex: &Exchange<'_>) -> Outcome<Reply> {
     let options = WriteOptions::parse(&ex.query, "CreateOptions")?;
-    let body = decode::parse_body(&ex.body, ex.media()?, "Binding")?.value;
-    let node = value::text(&body, "target.name").to_owned();
-    let pod = ex.for_object(&ex.target.namespace, &ex.target.name);
-    let transform = |live: Option<&Value>| {
-        let mut new = live.cloned().ok_or_else(|| ex.not_found(&ex.target.name))?;
-        let conflict = |why: String| Box::new(Status::conflict("", "pods/binding", &ex.target.name, &why));
-        if value::has(&new, "metadata.deletionTimestamp") {
-            return Err(conflict(format!("pod {} is being deleted, cannot be assigned to a host", ex.target.name)));
-        }
-        let assigned = value::text(&new, "spec.nodeName");
-        if !assigned.is_empty() {
-            return Err(conflict(format!("pod {} is already assigned to node {}", ex.target.name, crate::field::quote(assigned))));
-        }
-        value::put(&mut new, "spec.nodeName", node.clone());
-        value::take(&mut new, "metadata.resourceVersion");
-        scheduled(&mut new, ex.now);
-        Ok(new)
-    };
-    let change = Change { part: Part::Scale, dry_run: options.dry_run, upsert: false, transform: &transform };
+    let body = ex.decode_as("v1", "Binding", "io.k8s.api.core.v1.Binding")?;
     let mut warnings = Vec::new();
-    change_object(&pod, &change, &mut warnings).await?;
-    let mut status = Status::failure(201, "", "");
-    status.status = "Success".to_owned();
-    Ok(Reply::status(&status).with_warnings(warnings))
+    let kind = Gvk::new("", "v1", "Binding");
+    admit::create_subresource(ex, kind, body.clone(), options.dry_run, &mut warnings).await?;
+    let pod = ex.for_object(&ex.target.namespace, &ex.target.name);
+    for _ in 0..ATTEMPTS {
+        let stored = get::find(&pod)?;
+        let bound = assigned(ex, render::decode(&pod, &stored), value::text(&body, "target.name"))?;
+        let committed = options.dry_run
+            || ex
+                .cluster
+                .store
+                .update(&pod.bucket(), &ex.target.namespace, &ex.target.name, stored.version, |version| {
+                    Cluster::encode(&pod.resource, &bound, version)
+                })
+                .is_ok();
+        if committed {
+            let mut status = Status::failure(201, "", "");
+            status.status = "Success".to_owned();
+            return Ok(Reply::status(&status).with_warnings(warnings));
+        }
+    }
+    Err(Box::new(Status::modified("", "pods/binding", &ex.target.name)))
 }
 
-/// The `PodScheduled` condition.
-fn scheduled(pod: &mut Value, now: jiff::Timestamp) {
+/// The pod on its node.
+fn assigned(ex: &Exchange<'_>, mut pod: Value, node: &str) -> Outcome<Value> {
+    let name = &ex.target.name;
+    let refuse = |why: String| Err(Box::new(Status::conflict("", "pods/binding", name, &why)));
+    if value::has(&pod, "metadata.deletionTimestamp") {
+        return refuse(format!("pod {name} is being deleted, cannot be assigned to a host"));
+    }
+    let before = value::text(&pod, "spec.nodeName");
+    if !before.is_empty() {
+        return refuse(format!("pod {name} is already assigned to node {}", crate::field::quote(before)));
+    }
+    value::put(&mut pod, "spec.nodeName", node);
     let condition = json!({
         "type": "PodScheduled", "status": "True", "lastProbeTime": null,
-        "lastTransitionTime": crate::meta::timestamp(now),
+        "lastTransitionTime": crate::meta::timestamp(ex.now),
     });
-    let mut conditions: Vec<Value> = value::items(pod, "status.conditions").to_vec();
+    let mut conditions: Vec<Value> = value::items(&pod, "status.conditions").to_vec();
     conditions.retain(|c| value::text(c, "type") != "PodScheduled");
     conditions.push(condition);
-    value::put(pod, "status.conditions", conditions);
+    value::put(&mut pod, "status.conditions", conditions);
+    Ok(pod)
 }

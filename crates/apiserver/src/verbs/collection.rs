@@ -14,11 +14,12 @@ pub(super) async fn delete_collection(ex: &Exchange<'_>) -> Outcome<Reply> {
     let snapshot =
         ex.cluster.store.list(&ex.bucket(), &ex.target.namespace, &|o| list::matches(&selection, o));
     let mut warnings = Vec::new();
+    // The answer lists what was found, as it was before.
     let mut items: Vec<Value> = Vec::new();
     for stored in &snapshot.objects {
         let single = ex.for_object(&stored.header.namespace, &stored.header.name);
         match Box::pin(delete::remove(&single, &options, &mut warnings)).await {
-            Ok(Deleted::Gone(object) | Deleted::Marked(object)) => items.push(object),
+            Ok(Deleted::Gone(_) | Deleted::Marked(_)) => items.push(render::decode(ex, stored)),
             Err(status) if is_gone(&status) => {}
             Err(status) => return Err(status),
         }
@@ -29,7 +30,6 @@ pub(super) async fn delete_collection(ex: &Exchange<'_>) -> Outcome<Reply> {
             crate::value::take(item, "kind");
         }
     }
-    let _ = render::decode;
     Ok(Reply::value(
         200,
         json!({

@@ -12,16 +12,16 @@ use crate::options::WriteOptions;
 use crate::resource::Part;
 use crate::status::{Outcome, Status};
 use crate::store::{Refused, Stored};
-use crate::{field, meta, value};
+use crate::{admission, field, meta, value};
 
 /// How often a generated name is drawn again when it is taken.
 const NAME_ATTEMPTS: usize = 8;
 
-/// What came of a create.
+/// What came of a write.
 pub(crate) enum Created {
     /// It is stored.
     Stored(Arc<Stored>),
-    /// It would have been.
+    /// It is not stored (a dry run, or the end of the object), but this is what it looks like.
     DryRun(Value),
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum Created {
 pub(super) async fn create(ex: &Exchange<'_>) -> Outcome<Reply> {
     let options = WriteOptions::parse(&ex.query, "CreateOptions")?;
     check_manager(&options, false, "CreateOptions")?;
-    let (mut object, mut warnings) = ex.decode_object()?;
+    let (mut object, mut warnings) = ex.decode_object("CreateOptions")?;
     meta::match_namespace(&mut object, &ex.target.namespace)?;
     let manager = ex.manager(&options.field_manager);
     let api_version = ex.api_version();
@@ -42,6 +42,7 @@ pub(super) async fn create(ex: &Exchange<'_>) -> Outcome<Reply> {
     };
     write::check_namespace(ex, value::text(&object, "metadata.name"))?;
     warnings.extend(meta::dedup_owner_references(&mut object));
+    meta::wipe_system_fields(&mut object);
     let reset = ex.resource.strategy.reset_fields(Part::Main);
     apply::track_update(&ex.version()?.schema, None, &mut object, &owner, &reset);
     let created = insert(ex, object, options.dry_run, &mut warnings).await?;
@@ -72,7 +73,7 @@ pub(crate) async fn insert(
     dry_run: bool,
     warnings: &mut Vec<String>,
 ) -> Outcome<Created> {
-    let mut object = admit::mutate(ex, "CREATE", object, None, dry_run, warnings).await?;
+    let mut object = admit::mutate(ex, admission::Operation::Create, object, None, dry_run, warnings).await?;
     let generated = value::text(&object, "metadata.name").is_empty();
     let prefix = value::text(&object, "metadata.generateName").to_owned();
     if generated && !prefix.is_empty() {
@@ -84,16 +85,17 @@ pub(crate) async fn insert(
     strategy.prepare_create(&mut object, &ex.context());
     if strategy.has_generation() {
         value::put(&mut object, "metadata.generation", 1);
-    } else {
-        value::take(&mut object, "metadata.generation");
     }
     super::allocate::on_create(ex, &mut object)?;
     let mut errors = meta::validate_create(&object, ex.resource.namespaced, &**strategy);
+    if !ex.resource.custom {
+        errors.extend(meta::validate_standard_finalizers(&object));
+    }
     errors.extend(strategy.validate(&object, &ex.context()));
     write::judge(ex, value::text(&object, "metadata.name"), errors)?;
     super::escalation::check(ex, &object, None)?;
     warnings.extend(strategy.warnings(&object, None, &ex.context()));
-    admit::validate(ex, "CREATE", Some(&object), None, dry_run, warnings).await?;
+    admit::validate(ex, admission::Operation::Create, Some(&object), None, dry_run, warnings).await?;
     store(ex, object, dry_run, generated.then_some(prefix.as_str()).filter(|p| !p.is_empty()))
 }
 

@@ -49,7 +49,7 @@ pub(super) fn options(ex: &Exchange<'_>) -> Outcome<DeleteOptions> {
     if ex.body.is_empty() {
         return DeleteOptions::parse(&ex.query, None);
     }
-    let body = decode::parse_options(&ex.body, ex.media()?)?;
+    let body = decode::delete_options(&ex.body, ex.media()?)?;
     DeleteOptions::parse(&ex.query, Some(&body))
 }
 
@@ -70,11 +70,12 @@ pub(crate) async fn remove(
         let mut seen = Vec::new();
         admit::delete(ex, &old, options.dry_run, &mut seen).await?;
         warnings.append(&mut seen);
-        let (marked, object) = mark(ex, options, old);
+        let mark = mark(ex, options, old);
         if options.dry_run {
-            return Ok(if marked { Deleted::Marked(object) } else { Deleted::Gone(object) });
+            let object = mark.object;
+            return Ok(if mark.stays { Deleted::Marked(object) } else { Deleted::Gone(object) });
         }
-        match commit(ex, &stored, &object, marked) {
+        match commit(ex, &stored, &mark) {
             Ok(deleted) => return Ok(deleted),
             Err(Refused::Moved) => {}
             Err(_) => return Err(ex.not_found(name)),
@@ -111,25 +112,37 @@ fn check(ex: &Exchange<'_>, options: &DeleteOptions, old: &Value) -> Outcome<()>
     }
 }
 
-/// Whether the object stays for now, and the form it takes.
-fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> (bool, Value) {
+/// What a delete makes of an object.
+struct Mark {
+    /// It is not removed yet.
+    stays: bool,
+    /// It is removed, but its mark is written first, as for kinds that know grace.
+    in_two_steps: bool,
+    object: Value,
+}
+
+fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> Mark {
     let asked = options.grace_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
     let deleting = value::has(&object, "metadata.deletionTimestamp");
     let left = value::integer(&object, "metadata.deletionGracePeriodSeconds").unwrap_or(0);
     let mut graceful = false;
+    let mut in_two_steps = false;
     if deleting && left > 0 {
         match asked {
             Some(seconds) if seconds < left => {
                 shorten(&mut object, seconds, left, ex.now);
                 graceful = seconds > 0;
+            in_two_steps = !graceful;
+                in_two_steps = !graceful;
             }
             // Already on its way, and not to be hurried.
-            _ => return (true, object),
+            _ => return Mark { stays: true, in_two_steps, object },
         }
     } else if !deleting {
         let seconds = ex.resource.strategy.grace_seconds(&object, asked);
-        if seconds > 0 {
-            graceful = true;
+        if seconds > 0 || ex.resource.strategy.is_graceful() {
+            graceful = seconds > 0;
+            in_two_steps = !graceful;
             bump(&mut object);
             let at = ex.now.checked_add(std::time::Duration::from_secs(seconds.unsigned_abs())).unwrap_or(ex.now);
             value::put(&mut object, "metadata.deletionTimestamp", crate::meta::timestamp(at));
@@ -148,7 +161,7 @@ fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> (bool,
         value::put(&mut object, "metadata.deletionGracePeriodSeconds", 0);
         super::namespace::mark(&ex.resource, &mut object);
     }
-    (graceful || pending, object)
+    Mark { stays: graceful || pending, in_two_steps, object }
 }
 
 /// A shorter grace counts from when the deletion began.
@@ -196,18 +209,25 @@ fn finalizers(ex: &Exchange<'_>, options: &DeleteOptions, object: &mut Value) {
     }
 }
 
-fn commit(ex: &Exchange<'_>, stored: &Arc<Stored>, object: &Value, marked: bool) -> Result<Deleted, Refused> {
+fn commit(ex: &Exchange<'_>, stored: &Arc<Stored>, mark: &Mark) -> Result<Deleted, Refused> {
     let (namespace, name) = (&stored.header.namespace, &stored.header.name);
-    let form = super::write::to_storage(ex, object);
-    if !marked {
-        let last = ex.cluster.store.delete(&ex.bucket(), namespace, name, stored.version, |version| {
-            Cluster::encode(&ex.resource, &form, version)
-        })?;
+    let form = super::write::to_storage(ex, &mark.object);
+    if !mark.stays {
+        let mut expected = stored.version;
+        let mut shown = mark.object.clone();
+        if mark.in_two_steps {
+            let marked = ex.cluster.store.update(&ex.bucket(), namespace, name, expected, |version| {
+                Cluster::encode(&ex.resource, &form, version)
+            })?;
+            expected = marked.version;
+            shown = render::decode(ex, &marked);
+        }
+        let last = ex.cluster.store.delete(&ex.bucket(), namespace, name, expected)?;
         after(ex, &last);
-        return Ok(Deleted::Gone(render::decode(ex, &last)));
+        return Ok(Deleted::Gone(shown));
     }
     if stored.same(&form) {
-        return Ok(Deleted::Marked(object.clone()));
+        return Ok(Deleted::Marked(mark.object.clone()));
     }
     let updated = ex.cluster.store.update(&ex.bucket(), namespace, name, stored.version, |version| {
         Cluster::encode(&ex.resource, &form, version)

@@ -1,54 +1,86 @@
 //! Evicting a pod: a delete that asks the disruption budgets first.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
-use super::delete;
-use crate::builtin::policy::eviction::{self, Verdict};
+use super::{admit, delete, get, render};
+use crate::admission::Gvk;
+use crate::builtin::policy::eviction;
 use crate::cluster::Cluster;
-use crate::decode;
 use crate::exchange::{Exchange, Reply};
 use crate::options::DeleteOptions;
-use crate::resource::bucket;
+use crate::resource::{Resource, bucket};
 use crate::status::{Outcome, Status};
+use crate::store::Stored;
 use crate::value;
 
-/// How often an eviction starts over when a budget changed under it.
+/// How often an eviction starts over when the pod or a budget changed under it.
 const ATTEMPTS: usize = 5;
 
 /// Answers POST on `eviction`.
 pub(super) async fn evict(ex: &Exchange<'_>) -> Outcome<Reply> {
-    let parsed = decode::parse_body(&ex.body, ex.media()?, "Eviction")?;
-    let body = parsed.value;
-    let named = value::text(&body, "metadata.name");
-    if !named.is_empty() && named != ex.target.name {
-        return Err(Box::new(Status::bad_request("name in URL does not match name in Eviction object")));
-    }
+    let body = ex.decode_as("policy/v1", "Eviction", "io.k8s.api.policy.v1.Eviction")?;
+    eviction::validate(&body, &ex.target.name)?;
     let mut options = DeleteOptions::parse(&ex.query, Some(body.get("deleteOptions").unwrap_or(&json!({}))))?;
     options.dry_run |= ex.query.get("dryRun") == Some("All");
+    let mut warnings = Vec::new();
+    let pod = ex.for_object(&ex.target.namespace, &ex.target.name);
+    get::find(&pod)?;
+    let kind = Gvk::new("policy", "v1", "Eviction");
+    admit::create_subresource(ex, kind, body.clone(), options.dry_run, &mut warnings).await?;
+    let mut budget = String::new();
     for _ in 0..ATTEMPTS {
-        let pod = ex.for_object(&ex.target.namespace, &ex.target.name);
-        let stored = super::get::find(&pod)?;
-        let object = super::render::decode(&pod, &stored);
-        let budgets = budgets(ex);
-        let verdict = eviction::judge(&object, &budgets, &body, ex.now);
-        match verdict {
-            Verdict::Refused(status) => return Err(status),
-            Verdict::Allowed { budget: None } => {}
-            Verdict::Allowed { budget: Some(changed) } => {
-                if !options.dry_run && !spend(ex, &changed) {
-                    continue;
-                }
-                // What the budget was asked about must still be what is deleted.
-                options.version.get_or_insert_with(|| stored.version.to_string());
-            }
+        match attempt(&pod, &body, &options, &mut warnings).await? {
+            Attempt::Done => return Ok(done(warnings)),
+            Attempt::Again(name) => budget = name,
         }
-        let mut warnings = Vec::new();
-        delete::remove(&pod, &options, &mut warnings).await?;
-        let mut status = Status::failure(201, "", "");
-        status.status = "Success".to_owned();
-        return Ok(Reply::status(&status).with_warnings(warnings));
     }
-    Err(Box::new(Status::too_many_requests("the disruption budgets changed too often; try again", 1)))
+    Err(Box::new(eviction::still_processing(&budget)))
+}
+
+enum Attempt {
+    Done,
+    /// Something changed in between; the name of the budget that was asked.
+    Again(String),
+}
+
+fn done(warnings: Vec<String>) -> Reply {
+    let mut status = Status::failure(201, "", "");
+    status.status = "Success".to_owned();
+    Reply::status(&status).with_warnings(warnings)
+}
+
+async fn attempt(
+    pod: &Exchange<'_>,
+    body: &Value,
+    options: &DeleteOptions,
+    warnings: &mut Vec<String>,
+) -> Outcome<Attempt> {
+    let stored = get::find(pod)?;
+    let object = render::decode(pod, &stored);
+    eviction::check_preconditions(body, &object)?;
+    let verdict = eviction::judge(&object, &budgets(pod), pod.now)?;
+    let mut stored = stored;
+    if !options.dry_run {
+        if let Some(budget) = &verdict.budget
+            && !spend(pod, budget)
+        {
+            return Ok(Attempt::Again(verdict.budget_name));
+        }
+        match mark(pod, &stored, object) {
+            Some(marked) => stored = marked,
+            None => return Ok(Attempt::Again(verdict.budget_name)),
+        }
+    }
+    let mut options = options.clone();
+    // The client's own precondition was about the pod before it was marked.
+    options.version = verdict.require_version.then(|| stored.version.to_string());
+    match delete::remove(pod, &options, warnings).await {
+        Ok(_) => Ok(Attempt::Done),
+        Err(status) if verdict.require_version && status.code == 409 => Ok(Attempt::Again(verdict.budget_name)),
+        Err(status) => Err(status),
+    }
 }
 
 fn budgets(ex: &Exchange<'_>) -> Vec<Value> {
@@ -64,13 +96,23 @@ fn budgets(ex: &Exchange<'_>) -> Vec<Value> {
 /// Writes the budget's new status; false if the budget changed in between.
 fn spend(ex: &Exchange<'_>, budget: &Value) -> bool {
     let registry = ex.cluster.registry();
-    let Some(resource) = registry.find("policy", "poddisruptionbudgets") else {
-        return false;
-    };
-    let expected = value::text(budget, "metadata.resourceVersion").parse().unwrap_or(0);
-    let (namespace, name) = (value::text(budget, "metadata.namespace"), value::text(budget, "metadata.name"));
+    registry.find("policy", "poddisruptionbudgets").is_some_and(|resource| write(ex, resource, budget).is_some())
+}
+
+/// Notes on the pod why it goes; none if it changed in between.
+fn mark(ex: &Exchange<'_>, stored: &Arc<Stored>, mut pod: Value) -> Option<Arc<Stored>> {
+    eviction::mark(&mut pod, ex.now);
+    if stored.same(&pod) {
+        return Some(stored.clone());
+    }
+    write(ex, &ex.resource, &pod)
+}
+
+fn write(ex: &Exchange<'_>, resource: &Resource, object: &Value) -> Option<Arc<Stored>> {
+    let expected = value::text(object, "metadata.resourceVersion").parse().ok()?;
+    let (namespace, name) = (value::text(object, "metadata.namespace"), value::text(object, "metadata.name"));
     ex.cluster
         .store
-        .update(&resource.bucket(), namespace, name, expected, |version| Cluster::encode(resource, budget, version))
-        .is_ok()
+        .update(&resource.bucket(), namespace, name, expected, |version| Cluster::encode(resource, object, version))
+        .ok()
 }

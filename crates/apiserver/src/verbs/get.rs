@@ -10,7 +10,7 @@ use crate::store::Stored;
 /// Answers with the object that the path names.
 pub(super) fn get(ex: &Exchange<'_>) -> Outcome<Reply> {
     if let Some(text) = ex.query.get("resourceVersion") {
-        let version = crate::options::parse_version(Some(text))?.unwrap_or_default();
+        let version = crate::options::parse_exact_version(text)?;
         let current = ex.cluster.store.version();
         if version > current {
             return Err(Box::new(Status::too_large_version(version, current)));

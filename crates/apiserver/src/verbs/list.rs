@@ -122,7 +122,8 @@ impl Token {
             .map_err(|_| bad("illegal base64 data at input byte 0".to_owned()))?;
         let token: Self = serde_json::from_slice(&bytes).map_err(|_| {
             let first = bytes.first().map_or('\0', |b| *b as char);
-            bad(format!("invalid character '{first}' looking for beginning of value"))
+            let shown = if first.is_control() { format!("\\u{:04x}", first as u32) } else { first.to_string() };
+            bad(format!("invalid character '{shown}' looking for beginning of value"))
         })?;
         if token.v != "meta.k8s.io/v1" {
             return Err(bad(format!("server does not recognize this encoded version \"{}\"", token.v)));

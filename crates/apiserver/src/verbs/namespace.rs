@@ -29,14 +29,14 @@ pub(super) fn mark(resource: &Resource, object: &mut Value) {
 /// Answers PUT on `finalize`: only the finalizers in the spec change.
 pub(super) async fn finalize(ex: &Exchange<'_>) -> Outcome<Reply> {
     let options = WriteOptions::parse(&ex.query, "UpdateOptions")?;
-    let (object, mut warnings) = ex.decode_object()?;
+    let (object, mut warnings) = ex.decode_object("UpdateOptions")?;
     meta::match_name(&object, &ex.target.name)?;
     let transform = |live: Option<&Value>| {
         let mut new = live.cloned().ok_or_else(|| ex.not_found(&ex.target.name))?;
         value::copy(&mut new, &object, "spec.finalizers");
         Ok(new)
     };
-    let change = Change { part: Part::Scale, dry_run: options.dry_run, upsert: false, transform: &transform };
+    let change = Change { part: Part::Scale, dry_run: options.dry_run, upsert: false, names_uid: false, transform: &transform };
     let (result, _) = change_object(ex, &change, &mut warnings).await?;
     create::answer(ex, 200, result, warnings)
 }

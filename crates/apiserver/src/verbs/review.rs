@@ -9,7 +9,7 @@ use crate::status::{Outcome, Status};
 /// Answers POST of a review.
 pub(super) fn review(ex: &Exchange<'_>) -> Outcome<Reply> {
     WriteOptions::parse(&ex.query, "CreateOptions")?;
-    let (object, warnings) = ex.decode_object()?;
+    let (object, warnings) = ex.decode_object("CreateOptions")?;
     let policy = ex.cluster.policy();
     let user: &User = &ex.user;
     let answer = match ex.kind() {

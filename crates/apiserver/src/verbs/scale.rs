@@ -4,18 +4,21 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::create::Created;
-use super::update::{Change, change_object, track};
+use super::update::{Change, change_object};
 use super::{get, render};
-use crate::decode::{self, FieldValidation};
+use crate::apply::{self, Operation, Owner};
+use crate::decode;
 use crate::exchange::{Exchange, Reply};
 use crate::field::{self, FieldError};
 use crate::options::WriteOptions;
-use crate::patch::{self, PatchKind};
+use crate::patch::{self, PatchKind, Reading};
 use crate::resource::{Part, Scale};
-use crate::schema::table;
+use crate::schema::{Schema, table};
 use crate::selector;
 use crate::status::{Outcome, Status};
 use crate::value;
+
+const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
 
 /// Answers any method on `scale`.
 pub(super) async fn scale(ex: &Exchange<'_>, method: Method) -> Outcome<Reply> {
@@ -61,35 +64,28 @@ pub(super) fn view(paths: &Scale, object: &Value) -> Value {
 }
 
 async fn change(ex: &Exchange<'_>, paths: &Scale, method: &Method) -> Outcome<Reply> {
-    let kind_of_options = if *method == Method::PUT { "UpdateOptions" } else { "PatchOptions" };
-    let options = WriteOptions::parse(&ex.query, kind_of_options)?;
-    let manager = ex.manager(&options.field_manager);
-    let api_version = ex.api_version();
-    let sent = if *method == Method::PUT { Some(decode_scale(ex, decode::parse_body(&ex.body, ex.media()?, "Scale")?.value)?) } else { None };
+    let is_put = *method == Method::PUT;
+    let kind = if is_put { None } else { Some(PatchKind::of(ex.content_type(), ex.resource.custom)?) };
+    let name_of_options = if is_put { "UpdateOptions" } else { "PatchOptions" };
+    let options = WriteOptions::parse(&ex.query, name_of_options)?;
+    super::create::check_manager(&options, kind == Some(PatchKind::Apply), name_of_options)?;
+    let sent = if is_put { Some(ex.decode_as("autoscaling/v1", "Scale", SCALE)?) } else { None };
+    if let Some(sent) = &sent {
+        crate::meta::match_name(sent, &ex.target.name)?;
+    }
     let transform = |live: Option<&Value>| {
         let live = live.ok_or_else(|| ex.not_found(&ex.target.name))?;
-        let wanted = match &sent {
-            Some(sent) => sent.clone(),
-            None => patched(ex, paths, live)?,
+        let mut wanted = match (&sent, kind) {
+            (Some(sent), _) => sent.clone(),
+            (None, Some(kind)) => patched(ex, paths, live, kind, &options)?,
+            (None, None) => return Err(Box::new(Status::method_not_allowed_here())),
         };
-        let replicas = value::integer(&wanted, "spec.replicas").unwrap_or(0);
-        if replicas < 0 {
-            let error = FieldError::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
-            let (group, kind) = if ex.resource.custom { ("autoscaling", "Scale") } else { ("autoscaling", "Scale") };
-            return Err(Box::new(field::invalid(group, kind, &ex.target.name, &[error])));
+        if kind != Some(PatchKind::Apply) {
+            own(ex, paths, live, &mut wanted, &options)?;
         }
-        let mut new = live.clone();
-        value::put(&mut new, path(&paths.spec_replicas), replicas);
-        value::take(&mut new, "metadata.resourceVersion");
-        if let Some(version) = value::at(&wanted, "metadata.resourceVersion").and_then(Value::as_str) {
-            value::put(&mut new, "metadata.resourceVersion", version);
-        } else if !ex.resource.strategy.unconditional_update() {
-            value::copy(&mut new, live, "metadata.resourceVersion");
-        }
-        track(ex, Part::Scale, Some(live), &mut new, &manager, &api_version)?;
-        Ok(new)
+        scaled(ex, paths, live, &wanted)
     };
-    let change = Change { part: Part::Scale, dry_run: options.dry_run, upsert: false, transform: &transform };
+    let change = Change { part: Part::Scale, dry_run: options.dry_run, upsert: false, names_uid: false, transform: &transform };
     let mut warnings = Vec::new();
     let (result, _) = change_object(ex, &change, &mut warnings).await?;
     let object = match result {
@@ -99,36 +95,70 @@ async fn change(ex: &Exchange<'_>, paths: &Scale, method: &Method) -> Outcome<Re
     Ok(Reply::value(200, view(paths, &object)).with_warnings(warnings))
 }
 
-/// The patched `Scale`.
-fn patched(ex: &Exchange<'_>, paths: &Scale, live: &Value) -> Outcome<Value> {
-    let content_type = ex.headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let current = view(paths, live);
-    let patched = match PatchKind::parse(content_type, ex.resource.custom)? {
-        PatchKind::Json => patch::json(&current, &ex.body)?,
-        PatchKind::Merge | PatchKind::Strategic => patch::merge(&current, &ex.body)?,
-        PatchKind::Apply => {
-            let config = decode::parse(&ex.body, decode::Media::Yaml).map_err(|e| Box::new(Status::bad_request(e.to_string())))?;
-            let mut merged = current.clone();
-            if let Some(replicas) = value::at(&config.value, "spec.replicas") {
-                value::put(&mut merged, "spec.replicas", replicas.clone());
-            }
-            merged
-        }
-    };
-    let mut wanted = decode_scale(ex, patched)?;
-    // A patch that does not name a version is not bound to one.
-    let named = decode::parse(&ex.body, decode::Media::Json)
-        .is_ok_and(|p| value::has(&p.value, "metadata.resourceVersion"));
-    if !named {
-        value::take(&mut wanted, "metadata.resourceVersion");
-    }
-    Ok(wanted)
+fn schema() -> Outcome<Schema> {
+    table::named(SCALE).ok_or_else(|| Box::new(Status::internal("no schema of Scale")))
 }
 
-fn decode_scale(_ex: &Exchange<'_>, mut scale: Value) -> Outcome<Value> {
-    if let Some(schema) = table::named("io.k8s.api.autoscaling.v1.Scale") {
-        let unknown = decode::conform(&schema, &mut scale, "autoscaling/v1", "Scale")?;
-        FieldValidation::Warn.judge(unknown)?;
+/// The `Scale` of an object, with the entries that own its replicas.
+fn owned_view(paths: &Scale, live: &Value) -> Value {
+    let mut scale = view(paths, live);
+    apply::entries_into_scale(live, path(&paths.spec_replicas), &mut scale);
+    scale
+}
+
+/// Records who owns the replicas after a write that is no apply.
+fn own(ex: &Exchange<'_>, paths: &Scale, live: &Value, wanted: &mut Value, options: &WriteOptions) -> Outcome<()> {
+    let manager = ex.manager(&options.field_manager);
+    let owner = owner(ex, &manager, Operation::Update);
+    apply::track_update(&schema()?, Some(&owned_view(paths, live)), wanted, &owner, &["status"]);
+    Ok(())
+}
+
+fn owner<'a>(ex: &Exchange<'_>, manager: &'a str, operation: Operation) -> Owner<'a> {
+    Owner { manager, operation, api_version: "autoscaling/v1", subresource: "scale", now: ex.now }
+}
+
+/// The object with the wanted replicas.
+fn scaled(ex: &Exchange<'_>, paths: &Scale, live: &Value, wanted: &Value) -> Outcome<Value> {
+    let replicas = value::integer(wanted, "spec.replicas").unwrap_or(0);
+    if replicas < 0 {
+        let error = FieldError::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
+        return Err(Box::new(field::invalid("autoscaling", "Scale", &ex.target.name, &[error])));
     }
-    Ok(scale)
+    let mut new = live.clone();
+    value::put(&mut new, path(&paths.spec_replicas), replicas);
+    let api_version = ex.api_version();
+    apply::entries_from_scale(&mut new, path(&paths.spec_replicas), wanted, &api_version);
+    value::take(&mut new, "metadata.resourceVersion");
+    match value::text(wanted, "metadata.resourceVersion") {
+        "" if ex.resource.strategy.unconditional_update() => {}
+        "" => value::copy(&mut new, live, "metadata.resourceVersion"),
+        version => value::put(&mut new, "metadata.resourceVersion", version),
+    }
+    Ok(new)
+}
+
+/// The patched `Scale`. A patch that does not name a version is not bound to one.
+fn patched(
+    ex: &Exchange<'_>,
+    paths: &Scale,
+    live: &Value,
+    kind: PatchKind,
+    options: &WriteOptions,
+) -> Outcome<Value> {
+    let mut current = owned_view(paths, live);
+    value::take(&mut current, "metadata.resourceVersion");
+    let schema = schema()?;
+    if kind == PatchKind::Apply {
+        let config = decode::parse(&ex.body, decode::Media::Yaml)
+            .map_err(|error| Box::new(Status::bad_request(format!("error decoding YAML: {error}"))))?;
+        let owner = owner(ex, &options.field_manager, Operation::Apply);
+        let force = options.force.unwrap_or(false);
+        return apply::apply(&schema, Some(&current), &config.value, &owner, force, &["status"]);
+    }
+    let patched = patch::patch(kind, &schema, &current, &ex.body, Reading::Strict)?;
+    let mut wanted = patched.object;
+    decode::shape(&schema, &mut wanted)
+        .map_err(|why| Box::new(patch::undecodable(&wanted.to_string(), &why)))?;
+    Ok(wanted)
 }

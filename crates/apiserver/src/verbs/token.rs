@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::{get, render};
 use crate::authenticate::{Bound, token_request};
-use crate::decode;
 use crate::exchange::{Exchange, Reply};
 use crate::resource::bucket;
 use crate::status::{Outcome, Status};
@@ -13,7 +12,7 @@ use crate::status::{Outcome, Status};
 pub(super) fn token(ex: &Exchange<'_>) -> Outcome<Reply> {
     let exchange = ex.for_object(&ex.target.namespace, &ex.target.name);
     let account = render::decode(&exchange, &*get::find(&exchange)?);
-    let body = decode::parse_body(&ex.body, ex.media()?, "TokenRequest")?.value;
+    let body = ex.decode_as("authentication.k8s.io/v1", "TokenRequest", "io.k8s.api.authentication.v1.TokenRequest")?;
     // The object that the token is to be bound to is looked up before, as the answer borrows it.
     let kind = crate::value::text(&body, "spec.boundObjectRef.kind").to_owned();
     let name = crate::value::text(&body, "spec.boundObjectRef.name").to_owned();

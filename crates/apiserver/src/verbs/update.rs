@@ -12,7 +12,7 @@ use crate::options::WriteOptions;
 use crate::resource::Part;
 use crate::status::{Outcome, Status};
 use crate::store::Refused;
-use crate::{meta, value};
+use crate::{admission, meta, value};
 
 /// How often a change that names no resource version is tried again when somebody else was faster.
 const ATTEMPTS: usize = 5;
@@ -27,6 +27,8 @@ pub(super) struct Change<'a> {
     pub(super) dry_run: bool,
     /// Create the object if it is not there.
     pub(super) upsert: bool,
+    /// The uid in the new object is a precondition, as in PUT; otherwise it is a field like others.
+    pub(super) names_uid: bool,
     pub(super) transform: &'a Transform<'a>,
 }
 
@@ -34,7 +36,7 @@ pub(super) struct Change<'a> {
 pub(super) async fn put(ex: &Exchange<'_>, part: Part) -> Outcome<Reply> {
     let options = WriteOptions::parse(&ex.query, "UpdateOptions")?;
     check_manager(&options, false, "UpdateOptions")?;
-    let (mut object, mut warnings) = ex.decode_object()?;
+    let (mut object, mut warnings) = ex.decode_object("UpdateOptions")?;
     meta::match_namespace(&mut object, &ex.target.namespace)?;
     meta::match_name(&object, &ex.target.name)?;
     warnings.extend(meta::dedup_owner_references(&mut object));
@@ -46,7 +48,7 @@ pub(super) async fn put(ex: &Exchange<'_>, part: Part) -> Outcome<Reply> {
         Ok(new)
     };
     let upsert = part == Part::Main && ex.resource.strategy.create_on_update();
-    let change = Change { part, dry_run: options.dry_run, upsert, transform: &transform };
+    let change = Change { part, dry_run: options.dry_run, upsert, names_uid: true, transform: &transform };
     let (result, created) = change_object(ex, &change, &mut warnings).await?;
     create::answer(ex, if created { 201 } else { 200 }, result, warnings)
 }
@@ -85,20 +87,26 @@ pub(super) async fn change_object(
                 return Err(ex.not_found(name));
             }
             let mut object = (change.transform)(None)?;
+            value::take(&mut object, "metadata.resourceVersion");
             meta::match_namespace(&mut object, namespace)?;
             write::check_namespace(ex, name)?;
             return Ok((create::insert(ex, object, change.dry_run, warnings).await?, true));
         };
         let old = render::decode(ex, &stored);
         let new = (change.transform)(Some(&old))?;
+        if change.names_uid {
+            check_uid(ex, &new, &old)?;
+        }
         let asked = check_version(ex, &new, &old)?;
         let mut seen = Vec::new();
-        let new = admit::mutate(ex, "UPDATE", new, Some(&old), change.dry_run, &mut seen).await?;
-        let new = prepare(ex, change.part, new, &old)?;
+        let new = admit::mutate(ex, admission::Operation::Update, new, Some(&old), change.dry_run, &mut seen).await?;
+        let mut new = prepare(ex, change.part, new, &old)?;
+        apply::keep_times(&old, &mut new);
         seen.extend(ex.resource.strategy.warnings(&new, Some(&old), &ex.context()));
-        admit::validate(ex, "UPDATE", Some(&new), Some(&old), change.dry_run, &mut seen).await?;
+        admit::validate(ex, admission::Operation::Update, Some(&new), Some(&old), change.dry_run, &mut seen).await?;
         warnings.append(&mut seen);
         if change.dry_run {
+            value::copy(&mut new, &old, "metadata.resourceVersion");
             return Ok((Created::DryRun(new), false));
         }
         match commit(ex, &stored, &new) {
@@ -119,7 +127,7 @@ fn check_version(ex: &Exchange<'_>, new: &Value, old: &Value) -> Outcome<bool> {
     let asked = value::text(new, "metadata.resourceVersion");
     if asked.is_empty() || asked == "0" {
         if ex.resource.strategy.unconditional_update() {
-            return check_uid(ex, new, old).map(|()| false);
+            return Ok(false);
         }
         let status = meta::missing_resource_version(ex.group(), ex.plural(), &ex.target.name);
         return Err(Box::new(status));
@@ -133,7 +141,6 @@ fn check_version(ex: &Exchange<'_>, new: &Value, old: &Value) -> Outcome<bool> {
         );
         return Err(write::judge(ex, &ex.target.name, vec![error]).err().unwrap_or_else(|| moved(ex)));
     }
-    check_uid(ex, new, old)?;
     if asked == value::text(old, "metadata.resourceVersion") { Ok(true) } else { Err(moved(ex)) }
 }
 
@@ -165,11 +172,12 @@ fn commit(ex: &Exchange<'_>, stored: &std::sync::Arc<crate::store::Stored>, new:
         return Ok(Created::Stored(stored.clone()));
     }
     if super::delete::is_finished(&ex.resource, &form) {
-        let last = ex.cluster.store.delete(&ex.bucket(), namespace, name, stored.version, |version| {
-            Cluster::encode(&ex.resource, &form, version)
-        })?;
+        let last = ex.cluster.store.delete(&ex.bucket(), namespace, name, stored.version)?;
         super::delete::after(ex, &last);
-        return Ok(Created::Stored(last));
+        // The answer shows the version that the client knows; watches see that of the deletion.
+        let mut shown = new.clone();
+        value::put(&mut shown, "metadata.resourceVersion", stored.version.to_string());
+        return Ok(Created::DryRun(shown));
     }
     let updated = ex.cluster.store.update(&ex.bucket(), namespace, name, stored.version, |version| {
         Cluster::encode(&ex.resource, &form, version)

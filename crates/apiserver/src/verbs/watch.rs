@@ -77,10 +77,6 @@ pub(super) fn watch(ex: &Exchange<'_>, options: ListOptions) -> Outcome<Reply> {
     if !initial && watch.position == 0 {
         watch.position = watch.cluster.store.version();
     }
-    // What is too old is known at once, and is an answer of its own, not an event.
-    if !initial && let Err(compacted) = watch.cluster.store.changes(&watch.resource.bucket(), watch.position) {
-        return Err(Box::new(too_old(watch.position, compacted.oldest)));
-    }
     if ex.cluster.is_draining() {
         return Err(Box::new(Status::failure(503, "ServiceUnavailable", "the server is shutting down")));
     }
@@ -112,7 +108,7 @@ impl Watch {
             tokio::select! {
                 biased;
                 () = self.out.closed() => return Err(Ended),
-                _ = drain.wait_for(|draining| *draining) => return Ok(()),
+                _ = drain.changed() => return Ok(()),
                 () = tokio::time::sleep_until(end) => return Ok(()),
                 changed = latest.changed() => if changed.is_err() { return Ok(()) },
                 () = tokio::time::sleep_until(bookmark), if self.options.bookmarks => {
@@ -178,8 +174,7 @@ impl Watch {
             // The last form that matched, at the version of the change.
             (true, false) if change.kind == ChangeKind::Deleted => Some(("DELETED", change.object.clone())),
             (true, false) => {
-                let last = change.before.as_ref()?.decode();
-                Some(("DELETED", Arc::new(Cluster::encode(&self.resource, &last, change.version))))
+                Some(("DELETED", Arc::new(change.before.as_ref()?.at(change.version))))
             }
         }
     }

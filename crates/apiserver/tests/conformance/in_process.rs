@@ -6,6 +6,10 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 use http_body::Body;
 use http_body_util::Full;
+use slipway_apiserver::authenticate::User;
+use slipway_apiserver::cluster::Config;
+use slipway_apiserver::environment::InProcess as Services;
+use slipway_apiserver::server::InProcessService;
 use std::sync::Arc;
 use tower::{Service, ServiceExt};
 
@@ -24,7 +28,6 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: std::fmt::Display + Send,
 {
-    #[expect(dead_code, reason = "the server is wired in by `embedded`")]
     pub(crate) fn new(service: S) -> Self {
         Self {
             service,
@@ -68,5 +71,14 @@ where
 /// (`admin-token`, group `system:masters`) and `alice` (`alice-token`, uid `alice-uid`, group `dev`).
 /// Called once for each behaviour, on a tokio runtime.
 pub(crate) fn embedded() -> Result<Arc<dyn Target>, String> {
-    Err("the embedded server is not wired into the suite yet (tests/conformance/in_process.rs, `embedded`)".to_owned())
+    let mut alice = User::new("alice", &["dev"]);
+    alice.uid = "alice-uid".to_owned();
+    let mut admin = User::new("admin", &["system:masters"]);
+    admin.uid = "admin".to_owned();
+    let cluster = Config::seeded("conformance", 1, Arc::new(Services::default()))
+        .with_token("admin-token", admin)
+        .with_token("alice-token", alice)
+        .build();
+    tokio::spawn(slipway_apiserver::collect::run(cluster.clone()));
+    Ok(Arc::new(InProcess::new(InProcessService::new(cluster, None))))
 }

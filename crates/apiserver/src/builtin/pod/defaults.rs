@@ -6,7 +6,9 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use super::amount;
-use crate::value::{at_mut, flag, has, integer, items_mut, put, put_default, text};
+use crate::value::{at_mut, flag, has, integer, items_mut, put, put_default, take, text};
+
+const GRACE: &str = "terminationGracePeriodSeconds";
 
 /// Fills in a pod: what only pods get, then what every pod spec gets.
 pub fn pod(object: &mut Value) {
@@ -19,6 +21,9 @@ pub fn pod(object: &mut Value) {
         }
     }
     pod_requests(spec);
+    if integer(spec, GRACE).is_some_and(|grace| grace < 0) {
+        put(spec, GRACE, 1);
+    }
     put_default(spec, "enableServiceLinks", true);
     if flag(spec, "hostNetwork") {
         for list in ["containers", "initContainers"] {
@@ -53,9 +58,10 @@ pub fn pod_spec(spec: &mut Value) {
     default_text(spec, "dnsPolicy", "ClusterFirst");
     default_text(spec, "restartPolicy", "Always");
     put_default(spec, "securityContext", json!({}));
-    put_default(spec, "terminationGracePeriodSeconds", 30);
+    put_default(spec, GRACE, 30);
     default_text(spec, "schedulerName", "default-scheduler");
     amount::round_up_list(spec, "overhead");
+    take(spec, "schedulingGroup");
 }
 
 /// Fills in the spec of a persistent volume claim.
@@ -156,6 +162,8 @@ fn default_container(container: &mut Value) {
             default_probe(probe);
         }
     }
+    // Behind gates that are closed.
+    take(container, "lifecycle.stopSignal");
     for hook in ["lifecycle.postStart.httpGet", "lifecycle.preStop.httpGet"] {
         if let Some(get) = at_mut(container, hook) {
             default_http_get(get);

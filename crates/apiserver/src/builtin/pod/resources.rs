@@ -9,7 +9,7 @@ use crate::builtin::names;
 use crate::field::{Fault, FieldError, FieldErrors};
 use crate::value::{items, map, text};
 
-const STANDARD: [&str; 19] = [
+const STANDARD: [&str; 20] = [
     "cpu",
     "memory",
     "ephemeral-storage",
@@ -29,6 +29,7 @@ const STANDARD: [&str; 19] = [
     "storage",
     "requests.storage",
     "services.nodeports",
+    "services.loadbalancers",
 ];
 
 fn is_huge_page(name: &str) -> bool {
@@ -150,26 +151,23 @@ fn divisible(errors: &mut FieldErrors, path: &str, name: &str, value: &Value) {
     }
 }
 
+/// What is wrong with the name of any resource.
+fn judge_name(name: &str) -> Vec<String> {
+    let found = names::label_key(name);
+    let known = name.contains('/')
+        || STANDARD.contains(&name)
+        || is_huge_page(name)
+        || name.starts_with("requests.hugepages-");
+    if found.is_empty() && !known {
+        return vec!["must be a standard resource type or fully qualified".to_owned()];
+    }
+    found
+}
+
 /// The name of a resource, judged as containers use it.
 pub fn validate_name(errors: &mut FieldErrors, path: &str, name: &str) {
-    let found = names::label_key(name);
-    let plain = !name.contains('/');
-    if found.is_empty() {
-        let known = STANDARD.contains(&name)
-            || name == "services.loadbalancers"
-            || is_huge_page(name)
-            || name.starts_with("requests.hugepages-");
-        if plain && !known {
-            errors.push(FieldError::invalid_str(
-                path,
-                name,
-                "must be a standard resource type or fully qualified",
-            ));
-        }
-    } else {
-        check::each(errors, path, name, found);
-    }
-    let detail = if plain {
+    check::each(errors, path, name, judge_name(name));
+    let detail = if !name.contains('/') {
         if matches!(name, "cpu" | "memory" | "ephemeral-storage") || is_huge_page(name) {
             return;
         }
@@ -183,15 +181,11 @@ pub fn validate_name(errors: &mut FieldErrors, path: &str, name: &str) {
 }
 
 fn validate_pod_name(errors: &mut FieldErrors, path: &str, name: &str) {
-    let found = names::label_key(name);
+    let found = judge_name(name);
     if !found.is_empty() {
         check::each(errors, path, name, found);
-    } else if !matches!(name, "cpu" | "memory") && !is_huge_page(name) {
-        errors.push(FieldError::not_supported(
-            path,
-            &name.into(),
-            &["cpu", "hugepages-", "memory"],
-        ));
+    } else if !is_huge_page(name) {
+        check::one_of(errors, path, name, &["cpu", "memory"]);
     }
 }
 

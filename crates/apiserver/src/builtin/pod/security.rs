@@ -37,10 +37,10 @@ pub(super) fn validate_pod(errors: &mut FieldErrors, path: &str, spec: &Value) {
         ));
     }
     validate_sysctls(errors, &format!("{path}.sysctls"), context, spec);
-    let choices = [
-        ("fsGroupChangePolicy", ["Always", "OnRootMismatch"]),
-        ("supplementalGroupsPolicy", ["Merge", "Strict"]),
-        ("seLinuxChangePolicy", ["MountOption", "Recursive"]),
+    let choices: [(&str, &[&str]); 3] = [
+        ("fsGroupChangePolicy", &["Always", "OnRootMismatch"]),
+        ("supplementalGroupsPolicy", &["Merge", "Strict"]),
+        ("seLinuxChangePolicy", &["Recursive"]),
     ];
     let choose = |errors: &mut FieldErrors, which: &str| {
         for (field, supported) in choices.iter().filter(|(f, _)| *f == which) {
@@ -111,7 +111,12 @@ fn validate_profile(
         }
         Some(local) if field == "seccompProfile" || kinds.contains(&kind) => {
             let detail = format!("can only be set when {name} type is Localhost");
-            errors.push(FieldError::invalid_str(at, local, detail));
+            let shown = if field == "seccompProfile" {
+                super::internal::render("SeccompProfile", profile)
+            } else {
+                crate::field::quote(local)
+            };
+            errors.push(check::shown(&at, shown, &detail));
         }
         _ => {}
     }

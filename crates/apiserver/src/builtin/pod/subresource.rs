@@ -207,15 +207,28 @@ fn mask(container: &mut Value, was: &Value, path: &str) {
     }
 }
 
-/// Judges a `Binding`.
-pub fn validate_binding(binding: &Value) -> FieldErrors {
+/// Judges a `Binding` for the pod of this name. As in the real server, a bad target is a 500.
+pub fn validate_binding(binding: &Value, name: &str) -> Outcome<()> {
+    if text(binding, "metadata.name") != name {
+        let why = "name in URL does not match name in Binding object";
+        return Err(Box::new(Status::bad_request(why)));
+    }
     let mut errors = FieldErrors::new();
     let kind = text(binding, "target.kind");
-    if !kind.is_empty() {
-        check::one_of(&mut errors, "target.kind", kind, &["Node", "<empty>"]);
+    if !kind.is_empty() && kind != "Node" {
+        let kinds = ["Node", "<empty>"];
+        errors.push(FieldError::not_supported(
+            "target.kind",
+            &kind.into(),
+            &kinds,
+        ));
     }
     check::required(&mut errors, binding, "target", "name");
-    errors
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let text = crate::field::aggregate(&errors);
+    Err(Box::new(Status::failure(500, "", text)))
 }
 
 /// Gives the pod its node. Preconditions (uid, resourceVersion) are the caller's business.

@@ -249,9 +249,14 @@ fn validate_terms(errors: &mut FieldErrors, munged: &Value, old: &Value) {
             .iter()
             .map(|t| internal::render("NodeSelectorTerm", t))
             .collect();
+        let shown = if list.is_empty() {
+            "null".to_owned()
+        } else {
+            format!("[{}]", list.join(","))
+        };
         errors.push(check::shown(
             &path,
-            format!("[{}]", list.join(",")),
+            shown,
             "no additions/deletions to non-empty NodeSelectorTerms list are allowed",
         ));
         return;

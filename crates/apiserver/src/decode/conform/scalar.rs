@@ -16,9 +16,8 @@ impl Conformer<'_> {
             (Shape::Quantity, value) => self.quantity(value, place),
             (Shape::String, value) if &*node.format == "date-time" => self.time(view, value, place),
             (Shape::String, value) if &*node.format == "byte" => self.bytes(view, value, place),
-            (Shape::String, Value::String(_))
-            | (Shape::Boolean, Value::Bool(_))
-            | (Shape::IntOrString, Value::String(_)) => {}
+            (Shape::String | Shape::IntOrString, Value::String(_))
+            | (Shape::Boolean, Value::Bool(_)) => {}
             (Shape::Integer, Value::Number(number)) => {
                 let fits = number.as_i64().is_some_and(|n| fits(n, &node.format));
                 if let Some(literal) = self.unfit(number, place, fits) {
@@ -141,16 +140,13 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
         .collect();
     let joined: Vec<u8> = positions.iter().map(|(_, b)| *b).collect();
     let original = |index: usize| positions.get(index).map_or(text.len(), |(at, _)| *at);
-    let Err(error) = STANDARD.decode(&joined) else {
-        return STANDARD.decode(&joined).map_err(|_| 0);
-    };
-    Err(match error {
-        base64::DecodeError::InvalidByte(at, b'=') if at % 4 < 2 => original(at),
-        base64::DecodeError::InvalidByte(at, _) => original(at),
+    STANDARD.decode(&joined).map_err(|error| match error {
+        base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => {
+            original(at)
+        }
         base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => {
             // Go reports the start of the group that is incomplete.
             original(joined.len() / 4 * 4).min(text.len())
         }
-        base64::DecodeError::InvalidLastSymbol(at, _) => original(at),
     })
 }

@@ -15,7 +15,6 @@ pub(super) enum Scalar {
 pub(super) fn resolve(text: &str, plain: bool, tag: Option<&str>) -> Result<Scalar, String> {
     let looks = |text: &str| look(text).unwrap_or_else(|| Scalar::Text(text.to_owned()));
     match tag {
-        Some("str" | "binary") => Ok(Scalar::Text(text.to_owned())),
         Some(tag @ ("int" | "float" | "bool" | "null")) => {
             let found = looks(text);
             match (tag, &found) {

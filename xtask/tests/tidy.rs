@@ -1,0 +1,149 @@
+//! The workspace's own rules, as tests: crate arrows, file sizes, generated files, README commands, forbidden marks.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The arrows of ARCHITECTURE.md: which of our packages may depend on which.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("slipway", &["slipway-apiserver", "slipway-sim", "slipway-web", "slipway-runtime", "slipway-kernel", "slipway-api"]),
+    ("slipway-apiserver", &[]),
+    ("slipway-e2e", &["slipway-api"]),
+    ("xtask", &[]),
+];
+
+/// Lines a source file may have, tests excluded.
+const LONGEST_FILE: usize = 600;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn sources() -> Vec<PathBuf> {
+    let output = Command::new("git").args(["ls-files", "*.rs"]).current_dir(root()).output().unwrap();
+    let files: Vec<PathBuf> = String::from_utf8(output.stdout).unwrap().lines().map(|line| root().join(line)).collect();
+    assert!(!files.is_empty(), "git lists no sources");
+    files.into_iter().filter(|file| file.is_file()).collect()
+}
+
+fn is_test(file: &Path) -> bool {
+    let name = file.file_name().unwrap().to_string_lossy();
+    name == "tests.rs" || file.components().any(|part| part.as_os_str() == "tests")
+}
+
+/// The part of a source file that is not a test module.
+fn production(text: &str) -> String {
+    text.lines().take_while(|line| line.trim() != "#[cfg(test)]").collect::<Vec<_>>().join("\n")
+}
+
+fn metadata() -> Value {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn crates_depend_on_each_other_only_as_drawn() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().unwrap();
+    let ours: BTreeSet<&str> = packages.iter().map(|p| p["name"].as_str().unwrap()).collect();
+    let drawn: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
+    for package in packages {
+        let name = package["name"].as_str().unwrap();
+        let allowed = drawn.get(name).unwrap_or_else(|| panic!("{name} is not drawn in ARCHITECTURE.md or here"));
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let to = dependency["name"].as_str().unwrap();
+            // Dev-dependencies are free, except in apiserver.
+            let free = dependency["kind"] == "dev" && name != "slipway-apiserver";
+            assert!(
+                !ours.contains(to) || free || allowed.contains(&to),
+                "{name} depends on {to}: no such arrow is drawn"
+            );
+        }
+    }
+}
+
+#[test]
+fn source_files_are_short() {
+    for file in sources().into_iter().filter(|file| !is_test(file)) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let lines = production(&text).lines().count();
+        assert!(lines <= LONGEST_FILE, "{} has {lines} lines: two things live in one room", file.display());
+    }
+}
+
+#[test]
+fn nothing_is_left_to_do_in_the_sources() {
+    // Spelled apart, so that this file does not find itself.
+    let marks = [concat!("to", "do!("), concat!("unimple", "mented!("), concat!("FIX", "ME"), concat!("#[ig", "nore]")];
+    for file in sources() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for mark in marks {
+            assert!(!text.contains(mark), "{} contains {mark}", file.display());
+        }
+    }
+}
+
+#[test]
+fn every_module_says_what_it_is() {
+    for file in sources() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.starts_with("//!"), "{} does not begin with its documentation", file.display());
+    }
+}
+
+#[test]
+fn no_file_names_a_registry_host() {
+    let hosts = [concat!("proxy.golang", ".org"), concat!("static.crates", ".io"), concat!("registry.npmjs", ".org"), concat!("deb.debian", ".org")];
+    let output = Command::new("git").args(["ls-files"]).current_dir(root()).output().unwrap();
+    for line in String::from_utf8(output.stdout).unwrap().lines().filter(|line| *line != "Cargo.lock") {
+        let Ok(text) = std::fs::read_to_string(root().join(line)) else { continue };
+        for host in hosts {
+            assert!(!text.contains(host), "{line} names {host}");
+        }
+    }
+}
+
+/// Lines of the README's shell blocks.
+fn readme_commands() -> Vec<String> {
+    let text = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let mut commands = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if line.starts_with("```") {
+            inside = line == "```sh";
+        } else if inside && !line.trim().is_empty() && !line.starts_with('#') {
+            commands.push(line.split(" # ").next().unwrap_or(line).trim().to_owned());
+        }
+    }
+    commands
+}
+
+#[test]
+fn commands_of_the_readme_exist() {
+    let commands = readme_commands();
+    assert!(commands.iter().any(|c| c == "cargo xtask test"), "the README does not tell how to run the tests");
+    let known = ["cargo xtask test", "cargo xtask controlplane up", "cargo xtask controlplane down", "cargo run --release -- apiserver"];
+    for command in commands.iter().filter(|c| c.starts_with("cargo")) {
+        assert!(known.iter().any(|k| command.starts_with(k)), "the README shows `{command}`, which no test knows");
+    }
+}
+
+#[test]
+fn generated_files_are_current() {
+    if Command::new("go").arg("version").output().is_err() {
+        // Without Go the sources of what is generated are not there; `cargo xtask test` says so when it matters.
+        let ci = std::env::var("CI").is_ok_and(|v| !v.is_empty() && v != "0" && v != "false");
+        assert!(!ci, "with CI set nothing may be left out: there is no Go to generate from");
+        return;
+    }
+    let status = Command::new(env!("CARGO_BIN_EXE_xtask")).args(["generate", "--check"]).status().unwrap();
+    assert!(status.success(), "run `cargo xtask generate`");
+}
