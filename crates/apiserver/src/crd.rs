@@ -98,7 +98,10 @@ pub fn resource(crd: &Value) -> Result<Resource, String> {
         status: entries.iter().any(strategy::has_status),
         scale: strategy::scale(storage).or_else(|| entries.iter().find_map(strategy::scale)),
         subresources: Vec::new(),
-        strategy: Arc::new(CustomStrategy { versions: rules }),
+        strategy: Arc::new(CustomStrategy {
+            versions: rules,
+            storage: value::text(storage, "name").to_owned(),
+        }),
         custom: true,
         returns_deleted: false,
         stored_in: None,

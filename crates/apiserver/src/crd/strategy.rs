@@ -23,6 +23,8 @@ use crate::value;
 #[derive(Debug)]
 pub struct CustomStrategy {
     pub(super) versions: BTreeMap<String, VersionRules>,
+    /// The version in which objects are stored.
+    pub(super) storage: String,
 }
 
 /// The rules of one version.
@@ -57,6 +59,15 @@ impl VersionRules {
             scale: scale(version),
             columns: Columns::read(value::items(version, "additionalPrinterColumns")),
             selectable: selectable.collect(),
+        }
+    }
+
+    /// Fills in defaults, but none in the metadata of the object.
+    fn default(&self, object: &mut Value) {
+        let metadata = value::take(object, "metadata");
+        prune::default(self.schema.view(), object);
+        if let Some(metadata) = metadata {
+            value::put(object, "metadata", metadata);
         }
     }
 
@@ -227,11 +238,7 @@ impl CustomStrategy {
 impl Strategy for CustomStrategy {
     fn default(&self, object: &mut Value, cx: &Context<'_>) {
         if let Some(version) = self.version(cx) {
-            let metadata = value::take(object, "metadata");
-            prune::default(version.schema.view(), object);
-            if let Some(metadata) = metadata {
-                value::put(object, "metadata", metadata);
-            }
+            version.default(object);
         }
     }
 
@@ -344,6 +351,26 @@ impl Strategy for CustomStrategy {
 
     fn unconditional_update(&self) -> bool {
         false
+    }
+
+    /// Reading fills in defaults that the definition got after the object was stored.
+    fn stored_as_is(&self) -> bool {
+        self.versions.len() == 1 && !self.versions.values().any(|v| v.structural.has_defaults())
+    }
+
+    fn from_storage(&self, object: &mut Value, version: &str) {
+        if let Some(version) = self.versions.get(version) {
+            prune::prune(&version.schema, object);
+            version.default(object);
+        }
+    }
+
+    fn to_storage(&self, object: &mut Value, version: &str) {
+        if version != self.storage
+            && let Some(storage) = self.versions.get(&self.storage)
+        {
+            prune::prune(&storage.schema, object);
+        }
     }
 
     fn columns(&self, version: &str) -> Vec<Column> {
