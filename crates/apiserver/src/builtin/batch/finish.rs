@@ -56,10 +56,10 @@ fn validate_uncounted(errors: &mut FieldErrors, job: &Value) {
 
 /// What must hold between conditions and times, judged where one of them changed.
 fn validate_outcome(errors: &mut FieldErrors, job: &Value, old: &Value) {
-    let turned = |kind: &str| is_true(job, kind) != is_true(old, kind);
-    let moved = |path: &str| !check::same(at(job, path), at(old, path));
     const COMPLETED: &str = "status.completionTime";
     const STARTED: &str = "status.startTime";
+    let turned = |kind: &str| is_true(job, kind) != is_true(old, kind);
+    let moved = |path: &str| !check::same(at(job, path), at(old, path));
     let complete = is_true(job, "Complete");
     if (turned("Complete") || turned("Failed")) && complete && is_true(job, "Failed") {
         errors.push(bare(
@@ -120,6 +120,7 @@ fn validate_outcome(errors: &mut FieldErrors, job: &Value, old: &Value) {
 }
 
 fn validate_finished(errors: &mut FieldErrors, job: &Value, old: &Value) {
+    const UNCOUNTED: &str = "status.uncountedTerminatedPods";
     let finished = is_finished(job);
     let turned = finished != is_finished(old);
     let moved = |path: &str| !check::same(at(job, path), at(old, path));
@@ -138,7 +139,6 @@ fn validate_finished(errors: &mut FieldErrors, job: &Value, old: &Value) {
             "startTime is required for finished job",
         ));
     }
-    const UNCOUNTED: &str = "status.uncountedTerminatedPods";
     let uncounted = ["succeeded", "failed"]
         .iter()
         .any(|l| !items(job, &format!("{UNCOUNTED}.{l}")).is_empty());
@@ -160,9 +160,9 @@ fn validate_finished(errors: &mut FieldErrors, job: &Value, old: &Value) {
 }
 
 fn validate_indexes(errors: &mut FieldErrors, job: &Value, old: &Value) {
-    let moved = |path: &str| !check::same(at(job, path), at(old, path));
     const DONE: &str = "status.completedIndexes";
     const FAILED: &str = "status.failedIndexes";
+    let moved = |path: &str| !check::same(at(job, path), at(old, path));
     let done = text(job, DONE);
     let completions = integer(job, "spec.completions");
     validate_format(errors, job, moved(DONE), moved(FAILED));
@@ -234,6 +234,8 @@ fn validate_criteria(errors: &mut FieldErrors, job: &Value) {
 }
 
 fn validate_transition(errors: &mut FieldErrors, job: &Value, old: &Value) {
+    const COMPLETED: &str = "status.completionTime";
+    const STARTED: &str = "status.startTime";
     for kind in ["Failed", "Complete", "FailureTarget"] {
         if is_true(old, kind) && !is_true(job, kind) {
             let detail = format!("cannot disable the terminal {kind}=True condition");
@@ -251,7 +253,6 @@ fn validate_transition(errors: &mut FieldErrors, job: &Value, old: &Value) {
         }
     }
     let times = |path: &str| (at(job, path), at(old, path));
-    const COMPLETED: &str = "status.completionTime";
     if let (Some(new), Some(before)) = times(COMPLETED)
         && new != before
         && !new.is_null()
@@ -259,7 +260,6 @@ fn validate_transition(errors: &mut FieldErrors, job: &Value, old: &Value) {
     {
         errors.push(FieldError::invalid(COMPLETED, new, "field is immutable"));
     }
-    const STARTED: &str = "status.startTime";
     let suspended = |j: &Value, status: &str| {
         items(j, CONDITIONS)
             .iter()
