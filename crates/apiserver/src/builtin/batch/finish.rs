@@ -56,8 +56,6 @@ fn validate_uncounted(errors: &mut FieldErrors, job: &Value) {
 
 /// What must hold between conditions and times, judged where one of them changed.
 fn validate_outcome(errors: &mut FieldErrors, job: &Value, old: &Value) {
-    const COMPLETED: &str = "status.completionTime";
-    const STARTED: &str = "status.startTime";
     let turned = |kind: &str| is_true(job, kind) != is_true(old, kind);
     let moved = |path: &str| !check::same(at(job, path), at(old, path));
     let complete = is_true(job, "Complete");
@@ -74,7 +72,33 @@ fn validate_outcome(errors: &mut FieldErrors, job: &Value, old: &Value) {
             "cannot set Complete=True and FailureTarget=true conditions",
         ));
     }
-    if turned("Complete") || moved(COMPLETED) {
+    validate_times(errors, job, old);
+    if (turned("Failed") || moved("status.failedIndexes"))
+        && is_true(job, "Failed")
+        && !is_true(job, "FailureTarget")
+    {
+        errors.push(bare(
+            CONDITIONS,
+            "cannot set Failed=True condition without the FailureTarget=true condition",
+        ));
+    }
+    if (turned("Complete") || turned("SuccessCriteriaMet"))
+        && complete
+        && !is_true(job, "SuccessCriteriaMet")
+    {
+        errors.push(bare(
+            CONDITIONS,
+            "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
+        ));
+    }
+}
+
+fn validate_times(errors: &mut FieldErrors, job: &Value, old: &Value) {
+    const COMPLETED: &str = "status.completionTime";
+    const STARTED: &str = "status.startTime";
+    let moved = |path: &str| !check::same(at(job, path), at(old, path));
+    let complete = is_true(job, "Complete");
+    if complete != is_true(old, "Complete") || moved(COMPLETED) {
         if has(job, COMPLETED) && !complete {
             errors.push(FieldError::invalid_str(
                 COMPLETED,
@@ -97,24 +121,6 @@ fn validate_outcome(errors: &mut FieldErrors, job: &Value, old: &Value) {
             COMPLETED,
             text(job, COMPLETED),
             "must be equal to or after `startTime`",
-        ));
-    }
-    if (turned("Failed") || moved("status.failedIndexes"))
-        && is_true(job, "Failed")
-        && !is_true(job, "FailureTarget")
-    {
-        errors.push(bare(
-            CONDITIONS,
-            "cannot set Failed=True condition without the FailureTarget=true condition",
-        ));
-    }
-    if (turned("Complete") || turned("SuccessCriteriaMet"))
-        && complete
-        && !is_true(job, "SuccessCriteriaMet")
-    {
-        errors.push(bare(
-            CONDITIONS,
-            "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
         ));
     }
 }

@@ -222,11 +222,10 @@ fn validate_dns(errors: &mut FieldErrors, path: &str, spec: &Value) {
             return;
         }
     }
-    let all = |list: &str| at(spec, list).cloned().unwrap_or(Value::Null);
     if servers.len() > 3 {
         errors.push(FieldError::invalid(
             format!("{path}.nameservers"),
-            &all("dnsConfig.nameservers"),
+            at(spec, "dnsConfig.nameservers").unwrap_or(&Value::Null),
             "must not have more than 3 nameservers",
         ));
     }
@@ -234,6 +233,10 @@ fn validate_dns(errors: &mut FieldErrors, path: &str, spec: &Value) {
         let server = server.as_str().unwrap_or_default();
         check::ip(errors, &format!("{path}.nameservers[{i}]"), server);
     }
+    validate_searches(errors, path, spec);
+}
+
+fn validate_searches(errors: &mut FieldErrors, path: &str, spec: &Value) {
     let searches: Vec<&str> = items(spec, "dnsConfig.searches")
         .iter()
         .filter_map(Value::as_str)
@@ -241,7 +244,7 @@ fn validate_dns(errors: &mut FieldErrors, path: &str, spec: &Value) {
     let mut too_much = |detail: &str| {
         errors.push(FieldError::invalid(
             format!("{path}.searches"),
-            &all("dnsConfig.searches"),
+            at(spec, "dnsConfig.searches").unwrap_or(&Value::Null),
             detail,
         ));
     };

@@ -46,30 +46,34 @@ pub(super) fn validate(errors: &mut FieldErrors, path: &str, spec: &Value) {
                 &Value::String(format!("{{{key}, {when}}}")),
             ));
         }
-        if let Some(domains) = crate::value::integer(constraint, "minDomains") {
-            let at = format!("{here}.minDomains");
-            check::positive(errors, &at, domains);
-            if action != "DoNotSchedule" {
-                let detail = format!(
-                    "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-                );
-                errors.push(check::number(&at, domains, &detail));
-            }
-        }
-        for field in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
-            let policy = text(constraint, field);
-            if !policy.is_empty() {
-                check::one_of(
-                    errors,
-                    &format!("{here}.{field}"),
-                    policy,
-                    &["Honor", "Ignore"],
-                );
-            }
-        }
+        validate_options(errors, &here, constraint);
         validate_label_keys(errors, &here, constraint);
         let at = format!("{here}.labelSelector");
         labels::validate(errors, &at, constraint.get("labelSelector"), false);
+    }
+}
+
+fn validate_options(errors: &mut FieldErrors, here: &str, constraint: &Value) {
+    let action = text(constraint, "whenUnsatisfiable");
+    if let Some(domains) = crate::value::integer(constraint, "minDomains") {
+        let at = format!("{here}.minDomains");
+        check::positive(errors, &at, domains);
+        if action != "DoNotSchedule" {
+            let detail =
+                format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
+            errors.push(check::number(&at, domains, &detail));
+        }
+    }
+    for field in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
+        let policy = text(constraint, field);
+        if !policy.is_empty() {
+            check::one_of(
+                errors,
+                &format!("{here}.{field}"),
+                policy,
+                &["Honor", "Ignore"],
+            );
+        }
     }
 }
 
