@@ -239,30 +239,34 @@ fn builder(http2: bool) -> Builder<TokioExecutor> {
     builder
 }
 
-/// A kubeconfig with one cluster, user and context, all called `context_name`.
-pub fn kubeconfig(server_url: &str, ca_pem: &str, token: &str, context_name: &str) -> String {
-    // JSON strings are YAML strings, so that no name can break out of its place.
-    let (name, server, token) = (json!(context_name), json!(server_url), json!(token));
+/// A context of a kubeconfig: a cluster and where it is.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// The name of cluster and context.
+    pub name: String,
+    /// `https://host:port`, or with `/clusters/NAME`.
+    pub server: String,
+}
+
+/// A kubeconfig with these contexts, the first of which is current, and one user with a token.
+pub fn kubeconfig(contexts: &[Context], ca_pem: &str, token: &str) -> String {
     let authority = STANDARD.encode(ca_pem);
-    format!(
-        "apiVersion: v1\n\
-         kind: Config\n\
-         clusters:\n\
-         - name: {name}\n  \
-           cluster:\n    \
-             server: {server}\n    \
-             certificate-authority-data: {authority}\n\
-         users:\n\
-         - name: {name}\n  \
-           user:\n    \
-             token: {token}\n\
-         contexts:\n\
-         - name: {name}\n  \
-           context:\n    \
-             cluster: {name}\n    \
-             user: {name}\n\
-         current-context: {name}\n"
-    )
+    let current = contexts.first().map_or("", |context| context.name.as_str());
+    // JSON strings are YAML strings, so that no name can break out of its place.
+    let mut text = String::from("apiVersion: v1\nkind: Config\nclusters:\n");
+    for Context { name, server } in contexts {
+        let (name, server) = (json!(name), json!(server));
+        text.push_str(&format!(
+            "- name: {name}\n  cluster:\n    server: {server}\n    certificate-authority-data: {authority}\n"
+        ));
+    }
+    text.push_str(&format!("users:\n- name: admin\n  user:\n    token: {}\ncontexts:\n", json!(token)));
+    for Context { name, .. } in contexts {
+        let name = json!(name);
+        text.push_str(&format!("- name: {name}\n  context:\n    cluster: {name}\n    user: admin\n"));
+    }
+    text.push_str(&format!("current-context: {}\n", json!(current)));
+    text
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use http_body_util::{BodyExt, Limited};
 use crate::cluster::{Cluster, Lost, encode};
 use crate::exchange::Reply;
 use crate::negotiate::Form;
-use crate::shell::Body;
+use crate::shell::{self, Body};
 use crate::status::Status;
 
 /// The largest body a request may have, as in the real server.
@@ -73,6 +73,13 @@ impl Server {
         let rest = if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") };
         *request.uri_mut() = rest.parse::<Uri>().ok()?;
         Some(cluster)
+    }
+}
+
+impl shell::Core for Server {
+    fn handle(&self, request: Request<Bytes>) -> BoxFuture<'static, Option<Response<Body>>> {
+        let server = self.clone();
+        Box::pin(async move { Self::handle(&server, request).await.ok() })
     }
 }
 

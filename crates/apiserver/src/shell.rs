@@ -37,9 +37,9 @@ impl From<Bytes> for Body {
 
 /// Answers requests.
 pub trait Core: Send + Sync + 'static {
-    /// Answers one request, whose body is complete and within limits. Dropping the future means that the client
-    /// has gone away.
-    fn handle(&self, request: Request<Bytes>) -> BoxFuture<'static, Response<Body>>;
+    /// Answers one request, whose body is complete and within limits; none breaks the connection. Dropping the
+    /// future means that the client has gone away.
+    fn handle(&self, request: Request<Bytes>) -> BoxFuture<'static, Option<Response<Body>>>;
 }
 
 /// A request on its way to the core, and where the answer goes.
@@ -53,8 +53,8 @@ pub async fn serve(core: Arc<dyn Core>, mut requests: mpsc::Receiver<Exchange>) 
             tokio::select! {
                 biased;
                 response = answer => {
-                    // If this fails the client went away in this very moment.
-                    let _ = reply.send(response);
+                    // If sending fails the client went away in this very moment.
+                    let _ = response.map(|response| reply.send(response));
                 }
                 () = reply.closed() => {}
             }

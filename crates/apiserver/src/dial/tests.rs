@@ -14,7 +14,7 @@ use crate::shell::{Body, Core, serve};
 struct Mirror;
 
 impl Core for Mirror {
-    fn handle(&self, request: Request<Bytes>) -> BoxFuture<'static, Response<Body>> {
+    fn handle(&self, request: Request<Bytes>) -> BoxFuture<'static, Option<Response<Body>>> {
         Box::pin(async move {
             if request.uri().path() == "/slow" {
                 tokio::time::sleep(Duration::from_secs(30)).await;
@@ -23,7 +23,7 @@ impl Core for Mirror {
             if request.uri().path_and_query().unwrap() != "/p?timeout=2s" {
                 *response.status_mut() = http::StatusCode::NOT_FOUND;
             }
-            response
+            Some(response)
         })
     }
 }

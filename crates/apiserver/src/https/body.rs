@@ -17,6 +17,7 @@ use tokio::time::timeout;
 
 use super::Config;
 use crate::shell::{Body, Exchange};
+use crate::cluster::Lost;
 use crate::status::Status;
 
 /// How many KiB of bodies may be in memory on their way in, over all connections.
@@ -55,7 +56,7 @@ impl Bridge {
         &self,
         request: Request<Incoming>,
         stopped: watch::Receiver<bool>,
-    ) -> Result<Response<Outgoing>, Infallible> {
+    ) -> Result<Response<Outgoing>, Lost> {
         let (mut head, body) = request.into_parts();
         // HTTP/2 carries the host in the URI; the core sees the path alone, whatever the protocol.
         if let Some(path) = head.uri.path_and_query().cloned() {
@@ -72,11 +73,11 @@ impl Bridge {
             let status = Status::failure(503, "ServiceUnavailable", "apiserver is shutting down");
             return Ok(full(&status));
         }
-        Ok(match answer.await {
-            Ok(response) => response.map(|body| Outgoing::new(body, stopped)),
-            // The core gave no answer at all: the task that made it died.
-            Err(_) => full(&Status::internal("the request was not answered")),
-        })
+        match answer.await {
+            Ok(response) => Ok(response.map(|body| Outgoing::new(body, stopped))),
+            // The core gave no answer at all, on purpose (a fault) or because its task died: the connection breaks.
+            Err(_) => Err(Lost),
+        }
     }
 
     async fn collect(&self, mut body: Incoming) -> Result<Bytes, Refused> {

@@ -30,9 +30,10 @@ struct Echo {
 }
 
 impl Core for Echo {
-    fn handle(&self, request: Request<Bytes>) -> BoxFuture<'static, Response<Body>> {
+    fn handle(&self, request: Request<Bytes>) -> BoxFuture<'static, Option<Response<Body>>> {
         let gone = self.gone.lock().unwrap().take();
         Box::pin(async move {
+            let response = async move {
             let text = format!(
                 "{} {} {}",
                 request.method(),
@@ -67,6 +68,8 @@ impl Core for Echo {
                 }
                 _ => Response::new(Body::Full(text.into())),
             }
+            };
+            Some(response.await)
         })
     }
 }
@@ -274,7 +277,8 @@ async fn without_a_core_it_is_503() {
 
 #[test]
 fn kubeconfigs_are_yaml_whatever_the_names() {
-    let text = kubeconfig("https://127.0.0.1:6443", "PEM", "t:o\"k", "a: b");
+    let context = Context { name: "a: b".to_owned(), server: "https://127.0.0.1:6443".to_owned() };
+    let text = kubeconfig(&[context], "PEM", "t:o\"k");
     let config: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
     assert_eq!(config["current-context"], "a: b");
     assert_eq!(config["users"][0]["user"]["token"], "t:o\"k");

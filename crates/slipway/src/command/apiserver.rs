@@ -1,0 +1,119 @@
+//! `slipway apiserver`: the embedded Kubernetes API server on its own.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use slipway_apiserver::authenticate::{MASTERS, User};
+use slipway_apiserver::cluster::Config;
+use slipway_apiserver::collect;
+use slipway_apiserver::dial::TlsDial;
+use slipway_apiserver::environment::{Entropy, SystemEntropy};
+use slipway_apiserver::https::{self, Context as KubeContext, Https};
+use slipway_apiserver::server::Server;
+use slipway_apiserver::shell;
+use tokio::sync::mpsc;
+
+use crate::args::Apiserver;
+use crate::output;
+
+/// How many requests may wait for the core before the shell makes clients wait.
+const WAITING: usize = 1024;
+
+/// Runs the server until it is told to end.
+pub(crate) fn run(arguments: &Apiserver) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("starting the server's runtime")?;
+    runtime.block_on(serve(arguments))
+}
+
+async fn serve(arguments: &Apiserver) -> Result<()> {
+    let entropy = SystemEntropy::new().context("drawing the administrator's token")?;
+    let token = format!("{:032x}", entropy.draw());
+    let server = Server::default();
+    for name in &arguments.clusters {
+        if !is_segment(name) {
+            bail!("--clusters: {name:?} cannot stand in a path; use letters, digits, '-' and '.'");
+        }
+        let config = Config::real(name, Arc::new(TlsDial::new(BTreeMap::new())))
+            .with_context(|| format!("making cluster {name}"))?;
+        let cluster = config.with_token(&token, User::new("admin", &[MASTERS])).build();
+        if !arguments.no_controllers {
+            tokio::spawn(collect::run(cluster.clone()));
+        }
+        server.add(cluster);
+    }
+    let (sender, receiver) = mpsc::channel(WAITING);
+    let config = https::Config { port: arguments.port, ..https::Config::default() };
+    let shell = Https::start(config, sender)
+        .with_context(|| format!("listening on 127.0.0.1:{}: is the port taken?", arguments.port))?;
+    tokio::spawn(shell::serve(Arc::new(server.clone()), receiver));
+    let kubeconfig = kubeconfig(&shell, &arguments.clusters, &token);
+    publish(arguments, &shell, &kubeconfig)?;
+    ended().await?;
+    for cluster in server.clusters() {
+        cluster.shut_down();
+    }
+    shell.stop().await;
+    if let Some(path) = &arguments.kubeconfig_out {
+        // It holds a token of a server that is gone.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
+fn is_segment(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))
+}
+
+fn kubeconfig(shell: &Https, clusters: &[String], token: &str) -> String {
+    let contexts: Vec<KubeContext> = clusters
+        .iter()
+        .enumerate()
+        .map(|(index, name)| KubeContext {
+            name: name.clone(),
+            // The first one also answers without prefix, which some clients like better.
+            server: if index == 0 { shell.url() } else { format!("{}/clusters/{name}", shell.url()) },
+        })
+        .collect();
+    https::kubeconfig(&contexts, shell.ca_pem(), token)
+}
+
+/// Makes the kubeconfig known: whoever sees it can use the server.
+fn publish(arguments: &Apiserver, shell: &Https, kubeconfig: &str) -> Result<()> {
+    match &arguments.kubeconfig_out {
+        None => output::line(kubeconfig.trim_end()),
+        Some(path) => {
+            write_secret(path, kubeconfig).with_context(|| format!("writing the kubeconfig to {}", path.display()))?;
+            output::note(&format!("serving on {}; export KUBECONFIG={}", shell.url(), path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Writes a file that only its owner can read, all of it at once.
+fn write_secret(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(format!(".{}", std::process::id()));
+    let partial = Path::new(&partial);
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(partial)?;
+    file.write_all(text.as_bytes())?;
+    std::fs::rename(partial, path)
+}
+
+/// Waits for Ctrl-C or SIGTERM.
+async fn ended() -> Result<()> {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+        .context("listening for SIGTERM")?;
+    tokio::select! {
+        biased;
+        _ = terminate.recv() => {}
+        result = tokio::signal::ctrl_c() => result.context("listening for Ctrl-C")?,
+    }
+    Ok(())
+}
