@@ -80,5 +80,7 @@ pub(crate) fn embedded() -> Result<Arc<dyn Target>, String> {
         .with_token("alice-token", alice)
         .build();
     tokio::spawn(slipway_apiserver::collect::run(cluster.clone()));
-    Ok(Arc::new(InProcess::new(InProcessService::new(cluster, None))))
+    Ok(Arc::new(InProcess::new(InProcessService::new(
+        cluster, None,
+    ))))
 }
