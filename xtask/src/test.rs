@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::controlplane::{self, Borrowed};
+use crate::controlplane::{self, Borrowed, Profile};
 use crate::report;
 use crate::workspace;
 
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     let needs_real = wanted("conformance") || wanted("kubectl");
     let borrowed = match (&real, needs_real) {
-        (Ok(()), true) => Some(Borrowed::start(1).context("starting a real control plane")?),
+        (Ok(()), true) => Some(Borrowed::start(1, Profile::Collectors).context("starting a real control plane")?),
         (Err(why), true) => {
             left_out.push(format!("conformance (real) and kubectl (real): {why}"));
             None

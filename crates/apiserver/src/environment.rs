@@ -50,6 +50,11 @@ pub enum CallError {
 
 /// Makes outgoing calls. The answer is an HTTP status code and its body.
 pub trait Dial: Debug + Send + Sync {
+    /// Whether somebody is known to listen at this URL, whatever services there are in the cluster.
+    fn knows(&self, _url: &str) -> bool {
+        false
+    }
+
     /// Posts `call.body` to `call.url`.
     fn call(&self, call: Call) -> BoxFuture<'static, Result<(u16, Bytes), CallError>>;
 }
@@ -176,6 +181,10 @@ impl InProcess {
 }
 
 impl Dial for InProcess {
+    fn knows(&self, url: &str) -> bool {
+        self.peers.lock().is_ok_and(|peers| peers.iter().any(|(prefix, _)| url.starts_with(prefix.as_str())))
+    }
+
     fn call(&self, call: Call) -> BoxFuture<'static, Result<(u16, Bytes), CallError>> {
         let found = self.peers.lock().ok().and_then(|peers| {
             peers

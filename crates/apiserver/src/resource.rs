@@ -134,7 +134,12 @@ impl Resource {
     /// A stored object, with `apiVersion` and `kind`, in the form of `version`.
     pub fn from_storage(&self, object: Value, version: &str) -> Value {
         let mut object = match self.stored_in {
-            Some(other) => (other.from_storage)(&object),
+            Some(other) => {
+                let mut object = object;
+                let api_version = if other.group.is_empty() { version.to_owned() } else { format!("{}/{version}", other.group) };
+                crate::value::put(&mut object, "apiVersion", api_version);
+                (other.from_storage)(&object)
+            }
             None => object,
         };
         if !self.strategy.stored_as_is() {

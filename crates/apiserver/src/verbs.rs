@@ -60,7 +60,13 @@ async fn plain(ex: &Exchange<'_>, method: Method, named: bool) -> Outcome<Reply>
         _ => return Err(not_allowed()),
     };
     if !ex.resource.verbs.contains(&verb) {
-        return Err(not_allowed());
+        // Of a definition that is going only creation is refused; discovery shows less.
+        if !ex.resource.custom {
+            return Err(not_allowed());
+        }
+        if verb == "create" {
+            return Err(create::refuse_terminating(ex));
+        }
     }
     match verb {
         "get" => get::get(ex),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::tools::Programs;
-use super::{READY_WITHIN, logged};
+use super::{Profile, READY_WITHIN, logged};
 
 /// A started process and its name.
 pub(super) type Started = (String, Child);
@@ -30,7 +30,13 @@ fn free_port() -> Result<u16> {
 }
 
 /// Starts one control plane; what was started is in `started` even if this fails.
-pub(super) fn start(programs: &Programs, folder: &Path, index: usize, started: &mut Vec<Started>) -> Result<()> {
+pub(super) fn start(
+    programs: &Programs,
+    profile: Profile,
+    folder: &Path,
+    index: usize,
+    started: &mut Vec<Started>,
+) -> Result<()> {
     let home = folder.join(format!("cluster-{index}"));
     std::fs::create_dir_all(home.join("certs")).with_context(|| format!("creating {}", home.display()))?;
     std::fs::write(home.join("tokens.csv"), USERS)?;
@@ -54,10 +60,14 @@ pub(super) fn start(programs: &Programs, folder: &Path, index: usize, started: &
     let internal = home.join("kubeconfig.internal");
     std::fs::write(&internal, config(secure))?;
     wait_for(programs.path("kubectl")?, &internal)?;
-    launch("kube-controller-manager", &controller_manager(&home, &internal))?;
-    launch("kube-scheduler", &scheduler(&internal))?;
-    if let Some(stages) = &programs.stages {
-        launch("kwok", &kwok(&internal, stages, free_port()?))?;
+    if profile != Profile::Bare {
+        launch("kube-controller-manager", &controller_manager(&home, &internal, profile))?;
+    }
+    if profile == Profile::Full {
+        launch("kube-scheduler", &scheduler(&internal))?;
+        if let Some(stages) = &programs.stages {
+            launch("kwok", &kwok(&internal, stages, free_port()?))?;
+        }
     }
     // Under its name only now: who sees the file can use it.
     let ready = home.join("kubeconfig.ready");
@@ -109,9 +119,14 @@ fn apiserver(home: &Path, etcd: u16, secure: u16) -> Vec<String> {
     ])
 }
 
-fn controller_manager(home: &Path, kubeconfig: &Path) -> Vec<String> {
+fn controller_manager(home: &Path, kubeconfig: &Path, profile: Profile) -> Vec<String> {
+    let controllers = match profile {
+        Profile::Full => "*",
+        Profile::Collectors | Profile::Bare => "garbage-collector-controller,namespace-controller",
+    };
     text(&[
         &format!("--kubeconfig={}", kubeconfig.display()),
+        &format!("--controllers={controllers}"),
         "--leader-elect=false",
         &format!("--service-account-private-key-file={}", home.join("sa.key").display()),
         "--kube-api-qps=500",

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::{cluster, logged, tools};
+use super::{Profile, cluster, logged, tools};
 
 /// How long `down` waits for the supervisor before it ends the processes itself.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
@@ -37,14 +37,15 @@ impl Process {
 }
 
 /// Starts a supervisor for `clusters` control planes with their files in `folder`.
-pub(super) fn start(clusters: usize, folder: &Path, tethered: bool) -> Result<Child> {
+pub(super) fn start(clusters: usize, profile: Profile, folder: &Path, tethered: bool) -> Result<Child> {
     stop(folder)?;
     let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     let (out, err) = logged(&folder.join("supervisor.log"))?;
     let mut command = Command::new(std::env::current_exe().context("finding this program")?);
     command
-        .args(["controlplane", "supervise", "--clusters", &clusters.to_string(), "--folder"])
+        .args(["controlplane", "supervise", "--clusters", &clusters.to_string()])
+        .args(["--profile", profile.name(), "--folder"])
         .arg(folder)
         .args(tethered.then_some("--tethered"))
         .current_dir(folder)
@@ -57,7 +58,7 @@ pub(super) fn start(clusters: usize, folder: &Path, tethered: bool) -> Result<Ch
 }
 
 /// What the supervisor does.
-pub(super) fn run(clusters: usize, folder: &Path, tethered: bool) -> Result<()> {
+pub(super) fn run(clusters: usize, profile: Profile, folder: &Path, tethered: bool) -> Result<()> {
     let programs = tools::locate()?;
     let stop = Arc::new(AtomicBool::new(false));
     if tethered {
@@ -71,7 +72,7 @@ pub(super) fn run(clusters: usize, folder: &Path, tethered: bool) -> Result<()> 
     note(folder, &[("supervisor".to_owned(), std::process::id())])?;
     let mut result = Ok(());
     for index in 0..clusters {
-        result = cluster::start(&programs, folder, index, &mut started);
+        result = cluster::start(&programs, profile, folder, index, &mut started);
         let pids: Vec<_> = started.iter().map(|(name, child)| (name.clone(), child.id())).collect();
         note(folder, &pids)?;
         if result.is_err() {

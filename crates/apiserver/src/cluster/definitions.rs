@@ -42,6 +42,9 @@ impl Cluster {
             if !stored.header.deleting {
                 value::put(&mut object, "metadata.deletionTimestamp", crate::meta::timestamp(self.now()));
                 value::put(&mut object, "metadata.deletionGracePeriodSeconds", 0);
+                if let Some(generation) = value::integer(&object, "metadata.generation").filter(|g| *g > 0) {
+                    value::put(&mut object, "metadata.generation", generation + 1);
+                }
                 let _ = self.store.update(&resource.bucket(), namespace, name, stored.version, |version| {
                     Self::encode(resource, &object, version)
                 });

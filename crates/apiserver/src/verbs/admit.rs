@@ -38,6 +38,10 @@ impl Shapes for Registered<'_> {
         Box::pin(async move { Ok(converted) })
     }
 
+    fn has_service(&self, namespace: &str, name: &str) -> bool {
+        self.0.cluster.store.get("/services", namespace, name).is_some()
+    }
+
     fn accept(&self, object: Value, kind: &Gvk) -> Result<Value, String> {
         if kind.kind != self.0.resource.names.kind {
             return Ok(object);

@@ -41,6 +41,13 @@ pub(super) async fn create(ex: &Exchange<'_>) -> Outcome<Reply> {
     answer(ex, 201, created, warnings)
 }
 
+/// The refusal to create an object whose definition is being deleted.
+pub(super) fn refuse_terminating(ex: &Exchange<'_>) -> Box<Status> {
+    let name = ex.decode_object("CreateOptions").map(|(object, _)| value::text(&object, "metadata.name").to_owned());
+    let why = "create not allowed while custom resource definition is terminating";
+    Box::new(Status::forbidden(ex.group(), ex.plural(), &name.unwrap_or_default(), why))
+}
+
 /// Records who owns the fields of a new object.
 pub(super) fn own(
     ex: &Exchange<'_>,

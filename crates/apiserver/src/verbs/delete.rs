@@ -156,7 +156,7 @@ fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> Mark {
     finalizers(ex, options, &mut object);
     let pending = !value::items(&object, "metadata.finalizers").is_empty() || super::namespace::is_pending(&ex.resource, &object);
     if !graceful && pending {
-        if !deleting {
+        if !deleting && !in_two_steps {
             bump(&mut object);
         }
         if !value::has(&object, "metadata.deletionTimestamp") {

@@ -69,7 +69,23 @@ pub(super) fn track(
     let owner = Owner { manager, operation: Operation::Update, api_version, subresource, now: ex.now };
     let reset = ex.resource.strategy.reset_fields(part);
     apply::track_update(&ex.version()?.schema, live, new, &owner, &reset);
+    if ex.resource.custom && !fits_owners(ex, new) {
+        value::take(new, "metadata.managedFields");
+    }
     Ok(())
+}
+
+/// Whether an object can be read in the versions of all its owners. Where it cannot, the real server gives up on
+/// ownership altogether.
+fn fits_owners(ex: &Exchange<'_>, object: &Value) -> bool {
+    value::items(object, "metadata.managedFields").iter().all(|entry| {
+        let api_version = value::text(entry, "apiVersion");
+        let version = api_version.rsplit('/').next().unwrap_or_default();
+        if version == ex.target.version {
+            return true;
+        }
+        ex.resource.version(version).is_none_or(|v| crate::crd::prune(&v.schema, &mut object.clone()).is_empty())
+    })
 }
 
 /// Changes the object that the path names, until nobody interferes. Gives the result and whether it was created.

@@ -42,11 +42,8 @@ pub(super) fn judge(ex: &Exchange<'_>, name: &str, errors: FieldErrors) -> Outco
 /// Errors of an update of `part`.
 pub(super) fn update_errors(ex: &Exchange<'_>, part: Part, new: &Value, old: &Value) -> FieldErrors {
     let mut errors = meta::validate_update(new, old);
-    if !ex.resource.custom && errors.is_empty() {
+    if !ex.resource.custom {
         errors.extend(meta::validate_standard_finalizers(new));
-    } else if !ex.resource.custom {
-        // Built-in kinds judge the metadata once more, so each cause stands twice.
-        errors.extend(meta::validate_update_again(new, old));
     }
     errors.extend(ex.resource.strategy.validate_update(part, new, old, &ex.context()));
     errors
