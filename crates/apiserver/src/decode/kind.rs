@@ -8,7 +8,7 @@ use crate::schema::table;
 use crate::status::{Outcome, Status};
 
 /// The kind that a URL expects.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Target<'a> {
     /// Its API group.
     pub group: &'a str,
@@ -228,7 +228,7 @@ fn read(value: &Value) -> Result<Named, String> {
     })
 }
 
-fn join(group: &str, version: &str) -> String {
+pub(super) fn join(group: &str, version: &str) -> String {
     if group.is_empty() {
         version.to_owned()
     } else {

@@ -315,14 +315,14 @@ impl Reader {
 }
 
 #[derive(Default)]
-struct Package<'a> {
+pub(super) struct Package<'a> {
     alias: &'a str,
-    name: &'a str,
+    pub(super) name: &'a str,
     go_name: &'a str,
 }
 
 impl<'a> Package<'a> {
-    fn read(line: &'a str) -> Option<Self> {
+    pub(super) fn read(line: &'a str) -> Option<Self> {
         let mut words = line.strip_prefix("package ")?.split(' ');
         Some(Self {
             alias: words.next()?,
