@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
+use crate::field::quote;
 use crate::schema::table;
 use crate::status::{Outcome, Status};
 
@@ -64,10 +65,7 @@ fn refuse(named: &Named, api_version: &str, target: &Target<'_>) -> Status {
     let converts = internal(&named.group, &named.kind) == internal(target.group, target.kind)
         && named.kind == target.kind;
     let text = if !is_registered(named, target) {
-        format!(
-            "no kind \"{}\" is registered for version \"{api_version}\" in scheme \"pkg/runtime/scheme.go:111\"",
-            named.kind
-        )
+        not_registered(named, api_version)
     } else if converts {
         return version_differs(api_version, target);
     } else {
@@ -171,10 +169,7 @@ pub(super) fn expect_options(value: &mut Value, kind: &str) -> Result<(), String
         } else {
             join(&named.group, &named.version)
         };
-        return Err(format!(
-            "no kind \"{}\" is registered for version \"{api_version}\" in scheme \"pkg/runtime/scheme.go:111\"",
-            named.kind
-        ));
+        return Err(not_registered(&named, &api_version));
     }
     if value.is_null() {
         *value = Value::Object(Map::new());
@@ -236,10 +231,19 @@ pub(super) fn join(group: &str, version: &str) -> String {
     }
 }
 
+fn not_registered(named: &Named, api_version: &str) -> String {
+    format!(
+        "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+        quote(&named.kind),
+        quote(api_version)
+    )
+}
+
 /// `Pod in version "v1" cannot be handled as a ConfigMap: …`.
 pub(super) fn cannot_be_handled(version: &str, kind: &str, as_kind: &str, text: &str) -> Status {
     Status::bad_request(format!(
-        "{kind} in version \"{version}\" cannot be handled as a {as_kind}: {text}"
+        "{kind} in version {} cannot be handled as a {as_kind}: {text}",
+        quote(version)
     ))
 }
 

@@ -254,14 +254,18 @@ impl Reader {
         Ok(())
     }
 
-    /// An entry of a map: key and value, either of which may be missing.
+    /// An entry of a map: key and value, either of which may be missing. No map has numbers as values.
     fn entry(&mut self, field: &Field<'_>, data: &[u8], place: &mut Value) -> Wired<()> {
         let mut wire = Wire::new(data);
         let (mut key, mut value) = (String::new(), Value::Null);
-        while let Some(tag) = wire.tag(field.name)? {
+        while let Some(tag) = wire.entry_tag()? {
             match tag.number {
-                1 => key = text(wire.bytes(tag, field.name)?),
-                2 => self.value(field, tag, &mut wire, &mut value)?,
+                // Go takes both for what they should be, whatever the tag says.
+                1 => key = text(wire.piece()?),
+                2 => {
+                    let data = wire.piece()?;
+                    self.delimited(field, data, &mut value)?;
+                }
                 _ => wire.skip(tag)?,
             }
         }

@@ -106,7 +106,12 @@ pub(super) fn raw(data: &[u8], message: &str, depth: usize) -> Wired<Value> {
     if found.is_empty() {
         return Ok(Value::Null);
     }
-    let value = json::read(found, Twice::Replace)?.value;
+    let value = match json::read(found, Twice::Replace) {
+        Ok(document) => document.value,
+        // Managed fields that make no sense are forgotten, not refused.
+        Err(_) if message == "FieldsV1" => return Ok(Value::Null),
+        Err(text) => return Err(text),
+    };
     // What is around it must fit into the limit as well.
     if nests(&value, MAX_DEPTH.saturating_sub(2 * depth)) {
         return Err("exceeded max depth".to_owned());

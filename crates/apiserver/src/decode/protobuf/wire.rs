@@ -92,14 +92,26 @@ impl<'a> Wire<'a> {
                 "proto: {message}: wiretype end group for non-group"
             ));
         }
-        #[allow(clippy::cast_possible_truncation, reason = "as Go does")]
-        let number = (tag >> 3) as i32;
-        match u32::try_from(number) {
-            Ok(number @ 1..) => Ok(Some(Tag { number, wire })),
-            _ => Err(format!(
+        match field_number(tag) {
+            number @ 1.. => Ok(Some(Tag {
+                number: number.unsigned_abs(),
+                wire,
+            })),
+            number => Err(format!(
                 "proto: {message}: illegal tag {number} (wire type {tag})"
             )),
         }
+    }
+
+    /// The next tag in an entry of a map, where Go does not look at more than the number.
+    pub(super) fn entry_tag(&mut self) -> Wired<Option<Tag>> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let tag = self.number()?;
+        let wire = Type::of(tag);
+        let number = u32::try_from(field_number(tag)).unwrap_or_default();
+        Ok(Some(Tag { number, wire }))
     }
 
     /// A number of variable length.
@@ -146,7 +158,8 @@ impl<'a> Wire<'a> {
         }
     }
 
-    fn piece(&mut self) -> Wired<&'a [u8]> {
+    /// As [`Self::bytes`], whatever the tag said.
+    pub(super) fn piece(&mut self) -> Wired<&'a [u8]> {
         let length = self.number()?;
         if length.cast_signed() < 0 {
             return Err(NEGATIVE.to_owned());
@@ -172,4 +185,9 @@ impl<'a> Wire<'a> {
         }
         Err(OVERFLOW.to_owned())
     }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "as Go does")]
+fn field_number(tag: u64) -> i32 {
+    (tag >> 3) as i32
 }
