@@ -5,6 +5,7 @@ mod bootstrap;
 mod build;
 mod definitions;
 mod nonresource;
+mod own;
 
 pub(crate) use answer::encode;
 pub use answer::Lost;
@@ -169,14 +170,20 @@ impl Cluster {
                 let mut registry = self.registry.write().unwrap_or_else(PoisonError::into_inner);
                 *registry = registry.with_definitions(definitions.iter());
             }
+            _ if resource.custom => {
+                let definition = format!("{}.{}", resource.names.plural, resource.names.group);
+                let going = self.store.get("apiextensions.k8s.io/customresourcedefinitions", "", &definition);
+                if going.is_some_and(|stored| stored.header.deleting) {
+                    self.clean_up_definition(&definition);
+                }
+            }
             _ => {}
         }
     }
 
     /// Encodes an object of `resource` for the store.
     pub(crate) fn encode(resource: &Resource, object: &Value, version: u64) -> Stored {
-        let fields: Vec<(String, String)> =
-            resource.strategy.selectable(object).into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+        let fields = resource.strategy.fields(object, &resource.storage_version);
         Stored::encode(object, version, &fields)
     }
 }

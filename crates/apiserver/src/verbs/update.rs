@@ -5,9 +5,12 @@ use serde_json::Value;
 use super::create::{self, Created, check_manager};
 use super::{admit, render, write};
 use crate::apply::{self, Operation, Owner};
+use crate::authorize::Attributes;
 use crate::cluster::Cluster;
 use crate::exchange::{Exchange, Reply};
-use crate::field::FieldError;
+use crate::builtin::core::namespace;
+use crate::builtin::pod::subresource;
+use crate::field::{FieldError, FieldErrors};
 use crate::options::WriteOptions;
 use crate::resource::Part;
 use crate::status::{Outcome, Status};
@@ -62,11 +65,7 @@ pub(super) fn track(
     manager: &str,
     api_version: &str,
 ) -> Outcome<()> {
-    let subresource = match part {
-        Part::Main => "",
-        Part::Status => "status",
-        Part::Scale => "scale",
-    };
+    let subresource = &ex.target.subresource;
     let owner = Owner { manager, operation: Operation::Update, api_version, subresource, now: ex.now };
     let reset = ex.resource.strategy.reset_fields(part);
     apply::track_update(&ex.version()?.schema, live, new, &owner, &reset);
@@ -86,6 +85,7 @@ pub(super) async fn change_object(
             if !change.upsert {
                 return Err(ex.not_found(name));
             }
+            may_create(ex)?;
             let mut object = (change.transform)(None)?;
             value::take(&mut object, "metadata.resourceVersion");
             meta::match_namespace(&mut object, namespace)?;
@@ -116,6 +116,24 @@ pub(super) async fn change_object(
         }
     }
     Err(moved(ex))
+}
+
+/// Who creates through an update or an apply must be allowed to create.
+fn may_create(ex: &Exchange<'_>) -> Outcome<()> {
+    let attributes = Attributes {
+        user: &ex.user,
+        verb: "create",
+        group: ex.group(),
+        version: &ex.target.version,
+        resource: ex.plural(),
+        subresource: "",
+        namespace: &ex.target.namespace,
+        name: &ex.target.name,
+        path: None,
+    };
+    let decision = ex.cluster.policy().decide(&attributes);
+    ex.cluster.audit().note(&attributes, &decision);
+    decision.enforce(&attributes)
 }
 
 fn moved(ex: &Exchange<'_>) -> Box<Status> {
@@ -156,11 +174,34 @@ fn check_uid(ex: &Exchange<'_>, new: &Value, old: &Value) -> Outcome<()> {
 /// Puts back what this part may not change, and judges the rest.
 fn prepare(ex: &Exchange<'_>, part: Part, mut new: Value, old: &Value) -> Outcome<Value> {
     meta::prepare_update(&mut new, old);
+    match ex.target.subresource.as_str() {
+        "ephemeralcontainers" => return prepare_by(ex, new, old, subresource::prepare_ephemeral, subresource::validate_ephemeral),
+        "finalize" => return prepare_by(ex, new, old, namespace::prepare_finalize, |new, _| namespace::validate_finalize(new)),
+        "resize" => return prepare_by(ex, new, old, subresource::prepare_resize, subresource::validate_resize),
+        _ => {}
+    }
     ex.resource.strategy.prepare_update(part, &mut new, old, &ex.context());
     write::bump_generation(ex, part, &mut new, old);
     super::allocate::on_update(ex, &mut new, old)?;
+    create::check_kind(ex, &new)?;
     write::judge(ex, &ex.target.name, write::update_errors(ex, part, &new, old))?;
     super::escalation::check(ex, &new, Some(old))?;
+    Ok(new)
+}
+
+/// As [`prepare`] for a subresource that has rules of its own.
+fn prepare_by(
+    ex: &Exchange<'_>,
+    mut new: Value,
+    old: &Value,
+    prepare: fn(&mut Value, &Value),
+    validate: fn(&Value, &Value) -> FieldErrors,
+) -> Outcome<Value> {
+    prepare(&mut new, old);
+    write::bump_generation(ex, Part::Main, &mut new, old);
+    let mut errors = meta::validate_update(&new, old);
+    errors.extend(validate(&new, old));
+    write::judge(ex, &ex.target.name, errors)?;
     Ok(new)
 }
 
