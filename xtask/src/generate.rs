@@ -5,6 +5,7 @@
 
 mod documents;
 mod golang;
+mod proto;
 mod write;
 
 use std::path::{Path, PathBuf};

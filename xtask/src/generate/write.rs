@@ -1,6 +1,8 @@
 //! Writes the table: one line a package, type or field. `crates/apiserver/src/schema/table.rs` reads it and
 //! says what the words mean.
 
+mod numbers;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -150,6 +152,7 @@ impl Writer<'_> {
             return Ok(out);
         };
         let mut held = BTreeMap::new();
+        self.check_numbers(&import_path(package), short)?;
         for (through, field) in self.go.fields(&import_path(package), short)? {
             held.insert(field.json_name.clone(), (through, field));
         }
@@ -183,6 +186,7 @@ impl Writer<'_> {
         required: bool,
     ) -> Result<String> {
         let mut out = self.expression(schema, &field.ty)?;
+        out.push_str(&self.numbers(field)?);
         if required {
             out.push_str(" !");
         }

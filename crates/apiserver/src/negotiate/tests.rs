@@ -117,11 +117,15 @@ fn bodies() {
     );
     assert_eq!(body(Some("application/json;")).unwrap(), Media::Json);
     assert_eq!(body(Some("application/yaml")).unwrap(), Media::Yaml);
+    assert_eq!(
+        body(Some("application/vnd.kubernetes.protobuf")).unwrap(),
+        Media::Protobuf
+    );
     for refused in [
         "text/plain",
         "*/*",
         "application/x-yaml",
-        "application/vnd.kubernetes.protobuf",
+        "application/vnd.kubernetes.protobuf;x",
         "application/json; charset",
     ] {
         let status = body(Some(refused)).unwrap_err();
