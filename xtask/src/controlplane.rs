@@ -88,9 +88,12 @@ pub(crate) fn run(command: &Command) -> Result<()> {
         Command::Up { clusters, profile } => up(*clusters, *profile),
         Command::Down => down(),
         Command::Status => status(),
-        Command::Supervise { clusters, profile, folder, tethered } => {
-            supervisor::run(*clusters, *profile, folder, *tethered)
-        }
+        Command::Supervise {
+            clusters,
+            profile,
+            folder,
+            tethered,
+        } => supervisor::run(*clusters, *profile, folder, *tethered),
     }
 }
 
@@ -101,13 +104,18 @@ fn default_folder() -> PathBuf {
 fn up(clusters: usize, profile: Profile) -> Result<()> {
     let folder = default_folder();
     if supervisor::is_running(&folder) {
-        bail!("a control plane is running already: `cargo xtask controlplane status` shows it, `down` ends it");
+        bail!(
+            "a control plane is running already: `cargo xtask controlplane status` shows it, `down` ends it"
+        );
     }
     tools::locate()?;
     let mut child = supervisor::start(clusters, profile, &folder, false)?;
     wait_until_ready(&folder, clusters, &mut child)?;
     for index in 0..clusters {
-        report::line(&format!("export KUBECONFIG={}", cluster::kubeconfig(&folder, index).display()));
+        report::line(&format!(
+            "export KUBECONFIG={}",
+            cluster::kubeconfig(&folder, index).display()
+        ));
     }
     Ok(())
 }
@@ -125,8 +133,15 @@ fn status() -> Result<()> {
         report::line("nothing runs");
     }
     for process in processes {
-        let state = if process.is_alive() { "running" } else { "ended" };
-        report::line(&format!("{:32} pid {:8} {state}", process.name, process.pid));
+        let state = if process.is_alive() {
+            "running"
+        } else {
+            "ended"
+        };
+        report::line(&format!(
+            "{:32} pid {:8} {state}",
+            process.name, process.pid
+        ));
     }
     Ok(())
 }
@@ -167,11 +182,20 @@ impl Drop for Borrowed {
 fn wait_until_ready(folder: &Path, clusters: usize, supervisor: &mut Child) -> Result<()> {
     let start = Instant::now();
     while !(0..clusters).all(|index| cluster::kubeconfig(folder, index).is_file()) {
-        if let Some(status) = supervisor.try_wait().context("waiting for the control plane")? {
-            bail!("the control plane ended with {status}; its logs are in {}", folder.display());
+        if let Some(status) = supervisor
+            .try_wait()
+            .context("waiting for the control plane")?
+        {
+            bail!(
+                "the control plane ended with {status}; its logs are in {}",
+                folder.display()
+            );
         }
         if start.elapsed() > READY_WITHIN {
-            bail!("the control plane did not answer within {READY_WITHIN:?}; its logs are in {}", folder.display());
+            bail!(
+                "the control plane did not answer within {READY_WITHIN:?}; its logs are in {}",
+                folder.display()
+            );
         }
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -181,6 +205,8 @@ fn wait_until_ready(folder: &Path, clusters: usize, supervisor: &mut Child) -> R
 /// Standard streams of a program whose output goes to a file.
 fn logged(log: &Path) -> Result<(Stdio, Stdio)> {
     let file = std::fs::File::create(log).with_context(|| format!("creating {}", log.display()))?;
-    let second = file.try_clone().with_context(|| format!("opening {}", log.display()))?;
+    let second = file
+        .try_clone()
+        .with_context(|| format!("opening {}", log.display()))?;
     Ok((file.into(), second.into()))
 }

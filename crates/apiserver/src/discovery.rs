@@ -137,8 +137,16 @@ fn entries(resource: &Resource, group: &str) -> Vec<Value> {
 
 /// Changes when the stored form does; clients compare it only.
 fn storage_version_hash(resource: &Resource) -> String {
-    let group = resource.stored_in.map_or(resource.names.group.as_str(), |other| other.group);
-    let stored = format!("{group}/{}/{}", resource.storage_version, resource.names.kind);
+    let group = resource
+        .stored_in
+        .map_or(resource.names.group.as_str(), |other| other.group);
+    // Definitions are hashed under the version in which they began.
+    let version = if group == "apiextensions.k8s.io" {
+        "v1beta1"
+    } else {
+        resource.storage_version.as_str()
+    };
+    let stored = format!("{group}/{version}/{}", resource.names.kind);
     let digest = Sha256::digest(stored);
     STANDARD.encode(digest.get(..8).unwrap_or_default())
 }

@@ -260,10 +260,15 @@ pub fn kubeconfig(contexts: &[Context], ca_pem: &str, token: &str) -> String {
             "- name: {name}\n  cluster:\n    server: {server}\n    certificate-authority-data: {authority}\n"
         ));
     }
-    text.push_str(&format!("users:\n- name: admin\n  user:\n    token: {}\ncontexts:\n", json!(token)));
+    text.push_str(&format!(
+        "users:\n- name: admin\n  user:\n    token: {}\ncontexts:\n",
+        json!(token)
+    ));
     for Context { name, .. } in contexts {
         let name = json!(name);
-        text.push_str(&format!("- name: {name}\n  context:\n    cluster: {name}\n    user: admin\n"));
+        text.push_str(&format!(
+            "- name: {name}\n  context:\n    cluster: {name}\n    user: admin\n"
+        ));
     }
     text.push_str(&format!("current-context: {}\n", json!(current)));
     text

@@ -12,8 +12,14 @@ use crate::resource::Resource;
 use crate::value;
 
 /// The built-in resources, made once in a process.
-static BUILTIN: LazyLock<Arc<Resources>> =
-    LazyLock::new(|| Arc::new(builtin::resources().into_iter().map(|r| (address(&r), Arc::new(r))).collect()));
+static BUILTIN: LazyLock<Arc<Resources>> = LazyLock::new(|| {
+    Arc::new(
+        builtin::resources()
+            .into_iter()
+            .map(|r| (address(&r), Arc::new(r)))
+            .collect(),
+    )
+});
 
 /// Custom resources by the text of their definition, so that clusters with the same definition share one schema.
 static CUSTOM: Mutex<BTreeMap<Vec<u8>, Weak<Resource>>> = Mutex::new(BTreeMap::new());
@@ -33,7 +39,10 @@ pub struct Registry {
 
 impl Default for Registry {
     fn default() -> Self {
-        Self { builtin: BUILTIN.clone(), custom: Arc::new(Resources::new()) }
+        Self {
+            builtin: BUILTIN.clone(),
+            custom: Arc::new(Resources::new()),
+        }
     }
 }
 
@@ -41,12 +50,15 @@ impl Registry {
     /// The resource of this group and plural.
     pub fn find(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
         let address = (group.to_owned(), plural.to_owned());
-        self.builtin.get(&address).or_else(|| self.custom.get(&address))
+        self.builtin
+            .get(&address)
+            .or_else(|| self.custom.get(&address))
     }
 
     /// The resource whose objects have this kind, as owner references name it.
     pub fn by_kind(&self, group: &str, kind: &str) -> Option<&Arc<Resource>> {
-        self.iter().find(|r| r.names.group == group && r.names.kind == kind)
+        self.iter()
+            .find(|r| r.names.group == group && r.names.kind == kind)
     }
 
     /// All resources, by group and plural.
@@ -56,14 +68,22 @@ impl Registry {
 
     /// Whether anything is served in this group (and version, if one is given).
     pub fn serves(&self, group: &str, version: Option<&str>) -> bool {
-        self.iter().any(|r| r.names.group == group && version.is_none_or(|v| r.version(v).is_some()))
+        self.iter()
+            .any(|r| r.names.group == group && version.is_none_or(|v| r.version(v).is_some()))
     }
 
     /// The same with the custom resources that these definitions establish.
     #[must_use]
     pub fn with_definitions<'a>(&self, definitions: impl Iterator<Item = &'a Value>) -> Self {
-        let custom = definitions.filter(|d| is_established(d)).filter_map(shared).map(|r| (address(&r), r)).collect();
-        Self { builtin: self.builtin.clone(), custom: Arc::new(custom) }
+        let custom = definitions
+            .filter(|d| is_established(d))
+            .filter_map(shared)
+            .map(|r| (address(&r), r))
+            .collect();
+        Self {
+            builtin: self.builtin.clone(),
+            custom: Arc::new(custom),
+        }
     }
 }
 
@@ -79,7 +99,11 @@ fn shared(definition: &Value) -> Option<Arc<Resource>> {
     let going = value::items(definition, "status.conditions")
         .iter()
         .any(|c| value::text(c, "type") == "Terminating" && value::text(c, "status") == "True");
-    let made_of = (definition.get("spec")?, value::at(definition, "status.acceptedNames"), going);
+    let made_of = (
+        definition.get("spec")?,
+        value::at(definition, "status.acceptedNames"),
+        going,
+    );
     let text = serde_json::to_vec(&made_of).ok()?;
     let mut known = CUSTOM.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(resource) = known.get(&text).and_then(Weak::upgrade) {

@@ -109,7 +109,8 @@ impl Resource {
     /// Under which name the store keeps the objects.
     pub fn bucket(&self) -> String {
         bucket(
-            self.stored_in.map_or(self.names.group.as_str(), |other| other.group),
+            self.stored_in
+                .map_or(self.names.group.as_str(), |other| other.group),
             &self.names.plural,
         )
     }
@@ -136,7 +137,11 @@ impl Resource {
         let mut object = match self.stored_in {
             Some(other) => {
                 let mut object = object;
-                let api_version = if other.group.is_empty() { version.to_owned() } else { format!("{}/{version}", other.group) };
+                let api_version = if other.group.is_empty() {
+                    version.to_owned()
+                } else {
+                    format!("{}/{version}", other.group)
+                };
                 crate::value::put(&mut object, "apiVersion", api_version);
                 (other.from_storage)(&object)
             }

@@ -43,7 +43,10 @@ pub struct Target {
 /// Takes a path apart. It is percent-decoded first, as in the real server: an encoded slash is a slash.
 pub fn route(path: &str) -> Route {
     let path = percent_decode_str(path).decode_utf8_lossy();
-    let parts: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let parts: Vec<&str> = path
+        .split('/')
+        .filter(|segment| !segment.is_empty())
+        .collect();
     match parts.as_slice() {
         ["api"] => Route::Legacy,
         ["apis"] => Route::Groups,
@@ -93,7 +96,11 @@ pub struct Query(Vec<(String, String)>);
 impl Query {
     /// Takes a query apart; `+` is a space.
     pub fn parse(query: &str) -> Self {
-        let decode = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+        let decode = |text: &str| {
+            percent_decode_str(&text.replace('+', " "))
+                .decode_utf8_lossy()
+                .into_owned()
+        };
         let pairs = query
             .split('&')
             .filter(|pair| !pair.is_empty())
@@ -107,12 +114,19 @@ impl Query {
 
     /// The first value of this name; empty values count as absent.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+        self.0
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
     }
 
     /// All values of this name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .filter(move |(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// Whether the parameter is there at all.
@@ -127,7 +141,10 @@ mod tests {
 
     fn resource(path: &str) -> String {
         match route(path) {
-            Route::Resource(t) => format!("{}|{}|{}|{}|{}|{}", t.group, t.version, t.namespace, t.resource, t.name, t.subresource),
+            Route::Resource(t) => format!(
+                "{}|{}|{}|{}|{}|{}",
+                t.group, t.version, t.namespace, t.resource, t.name, t.subresource
+            ),
             other => format!("{other:?}"),
         }
     }
@@ -135,17 +152,32 @@ mod tests {
     #[test]
     fn paths_are_taken_apart() {
         assert_eq!(resource("/api/v1/pods"), "|v1||pods||");
-        assert_eq!(resource("/api/v1/namespaces/a/pods/b/status"), "|v1|a|pods|b|status");
+        assert_eq!(
+            resource("/api/v1/namespaces/a/pods/b/status"),
+            "|v1|a|pods|b|status"
+        );
         assert_eq!(resource("/api/v1/namespaces/a"), "|v1||namespaces|a|");
-        assert_eq!(resource("/api/v1/namespaces/a/status"), "|v1||namespaces|a|status");
-        assert_eq!(resource("/apis/apps/v1/namespaces/a/deployments/b/scale"), "apps|v1|a|deployments|b|scale");
+        assert_eq!(
+            resource("/api/v1/namespaces/a/status"),
+            "|v1||namespaces|a|status"
+        );
+        assert_eq!(
+            resource("/apis/apps/v1/namespaces/a/deployments/b/scale"),
+            "apps|v1|a|deployments|b|scale"
+        );
         assert_eq!(resource("/apis/apps/v1"), "GroupVersion(\"apps\", \"v1\")");
         assert_eq!(resource("/healthz"), "Other");
     }
 
     #[test]
     fn an_encoded_slash_is_a_slash() {
-        assert_eq!(resource("/api/v1/namespaces/a/pods/b%2fstatus"), "|v1|a|pods|b|status");
-        assert_eq!(resource("/api/v1/namespaces/a/pods/..%2f..%2f..%2fb"), "Unserved(\"\", \"v1\")");
+        assert_eq!(
+            resource("/api/v1/namespaces/a/pods/b%2fstatus"),
+            "|v1|a|pods|b|status"
+        );
+        assert_eq!(
+            resource("/api/v1/namespaces/a/pods/..%2f..%2f..%2fb"),
+            "Unserved(\"\", \"v1\")"
+        );
     }
 }

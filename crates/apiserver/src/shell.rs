@@ -73,10 +73,12 @@ impl http_body::Body for Body {
         use std::task::Poll;
         match self.get_mut() {
             Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Self::Full(bytes) => Poll::Ready(Some(Ok(http_body::Frame::data(std::mem::take(bytes))))),
-            Self::Stream(pieces) => {
-                pieces.poll_recv(cx).map(|piece| piece.map(|bytes| Ok(http_body::Frame::data(bytes))))
+            Self::Full(bytes) => {
+                Poll::Ready(Some(Ok(http_body::Frame::data(std::mem::take(bytes)))))
             }
+            Self::Stream(pieces) => pieces
+                .poll_recv(cx)
+                .map(|piece| piece.map(|bytes| Ok(http_body::Frame::data(bytes)))),
         }
     }
 

@@ -38,7 +38,8 @@ pub(super) fn start(
     started: &mut Vec<Started>,
 ) -> Result<()> {
     let home = folder.join(format!("cluster-{index}"));
-    std::fs::create_dir_all(home.join("certs")).with_context(|| format!("creating {}", home.display()))?;
+    std::fs::create_dir_all(home.join("certs"))
+        .with_context(|| format!("creating {}", home.display()))?;
     std::fs::write(home.join("tokens.csv"), USERS)?;
     service_account_key(&home)?;
     let mut launch = |name: &str, arguments: &[String]| -> Result<()> {
@@ -61,7 +62,10 @@ pub(super) fn start(
     std::fs::write(&internal, config(secure))?;
     wait_for(programs.path("kubectl")?, &internal)?;
     if profile != Profile::Bare {
-        launch("kube-controller-manager", &controller_manager(&home, &internal, profile))?;
+        launch(
+            "kube-controller-manager",
+            &controller_manager(&home, &internal, profile),
+        )?;
     }
     if profile == Profile::Full {
         launch("kube-scheduler", &scheduler(&internal))?;
@@ -81,7 +85,10 @@ fn text(parts: &[&str]) -> Vec<String> {
 }
 
 fn etcd(home: &Path, client: u16, peer: u16) -> Vec<String> {
-    let (client, peer) = (format!("http://127.0.0.1:{client}"), format!("http://127.0.0.1:{peer}"));
+    let (client, peer) = (
+        format!("http://127.0.0.1:{client}"),
+        format!("http://127.0.0.1:{peer}"),
+    );
     let folder = home.join("etcd").display().to_string();
     text(&[
         "--unsafe-no-fsync",
@@ -107,7 +114,10 @@ fn apiserver(home: &Path, etcd: u16, secure: u16) -> Vec<String> {
         &format!("--secure-port={secure}"),
         "--bind-address=127.0.0.1",
         &format!("--cert-dir={}", home.join("certs").display()),
-        &format!("--service-account-key-file={key}"),
+        &format!(
+            "--service-account-key-file={}",
+            home.join("sa.pub").display()
+        ),
         &format!("--service-account-signing-key-file={key}"),
         "--service-account-issuer=https://kubernetes.default.svc",
         &format!("--token-auth-file={}", home.join("tokens.csv").display()),
@@ -128,7 +138,10 @@ fn controller_manager(home: &Path, kubeconfig: &Path, profile: Profile) -> Vec<S
         &format!("--kubeconfig={}", kubeconfig.display()),
         &format!("--controllers={controllers}"),
         "--leader-elect=false",
-        &format!("--service-account-private-key-file={}", home.join("sa.key").display()),
+        &format!(
+            "--service-account-private-key-file={}",
+            home.join("sa.key").display()
+        ),
         "--kube-api-qps=500",
         "--kube-api-burst=1000",
         "--concurrent-statefulset-syncs=20",
@@ -137,7 +150,11 @@ fn controller_manager(home: &Path, kubeconfig: &Path, profile: Profile) -> Vec<S
 }
 
 fn scheduler(kubeconfig: &Path) -> Vec<String> {
-    text(&[&format!("--kubeconfig={}", kubeconfig.display()), "--leader-elect=false", "--secure-port=0"])
+    text(&[
+        &format!("--kubeconfig={}", kubeconfig.display()),
+        "--leader-elect=false",
+        "--secure-port=0",
+    ])
 }
 
 fn kwok(kubeconfig: &Path, stages: &Path, port: u16) -> Vec<String> {
@@ -188,11 +205,17 @@ current-context: admin
     )
 }
 
-/// The key that signs service-account tokens.
+/// The keys that sign and verify service-account tokens.
 fn service_account_key(home: &Path) -> Result<()> {
     let key = rcgen::KeyPair::generate().context("making a service-account key")?;
-    let path = home.join("sa.key");
-    std::fs::write(&path, key.serialize_pem()).with_context(|| format!("writing {}", path.display()))
+    for (name, pem) in [
+        ("sa.key", key.serialize_pem()),
+        ("sa.pub", key.public_key_pem()),
+    ] {
+        let path = home.join(name);
+        std::fs::write(&path, pem).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// Waits until the API server is ready, by its own word.

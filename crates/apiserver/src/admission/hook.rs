@@ -100,7 +100,10 @@ impl<'a> Hook<'a> {
     /// Namespace and name of the service it is behind, if it is.
     pub(super) fn service(&self) -> Option<(&str, &str)> {
         let service = value::at(self.hook, "clientConfig.service")?;
-        Some((value::text(service, "namespace"), value::text(service, "name")))
+        Some((
+            value::text(service, "namespace"),
+            value::text(service, "name"),
+        ))
     }
 
     /// Where it listens, with the timeout as a parameter; none if neither a service nor a URL is named.

@@ -32,7 +32,12 @@ pub(super) fn page_not_found() -> Reply {
 }
 
 fn text(code: u16, text: &str) -> Reply {
-    Reply { code, content: Content::Text(text.to_owned()), warnings: Vec::new(), retry_after: None }
+    Reply {
+        code,
+        content: Content::Text(text.to_owned()),
+        warnings: Vec::new(),
+        retry_after: None,
+    }
 }
 
 pub(super) fn respond(
@@ -47,20 +52,33 @@ pub(super) fn respond(
     }
     let registry = cluster.registry();
     let resources: Vec<&Resource> = registry.iter().map(AsRef::as_ref).collect();
-    let header = |name| headers.get(name).and_then(|v: &http::HeaderValue| v.to_str().ok()).unwrap_or_default();
+    let header = |name| {
+        headers
+            .get(name)
+            .and_then(|v: &http::HeaderValue| v.to_str().ok())
+            .unwrap_or_default()
+    };
     let address = header(http::header::HOST);
     let aggregated = aggregated(header(http::header::ACCEPT));
     let found = match (route, aggregated) {
         (Route::Legacy, Some(form)) => {
-            return Ok(typed(form.media_type(), &discovery::aggregated_core(&resources, form)));
+            return Ok(typed(
+                form.media_type(),
+                &discovery::aggregated_core(&resources, form),
+            ));
         }
         (Route::Groups, Some(form)) => {
-            return Ok(typed(form.media_type(), &discovery::aggregated_groups(&resources, form)));
+            return Ok(typed(
+                form.media_type(),
+                &discovery::aggregated_groups(&resources, form),
+            ));
         }
         (Route::Legacy, None) => Some(discovery::core_versions(address)),
         (Route::Groups, None) => Some(discovery::groups(&resources)),
         (Route::Group(group), _) => discovery::group(&resources, group),
-        (Route::GroupVersion(group, version), _) => discovery::resource_list(&resources, group, version),
+        (Route::GroupVersion(group, version), _) => {
+            discovery::resource_list(&resources, group, version)
+        }
         (Route::Unserved(group, _), _) => return Ok(unserved(&resources, group)),
         (Route::Resource(_) | Route::Other, _) => return Ok(other(&resources, path)),
     };
@@ -73,7 +91,10 @@ pub(super) fn respond(
 
 /// A path below a group: a `Status` where the group is the server's own, else the text of the last resort.
 pub(super) fn unserved(resources: &[&Resource], group: &str) -> Reply {
-    if resources.iter().any(|r| r.names.group == group && !r.custom) {
+    if resources
+        .iter()
+        .any(|r| r.names.group == group && !r.custom)
+    {
         return Reply::status(&Status::no_such_resource());
     }
     page_not_found()

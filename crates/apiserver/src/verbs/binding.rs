@@ -28,9 +28,13 @@ pub(super) async fn bind(ex: &Exchange<'_>) -> Outcome<Reply> {
             || ex
                 .cluster
                 .store
-                .update(&pod.bucket(), &ex.target.namespace, &ex.target.name, stored.version, |version| {
-                    Cluster::encode(&pod.resource, &bound, version)
-                })
+                .update(
+                    &pod.bucket(),
+                    &ex.target.namespace,
+                    &ex.target.name,
+                    stored.version,
+                    |version| Cluster::encode(&pod.resource, &bound, version),
+                )
                 .is_ok();
         if committed {
             let mut status = Status::failure(201, "", "");
@@ -38,5 +42,9 @@ pub(super) async fn bind(ex: &Exchange<'_>) -> Outcome<Reply> {
             return Ok(Reply::status(&status).with_warnings(warnings));
         }
     }
-    Err(Box::new(Status::modified("", "pods/binding", &ex.target.name)))
+    Err(Box::new(Status::modified(
+        "",
+        "pods/binding",
+        &ex.target.name,
+    )))
 }

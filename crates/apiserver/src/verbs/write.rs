@@ -23,12 +23,16 @@ pub(super) fn check_namespace(ex: &Exchange<'_>, name: &str) -> Outcome<()> {
     if !stored.header.deleting {
         return Ok(());
     }
-    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
-    Err(Box::new(Status::forbidden(ex.group(), ex.plural(), name, &why).with_causes(vec![Cause {
-        reason: "NamespaceTerminating".to_owned(),
-        message: format!("namespace {namespace} is being terminated"),
-        field: "metadata.namespace".to_owned(),
-    }])))
+    let why = format!(
+        "unable to create new content in namespace {namespace} because it is being terminated"
+    );
+    Err(Box::new(
+        Status::forbidden(ex.group(), ex.plural(), name, &why).with_causes(vec![Cause {
+            reason: "NamespaceTerminating".to_owned(),
+            message: format!("namespace {namespace} is being terminated"),
+            field: "metadata.namespace".to_owned(),
+        }]),
+    ))
 }
 
 /// 422 if there are errors.
@@ -36,16 +40,30 @@ pub(super) fn judge(ex: &Exchange<'_>, name: &str, errors: FieldErrors) -> Outco
     if errors.is_empty() {
         return Ok(());
     }
-    Err(Box::new(field::invalid(ex.group(), ex.kind(), name, &errors)))
+    // Messages name the group in which the object is kept.
+    let group = ex
+        .resource
+        .stored_in
+        .map_or(ex.group(), |other| other.group);
+    Err(Box::new(field::invalid(group, ex.kind(), name, &errors)))
 }
 
 /// Errors of an update of `part`.
-pub(super) fn update_errors(ex: &Exchange<'_>, part: Part, new: &Value, old: &Value) -> FieldErrors {
+pub(super) fn update_errors(
+    ex: &Exchange<'_>,
+    part: Part,
+    new: &Value,
+    old: &Value,
+) -> FieldErrors {
     let mut errors = meta::validate_update(new, old);
     if !ex.resource.custom {
         errors.extend(meta::validate_standard_finalizers(new));
     }
-    errors.extend(ex.resource.strategy.validate_update(part, new, old, &ex.context()));
+    errors.extend(
+        ex.resource
+            .strategy
+            .validate_update(part, new, old, &ex.context()),
+    );
     errors
 }
 
@@ -100,10 +118,20 @@ fn establish(ex: &Exchange<'_>, stored: &Arc<Stored>) {
     }
     let old = definition.clone();
     value::put(&mut definition, "status", status);
-    ex.cluster.own(&ex.resource, "kube-apiserver", "status", &old, &mut definition);
-    let _ = ex.cluster.store.update(&ex.bucket(), "", &stored.header.name, stored.version, |version| {
-        crate::cluster::Cluster::encode(&ex.resource, &definition, version)
-    });
+    ex.cluster.own(
+        &ex.resource,
+        "kube-apiserver",
+        "status",
+        &old,
+        &mut definition,
+    );
+    let _ = ex.cluster.store.update(
+        &ex.bucket(),
+        "",
+        &stored.header.name,
+        stored.version,
+        |version| crate::cluster::Cluster::encode(&ex.resource, &definition, version),
+    );
 }
 
 fn render_definition(ex: &Exchange<'_>, stored: &Stored) -> Value {
