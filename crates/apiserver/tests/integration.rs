@@ -8,6 +8,16 @@
 )]
 
 mod integration {
+    mod audit;
     mod cost;
+    mod custom;
+    mod determinism;
+    mod faults;
+    mod objects;
+    mod outside;
+    mod scenario;
     mod stage;
+    mod watch_faults;
+    mod webhooks;
+    mod wire;
 }

@@ -45,23 +45,22 @@ pub(super) async fn answer(
     let faults = cluster.faults.on_request(&asked.facts(cluster.trace.len()));
     let mut record = asked.record(&request, at);
     record.versions = (before, before);
+    let mut pending = Pending {
+        cluster,
+        record: Some(record),
+    };
 
     for fault in &faults {
         match fault {
             Fault::Delay(time) => tokio::time::sleep(*time).await,
             Fault::Unreachable => {
-                record.ending = Ending::Unreachable;
-                cluster.trace.push(record);
+                pending.end(Ending::Unreachable, "");
                 return Err(Lost);
             }
             Fault::Refuse(status) => {
-                return Ok(finish(
-                    cluster,
-                    record,
-                    Reply::status(status),
-                    &Form::default(),
-                    false,
-                ));
+                let reply = Reply::status(status);
+                pending.end(Ending::Answered(reply.code), &status.reason);
+                return Ok(encode(reply, &Form::default(), false));
             }
             Fault::Lose | Fault::LoseAs(_) | Fault::Stale(_) => {}
         }
@@ -82,45 +81,52 @@ pub(super) async fn answer(
     // A failure is sent in the asked media type too, as far as there is one.
     let form = negotiate::accept(accept.as_deref()).unwrap_or_default();
     let pretty = pretty || form.pretty;
-    let reply = respond(cluster, request, asked, accept.as_deref(), at, stale).await;
+    // A request that was late on its way is carried out at the time of its arrival.
+    let now = cluster.now();
+    let reply = respond(cluster, request, asked, accept.as_deref(), now, stale).await;
     let reply = reply.unwrap_or_else(|status| Reply::status(&status));
     for fault in faults {
         match fault {
             Fault::Lose => {
-                record.ending = Ending::Lost(reply.code);
-                record.versions.1 = cluster.store.version();
-                cluster.trace.push(record);
+                pending.end(Ending::Lost(reply.code), "");
                 return Err(Lost);
             }
             Fault::LoseAs(status) => {
-                record.reason.clone_from(&status.reason);
-                record.ending = Ending::Lost(reply.code);
-                record.versions.1 = cluster.store.version();
-                cluster.trace.push(record);
+                pending.end(Ending::Lost(reply.code), &status.reason);
                 return Ok(encode(Reply::status(&status), &form, pretty));
             }
             _ => {}
         }
     }
-    Ok(finish(cluster, record, reply, &form, pretty))
+    let reason = match &reply.content {
+        Content::Value(value) if reply.code >= 400 => crate::value::text(value, "reason"),
+        _ => "",
+    };
+    pending.end(Ending::Answered(reply.code), reason);
+    Ok(encode(reply, &form, pretty))
 }
 
-fn finish(
-    cluster: &Cluster,
-    mut record: Record,
-    reply: Reply,
-    form: &Form,
-    pretty: bool,
-) -> Response<Body> {
-    record.versions.1 = cluster.store.version();
-    record.ending = Ending::Answered(reply.code);
-    if let Content::Value(value) = &reply.content
-        && reply.code >= 400
-    {
-        crate::value::text(value, "reason").clone_into(&mut record.reason);
+/// A request whose end is not known yet. One that is dropped was given up by its client.
+struct Pending<'a> {
+    cluster: &'a Cluster,
+    record: Option<Record>,
+}
+
+impl Pending<'_> {
+    fn end(&mut self, ending: Ending, reason: &str) {
+        if let Some(mut record) = self.record.take() {
+            record.versions.1 = self.cluster.store.version();
+            record.ending = ending;
+            reason.clone_into(&mut record.reason);
+            self.cluster.trace.push(record);
+        }
     }
-    cluster.trace.push(record);
-    encode(reply, form, pretty)
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.end(Ending::GivenUp, "");
+    }
 }
 
 impl Asked {

@@ -63,7 +63,7 @@ async fn post(cluster: &Arc<Cluster>, path: &str, body: &str) {
 }
 
 /// Kilobytes of memory that this process holds.
-fn resident() -> usize {
+pub(crate) fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
