@@ -9,10 +9,12 @@
 
 mod integration {
     mod audit;
+    mod bad_input;
     mod cost;
     mod custom;
     mod determinism;
     mod faults;
+    mod hostile;
     mod objects;
     mod outside;
     mod scenario;

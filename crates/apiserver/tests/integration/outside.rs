@@ -113,9 +113,15 @@ impl Wire {
 
 /// The next piece of an answer, or none at its end.
 pub(crate) async fn piece(answer: &mut Response<Incoming>) -> Option<Bytes> {
-    let frame = answer.body_mut().frame();
-    let frame = tokio::time::timeout(Duration::from_secs(20), frame).await.unwrap();
-    frame.and_then(|frame| frame.unwrap().into_data().ok())
+    loop {
+        let frame = answer.body_mut().frame();
+        let frame = tokio::time::timeout(Duration::from_secs(20), frame).await.unwrap();
+        let piece = frame?.unwrap().into_data().ok()?;
+        // The end of a stream in HTTP/2 may be a piece without anything in it.
+        if !piece.is_empty() {
+            return Some(piece);
+        }
+    }
 }
 
 /// Waits until something holds; fails if it does not within 20 seconds.
