@@ -4,12 +4,13 @@ mod answer;
 mod bootstrap;
 mod build;
 mod definitions;
+mod encode;
 mod nonresource;
 mod own;
 
 pub use answer::Lost;
-pub(crate) use answer::encode;
 pub use build::Config;
+pub(crate) use encode::encode;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

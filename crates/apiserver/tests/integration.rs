@@ -9,6 +9,7 @@
 
 mod integration {
     mod audit;
+    mod bad_address;
     mod bad_input;
     mod cost;
     mod custom;

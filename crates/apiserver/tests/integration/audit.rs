@@ -25,15 +25,31 @@ fn the_audit_names_rules_and_refusals() {
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "dev"}]
         }));
-        bindings.create(&PostParams::default(), &binding).await.unwrap();
-        maps(&admin).create(&PostParams::default(), &map("mine", "1")).await.unwrap();
-        assert!(cluster.audit().allowed().is_empty(), "system:masters needs no rule");
+        bindings
+            .create(&PostParams::default(), &binding)
+            .await
+            .unwrap();
+        maps(&admin)
+            .create(&PostParams::default(), &map("mine", "1"))
+            .await
+            .unwrap();
+        assert!(
+            cluster.audit().allowed().is_empty(),
+            "system:masters needs no rule"
+        );
 
         let alice = Client::new(cluster.service(ALICE), "default");
         let found = maps(&alice).get("mine").await.unwrap();
         maps(&alice).list(&ListParams::default()).await.unwrap();
-        maps(&alice).replace("mine", &PostParams::default(), &found).await.unwrap();
-        let refusal = refused(maps(&alice).create(&PostParams::default(), &map("b", "1")).await);
+        maps(&alice)
+            .replace("mine", &PostParams::default(), &found)
+            .await
+            .unwrap();
+        let refusal = refused(
+            maps(&alice)
+                .create(&PostParams::default(), &map("b", "1"))
+                .await,
+        );
         assert_eq!(refusal.code, 403);
         assert_eq!(
             refusal.message,
@@ -51,8 +67,17 @@ fn the_audit_names_rules_and_refusals() {
         let verbs: Vec<String> = uses.into_keys().map(|what| what.verb).collect();
         assert_eq!(verbs, ["get", "list"]);
         let denied: Vec<_> = audit.denied();
-        let told: Vec<_> = denied.iter().map(|d| (&*d.user, &*d.what.verb, &*d.what.resource, &*d.namespace)).collect();
-        assert_eq!(told, [("alice", "create", "configmaps", "default"), ("alice", "list", "pods", "")]);
+        let told: Vec<_> = denied
+            .iter()
+            .map(|d| (&*d.user, &*d.what.verb, &*d.what.resource, &*d.namespace))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("alice", "create", "configmaps", "default"),
+                ("alice", "list", "pods", "")
+            ]
+        );
     });
 }
 
@@ -64,10 +89,21 @@ fn strangers_and_the_nameless_are_turned_away() {
         let refusal = refused(maps(&stranger).list(&ListParams::default()).await);
         assert_eq!((refusal.code, &*refusal.reason), (401, "Unauthorized"));
         let nameless = slipway_apiserver::server::InProcessService::new(cluster.clone(), None);
-        let refusal = refused(maps(&Client::new(nameless, "default")).list(&ListParams::default()).await);
+        let refusal = refused(
+            maps(&Client::new(nameless, "default"))
+                .list(&ListParams::default())
+                .await,
+        );
         assert_eq!(refusal.code, 403);
-        assert!(refusal.message.contains("system:anonymous"), "{}", refusal.message);
+        assert!(
+            refusal.message.contains("system:anonymous"),
+            "{}",
+            refusal.message
+        );
         let record = cluster.trace().records();
-        assert_eq!((&*record[0].user, &*record[1].user), ("", "system:anonymous"));
+        assert_eq!(
+            (&*record[0].user, &*record[1].user),
+            ("", "system:anonymous")
+        );
     });
 }

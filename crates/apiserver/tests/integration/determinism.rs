@@ -17,7 +17,10 @@ fn hash(seed: u64) -> String {
 fn the_same_seed_is_the_same_run_fifty_times() {
     let hashes: BTreeSet<String> = (0..RUNS).map(|_| hash(SEED)).collect();
     assert_eq!(hashes.len(), 1);
-    assert!(!hashes.contains(&hash(SEED + 1)), "another seed is another run");
+    assert!(
+        !hashes.contains(&hash(SEED + 1)),
+        "another seed is another run"
+    );
 }
 
 #[test]
@@ -62,7 +65,13 @@ fn the_run_is_worth_its_name() {
             assert!(verbs.contains(verb), "{verb}");
         }
         let endings: BTreeSet<String> = records.iter().map(|r| format!("{:?}", r.ending)).collect();
-        for ending in ["Unreachable", "Lost(201)", "Answered(500)", "Answered(400)", "Answered(409)"] {
+        for ending in [
+            "Unreachable",
+            "Lost(201)",
+            "Answered(500)",
+            "Answered(400)",
+            "Answered(409)",
+        ] {
             assert!(endings.contains(ending), "{ending}: {endings:?}");
         }
         let span = records.last().unwrap().at.duration_since(records[0].at);

@@ -56,14 +56,17 @@ pub(crate) async fn kube_client(https: &Https, cluster: &str, token: &str) -> Cl
     };
     let text = https::kubeconfig(&[context], https.ca_pem(), token);
     let options = KubeConfigOptions::default();
-    let config = kube::Config::from_custom_kubeconfig(Kubeconfig::from_yaml(&text).unwrap(), &options);
+    let config =
+        kube::Config::from_custom_kubeconfig(Kubeconfig::from_yaml(&text).unwrap(), &options);
     Client::try_from(config.await.unwrap()).unwrap()
 }
 
 /// A TLS connection that speaks this protocol.
 pub(crate) async fn connect(https: &Https, protocol: &str) -> TlsStream<TcpStream> {
     let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(https.ca_pem().as_bytes()).unwrap()).unwrap();
+    roots
+        .add(CertificateDer::from_pem_slice(https.ca_pem().as_bytes()).unwrap())
+        .unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -73,7 +76,10 @@ pub(crate) async fn connect(https: &Https, protocol: &str) -> TlsStream<TcpStrea
     config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
     let stream = TcpStream::connect(https.address()).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
-    TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
+    TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await
+        .unwrap()
 }
 
 /// One connection.
@@ -87,7 +93,9 @@ impl Wire {
     pub(crate) async fn open(https: &Https, protocol: &str) -> Self {
         let stream = TokioIo::new(connect(https, protocol).await);
         if protocol == "h2" {
-            let (sender, connection) = http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+            let (sender, connection) = http2::handshake(TokioExecutor::new(), stream)
+                .await
+                .unwrap();
             tokio::spawn(connection);
             Self::Two(sender)
         } else {
@@ -115,7 +123,9 @@ impl Wire {
 pub(crate) async fn piece(answer: &mut Response<Incoming>) -> Option<Bytes> {
     loop {
         let frame = answer.body_mut().frame();
-        let frame = tokio::time::timeout(Duration::from_secs(20), frame).await.unwrap();
+        let frame = tokio::time::timeout(Duration::from_secs(20), frame)
+            .await
+            .unwrap();
         let piece = frame?.unwrap().into_data().ok()?;
         // The end of a stream in HTTP/2 may be a piece without anything in it.
         if !piece.is_empty() {

@@ -30,7 +30,10 @@ pub(crate) async fn play(seed: u64) -> Arc<Cluster> {
     install_webhook(&cluster).await;
     misbehave(&cluster, seed);
 
-    let list = tokio::spawn(follow(client(&cluster, "lister"), watcher::Config::default()));
+    let list = tokio::spawn(follow(
+        client(&cluster, "lister"),
+        watcher::Config::default(),
+    ));
     let streaming = watcher::Config::default().streaming_lists().timeout(200);
     let stream = tokio::spawn(follow(client(&cluster, "streamer"), streaming));
     let workers: Vec<_> = (0..3)
@@ -101,13 +104,29 @@ fn misbehave(cluster: &Cluster, seed: u64) {
     };
     let error = Status::failure(500, "InternalError", "on purpose");
     let slow = Fault::Delay(Duration::from_secs(3));
-    faults.add(from("worker"), Frequency::seeded(60, seed), Fault::Refuse(Box::new(error)));
+    faults.add(
+        from("worker"),
+        Frequency::seeded(60, seed),
+        Fault::Refuse(Box::new(error)),
+    );
     faults.add(from("worker"), Frequency::seeded(60, seed + 1), Fault::Lose);
     faults.add(from(""), Frequency::seeded(100, seed + 2), slow);
-    faults.add(from("lister"), Frequency::seeded(50, seed + 3), Fault::Unreachable);
-    faults.add_watch(from("lister"), Frequency::seeded(40, seed + 4), WatchFault::Gone);
+    faults.add(
+        from("lister"),
+        Frequency::seeded(50, seed + 3),
+        Fault::Unreachable,
+    );
+    faults.add_watch(
+        from("lister"),
+        Frequency::seeded(40, seed + 4),
+        WatchFault::Gone,
+    );
     faults.add_watch(from(""), Frequency::seeded(40, seed + 5), WatchFault::Close);
-    faults.add_watch(from(""), Frequency::seeded(80, seed + 6), WatchFault::Duplicate);
+    faults.add_watch(
+        from(""),
+        Frequency::seeded(80, seed + 6),
+        WatchFault::Duplicate,
+    );
     let late = WatchFault::Delay(Duration::from_millis(700));
     faults.add_watch(from("streamer"), Frequency::seeded(80, seed + 7), late);
 }
@@ -124,14 +143,22 @@ async fn follow(client: Client, config: watcher::Config) {
         let api: Api<ConfigMap> = Api::namespaced(client.clone(), &map.namespace().unwrap());
         if map.metadata.deletion_timestamp.is_some() {
             let free = json!({"metadata": {"finalizers": null}});
-            let _ = api.patch(&map.name_any(), &PatchParams::default(), &Patch::Merge(free)).await;
+            let _ = api
+                .patch(
+                    &map.name_any(),
+                    &PatchParams::default(),
+                    &Patch::Merge(free),
+                )
+                .await;
         } else if let Some(value) = map.data.as_ref().and_then(|data| data.get("k")) {
             let seen = json!({
                 "apiVersion": "v1", "kind": "ConfigMap",
                 "metadata": {"name": map.name_any(), "annotations": {"example.com/seen": value}}
             });
             let apply = PatchParams::apply("follower").force();
-            let _ = api.patch(&map.name_any(), &apply, &Patch::Apply(seen)).await;
+            let _ = api
+                .patch(&map.name_any(), &apply, &Patch::Apply(seen))
+                .await;
         }
     }
 }
@@ -156,12 +183,15 @@ async fn work(client: Client, number: u64, seed: u64) {
                 "apiVersion": "v1", "kind": "ConfigMap",
                 "name": name, "uid": owner.uid(), "blockOwnerDeletion": true
             });
-            let child = json!({"metadata": {"generateName": "child-", "ownerReferences": [reference]}});
+            let child =
+                json!({"metadata": {"generateName": "child-", "ownerReferences": [reference]}});
             let _ = api.create(&PostParams::default(), &typed(child)).await;
         }
         tokio::time::sleep(Duration::from_millis((dice.draw() % 100_000) as u64)).await;
         let change = json!({"data": {"k": format!("{}", dice.draw() % 7)}});
-        let _ = api.patch(&name, &PatchParams::default(), &Patch::Merge(change)).await;
+        let _ = api
+            .patch(&name, &PatchParams::default(), &Patch::Merge(change))
+            .await;
         let _ = api.list(&ListParams::default().limit(2)).await;
         let policy = match dice.draw() % 3 {
             0 => DeleteParams::foreground(),
