@@ -1,4 +1,4 @@
-//! Paths that name no resource: discovery, OpenAPI, version, health.
+//! Paths that name no resource: discovery, `OpenAPI`, version, health.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -13,7 +13,7 @@ use crate::route::Route;
 use crate::status::{Outcome, Status};
 
 /// The version that the answers are held against.
-pub const KUBERNETES_VERSION: &str = "v1.36.3";
+pub(super) const KUBERNETES_VERSION: &str = "v1.36.3";
 
 const PATHS: [&str; 9] = [
     "/api",
