@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!   definition ──► establish (status) ──► resource ─┬─► Schema of each version   decode, prune, apply, OpenAPI
-//!                                                   └─► CustomStrategy           default, validate, CEL, columns
+//!                                                   └─► rules                      default, validate, CEL, columns
 //! ```
 //!
-//! Everything that can be compiled is compiled once with the definition: patterns, CEL rules, JSONPaths.
+//! Everything that can be compiled is compiled once with the definition: patterns, CEL rules, paths.
 //! It does not promise the real server's limits on the cost of CEL rules.
 
 pub mod build;
@@ -34,7 +34,7 @@ use serde_json::Value;
 use crate::resource::{Names, Resource, Version};
 use crate::value;
 
-pub use prune::prune;
+pub use prune::{normalise_numbers, prune};
 pub use status::{
     CLEANUP, begin_delete, deleting_instances, establish, finish_delete, is_established,
 };

@@ -7,7 +7,7 @@ mod collection;
 mod create;
 mod delete;
 mod escalation;
-// mod eviction;
+mod eviction;
 mod get;
 mod list;
 mod namespace;
@@ -74,7 +74,7 @@ async fn plain(ex: &Exchange<'_>, method: Method, named: bool) -> Outcome<Reply>
 
 async fn subresource(ex: &Exchange<'_>, method: Method, name: &str) -> Outcome<Reply> {
     match (name, method) {
-        // ("eviction", Method::POST) => eviction::evict(ex).await,
+        ("eviction", Method::POST) => eviction::evict(ex).await,
         ("token", Method::POST) => token::token(ex),
         ("binding", Method::POST) => binding::bind(ex).await,
         ("finalize", Method::PUT) => namespace::finalize(ex).await,

@@ -18,12 +18,18 @@ mod compare;
 mod in_process;
 #[path = "conformance/kubeconfig.rs"]
 mod kubeconfig;
+#[path = "conformance/leftovers.rs"]
+mod leftovers;
+#[path = "conformance/masks.rs"]
+mod masks;
 #[path = "conformance/normalise.rs"]
 mod normalise;
 #[path = "conformance/run.rs"]
 mod run;
 #[path = "conformance/target.rs"]
 mod target;
+#[path = "conformance/variables.rs"]
+mod variables;
 
 use behaviour::{Behaviour, Need, folder, load, names};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -263,7 +269,7 @@ fn report(embedded: &str, real: &str) -> std::io::Result<()> {
         out,
         "masked when comparing (literal values of a behaviour's author never are):"
     )?;
-    for mask in normalise::MASKS {
+    for mask in masks::MASKS {
         writeln!(
             out,
             "  {:6} × {} → {}: {}",

@@ -159,10 +159,13 @@ fn roles() -> Vec<Value> {
     }
     // Each of these takes in the one before it.
     for name in ["view", "edit", "admin"] {
-        let is_it = |o: &Value| {
-            value::text(o, "metadata.name") == name && value::has(o, "aggregationRule")
-        };
-        let Some(rules) = all.iter().find(|o| is_it(o)).map(|role| rbac::aggregate(role, &all)) else {
+        let is_it =
+            |o: &Value| value::text(o, "metadata.name") == name && value::has(o, "aggregationRule");
+        let Some(rules) = all
+            .iter()
+            .find(|o| is_it(o))
+            .map(|role| rbac::aggregate(role, &all))
+        else {
             continue;
         };
         for role in all.iter_mut().filter(|o| is_it(o)) {
@@ -199,25 +202,41 @@ mod tests {
                 .iter()
                 .find(|r| r.names.group == group && r.names.kind == kind)
                 .unwrap();
-            assert_eq!(resource.namespaced, value::has(&object, "metadata.namespace"), "{kind}");
+            assert_eq!(
+                resource.namespaced,
+                value::has(&object, "metadata.namespace"),
+                "{kind}"
+            );
             resource.strategy.default(&mut object, &cx);
             resource.strategy.prepare_create(&mut object, &cx);
             let errors = resource.strategy.validate(&object, &cx);
-            assert!(errors.is_empty(), "{kind} {}: {errors:?}", object["metadata"]["name"]);
+            assert!(
+                errors.is_empty(),
+                "{kind} {}: {errors:?}",
+                object["metadata"]["name"]
+            );
         }
     }
 
     #[test]
     fn admin_holds_what_edit_and_view_hold() {
         let all = objects();
-        let count = |name| find(&all, "ClusterRole", name)["rules"].as_array().unwrap().len();
+        let count = |name| {
+            find(&all, "ClusterRole", name)["rules"]
+                .as_array()
+                .unwrap()
+                .len()
+        };
         assert_eq!((count("view"), count("edit"), count("admin")), (12, 27, 29));
     }
 
     #[test]
     fn the_api_has_a_service() {
         let all = objects();
-        assert_eq!(find(&all, "Service", "kubernetes")["spec"]["clusterIP"], "10.0.0.1");
+        assert_eq!(
+            find(&all, "Service", "kubernetes")["spec"]["clusterIP"],
+            "10.0.0.1"
+        );
         assert_eq!(
             find(&all, "Endpoints", "kubernetes")["subsets"][0]["ports"][0]["port"],
             ENDPOINT.1

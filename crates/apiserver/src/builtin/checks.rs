@@ -193,8 +193,8 @@ impl Network {
 
     /// Whether `inner` lies within this network and is smaller.
     pub fn strictly_contains(self, inner: Self) -> bool {
-        let inside = Self::masked(inner.address, self.prefix)
-            == Self::masked(self.address, self.prefix);
+        let inside =
+            Self::masked(inner.address, self.prefix) == Self::masked(self.address, self.prefix);
         self.address.is_ipv4() == inner.address.is_ipv4() && inside && self.prefix < inner.prefix
     }
 }

@@ -26,6 +26,12 @@ fn core(kind: &str, plural: &str, rules: Rules) -> Description {
 
 /// The resources of this group, in the order in which discovery lists them.
 pub fn resources() -> Vec<Resource> {
+    let mut all = first_half();
+    all.extend(second_half());
+    all
+}
+
+fn first_half() -> Vec<Resource> {
     vec![
         core("ConfigMap", "configmaps", configmap::RULES)
             .short(&["cm"])
@@ -67,6 +73,11 @@ pub fn resources() -> Vec<Resource> {
             .short(&["pv"])
             .status()
             .build(),
+    ]
+}
+
+fn second_half() -> Vec<Resource> {
+    vec![
         core("PodTemplate", "podtemplates", podtemplate::RULES).build(),
         core(
             "ReplicationController",

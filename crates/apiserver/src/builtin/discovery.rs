@@ -74,7 +74,8 @@ fn validate(object: &Value, old: Option<&Value>) -> FieldErrors {
     let kind = value::text(object, "addressType");
     let mut errors = checks::one_of("addressType", kind, &["FQDN", "IPv4", "IPv6"]);
     errors.extend(validate_ports(object));
-    let unchanged = old.is_some_and(|o| value::at(o, "endpoints") == value::at(object, "endpoints"));
+    let unchanged =
+        old.is_some_and(|o| value::at(o, "endpoints") == value::at(object, "endpoints"));
     if !unchanged {
         errors.extend(validate_endpoints(object, kind));
     }
@@ -98,7 +99,11 @@ fn validate_ports(object: &Value) -> FieldErrors {
             errors.push(FieldError::duplicate(child(&at, "name"), &name.into()));
         }
         let protocol = value::text(port, "protocol");
-        errors.extend(checks::one_of(&child(&at, "protocol"), protocol, &PROTOCOLS));
+        errors.extend(checks::one_of(
+            &child(&at, "protocol"),
+            protocol,
+            &PROTOCOLS,
+        ));
         if value::has(port, "appProtocol") {
             let app = value::text(port, "appProtocol");
             let wrong = names::label_key(app);

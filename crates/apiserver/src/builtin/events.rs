@@ -54,11 +54,15 @@ fn core_text(object: &Value, path: &str) -> String {
 }
 
 const CORE_FIELDS: &[Selectable] = &[
-    ("involvedObject.kind", |o| core_text(o, "involvedObject.kind")),
+    ("involvedObject.kind", |o| {
+        core_text(o, "involvedObject.kind")
+    }),
     ("involvedObject.namespace", |o| {
         core_text(o, "involvedObject.namespace")
     }),
-    ("involvedObject.name", |o| core_text(o, "involvedObject.name")),
+    ("involvedObject.name", |o| {
+        core_text(o, "involvedObject.name")
+    }),
     ("involvedObject.uid", |o| core_text(o, "involvedObject.uid")),
     ("involvedObject.apiVersion", |o| {
         core_text(o, "involvedObject.apiVersion")
@@ -99,7 +103,9 @@ const EVENTS_FIELDS: &[Selectable] = &[
         core_text(o, "involvedObject.fieldPath")
     }),
     ("reason", |o| core_text(o, "reason")),
-    ("reportingController", |o| core_text(o, "reportingComponent")),
+    ("reportingController", |o| {
+        core_text(o, "reportingComponent")
+    }),
     ("type", |o| core_text(o, "type")),
 ];
 
@@ -196,8 +202,14 @@ fn validate_new(event: &Value) -> FieldErrors {
     for (path, set) in [
         ("firstTimestamp", value::has(event, "firstTimestamp")),
         ("lastTimestamp", value::has(event, "lastTimestamp")),
-        ("count", value::integer(event, "count").is_some_and(|c| c != 0)),
-        ("source", source("source.component") || source("source.host")),
+        (
+            "count",
+            value::integer(event, "count").is_some_and(|c| c != 0),
+        ),
+        (
+            "source",
+            source("source.component") || source("source.host"),
+        ),
     ] {
         if set {
             errors.push(FieldError::invalid_str(path, "", "needs to be unset"));

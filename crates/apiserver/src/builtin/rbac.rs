@@ -66,8 +66,14 @@ fn policy_rules(object: &Value, namespaced: bool) -> FieldErrors {
         };
         require("verbs", "verbs must contain at least one value");
         if is_empty("nonResourceURLs") {
-            require("apiGroups", "resource rules must supply at least one api group");
-            require("resources", "resource rules must supply at least one resource");
+            require(
+                "apiGroups",
+                "resource rules must supply at least one api group",
+            );
+            require(
+                "resources",
+                "resource rules must supply at least one resource",
+            );
             continue;
         }
         let urls = value::at(rule, "nonResourceURLs").unwrap_or(&Value::Null);
@@ -100,6 +106,10 @@ fn cluster_role(object: &Value) -> FieldErrors {
     }
     for (at, selector) in each(object, "", path) {
         errors.extend(checks::label_selector(&at, Some(selector)));
+        if LabelSelector::from_object(Some(selector)).is_err() {
+            let detail = "invalid label selector.";
+            errors.push(FieldError::invalid(at, &Value::Null, detail));
+        }
     }
     errors
 }
@@ -153,9 +163,8 @@ fn validate_subject(at: &str, subject: &Value, namespaced: bool) -> FieldErrors 
     if name.is_empty() {
         errors.push(FieldError::required(child(at, "name"), ""));
     }
-    let wrong_group = |wanted: &str| {
-        FieldError::not_supported(child(at, "apiGroup"), &group.into(), &[wanted])
-    };
+    let wrong_group =
+        |wanted: &str| FieldError::not_supported(child(at, "apiGroup"), &group.into(), &[wanted]);
     match value::text(subject, "kind") {
         "ServiceAccount" => {
             if !name.is_empty() {
@@ -242,7 +251,10 @@ pub fn aggregate(role: &Value, all: &[Value]) -> Vec<Value> {
             .filter(|other| selector.matches_object(other))
             .collect();
         chosen.sort_by_key(|other| value::text(other, "metadata.name"));
-        for rule in chosen.into_iter().flat_map(|other| value::items(other, "rules")) {
+        for rule in chosen
+            .into_iter()
+            .flat_map(|other| value::items(other, "rules"))
+        {
             if !rules.contains(rule) {
                 rules.push(rule.clone());
             }

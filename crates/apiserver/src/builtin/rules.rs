@@ -11,7 +11,7 @@ use crate::resource::{Context, Part, Strategy};
 use crate::table::Column;
 use crate::value;
 
-/// A column: name, type and priority.
+/// A column: name, type and priority. The type `name` stands for a string in the format `name`.
 pub type ColumnRow = (&'static str, &'static str, i32);
 
 /// A field for field selectors, and how to read it.
@@ -109,7 +109,11 @@ impl Strategy for Rules {
 
     fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, cx: &Context<'_>) {
         if self.status {
-            let kept = if part == Part::Status { "spec" } else { "status" };
+            let kept = if part == Part::Status {
+                "spec"
+            } else {
+                "status"
+            };
             value::copy(object, old, kept);
         }
         (self.prepare_update)(part, object, old, cx);
@@ -176,7 +180,13 @@ impl Strategy for Rules {
     fn columns(&self, _version: &str) -> Vec<Column> {
         self.columns
             .iter()
-            .map(|(name, kind, priority)| Column::new(name, kind, *priority))
+            .map(|(name, kind, priority)| match *kind {
+                "name" => Column {
+                    format: "name".to_owned(),
+                    ..Column::new(name, "string", *priority)
+                },
+                kind => Column::new(name, kind, *priority),
+            })
             .collect()
     }
 

@@ -73,9 +73,9 @@ fn not_system(name: &str, number: i64, global_default: bool) -> Option<String> {
         Some((_, value)) if *value != number => {
             Some(format!("value of {name} PriorityClass must be {value}"))
         }
-        Some(_) if global_default => {
-            Some(format!("globalDefault of {name} PriorityClass must be false"))
-        }
+        Some(_) if global_default => Some(format!(
+            "globalDefault of {name} PriorityClass must be false"
+        )),
         Some(_) => None,
     }
 }
@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn high_values_and_system_names_are_the_systems() {
-        let class = json!({"metadata": {"name": "mine"}, "value": 1_000_000_001, "preemptionPolicy": "X"});
+        let class =
+            json!({"metadata": {"name": "mine"}, "value": 1_000_000_001, "preemptionPolicy": "X"});
         assert_eq!(
             texts(&validate(&class)),
             [

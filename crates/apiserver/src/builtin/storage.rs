@@ -10,7 +10,7 @@ use super::cells;
 use super::checks::{immutable, invalid_texts, optional_one_of};
 use super::describe::{Description, resource};
 use super::names;
-use super::rules::{PLAIN, Rules, spec_changed};
+use super::rules::{PLAIN, Rules};
 use crate::field::{FieldError, FieldErrors};
 use crate::resource::{Context, Resource};
 use crate::value;
@@ -56,7 +56,11 @@ fn validate_class(object: &Value) -> FieldErrors {
     }
     errors.extend(parameters(object));
     let policy = value::text(object, "reclaimPolicy");
-    errors.extend(optional_one_of("reclaimPolicy", policy, &["Delete", "Retain"]));
+    errors.extend(optional_one_of(
+        "reclaimPolicy",
+        policy,
+        &["Delete", "Retain"],
+    ));
     let mode = value::text(object, "volumeBindingMode");
     let modes = ["Immediate", "WaitForFirstConsumer"];
     errors.extend(optional_one_of("volumeBindingMode", mode, &modes));
@@ -129,7 +133,6 @@ const DRIVER: Rules = Rules {
             value::put(object, "spec.volumeLifecycleModes", modes);
         }
     },
-    generation: Some(spec_changed),
     unconditional_update: false,
     columns: &[
         ("Name", "string", 0),
@@ -200,17 +203,18 @@ const ATTACHMENT: Rules = Rules {
         }
         let source = |field: &str| value::has(object, &format!("spec.source.{field}"));
         if !source("persistentVolumeName") && !source("inlineVolumeSpec") {
-            let detail =
-                "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+            let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
             errors.push(FieldError::required("spec.source", detail));
         }
+        let node = value::text(object, "spec.nodeName");
+        errors.extend(invalid_texts("spec.nodeName", node, names::subdomain(node)));
         errors
     },
     validate_update: |_, object, old, _| immutable(object, old, "spec"),
     unconditional_update: false,
     columns: &[
         ("Name", "string", 0),
-        ("Attacher", "string", 0),
+        ("Attacher", "name", 0),
         ("PV", "string", 0),
         ("Node", "string", 0),
         ("Attached", "boolean", 0),

@@ -61,7 +61,7 @@ fn step(found: &mut Resolved<'_>, name: &str) -> Result<(), String> {
     }
     if found.schema.properties.is_empty() {
         found.schema = found.schema.values().ok_or_else(unknown)?;
-        found.path.push_str(&format!("[{name}]"));
+        found.path.extend(["[", name, "]"]);
     } else {
         found.schema = found.schema.properties.get(name).ok_or_else(unknown)?;
         if !found.path.is_empty() {

@@ -1,4 +1,4 @@
-//! The part of kubectl's JSONPath that columns, selectable fields and scale paths use:
+//! The part of kubectl's `JSONPath` that columns, selectable fields and scale paths use:
 //! `.spec.a`, `.items[0]`, `.items[-1]`, `.items[*].x`, `['a.b']`, `[?(@.type=="Ready")].status`.
 //!
 //! What it cannot read finds nothing, as a column whose path is wrong shows nothing.

@@ -136,8 +136,9 @@ fn drop_nulls(schema: View<'_>, value: &mut Value, root: bool) {
         }),
         Value::Array(list) => {
             if let Some(items) = schema.items() {
-                list.iter_mut()
-                    .for_each(|item| drop_nulls(items, item, false));
+                for item in list {
+                    drop_nulls(items, item, false);
+                }
             }
         }
         _ => {}
@@ -189,7 +190,8 @@ pub fn default(schema: View<'_>, value: &mut Value) {
     }
 }
 
-/// Writes floats that are whole numbers as whole numbers, as a round trip through Go's JSON does.
+/// Writes floats that are whole numbers as whole numbers, as a round trip through Go's JSON does. To be called after
+/// validation, which still tells `2.0` from `2`, and before anyone sees the object.
 pub fn normalise_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {

@@ -227,11 +227,10 @@ impl Rules {
                 (false, v) => v.clone(),
             };
             let error = match execute(program, &now, then.as_ref()) {
-                Ok(Cel::Bool(true)) => continue,
+                Ok(Cel::Bool(true)) | Err(None) => continue,
                 Ok(_) => failure(rule, schema, value, path, &|p| {
                     execute(p, &now, then.as_ref())
                 }),
-                Err(None) => continue,
                 Err(Some(why)) => {
                     verdict.errors.push(fault(rule, schema, path, &why));
                     continue;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::check::number::go_float;
 use super::check::{self, NO_PATH};
 use super::columns::{self, Columns};
 use super::jsonpath::JsonPath;
@@ -184,16 +185,33 @@ fn replicas_error(object: &Value, path: &str) -> Option<FieldError> {
 
 /// How Go's accessors complain of a value of the wrong type.
 fn accessor_error(path: &str, found: &Value, wanted: &str) -> String {
-    let (shown, kind) = match found {
-        Value::Null => ("<nil>".to_owned(), "<nil>"),
-        Value::Bool(b) => (b.to_string(), "bool"),
-        Value::Number(n) if n.is_i64() => (n.to_string(), "int64"),
-        Value::Number(n) => (n.to_string(), "float64"),
-        Value::String(text) => (text.clone(), "string"),
-        Value::Array(_) => (found.to_string(), "[]interface {}"),
-        Value::Object(_) => (found.to_string(), "map[string]interface {}"),
+    let kind = match found {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(n) if n.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
     };
+    let shown = go_value(found);
     format!("{path} accessor error: {shown} is of the type {kind}, expected {wanted}")
+}
+
+/// A value as Go's `%v` prints it.
+fn go_value(value: &Value) -> String {
+    let joined = |parts: Vec<String>| parts.join(" ");
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Number(n) if n.is_f64() => go_float(n.as_f64().unwrap_or_default()),
+        Value::Array(list) => format!("[{}]", joined(list.iter().map(go_value).collect())),
+        Value::Object(map) => {
+            let pairs = map.iter().map(|(k, v)| format!("{k}:{}", go_value(v)));
+            format!("map[{}]", joined(pairs.collect()))
+        }
+        other => other.to_string(),
+    }
 }
 
 impl CustomStrategy {
@@ -208,7 +226,6 @@ impl CustomStrategy {
 
 impl Strategy for CustomStrategy {
     fn default(&self, object: &mut Value, cx: &Context<'_>) {
-        prune::normalise_numbers(object);
         if let Some(version) = self.version(cx) {
             let metadata = value::take(object, "metadata");
             prune::default(version.schema.view(), object);

@@ -60,6 +60,10 @@ pub struct Limits {
 
 /// One schema node.
 #[derive(Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "they are independent keywords of a schema"
+)]
 pub struct Structural {
     /// `type`; empty for none.
     pub kind: Box<str>,

@@ -1,5 +1,11 @@
 //! Each expectation was read from kube-apiserver 1.36.3.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    clippy::too_many_lines,
+    reason = "tests"
+)]
 
 use serde_json::{Value, json};
 

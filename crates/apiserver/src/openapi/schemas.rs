@@ -187,7 +187,9 @@ fn definition<'a>(view: View<'a>, waiting: &mut Vec<View<'a>>) -> Value {
         Shape::Any => json!({}),
         _ => json!({"type": "object"}),
     };
-    if node.atomic {
+    // A field may have a granular copy of an atomic type; the definition is that of the type.
+    let named = table::named(&node.name);
+    if named.map_or(node.atomic, |schema| schema.view().node.atomic) {
         out["x-kubernetes-map-type"] = "atomic".into();
     }
     if let Some((group, version, kind)) = table::kind_of(&node.name) {

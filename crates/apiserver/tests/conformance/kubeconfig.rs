@@ -81,7 +81,8 @@ impl Remote {
         let name = ServerName::try_from(host).map_err(|e| format!("{}: {e}", self.authority))?;
         let connector = tokio_rustls::TlsConnector::from(Arc::clone(&self.tls));
         let socket = patiently("TLS", connector.connect(name, socket)).await?;
-        let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(socket));
+        let handshake =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(socket));
         let (open, driver) = patiently("HTTP/2", handshake).await?;
         tokio::spawn(driver);
         Ok(open)

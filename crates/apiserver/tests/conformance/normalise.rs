@@ -1,123 +1,15 @@
 //! Makes answers of two servers comparable: what must differ is replaced by a symbol, and only that.
 //!
-//! [`MASKS`] is the whole list, printed at the end of a run with the reasons. Values that the author of a
+//! `masks.rs` has the whole list with the reasons. Values that the author of a
 //! behaviour wrote into its file are never masked.
 
+use crate::masks::{
+    AGE, BOOKMARK, CLUSTER_IP, CONTINUE, CURRENT, GENERATED, HASH, LIST_VERSION, Mask, NAMESPACE,
+    NODE_PORT, ORDER, TIME, TOKEN, UID, VERSION,
+};
 use regex::Regex;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// One kind of value that is not compared literally.
-pub(crate) struct Mask {
-    pub(crate) what: &'static str,
-    pub(crate) becomes: &'static str,
-    pub(crate) why: &'static str,
-    used: AtomicUsize,
-}
-
-impl Mask {
-    const fn new(what: &'static str, becomes: &'static str, why: &'static str) -> Self {
-        Self {
-            what,
-            becomes,
-            why,
-            used: AtomicUsize::new(0),
-        }
-    }
-
-    fn count(&self) {
-        self.used.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How often it was applied in this process.
-    pub(crate) fn uses(&self) -> usize {
-        self.used.load(Ordering::Relaxed)
-    }
-}
-
-static NAMESPACE: Mask = Mask::new(
-    "the behaviour's own namespace name",
-    "{ns}",
-    "fresh for each run, so that runs do not meet",
-);
-static GENERATED: Mask = Mask::new(
-    "five characters after metadata.generateName",
-    "<generated-N>",
-    "random; length and alphabet are checked, and one name stays one symbol",
-);
-static UID: Mask = Mask::new(
-    "UUIDs",
-    "<uid-N>",
-    "random; equal ones stay equal, numbered by first appearance",
-);
-static VERSION: Mask = Mask::new(
-    "resourceVersion of objects, also in messages",
-    "<rv-N>",
-    "a counter shared with everything else on the server; equal ones stay equal, numbered by first appearance",
-);
-static LIST_VERSION: Mask = Mask::new(
-    "resourceVersion of lists and tables",
-    "<list-rv>",
-    "the server's newest revision, moved by other behaviours at any moment",
-);
-static BOOKMARK: Mask = Mask::new(
-    "resourceVersion of BOOKMARK events",
-    "<bookmark-rv>",
-    "the server's newest revision, moved by other behaviours at any moment",
-);
-static CURRENT: Mask = Mask::new(
-    "the current revision in `too large` and `too old` messages",
-    "<current-rv>",
-    "the server's newest revision, moved by other behaviours at any moment",
-);
-static CONTINUE: Mask = Mask::new(
-    "metadata.continue",
-    "<continue>",
-    "opaque by contract: only the server that gave it reads it",
-);
-static TIME: Mask = Mask::new(
-    "RFC 3339 times of the server's clock",
-    "<time>, <microtime>",
-    "the clock; the precision is compared",
-);
-static AGE: Mask = Mask::new(
-    "ages in Table cells",
-    "<age>",
-    "counted from the clock while the test runs",
-);
-static CLUSTER_IP: Mask = Mask::new(
-    "cluster IPs that the server chose",
-    "<cluster-ip>",
-    "random in the service range",
-);
-static NODE_PORT: Mask = Mask::new(
-    "node ports that the server chose",
-    "<node-port>",
-    "random in 30000-32767",
-);
-static TOKEN: Mask = Mask::new(
-    "signed tokens",
-    "<token>",
-    "signed with the server's own key",
-);
-
-/// Everything that is masked.
-pub(crate) static MASKS: [&Mask; 13] = [
-    &NAMESPACE,
-    &GENERATED,
-    &UID,
-    &VERSION,
-    &LIST_VERSION,
-    &BOOKMARK,
-    &CURRENT,
-    &CONTINUE,
-    &TIME,
-    &AGE,
-    &CLUSTER_IP,
-    &NODE_PORT,
-    &TOKEN,
-];
 
 /// The characters of generated names.
 const ALPHABET: &str = "bcdfghjklmnpqrstvwxz2456789";
@@ -208,6 +100,11 @@ impl Normaliser {
                     NODE_PORT.count();
                     Value::String("<node-port>".to_owned())
                 }
+                ("storageVersionHash", _) if self.source.contains("customresourcedefinitions") => {
+                    HASH.count();
+                    Value::String("<hash>".to_owned())
+                }
+                ("managedFields", Value::Array(entries)) => self.managed_fields(entries),
                 ("cells", Value::Array(cells)) => {
                     Value::Array(cells.iter().map(|cell| self.cell(cell)).collect())
                 }
@@ -238,6 +135,24 @@ impl Normaliser {
             object.insert("metadata".to_owned(), meta);
         }
         Value::Object(object)
+    }
+
+    fn managed_fields(&mut self, entries: &[Value]) -> Value {
+        let mut entries: Vec<&Value> = entries.iter().collect();
+        if entries.len() > 1 {
+            ORDER.count();
+        }
+        let text = |entry: &Value, key: &str| {
+            entry
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        entries.sort_by_key(|entry| {
+            ["operation", "manager", "subresource", "apiVersion"].map(|key| text(entry, key))
+        });
+        Value::Array(entries.into_iter().map(|entry| self.value(entry)).collect())
     }
 
     fn cell(&mut self, cell: &Value) -> Value {

@@ -2,10 +2,12 @@
 
 use crate::behaviour::{Behaviour, Step, Verb};
 use crate::compare::mismatch;
+use crate::leftovers::Leftovers;
 use crate::normalise::Normaliser;
-use crate::target::{Answer, Call, EventStream, Target};
+use crate::target::{Call, EventStream, Target};
+use crate::variables::Variables;
 use bytes::Bytes;
-use http::{HeaderMap, Method};
+use http::HeaderMap;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,29 +32,18 @@ pub(crate) async fn run(behaviour: &Behaviour, target: &dyn Target) -> Result<Ou
     let mut run = Run {
         target,
         normaliser: Normaliser::new(&namespace, &behaviour.text)?,
-        variables: BTreeMap::from([("ns".to_owned(), Value::String(namespace.clone()))]),
+        variables: Variables::new(&namespace),
         watches: BTreeMap::new(),
-        created: Vec::new(),
-        broken: Vec::new(),
+        leftovers: Leftovers::begin(target, &namespace).await?,
     };
-    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
-    let answer = run
-        .admin(Method::POST, "/api/v1/namespaces", Some(&object))
-        .await?;
-    if answer.code != 201 {
-        return Err(format!(
-            "the namespace cannot be made: {}",
-            String::from_utf8_lossy(&answer.body)
-        ));
-    }
+    let mut broken = Vec::new();
     let mut transcript = Vec::new();
     let mut failure = None;
     for (index, step) in behaviour.steps.iter().enumerate() {
         match run.step(step).await {
-            Ok((entry, broken)) => {
+            Ok((entry, claim)) => {
                 transcript.push(entry);
-                run.broken
-                    .extend(broken.map(|text| format!("step {}: {text}", index + 1)));
+                broken.extend(claim.map(|text| format!("step {}: {text}", index + 1)));
             }
             Err(error) => {
                 failure = Some(format!("step {}: {error}", index + 1));
@@ -60,12 +51,13 @@ pub(crate) async fn run(behaviour: &Behaviour, target: &dyn Target) -> Result<Ou
             }
         }
     }
-    run.clean_up(&namespace).await;
+    run.watches.clear();
+    run.leftovers.end(target).await;
     match failure {
         Some(failure) => Err(failure),
         None => Ok(Outcome {
             transcript: Value::Array(transcript),
-            broken: run.broken,
+            broken,
         }),
     }
 }
@@ -97,13 +89,12 @@ fn fresh_namespace() -> String {
 struct Run<'a> {
     target: &'a dyn Target,
     normaliser: Normaliser,
-    variables: BTreeMap<String, Value>,
+    variables: Variables,
     watches: BTreeMap<String, EventStream>,
-    /// Paths of what the steps made outside the namespace, or with finalizers.
-    created: Vec<(String, bool)>,
-    broken: Vec<String>,
+    leftovers: Leftovers,
 }
 
+/// What goes into the transcript, and a claim that does not hold.
 type Entry = (Value, Option<String>);
 
 impl Run<'_> {
@@ -123,12 +114,16 @@ impl Run<'_> {
             .map(|repeat| Instant::now() + Duration::from_secs(repeat.seconds));
         let mut answer = self.target.send(call.clone()).await?;
         while let (Some(repeat), Some(deadline)) = (&step.repeat, deadline) {
-            let body = content(&answer.headers, &answer.body);
+            let body = part(
+                step,
+                content(&answer.headers, &answer.body),
+                &self.variables,
+            );
             let settled = repeat.code.is_none_or(|code| answer.code.as_u16() == code)
                 && repeat
                     .until
                     .as_ref()
-                    .is_none_or(|until| mismatch(&self.fill(until), &body, "").is_none());
+                    .is_none_or(|until| mismatch(&self.variables.fill(until), &body, "").is_none());
             if settled || Instant::now() > deadline {
                 break;
             }
@@ -136,15 +131,14 @@ impl Run<'_> {
             answer = self.target.send(call.clone()).await?;
         }
         let body = content(&answer.headers, &answer.body);
-        self.remember(&call, &answer, &body);
+        self.leftovers.note(&call, &answer, &body);
         for (name, pointer) in &step.save {
             let value = if pointer == "/" {
                 Some(&body)
             } else {
                 body.pointer(pointer)
             };
-            self.variables
-                .insert(name.clone(), value.cloned().unwrap_or_default());
+            self.variables.set(name, value.cloned().unwrap_or_default());
         }
         let broken = self.claims(
             step.expect,
@@ -152,14 +146,15 @@ impl Run<'_> {
             answer.code.as_u16(),
             &body,
         );
-        let normal = self.normal(&body);
+        let part = part(step, body, &self.variables);
+        let part = self.normal(&part);
         let mut entry = head(
             &format!("{method} {path}"),
             answer.code.as_u16(),
             &answer.headers,
             &mut self.normaliser,
         );
-        entry.insert("body".to_owned(), part(step, normal));
+        entry.insert("body".to_owned(), part);
         Ok((Value::Object(entry), broken))
     }
 
@@ -228,12 +223,11 @@ impl Run<'_> {
             let events = Value::Array(events.clone());
             step.matches
                 .as_ref()
-                .and_then(|pattern| mismatch(&self.fill(pattern), &events, ""))
+                .and_then(|pattern| mismatch(&self.variables.fill(pattern), &events, ""))
         };
         for (name, pointer) in &step.save {
             let value = Value::Array(events.clone()).pointer(pointer).cloned();
-            self.variables
-                .insert(name.clone(), value.unwrap_or_default());
+            self.variables.set(name, value.unwrap_or_default());
         }
         let events: Vec<Value> = events.iter().map(|event| self.normal(event)).collect();
         if !step.closed && end == "open" {
@@ -254,7 +248,7 @@ impl Run<'_> {
     ) -> Option<String> {
         match expect {
             Some(expect) if expect != code => Some(format!("claimed {expect}, got {code}: {body}")),
-            _ => mismatch(&self.fill(pattern?), body, ""),
+            _ => mismatch(&self.variables.fill(pattern?), body, ""),
         }
     }
 
@@ -264,8 +258,8 @@ impl Run<'_> {
 
     fn call(&self, step: &Step, method: &str, path: &str) -> Result<Call, String> {
         let body = match (&step.body, &step.raw) {
-            (Some(body), _) => Some(self.fill(body).to_string()),
-            (None, Some(raw)) => Some(self.fill_text(&raw.text())),
+            (Some(body), _) => Some(self.variables.fill(body).to_string()),
+            (None, Some(raw)) => Some(self.variables.text(&raw.text())),
             (None, None) => None,
         };
         let mut headers: BTreeMap<String, String> = BTreeMap::from([
@@ -279,7 +273,7 @@ impl Run<'_> {
             headers.insert("content-type".to_owned(), content_type.clone());
         }
         for (name, value) in &step.headers {
-            headers.insert(name.to_ascii_lowercase(), self.fill_text(value));
+            headers.insert(name.to_ascii_lowercase(), self.variables.text(value));
         }
         headers.retain(|_, value| value != "none");
         // Several values of one header are written with `|` between them.
@@ -292,117 +286,12 @@ impl Run<'_> {
         });
         Ok(Call {
             method: method.parse().map_err(|e| format!("{method}: {e}"))?,
-            path: self.fill_text(path),
+            path: self.variables.text(path),
             headers: headers.collect(),
             body: Bytes::from(body.unwrap_or_default()),
             user: step.user.clone().unwrap_or_else(|| "admin".to_owned()),
-            token: step.token.as_ref().map(|token| self.fill_text(token)),
+            token: step.token.as_ref().map(|token| self.variables.text(token)),
         })
-    }
-
-    /// A value with `{variables}` filled in; a string that is one variable takes its value, whatever the type.
-    fn fill(&self, value: &Value) -> Value {
-        match value {
-            Value::String(text) => {
-                let name = text
-                    .strip_prefix('{')
-                    .and_then(|rest| rest.strip_suffix('}'));
-                match name.and_then(|name| self.variables.get(name)) {
-                    Some(value) => value.clone(),
-                    None => Value::String(self.fill_text(text)),
-                }
-            }
-            Value::Array(items) => Value::Array(items.iter().map(|item| self.fill(item)).collect()),
-            Value::Object(object) => object
-                .iter()
-                .map(|(key, value)| (self.fill_text(key), self.fill(value)))
-                .collect::<Map<_, _>>()
-                .into(),
-            other => other.clone(),
-        }
-    }
-
-    fn fill_text(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for (name, value) in &self.variables {
-            let placeholder = format!("{{{name}}}");
-            if text.contains(&placeholder) {
-                let value = value
-                    .as_str()
-                    .map_or_else(|| value.to_string(), str::to_owned);
-                text = text.replace(&placeholder, &value);
-            }
-        }
-        text
-    }
-
-    /// Notes what has to be deleted by hand afterwards.
-    fn remember(&mut self, call: &Call, answer: &Answer, body: &Value) {
-        let namespaced = call.path.contains("/namespaces/");
-        let finalizers = body.pointer("/metadata/finalizers").is_some();
-        let name = body.pointer("/metadata/name").and_then(Value::as_str);
-        let path = call.path.split('?').next().unwrap_or_default();
-        let dry = call.path.contains("dryRun")
-            || body.get("kind").and_then(Value::as_str) == Some("Status");
-        let made = answer.code == 201 || (finalizers && answer.code == 200);
-        let Some(name) = name.filter(|_| made && !dry && (finalizers || !namespaced)) else {
-            return;
-        };
-        let path = if call.method == Method::POST {
-            format!("{path}/{name}")
-        } else {
-            path.to_owned()
-        };
-        if !self.created.iter().any(|(known, _)| *known == path) {
-            self.created.push((path, finalizers));
-        }
-    }
-
-    async fn clean_up(&mut self, namespace: &str) {
-        self.watches.clear();
-        let created = std::mem::take(&mut self.created);
-        for (path, finalizers) in created.iter().rev() {
-            // Nothing here can fail a behaviour: a test server is thrown away in the end.
-            let _ = self.admin(Method::DELETE, path, None).await;
-            if *finalizers {
-                let patch = json!({"metadata": {"finalizers": null}});
-                let _ = self.admin(Method::PATCH, path, Some(&patch)).await;
-            }
-        }
-        let _ = self
-            .admin(
-                Method::DELETE,
-                &format!("/api/v1/namespaces/{namespace}"),
-                None,
-            )
-            .await;
-    }
-
-    async fn admin(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&Value>,
-    ) -> Result<Answer, String> {
-        let content_type = if method == Method::PATCH {
-            "application/merge-patch+json"
-        } else {
-            "application/json"
-        };
-        let call = Call {
-            method,
-            path: path.to_owned(),
-            headers: vec![
-                ("content-type".to_owned(), content_type.to_owned()),
-                ("user-agent".to_owned(), "conformance/1.0".to_owned()),
-            ],
-            body: body
-                .map(|body| Bytes::from(body.to_string()))
-                .unwrap_or_default(),
-            user: "admin".to_owned(),
-            token: None,
-        };
-        self.target.send(call).await
     }
 }
 
@@ -450,13 +339,16 @@ fn head(
 }
 
 /// The part of a body that a step compares.
-fn part(step: &Step, body: Value) -> Value {
+fn part(step: &Step, body: Value, variables: &Variables) -> Value {
     let Some(pointer) = &step.at else { return body };
     let part = body.pointer(pointer).cloned().unwrap_or_default();
-    match (&step.select, part) {
+    match (
+        step.select.as_ref().map(|pattern| variables.fill(pattern)),
+        part,
+    ) {
         (Some(pattern), Value::Array(items)) => items
             .into_iter()
-            .filter(|item| mismatch(pattern, item, "").is_none())
+            .filter(|item| mismatch(&pattern, item, "").is_none())
             .collect(),
         (_, part) => part,
     }

@@ -40,6 +40,10 @@ impl<'a> Url<'a> {
         if text.chars().any(|c| c.is_ascii_control()) {
             return fail("net/url: invalid control character in URL");
         }
+        if let Some(escape) = bad_escape(text) {
+            let why = format!("invalid URL escape {}", quote(escape));
+            return fail(&why);
+        }
         let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
         let scheme_end = rest
             .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')))
@@ -87,6 +91,17 @@ impl<'a> Url<'a> {
             fragment,
         })
     }
+}
+
+/// A `%` in the path that two hexadecimal digits do not follow.
+fn bad_escape(url: &str) -> Option<&str> {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    path.match_indices('%').find_map(|(at, _)| {
+        let rest = path.get(at..).unwrap_or_default();
+        let escape = rest.get(..3).unwrap_or(rest);
+        let digits = escape.bytes().skip(1).filter(u8::is_ascii_hexdigit).count();
+        (digits < 2).then_some(escape)
+    })
 }
 
 fn validate_url(path: &str, text: &str) -> FieldErrors {

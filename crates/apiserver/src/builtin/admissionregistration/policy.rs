@@ -120,7 +120,7 @@ fn validate_policy(object: &Value) -> FieldErrors {
     errors.extend(webhook::match_conditions("spec", spec));
     let has = |list: &str| !value::items(spec, list).is_empty();
     if !has("validations") && !has("auditAnnotations") {
-        let detail = "validations or auditAnnotations must be set";
+        let detail = "validations or auditAnnotations must contain at least one item";
         for list in ["validations", "auditAnnotations"] {
             errors.push(FieldError::required(child("spec", list), detail));
         }
@@ -140,7 +140,8 @@ fn validate_binding(object: &Value) -> FieldErrors {
         errors.push(FieldError::required("spec.policyName", ""));
     }
     if value::items(object, "spec.validationActions").is_empty() {
-        errors.push(FieldError::required("spec.validationActions", ""));
+        let detail = "at least one validation action is required";
+        errors.push(FieldError::required("spec.validationActions", detail));
     }
     for (at, action) in each(object, "", "spec.validationActions") {
         let actions = ["Audit", "Deny", "Warn"];

@@ -89,8 +89,7 @@ fn resources(at: &str, rule: &Value) -> FieldErrors {
         errors.push(FieldError::invalid(path.as_str(), &shown, detail));
     }
     if all.contains(&"*") && plain {
-        let detail =
-            "if '*' is present, must not specify other resources without subresources";
+        let detail = "if '*' is present, must not specify other resources without subresources";
         errors.push(FieldError::invalid(path, &shown, detail));
     }
     errors

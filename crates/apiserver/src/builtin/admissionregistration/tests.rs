@@ -89,14 +89,21 @@ fn conditions_are_compiled() {
         ]
     }]}));
     let conditions = "webhooks[0].matchConditions";
-    assert_eq!(errors[0], format!("{conditions}[0].expression: Required value"));
+    assert_eq!(
+        errors[0],
+        format!("{conditions}[0].expression: Required value")
+    );
     assert_eq!(errors[1], format!("{conditions}[0].name: Required value"));
-    let broken = format!("{conditions}[1].expression: Invalid value: \"1 +\": compilation failed: ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>'");
+    let broken = format!(
+        "{conditions}[1].expression: Invalid value: \"1 +\": compilation failed: ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>'"
+    );
     assert!(errors[2].starts_with(&broken), "{}", errors[2]);
     assert_eq!(
         errors[3..],
         [
-            format!("{conditions}[3].expression: Invalid value: \"1\": must evaluate to bool but got int"),
+            format!(
+                "{conditions}[3].expression: Invalid value: \"1\": must evaluate to bool but got int"
+            ),
             format!("{conditions}[3].name: Duplicate value: \"ok\""),
         ]
     );
@@ -108,7 +115,12 @@ fn old_configurations_keep_their_weaknesses() {
         json!({"webhooks": [{"name": name, "clientConfig": {"url": "https://h"}, "sideEffects": "Some",
                "admissionReviewVersions": ["v9"]}]})
     };
-    let errors =
-        Strategy::validate_update(&VALIDATING, Part::Main, &hook("a.b.d"), &hook("a.b.c"), &NOW);
+    let errors = Strategy::validate_update(
+        &VALIDATING,
+        Part::Main,
+        &hook("a.b.d"),
+        &hook("a.b.c"),
+        &NOW,
+    );
     assert!(errors.is_empty(), "{errors:?}");
 }

@@ -1,9 +1,7 @@
 //! Webhook configurations.
 
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use kube_cel::cel::Program;
 use serde_json::{Value, json};
 
 use super::{client, rule};
@@ -11,6 +9,7 @@ use crate::builtin::cells;
 use crate::builtin::checks::{self, child, each, invalid_texts};
 use crate::builtin::names;
 use crate::builtin::rules::{PLAIN, Rules};
+use crate::crd::rules::typecheck;
 use crate::field::{FieldError, FieldErrors};
 use crate::value;
 
@@ -66,6 +65,10 @@ fn default(object: &mut Value, mutating: bool) {
 
 /// What an update does not hold against objects that were already so.
 #[derive(Debug, Clone, Copy)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "four rules that are independent of each other"
+)]
 struct Leniency {
     side_effects: bool,
     review_versions: bool,
@@ -221,32 +224,19 @@ pub(super) fn match_conditions(at: &str, holder: &Value) -> FieldErrors {
     errors
 }
 
-/// Why an expression cannot be a condition. There is no type checker: of expressions of the wrong type only plain
-/// literals are found.
-fn not_a_condition(expression: &str) -> Option<String> {
-    // The parser is foreign code; a panic in it must not be ours.
-    let compiled = catch_unwind(AssertUnwindSafe(|| Program::compile(expression)));
-    let compiled = compiled.ok()?;
-    if let Err(error) = compiled {
-        return Some(format!("compilation failed: {error}"));
-    }
-    let kind = if expression.parse::<i64>().is_ok() {
-        "int"
-    } else if expression.parse::<f64>().is_ok() {
-        "double"
-    } else if is_quoted(expression) {
-        "string"
-    } else {
-        return None;
-    };
-    Some(format!("must evaluate to bool but got {kind}"))
-}
+/// What the expressions of conditions may look at.
+const VARIABLES: [&str; 4] = ["object", "oldObject", "request", "authorizer"];
 
-/// Whether the whole text is one string literal.
-fn is_quoted(text: &str) -> bool {
-    ['"', '\''].into_iter().any(|quote| {
-        text.strip_prefix(quote)
-            .and_then(|rest| rest.strip_suffix(quote))
-            .is_some_and(|inner| !inner.contains(quote))
-    })
+/// Why an expression cannot be a condition. Of `request` and `authorizer` no types are known, so that what reads
+/// only these is taken for a condition.
+fn not_a_condition(expression: &str) -> Option<String> {
+    match typecheck::check_over(expression, &VARIABLES) {
+        Ok(kind) if kind == "bool" => None,
+        Ok(kind) if kind == "dyn" && expression.starts_with("request.") => None,
+        Ok(kind) => Some(format!("must evaluate to bool but got {kind}")),
+        Err(issues) if issues.contains("Syntax error") || !expression.contains("authorizer") => {
+            Some(format!("compilation failed: {issues}"))
+        }
+        Err(_) => None,
+    }
 }

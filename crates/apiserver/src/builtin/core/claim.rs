@@ -136,8 +136,30 @@ fn validate(object: &Value) -> FieldErrors {
     for source in ["spec.dataSource", "spec.dataSourceRef"] {
         errors.extend(data_source(object, source));
     }
+    errors.extend(sources_agree(object));
     errors.extend(class("spec.volumeAttributesClassName"));
     errors
+}
+
+/// The two sources say the same, unless the reference leads into another namespace, where there is only it.
+fn sources_agree(object: &Value) -> FieldErrors {
+    let (Some(source), Some(reference)) = (
+        value::at(object, "spec.dataSource").filter(|s| !s.is_null()),
+        value::at(object, "spec.dataSourceRef").filter(|s| !s.is_null()),
+    ) else {
+        return Vec::new();
+    };
+    let same = ["apiGroup", "kind", "name"]
+        .iter()
+        .all(|field| value::text(source, field) == value::text(reference, field));
+    let detail = if !value::text(reference, "namespace").is_empty() {
+        "may not be specified when dataSourceRef.namespace is specified"
+    } else if !same {
+        "must match dataSourceRef"
+    } else {
+        return Vec::new();
+    };
+    vec![FieldError::invalid("spec", &json!({}), detail)]
 }
 
 fn data_source(object: &Value, path: &str) -> FieldErrors {
@@ -152,8 +174,7 @@ fn data_source(object: &Value, path: &str) -> FieldErrors {
     }
     let (group, kind) = (value::text(source, "apiGroup"), value::text(source, "kind"));
     if group.is_empty() && !kind.is_empty() && kind != "PersistentVolumeClaim" {
-        let detail =
-            "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+        let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
         errors.push(FieldError::invalid_str(path, kind, detail));
     }
     errors
@@ -177,9 +198,8 @@ fn validate_update(part: Part, object: &Value, old: &Value, _cx: &Context<'_>) -
         );
         errors.push(FieldError::forbidden("spec", detail));
     }
-    let size = |o: &Value, path: &str| {
-        value::at(o, path).and_then(|q| Quantity::from_value(q).ok())
-    };
+    let size =
+        |o: &Value, path: &str| value::at(o, path).and_then(|q| Quantity::from_value(q).ok());
     if let (Some(new), Some(before)) = (size(object, STORAGE), size(old, STORAGE))
         && new < before
     {

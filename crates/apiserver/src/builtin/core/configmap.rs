@@ -60,7 +60,8 @@ fn validate(object: &Value) -> FieldErrors {
         size += bytes.as_str().map_or(0, decoded_len);
     }
     if size > MAX_BYTES {
-        errors.push(FieldError::too_long("", MAX_BYTES));
+        // The real server complains about a field without a name, which it shows so.
+        errors.push(FieldError::too_long("[]", MAX_BYTES));
     }
     errors
 }

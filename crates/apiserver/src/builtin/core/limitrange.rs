@@ -71,7 +71,13 @@ fn validate(object: &Value) -> FieldErrors {
 fn validate_limit(at: &str, limit: &Value, kind: &str) -> FieldErrors {
     let mut errors = Vec::new();
     let mut names: BTreeSet<&String> = BTreeSet::new();
-    for list in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
+    for list in [
+        "max",
+        "min",
+        "default",
+        "defaultRequest",
+        "maxLimitRequestRatio",
+    ] {
         if list == "maxLimitRequestRatio" && kind == "PersistentVolumeClaim" {
             let has = |list| value::map(limit, list).is_some_and(|m| m.contains_key("storage"));
             if !has("min") && !has("max") {
@@ -101,13 +107,13 @@ fn validate_limit(at: &str, limit: &Value, kind: &str) -> FieldErrors {
 }
 
 fn limited_name(path: &str, name: &str, kind: &str) -> FieldErrors {
-    let errors = resource_name(path, name);
-    let container = ["cpu", "memory", "ephemeral-storage"].contains(&name)
-        || name.starts_with("hugepages-");
+    let mut errors = resource_name(path, name);
+    let container =
+        ["cpu", "memory", "ephemeral-storage"].contains(&name) || name.starts_with("hugepages-");
     let narrow = ["Pod", "Container"].contains(&kind);
-    if errors.is_empty() && narrow && !name.contains('/') && !container {
+    if narrow && !name.contains('/') && !container {
         let detail = "must be a standard resource for containers";
-        return vec![FieldError::invalid_str(path, name, detail)];
+        errors.push(FieldError::invalid_str(path, name, detail));
     }
     errors
 }
@@ -125,9 +131,27 @@ fn validate_amounts(at: &str, limit: &Value, name: &str, pod: bool) -> FieldErro
     // Two amounts of which the first may not be the greater, where to complain, which value to show, and the text.
     let pairs = [
         (&min, &max, "min", &min, ("min", "max")),
-        (&min, &requests, "defaultRequest", &requests, ("min", "default request")),
-        (&requests, &max, "defaultRequest", &requests, ("default request", "max")),
-        (&requests, &limits, "defaultRequest", &requests, ("default request", "default limit")),
+        (
+            &min,
+            &requests,
+            "defaultRequest",
+            &requests,
+            ("min", "default request"),
+        ),
+        (
+            &requests,
+            &max,
+            "defaultRequest",
+            &requests,
+            ("default request", "max"),
+        ),
+        (
+            &requests,
+            &limits,
+            "defaultRequest",
+            &requests,
+            ("default request", "default limit"),
+        ),
         (&min, &limits, "default", &min, ("min", "default")),
         (&limits, &max, "default", &max, ("default", "max")),
     ];
@@ -142,14 +166,25 @@ fn validate_amounts(at: &str, limit: &Value, name: &str, pod: bool) -> FieldErro
             ));
         }
     }
-    if let Some(ratio) = amount("maxLimitRequestRatio")
-        && ratio.millis() < 1000
-    {
-        errors.push(FieldError::invalid_str(
-            format!("{at}.maxLimitRequestRatio[{name}]"),
-            &ratio.to_string(),
-            format!("ratio {ratio} is less than 1"),
-        ));
+    if let Some(ratio) = amount("maxLimitRequestRatio") {
+        errors.extend(
+            ratio_text(&ratio, min.as_ref(), max.as_ref()).map(|detail| {
+                let path = format!("{at}.maxLimitRequestRatio[{name}]");
+                FieldError::invalid_str(path, &ratio.to_string(), detail)
+            }),
+        );
     }
     errors
+}
+
+/// What is wrong with the greatest ratio of limit to request.
+fn ratio_text(ratio: &Quantity, min: Option<&Quantity>, max: Option<&Quantity>) -> Option<String> {
+    if ratio.millis() < 1000 {
+        return Some(format!("ratio {ratio} is less than 1"));
+    }
+    let (min, max) = (min?.millis(), max?.millis());
+    // Amounts fit a float well enough for a message.
+    #[allow(clippy::cast_precision_loss, reason = "as the real server computes it")]
+    let (most, given) = (max as f64 / min as f64, ratio.millis() as f64 / 1000.0);
+    (given > most).then(|| format!("ratio {ratio} is greater than max/min = {most:.6}"))
 }

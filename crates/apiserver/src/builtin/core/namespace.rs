@@ -29,7 +29,9 @@ pub const RULES: Rules = Rules {
     prepare_update,
     validate: |object, _| validate_finalizers(object, false),
     validate_update,
-    selectable: &[("status.phase", |o| value::text(o, "status.phase").to_owned())],
+    selectable: &[("status.phase", |o| {
+        value::text(o, "status.phase").to_owned()
+    })],
     name: names::dns_label,
     columns: &[
         ("Name", "string", 0),

@@ -71,9 +71,8 @@ fn prepare_create(object: &mut Value, _cx: &Context<'_>) {
     value::take(object, "spec.configSource");
     value::take(object, "status.config");
     let mut taints = value::items(object, "spec.taints").to_vec();
-    let marked = |t: &Value| {
-        value::text(t, "key") == NOT_READY && value::text(t, "effect") == "NoSchedule"
-    };
+    let marked =
+        |t: &Value| value::text(t, "key") == NOT_READY && value::text(t, "effect") == "NoSchedule";
     if !taints.iter().any(marked) {
         taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
         value::put(object, "spec.taints", taints);
@@ -116,7 +115,11 @@ fn taints(object: &Value) -> FieldErrors {
         let at = format!("metadata.taints[{i}]");
         let field = |name| value::text(taint, name);
         let (key, label, effect) = (field("key"), field("value"), field("effect"));
-        errors.extend(invalid_texts(&child(&at, "key"), key, names::label_key(key)));
+        errors.extend(invalid_texts(
+            &child(&at, "key"),
+            key,
+            names::label_key(key),
+        ));
         let wrong = names::label_value(label);
         if !wrong.is_empty() {
             let path = child(&at, "value");
@@ -199,11 +202,7 @@ fn addresses(object: &Value) -> FieldErrors {
             errors.push(FieldError {
                 fault: Fault::Duplicate,
                 path: at,
-                shown: format!(
-                    "{{\"Type\":{},\"Address\":{}}}",
-                    quote(key.0),
-                    quote(key.1)
-                ),
+                shown: format!("{{\"Type\":{},\"Address\":{}}}", quote(key.0), quote(key.1)),
                 detail: String::new(),
             });
         }

@@ -102,9 +102,8 @@ pub(super) fn quantity_value(path: &str, name: &str, quantity: &Value) -> FieldE
         let detail = "must be greater than or equal to 0";
         errors.push(FieldError::invalid(path, &shown, detail));
     }
-    let extended = name.contains('/')
-        && !name.contains("kubernetes.io/")
-        && !name.starts_with("requests.");
+    let extended =
+        name.contains('/') && !name.contains("kubernetes.io/") && !name.starts_with("requests.");
     if (COUNTED.contains(&name) || extended) && !amount.is_whole() {
         errors.push(FieldError::invalid(path, &shown, "must be an integer"));
     }
@@ -208,13 +207,11 @@ fn scope_selector(object: &Value) -> FieldErrors {
         let values = value::items(requirement, "values");
         match operator {
             "In" | "NotIn" if values.is_empty() => {
-                let detail =
-                    "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
+                let detail = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
                 errors.push(FieldError::required(child(path, "values"), detail));
             }
             "Exists" | "DoesNotExist" if !values.is_empty() => {
-                let detail =
-                    "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
+                let detail = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
                 let path = child(path, "values");
                 errors.push(FieldError::invalid(path, &values.to_vec().into(), detail));
             }

@@ -39,7 +39,8 @@ pub const RULES: Rules = Rules {
 fn default(object: &mut Value) {
     let labels = value::at(object, "spec.template.metadata.labels").cloned();
     if let Some(labels) = labels {
-        let empty = |o: &Value, path: &str| value::map(o, path).is_none_or(|m| m.is_empty());
+        let empty =
+            |o: &Value, path: &str| value::map(o, path).is_none_or(serde_json::Map::is_empty);
         for path in ["spec.selector", "metadata.labels"] {
             if empty(object, path) {
                 value::put(object, path, labels.clone());
@@ -63,7 +64,8 @@ fn validate(object: &Value) -> FieldErrors {
         return errors;
     }
     let labels = value::at(object, "spec.template.metadata.labels");
-    let matches = |(key, wanted): (&String, &Value)| labels.and_then(|l| l.get(key)) == Some(wanted);
+    let matches =
+        |(key, wanted): (&String, &Value)| labels.and_then(|l| l.get(key)) == Some(wanted);
     if selector.is_some_and(|s| !s.iter().all(matches)) {
         let detail = "`selector` does not match template `labels`";
         let shown = labels.unwrap_or(&Value::Null);
@@ -101,9 +103,8 @@ fn validate_update(part: Part, object: &Value, _old: &Value, _cx: &Context<'_>) 
     ] {
         errors.extend(not_negative(object, &format!("status.{field}")));
     }
-    let count = |field: &str| {
-        value::integer(object, &format!("status.{field}")).unwrap_or_default()
-    };
+    let count =
+        |field: &str| value::integer(object, &format!("status.{field}")).unwrap_or_default();
     let mut at_most = |field: &str, limit: &str, detail: &str| {
         if count(field) > count(limit) {
             let path = format!("status.{field}");

@@ -9,6 +9,7 @@ use crate::builtin::cells;
 use crate::builtin::checks::{immutable, invalid_texts};
 use crate::builtin::names;
 use crate::builtin::rules::{PLAIN, Rules};
+use crate::decode::{self, Media};
 use crate::field::{FieldError, FieldErrors};
 use crate::resource::{Context, Part};
 use crate::value;
@@ -76,7 +77,11 @@ fn validate(object: &Value) -> FieldErrors {
     let mut errors = Vec::new();
     let mut size = 0;
     for (key, bytes) in value::map(object, "data").into_iter().flatten() {
-        errors.extend(invalid_texts(&format!("data[{key}]"), key, names::config_map_key(key)));
+        errors.extend(invalid_texts(
+            &format!("data[{key}]"),
+            key,
+            names::config_map_key(key),
+        ));
         size += bytes.as_str().map_or(0, decoded_len);
     }
     if size > MAX_BYTES {
@@ -145,30 +150,15 @@ fn docker_config(key: &str, entry: Option<&Value>) -> FieldErrors {
     }
 }
 
-/// Why `bytes` are no JSON object, in the words of Go's decoder for the mistakes that people make.
+/// Why `bytes` are no JSON object, in the words of Go's decoder.
 fn not_a_json_object(bytes: &[u8]) -> Option<String> {
-    let kind = match serde_json::from_slice::<Value>(bytes) {
+    let kind = match decode::parse(bytes, Media::Json).map(|parsed| parsed.value) {
+        Err(error) => return Some(error.to_string()),
         Ok(Value::Object(_) | Value::Null) => return None,
         Ok(Value::Array(_)) => "array",
         Ok(Value::String(_)) => "string",
         Ok(Value::Bool(_)) => "bool",
         Ok(Value::Number(_)) => "number",
-        Err(error) if error.is_eof() => return Some("unexpected end of JSON input".to_owned()),
-        Err(error) => {
-            let offset = error.column().saturating_sub(1);
-            let line = bytes
-                .split(|b| *b == b'\n')
-                .nth(error.line().saturating_sub(1));
-            let found = line.and_then(|l| l.get(offset)).copied().unwrap_or(b' ');
-            let first = bytes.iter().find(|b| !b.is_ascii_whitespace()).copied();
-            let at_start = first == Some(found) && !matches!(found, b'{' | b'[');
-            let place = if at_start {
-                "looking for beginning of value"
-            } else {
-                "after object key:value pair"
-            };
-            return Some(format!("invalid character {:?} {place}", char::from(found)));
-        }
     };
     Some(format!(
         "json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"

@@ -4,6 +4,7 @@
 //! strategy prepares and judges a write, as in the real server.
 
 pub mod allocate;
+mod families;
 mod validate;
 mod validate_ips;
 
@@ -73,8 +74,7 @@ fn externally_accessible(service: &Value) -> bool {
 
 /// A load balancer that keeps traffic local needs a port for health checks.
 fn needs_health_check(service: &Value) -> bool {
-    kind(service) == "LoadBalancer"
-        && value::text(service, "spec.externalTrafficPolicy") == "Local"
+    kind(service) == "LoadBalancer" && value::text(service, "spec.externalTrafficPolicy") == "Local"
 }
 
 fn has_node_ports(service: &Value) -> bool {

@@ -28,8 +28,9 @@ fn keep_secret_names(object: &mut Value) {
 }
 
 fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
-    let marked =
-        |o: &Value| value::map(o, "metadata.annotations").is_some_and(|a| a.contains_key(MOUNTABLE));
+    let marked = |o: &Value| {
+        value::map(o, "metadata.annotations").is_some_and(|a| a.contains_key(MOUNTABLE))
+    };
     if marked(object) && !old.is_some_and(marked) {
         vec![format!(
             "metadata.annotations[{MOUNTABLE}]: deprecated in v1.32+; prefer separate namespaces to isolate access \

@@ -6,6 +6,7 @@ use super::claim::{access_modes, access_modes_cell, add_finalizer};
 use crate::builtin::cells;
 use crate::builtin::checks::{self, invalid_texts};
 use crate::builtin::names;
+use crate::builtin::pod::{difference, internal};
 use crate::builtin::quantity::Quantity;
 use crate::builtin::rules::{PLAIN, Rules};
 use crate::field::{FieldError, FieldErrors};
@@ -50,7 +51,7 @@ const SOURCES: [&str; 22] = [
     "nfs",
     "rbd",
     "quobyte",
-    "cephFS",
+    "cephfs",
     "iscsi",
     "cinder",
     "fc",
@@ -117,6 +118,10 @@ fn validate(object: &Value) -> FieldErrors {
     let path = "spec.persistentVolumeReclaimPolicy";
     errors.extend(checks::optional_one_of(path, policy, &policies));
     errors.extend(sources(object));
+    if policy == "Recycle" && value::text(object, "spec.hostPath.path") == "/" {
+        let detail = "may not be 'recycle' for a hostPath mount of '/'";
+        errors.push(FieldError::forbidden(path, detail));
+    }
     let class = value::text(object, "spec.storageClassName");
     if !class.is_empty() {
         let path = "spec.storageClassName";
@@ -186,12 +191,30 @@ fn sources(object: &Value) -> FieldErrors {
                 errors.push(FieldError::required(path, ""));
             }
         }
+        errors.extend(source_path(object, source));
     }
     if !found {
-        errors.push(FieldError::required(
-            "spec",
-            "must specify a volume type",
-        ));
+        errors.push(FieldError::required("spec", "must specify a volume type"));
+    }
+    errors
+}
+
+/// What some sources ask of their path besides being there, and of the rest of the spec.
+fn source_path(object: &Value, source: &str) -> FieldErrors {
+    let path = format!("spec.{source}.path");
+    let text = value::text(object, &path);
+    let mut errors = Vec::new();
+    if ["hostPath", "local"].contains(&source) && text.split('/').any(|step| step == "..") {
+        let detail = "must not contain '..'";
+        errors.push(FieldError::invalid_str(path.as_str(), text, detail));
+    }
+    if source == "nfs" && !text.starts_with('/') {
+        let detail = "must be an absolute path";
+        errors.push(FieldError::invalid_str(path, text, detail));
+    }
+    if source == "local" && !value::has(object, "spec.nodeAffinity.required") {
+        let detail = "Local volume requires node affinity";
+        errors.push(FieldError::required("spec.nodeAffinity", detail));
     }
     errors
 }
@@ -200,13 +223,21 @@ fn validate_update(part: Part, object: &Value, old: &Value, _cx: &Context<'_>) -
     if part == Part::Status {
         return Vec::new();
     }
+    // The real server judges a changed volume twice.
     let mut errors = validate(object);
-    let changed = SOURCES
-        .iter()
-        .map(|s| format!("spec.{s}"))
-        .any(|path| value::at(object, &path) != value::at(old, &path));
-    if changed {
-        let detail = "spec.persistentvolumesource is immutable after creation";
+    errors.extend(validate(object));
+    let mut new = value::at(object, "spec").cloned().unwrap_or_default();
+    let before = value::at(old, "spec").unwrap_or(&Value::Null);
+    if !value::has(before, "csi.controllerExpandSecretRef") {
+        value::take(&mut new, "csi.controllerExpandSecretRef");
+    }
+    let shown = |spec: &Value| internal::render_lines("PersistentVolumeSource", spec);
+    let (before, after) = (shown(before), shown(&new));
+    if before != after {
+        let detail = format!(
+            "spec.persistentvolumesource is immutable after creation\n{}",
+            difference::unified(&before, &after)
+        );
         errors.push(FieldError::forbidden("spec.persistentvolumesource", detail));
     }
     if value::at(object, "spec.volumeMode") != value::at(old, "spec.volumeMode") {

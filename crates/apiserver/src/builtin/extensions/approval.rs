@@ -1,6 +1,7 @@
 //! Groups of the Kubernetes community (`*.k8s.io`) need an approval; conversion webhooks need a readable CA.
 
 use base64::Engine;
+use rustls_pki_types::pem::PemObject;
 use serde_json::Value;
 
 use crate::field::{FieldError, FieldErrors};
@@ -80,7 +81,6 @@ pub(crate) fn is_ca_bundle(base64_text: &str) -> bool {
     let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(base64_text) else {
         return false;
     };
-    use rustls_pki_types::pem::PemObject;
     let certificates: Result<Vec<_>, _> =
         rustls_pki_types::CertificateDer::pem_slice_iter(&bytes).collect();
     certificates.is_ok_and(|found| !found.is_empty())

@@ -150,6 +150,7 @@ fn one(found: Option<&Value>, form: Form) -> String {
 
 /// Which parts of the versions are the same in all of them, and so stand above them in Go's internal type.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "one answer a part")]
 pub(super) struct Hoisted {
     pub(super) schema: bool,
     pub(super) subresources: bool,

@@ -1,6 +1,8 @@
 //! What makes a schema structural: every field has a type, and logical junctors only restrict what is specified
 //! outside of them.
 
+mod complete;
+
 use serde_json::Value;
 
 use super::regexp;
@@ -22,7 +24,7 @@ pub(crate) fn validate(schema: &Value, path: &str) -> FieldErrors {
         return errors;
     }
     invariants(schema, Level::Root, path, &mut errors);
-    completeness(schema, schema, path, path, &mut errors);
+    complete::validate(schema, schema, path, path, &mut errors);
     errors.sort_by_cached_key(ToString::to_string);
     errors
 }
@@ -352,64 +354,5 @@ fn nested(schema: &Value, skip_any_of: bool, path: &str, errors: &mut FieldError
             format!("{path}.properties[metadata]"),
             why,
         ));
-    }
-}
-
-/// What a junctor restricts must be specified outside of it. As in the real server only the junctors of the root
-/// are looked at.
-fn completeness(
-    junction: &Value,
-    schema: &Value,
-    schema_path: &str,
-    path: &str,
-    errors: &mut FieldErrors,
-) {
-    if let Some(not) = junction.get("not").filter(|v| v.is_object()) {
-        nested_completeness(
-            not,
-            Some(schema),
-            schema_path,
-            &format!("{path}.not"),
-            errors,
-        );
-    }
-    for key in ["allOf", "anyOf", "oneOf"] {
-        for (i, sub) in value::items(junction, key).iter().enumerate() {
-            nested_completeness(
-                sub,
-                Some(schema),
-                schema_path,
-                &format!("{path}.{key}[{i}]"),
-                errors,
-            );
-        }
-    }
-}
-
-fn nested_completeness(
-    nested: &Value,
-    schema: Option<&Value>,
-    schema_path: &str,
-    path: &str,
-    errors: &mut FieldErrors,
-) {
-    let Some(schema) = schema else {
-        let why = format!("because it is defined in {path}");
-        errors.push(FieldError::required(schema_path, why));
-        return;
-    };
-    completeness(nested, schema, schema_path, path, errors);
-    if let Some(items) = nested.get("items").filter(|v| v.is_object()) {
-        let outside = schema.get("items").filter(|v| v.is_object());
-        let (at, from) = (format!("{schema_path}.items"), format!("{path}.items"));
-        nested_completeness(items, outside, &at, &from, errors);
-    }
-    for (key, sub) in value::map(nested, "properties").into_iter().flatten() {
-        let outside = value::map(schema, "properties").and_then(|p| p.get(key));
-        let (at, from) = (
-            format!("{schema_path}.properties[{key}]"),
-            format!("{path}.properties[{key}]"),
-        );
-        nested_completeness(sub, outside, &at, &from, errors);
     }
 }

@@ -171,7 +171,10 @@ fn validate_path(at: &str, rule: &Value) -> FieldErrors {
 
 fn validate_backend(at: &str, backend: &Value) -> FieldErrors {
     let refuse = |detail: &str| vec![FieldError::invalid_str(at, "", detail)];
-    match (value::has(backend, "resource"), value::has(backend, "service")) {
+    match (
+        value::has(backend, "resource"),
+        value::has(backend, "service"),
+    ) {
         (true, true) => refuse("cannot set both resource and service backends"),
         (true, false) => validate_resource(&child(at, "resource"), backend),
         (false, true) => validate_service(at, backend),

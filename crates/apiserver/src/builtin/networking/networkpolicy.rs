@@ -86,14 +86,13 @@ fn validate_port(at: &str, port: &Value) -> FieldErrors {
     let mut errors = checks::optional_one_of(&child(at, "protocol"), protocol, &protocols);
     let path = child(at, "endPort");
     let end = value::integer(port, "endPort");
-    let refuse_end = |number: i64, detail: &str| {
-        FieldError::invalid(path.as_str(), &number.into(), detail)
-    };
+    let refuse_end =
+        |number: i64, detail: &str| FieldError::invalid(path.as_str(), &number.into(), detail);
     match value::at(port, "port") {
         None | Some(Value::Null) => {
-            errors.extend(end.map(|end| {
-                refuse_end(end, "may not be specified when `port` is not specified")
-            }));
+            errors.extend(
+                end.map(|end| refuse_end(end, "may not be specified when `port` is not specified")),
+            );
         }
         Some(Value::String(name)) => {
             errors.extend(

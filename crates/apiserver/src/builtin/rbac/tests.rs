@@ -8,7 +8,8 @@ fn texts(errors: &FieldErrors) -> Vec<String> {
 
 #[test]
 fn rules_need_verbs_groups_and_resources() {
-    let role = json!({"rules": [{}, {"verbs": ["get"], "nonResourceURLs": ["/x"], "resources": ["a"]}]});
+    let role =
+        json!({"rules": [{}, {"verbs": ["get"], "nonResourceURLs": ["/x"], "resources": ["a"]}]});
     assert_eq!(
         texts(&policy_rules(&role, true)),
         [

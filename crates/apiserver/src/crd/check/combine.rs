@@ -60,7 +60,9 @@ impl Checker<'_> {
         }
         let how_many = match valid.len() {
             1 => {
-                valid.into_iter().for_each(|v| findings.merge(v));
+                for one in valid {
+                    findings.merge(one);
+                }
                 return;
             }
             0 => "Found none valid".to_owned(),

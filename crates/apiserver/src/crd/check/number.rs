@@ -54,7 +54,7 @@ impl Measured {
     clippy::cast_possible_truncation,
     reason = "Go converts limits in the same way"
 )]
-fn whole_part(limit: f64) -> i64 {
+pub(super) fn whole_part(limit: f64) -> i64 {
     limit as i64
 }
 

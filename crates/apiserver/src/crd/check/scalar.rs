@@ -2,6 +2,7 @@
 
 use serde_json::{Number, Value};
 
+use super::number::{go_float, whole_part};
 use super::{Checker, Findings, format};
 use crate::crd::structural::Structural;
 use crate::field::{Fault, FieldError, quote, show};
@@ -29,6 +30,15 @@ pub(super) fn is_whole(number: &Number) -> bool {
 pub(super) fn is_integral(float: f64) -> bool {
     const LARGEST: f64 = 9_007_199_254_740_991.0;
     float.is_finite() && float.abs() <= LARGEST && float == float.trunc()
+}
+
+/// Whether a number is an allowed one once it has the allowed one's type: 1.5 counts as 1 where 1 is allowed.
+fn same_number(allowed: &Number, given: &Number) -> bool {
+    match (allowed.as_i64(), given.as_f64()) {
+        (Some(allowed), Some(float)) if given.as_i64().is_none() => whole_part(float) == allowed,
+        (Some(allowed), _) => given.as_i64() == Some(allowed),
+        (None, float) => allowed.as_f64() == float,
+    }
 }
 
 impl Checker<'_> {
@@ -62,27 +72,22 @@ impl Checker<'_> {
         let whole_as_float = kind == "integer" && wants("number");
         let textual = matches!(kind, "string" | "array");
         let format = &*schema.format;
-        if !textual
-            && !format.is_empty()
-            && !(wants(kind) || go_format == format || float_as_whole || whole_as_float)
-        {
+        let fits = wants(kind) || float_as_whole || whole_as_float;
+        if !textual && !format.is_empty() && !fits && go_format != format {
             return Some(self.type_error(name, format, go_format));
         }
         if !wants("number") && !wants("integer") && !format.is_empty() && textual {
             return None;
         }
-        if wants(kind) || float_as_whole || whole_as_float {
-            return None;
-        }
-        Some(self.type_error(name, &types.join(","), kind))
+        (!fits).then(|| self.type_error(name, &types.join(","), kind))
     }
 
     /// `enum`.
     pub(super) fn allowed(&self, schema: &Structural, value: &Value, name: &str) -> Findings {
         let mut findings = Findings::default();
-        let same = |a: &Value| {
-            a == value
-                || matches!((a, value), (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64())
+        let same = |allowed: &Value| match (allowed, value) {
+            (Value::Number(allowed), Value::Number(given)) => same_number(allowed, given),
+            (allowed, given) => allowed == given,
         };
         if schema.allowed.is_empty() || schema.allowed.iter().any(same) {
             return findings;
@@ -93,7 +98,10 @@ impl Checker<'_> {
             .map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned))
             .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let error = FieldError::not_supported(self.path(name), value, &names);
+        let mut error = FieldError::not_supported(self.path(name), value, &names);
+        if let Some(float) = value.as_f64().filter(|_| value.is_f64()) {
+            error.shown = go_float(float);
+        }
         let text = format!("{name} in body should be one of [{}]", names.join(" "));
         findings.add(super::Finding { text, error });
         findings

@@ -37,20 +37,7 @@ pub(crate) fn check(
     root: bool,
     optional_old: bool,
 ) -> Result<Checked, String> {
-    let parsed = catch_unwind(AssertUnwindSafe(|| Env::stdlib().compile(text)));
-    let program = match parsed {
-        Ok(Ok(program)) => program,
-        Ok(Err(errors)) => {
-            let issue = |e: &cel::ParseError| issue(text, e.pos, &e.msg);
-            return Err(errors
-                .errors
-                .iter()
-                .map(issue)
-                .collect::<Vec<_>>()
-                .join("\n"));
-        }
-        Err(_) => return Err(issue(text, (1, 1), "Syntax error")),
-    };
+    let program = compile(text)?;
     let own = types::declared(schema, root).unwrap_or(Type::Dyn);
     let old = if optional_old {
         Type::Optional(Box::new(own.clone()))
@@ -73,6 +60,41 @@ pub(crate) fn check(
         is_string: output == Type::String,
         uses_old: checker.uses_old,
     })
+}
+
+/// Checks an expression over variables of which only the names are known, and gives the name of its type.
+pub(crate) fn check_over(text: &str, variables: &[&str]) -> Result<String, String> {
+    let program = compile(text)?;
+    let mut checker = Checker {
+        text,
+        positions: program.source_info(),
+        variables: variables.iter().map(|name| ((*name).to_owned(), Type::Dyn)).collect(),
+        issues: Vec::new(),
+        uses_old: false,
+    };
+    let output = checker.infer(program.expression());
+    if checker.issues.is_empty() {
+        Ok(output.to_string())
+    } else {
+        Err(checker.issues.join("\n"))
+    }
+}
+
+fn compile(text: &str) -> Result<cel::Program, String> {
+    let parsed = catch_unwind(AssertUnwindSafe(|| Env::stdlib().compile(text)));
+    match parsed {
+        Ok(Ok(program)) => Ok(program),
+        Ok(Err(errors)) => {
+            let issue = |e: &cel::ParseError| issue(text, e.pos, &e.msg);
+            Err(errors
+                .errors
+                .iter()
+                .map(issue)
+                .collect::<Vec<_>>()
+                .join("\n"))
+        }
+        Err(_) => Err(issue(text, (1, 1), "Syntax error")),
+    }
 }
 
 /// One issue with the line it is about and a mark below the column.
@@ -170,7 +192,7 @@ impl<'a> Checker<'a> {
             return known.clone();
         }
         if types::NAMES.contains(&name) {
-            return Type::TypeOf;
+            return Type::Kind;
         }
         self.fail(
             at,

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 
 use serde_json::{Value, json};
 
-use super::validate_ips::cluster_ips;
+use super::families::init_families;
 use super::{has_node_ports, kind, needs_health_check};
 use crate::builtin::checks::parse_ip;
 use crate::field::{FieldError, FieldErrors};
@@ -25,8 +25,6 @@ const STATIC_BAND: u32 = 256;
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
 
 const IPS: &str = "spec.clusterIPs";
-const FAMILIES: &str = "spec.ipFamilies";
-const POLICY: &str = "spec.ipFamilyPolicy";
 
 /// What services already have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -185,100 +183,6 @@ fn normalize(service: &mut Value, old: &Value) {
     }
 }
 
-fn init_families(service: &mut Value, old: Option<&Value>) -> FieldErrors {
-    if kind(service) == "ExternalName" {
-        return Vec::new();
-    }
-    let selected = value::map(service, "spec.selector").is_some_and(|s| !s.is_empty());
-    let selfmade = value::text(service, "spec.clusterIP") == "None" && !selected;
-    if !value::has(service, POLICY) {
-        let policy = match old.map(|o| value::text(o, POLICY)) {
-            Some(policy) if !policy.is_empty() => policy,
-            _ if selfmade => "RequireDualStack",
-            _ => "SingleStack",
-        };
-        let policy = policy.to_owned();
-        value::put(service, POLICY, policy);
-    }
-    let mut errors = cluster_ips(service, old);
-    if !errors.is_empty() {
-        return errors;
-    }
-    let policy: Value = value::text(service, POLICY).into();
-    if policy == "SingleStack" {
-        for (list, what) in [(IPS, "cluster IPs"), (FAMILIES, "IP families")] {
-            if value::items(service, list).len() == 2 {
-                let detail = format!(
-                    "must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified"
-                );
-                errors.push(FieldError::invalid(POLICY, &policy, detail));
-            }
-        }
-    }
-    errors.extend(families_of_ips(service));
-    if !errors.is_empty() {
-        return errors;
-    }
-    if selfmade {
-        let mut families = value::items(service, FAMILIES).to_vec();
-        if families.is_empty() {
-            families.push("IPv4".into());
-        }
-        if families.len() < 2 && policy != "SingleStack" {
-            let second = if families.first().is_some_and(|f| f == "IPv4") {
-                "IPv6"
-            } else {
-                "IPv4"
-            };
-            families.push(second.into());
-        }
-        value::put(service, FAMILIES, families);
-        return errors;
-    }
-    if policy == "RequireDualStack" {
-        let detail = "this cluster is not configured for dual-stack services";
-        errors.push(FieldError::invalid(POLICY, &policy, detail));
-    }
-    for (i, family) in value::items(service, FAMILIES).iter().enumerate() {
-        if family != "IPv4" {
-            let path = format!("{FAMILIES}[{i}]");
-            let detail = "not configured on this cluster";
-            errors.push(FieldError::invalid(path, family, detail));
-        }
-    }
-    if errors.is_empty() && value::items(service, FAMILIES).is_empty() {
-        value::put(service, FAMILIES, json!(["IPv4"]));
-    }
-    errors
-}
-
-/// The families follow the cluster IPs where a client names only these.
-fn families_of_ips(service: &mut Value) -> FieldErrors {
-    let mut errors = Vec::new();
-    let mut families = value::items(service, FAMILIES).to_vec();
-    for (i, ip) in value::items(service, IPS).iter().enumerate() {
-        let text = ip.as_str().unwrap_or_default();
-        if text == "None" {
-            break;
-        }
-        if i < families.len() {
-            continue;
-        }
-        if parse_ip(text).is_some_and(|ip| ip.is_ipv4()) {
-            families.push("IPv4".into());
-        } else {
-            let path = format!("{IPS}[{i}]");
-            let shown = value::at(service, IPS).unwrap_or(&Value::Null);
-            let detail = "IPv6 is not configured on this cluster";
-            errors.push(FieldError::invalid(path, shown, detail));
-        }
-    }
-    if !families.is_empty() {
-        value::put(service, FAMILIES, families);
-    }
-    errors
-}
-
 fn take_cluster_ips(service: &mut Value, used: &Used, start: u64) -> Result<(), FieldError> {
     let first = value::items(service, IPS).first();
     if kind(service) == "ExternalName" || first.is_some_and(|ip| ip == "None") {
@@ -291,22 +195,17 @@ fn take_cluster_ips(service: &mut Value, used: &Used, start: u64) -> Result<(), 
         allocate_cluster_ip(&used.cluster_ips, start)
             .ok_or_else(|| failed("failed to allocate IP: range is full".to_owned()))?
     } else {
-        let ip = match parse_ip(&asked) {
-            Some(std::net::IpAddr::V4(ip)) => ip,
-            _ => return Ok(()),
+        let Some(std::net::IpAddr::V4(ip)) = parse_ip(&asked) else {
+            return Ok(());
         };
         // The first and the last address of the range are nobody's.
-        let why = match u32::from(ip).checked_sub(NETWORK) {
-            Some(offset) if offset < ADDRESSES => {
-                if offset == 0 || offset == ADDRESSES - 1 {
-                    Some("the provided IP is not in the valid range")
-                } else if used.cluster_ips.contains(&ip) {
-                    Some("provided IP is already allocated")
-                } else {
-                    None
-                }
-            }
-            _ => Some("the provided network does not match the current range"),
+        let offset = u32::from(ip).wrapping_sub(NETWORK);
+        let why = if offset == 0 || offset >= ADDRESSES - 1 {
+            Some("the provided network does not match the current range")
+        } else if used.cluster_ips.contains(&ip) {
+            Some("provided IP is already allocated")
+        } else {
+            None
         };
         if let Some(why) = why {
             return Err(failed(format!("failed to allocate IP {asked}: {why}")));
@@ -339,14 +238,17 @@ fn take_node_ports(
     mine: &[i64],
     start: u64,
 ) -> Result<(), FieldError> {
-    let dynamic = kind(service) == "NodePort"
-        || value::flag(service, "spec.allocateLoadBalancerNodePorts");
+    let dynamic =
+        kind(service) == "NodePort" || value::flag(service, "spec.allocateLoadBalancerNodePorts");
     let asked = value::items(service, "spec.ports").to_vec();
     let number_of = |port: &Value| value::integer(port, "nodePort").unwrap_or_default();
     let mut taken: std::collections::BTreeMap<i64, i64> = std::collections::BTreeMap::new();
     let fresh = mine.is_empty();
     used.extend(mine);
-    for (i, port) in value::items_mut(service, "spec.ports").iter_mut().enumerate() {
+    for (i, port) in value::items_mut(service, "spec.ports")
+        .iter_mut()
+        .enumerate()
+    {
         let number = value::integer(port, "port").unwrap_or_default();
         let mut node = number_of(port);
         if node == 0 && fresh {

@@ -276,8 +276,7 @@ fn traffic(object: &Value) -> FieldErrors {
     let port = value::integer(object, path).unwrap_or_default();
     if !needs_health_check(object) {
         if port != 0 {
-            let detail =
-                "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+            let detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
             errors.push(FieldError::invalid(path, &port.into(), detail));
         }
     } else if port == 0 {

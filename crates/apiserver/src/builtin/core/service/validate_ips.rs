@@ -132,9 +132,8 @@ pub(super) fn cluster_ips_update(object: &Value, old: &Value) -> FieldErrors {
         return Vec::new();
     }
     let (new_ips, old_ips) = (value::items(object, IPS), value::items(old, IPS));
-    let changed = |i: usize| {
-        FieldError::invalid(format!("{IPS}[{i}]"), &list(object, IPS), UNCHANGING)
-    };
+    let changed =
+        |i: usize| FieldError::invalid(format!("{IPS}[{i}]"), &list(object, IPS), UNCHANGING);
     if new_ips.len() == old_ips.len() {
         let pairs = new_ips.iter().zip(old_ips).enumerate();
         return pairs
@@ -190,10 +189,7 @@ pub(super) fn families_update(object: &Value, old: &Value) -> FieldErrors {
             UNCHANGING,
         ));
     }
-    if before.len() > new.len()
-        && new.len() == 1
-        && value::text(object, POLICY) != "SingleStack"
-    {
+    if before.len() > new.len() && new.len() == 1 && value::text(object, POLICY) != "SingleStack" {
         let detail = "must be set to 'SingleStack' when releasing the secondary ipFamily";
         errors.push(FieldError::invalid(POLICY, &list(object, POLICY), detail));
     }

@@ -16,6 +16,10 @@ pub(super) fn validate(crd: &Value, any_bundle: bool, errors: &mut FieldErrors) 
     };
     let strategy = value::text(conversion, "strategy");
     let at = format!("{PATH}.strategy");
+    if strategy != "None" && value::flag(crd, "spec.preserveUnknownFields") {
+        let why = "must be None if spec.preserveUnknownFields is true";
+        errors.push(FieldError::invalid_str(&*at, strategy, why));
+    }
     match strategy {
         "" => errors.push(FieldError::required(at, "")),
         "None" | "Webhook" => {}
@@ -30,12 +34,11 @@ pub(super) fn validate(crd: &Value, any_bundle: bool, errors: &mut FieldErrors) 
     let reviews = value::items(conversion, "webhook.conversionReviewVersions");
     let reviews_path = format!("{PATH}.conversionReviewVersions");
     if strategy == "Webhook" {
-        match config {
-            Some(config) => client(config, &config_path, any_bundle, errors),
-            None => {
-                let why = "required when strategy is set to Webhook";
-                errors.push(FieldError::required(config_path, why));
-            }
+        if let Some(config) = config {
+            client(config, &config_path, any_bundle, errors);
+        } else {
+            let why = "required when strategy is set to Webhook";
+            errors.push(FieldError::required(config_path, why));
         }
         review_versions(reviews, &reviews_path, errors);
         return;
@@ -138,7 +141,7 @@ fn judge_service(service: &Value, path: &str, errors: &mut FieldErrors) {
             format!("{path}.path"),
             url_path,
             why,
-        ))
+        ));
     };
     match url_path {
         "" | "/" => return,

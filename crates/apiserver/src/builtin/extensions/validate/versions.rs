@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::super::structure;
 use super::{hoisted, openapi, show};
 use crate::builtin::names;
 use crate::crd::fieldpath;
@@ -35,6 +36,14 @@ pub(super) fn validate(crd: &Value, errors: &mut FieldErrors) {
             errors.push(FieldError::required(path, ""));
         }
     }
+    let schemas = versions
+        .iter()
+        .filter_map(|v| value::at(v, "schema.openAPIV3Schema"));
+    if value::flag(crd, "spec.preserveUnknownFields") && schemas.into_iter().any(has_defaults) {
+        let why = "must be false in order to use defaults in the schema";
+        let path = "spec.preserveUnknownFields";
+        errors.push(FieldError::invalid(path, &Value::Bool(true), why));
+    }
     let up = hoisted(versions);
     for (i, version) in versions.iter().enumerate() {
         let path = format!("spec.versions[{i}]");
@@ -62,6 +71,10 @@ pub(super) fn validate(crd: &Value, errors: &mut FieldErrors) {
         }
     }
     together(crd, versions, errors);
+}
+
+fn has_defaults(schema: &Value) -> bool {
+    value::has(schema, "default") || structure::children(schema).into_iter().any(has_defaults)
 }
 
 fn together(crd: &Value, versions: &[Value], errors: &mut FieldErrors) {

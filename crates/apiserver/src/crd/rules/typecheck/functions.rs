@@ -244,7 +244,7 @@ fn plain(name: &str) -> Option<Type<'static>> {
         "bytes" => Type::Bytes,
         "duration" => Type::Duration,
         "timestamp" => Type::Timestamp,
-        "type" => Type::TypeOf,
+        "type" => Type::Kind,
         "url" => Type::Library("kubernetes.URL"),
         "ip" => Type::Library("net.IP"),
         "cidr" => Type::Library("net.CIDR"),
@@ -273,8 +273,8 @@ fn fits<'a>(pattern: &Pattern, given: &Type<'a>, bound: &mut Bindings<'a>) -> bo
         },
         (_, Type::Dyn) => true,
         (Pattern::Plain(wanted), given) => assignable(wanted, given),
-        (Pattern::List(inner), Type::List(element)) => fits(inner, element, bound),
-        (Pattern::Optional(inner), Type::Optional(element)) => fits(inner, element, bound),
+        (Pattern::List(inner), Type::List(element))
+        | (Pattern::Optional(inner), Type::Optional(element)) => fits(inner, element, bound),
         (Pattern::Map(key, value), Type::Map(k, v)) => fits(key, k, bound) && fits(value, v, bound),
         _ => false,
     }

@@ -42,7 +42,7 @@ pub(super) enum Type<'a> {
     Metadata,
     Optional(Box<Type<'a>>),
     /// The type of types.
-    TypeOf,
+    Kind,
     /// A type of the API's libraries, such as `kubernetes.Quantity`.
     Library(&'static str),
     /// An expression with an issue; it raises no further ones.
@@ -79,7 +79,7 @@ impl fmt::Display for Type<'_> {
             // The real server makes a new name for it each time.
             Self::Object(..) | Self::Metadata => f.write_str("selfType"),
             Self::Optional(inner) => write!(f, "optional_type({inner})"),
-            Self::TypeOf => f.write_str("type"),
+            Self::Kind => f.write_str("type"),
             Self::Library(name) => f.write_str(name),
             Self::Failed => f.write_str("!error!"),
         }
