@@ -175,8 +175,7 @@ impl Cluster {
 
     /// Encodes an object of `resource` for the store.
     pub(crate) fn encode(resource: &Resource, object: &Value, version: u64) -> Stored {
-        let fields: Vec<(String, String)> =
-            resource.strategy.selectable(object).into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+        let fields = resource.strategy.fields(object, &resource.storage_version);
         Stored::encode(object, version, &fields)
     }
 }

@@ -19,6 +19,7 @@ mod lists;
 pub mod pair;
 pub mod prune;
 pub mod rules;
+mod scale;
 mod status;
 mod strategy;
 pub mod structural;
@@ -96,9 +97,12 @@ pub fn resource(crd: &Value) -> Result<Resource, String> {
             VERBS.to_vec()
         },
         status: entries.iter().any(strategy::has_status),
-        scale: strategy::scale(storage).or_else(|| entries.iter().find_map(strategy::scale)),
+        scale: scale::of(storage).or_else(|| entries.iter().find_map(scale::of)),
         subresources: Vec::new(),
-        strategy: Arc::new(CustomStrategy { versions: rules }),
+        strategy: Arc::new(CustomStrategy {
+            versions: rules,
+            storage: value::text(storage, "name").to_owned(),
+        }),
         custom: true,
         returns_deleted: false,
         stored_in: None,

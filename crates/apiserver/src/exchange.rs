@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::authenticate::User;
 use crate::cluster::Cluster;
 use crate::decode::{self, FieldValidation};
+use crate::field;
 use crate::negotiate::{Form, Media};
 use crate::resource::{Context, Resource, Version};
 use crate::route::{Query, Target};
@@ -152,6 +153,12 @@ impl Exchange<'_> {
         let (mut object, strict) = if self.resource.custom {
             let mut decoded = decode::custom(&self.body, self.media()?, &target)?;
             decoded.strict.extend(crate::crd::prune(schema, &mut decoded.value));
+            crate::crd::embedded::readable(schema.view(), &decoded.value).map_err(|error| {
+                let kind = self.kind();
+                let version = field::quote(&self.target.version);
+                let message = format!("{kind} in version {version} cannot be handled as a {kind}: {error}");
+                Box::new(Status::bad_request(message))
+            })?;
             (decoded.value, decoded.strict)
         } else {
             let decoded = decode::builtin(&self.body, self.media()?, &target, schema)?;

@@ -111,6 +111,9 @@ impl ListOptions {
                 "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
             ));
         }
+        if self.continue_token.is_some() {
+            errors.push(FieldError::forbidden(path, MATCH_WITH_CONTINUE));
+        }
         let Some(text) = matching else { return errors };
         if self.initial_events.is_none() {
             errors.push(FieldError::forbidden(
@@ -120,9 +123,6 @@ impl ListOptions {
         }
         if text != "NotOlderThan" {
             errors.push(FieldError::not_supported(path, &Value::from(text), &["NotOlderThan"]));
-        }
-        if self.continue_token.is_some() {
-            errors.push(FieldError::forbidden(path, MATCH_WITH_CONTINUE));
         }
         errors
     }

@@ -75,7 +75,12 @@ fn is_established(definition: &Value) -> bool {
 
 /// The resource of a definition: the one that another cluster already uses, or a new one.
 fn shared(definition: &Value) -> Option<Arc<Resource>> {
-    let text = serde_json::to_vec(definition.get("spec")?).ok()?;
+    // What a resource is made of: the spec, and of the status the names and whether it is going.
+    let going = value::items(definition, "status.conditions")
+        .iter()
+        .any(|c| value::text(c, "type") == "Terminating" && value::text(c, "status") == "True");
+    let made_of = (definition.get("spec")?, value::at(definition, "status.acceptedNames"), going);
+    let text = serde_json::to_vec(&made_of).ok()?;
     let mut known = CUSTOM.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(resource) = known.get(&text).and_then(Weak::upgrade) {
         return Some(resource);

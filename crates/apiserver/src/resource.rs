@@ -68,8 +68,20 @@ pub struct Resource {
     pub custom: bool,
     /// A delete answers with the object that was deleted rather than with a `Status`.
     pub returns_deleted: bool,
-    /// The group under which objects are kept, where it is not [`Names::group`] (events live in two groups).
-    pub stored_in: Option<&'static str>,
+    /// The group under which objects are kept, where it is not [`Names::group`] (events live in two groups), and
+    /// how they get from there and back.
+    pub stored_in: Option<StoredIn>,
+}
+
+/// Objects that are kept in the form of another group.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredIn {
+    /// The group.
+    pub group: &'static str,
+    /// Into the form of that group.
+    pub to_storage: fn(&Value) -> Value,
+    /// Out of it.
+    pub from_storage: fn(&Value) -> Value,
 }
 
 /// Under which name the store keeps the objects of a resource.
@@ -97,9 +109,38 @@ impl Resource {
     /// Under which name the store keeps the objects.
     pub fn bucket(&self) -> String {
         bucket(
-            self.stored_in.unwrap_or(&self.names.group),
+            self.stored_in.map_or(self.names.group.as_str(), |other| other.group),
             &self.names.plural,
         )
+    }
+
+    /// Whether the stored form is the one that is served.
+    pub fn as_is(&self) -> bool {
+        self.stored_in.is_none() && self.strategy.stored_as_is()
+    }
+
+    /// The stored form of an object in `version`.
+    pub fn to_storage(&self, object: &Value, version: &str) -> Value {
+        let mut object = match self.stored_in {
+            Some(other) => (other.to_storage)(object),
+            None => object.clone(),
+        };
+        if !self.strategy.stored_as_is() {
+            self.strategy.to_storage(&mut object, version);
+        }
+        object
+    }
+
+    /// A stored object, with `apiVersion` and `kind`, in the form of `version`.
+    pub fn from_storage(&self, object: Value, version: &str) -> Value {
+        let mut object = match self.stored_in {
+            Some(other) => (other.from_storage)(&object),
+            None => object,
+        };
+        if !self.strategy.stored_as_is() {
+            self.strategy.from_storage(&mut object, version);
+        }
+        object
     }
 
     /// `group/version`, or `version` in the core group.

@@ -15,6 +15,8 @@ pub enum Route {
     Group(String),
     /// `/api/v1` (group is empty) or `/apis/G/V`.
     GroupVersion(String, String),
+    /// Something below a group and version that is no resource path.
+    Unserved(String, String),
     /// Anything else: `/version`, `/healthz`, `/openapi/v3`, or nothing that is served.
     Other,
 }
@@ -38,14 +40,10 @@ pub struct Target {
     pub watch: bool,
 }
 
-/// Takes a path apart. Segments are percent-decoded one by one, so an encoded slash cannot move the boundaries.
+/// Takes a path apart. It is percent-decoded first, as in the real server: an encoded slash is a slash.
 pub fn route(path: &str) -> Route {
-    let segments: Vec<String> = path
-        .split('/')
-        .filter(|segment| !segment.is_empty())
-        .map(|segment| percent_decode_str(segment).decode_utf8_lossy().into_owned())
-        .collect();
-    let parts: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let path = percent_decode_str(path).decode_utf8_lossy();
+    let parts: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     match parts.as_slice() {
         ["api"] => Route::Legacy,
         ["apis"] => Route::Groups,
@@ -74,7 +72,7 @@ fn target(group: &str, version: &str, rest: &[&str]) -> Route {
         [resource] => (*resource, "", ""),
         [resource, name] => (*resource, *name, ""),
         [resource, name, subresource] => (*resource, *name, *subresource),
-        _ => return Route::Other,
+        _ => return Route::Unserved(group.to_owned(), version.to_owned()),
     };
     // `namespaces/x` names an object; its own namespace, as authorisation sees it, is filled in there.
     Route::Resource(Target {
@@ -146,7 +144,8 @@ mod tests {
     }
 
     #[test]
-    fn an_encoded_slash_stays_inside_its_segment() {
-        assert_eq!(resource("/api/v1/namespaces/a/pods/..%2f..%2fb"), "|v1|a|pods|../../b|");
+    fn an_encoded_slash_is_a_slash() {
+        assert_eq!(resource("/api/v1/namespaces/a/pods/b%2fstatus"), "|v1|a|pods|b|status");
+        assert_eq!(resource("/api/v1/namespaces/a/pods/..%2f..%2f..%2fb"), "Unserved(\"\", \"v1\")");
     }
 }

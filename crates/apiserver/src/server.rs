@@ -122,7 +122,7 @@ where
             match Limited::new(body, MAX_BODY).collect().await {
                 Ok(body) => cluster.handle(Request::from_parts(parts, body.to_bytes())).await,
                 Err(_) => {
-                    let status = Status::too_large(format!("limit is {MAX_BODY}"));
+                    let status = Status::too_large(format!("Request entity too large: limit is {MAX_BODY}"));
                     Ok(encode(Reply::status(&status), &Form::default(), false))
                 }
             }

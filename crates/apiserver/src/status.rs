@@ -7,6 +7,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::field::quote;
+
 /// What most of this crate's functions return: a failure is the answer the client gets.
 pub type Outcome<T> = Result<T, Box<Status>>;
 
@@ -178,14 +180,14 @@ impl Status {
         let message = if name.is_empty() {
             format!("{what} is forbidden: {why}")
         } else {
-            format!("{what} \"{name}\" is forbidden: {why}")
+            format!("{what} {} is forbidden: {why}", quote(name))
         };
         Self::failure(403, "Forbidden", message).about(group, resource, name)
     }
 
     /// 404 for an object.
     pub fn not_found(group: &str, resource: &str, name: &str) -> Self {
-        let message = format!("{} \"{name}\" not found", qualified(group, resource));
+        let message = format!("{} {} not found", qualified(group, resource), quote(name));
         Self::failure(404, "NotFound", message).about(group, resource, name)
     }
 

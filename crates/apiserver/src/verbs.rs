@@ -12,6 +12,7 @@ mod get;
 mod list;
 mod namespace;
 mod patch;
+mod priority;
 mod render;
 mod review;
 mod scale;
@@ -41,6 +42,7 @@ pub(crate) async fn dispatch(ex: &Exchange<'_>) -> Outcome<Reply> {
         },
         (method, "scale") if ex.resource.scale.is_some() => scale::scale(ex, method).await,
         (method, other) if ex.resource.subresources.contains(&other) => subresource(ex, method, other).await,
+        _ if ex.resource.custom => Err(ex.not_found(&ex.target.name)),
         _ => Err(Box::new(Status::no_such_resource())),
     }
 }

@@ -206,8 +206,8 @@ mod tests {
         }
     }
 
-    fn made(spec: Value) -> Value {
-        let mut object = json!({"metadata": {"name": "d0"}, "spec": spec});
+    fn made(spec: impl Into<Value>) -> Value {
+        let mut object = json!({"metadata": {"name": "d0"}, "spec": spec.into()});
         Autoscalers.default(&mut object, &cx());
         Autoscalers.prepare_create(&mut object, &cx());
         object

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::resource::{Names, Resource, Scale, Strategy, Version};
+use crate::resource::{Names, Resource, Scale, StoredIn, Strategy, Version};
 use crate::schema::table;
 
 /// The verbs of an ordinary resource.
@@ -132,8 +132,8 @@ impl Description {
 
     /// Kept together with the resource of the same plural in another group.
     #[must_use]
-    pub fn stored_in(mut self, group: &'static str) -> Self {
-        self.resource.stored_in = Some(group);
+    pub fn stored_in(mut self, other: StoredIn) -> Self {
+        self.resource.stored_in = Some(other);
         self
     }
 
@@ -150,6 +150,15 @@ impl Description {
             schema,
             deprecation: None,
         });
+        self
+    }
+
+    /// Answers carry this warning.
+    #[must_use]
+    pub fn deprecated(mut self, warning: &str) -> Self {
+        for version in &mut self.resource.versions {
+            version.deprecation = Some(warning.to_owned());
+        }
         self
     }
 

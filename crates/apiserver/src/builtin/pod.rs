@@ -9,6 +9,7 @@ pub mod defaults;
 pub mod difference;
 pub mod internal;
 pub mod labels;
+mod mount;
 pub(crate) mod printing;
 mod probe;
 mod projection;
@@ -17,6 +18,7 @@ pub mod resources;
 mod scheduling;
 mod security;
 pub mod spec;
+mod spread;
 mod status;
 pub mod subresource;
 pub mod template;
@@ -73,7 +75,7 @@ impl Strategy for Pods {
             let (kind, reason) = ("PodScheduled", "SchedulingGated");
             condition::set(object, kind, "False", reason, message, cx.now);
         }
-        scheduling::merge_label_keys(object);
+        spread::merge_label_keys(object);
     }
 
     fn validate(&self, object: &Value, _cx: &Context<'_>) -> FieldErrors {

@@ -10,6 +10,7 @@ use http::{HeaderValue, Method, Request, Response};
 use super::Cluster;
 use crate::authenticate::{self, User};
 use crate::authorize::Attributes;
+use crate::builtin::names;
 use crate::exchange::{Content, Exchange, Reply};
 use crate::faults::{Facts, Fault};
 use crate::negotiate::{self, Endpoint, Form, Media};
@@ -188,12 +189,13 @@ async fn respond(
     let user = asked.user?;
     let path = request.uri().path().to_owned();
     let policy = cluster.policy();
-    let attributes = attributes(&user, &asked.route, &asked.verb, &path);
+    let selected = selected_name(&asked.query);
+    let attributes = attributes(&user, &asked.route, &asked.verb, &path, selected.as_deref());
     let user = match authenticate::impersonate(request.headers(), &attributes, &policy)? {
         Some(other) => other,
         None => user,
     };
-    let attributes = self::attributes(&user, &asked.route, &asked.verb, &path);
+    let attributes = self::attributes(&user, &asked.route, &asked.verb, &path, selected.as_deref());
     let decision = policy.decide(&attributes);
     cluster.audit().note(&attributes, &decision);
     decision.enforce(&attributes)?;
@@ -201,14 +203,14 @@ async fn respond(
         return super::nonresource::respond(cluster, &asked.route, request.method(), &path, request.headers());
     };
     let registry = cluster.registry();
-    if !registry.serves(&target.group, Some(&target.version)) {
-        return Ok(super::nonresource::page_not_found());
-    }
     let resource = registry
         .find(&target.group, &target.resource)
         .filter(|r| r.version(&target.version).is_some())
-        .cloned()
-        .ok_or_else(|| Box::new(Status::no_such_resource()))?;
+        .cloned();
+    let Some(resource) = resource else {
+        let all: Vec<_> = registry.iter().map(AsRef::as_ref).collect();
+        return Ok(super::nonresource::unserved(&all, &target.group, &target.version));
+    };
     if resource.namespaced && target.namespace.is_empty() && !target.watch {
         if !target.name.is_empty() {
             return Err(Box::new(Status::no_such_resource()));
@@ -218,8 +220,13 @@ async fn respond(
         }
     }
     if !resource.namespaced && !target.namespace.is_empty() {
-        return Err(Box::new(Status::no_such_resource()));
+        return Ok(super::nonresource::unserved(&[&resource], &target.group, &target.version));
     }
+    if let Some(why) = names::path_segment(&target.name, false).first().filter(|_| !target.name.is_empty()) {
+        let message = format!("Name parameter invalid: {}: {why}", crate::field::quote(&target.name));
+        return Err(Box::new(Status::bad_request(message)));
+    }
+    let deprecation = resource.version(&target.version).and_then(|v| v.deprecation.clone());
     let endpoint = match (resource.custom, asked.verb.as_str()) {
         (true, _) => Endpoint::Custom,
         (false, "list" | "watch") => Endpoint::Collection,
@@ -240,11 +247,27 @@ async fn respond(
         now,
         stale,
     };
-    verbs::dispatch(&exchange).await
+    let mut reply = verbs::dispatch(&exchange).await.unwrap_or_else(|status| Reply::status(&status));
+    if let Some(warning) = deprecation {
+        reply.warnings.insert(0, warning);
+    }
+    Ok(reply)
+}
+
+/// The name that a field selector pins a list, watch or deletecollection to.
+fn selected_name(query: &Query) -> Option<String> {
+    let selector = crate::selector::FieldSelector::parse(query.get("fieldSelector")?).ok()?;
+    selector.exact("metadata.name").filter(|name| names::path_segment(name, false).is_empty()).map(str::to_owned)
 }
 
 /// What is asked for, as the authoriser sees it.
-fn attributes<'a>(user: &'a User, route: &'a Route, verb: &'a str, path: &'a str) -> Attributes<'a> {
+fn attributes<'a>(
+    user: &'a User,
+    route: &'a Route,
+    verb: &'a str,
+    path: &'a str,
+    selected: Option<&'a str>,
+) -> Attributes<'a> {
     let Route::Resource(target) = route else {
         return Attributes::path(user, verb, path);
     };
@@ -258,7 +281,10 @@ fn attributes<'a>(user: &'a User, route: &'a Route, verb: &'a str, path: &'a str
         resource: &target.resource,
         subresource: &target.subresource,
         namespace: if is_namespace { &target.name } else { &target.namespace },
-        name: &target.name,
+        name: match selected {
+            Some(name) if target.name.is_empty() && verb != "create" => name,
+            _ => &target.name,
+        },
         path: None,
     }
 }

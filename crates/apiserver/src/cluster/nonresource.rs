@@ -61,9 +61,22 @@ pub(super) fn respond(
         (Route::Groups, None) => Some(discovery::groups(&resources)),
         (Route::Group(group), _) => discovery::group(&resources, group),
         (Route::GroupVersion(group, version), _) => discovery::resource_list(&resources, group, version),
+        (Route::Unserved(group, version), _) => return Ok(unserved(&resources, group, version)),
         (Route::Resource(_) | Route::Other, _) => return Ok(other(&resources, path)),
     };
-    Ok(found.map_or_else(page_not_found, |value| Reply::value(200, value)))
+    match (found, route) {
+        (Some(value), _) => Ok(Reply::value(200, value)),
+        (None, Route::GroupVersion(group, version)) => Ok(unserved(&resources, group, version)),
+        (None, _) => Ok(page_not_found()),
+    }
+}
+
+/// A path below a group: a `Status` where the group is the server's own, else the text of the last resort.
+pub(super) fn unserved(resources: &[&Resource], group: &str, _version: &str) -> Reply {
+    if discovery::is_builtin(group) && resources.iter().any(|r| r.names.group == group) {
+        return Reply::status(&Status::no_such_resource());
+    }
+    page_not_found()
 }
 
 fn typed(content_type: &str, value: &Value) -> Reply {
@@ -96,7 +109,7 @@ fn other(resources: &[&Resource], path: &str) -> Reply {
         "/version" => Some(version()),
         "/healthz" | "/livez" | "/readyz" => return text(200, "ok"),
         "/openapi/v2" => Some(openapi::version_2()),
-        "/openapi/v3" => Some(openapi::index(resources)),
+        "/openapi/v3" => return text(200, &openapi::index(resources).to_string()),
         path => openapi_document(resources, path),
     };
     document.map_or_else(page_not_found, |value| Reply::value(200, value))

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::check::number::go_float;
 use super::check::{self, NO_PATH};
 use super::columns::{self, Columns};
 use super::jsonpath::JsonPath;
 use super::pair::Pair;
 use super::rules::{Rules, Verdict};
 use super::structural::Structural;
-use super::{embedded, lists, prune};
+use super::{embedded, lists, prune, scale};
 use crate::builtin::names;
 use crate::field::{Fault, FieldError, FieldErrors};
 use crate::resource::{Context, Part, Scale, Strategy};
@@ -23,6 +22,8 @@ use crate::value;
 #[derive(Debug)]
 pub struct CustomStrategy {
     pub(super) versions: BTreeMap<String, VersionRules>,
+    /// The version in which objects are stored.
+    pub(super) storage: String,
 }
 
 /// The rules of one version.
@@ -54,9 +55,18 @@ impl VersionRules {
             rules: Rules::compile(&structural, true),
             structural,
             status: has_status(version),
-            scale: scale(version),
+            scale: scale::of(version),
             columns: Columns::read(value::items(version, "additionalPrinterColumns")),
             selectable: selectable.collect(),
+        }
+    }
+
+    /// Fills in defaults, but none in the metadata of the object.
+    fn default(&self, object: &mut Value) {
+        let metadata = value::take(object, "metadata");
+        prune::default(self.schema.view(), object);
+        if let Some(metadata) = metadata {
+            value::put(object, "metadata", metadata);
         }
     }
 
@@ -90,20 +100,20 @@ impl VersionRules {
     }
 
     fn scale_spec(&self, object: &Value, errors: &mut FieldErrors) {
-        if let Some(scale) = &self.scale {
-            errors.extend(replicas_error(object, &scale.spec_replicas));
+        if let Some(paths) = &self.scale {
+            errors.extend(scale::replicas_error(object, &paths.spec_replicas));
         }
     }
 
     fn scale_status(&self, object: &Value, errors: &mut FieldErrors) {
-        let Some(scale) = &self.scale else { return };
-        errors.extend(replicas_error(object, &scale.status_replicas));
-        let path = scale.selector.as_str();
+        let Some(paths) = &self.scale else { return };
+        errors.extend(scale::replicas_error(object, &paths.status_replicas));
+        let path = paths.selector.as_str();
         if let Some(found) = value::at(object, path.trim_start_matches('.'))
             && !path.is_empty()
             && !found.is_string()
         {
-            let why = accessor_error(path, found, "string");
+            let why = scale::accessor_error(path, found, "string");
             errors.push(FieldError::invalid_str(path, "", why));
         }
     }
@@ -157,63 +167,6 @@ pub(super) fn has_status(version: &Value) -> bool {
     value::has(version, "subresources.status")
 }
 
-/// The `scale` subresource of a version of a definition.
-pub(super) fn scale(version: &Value) -> Option<Scale> {
-    let scale = value::at(version, "subresources.scale").filter(|v| v.is_object())?;
-    Some(Scale {
-        spec_replicas: value::text(scale, "specReplicasPath").to_owned(),
-        status_replicas: value::text(scale, "statusReplicasPath").to_owned(),
-        selector: value::text(scale, "labelSelectorPath").to_owned(),
-    })
-}
-
-fn replicas_error(object: &Value, path: &str) -> Option<FieldError> {
-    let found = value::at(object, path.trim_start_matches('.'))?;
-    let Some(count) = found.as_i64() else {
-        let why = accessor_error(path, found, "int64");
-        return Some(FieldError::invalid(path, &Value::from(0), why));
-    };
-    let why = if count < 0 {
-        "should be a non-negative integer".to_owned()
-    } else if count > i64::from(i32::MAX) {
-        format!("should be less than or equal to {}", i32::MAX)
-    } else {
-        return None;
-    };
-    Some(FieldError::invalid(path, found, why))
-}
-
-/// How Go's accessors complain of a value of the wrong type.
-fn accessor_error(path: &str, found: &Value, wanted: &str) -> String {
-    let kind = match found {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(n) if n.is_i64() => "int64",
-        Value::Number(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    };
-    let shown = go_value(found);
-    format!("{path} accessor error: {shown} is of the type {kind}, expected {wanted}")
-}
-
-/// A value as Go's `%v` prints it.
-fn go_value(value: &Value) -> String {
-    let joined = |parts: Vec<String>| parts.join(" ");
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Number(n) if n.is_f64() => go_float(n.as_f64().unwrap_or_default()),
-        Value::Array(list) => format!("[{}]", joined(list.iter().map(go_value).collect())),
-        Value::Object(map) => {
-            let pairs = map.iter().map(|(k, v)| format!("{k}:{}", go_value(v)));
-            format!("map[{}]", joined(pairs.collect()))
-        }
-        other => other.to_string(),
-    }
-}
-
 impl CustomStrategy {
     fn version(&self, cx: &Context<'_>) -> Option<&VersionRules> {
         self.versions.get(cx.version)
@@ -227,11 +180,7 @@ impl CustomStrategy {
 impl Strategy for CustomStrategy {
     fn default(&self, object: &mut Value, cx: &Context<'_>) {
         if let Some(version) = self.version(cx) {
-            let metadata = value::take(object, "metadata");
-            prune::default(version.schema.view(), object);
-            if let Some(metadata) = metadata {
-                value::put(object, "metadata", metadata);
-            }
+            version.default(object);
         }
     }
 
@@ -344,6 +293,26 @@ impl Strategy for CustomStrategy {
 
     fn unconditional_update(&self) -> bool {
         false
+    }
+
+    /// Reading fills in defaults that the definition got after the object was stored.
+    fn stored_as_is(&self) -> bool {
+        self.versions.len() == 1 && !self.versions.values().any(|v| v.structural.has_defaults())
+    }
+
+    fn from_storage(&self, object: &mut Value, version: &str) {
+        if let Some(version) = self.versions.get(version) {
+            prune(&version.schema, object);
+            version.default(object);
+        }
+    }
+
+    fn to_storage(&self, object: &mut Value, version: &str) {
+        if version != self.storage
+            && let Some(storage) = self.versions.get(&self.storage)
+        {
+            prune(&storage.schema, object);
+        }
     }
 
     fn columns(&self, version: &str) -> Vec<Column> {

@@ -195,6 +195,14 @@ impl Structural {
             || self.properties.values().any(Self::has_rules)
     }
 
+    /// Whether this schema or one below it has a default.
+    pub fn has_defaults(&self) -> bool {
+        self.default.is_some()
+            || self.items.as_deref().is_some_and(Self::has_defaults)
+            || self.values().is_some_and(Self::has_defaults)
+            || self.properties.values().any(Self::has_defaults)
+    }
+
     /// The item of `old` that corresponds to `item` in a list that merges by keys.
     pub fn matching<'a>(&self, old: &'a [Value], item: &Value) -> Option<&'a Value> {
         if &*self.list_type != "map" || !item.is_object() {

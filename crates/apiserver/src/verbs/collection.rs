@@ -30,12 +30,16 @@ pub(super) async fn delete_collection(ex: &Exchange<'_>) -> Outcome<Reply> {
             crate::value::take(item, "kind");
         }
     }
+    let mut metadata = json!({"resourceVersion": snapshot.version.to_string()});
+    if ex.resource.custom {
+        metadata["continue"] = json!("");
+    }
     Ok(Reply::value(
         200,
         json!({
             "apiVersion": ex.api_version(),
             "kind": ex.resource.names.list_kind,
-            "metadata": {"resourceVersion": snapshot.version.to_string()},
+            "metadata": metadata,
             "items": items,
         }),
     )

@@ -8,8 +8,10 @@ use super::{admit, render, write};
 use crate::apply::{self, Operation, Owner};
 use crate::cluster::Cluster;
 use crate::exchange::{Exchange, Reply};
+use crate::field::FieldError;
 use crate::options::WriteOptions;
 use crate::resource::Part;
+use crate::schema::Schema;
 use crate::status::{Outcome, Status};
 use crate::store::{Refused, Stored};
 use crate::{admission, field, meta, value};
@@ -31,22 +33,28 @@ pub(super) async fn create(ex: &Exchange<'_>) -> Outcome<Reply> {
     check_manager(&options, false, "CreateOptions")?;
     let (mut object, mut warnings) = ex.decode_object("CreateOptions")?;
     meta::match_namespace(&mut object, &ex.target.namespace)?;
-    let manager = ex.manager(&options.field_manager);
-    let api_version = ex.api_version();
-    let owner = Owner {
-        manager: &manager,
-        operation: Operation::Update,
-        api_version: &api_version,
-        subresource: "",
-        now: ex.now,
-    };
     write::check_namespace(ex, value::text(&object, "metadata.name"))?;
     warnings.extend(meta::dedup_owner_references(&mut object));
     meta::wipe_system_fields(&mut object);
-    let reset = ex.resource.strategy.reset_fields(Part::Main);
-    apply::track_update(&ex.version()?.schema, None, &mut object, &owner, &reset);
+    own(ex, &mut object, &options, &ex.version()?.schema, &ex.api_version())?;
     let created = insert(ex, object, options.dry_run, &mut warnings).await?;
     answer(ex, 201, created, warnings)
+}
+
+/// Records who owns the fields of a new object.
+pub(super) fn own(
+    ex: &Exchange<'_>,
+    object: &mut Value,
+    options: &WriteOptions,
+    schema: &Schema,
+    api_version: &str,
+) -> Outcome<()> {
+    let manager = ex.manager(&options.field_manager);
+    let subresource = &ex.target.subresource;
+    let owner = Owner { manager: &manager, operation: Operation::Update, api_version, subresource, now: ex.now };
+    let reset = ex.resource.strategy.reset_fields(Part::Main);
+    apply::track_update(schema, None, object, &owner, &reset);
+    Ok(())
 }
 
 /// The answer to a create.
@@ -87,6 +95,8 @@ pub(crate) async fn insert(
         value::put(&mut object, "metadata.generation", 1);
     }
     super::allocate::on_create(ex, &mut object)?;
+    super::priority::on_create(ex, &mut object)?;
+    check_kind(ex, &object)?;
     let mut errors = meta::validate_create(&object, ex.resource.namespaced, &**strategy);
     if !ex.resource.custom {
         errors.extend(meta::validate_standard_finalizers(&object));
@@ -97,6 +107,16 @@ pub(crate) async fn insert(
     warnings.extend(strategy.warnings(&object, None, &ex.context()));
     admit::validate(ex, admission::Operation::Create, Some(&object), None, dry_run, warnings).await?;
     store(ex, object, dry_run, generated.then_some(prefix.as_str()).filter(|p| !p.is_empty()))
+}
+
+/// A custom object must be of the kind that its URL serves; the message names the kind that it claims to be.
+pub(super) fn check_kind(ex: &Exchange<'_>, object: &Value) -> Outcome<()> {
+    let kind = value::text(object, "kind");
+    if !ex.resource.custom || kind == ex.kind() {
+        return Ok(());
+    }
+    let error = FieldError::invalid_str("kind", kind, format!("must be {}", ex.kind()));
+    Err(Box::new(field::invalid(ex.group(), kind, value::text(object, "metadata.name"), &[error])))
 }
 
 fn store(ex: &Exchange<'_>, mut object: Value, dry_run: bool, prefix: Option<&str>) -> Outcome<Created> {

@@ -92,6 +92,10 @@ fn expired(_ex: &Exchange<'_>, token: Option<&Token>, at: Option<u64>, compacted
 
 fn metadata(ex: &Exchange<'_>, options: &ListOptions, snapshot: &Snapshot) -> Value {
     let mut metadata = json!({"resourceVersion": snapshot.version.to_string()});
+    if ex.resource.custom {
+        // Lists of custom objects are untyped, and say that nothing follows.
+        metadata["continue"] = json!("");
+    }
     if options.limit > 0
         && snapshot.remaining > 0
         && let Some(last) = snapshot.objects.last()
@@ -106,7 +110,6 @@ fn metadata(ex: &Exchange<'_>, options: &ListOptions, snapshot: &Snapshot) -> Va
             metadata["remainingItemCount"] = json!(snapshot.remaining);
         }
     }
-    let _ = ex;
     metadata
 }
 

@@ -10,7 +10,7 @@ use crate::table::{IncludeObject, Presenter};
 
 /// One object.
 pub(super) fn object(ex: &Exchange<'_>, code: u16, stored: &Stored, warnings: Vec<String>) -> Outcome<Reply> {
-    if ex.form.transform.is_none() && ex.resource.strategy.stored_as_is() {
+    if ex.form.transform.is_none() && ex.resource.as_is() {
         let mut out = Vec::with_capacity(stored.bytes.len() + 64);
         stored.write_as(&ex.api_version(), ex.kind(), &mut out);
         return Ok(Reply { code, content: Content::Json(out), warnings, retry_after: None });
@@ -58,11 +58,8 @@ pub(super) fn decode(ex: &Exchange<'_>, stored: &Stored) -> Value {
 
 /// A stored object in a version of its resource.
 pub(super) fn decode_for(resource: &Resource, version: &str, stored: &Stored) -> Value {
-    let mut object = stored.decode_as(&resource.api_version(version), &resource.names.kind);
-    if !resource.strategy.stored_as_is() {
-        resource.strategy.from_storage(&mut object, version);
-    }
-    object
+    let object = stored.decode_as(&resource.api_version(version), &resource.names.kind);
+    resource.from_storage(object, version)
 }
 
 fn plain_list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> Vec<u8> {
@@ -79,8 +76,9 @@ fn plain_list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> Vec<u
             out.push(b',');
         }
         // Items of built-in lists carry no kind; items of custom lists do.
-        match (ex.resource.custom, ex.resource.strategy.stored_as_is()) {
-            (true, _) => stored.write_as(&ex.api_version(), ex.kind(), &mut out),
+        match (ex.resource.custom, ex.resource.as_is()) {
+            (true, true) => stored.write_as(&ex.api_version(), ex.kind(), &mut out),
+            (true, false) => out.extend_from_slice(decode(ex, stored).to_string().as_bytes()),
             (false, true) => out.extend_from_slice(&stored.bytes),
             (false, false) => {
                 let mut object = decode(ex, stored);

@@ -8,8 +8,9 @@ use crate::status::{Outcome, Status};
 
 /// Answers POST of a review.
 pub(super) fn review(ex: &Exchange<'_>) -> Outcome<Reply> {
-    WriteOptions::parse(&ex.query, "CreateOptions")?;
-    let (object, warnings) = ex.decode_object("CreateOptions")?;
+    let options = WriteOptions::parse(&ex.query, "CreateOptions")?;
+    let (mut object, warnings) = ex.decode_object("CreateOptions")?;
+    super::create::own(ex, &mut object, &options, &ex.version()?.schema, &ex.api_version())?;
     let policy = ex.cluster.policy();
     let user: &User = &ex.user;
     let answer = match ex.kind() {

@@ -26,7 +26,12 @@ pub(super) async fn scale(ex: &Exchange<'_>, method: Method) -> Outcome<Reply> {
     match method {
         Method::GET => {
             let stored = get::find(ex)?;
-            Ok(Reply::value(200, view(&paths, &render::decode(ex, &stored))))
+            let object = render::decode(ex, &stored);
+            if ex.resource.custom && value::integer(&object, path(&paths.spec_replicas)).is_none() {
+                let why = format!("the spec replicas field {} does not exist", field::quote(&paths.spec_replicas));
+                return Err(Box::new(Status::internal(why)));
+            }
+            Ok(Reply::value(200, view(&paths, &object)))
         }
         Method::PUT | Method::PATCH => change(ex, &paths, &method).await,
         _ => Err(Box::new(Status::method_not_allowed_here())),
@@ -121,7 +126,7 @@ fn owner<'a>(ex: &Exchange<'_>, manager: &'a str, operation: Operation) -> Owner
 /// The object with the wanted replicas.
 fn scaled(ex: &Exchange<'_>, paths: &Scale, live: &Value, wanted: &Value) -> Outcome<Value> {
     let replicas = value::integer(wanted, "spec.replicas").unwrap_or(0);
-    if replicas < 0 {
+    if replicas < 0 && !ex.resource.custom {
         let error = FieldError::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
         return Err(Box::new(field::invalid("autoscaling", "Scale", &ex.target.name, &[error])));
     }

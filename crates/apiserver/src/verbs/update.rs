@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::create::{self, Created, check_manager};
 use super::{admit, render, write};
 use crate::apply::{self, Operation, Owner};
+use crate::authorize::Attributes;
 use crate::cluster::Cluster;
 use crate::exchange::{Exchange, Reply};
 use crate::field::FieldError;
@@ -86,6 +87,7 @@ pub(super) async fn change_object(
             if !change.upsert {
                 return Err(ex.not_found(name));
             }
+            may_create(ex)?;
             let mut object = (change.transform)(None)?;
             value::take(&mut object, "metadata.resourceVersion");
             meta::match_namespace(&mut object, namespace)?;
@@ -116,6 +118,24 @@ pub(super) async fn change_object(
         }
     }
     Err(moved(ex))
+}
+
+/// Who creates through an update or an apply must be allowed to create.
+fn may_create(ex: &Exchange<'_>) -> Outcome<()> {
+    let attributes = Attributes {
+        user: &ex.user,
+        verb: "create",
+        group: ex.group(),
+        version: &ex.target.version,
+        resource: ex.plural(),
+        subresource: "",
+        namespace: &ex.target.namespace,
+        name: &ex.target.name,
+        path: None,
+    };
+    let decision = ex.cluster.policy().decide(&attributes);
+    ex.cluster.audit().note(&attributes, &decision);
+    decision.enforce(&attributes)
 }
 
 fn moved(ex: &Exchange<'_>) -> Box<Status> {
@@ -159,6 +179,7 @@ fn prepare(ex: &Exchange<'_>, part: Part, mut new: Value, old: &Value) -> Outcom
     ex.resource.strategy.prepare_update(part, &mut new, old, &ex.context());
     write::bump_generation(ex, part, &mut new, old);
     super::allocate::on_update(ex, &mut new, old)?;
+    create::check_kind(ex, &new)?;
     write::judge(ex, &ex.target.name, write::update_errors(ex, part, &new, old))?;
     super::escalation::check(ex, &new, Some(old))?;
     Ok(new)

@@ -211,7 +211,7 @@ impl Watch {
 
     async fn send(&mut self, kind: &str, stored: &Stored) -> Result<(), Ended> {
         let api_version = self.resource.api_version(&self.version);
-        if self.transform.is_none() && self.resource.strategy.stored_as_is() {
+        if self.transform.is_none() && self.resource.as_is() {
             let mut out = Vec::with_capacity(stored.bytes.len() + 96);
             out.extend_from_slice(b"{\"type\":\"");
             out.extend_from_slice(kind.as_bytes());

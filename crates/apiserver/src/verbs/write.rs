@@ -69,11 +69,7 @@ pub(super) fn bump_generation(ex: &Exchange<'_>, part: Part, new: &mut Value, ol
 
 /// The stored form of an object in the version of the request.
 pub(super) fn to_storage(ex: &Exchange<'_>, object: &Value) -> Value {
-    let mut object = object.clone();
-    if !ex.resource.strategy.stored_as_is() {
-        ex.resource.strategy.to_storage(&mut object, &ex.target.version);
-    }
-    object
+    ex.resource.to_storage(object, &ex.target.version)
 }
 
 /// What follows a write: derived state, and for definitions their acceptance.

@@ -47,8 +47,8 @@ impl Strategy for DaemonSets {
     }
 
     fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, _cx: &Context<'_>) {
-        workload::keep_other_part(part, object, old);
         const TEMPLATE: &str = "spec.template";
+        workload::keep_other_part(part, object, old);
         let changed = !check::same(at(object, TEMPLATE), at(old, TEMPLATE));
         let generation = template_generation(old) + i64::from(changed);
         set_template_generation(object, generation);

@@ -19,12 +19,12 @@ pub(super) struct StatefulSets;
 
 impl Strategy for StatefulSets {
     fn default(&self, object: &mut Value, _cx: &Context<'_>) {
+        const STRATEGY: &str = "spec.updateStrategy";
+        const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
         workload::default_template(object);
         if text(object, "spec.podManagementPolicy").is_empty() {
             put(object, "spec.podManagementPolicy", "OrderedReady");
         }
-        const STRATEGY: &str = "spec.updateStrategy";
-        const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
         if text(object, "spec.updateStrategy.type").is_empty() {
             put(object, "spec.updateStrategy.type", "RollingUpdate");
             put_default(object, ROLLING, json!({}));
@@ -203,6 +203,7 @@ fn validate_spec(errors: &mut FieldErrors, object: &Value, lenient: Leniency) {
 }
 
 fn validate_policies(errors: &mut FieldErrors, spec: &Value) {
+    const PATH: &str = "spec.updateStrategy";
     let policy = text(spec, "podManagementPolicy");
     if !matches!(policy, "OrderedReady" | "Parallel") {
         errors.push(FieldError::invalid_str(
@@ -211,7 +212,6 @@ fn validate_policies(errors: &mut FieldErrors, spec: &Value) {
             "must be 'OrderedReady' or 'Parallel'",
         ));
     }
-    const PATH: &str = "spec.updateStrategy";
     let nothing = Value::Null;
     let strategy = spec.get("updateStrategy").unwrap_or(&nothing);
     let rolling = strategy.get("rollingUpdate").filter(|r| !r.is_null());

@@ -17,8 +17,8 @@ fn texts(errors: &FieldErrors) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }
 
-fn made(strategy: &dyn Strategy, spec: Value) -> Value {
-    let mut object = json!({"metadata": {"name": "d0"}, "spec": spec});
+fn made(strategy: &dyn Strategy, spec: impl Into<Value>) -> Value {
+    let mut object = json!({"metadata": {"name": "d0"}, "spec": spec.into()});
     strategy.default(&mut object, &cx());
     strategy.prepare_create(&mut object, &cx());
     object

@@ -215,7 +215,7 @@ fn validate_target(errors: &mut FieldErrors, path: &str, source: &Value) {
         errors.push(FieldError::invalid_str(&at, kind, detail));
     }
     for field in ["value", "averageValue"] {
-        if let Some(value) = target.get(field).filter(|v| amount::of(v) <= 0) {
+        if let Some(value) = target.get(field).filter(|v| !amount::is_positive(v)) {
             errors.push(FieldError::invalid_str(
                 format!("{path}.{field}"),
                 &amount::shown(value),
@@ -272,7 +272,7 @@ pub(super) fn validate_rules(errors: &mut FieldErrors, path: &str, rules: &Value
             errors.push(check::number(&at, period, detail));
         }
     }
-    if let Some(tolerance) = rules.get("tolerance").filter(|t| amount::of(t) < 0) {
+    if let Some(tolerance) = rules.get("tolerance").filter(|t| amount::is_negative(t)) {
         errors.push(FieldError::invalid_str(
             format!("{path}.tolerance"),
             &amount::shown(tolerance),

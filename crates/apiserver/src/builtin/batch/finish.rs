@@ -58,8 +58,6 @@ fn validate_uncounted(errors: &mut FieldErrors, job: &Value) {
 fn validate_outcome(errors: &mut FieldErrors, job: &Value, old: &Value) {
     let turned = |kind: &str| is_true(job, kind) != is_true(old, kind);
     let moved = |path: &str| !check::same(at(job, path), at(old, path));
-    const COMPLETED: &str = "status.completionTime";
-    const STARTED: &str = "status.startTime";
     let complete = is_true(job, "Complete");
     if (turned("Complete") || turned("Failed")) && complete && is_true(job, "Failed") {
         errors.push(bare(
@@ -74,7 +72,33 @@ fn validate_outcome(errors: &mut FieldErrors, job: &Value, old: &Value) {
             "cannot set Complete=True and FailureTarget=true conditions",
         ));
     }
-    if turned("Complete") || moved(COMPLETED) {
+    validate_times(errors, job, old);
+    if (turned("Failed") || moved("status.failedIndexes"))
+        && is_true(job, "Failed")
+        && !is_true(job, "FailureTarget")
+    {
+        errors.push(bare(
+            CONDITIONS,
+            "cannot set Failed=True condition without the FailureTarget=true condition",
+        ));
+    }
+    if (turned("Complete") || turned("SuccessCriteriaMet"))
+        && complete
+        && !is_true(job, "SuccessCriteriaMet")
+    {
+        errors.push(bare(
+            CONDITIONS,
+            "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
+        ));
+    }
+}
+
+fn validate_times(errors: &mut FieldErrors, job: &Value, old: &Value) {
+    const COMPLETED: &str = "status.completionTime";
+    const STARTED: &str = "status.startTime";
+    let moved = |path: &str| !check::same(at(job, path), at(old, path));
+    let complete = is_true(job, "Complete");
+    if complete != is_true(old, "Complete") || moved(COMPLETED) {
         if has(job, COMPLETED) && !complete {
             errors.push(FieldError::invalid_str(
                 COMPLETED,
@@ -99,27 +123,10 @@ fn validate_outcome(errors: &mut FieldErrors, job: &Value, old: &Value) {
             "must be equal to or after `startTime`",
         ));
     }
-    if (turned("Failed") || moved("status.failedIndexes"))
-        && is_true(job, "Failed")
-        && !is_true(job, "FailureTarget")
-    {
-        errors.push(bare(
-            CONDITIONS,
-            "cannot set Failed=True condition without the FailureTarget=true condition",
-        ));
-    }
-    if (turned("Complete") || turned("SuccessCriteriaMet"))
-        && complete
-        && !is_true(job, "SuccessCriteriaMet")
-    {
-        errors.push(bare(
-            CONDITIONS,
-            "cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
-        ));
-    }
 }
 
 fn validate_finished(errors: &mut FieldErrors, job: &Value, old: &Value) {
+    const UNCOUNTED: &str = "status.uncountedTerminatedPods";
     let finished = is_finished(job);
     let turned = finished != is_finished(old);
     let moved = |path: &str| !check::same(at(job, path), at(old, path));
@@ -138,7 +145,6 @@ fn validate_finished(errors: &mut FieldErrors, job: &Value, old: &Value) {
             "startTime is required for finished job",
         ));
     }
-    const UNCOUNTED: &str = "status.uncountedTerminatedPods";
     let uncounted = ["succeeded", "failed"]
         .iter()
         .any(|l| !items(job, &format!("{UNCOUNTED}.{l}")).is_empty());
@@ -160,9 +166,9 @@ fn validate_finished(errors: &mut FieldErrors, job: &Value, old: &Value) {
 }
 
 fn validate_indexes(errors: &mut FieldErrors, job: &Value, old: &Value) {
-    let moved = |path: &str| !check::same(at(job, path), at(old, path));
     const DONE: &str = "status.completedIndexes";
     const FAILED: &str = "status.failedIndexes";
+    let moved = |path: &str| !check::same(at(job, path), at(old, path));
     let done = text(job, DONE);
     let completions = integer(job, "spec.completions");
     validate_format(errors, job, moved(DONE), moved(FAILED));
@@ -234,6 +240,8 @@ fn validate_criteria(errors: &mut FieldErrors, job: &Value) {
 }
 
 fn validate_transition(errors: &mut FieldErrors, job: &Value, old: &Value) {
+    const COMPLETED: &str = "status.completionTime";
+    const STARTED: &str = "status.startTime";
     for kind in ["Failed", "Complete", "FailureTarget"] {
         if is_true(old, kind) && !is_true(job, kind) {
             let detail = format!("cannot disable the terminal {kind}=True condition");
@@ -251,7 +259,6 @@ fn validate_transition(errors: &mut FieldErrors, job: &Value, old: &Value) {
         }
     }
     let times = |path: &str| (at(job, path), at(old, path));
-    const COMPLETED: &str = "status.completionTime";
     if let (Some(new), Some(before)) = times(COMPLETED)
         && new != before
         && !new.is_null()
@@ -259,7 +266,6 @@ fn validate_transition(errors: &mut FieldErrors, job: &Value, old: &Value) {
     {
         errors.push(FieldError::invalid(COMPLETED, new, "field is immutable"));
     }
-    const STARTED: &str = "status.startTime";
     let suspended = |j: &Value, status: &str| {
         items(j, CONDITIONS)
             .iter()

@@ -110,9 +110,9 @@ fn parse_range(expression: &str, (min, max): (u64, u64), names: &[&str]) -> Resu
     let told = |what: &dyn Display| Err(format!("{what}: {expression}"));
     let parts: Vec<&str> = expression.split('/').collect();
     let range: Vec<&str> = parts.first().map_or(Vec::new(), |r| r.split('-').collect());
-    let number = |text: &str| parse_number(text, names, if names.len() == 12 { 1 } else { 0 });
+    let number = |text: &str| parse_number(text, names, u64::from(names.len() == 12));
     let (start, mut end) = match range.as_slice() {
-        ["*" | "?", ..] => (min, max),
+        [] | ["*" | "?", ..] => (min, max),
         [one] => {
             let start = number(one)?;
             (start, start)
@@ -122,7 +122,6 @@ fn parse_range(expression: &str, (min, max): (u64, u64), names: &[&str]) -> Resu
             number(low)?;
             return told(&"too many hyphens");
         }
-        [] => (min, max),
     };
     let step = match parts.as_slice() {
         [_] => 1,

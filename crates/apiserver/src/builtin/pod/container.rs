@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::spec::Scope;
-use super::{check, probe, resources, security, variables, volume};
+use super::{check, mount, probe, resources, security, variables};
 use crate::builtin::names;
 use crate::field::{FieldError, FieldErrors};
 use crate::value::{has, integer, items, text};
@@ -156,7 +156,7 @@ fn validate_common(errors: &mut FieldErrors, path: &str, container: &Value, scop
     );
     validate_ports(errors, &format!("{path}.ports"), container);
     variables::validate(errors, path, container);
-    volume::validate_uses(errors, path, container, &scope.volumes);
+    mount::validate(errors, path, container, &scope.volumes);
     check::required_one_of(
         errors,
         &format!("{path}.imagePullPolicy"),

@@ -113,7 +113,8 @@ fn pod_requests(spec: &mut Value) {
         .unwrap_or_default();
     for (name, sum) in sums {
         if name == "cpu" || name == "memory" {
-            requests.entry(name).or_insert(Value::String(sum));
+            let sum = Value::String(sum.to_string());
+            requests.entry(name).or_insert(sum);
         }
     }
     for (name, limit) in limits {

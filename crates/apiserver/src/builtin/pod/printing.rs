@@ -53,9 +53,9 @@ pub(super) fn pod_cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     let ended = matches!(text(pod, "status.phase"), "Failed" | "Succeeded");
     if has(pod, "metadata.deletionTimestamp") {
         if text(pod, "status.reason") == "NodeLost" {
-            seen.reason = "Unknown".to_owned();
+            "Unknown".clone_into(&mut seen.reason);
         } else if !ended {
-            seen.reason = "Terminating".to_owned();
+            "Terminating".clone_into(&mut seen.reason);
         }
     }
     let restarts = match seen.last_restart {
@@ -122,14 +122,14 @@ impl Seen {
         let gated = items(pod, "status.conditions")
             .iter()
             .any(|c| text(c, "type") == "PodScheduled" && text(c, "reason") == "SchedulingGated");
-        self.reason = if gated {
+        let reason = if gated {
             "SchedulingGated"
         } else if own.is_empty() {
             text(pod, "status.phase")
         } else {
             own
-        }
-        .to_owned();
+        };
+        reason.clone_into(&mut self.reason);
         let sidecars = items(pod, "spec.initContainers")
             .iter()
             .filter(|c| is_sidecar(Some(c)));

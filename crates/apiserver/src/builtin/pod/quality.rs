@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::amount;
+use crate::builtin::quantity::Quantity;
 use crate::value::{has, items, map};
 
-type Amounts = BTreeMap<&'static str, i128>;
+type Amounts = BTreeMap<&'static str, Quantity>;
 
 /// `Guaranteed`, `Burstable` or `BestEffort`.
 pub fn class(spec: &Value) -> &'static str {
@@ -41,11 +42,10 @@ pub fn class(spec: &Value) -> &'static str {
 fn add(sums: &mut Amounts, object: &Value, path: &str) -> usize {
     let mut found = 0;
     for name in ["cpu", "memory"] {
-        let value = map(object, path)
-            .and_then(|m| m.get(name))
-            .map_or(0, amount::of);
-        if value > 0 {
-            *sums.entry(name).or_default() += value;
+        let value = map(object, path).and_then(|m| m.get(name));
+        if let Some(value) = value.filter(|v| amount::is_positive(v)) {
+            let sum = sums.entry(name).or_insert(Quantity::ZERO);
+            *sum = sum.plus(&amount::of(value));
             found += 1;
         }
     }

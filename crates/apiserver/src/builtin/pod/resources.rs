@@ -88,7 +88,7 @@ pub(super) fn validate(
 }
 
 fn validate_amount(errors: &mut FieldErrors, path: &str, name: &str, value: &Value) {
-    if amount::of(value) < 0 {
+    if amount::is_negative(value) {
         errors.push(FieldError::invalid_str(
             path,
             &amount::shown(value),
@@ -142,9 +142,9 @@ fn hold_against_limit(
 
 fn divisible(errors: &mut FieldErrors, path: &str, name: &str, value: &Value) {
     let size = name.strip_prefix("hugepages-").unwrap_or_default();
-    let size = amount::of(&Value::String(size.to_owned()));
-    let value_of = amount::of(value);
-    if size <= 0 || value_of <= 0 || value_of % size != 0 {
+    let size = amount::of(&Value::String(size.to_owned())).units();
+    let units = amount::of(value).units();
+    if size <= 0 || units <= 0 || !amount::is_whole(value) || units % size != 0 {
         let shown = amount::shown(value);
         let detail = format!("{shown} is not positive integer multiple of {name}");
         errors.push(FieldError::invalid_str(path, &shown, detail));

@@ -1,13 +1,13 @@
-//! Where a pod may run: affinity, tolerations, topology spread, gates.
+//! Where a pod may run: affinity, tolerations, gates.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{check, labels};
+use super::{check, labels, spread};
 use crate::builtin::names;
 use crate::field::{FieldError, FieldErrors};
-use crate::value::{at, items, map, text};
+use crate::value::{items, text};
 
 /// Judges `affinity`.
 pub(super) fn validate_affinity(errors: &mut FieldErrors, path: &str, affinity: &Value) {
@@ -163,69 +163,13 @@ fn validate_pod_term(errors: &mut FieldErrors, path: &str, term: &Value) {
         let name = name.as_str().unwrap_or_default();
         check::dns_label(errors, &format!("{path}.namespace"), name);
     }
-    validate_label_keys(errors, path, term);
+    spread::validate_label_keys(errors, path, term);
     let key = text(term, "topologyKey");
     let at = format!("{path}.topologyKey");
     if key.is_empty() {
         errors.push(FieldError::required(&at, "can not be empty"));
     }
     check::qualified_name(errors, &at, key);
-}
-
-/// `matchLabelKeys` and `mismatchLabelKeys` against each other and against the selector.
-fn validate_label_keys(errors: &mut FieldErrors, path: &str, term: &Value) {
-    let selector = term.get("labelSelector").filter(|v| !v.is_null());
-    for field in ["matchLabelKeys", "mismatchLabelKeys"] {
-        let keys = items(term, field);
-        if keys.is_empty() {
-            continue;
-        }
-        let at = format!("{path}.{field}");
-        if selector.is_none() {
-            errors.push(FieldError::forbidden(
-                at,
-                "must not be specified when labelSelector is not set",
-            ));
-            continue;
-        }
-        for (i, key) in keys.iter().enumerate() {
-            let key = key.as_str().unwrap_or_default();
-            check::qualified_name(errors, &format!("{at}[{i}]"), key);
-        }
-    }
-    let keys: Vec<&str> = items(term, "matchLabelKeys")
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
-    if let Some(selector) = selector {
-        let mut seen: BTreeSet<&str> = map(selector, "matchLabels")
-            .into_iter()
-            .flatten()
-            .map(|(k, _)| k.as_str())
-            .collect();
-        for expression in items(selector, "matchExpressions") {
-            let key = text(expression, "key");
-            if let Some(i) = keys.iter().position(|k| *k == key)
-                && seen.contains(key)
-            {
-                errors.push(FieldError::invalid_str(
-                    format!("{path}[{i}]"),
-                    key,
-                    "exists in both matchLabelKeys and labelSelector",
-                ));
-            }
-            seen.insert(key);
-        }
-    }
-    for (i, key) in keys.iter().enumerate() {
-        if items(term, "mismatchLabelKeys").iter().any(|k| k == key) {
-            errors.push(FieldError::invalid_str(
-                format!("{path}.matchLabelKeys[{i}]"),
-                key,
-                "exists in both matchLabelKeys and mismatchLabelKeys",
-            ));
-        }
-    }
 }
 
 /// Judges `tolerations`.
@@ -288,71 +232,6 @@ pub(super) fn validate_tolerations(errors: &mut FieldErrors, path: &str, tolerat
     }
 }
 
-/// Judges `topologySpreadConstraints`.
-pub(super) fn validate_spread(errors: &mut FieldErrors, path: &str, spec: &Value) {
-    let constraints = items(spec, "topologySpreadConstraints");
-    let pair = |c: &Value| {
-        (
-            text(c, "topologyKey").to_owned(),
-            text(c, "whenUnsatisfiable").to_owned(),
-        )
-    };
-    for (i, constraint) in constraints.iter().enumerate() {
-        let here = format!("{path}[{i}]");
-        let skew = crate::value::integer(constraint, "maxSkew").unwrap_or(0);
-        check::positive(errors, &format!("{here}.maxSkew"), skew);
-        if text(constraint, "topologyKey").is_empty() {
-            errors.push(FieldError::required(
-                format!("{here}.topologyKey"),
-                "can not be empty",
-            ));
-        }
-        let action = text(constraint, "whenUnsatisfiable");
-        let actions = ["DoNotSchedule", "ScheduleAnyway"];
-        check::one_of(
-            errors,
-            &format!("{here}.whenUnsatisfiable"),
-            action,
-            &actions,
-        );
-        let (key, when) = pair(constraint);
-        if constraints
-            .iter()
-            .skip(i + 1)
-            .any(|other| pair(other) == (key.clone(), when.clone()))
-        {
-            errors.push(FieldError::duplicate(
-                format!("{here}.{{topologyKey, whenUnsatisfiable}}"),
-                &Value::String(format!("{{{key}, {when}}}")),
-            ));
-        }
-        if let Some(domains) = crate::value::integer(constraint, "minDomains") {
-            let at = format!("{here}.minDomains");
-            check::positive(errors, &at, domains);
-            if action != "DoNotSchedule" {
-                let detail = format!(
-                    "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-                );
-                errors.push(check::number(&at, domains, &detail));
-            }
-        }
-        for field in ["nodeAffinityPolicy", "nodeTaintsPolicy"] {
-            let policy = text(constraint, field);
-            if !policy.is_empty() {
-                check::one_of(
-                    errors,
-                    &format!("{here}.{field}"),
-                    policy,
-                    &["Honor", "Ignore"],
-                );
-            }
-        }
-        validate_label_keys(errors, &here, constraint);
-        let at = format!("{here}.labelSelector");
-        labels::validate(errors, &at, constraint.get("labelSelector"), false);
-    }
-}
-
 /// Judges `readinessGates` and `schedulingGates`.
 pub(super) fn validate_gates(errors: &mut FieldErrors, path: &str, spec: &Value) {
     for (i, gate) in items(spec, "readinessGates").iter().enumerate() {
@@ -366,52 +245,6 @@ pub(super) fn validate_gates(errors: &mut FieldErrors, path: &str, spec: &Value)
         check::qualified_name(errors, &at, name);
         if !seen.insert(name) {
             errors.push(FieldError::duplicate(at, &name.into()));
-        }
-    }
-}
-
-/// Copies label keys of affinity terms and spread constraints into their selectors, as a new pod gets them.
-pub(super) fn merge_label_keys(pod: &mut Value) {
-    let own = at(pod, "metadata.labels").cloned().unwrap_or_default();
-    let Some(spec) = pod.get_mut("spec") else {
-        return;
-    };
-    for kind in ["podAffinity", "podAntiAffinity"] {
-        let required = format!("affinity.{kind}.requiredDuringSchedulingIgnoredDuringExecution");
-        for term in crate::value::items_mut(spec, &required) {
-            merge_into(term, &own);
-        }
-        let preferred = format!("affinity.{kind}.preferredDuringSchedulingIgnoredDuringExecution");
-        for weighted in crate::value::items_mut(spec, &preferred) {
-            if let Some(term) = weighted.get_mut("podAffinityTerm") {
-                merge_into(term, &own);
-            }
-        }
-    }
-    for constraint in crate::value::items_mut(spec, "topologySpreadConstraints") {
-        merge_into(constraint, &own);
-    }
-}
-
-fn merge_into(term: &mut Value, own: &Value) {
-    if !crate::value::has(term, "labelSelector") {
-        return;
-    }
-    for (field, operator) in [("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")] {
-        let keys: Vec<String> = items(term, field)
-            .iter()
-            .filter_map(|k| k.as_str().map(str::to_owned))
-            .collect();
-        for key in keys {
-            let Some(value) = own.get(&key) else { continue };
-            let requirement =
-                serde_json::json!({"key": key, "operator": operator, "values": [value]});
-            let slot = crate::value::slot(term, "labelSelector.matchExpressions");
-            let Some(slot) = slot else { continue };
-            match slot {
-                Value::Array(list) => list.push(requirement),
-                other => *other = Value::Array(vec![requirement]),
-            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::volume::{self, Volumes};
-use super::{amount, check, container, resources, scheduling, security};
+use super::{amount, check, container, resources, scheduling, security, spread};
 use crate::builtin::names;
 use crate::field::{FieldError, FieldErrors};
 use crate::value::{at, flag, has, integer, items, map, text};
@@ -75,7 +75,7 @@ fn validate_placement(errors: &mut FieldErrors, path: &str, spec: &Value) {
     }
     validate_dns(errors, &format!("{path}.dnsConfig"), spec);
     scheduling::validate_gates(errors, path, spec);
-    scheduling::validate_spread(errors, &format!("{path}.topologySpreadConstraints"), spec);
+    spread::validate(errors, &format!("{path}.topologySpreadConstraints"), spec);
     security::validate_host(errors, path, spec);
     validate_hostname_override(errors, path, spec);
 }
@@ -157,17 +157,13 @@ fn validate_pod_resources(errors: &mut FieldErrors, path: &str, scope: &Scope<'_
     }
     resources::validate(errors, path, requirements, &scope.claims, true);
     for (name, sum) in amount::container_requests(scope.spec) {
-        let sum = Value::String(sum);
         if let Some(own) = map(requirements, "requests").and_then(|r| r.get(&name))
-            && amount::of(&sum) > amount::of(own)
+            && sum > amount::of(own)
         {
             errors.push(FieldError::invalid_str(
                 format!("{path}.requests[{name}]"),
                 &amount::shown(own),
-                format!(
-                    "must be greater than or equal to aggregate container requests of {}",
-                    amount::shown(&sum)
-                ),
+                format!("must be greater than or equal to aggregate container requests of {sum}"),
             ));
         }
     }
@@ -226,11 +222,10 @@ fn validate_dns(errors: &mut FieldErrors, path: &str, spec: &Value) {
             return;
         }
     }
-    let all = |list: &str| at(spec, list).cloned().unwrap_or(Value::Null);
     if servers.len() > 3 {
         errors.push(FieldError::invalid(
             format!("{path}.nameservers"),
-            &all("dnsConfig.nameservers"),
+            at(spec, "dnsConfig.nameservers").unwrap_or(&Value::Null),
             "must not have more than 3 nameservers",
         ));
     }
@@ -238,6 +233,10 @@ fn validate_dns(errors: &mut FieldErrors, path: &str, spec: &Value) {
         let server = server.as_str().unwrap_or_default();
         check::ip(errors, &format!("{path}.nameservers[{i}]"), server);
     }
+    validate_searches(errors, path, spec);
+}
+
+fn validate_searches(errors: &mut FieldErrors, path: &str, spec: &Value) {
     let searches: Vec<&str> = items(spec, "dnsConfig.searches")
         .iter()
         .filter_map(Value::as_str)
@@ -245,7 +244,7 @@ fn validate_dns(errors: &mut FieldErrors, path: &str, spec: &Value) {
     let mut too_much = |detail: &str| {
         errors.push(FieldError::invalid(
             format!("{path}.searches"),
-            &all("dnsConfig.searches"),
+            at(spec, "dnsConfig.searches").unwrap_or(&Value::Null),
             detail,
         ));
     };
@@ -310,11 +309,8 @@ fn validate_file_keys(errors: &mut FieldErrors, path: &str, spec: &Value) {
                 match volume {
                     None => errors.push(FieldError::not_found(at, &name.into())),
                     Some(volume) if !has(volume, "emptyDir") => {
-                        errors.push(FieldError::invalid_str(
-                            at,
-                            name,
-                            "referenced volume must be of type emptyDir",
-                        ))
+                        let detail = "referenced volume must be of type emptyDir";
+                        errors.push(FieldError::invalid_str(at, name, detail));
                     }
                     Some(_) => {}
                 }

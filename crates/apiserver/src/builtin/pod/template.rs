@@ -47,8 +47,8 @@ pub(super) fn validate_annotations(errors: &mut FieldErrors, path: &str, object:
         ));
     }
     if let Some(cost) = get(DELETION_COST) {
-        let plain = !cost.starts_with('+') && !(cost.len() > 1 && cost.starts_with('0'));
-        if !plain || cost.parse::<i32>().is_err() {
+        let odd = cost.starts_with('+') || (cost.len() > 1 && cost.starts_with('0'));
+        if odd || cost.parse::<i32>().is_err() {
             errors.push(FieldError::invalid_str(
                 format!("{path}[{DELETION_COST}]"),
                 cost,

@@ -171,6 +171,7 @@ fn validate_gates(errors: &mut FieldErrors, pod: &Value, old: &Value) {
 
 /// Everything else must be as it was; the answer shows the difference.
 fn validate_rest(errors: &mut FieldErrors, pod: &Value, old: &Value) {
+    const GRACE: &str = "terminationGracePeriodSeconds";
     let nothing = Value::Null;
     let (new_spec, old_spec) = (
         pod.get("spec").unwrap_or(&nothing),
@@ -191,7 +192,6 @@ fn validate_rest(errors: &mut FieldErrors, pod: &Value, old: &Value) {
     for field in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
         copy(&mut munged, old_spec, field);
     }
-    const GRACE: &str = "terminationGracePeriodSeconds";
     if integer(old_spec, GRACE).is_some_and(|g| g < 0) && integer(&munged, GRACE) == Some(1) {
         copy(&mut munged, old_spec, GRACE);
     }
@@ -207,6 +207,7 @@ fn validate_rest(errors: &mut FieldErrors, pod: &Value, old: &Value) {
 
 /// A pod that is not yet to be scheduled may still be narrowed down.
 fn allow_gated(errors: &mut FieldErrors, munged: &mut Value, old: &Value) {
+    const AFFINITY: &str = "affinity.nodeAffinity";
     let new = map(munged, "nodeSelector");
     let kept = map(old, "nodeSelector")
         .into_iter()
@@ -221,7 +222,6 @@ fn allow_gated(errors: &mut FieldErrors, munged: &mut Value, old: &Value) {
         ));
     }
     copy(munged, old, "nodeSelector");
-    const AFFINITY: &str = "affinity.nodeAffinity";
     if at(munged, AFFINITY) == at(old, AFFINITY) {
         return;
     }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{amount, check};
 use crate::builtin::names;
+use crate::builtin::quantity::Quantity;
 use crate::field::{FieldError, FieldErrors};
 use crate::value::{at, has, items, text};
 
@@ -207,7 +208,10 @@ pub(super) fn validate_resource_field(
             &RESOURCE_FIELDS,
         );
     }
-    let Some(divisor) = reference.get("divisor").filter(|d| amount::of(d) != 0) else {
+    let Some(divisor) = reference
+        .get("divisor")
+        .filter(|d| amount::of(d) != Quantity::ZERO)
+    else {
         return;
     };
     let what = match resource {

@@ -161,8 +161,11 @@ fn about_container(out: &mut Vec<String>, container: &Value, path: &str) {
     }
 }
 
+/// Where a port is defined, and what it takes on the host.
+type Place<'a> = (String, i64, &'a str);
+
 fn about_ports(out: &mut Vec<String>, spec: &Value, path: &str) {
-    let mut all: BTreeMap<(i64, &str), Vec<(String, i64, &str)>> = BTreeMap::new();
+    let mut all: BTreeMap<(i64, &str), Vec<Place<'_>>> = BTreeMap::new();
     let mut names: Vec<(&str, String)> = Vec::new();
     let mut repeated = Vec::new();
     for list in LISTS {

@@ -231,32 +231,8 @@ impl<'a> Checker<'a> {
     }
 
     fn call(&mut self, at: u64, call: &CallExpr) -> Type<'a> {
-        match (call.func_name.as_str(), call.args.as_slice()) {
-            ("_&&_" | "_||_", [left, right]) => {
-                for side in [left, right] {
-                    let found = self.infer(side);
-                    if !assignable(&Type::Bool, &found) {
-                        self.fail(
-                            side.id,
-                            &format!("expected type 'bool' but found '{found}'"),
-                        );
-                    }
-                }
-                return Type::Bool;
-            }
-            ("_?._", [operand, field]) => {
-                let operand = self.infer(operand);
-                let Expr::Literal(LiteralValue::String(name)) = &field.expr else {
-                    return Type::Dyn;
-                };
-                let name = name.inner().to_owned();
-                let inner = match operand {
-                    Type::Optional(inner) => *inner,
-                    other => other,
-                };
-                return Type::Optional(Box::new(self.field(at, &inner, &name)));
-            }
-            _ => {}
+        if let Some(found) = self.special_call(at, call) {
+            return found;
         }
         if functions::is_two_variable_macro(&call.func_name, call.args.len())
             && call.target.is_some()
@@ -304,6 +280,37 @@ impl<'a> Checker<'a> {
                     &format!("found no matching overload for '{name}' applied to '{applied}'"),
                 )
             }
+        }
+    }
+
+    /// Operators that report their operands one by one, and optional selection.
+    fn special_call(&mut self, at: u64, call: &CallExpr) -> Option<Type<'a>> {
+        match (call.func_name.as_str(), call.args.as_slice()) {
+            ("_&&_" | "_||_", [left, right]) => {
+                for side in [left, right] {
+                    let found = self.infer(side);
+                    if !assignable(&Type::Bool, &found) {
+                        self.fail(
+                            side.id,
+                            &format!("expected type 'bool' but found '{found}'"),
+                        );
+                    }
+                }
+                Some(Type::Bool)
+            }
+            ("_?._", [operand, field]) => {
+                let operand = self.infer(operand);
+                let Expr::Literal(LiteralValue::String(name)) = &field.expr else {
+                    return Some(Type::Dyn);
+                };
+                let name = name.inner().to_owned();
+                let inner = match operand {
+                    Type::Optional(inner) => *inner,
+                    other => other,
+                };
+                Some(Type::Optional(Box::new(self.field(at, &inner, &name))))
+            }
+            _ => None,
         }
     }
 

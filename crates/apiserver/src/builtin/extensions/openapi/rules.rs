@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::show;
 use crate::crd::fieldpath;
-use crate::crd::rules::typecheck;
+use crate::crd::rules::typecheck::{self, Checked};
 use crate::crd::structural::Structural;
 use crate::field::{FieldError, FieldErrors};
 use crate::value;
@@ -108,20 +108,8 @@ pub(super) fn compile(
             }
             Ok(checked) => {
                 let expression = value::text(rule, "messageExpression");
-                match (!expression.is_empty()).then(|| check(expression)) {
-                    Some(Err(issues)) => {
-                        refuse(
-                            "messageExpression",
-                            format!("messageExpression compilation failed: {issues}"),
-                        );
-                    }
-                    Some(Ok(message)) if !message.is_string => {
-                        refuse(
-                            "messageExpression",
-                            "messageExpression must evaluate to a string".to_owned(),
-                        );
-                    }
-                    _ => {}
+                if let Some(why) = message_error(expression, &check) {
+                    refuse("messageExpression", why);
                 }
                 checked.uses_old
             }
@@ -139,5 +127,20 @@ pub(super) fn compile(
             let why = "may not be set if oldSelf is not used in rule";
             errors.push(FieldError::invalid(at("optionalOldSelf"), given, why));
         }
+    }
+}
+
+/// Why a `messageExpression` cannot be used.
+fn message_error(
+    expression: &str,
+    check: &dyn Fn(&str) -> Result<Checked, String>,
+) -> Option<String> {
+    if expression.is_empty() {
+        return None;
+    }
+    match check(expression) {
+        Err(issues) => Some(format!("messageExpression compilation failed: {issues}")),
+        Ok(message) if message.is_string => None,
+        Ok(_) => Some("messageExpression must evaluate to a string".to_owned()),
     }
 }
