@@ -8,6 +8,7 @@
 mod conform;
 mod json;
 mod kind;
+mod protobuf;
 mod strict;
 mod text;
 mod time;
@@ -110,6 +111,10 @@ fn parse_with(body: &[u8], media: Media, twice: Twice) -> Result<Parsed, ParseEr
                 ..Parsed::default()
             })
         }
+        Media::Protobuf => Ok(Parsed {
+            value: protobuf::read(body).map_err(fail)?,
+            ..Parsed::default()
+        }),
     }
 }
 
@@ -156,7 +161,7 @@ pub fn builtin(
         )));
     }
     let mut strict = match media {
-        Media::Json => Vec::new(),
+        Media::Json | Media::Protobuf => Vec::new(),
         Media::Yaml => parsed.duplicates,
     };
     strict.extend(in_order(conformer.complaints, text));

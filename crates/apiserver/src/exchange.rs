@@ -136,7 +136,12 @@ impl Exchange<'_> {
 
     /// The media type of the body.
     pub(crate) fn media(&self) -> Outcome<Media> {
-        crate::negotiate::body(self.content_type())
+        let media = crate::negotiate::body(self.content_type())?;
+        if self.resource.custom && media == Media::Protobuf {
+            // Nobody but the server knows the numbers of their fields.
+            return Err(crate::negotiate::unknown_format("application/json, application/yaml").into());
+        }
+        Ok(media)
     }
 
     /// How unknown and duplicate fields are taken; `options` is the kind of the options in messages.

@@ -1,7 +1,7 @@
 //! Media types: what a client accepts, and what its bodies are.
 //!
-//! Answers are JSON or YAML. A client that lists protobuf or CBOR gets JSON if its list allows that, else a 406; a
-//! body in one of them is a 415. The texts differ between built-in and custom resources as they do in the real
+//! Answers are JSON or YAML. A client that lists protobuf or CBOR gets JSON if its list allows that, else a 406. A
+//! body may be protobuf, but not CBOR: a 415. The texts differ between built-in and custom resources as they do in the real
 //! server, where only the former pass through a router that looks at media types itself.
 
 #[cfg(test)]
@@ -13,6 +13,7 @@ use crate::status::{Outcome, Status};
 
 const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const SUPPORTED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 const STREAMS: &str =
     "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
@@ -25,6 +26,8 @@ pub enum Media {
     Json,
     /// `application/yaml`.
     Yaml,
+    /// `application/vnd.kubernetes.protobuf`: bodies of built-in kinds only.
+    Protobuf,
 }
 
 /// What an answer becomes instead of the objects themselves.
@@ -85,6 +88,7 @@ impl Media {
         match self {
             Self::Json => JSON,
             Self::Yaml => YAML,
+            Self::Protobuf => PROTOBUF,
         }
     }
 }
@@ -137,7 +141,7 @@ pub fn accept_at(header: Option<&str>, endpoint: Endpoint) -> Outcome<Form> {
 pub fn stream(form: Form) -> Outcome<Form> {
     match form.media {
         Media::Json => Ok(form),
-        Media::Yaml => Err(not_acceptable(STREAMS).into()),
+        Media::Yaml | Media::Protobuf => Err(not_acceptable(STREAMS).into()),
     }
 }
 
@@ -214,6 +218,7 @@ impl Clause {
         let name = match media {
             Media::Json => "json",
             Media::Yaml => "yaml",
+            Media::Protobuf => "vnd.kubernetes.protobuf",
         };
         match (self.kind.as_str(), self.subtype.as_str()) {
             ("*", "*") => true,
@@ -290,6 +295,7 @@ pub fn body(content_type: Option<&str>) -> Outcome<Media> {
     match media_type(content_type.unwrap_or_default()).as_deref() {
         Some("" | JSON) => Ok(Media::Json),
         Some(YAML) => Ok(Media::Yaml),
+        Some(PROTOBUF) => Ok(Media::Protobuf),
         _ => Err(unknown_format(SUPPORTED).into()),
     }
 }

@@ -43,6 +43,8 @@ pub(super) struct Field {
     pub(super) omit_zero: bool,
     /// Its own fields stand in the JSON of the struct around it.
     pub(super) inline: bool,
+    /// Its number in protobuf.
+    pub(super) number: Option<u32>,
     pub(super) ty: Type,
 }
 
@@ -75,15 +77,19 @@ impl Sources {
         self.modules.push((name.to_owned(), folder));
     }
 
+    /// Where the files of a package are.
+    pub(super) fn folder(&self, package: &str) -> Option<PathBuf> {
+        self.modules.iter().find_map(|(module, folder)| {
+            let below = package.strip_prefix(module.as_str())?;
+            (below.is_empty() || below.starts_with('/'))
+                .then(|| folder.join(below.trim_start_matches('/')))
+        })
+    }
+
     /// What `name` in `package` (an import path) stands for; none where the package is not in a known module.
     pub(super) fn find(&mut self, package: &str, name: &str) -> Result<Option<Declaration>> {
         if !self.packages.contains_key(package) {
-            let found = self.modules.iter().find_map(|(module, folder)| {
-                let below = package.strip_prefix(module.as_str())?;
-                (below.is_empty() || below.starts_with('/'))
-                    .then(|| folder.join(below.trim_start_matches('/')))
-            });
-            let read = match found {
+            let read = match self.folder(package) {
                 Some(folder) => read_package(package, &folder)?,
                 None => Package::new(),
             };
@@ -227,6 +233,9 @@ impl Scope<'_> {
         let Some((declaration, tag)) = line.split_once('`') else {
             return Ok(None);
         };
+        let number = tag
+            .split_once("protobuf:\"")
+            .and_then(|(_, tag)| tag.split(',').nth(1)?.parse().ok());
         let Some((_, tag)) = tag.split_once("json:\"") else {
             return Ok(None);
         };
@@ -251,6 +260,7 @@ impl Scope<'_> {
             omit_empty: options.contains(&"omitempty"),
             omit_zero: options.contains(&"omitzero"),
             inline: json_name.is_empty(),
+            number,
             ty: self.parse(ty)?,
         }))
     }

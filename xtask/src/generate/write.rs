@@ -53,7 +53,7 @@ pub(super) fn table(version: &str, schemas: &Schemas, go: &mut Sources) -> Resul
 }
 
 /// The names of all schemas that the wanted kinds are made of.
-fn reachable(schemas: &Schemas) -> BTreeSet<&str> {
+pub(super) fn reachable(schemas: &Schemas) -> BTreeSet<&str> {
     let mut waiting: Vec<&str> = ALSO.to_vec();
     for (name, schema) in schemas {
         let kind = documents::kind(schema).map(|(_, _, kind)| kind);
@@ -93,7 +93,7 @@ fn special(name: &str) -> Option<&'static str> {
 }
 
 /// For a type that is either a schema or something else, the name of the schema.
-fn either(name: &str) -> Option<&str> {
+pub(super) fn either(name: &str) -> Option<&str> {
     let at = name.find("JSONSchemaPropsOr")?;
     name.get(..at + "JSONSchemaProps".len())
 }
@@ -106,7 +106,7 @@ fn alias(package: &str) -> String {
 }
 
 /// `k8s.io/api/core/v1` for `io.k8s.api.core.v1`.
-fn import_path(package: &str) -> String {
+pub(super) fn import_path(package: &str) -> String {
     let below = package.trim_start_matches("io.k8s.").replace('.', "/");
     format!("k8s.io/{below}")
 }
