@@ -5,6 +5,7 @@ mod bootstrap;
 mod build;
 mod definitions;
 mod nonresource;
+mod own;
 
 pub(crate) use answer::encode;
 pub use answer::Lost;
@@ -168,6 +169,13 @@ impl Cluster {
                 let definitions = self.objects("apiextensions.k8s.io", "customresourcedefinitions");
                 let mut registry = self.registry.write().unwrap_or_else(PoisonError::into_inner);
                 *registry = registry.with_definitions(definitions.iter());
+            }
+            _ if resource.custom => {
+                let definition = format!("{}.{}", resource.names.plural, resource.names.group);
+                let going = self.store.get("apiextensions.k8s.io/customresourcedefinitions", "", &definition);
+                if going.is_some_and(|stored| stored.header.deleting) {
+                    self.clean_up_definition(&definition);
+                }
             }
             _ => {}
         }

@@ -157,7 +157,7 @@ impl Collector {
         }
         if !solid.is_empty() {
             if !absent.is_empty() || !waiting.is_empty() {
-                self.change(node, stored, |object| value::put(object, "metadata.ownerReferences", solid));
+                self.change(node, stored, "", |object| value::put(object, "metadata.ownerReferences", solid));
             }
         } else if !waiting.is_empty() {
             let has_own = !self.graph.dependents(&node.uid).is_empty();
@@ -188,10 +188,10 @@ impl Collector {
         if has("orphan") {
             for dependent in self.graph.dependents(&node.uid) {
                 if let Some(stored) = self.current(&dependent) {
-                    self.change(&dependent, &stored, |object| drop_owner(object, &node.uid));
+                    self.change(&dependent, &stored, "", |object| drop_owner(object, &node.uid));
                 }
             }
-            self.change(node, stored, |object| drop_finalizer(object, "orphan"));
+            self.change(node, stored, "", |object| drop_finalizer(object, "orphan"));
         } else if has("foregroundDeletion") {
             let mut blocked = false;
             for dependent in self.graph.dependents(&node.uid) {
@@ -203,7 +203,7 @@ impl Collector {
                 }
             }
             if !blocked {
-                self.change(node, stored, |object| drop_finalizer(object, "foregroundDeletion"));
+                self.change(node, stored, "", |object| drop_finalizer(object, "foregroundDeletion"));
             }
         }
     }

@@ -227,6 +227,11 @@ pub fn shape(schema: &Schema, value: &mut Value) -> Result<Vec<String>, String> 
     shape_at(schema, value, "")
 }
 
+/// Brings an object of a built-in kind into the form in which it comes back from storage.
+pub fn settle_empty(schema: &Schema, value: &mut Value) {
+    conform::forget_empty(schema.view(), value);
+}
+
 /// Conforms the `metadata` of a custom resource, which is typed even there.
 pub fn conform_metadata(object: &mut Value) -> Result<Vec<String>, String> {
     let Some(metadata) = object.get_mut("metadata") else {

@@ -112,7 +112,7 @@ fn suite() -> Result<ExitCode, String> {
         }));
         for behaviour in behaviours {
             let behaviour = Arc::new(behaviour);
-            let fresh = || in_process::embedded();
+            let fresh = || Ok(in_process::embedded());
             trials.push(trial(
                 "embedded",
                 &behaviour,
@@ -179,7 +179,7 @@ async fn judge(behaviour: &Behaviour, target: &dyn Target) -> Result<(), String>
         serde_json::from_slice(&golden).map_err(|e| format!("{}: {e}", path.display()))?;
     let outcome = run::run(behaviour, target)
         .await
-        .map_err(|e| format!("{}\n  {e}", behaviour.behaviour))?;
+        .map_err(|e| format!("{}\n  {e}", behaviour.promise))?;
     let steps = golden.get("steps").cloned().unwrap_or_default();
     let mut lines = outcome.broken;
     lines.extend(
@@ -192,7 +192,7 @@ async fn judge(behaviour: &Behaviour, target: &dyn Target) -> Result<(), String>
     }
     Err(format!(
         "{}\n  {}\n  {}",
-        behaviour.behaviour,
+        behaviour.promise,
         behaviour.cites,
         lines.join("\n  ")
     ))
@@ -226,7 +226,7 @@ async fn record_one(behaviour: &Behaviour, target: &dyn Target) -> Result<(), St
         return Err(format!("two runs differ:\n  {}", lines.join("\n  ")));
     }
     let path = behaviour.golden();
-    let golden = json!({"behaviour": behaviour.behaviour, "steps": first.transcript});
+    let golden = json!({"behaviour": behaviour.promise, "steps": first.transcript});
     let text = serde_json::to_string_pretty(&golden).map_err(|e| e.to_string())?;
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|e| e.to_string())?;

@@ -16,13 +16,14 @@ use super::describe::resource;
 use super::names;
 use super::rules::{PLAIN, Rules, Selectable};
 use crate::field::{Fault, FieldError, FieldErrors, quote};
-use crate::resource::{Context, Resource};
+use crate::resource::{Context, Resource, StoredIn};
 use crate::value;
 
 const CORE: Rules = Rules {
     validate: |object, _| validate_core(&convert::to_core(object), true),
     validate_update: |_, object, _, _| validate_core(&convert::to_core(object), true),
     selectable: CORE_FIELDS,
+    also_selectable: EVENTS_FIELDS,
     create_on_update: true,
     columns: &[
         ("Last Seen", "string", 0),
@@ -46,6 +47,7 @@ const EVENTS: Rules = Rules {
         validate_new_update(&convert::to_core(object), &convert::to_core(old))
     },
     selectable: EVENTS_FIELDS,
+    also_selectable: CORE_FIELDS,
     ..CORE
 };
 
@@ -341,7 +343,13 @@ pub fn resources() -> Vec<Resource> {
             .short(&["ev"])
             .build()
     };
-    vec![kind("", CORE), kind("events.k8s.io", EVENTS)]
+    let mut modern = kind("events.k8s.io", EVENTS);
+    modern.stored_in = Some(StoredIn {
+        group: "",
+        to_storage: convert::to_core,
+        from_storage: convert::to_events,
+    });
+    vec![kind("", CORE), modern]
 }
 
 #[cfg(test)]

@@ -40,6 +40,8 @@ pub struct Rules {
     pub reset: fn(Part) -> Vec<&'static str>,
     /// Fields for field selectors.
     pub selectable: &'static [Selectable],
+    /// Fields that another form of the same stored objects is selected by.
+    pub also_selectable: &'static [Selectable],
     /// See [`Strategy::check_name`].
     pub name: fn(&str, bool) -> Vec<String>,
     /// See [`Strategy::create_on_update`].
@@ -64,6 +66,7 @@ pub const PLAIN: Rules = Rules {
     generation: None,
     reset: |_| Vec::new(),
     selectable: &[],
+    also_selectable: &[],
     name: super::names::dns_subdomain,
     create_on_update: false,
     unconditional_update: true,
@@ -154,6 +157,7 @@ impl Strategy for Rules {
     fn selectable(&self, object: &Value) -> Vec<(&'static str, String)> {
         self.selectable
             .iter()
+            .chain(self.also_selectable)
             .map(|(name, read)| (*name, read(object)))
             .collect()
     }

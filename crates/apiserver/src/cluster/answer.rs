@@ -209,7 +209,7 @@ async fn respond(
         .cloned();
     let Some(resource) = resource else {
         let all: Vec<_> = registry.iter().map(AsRef::as_ref).collect();
-        return Ok(super::nonresource::unserved(&all, &target.group, &target.version));
+        return Ok(super::nonresource::unserved(&all, &target.group));
     };
     if resource.namespaced && target.namespace.is_empty() && !target.watch {
         if !target.name.is_empty() {
@@ -220,7 +220,7 @@ async fn respond(
         }
     }
     if !resource.namespaced && !target.namespace.is_empty() {
-        return Ok(super::nonresource::unserved(&[&resource], &target.group, &target.version));
+        return Ok(super::nonresource::unserved(&[&resource], &target.group));
     }
     if let Some(why) = names::path_segment(&target.name, false).first().filter(|_| !target.name.is_empty()) {
         let message = format!("Name parameter invalid: {}: {why}", crate::field::quote(&target.name));

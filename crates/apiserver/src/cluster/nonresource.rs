@@ -61,19 +61,19 @@ pub(super) fn respond(
         (Route::Groups, None) => Some(discovery::groups(&resources)),
         (Route::Group(group), _) => discovery::group(&resources, group),
         (Route::GroupVersion(group, version), _) => discovery::resource_list(&resources, group, version),
-        (Route::Unserved(group, version), _) => return Ok(unserved(&resources, group, version)),
+        (Route::Unserved(group, _), _) => return Ok(unserved(&resources, group)),
         (Route::Resource(_) | Route::Other, _) => return Ok(other(&resources, path)),
     };
     match (found, route) {
         (Some(value), _) => Ok(Reply::value(200, value)),
-        (None, Route::GroupVersion(group, version)) => Ok(unserved(&resources, group, version)),
+        (None, Route::GroupVersion(group, _)) => Ok(unserved(&resources, group)),
         (None, _) => Ok(page_not_found()),
     }
 }
 
 /// A path below a group: a `Status` where the group is the server's own, else the text of the last resort.
-pub(super) fn unserved(resources: &[&Resource], group: &str, _version: &str) -> Reply {
-    if discovery::is_builtin(group) && resources.iter().any(|r| r.names.group == group) {
+pub(super) fn unserved(resources: &[&Resource], group: &str) -> Reply {
+    if resources.iter().any(|r| r.names.group == group && !r.custom) {
         return Reply::status(&Status::no_such_resource());
     }
     page_not_found()

@@ -170,7 +170,8 @@ impl Conformer<'_> {
                 }
             }
             Presence::Always => {
-                if !is_empty(view, found) {
+                // An empty list is told from none until the object is stored: see `forget_empty`.
+                if !found.is_null() {
                     return;
                 }
                 let mut value = field.default.clone().unwrap_or(Value::Null);
@@ -248,6 +249,31 @@ fn kind_of(value: &Value) -> &'static str {
         Value::String(_) => "string",
         Value::Array(_) => "array",
         Value::Object(_) => "object",
+    }
+}
+
+/// What storing a typed object does to it: lists and maps that are always written become `null` when they are empty.
+pub(super) fn forget_empty(view: View<'_>, value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            for (name, field, below) in view.fields() {
+                let Some(value) = map.get_mut(name) else { continue };
+                if field.presence == Presence::Always && is_empty(below, value) {
+                    *value = field.default.clone().unwrap_or(Value::Null);
+                } else {
+                    forget_empty(below, value);
+                }
+            }
+            if let Some(values) = view.values() {
+                map.values_mut().for_each(|value| forget_empty(values, value));
+            }
+        }
+        Value::Array(items) => {
+            if let Some(item) = view.items() {
+                items.iter_mut().for_each(|value| forget_empty(item, value));
+            }
+        }
+        _ => {}
     }
 }
 

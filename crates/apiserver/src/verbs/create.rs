@@ -82,6 +82,7 @@ pub(crate) async fn insert(
     warnings: &mut Vec<String>,
 ) -> Outcome<Created> {
     let mut object = admit::mutate(ex, admission::Operation::Create, object, None, dry_run, warnings).await?;
+    super::priority::on_create(ex, &mut object)?;
     let generated = value::text(&object, "metadata.name").is_empty();
     let prefix = value::text(&object, "metadata.generateName").to_owned();
     if generated && !prefix.is_empty() {
@@ -95,7 +96,6 @@ pub(crate) async fn insert(
         value::put(&mut object, "metadata.generation", 1);
     }
     super::allocate::on_create(ex, &mut object)?;
-    super::priority::on_create(ex, &mut object)?;
     check_kind(ex, &object)?;
     let mut errors = meta::validate_create(&object, ex.resource.namespaced, &**strategy);
     if !ex.resource.custom {

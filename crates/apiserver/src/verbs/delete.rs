@@ -122,6 +122,10 @@ struct Mark {
 }
 
 fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> Mark {
+    if ex.group() == "apiextensions.k8s.io" {
+        crate::crd::begin_delete(&mut object, ex.now);
+        return Mark { stays: true, in_two_steps: false, object };
+    }
     let asked = options.grace_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
     let deleting = value::has(&object, "metadata.deletionTimestamp");
     let left = value::integer(&object, "metadata.deletionGracePeriodSeconds").unwrap_or(0);
@@ -158,8 +162,9 @@ fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> Mark {
         if !value::has(&object, "metadata.deletionTimestamp") {
             value::put(&mut object, "metadata.deletionTimestamp", crate::meta::timestamp(ex.now));
         }
-        value::put(&mut object, "metadata.deletionGracePeriodSeconds", 0);
-        super::namespace::mark(&ex.resource, &mut object);
+        if !super::namespace::mark(&ex.resource, &mut object) {
+            value::put(&mut object, "metadata.deletionGracePeriodSeconds", 0);
+        }
     }
     Mark { stays: graceful || pending, in_two_steps, object }
 }

@@ -59,15 +59,16 @@ async fn attempt(
 ) -> Outcome<Attempt> {
     let stored = get::find(pod)?;
     let object = render::decode(pod, &stored);
-    eviction::check_preconditions(body, &object)?;
     let verdict = eviction::judge(&object, &budgets(pod), pod.now)?;
+    if !options.dry_run
+        && let Some(budget) = &verdict.budget
+        && !spend(pod, budget)
+    {
+        return Ok(Attempt::Again(verdict.budget_name));
+    }
+    eviction::check_preconditions(body, &object)?;
     let mut stored = stored;
     if !options.dry_run {
-        if let Some(budget) = &verdict.budget
-            && !spend(pod, budget)
-        {
-            return Ok(Attempt::Again(verdict.budget_name));
-        }
         match mark(pod, &stored, object) {
             Some(marked) => stored = marked,
             None => return Ok(Attempt::Again(verdict.budget_name)),
@@ -96,7 +97,16 @@ fn budgets(ex: &Exchange<'_>) -> Vec<Value> {
 /// Writes the budget's new status; false if the budget changed in between.
 fn spend(ex: &Exchange<'_>, budget: &Value) -> bool {
     let registry = ex.cluster.registry();
-    registry.find("policy", "poddisruptionbudgets").is_some_and(|resource| write(ex, resource, budget).is_some())
+    let Some(resource) = registry.find("policy", "poddisruptionbudgets") else {
+        return false;
+    };
+    let (namespace, name) = (value::text(budget, "metadata.namespace"), value::text(budget, "metadata.name"));
+    let Some(stored) = ex.cluster.store.get(&resource.bucket(), namespace, name) else {
+        return false;
+    };
+    let mut budget = budget.clone();
+    ex.cluster.own(resource, "kube-apiserver", "status", &stored.decode(), &mut budget);
+    write(ex, resource, &budget).is_some()
 }
 
 /// Notes on the pod why it goes; none if it changed in between.

@@ -8,7 +8,9 @@ use crate::apply::{self, Operation, Owner};
 use crate::authorize::Attributes;
 use crate::cluster::Cluster;
 use crate::exchange::{Exchange, Reply};
-use crate::field::FieldError;
+use crate::builtin::core::namespace;
+use crate::builtin::pod::subresource;
+use crate::field::{FieldError, FieldErrors};
 use crate::options::WriteOptions;
 use crate::resource::Part;
 use crate::status::{Outcome, Status};
@@ -63,11 +65,7 @@ pub(super) fn track(
     manager: &str,
     api_version: &str,
 ) -> Outcome<()> {
-    let subresource = match part {
-        Part::Main => "",
-        Part::Status => "status",
-        Part::Scale => "scale",
-    };
+    let subresource = &ex.target.subresource;
     let owner = Owner { manager, operation: Operation::Update, api_version, subresource, now: ex.now };
     let reset = ex.resource.strategy.reset_fields(part);
     apply::track_update(&ex.version()?.schema, live, new, &owner, &reset);
@@ -176,12 +174,34 @@ fn check_uid(ex: &Exchange<'_>, new: &Value, old: &Value) -> Outcome<()> {
 /// Puts back what this part may not change, and judges the rest.
 fn prepare(ex: &Exchange<'_>, part: Part, mut new: Value, old: &Value) -> Outcome<Value> {
     meta::prepare_update(&mut new, old);
+    match ex.target.subresource.as_str() {
+        "ephemeralcontainers" => return prepare_by(ex, new, old, subresource::prepare_ephemeral, subresource::validate_ephemeral),
+        "finalize" => return prepare_by(ex, new, old, namespace::prepare_finalize, |new, _| namespace::validate_finalize(new)),
+        "resize" => return prepare_by(ex, new, old, subresource::prepare_resize, subresource::validate_resize),
+        _ => {}
+    }
     ex.resource.strategy.prepare_update(part, &mut new, old, &ex.context());
     write::bump_generation(ex, part, &mut new, old);
     super::allocate::on_update(ex, &mut new, old)?;
     create::check_kind(ex, &new)?;
     write::judge(ex, &ex.target.name, write::update_errors(ex, part, &new, old))?;
     super::escalation::check(ex, &new, Some(old))?;
+    Ok(new)
+}
+
+/// As [`prepare`] for a subresource that has rules of its own.
+fn prepare_by(
+    ex: &Exchange<'_>,
+    mut new: Value,
+    old: &Value,
+    prepare: fn(&mut Value, &Value),
+    validate: fn(&Value, &Value) -> FieldErrors,
+) -> Outcome<Value> {
+    prepare(&mut new, old);
+    write::bump_generation(ex, Part::Main, &mut new, old);
+    let mut errors = meta::validate_update(&new, old);
+    errors.extend(validate(&new, old));
+    write::judge(ex, &ex.target.name, errors)?;
     Ok(new)
 }
 

@@ -69,7 +69,13 @@ pub(super) fn bump_generation(ex: &Exchange<'_>, part: Part, new: &mut Value, ol
 
 /// The stored form of an object in the version of the request.
 pub(super) fn to_storage(ex: &Exchange<'_>, object: &Value) -> Value {
-    ex.resource.to_storage(object, &ex.target.version)
+    let mut stored = ex.resource.to_storage(object, &ex.target.version);
+    if !ex.resource.custom
+        && let Ok(version) = ex.version()
+    {
+        crate::decode::settle_empty(&version.schema, &mut stored);
+    }
+    stored
 }
 
 /// What follows a write: derived state, and for definitions their acceptance.
@@ -95,7 +101,9 @@ fn establish(ex: &Exchange<'_>, stored: &Arc<Stored>) {
     if definition.get("status") == Some(&status) {
         return;
     }
+    let old = definition.clone();
     value::put(&mut definition, "status", status);
+    ex.cluster.own(&ex.resource, "kube-apiserver", "status", &old, &mut definition);
     let _ = ex.cluster.store.update(&ex.bucket(), "", &stored.header.name, stored.version, |version| {
         crate::cluster::Cluster::encode(&ex.resource, &definition, version)
     });

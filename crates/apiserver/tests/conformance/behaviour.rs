@@ -18,7 +18,8 @@ pub(crate) struct Behaviour {
     #[serde(skip)]
     pub(crate) text: String,
     /// What is promised, in one sentence.
-    pub(crate) behaviour: String,
+    #[serde(rename = "behaviour")]
+    pub(crate) promise: String,
     /// The documentation page or API convention that promises it.
     pub(crate) cites: String,
     /// `controllers`: garbage collection and the end of namespaces must be running.

@@ -46,7 +46,7 @@ pub(crate) fn mismatch(pattern: &Value, value: &Value, at: &str) -> Option<Strin
 /// The places where two transcripts differ, one line each.
 pub(crate) fn difference(expected: &Value, got: &Value) -> Vec<String> {
     let mut lines = Vec::new();
-    walk(expected, got, String::new(), &mut lines);
+    walk(expected, got, "", &mut lines);
     if lines.len() > LINES {
         let more = lines.len() - LINES;
         lines.truncate(LINES);
@@ -55,12 +55,12 @@ pub(crate) fn difference(expected: &Value, got: &Value) -> Vec<String> {
     lines
 }
 
-fn walk(expected: &Value, got: &Value, at: String, lines: &mut Vec<String>) {
+fn walk(expected: &Value, got: &Value, at: &str, lines: &mut Vec<String>) {
     match (expected, got) {
         (Value::Object(left), Value::Object(right)) => {
             for (key, value) in left {
                 match right.get(key) {
-                    Some(other) => walk(value, other, format!("{at}/{key}"), lines),
+                    Some(other) => walk(value, other, &format!("{at}/{key}"), lines),
                     None => lines.push(format!(
                         "{at}/{key}\n      expected {}\n      got      nothing",
                         short(value)
@@ -76,7 +76,7 @@ fn walk(expected: &Value, got: &Value, at: String, lines: &mut Vec<String>) {
         }
         (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
             for (index, (value, other)) in left.iter().zip(right).enumerate() {
-                walk(value, other, format!("{at}/{index}"), lines);
+                walk(value, other, &format!("{at}/{index}"), lines);
             }
         }
         _ if expected == got => {}

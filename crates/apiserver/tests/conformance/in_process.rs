@@ -70,15 +70,15 @@ where
 /// A fresh embedded cluster, with garbage collection and the end of namespaces, that knows the users `admin`
 /// (`admin-token`, group `system:masters`) and `alice` (`alice-token`, uid `alice-uid`, group `dev`).
 /// Called once for each behaviour, on a tokio runtime.
-pub(crate) fn embedded() -> Result<Arc<dyn Target>, String> {
+pub(crate) fn embedded() -> Arc<dyn Target> {
     let mut alice = User::new("alice", &["dev"]);
-    alice.uid = "alice-uid".to_owned();
+    "alice-uid".clone_into(&mut alice.uid);
     let mut admin = User::new("admin", &["system:masters"]);
-    admin.uid = "admin".to_owned();
+    "admin".clone_into(&mut admin.uid);
     let cluster = Config::seeded("conformance", 1, Arc::new(Services::default()))
         .with_token("admin-token", admin)
         .with_token("alice-token", alice)
         .build();
     tokio::spawn(slipway_apiserver::collect::run(cluster.clone()));
-    Ok(Arc::new(InProcess::new(InProcessService::new(cluster, None))))
+    Arc::new(InProcess::new(InProcessService::new(cluster, None)))
 }

@@ -45,8 +45,8 @@ impl Remote {
     /// Reads the current context's server and the users' tokens.
     pub(crate) fn from_kubeconfig(path: &Path) -> Result<Self, String> {
         let what = path.display();
-        let content = std::fs::read_to_string(path).map_err(|e| format!("{what}: {e}"))?;
-        let config: Value = serde_saphyr::from_str(&content).map_err(|e| format!("{what}: {e}"))?;
+        let yaml = std::fs::read_to_string(path).map_err(|e| format!("{what}: {e}"))?;
+        let config: Value = serde_saphyr::from_str(&yaml).map_err(|e| format!("{what}: {e}"))?;
         let context = text(&config, "current-context")
             .ok_or_else(|| format!("{what}: no current-context"))?;
         let context = entry(&config, "contexts", context, "context")

@@ -108,8 +108,15 @@ pub(crate) static ORDER: Mask = Mask::new(
     "the server sorts by whole seconds, and a run may cross one",
 );
 
+pub(crate) static PROSE: Mask = Mask::new(
+    "descriptions of Table columns",
+    "<prose>",
+    "paragraphs of the API's documentation, which no client depends on",
+);
+
 /// Everything that is masked.
-pub(crate) static MASKS: [&Mask; 15] = [
+pub(crate) static MASKS: [&Mask; 16] = [
+    &PROSE,
     &ORDER,
     &HASH,
     &NAMESPACE,

@@ -5,7 +5,7 @@
 
 use crate::masks::{
     AGE, BOOKMARK, CLUSTER_IP, CONTINUE, CURRENT, GENERATED, HASH, LIST_VERSION, Mask, NAMESPACE,
-    NODE_PORT, ORDER, TIME, TOKEN, UID, VERSION,
+    NODE_PORT, ORDER, PROSE, TIME, TOKEN, UID, VERSION,
 };
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -104,6 +104,7 @@ impl Normaliser {
                     HASH.count();
                     Value::String("<hash>".to_owned())
                 }
+                ("columnDefinitions", Value::Array(columns)) => self.columns(columns),
                 ("managedFields", Value::Array(entries)) => self.managed_fields(entries),
                 ("cells", Value::Array(cells)) => {
                     Value::Array(cells.iter().map(|cell| self.cell(cell)).collect())
@@ -153,6 +154,23 @@ impl Normaliser {
             ["operation", "manager", "subresource", "apiVersion"].map(|key| text(entry, key))
         });
         Value::Array(entries.into_iter().map(|entry| self.value(entry)).collect())
+    }
+
+    fn columns(&mut self, columns: &[Value]) -> Value {
+        let mut columns = columns.to_vec();
+        for description in columns
+            .iter_mut()
+            .filter_map(|column| column.get_mut("description"))
+        {
+            if !description
+                .as_str()
+                .is_some_and(|text| !text.is_empty() && self.source.contains(text))
+            {
+                PROSE.count();
+                *description = Value::String("<prose>".to_owned());
+            }
+        }
+        Value::Array(columns.iter().map(|column| self.value(column)).collect())
     }
 
     fn cell(&mut self, cell: &Value) -> Value {
