@@ -49,7 +49,11 @@ pub(super) fn respond(
     let resources: Vec<&Resource> = registry.iter().map(AsRef::as_ref).collect();
     let header = |name| headers.get(name).and_then(|v: &http::HeaderValue| v.to_str().ok()).unwrap_or_default();
     let address = header(http::header::HOST);
-    let aggregated = aggregated(header(http::header::ACCEPT));
+    let accept = header(http::header::ACCEPT);
+    if path == "/openapi/v2" && accept.contains("proto-openapi.spec.v2") {
+        return Ok(Reply::typed(openapi::PROTOBUF_MEDIA, Bytes::from_static(openapi::VERSION_2_PROTOBUF)));
+    }
+    let aggregated = aggregated(accept);
     let found = match (route, aggregated) {
         (Route::Legacy, Some(form)) => {
             return Ok(typed(form.media_type(), &discovery::aggregated_core(&resources, form)));

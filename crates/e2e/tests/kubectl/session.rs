@@ -65,6 +65,8 @@ pub(crate) enum Compare {
     All,
     /// The same, with the lines of standard output in order of the alphabet: the server does not promise theirs.
     Sorted,
+    /// The same, with the members of the JSON on standard output in order of the alphabet: theirs means nothing.
+    Json,
 }
 
 impl Session {
