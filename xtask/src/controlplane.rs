@@ -29,6 +29,9 @@ pub(crate) enum Command {
         /// How many
         #[arg(long, default_value_t = 1)]
         clusters: usize,
+        /// Which processes besides etcd and kube-apiserver
+        #[arg(long, value_enum, default_value_t = Profile::Full)]
+        profile: Profile,
     },
     /// End what `up` started
     Down,
@@ -40,6 +43,9 @@ pub(crate) enum Command {
         /// How many
         #[arg(long)]
         clusters: usize,
+        /// Which processes
+        #[arg(long, value_enum)]
+        profile: Profile,
         /// Where their files go
         #[arg(long)]
         folder: PathBuf,
@@ -47,6 +53,28 @@ pub(crate) enum Command {
         #[arg(long)]
         tethered: bool,
     },
+}
+
+/// Which processes a control plane has besides etcd and kube-apiserver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Profile {
+    /// All controllers, the scheduler, and KWOK for nodes and pods
+    Full,
+    /// Only garbage collection and the end of namespaces: what the embedded API server has built in
+    Collectors,
+    /// Nobody else
+    Bare,
+}
+
+impl Profile {
+    /// As on the command line.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Collectors => "collectors",
+            Self::Bare => "bare",
+        }
+    }
 }
 
 pub(crate) fn run(command: &Command) -> Result<()> {
@@ -57,10 +85,15 @@ pub(crate) fn run(command: &Command) -> Result<()> {
             }
             Ok(())
         }
-        Command::Up { clusters } => up(*clusters),
+        Command::Up { clusters, profile } => up(*clusters, *profile),
         Command::Down => down(),
         Command::Status => status(),
-        Command::Supervise { clusters, folder, tethered } => supervisor::run(*clusters, folder, *tethered),
+        Command::Supervise {
+            clusters,
+            profile,
+            folder,
+            tethered,
+        } => supervisor::run(*clusters, *profile, folder, *tethered),
     }
 }
 
@@ -68,16 +101,21 @@ fn default_folder() -> PathBuf {
     workspace::target().join("controlplane")
 }
 
-fn up(clusters: usize) -> Result<()> {
+fn up(clusters: usize, profile: Profile) -> Result<()> {
     let folder = default_folder();
     if supervisor::is_running(&folder) {
-        bail!("a control plane is running already: `cargo xtask controlplane status` shows it, `down` ends it");
+        bail!(
+            "a control plane is running already: `cargo xtask controlplane status` shows it, `down` ends it"
+        );
     }
     tools::locate()?;
-    let mut child = supervisor::start(clusters, &folder, false)?;
+    let mut child = supervisor::start(clusters, profile, &folder, false)?;
     wait_until_ready(&folder, clusters, &mut child)?;
     for index in 0..clusters {
-        report::line(&format!("export KUBECONFIG={}", cluster::kubeconfig(&folder, index).display()));
+        report::line(&format!(
+            "export KUBECONFIG={}",
+            cluster::kubeconfig(&folder, index).display()
+        ));
     }
     Ok(())
 }
@@ -95,8 +133,15 @@ fn status() -> Result<()> {
         report::line("nothing runs");
     }
     for process in processes {
-        let state = if process.is_alive() { "running" } else { "ended" };
-        report::line(&format!("{:32} pid {:8} {state}", process.name, process.pid));
+        let state = if process.is_alive() {
+            "running"
+        } else {
+            "ended"
+        };
+        report::line(&format!(
+            "{:32} pid {:8} {state}",
+            process.name, process.pid
+        ));
     }
     Ok(())
 }
@@ -109,10 +154,11 @@ pub(crate) struct Borrowed {
 
 impl Borrowed {
     /// Starts them; their programs are found or built first.
-    pub(crate) fn start(clusters: usize) -> Result<Self> {
+    pub(crate) fn start(clusters: usize, profile: Profile) -> Result<Self> {
         tools::locate()?;
-        let folder = workspace::target().join(format!("controlplane-{}", std::process::id()));
-        let supervisor = supervisor::start(clusters, &folder, true)?;
+        let name = format!("controlplane-{}-{}", profile.name(), std::process::id());
+        let folder = workspace::target().join(name);
+        let supervisor = supervisor::start(clusters, profile, &folder, true)?;
         let mut borrowed = Self { supervisor, folder };
         wait_until_ready(&borrowed.folder, clusters, &mut borrowed.supervisor)?;
         Ok(borrowed)
@@ -136,11 +182,20 @@ impl Drop for Borrowed {
 fn wait_until_ready(folder: &Path, clusters: usize, supervisor: &mut Child) -> Result<()> {
     let start = Instant::now();
     while !(0..clusters).all(|index| cluster::kubeconfig(folder, index).is_file()) {
-        if let Some(status) = supervisor.try_wait().context("waiting for the control plane")? {
-            bail!("the control plane ended with {status}; its logs are in {}", folder.display());
+        if let Some(status) = supervisor
+            .try_wait()
+            .context("waiting for the control plane")?
+        {
+            bail!(
+                "the control plane ended with {status}; its logs are in {}",
+                folder.display()
+            );
         }
         if start.elapsed() > READY_WITHIN {
-            bail!("the control plane did not answer within {READY_WITHIN:?}; its logs are in {}", folder.display());
+            bail!(
+                "the control plane did not answer within {READY_WITHIN:?}; its logs are in {}",
+                folder.display()
+            );
         }
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -150,6 +205,8 @@ fn wait_until_ready(folder: &Path, clusters: usize, supervisor: &mut Child) -> R
 /// Standard streams of a program whose output goes to a file.
 fn logged(log: &Path) -> Result<(Stdio, Stdio)> {
     let file = std::fs::File::create(log).with_context(|| format!("creating {}", log.display()))?;
-    let second = file.try_clone().with_context(|| format!("opening {}", log.display()))?;
+    let second = file
+        .try_clone()
+        .with_context(|| format!("opening {}", log.display()))?;
     Ok((file.into(), second.into()))
 }

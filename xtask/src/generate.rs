@@ -1,11 +1,11 @@
 //! `cargo xtask generate`: files that are made from other files and checked in.
 //!
-//! Today that is two: the table of built-in kinds, from the `OpenAPI` documents and the Go types of the Kubernetes
-//! modules that `xtask/controlplane/kubernetes` pins, and the table of their fields' numbers in protobuf. The output is a function of those modules alone.
+//! Today that is one: the table of built-in kinds, from the `OpenAPI` documents and the Go types of the Kubernetes
+//! modules that `xtask/controlplane/kubernetes` pins. The output is a function of those modules alone.
 
 mod documents;
 mod golang;
-mod protobuf;
+mod proto;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -15,9 +15,6 @@ use anyhow::{Context, Result, bail};
 
 /// Where the table is checked in, from the root of the workspace.
 const TABLE: &str = "crates/apiserver/src/schema/builtin.types";
-
-/// Where the table of field numbers is.
-const NUMBERS: &str = "crates/apiserver/src/decode/protobuf/builtin.fields";
 
 /// Makes the generated files; with `check`, fails if a checked-in one differs instead of writing it.
 pub(crate) fn run(check: bool) -> Result<()> {
@@ -36,9 +33,7 @@ pub(crate) fn run(check: bool) -> Result<()> {
         go.add_module(name, module(&pins, name)?.folder);
     }
     let made = write::table(&kubernetes.version, &schemas, &mut go)?;
-    settle(&root.join(TABLE), &made, check)?;
-    let made = protobuf::table(&kubernetes.version, &schemas, &mut go)?;
-    settle(&root.join(NUMBERS), &made, check)
+    settle(&root.join(TABLE), &made, check)
 }
 
 struct Module {

@@ -11,7 +11,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Slipway's build, test and control-plane commands")]
+#[command(
+    name = "cargo xtask",
+    about = "Slipway's build, test and control-plane commands"
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

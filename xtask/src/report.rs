@@ -1,5 +1,9 @@
 //! The one place that writes to the terminal.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this module is the output")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this module is the output"
+)]
 
 use std::io::Write;
 use std::time::Duration;
@@ -19,5 +23,9 @@ pub(crate) fn error(error: &anyhow::Error) {
 /// `1 min 5 s`.
 pub(crate) fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
-    if seconds < 60 { format!("{:.1} s", time.as_secs_f64()) } else { format!("{} min {} s", seconds / 60, seconds % 60) }
+    if seconds < 60 {
+        format!("{:.1} s", time.as_secs_f64())
+    } else {
+        format!("{} min {} s", seconds / 60, seconds % 60)
+    }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::controlplane::{self, Borrowed};
+use crate::controlplane::{self, Borrowed, Profile};
 use crate::report;
 use crate::workspace;
 
@@ -37,7 +37,12 @@ struct Counts {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+    let wanted = |name: &str| {
+        arguments
+            .only
+            .as_ref()
+            .is_none_or(|only| name.contains(only.as_str()))
+    };
     let mut outcomes = Vec::new();
     let mut left_out = Vec::new();
 
@@ -53,7 +58,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     let needs_real = wanted("conformance") || wanted("kubectl");
     let borrowed = match (&real, needs_real) {
-        (Ok(()), true) => Some(Borrowed::start(1).context("starting a real control plane")?),
+        (Ok(()), true) => {
+            Some(Borrowed::start(1, Profile::Collectors).context("starting a real control plane")?)
+        }
         (Err(why), true) => {
             left_out.push(format!("conformance (real) and kubectl (real): {why}"));
             None
@@ -80,22 +87,85 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// Tiers that need nothing but Rust.
 const STATIC: &[(&str, &[&str])] = &[
     ("format", &["fmt", "--all", "--check"]),
-    ("lint", &["clippy", "--release", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
+    (
+        "lint",
+        &[
+            "clippy",
+            "--release",
+            "--workspace",
+            "--all-targets",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    ),
     ("tidy", &["test", "--release", "--quiet", "-p", "xtask"]),
-    ("units", &["test", "--release", "--quiet", "--workspace", "--exclude", "xtask", "--lib", "--bins"]),
-    ("integration", &["test", "--release", "--quiet", "-p", "slipway-apiserver", "--test", "integration"]),
-    ("documentation", &["test", "--release", "--quiet", "--workspace", "--doc"]),
+    (
+        "units",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "--workspace",
+            "--exclude",
+            "xtask",
+            "--lib",
+            "--bins",
+        ],
+    ),
+    (
+        "integration",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "-p",
+            "slipway-apiserver",
+            "--test",
+            "integration",
+        ],
+    ),
+    (
+        "documentation",
+        &["test", "--release", "--quiet", "--workspace", "--doc"],
+    ),
 ];
 
 /// Tiers that also run on a real control plane where there is one.
 const DYNAMIC: &[(&str, &[&str])] = &[
-    ("conformance", &["test", "--release", "--quiet", "-p", "slipway-apiserver", "--test", "conformance"]),
-    ("kubectl", &["test", "--release", "--quiet", "-p", "slipway-e2e", "--test", "kubectl"]),
+    (
+        "conformance",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "-p",
+            "slipway-apiserver",
+            "--test",
+            "conformance",
+        ],
+    ),
+    (
+        "kubectl",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "-p",
+            "slipway-e2e",
+            "--test",
+            "kubectl",
+        ],
+    ),
 ];
 
 /// `cargo xtask tidy`.
 pub(crate) fn tidy() -> Result<()> {
-    let outcome = tier("tidy", workspace::cargo().args(["test", "--release", "--quiet", "-p", "xtask"]));
+    let outcome = tier(
+        "tidy",
+        workspace::cargo().args(["test", "--release", "--quiet", "-p", "xtask"]),
+    );
     conclude(&[outcome], &[])
 }
 
@@ -113,7 +183,11 @@ fn conclude(outcomes: &[Outcome], left_out: &[String]) -> Result<()> {
     for text in left_out {
         report::line(&format!("LEFT OUT: {text}"));
     }
-    let failed: Vec<&str> = outcomes.iter().filter(|o| o.failed).map(|o| o.name).collect();
+    let failed: Vec<&str> = outcomes
+        .iter()
+        .filter(|o| o.failed)
+        .map(|o| o.name)
+        .collect();
     if !failed.is_empty() {
         bail!("failed: {}", failed.join(", "));
     }
@@ -138,11 +212,19 @@ fn tier(name: &'static str, command: &mut Command) -> Outcome {
         }
         (Ok(_), None) => String::new(),
     };
-    Outcome { name, summary, time: start.elapsed(), failed }
+    Outcome {
+        name,
+        summary,
+        time: start.elapsed(),
+        failed,
+    }
 }
 
 fn stream(command: &mut Command, counts: &mut Counts) -> Result<bool> {
-    let mut child = command.stdout(Stdio::piped()).spawn().context("starting cargo")?;
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("starting cargo")?;
     if let Some(out) = child.stdout.take() {
         for line in BufReader::new(out).lines() {
             let line = line.context("reading cargo's output")?;
@@ -158,7 +240,9 @@ impl Counts {
         if line.starts_with("conformance: ") || line.starts_with("kubectl: ") {
             self.conformance = Some(line.to_owned());
         }
-        let Some(rest) = line.strip_prefix("test result: ") else { return };
+        let Some(rest) = line.strip_prefix("test result: ") else {
+            return;
+        };
         for part in rest.split(['.', ';']) {
             let mut words = part.split_whitespace();
             if let (Some(number), Some(word)) = (words.next(), words.next())

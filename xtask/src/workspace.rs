@@ -27,7 +27,8 @@ pub(crate) fn cache() -> Result<PathBuf> {
     if let Some(folder) = std::env::var_os("XDG_CACHE_HOME") {
         return Ok(Path::new(&folder).join("slipway"));
     }
-    let home = std::env::var_os("HOME").context("finding the cache folder: neither SLIPWAY_CACHE nor HOME is set")?;
+    let home = std::env::var_os("HOME")
+        .context("finding the cache folder: neither SLIPWAY_CACHE nor HOME is set")?;
     Ok(Path::new(&home).join(".cache").join("slipway"))
 }
 
@@ -45,6 +46,9 @@ pub(crate) fn cargo() -> Command {
 
 /// The path of a program on the PATH.
 pub(crate) fn which(program: &str) -> Option<PathBuf> {
-    std::env::var_os("PATH")
-        .and_then(|path| std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file()))
+    std::env::var_os("PATH").and_then(|path| {
+        std::env::split_paths(&path)
+            .map(|folder| folder.join(program))
+            .find(|file| file.is_file())
+    })
 }

@@ -1,5 +1,10 @@
 //! The workspace's own rules, as tests: crate arrows, file sizes, generated files, README commands, forbidden marks.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,7 +14,17 @@ use serde_json::Value;
 
 /// The arrows of ARCHITECTURE.md: which of our packages may depend on which.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("slipway", &["slipway-apiserver", "slipway-sim", "slipway-web", "slipway-runtime", "slipway-kernel", "slipway-api"]),
+    (
+        "slipway",
+        &[
+            "slipway-apiserver",
+            "slipway-sim",
+            "slipway-web",
+            "slipway-runtime",
+            "slipway-kernel",
+            "slipway-api",
+        ],
+    ),
     ("slipway-apiserver", &[]),
     ("slipway-e2e", &["slipway-api"]),
     ("xtask", &[]),
@@ -19,12 +34,23 @@ const ARROWS: &[(&str, &[&str])] = &[
 const LONGEST_FILE: usize = 600;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_owned()
 }
 
 fn sources() -> Vec<PathBuf> {
-    let output = Command::new("git").args(["ls-files", "*.rs"]).current_dir(root()).output().unwrap();
-    let files: Vec<PathBuf> = String::from_utf8(output.stdout).unwrap().lines().map(|line| root().join(line)).collect();
+    let output = Command::new("git")
+        .args(["ls-files", "*.rs"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let files: Vec<PathBuf> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| root().join(line))
+        .collect();
     assert!(!files.is_empty(), "git lists no sources");
     files.into_iter().filter(|file| file.is_file()).collect()
 }
@@ -36,7 +62,10 @@ fn is_test(file: &Path) -> bool {
 
 /// The part of a source file that is not a test module.
 fn production(text: &str) -> String {
-    text.lines().take_while(|line| line.trim() != "#[cfg(test)]").collect::<Vec<_>>().join("\n")
+    text.lines()
+        .take_while(|line| line.trim() != "#[cfg(test)]")
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn metadata() -> Value {
@@ -53,11 +82,16 @@ fn metadata() -> Value {
 fn crates_depend_on_each_other_only_as_drawn() {
     let metadata = metadata();
     let packages = metadata["packages"].as_array().unwrap();
-    let ours: BTreeSet<&str> = packages.iter().map(|p| p["name"].as_str().unwrap()).collect();
+    let ours: BTreeSet<&str> = packages
+        .iter()
+        .map(|p| p["name"].as_str().unwrap())
+        .collect();
     let drawn: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
     for package in packages {
         let name = package["name"].as_str().unwrap();
-        let allowed = drawn.get(name).unwrap_or_else(|| panic!("{name} is not drawn in ARCHITECTURE.md or here"));
+        let allowed = drawn
+            .get(name)
+            .unwrap_or_else(|| panic!("{name} is not drawn in ARCHITECTURE.md or here"));
         for dependency in package["dependencies"].as_array().unwrap() {
             let to = dependency["name"].as_str().unwrap();
             // Dev-dependencies are free, except in apiserver.
@@ -75,14 +109,23 @@ fn source_files_are_short() {
     for file in sources().into_iter().filter(|file| !is_test(file)) {
         let text = std::fs::read_to_string(&file).unwrap();
         let lines = production(&text).lines().count();
-        assert!(lines <= LONGEST_FILE, "{} has {lines} lines: two things live in one room", file.display());
+        assert!(
+            lines <= LONGEST_FILE,
+            "{} has {lines} lines: two things live in one room",
+            file.display()
+        );
     }
 }
 
 #[test]
 fn nothing_is_left_to_do_in_the_sources() {
     // Spelled apart, so that this file does not find itself.
-    let marks = [concat!("to", "do!("), concat!("unimple", "mented!("), concat!("FIX", "ME"), concat!("#[ig", "nore]")];
+    let marks = [
+        concat!("to", "do!("),
+        concat!("unimple", "mented!("),
+        concat!("FIX", "ME"),
+        concat!("#[ig", "nore]"),
+    ];
     for file in sources() {
         let text = std::fs::read_to_string(&file).unwrap();
         for mark in marks {
@@ -95,16 +138,35 @@ fn nothing_is_left_to_do_in_the_sources() {
 fn every_module_says_what_it_is() {
     for file in sources() {
         let text = std::fs::read_to_string(&file).unwrap();
-        assert!(text.starts_with("//!"), "{} does not begin with its documentation", file.display());
+        assert!(
+            text.starts_with("//!"),
+            "{} does not begin with its documentation",
+            file.display()
+        );
     }
 }
 
 #[test]
 fn no_file_names_a_registry_host() {
-    let hosts = [concat!("proxy.golang", ".org"), concat!("static.crates", ".io"), concat!("registry.npmjs", ".org"), concat!("deb.debian", ".org")];
-    let output = Command::new("git").args(["ls-files"]).current_dir(root()).output().unwrap();
-    for line in String::from_utf8(output.stdout).unwrap().lines().filter(|line| *line != "Cargo.lock") {
-        let Ok(text) = std::fs::read_to_string(root().join(line)) else { continue };
+    let hosts = [
+        concat!("proxy.golang", ".org"),
+        concat!("static.crates", ".io"),
+        concat!("registry.npmjs", ".org"),
+        concat!("deb.debian", ".org"),
+    ];
+    let output = Command::new("git")
+        .args(["ls-files"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    for line in String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .filter(|line| *line != "Cargo.lock")
+    {
+        let Ok(text) = std::fs::read_to_string(root().join(line)) else {
+            continue;
+        };
         for host in hosts {
             assert!(!text.contains(host), "{line} names {host}");
         }
@@ -129,10 +191,21 @@ fn readme_commands() -> Vec<String> {
 #[test]
 fn commands_of_the_readme_exist() {
     let commands = readme_commands();
-    assert!(commands.iter().any(|c| c == "cargo xtask test"), "the README does not tell how to run the tests");
-    let known = ["cargo xtask test", "cargo xtask controlplane up", "cargo xtask controlplane down", "cargo run --release -- apiserver"];
+    assert!(
+        commands.iter().any(|c| c == "cargo xtask test"),
+        "the README does not tell how to run the tests"
+    );
+    let known = [
+        "cargo xtask test",
+        "cargo xtask controlplane up",
+        "cargo xtask controlplane down",
+        "cargo run --release -- apiserver",
+    ];
     for command in commands.iter().filter(|c| c.starts_with("cargo")) {
-        assert!(known.iter().any(|k| command.starts_with(k)), "the README shows `{command}`, which no test knows");
+        assert!(
+            known.iter().any(|k| command.starts_with(k)),
+            "the README shows `{command}`, which no test knows"
+        );
     }
 }
 
@@ -141,9 +214,15 @@ fn generated_files_are_current() {
     if Command::new("go").arg("version").output().is_err() {
         // Without Go the sources of what is generated are not there; `cargo xtask test` says so when it matters.
         let ci = std::env::var("CI").is_ok_and(|v| !v.is_empty() && v != "0" && v != "false");
-        assert!(!ci, "with CI set nothing may be left out: there is no Go to generate from");
+        assert!(
+            !ci,
+            "with CI set nothing may be left out: there is no Go to generate from"
+        );
         return;
     }
-    let status = Command::new(env!("CARGO_BIN_EXE_xtask")).args(["generate", "--check"]).status().unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .args(["generate", "--check"])
+        .status()
+        .unwrap();
     assert!(status.success(), "run `cargo xtask generate`");
 }

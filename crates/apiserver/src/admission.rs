@@ -127,6 +127,11 @@ pub trait Shapes: Send + Sync {
         Box::pin(async move { Ok(same) })
     }
 
+    /// Whether there is a `Service` of this name.
+    fn has_service(&self, _namespace: &str, _name: &str) -> bool {
+        true
+    }
+
     /// An object as a webhook patched it, decoded into its schema and defaulted; the error text is what decoding
     /// says of it.
     fn accept(&self, object: Value, _kind: &Gvk) -> Result<Value, String> {

@@ -7,8 +7,8 @@ mod definitions;
 mod nonresource;
 mod own;
 
-pub(crate) use answer::encode;
 pub use answer::Lost;
+pub(crate) use answer::encode;
 pub use build::Config;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -120,7 +120,10 @@ impl Cluster {
     }
 
     pub(crate) fn registry(&self) -> Registry {
-        self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.registry
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     pub(crate) fn now(&self) -> jiff::Timestamp {
@@ -167,12 +170,19 @@ impl Cluster {
             }
             "apiextensions.k8s.io" => {
                 let definitions = self.objects("apiextensions.k8s.io", "customresourcedefinitions");
-                let mut registry = self.registry.write().unwrap_or_else(PoisonError::into_inner);
+                let mut registry = self
+                    .registry
+                    .write()
+                    .unwrap_or_else(PoisonError::into_inner);
                 *registry = registry.with_definitions(definitions.iter());
             }
             _ if resource.custom => {
                 let definition = format!("{}.{}", resource.names.plural, resource.names.group);
-                let going = self.store.get("apiextensions.k8s.io/customresourcedefinitions", "", &definition);
+                let going = self.store.get(
+                    "apiextensions.k8s.io/customresourcedefinitions",
+                    "",
+                    &definition,
+                );
                 if going.is_some_and(|stored| stored.header.deleting) {
                     self.clean_up_definition(&definition);
                 }

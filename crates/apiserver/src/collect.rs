@@ -22,7 +22,11 @@ use dependents::{Graph, Node};
 pub async fn run(cluster: Arc<Cluster>) {
     let mut latest = cluster.store.subscribe();
     let mut drain = cluster.drain.subscribe();
-    let mut collector = Collector { cluster: cluster.clone(), graph: Graph::default(), seen: 0 };
+    let mut collector = Collector {
+        cluster: cluster.clone(),
+        graph: Graph::default(),
+        seen: 0,
+    };
     loop {
         latest.mark_unchanged();
         collector.catch_up();
@@ -63,26 +67,30 @@ impl Collector {
         let mut all = Vec::new();
         let mut version = self.seen;
         for bucket in self.cluster.store.buckets() {
-            match self.cluster.store.changes(&bucket, self.seen) {
-                Ok((changes, complete)) => {
-                    version = version.max(complete);
-                    all.extend(changes.into_iter().map(|change| (bucket.clone(), change)));
-                }
-                Err(_) => {
-                    let snapshot = self.cluster.store.list(&bucket, "", &|_| true);
-                    version = version.max(snapshot.version);
-                    all.extend(snapshot.objects.into_iter().map(|object| {
-                        let change =
-                            Change { version: object.version, kind: ChangeKind::Added, object, before: None };
-                        (bucket.clone(), change)
-                    }));
-                }
+            if let Ok((changes, complete)) = self.cluster.store.changes(&bucket, self.seen) {
+                version = version.max(complete);
+                all.extend(changes.into_iter().map(|change| (bucket.clone(), change)));
+            } else {
+                let snapshot = self.cluster.store.list(&bucket, "", &|_| true);
+                version = version.max(snapshot.version);
+                all.extend(snapshot.objects.into_iter().map(|object| {
+                    let change = Change {
+                        version: object.version,
+                        kind: ChangeKind::Added,
+                        object,
+                        before: None,
+                    };
+                    (bucket.clone(), change)
+                }));
             }
         }
         // A write that came in while the buckets were read one after the other is seen again next time at the latest:
         // only what is known to be complete counts as seen.
         all.sort_by_key(|(_, change)| change.version);
-        let complete = all.last().map_or(version, |(_, change)| change.version).min(version);
+        let complete = all
+            .last()
+            .map_or(version, |(_, change)| change.version)
+            .min(version);
         (all, complete.max(self.seen))
     }
 
@@ -95,7 +103,9 @@ impl Collector {
             }
             return;
         }
-        let Some(stored) = self.current(&node) else { return };
+        let Some(stored) = self.current(&node) else {
+            return;
+        };
         if bucket == "/namespaces" {
             self.check_namespace(&stored.header.name);
         }
@@ -110,7 +120,10 @@ impl Collector {
     }
 
     fn current(&self, node: &Node) -> Option<Arc<Stored>> {
-        let stored = self.cluster.store.get(&node.bucket, &node.namespace, &node.name)?;
+        let stored = self
+            .cluster
+            .store
+            .get(&node.bucket, &node.namespace, &node.name)?;
         (stored.header.uid == node.uid).then_some(stored)
     }
 
@@ -148,7 +161,10 @@ impl Collector {
             match self.owner(reference, &stored.header.namespace) {
                 // An owner of a kind that nobody serves cannot be judged.
                 Owner::Unknown => return,
-                Owner::There(owner) if is_waiting_for_dependents(&owner) && value::flag(reference, "blockOwnerDeletion") => {
+                Owner::There(owner)
+                    if is_waiting_for_dependents(&owner)
+                        && value::flag(reference, "blockOwnerDeletion") =>
+                {
                     waiting.push(reference.clone());
                 }
                 Owner::There(_) => solid.push(reference.clone()),
@@ -157,7 +173,9 @@ impl Collector {
         }
         if !solid.is_empty() {
             if !absent.is_empty() || !waiting.is_empty() {
-                self.change(node, stored, "", |object| value::put(object, "metadata.ownerReferences", solid));
+                self.change(node, stored, "", |object| {
+                    value::put(object, "metadata.ownerReferences", solid);
+                });
             }
         } else if !waiting.is_empty() {
             let has_own = !self.graph.dependents(&node.uid).is_empty();
@@ -175,8 +193,14 @@ impl Collector {
             return Owner::Unknown;
         };
         let namespace = if resource.namespaced { namespace } else { "" };
-        match self.cluster.store.get(&resource.bucket(), namespace, value::text(reference, "name")) {
-            Some(owner) if *owner.header.uid == *value::text(reference, "uid") => Owner::There(owner),
+        match self.cluster.store.get(
+            &resource.bucket(),
+            namespace,
+            value::text(reference, "name"),
+        ) {
+            Some(owner) if *owner.header.uid == *value::text(reference, "uid") => {
+                Owner::There(owner)
+            }
             _ => Owner::Absent,
         }
     }
@@ -184,11 +208,17 @@ impl Collector {
     /// An object that is being deleted and waits for us: to orphan its dependents, or to delete them first.
     fn deleting(&self, node: &Node, stored: &Arc<Stored>) {
         let object = stored.decode();
-        let has = |name: &str| value::items(&object, "metadata.finalizers").iter().any(|f| f == name);
+        let has = |name: &str| {
+            value::items(&object, "metadata.finalizers")
+                .iter()
+                .any(|f| f == name)
+        };
         if has("orphan") {
             for dependent in self.graph.dependents(&node.uid) {
                 if let Some(stored) = self.current(&dependent) {
-                    self.change(&dependent, &stored, "", |object| drop_owner(object, &node.uid));
+                    self.change(&dependent, &stored, "", |object| {
+                        drop_owner(object, &node.uid);
+                    });
                 }
             }
             self.change(node, stored, "", |object| drop_finalizer(object, "orphan"));
@@ -199,11 +229,15 @@ impl Collector {
                     if !stored.header.deleting {
                         self.check_owners(&dependent, &stored);
                     }
-                    blocked |= self.current(&dependent).is_some_and(|still| blocks(&still, &node.uid));
+                    blocked |= self
+                        .current(&dependent)
+                        .is_some_and(|still| blocks(&still, &node.uid));
                 }
             }
             if !blocked {
-                self.change(node, stored, "", |object| drop_finalizer(object, "foregroundDeletion"));
+                self.change(node, stored, "", |object| {
+                    drop_finalizer(object, "foregroundDeletion");
+                });
             }
         }
     }
@@ -217,7 +251,9 @@ enum Owner {
 
 fn is_waiting_for_dependents(owner: &Stored) -> bool {
     owner.header.deleting
-        && value::items(&owner.decode(), "metadata.finalizers").iter().any(|f| f == "foregroundDeletion")
+        && value::items(&owner.decode(), "metadata.finalizers")
+            .iter()
+            .any(|f| f == "foregroundDeletion")
 }
 
 /// Whether a dependent holds up the foreground deletion of its owner.
@@ -241,8 +277,11 @@ fn drop_owner(object: &mut Value, uid: &str) {
 }
 
 fn drop_finalizer(object: &mut Value, name: &str) {
-    let left: Vec<Value> =
-        value::items(object, "metadata.finalizers").iter().filter(|f| *f != name).cloned().collect();
+    let left: Vec<Value> = value::items(object, "metadata.finalizers")
+        .iter()
+        .filter(|f| *f != name)
+        .cloned()
+        .collect();
     if left.is_empty() {
         value::take(object, "metadata.finalizers");
     } else {

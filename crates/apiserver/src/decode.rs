@@ -2,7 +2,7 @@
 //!
 //! [`builtin`] and [`custom`] do the whole of it for the body of a create or update. The pieces ([`parse`],
 //! [`expect_kind`], [`conform`]) are there for patches, which decode what a patch has made, and for request bodies
-//! that are no resources. What differs from the real server: nesting is refused beyond 512 levels instead of
+//! that are no resources. Bodies of built-in kinds may be protobuf, which becomes JSON first. What differs from the real server: nesting is refused beyond 512 levels instead of
 //! 10,000, and syntax errors in YAML carry Go's text for common mistakes only.
 
 mod conform;
@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Number, Value};
 
+use crate::negotiate;
 use crate::schema::{Schema, table};
 use crate::status::{Outcome, Status};
 use conform::{Complaint, Conformer};
@@ -47,6 +48,8 @@ pub struct Parsed {
 pub struct ParseError {
     text: String,
     media: Option<Media>,
+    /// Version and kind, where the body was understood as far as that.
+    named: Option<(String, String)>,
 }
 
 impl ParseError {
@@ -62,7 +65,10 @@ impl ParseError {
 
     /// The 400 answer to a create or update of `kind`.
     pub fn status(&self, kind: &str, body: &[u8]) -> Status {
-        kind::unrecognized(kind, &self.looking_for_kind(), body)
+        match &self.named {
+            Some((version, named)) => kind::cannot_be_handled(version, named, kind, &self.text),
+            None => kind::unrecognized(kind, &self.looking_for_kind(), body),
+        }
     }
 }
 
@@ -75,8 +81,10 @@ fn parse_with(body: &[u8], media: Media, twice: Twice) -> Result<Parsed, ParseEr
     let fail = |text| ParseError {
         text,
         media: Some(media),
+        named: None,
     };
     match media {
+        Media::Protobuf => parse_protobuf(body, &Target::default()),
         Media::Json => {
             let document = json::read(body, twice).map_err(fail)?;
             let duplicates = document
@@ -111,11 +119,15 @@ fn parse_with(body: &[u8], media: Media, twice: Twice) -> Result<Parsed, ParseEr
                 ..Parsed::default()
             })
         }
-        Media::Protobuf => Ok(Parsed {
-            value: protobuf::read(body).map_err(fail)?,
-            ..Parsed::default()
-        }),
     }
+}
+
+/// Reads a body in protobuf; what it does not say of its kind is that of `target`.
+fn parse_protobuf(body: &[u8], target: &Target<'_>) -> Result<Parsed, ParseError> {
+    Ok(Parsed {
+        value: protobuf::to_json(body, target)?,
+        ..Parsed::default()
+    })
 }
 
 /// Reads bytes that this server has written, such as a stored object.
@@ -142,8 +154,11 @@ pub fn builtin(
     target: &Target<'_>,
     schema: &Schema,
 ) -> Outcome<Decoded> {
-    let mut parsed =
-        parse_with(body, media, Twice::Merge).map_err(|e| e.status(target.kind, body))?;
+    let mut parsed = match media {
+        Media::Protobuf => parse_protobuf(body, target),
+        _ => parse_with(body, media, Twice::Merge),
+    }
+    .map_err(|e| e.status(target.kind, body))?;
     expect_kind(&mut parsed.value, body, target)?;
     let mut conformer = Conformer {
         literals: Some(&parsed.literals),
@@ -172,8 +187,11 @@ pub fn builtin(
 }
 
 /// The body of a create or update of a custom resource: everything but its own schema, whose unknown fields the
-/// caller adds to [`Decoded::strict`].
+/// caller adds to [`Decoded::strict`]. It cannot be protobuf.
 pub fn custom(body: &[u8], media: Media, target: &Target<'_>) -> Outcome<Decoded> {
+    if media == Media::Protobuf {
+        return Err(Box::new(negotiate::unknown_body()));
+    }
     let mut parsed = parse(body, media).map_err(|e| e.status(target.kind, body))?;
     expect_custom_kind(&parsed.value, body, target)?;
     let refuse = |text: String| {
@@ -201,7 +219,15 @@ pub fn custom(body: &[u8], media: Media, target: &Target<'_>) -> Outcome<Decoded
 /// The body of a delete: `metav1.DeleteOptions`. An empty body is the caller's to handle.
 pub fn delete_options(body: &[u8], media: Media) -> Outcome<Value> {
     let refuse = |text: String| Box::new(Status::bad_request(text));
-    let mut parsed = parse(body, media).map_err(|e| refuse(e.looking_for_kind()))?;
+    let target = Target {
+        kind: "DeleteOptions",
+        ..Target::default()
+    };
+    let mut parsed = match media {
+        Media::Protobuf => parse_protobuf(body, &target),
+        _ => parse(body, media),
+    }
+    .map_err(|e| refuse(e.looking_for_kind()))?;
     kind::expect_options(&mut parsed.value, "DeleteOptions").map_err(refuse)?;
     if let Some(schema) = table::named("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions") {
         shape(&schema, &mut parsed.value).map_err(refuse)?;

@@ -3,7 +3,10 @@
 //! All functions take the resources of one cluster and give the document that a client gets. The order of groups
 //! and versions and the preferred versions are those of the real server; `storageVersionHash` is left out.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::resource::Resource;
 
@@ -110,6 +113,9 @@ fn entries(resource: &Resource, group: &str) -> Vec<Value> {
         "verbs": resource.verbs,
     });
     put_names(&mut main, resource);
+    if resource.verbs.contains(&"list") {
+        main["storageVersionHash"] = storage_version_hash(resource).into();
+    }
     let mut all = vec![main];
     for sub in subresources(resource) {
         let mut entry = json!({
@@ -127,6 +133,22 @@ fn entries(resource: &Resource, group: &str) -> Vec<Value> {
         all.push(entry);
     }
     all
+}
+
+/// Changes when the stored form does; clients compare it only.
+fn storage_version_hash(resource: &Resource) -> String {
+    let group = resource
+        .stored_in
+        .map_or(resource.names.group.as_str(), |other| other.group);
+    // Definitions are hashed under the version in which they began.
+    let version = if group == "apiextensions.k8s.io" {
+        "v1beta1"
+    } else {
+        resource.storage_version.as_str()
+    };
+    let stored = format!("{group}/{version}/{}", resource.names.kind);
+    let digest = Sha256::digest(stored);
+    STANDARD.encode(digest.get(..8).unwrap_or_default())
 }
 
 fn put_names(entry: &mut Value, resource: &Resource) {

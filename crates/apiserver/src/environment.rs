@@ -50,6 +50,11 @@ pub enum CallError {
 
 /// Makes outgoing calls. The answer is an HTTP status code and its body.
 pub trait Dial: Debug + Send + Sync {
+    /// Whether somebody is known to listen at this URL, whatever services there are in the cluster.
+    fn knows(&self, _url: &str) -> bool {
+        false
+    }
+
     /// Posts `call.body` to `call.url`.
     fn call(&self, call: Call) -> BoxFuture<'static, Result<(u16, Bytes), CallError>>;
 }
@@ -176,6 +181,14 @@ impl InProcess {
 }
 
 impl Dial for InProcess {
+    fn knows(&self, url: &str) -> bool {
+        self.peers.lock().is_ok_and(|peers| {
+            peers
+                .iter()
+                .any(|(prefix, _)| url.starts_with(prefix.as_str()))
+        })
+    }
+
     fn call(&self, call: Call) -> BoxFuture<'static, Result<(u16, Bytes), CallError>> {
         let found = self.peers.lock().ok().and_then(|peers| {
             peers
@@ -210,8 +223,13 @@ impl SystemEntropy {
         let provider = rustls::crypto::ring::default_provider();
         let random: &dyn SecureRandom = provider.secure_random;
         let mut key = [0; 32];
-        random.fill(&mut key).map_err(|_| std::io::Error::other("the system gives no random numbers"))?;
-        Ok(Self { key, next: AtomicU64::new(0) })
+        random
+            .fill(&mut key)
+            .map_err(|_| std::io::Error::other("the system gives no random numbers"))?;
+        Ok(Self {
+            key,
+            next: AtomicU64::new(0),
+        })
     }
 }
 
@@ -220,7 +238,13 @@ impl Entropy for SystemEntropy {
         use sha2::Digest;
         // A keyed hash of a counter: as hard to guess as the key, and it cannot fail after the start.
         let n = self.next.fetch_add(1, Ordering::Relaxed);
-        let digest = sha2::Sha256::new().chain_update(self.key).chain_update(n.to_be_bytes()).finalize();
-        digest.iter().take(16).fold(0, |sum, byte| (sum << 8) | u128::from(*byte))
+        let digest = sha2::Sha256::new()
+            .chain_update(self.key)
+            .chain_update(n.to_be_bytes())
+            .finalize();
+        digest
+            .iter()
+            .take(16)
+            .fold(0, |sum, byte| (sum << 8) | u128::from(*byte))
     }
 }

@@ -59,12 +59,22 @@ pub(crate) enum Content {
 
 impl Reply {
     pub(crate) fn value(code: u16, value: Value) -> Self {
-        Self { code, content: Content::Value(value), warnings: Vec::new(), retry_after: None }
+        Self {
+            code,
+            content: Content::Value(value),
+            warnings: Vec::new(),
+            retry_after: None,
+        }
     }
 
     pub(crate) fn typed(content_type: impl Into<String>, bytes: Bytes) -> Self {
         let content = Content::Typed(content_type.into(), bytes);
-        Self { code: 200, content, warnings: Vec::new(), retry_after: None }
+        Self {
+            code: 200,
+            content,
+            warnings: Vec::new(),
+            retry_after: None,
+        }
     }
 
     pub(crate) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
@@ -82,11 +92,17 @@ impl Reply {
 
 impl Exchange<'_> {
     pub(crate) fn context(&self) -> Context<'_> {
-        Context { version: &self.target.version, now: self.now, user: &self.user.name }
+        Context {
+            version: &self.target.version,
+            now: self.now,
+            user: &self.user.name,
+        }
     }
 
     pub(crate) fn version(&self) -> Outcome<&Version> {
-        self.resource.version(&self.target.version).ok_or_else(|| Box::new(Status::no_such_resource()))
+        self.resource
+            .version(&self.target.version)
+            .ok_or_else(|| Box::new(Status::no_such_resource()))
     }
 
     pub(crate) fn api_version(&self) -> String {
@@ -116,37 +132,45 @@ impl Exchange<'_> {
 
     /// Where the real server would keep the object, as some messages tell.
     pub(crate) fn storage_key(&self, namespace: &str, name: &str) -> String {
-        let place = if self.resource.custom || !self.group().is_empty() && self.resource.custom {
+        let place = if self.resource.custom {
             format!("/registry/{}/{}", self.group(), self.plural())
         } else {
             format!("/registry/{}", self.plural())
         };
-        if namespace.is_empty() { format!("{place}/{name}") } else { format!("{place}/{namespace}/{name}") }
+        if namespace.is_empty() {
+            format!("{place}/{name}")
+        } else {
+            format!("{place}/{namespace}/{name}")
+        }
     }
 
     /// Who owns the fields of this write: the `fieldManager` asked for, else the first part of the user agent.
     pub(crate) fn manager(&self, asked: &str) -> String {
-        let agent = self.headers.get(http::header::USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+        let agent = self
+            .headers
+            .get(http::header::USER_AGENT)
+            .and_then(|v| v.to_str().ok())
+            .unwrap_or_default();
         crate::apply::manager_name(asked, agent)
     }
 
     pub(crate) fn content_type(&self) -> Option<&str> {
-        self.headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok())
+        self.headers
+            .get(http::header::CONTENT_TYPE)
+            .and_then(|v| v.to_str().ok())
     }
 
     /// The media type of the body.
     pub(crate) fn media(&self) -> Outcome<Media> {
-        let media = crate::negotiate::body(self.content_type())?;
-        if self.resource.custom && media == Media::Protobuf {
-            // Nobody but the server knows the numbers of their fields.
-            return Err(crate::negotiate::unknown_format("application/json, application/yaml").into());
-        }
-        Ok(media)
+        crate::negotiate::body(self.content_type())
     }
 
     /// How unknown and duplicate fields are taken; `options` is the kind of the options in messages.
     pub(crate) fn validation(&self, options: &str) -> Outcome<FieldValidation> {
-        FieldValidation::parse(self.query.get("fieldValidation").unwrap_or_default(), options)
+        FieldValidation::parse(
+            self.query.get("fieldValidation").unwrap_or_default(),
+            options,
+        )
     }
 
     /// Decodes a body of the resource's own kind and fills in defaults. Gives the object and the warnings for the
@@ -154,14 +178,21 @@ impl Exchange<'_> {
     pub(crate) fn decode_object(&self, options: &str) -> Outcome<(Value, Vec<String>)> {
         let validation = self.validation(options)?;
         let schema = &self.version()?.schema;
-        let target = decode::Target { group: self.group(), version: &self.target.version, kind: self.kind() };
+        let target = decode::Target {
+            group: self.group(),
+            version: &self.target.version,
+            kind: self.kind(),
+        };
         let (mut object, strict) = if self.resource.custom {
             let mut decoded = decode::custom(&self.body, self.media()?, &target)?;
-            decoded.strict.extend(crate::crd::prune(schema, &mut decoded.value));
+            decoded
+                .strict
+                .extend(crate::crd::prune(schema, &mut decoded.value));
             crate::crd::embedded::readable(schema.view(), &decoded.value).map_err(|error| {
                 let kind = self.kind();
                 let version = field::quote(&self.target.version);
-                let message = format!("{kind} in version {version} cannot be handled as a {kind}: {error}");
+                let message =
+                    format!("{kind} in version {version} cannot be handled as a {kind}: {error}");
                 Box::new(Status::bad_request(message))
             })?;
             (decoded.value, decoded.strict)
@@ -175,9 +206,18 @@ impl Exchange<'_> {
     }
 
     /// Decodes a body of another kind, as subresources take them.
-    pub(crate) fn decode_as(&self, api_version: &str, kind: &str, openapi_name: &str) -> Outcome<Value> {
+    pub(crate) fn decode_as(
+        &self,
+        api_version: &str,
+        kind: &str,
+        openapi_name: &str,
+    ) -> Outcome<Value> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let target = decode::Target { group, version, kind };
+        let target = decode::Target {
+            group,
+            version,
+            kind,
+        };
         let schema = table::named(openapi_name)
             .ok_or_else(|| Box::new(Status::internal(format!("no schema of {openapi_name}"))))?;
         Ok(decode::builtin(&self.body, self.media()?, &target, &schema)?.value)
@@ -187,7 +227,10 @@ impl Exchange<'_> {
     /// dropped, defaults filled in. Gives the object and what strict decoding says of it, or the text of why it
     /// does not fit.
     pub(crate) fn shape(&self, mut object: Value) -> Result<(Value, Vec<String>), String> {
-        let schema = &self.version().map_err(|status| status.message.clone())?.schema;
+        let schema = &self
+            .version()
+            .map_err(|status| status.message.clone())?
+            .schema;
         let strict = if self.resource.custom {
             let mut strict = decode::conform_metadata(&mut object)?;
             strict.extend(crate::crd::prune(schema, &mut object));
@@ -217,7 +260,7 @@ impl<'a> Exchange<'a> {
                 ..self.target.clone()
             },
             resource: self.resource.clone(),
-            form: self.form.clone(),
+            form: self.form,
             now: self.now,
             stale: None,
         }

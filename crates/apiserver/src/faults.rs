@@ -108,12 +108,18 @@ impl Frequency {
 
     /// Hits every match.
     pub fn always() -> Self {
-        Self::Count { skip: 0, times: u64::MAX }
+        Self::Count {
+            skip: 0,
+            times: u64::MAX,
+        }
     }
 
     /// Hits `rate` of a thousand matches, as `seed` says.
     pub fn seeded(rate: u16, seed: u64) -> Self {
-        Self::PerMille { rate, draws: SeededEntropy::new(seed) }
+        Self::PerMille {
+            rate,
+            draws: SeededEntropy::new(seed),
+        }
     }
 
     fn hits(&mut self) -> bool {
@@ -156,12 +162,20 @@ impl Faults {
 
     /// Adds a rule about requests.
     pub fn add(&self, about: Match, frequency: Frequency, fault: Fault) {
-        self.lock().requests.push(Rule { about, frequency, fault });
+        self.lock().requests.push(Rule {
+            about,
+            frequency,
+            fault,
+        });
     }
 
     /// Adds a rule about the events of watches; each event counts as one match.
     pub fn add_watch(&self, about: Match, frequency: Frequency, fault: WatchFault) {
-        self.lock().events.push(Rule { about, frequency, fault });
+        self.lock().events.push(Rule {
+            about,
+            frequency,
+            fault,
+        });
     }
 
     /// Ends all faults.
@@ -174,15 +188,16 @@ impl Faults {
         inner
             .requests
             .iter_mut()
-            .filter_map(|rule| (rule.about.fits(facts) && rule.frequency.hits()).then(|| rule.fault.clone()))
+            .filter_map(|rule| {
+                (rule.about.fits(facts) && rule.frequency.hits()).then(|| rule.fault.clone())
+            })
             .collect()
     }
 
     pub(crate) fn on_event(&self, facts: &Facts<'_>) -> Option<WatchFault> {
         let mut inner = self.lock();
-        inner
-            .events
-            .iter_mut()
-            .find_map(|rule| (rule.about.fits(facts) && rule.frequency.hits()).then(|| rule.fault.clone()))
+        inner.events.iter_mut().find_map(|rule| {
+            (rule.about.fits(facts) && rule.frequency.hits()).then(|| rule.fault.clone())
+        })
     }
 }

@@ -23,7 +23,7 @@ use crate::value::{self, has, put, take, text};
 pub use conditions::validate_conditions;
 pub use validate::{
     validate_annotations, validate_create, validate_field_manager, validate_labels,
-    validate_standard_finalizers, validate_update, validate_update_again,
+    validate_standard_finalizers, validate_update,
 };
 
 /// What generated names are made of: no vowels, so that no words come out.

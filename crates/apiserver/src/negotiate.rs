@@ -1,7 +1,7 @@
 //! Media types: what a client accepts, and what its bodies are.
 //!
-//! Answers are JSON or YAML. A client that lists protobuf or CBOR gets JSON if its list allows that, else a 406. A
-//! body may be protobuf, but not CBOR: a 415. The texts differ between built-in and custom resources as they do in the real
+//! Answers are JSON or YAML. A client that lists protobuf or CBOR gets JSON if its list allows that, else a 406. Bodies
+//! may be protobuf as well, but not CBOR. The texts differ between built-in and custom resources as they do in the real
 //! server, where only the former pass through a router that looks at media types itself.
 
 #[cfg(test)]
@@ -26,7 +26,7 @@ pub enum Media {
     Json,
     /// `application/yaml`.
     Yaml,
-    /// `application/vnd.kubernetes.protobuf`: bodies of built-in kinds only.
+    /// `application/vnd.kubernetes.protobuf`: bodies only.
     Protobuf,
 }
 
@@ -296,8 +296,13 @@ pub fn body(content_type: Option<&str>) -> Outcome<Media> {
         Some("" | JSON) => Ok(Media::Json),
         Some(YAML) => Ok(Media::Yaml),
         Some(PROTOBUF) => Ok(Media::Protobuf),
-        _ => Err(unknown_format(SUPPORTED).into()),
+        _ => Err(unknown_body().into()),
     }
+}
+
+/// The 415 of a body that is none of what bodies may be.
+pub fn unknown_body() -> Status {
+    unknown_format(SUPPORTED)
 }
 
 /// The 415 of a body in a format that is not among `accepted`.

@@ -10,7 +10,7 @@ use crate::value;
 
 /// How to list or watch.
 #[derive(Debug, Clone, Default)]
-pub struct ListOptions {
+pub(crate) struct ListOptions {
     /// Which labels.
     pub labels: LabelSelector,
     /// Which fields.
@@ -35,7 +35,7 @@ pub struct ListOptions {
 
 /// How `resourceVersion` is meant in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VersionMatch {
+pub(crate) enum VersionMatch {
     /// At least as new.
     NotOlderThan,
     /// Exactly that one.
@@ -44,17 +44,28 @@ pub enum VersionMatch {
 
 fn is_true(query: &Query, name: &str) -> bool {
     // As in the API machinery: a parameter that is there without value, or with any value but these, is true.
-    query.has(name) && query.all(name).next().is_some_and(|v| !matches!(v, "0" | "false"))
+    query.has(name)
+        && query
+            .all(name)
+            .next()
+            .is_some_and(|v| !matches!(v, "0" | "false"))
 }
 
 impl ListOptions {
     /// Reads and checks them.
-    pub fn parse(query: &Query, watch_prefix: bool) -> Outcome<Self> {
+    pub(crate) fn parse(query: &Query, watch_prefix: bool) -> Outcome<Self> {
         let number = |name: &str| match query.get(name) {
             None => Ok(None),
             Some(text) => text.parse::<i64>().map(Some).map_err(|_| {
-                let why = if text.chars().all(|c| c.is_ascii_digit()) { "value out of range" } else { "invalid syntax" };
-                Box::new(Status::bad_request(format!("strconv.ParseInt: parsing {}: {why}", field::quote(text))))
+                let why = if text.chars().all(|c| c.is_ascii_digit()) {
+                    "value out of range"
+                } else {
+                    "invalid syntax"
+                };
+                Box::new(Status::bad_request(format!(
+                    "strconv.ParseInt: parsing {}: {why}",
+                    field::quote(text)
+                )))
             }),
         };
         let limit = number("limit")?.unwrap_or(0);
@@ -68,7 +79,9 @@ impl ListOptions {
             version_match: None,
             watch: watch_prefix || is_true(query, "watch"),
             bookmarks: is_true(query, "allowWatchBookmarks"),
-            initial_events: query.has("sendInitialEvents").then(|| is_true(query, "sendInitialEvents")),
+            initial_events: query
+                .has("sendInitialEvents")
+                .then(|| is_true(query, "sendInitialEvents")),
             timeout_seconds: timeout.and_then(|t| u64::try_from(t).ok()),
         };
         options.with_version(query)
@@ -83,7 +96,12 @@ impl ListOptions {
             self.list_errors(version, matching)
         };
         if !errors.is_empty() {
-            return Err(Box::new(field::invalid("meta.k8s.io", "ListOptions", "", &errors)));
+            return Err(Box::new(field::invalid(
+                "meta.k8s.io",
+                "ListOptions",
+                "",
+                &errors,
+            )));
         }
         self.version_match = match matching {
             Some("Exact") => Some(VersionMatch::Exact),
@@ -122,7 +140,11 @@ impl ListOptions {
             ));
         }
         if text != "NotOlderThan" {
-            errors.push(FieldError::not_supported(path, &Value::from(text), &["NotOlderThan"]));
+            errors.push(FieldError::not_supported(
+                path,
+                &Value::from(text),
+                &["NotOlderThan"],
+            ));
         }
         errors
     }
@@ -141,7 +163,11 @@ impl ListOptions {
                 errors.push(FieldError::forbidden(path, MATCH_WITH_CONTINUE));
             }
             if !matches!(text, "Exact" | "NotOlderThan") {
-                errors.push(FieldError::not_supported(path, &Value::from(text), &["Exact", "NotOlderThan", ""]));
+                errors.push(FieldError::not_supported(
+                    path,
+                    &Value::from(text),
+                    &["Exact", "NotOlderThan", ""],
+                ));
             }
             if text == "Exact" && version == Some("0") {
                 errors.push(FieldError::forbidden(
@@ -151,7 +177,10 @@ impl ListOptions {
             }
         }
         if self.initial_events.is_some() {
-            errors.push(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+            errors.push(FieldError::forbidden(
+                "sendInitialEvents",
+                "sendInitialEvents is forbidden for list",
+            ));
         }
         errors
     }
@@ -181,7 +210,7 @@ pub(crate) fn parse_version(text: Option<&str>) -> Outcome<Option<u64>> {
 
 /// What a write says besides its body.
 #[derive(Debug, Clone, Default)]
-pub struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// Nothing is persisted.
     pub dry_run: bool,
     /// Who owns the written fields; empty for "by user agent".
@@ -192,7 +221,7 @@ pub struct WriteOptions {
 
 impl WriteOptions {
     /// Reads and checks them. `kind` is the options' kind in messages: `CreateOptions`, `UpdateOptions`, …
-    pub fn parse(query: &Query, kind: &str) -> Outcome<Self> {
+    pub(crate) fn parse(query: &Query, kind: &str) -> Outcome<Self> {
         Ok(Self {
             dry_run: dry_run(&query.all("dryRun").collect::<Vec<_>>(), kind)?,
             field_manager: query.get("fieldManager").unwrap_or_default().to_owned(),
@@ -209,14 +238,19 @@ fn dry_run(values: &[&str], kind: &str) -> Outcome<bool> {
     if values.iter().all(|value| *value == "All") {
         return Ok(true);
     }
-    let shown = Value::Array(values.iter().map(|v| Value::String((*v).to_owned())).collect());
+    let shown = Value::Array(
+        values
+            .iter()
+            .map(|v| Value::String((*v).to_owned()))
+            .collect(),
+    );
     let error = FieldError::not_supported("dryRun", &shown, &["All"]);
     Err(Box::new(field::invalid("meta.k8s.io", kind, "", &[error])))
 }
 
 /// How to delete.
 #[derive(Debug, Clone, Default)]
-pub struct DeleteOptions {
+pub(crate) struct DeleteOptions {
     /// Nothing is persisted.
     pub dry_run: bool,
     /// `gracePeriodSeconds`.
@@ -233,7 +267,7 @@ pub struct DeleteOptions {
 
 /// What happens to dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Propagation {
+pub(crate) enum Propagation {
     /// They lose this owner.
     Orphan,
     /// They are deleted afterwards.
@@ -254,7 +288,7 @@ impl Propagation {
 
 impl DeleteOptions {
     /// From the body if there is one, else from the query, as the real server does.
-    pub fn parse(query: &Query, body: Option<&Value>) -> Outcome<Self> {
+    pub(crate) fn parse(query: &Query, body: Option<&Value>) -> Outcome<Self> {
         let options = match body {
             Some(body) => Self::from_body(body)?,
             None => Self::from_query(query)?,
@@ -278,23 +312,38 @@ impl DeleteOptions {
         let grace_seconds = match query.get("gracePeriodSeconds") {
             None => None,
             Some(text) => Some(text.parse().map_err(|_| {
-                Status::bad_request(format!("strconv.ParseInt: parsing {}: invalid syntax", field::quote(text)))
+                Status::bad_request(format!(
+                    "strconv.ParseInt: parsing {}: invalid syntax",
+                    field::quote(text)
+                ))
             })?),
         };
         Ok(Self {
             dry_run: dry_run(&query.all("dryRun").collect::<Vec<_>>(), "DeleteOptions")?,
             grace_seconds,
-            propagation: query.get("propagationPolicy").map(propagation).transpose()?,
-            orphan_dependents: query.has("orphanDependents").then(|| is_true(query, "orphanDependents")),
+            propagation: query
+                .get("propagationPolicy")
+                .map(propagation)
+                .transpose()?,
+            orphan_dependents: query
+                .has("orphanDependents")
+                .then(|| is_true(query, "orphanDependents")),
             uid: None,
             version: None,
         })
     }
 
     fn from_body(body: &Value) -> Outcome<Self> {
-        let values: Vec<&str> = value::items(body, "dryRun").iter().filter_map(Value::as_str).collect();
+        let values: Vec<&str> = value::items(body, "dryRun")
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
         let policy = value::at(body, "propagationPolicy").and_then(Value::as_str);
-        let owned = |path: &str| value::at(body, path).and_then(Value::as_str).map(str::to_owned);
+        let owned = |path: &str| {
+            value::at(body, path)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
         Ok(Self {
             dry_run: dry_run(&values, "DeleteOptions")?,
             grace_seconds: value::integer(body, "gracePeriodSeconds"),

@@ -12,8 +12,14 @@ use crate::resource::Resource;
 use crate::value;
 
 /// The built-in resources, made once in a process.
-static BUILTIN: LazyLock<Arc<Resources>> =
-    LazyLock::new(|| Arc::new(builtin::resources().into_iter().map(|r| (address(&r), Arc::new(r))).collect()));
+static BUILTIN: LazyLock<Arc<Resources>> = LazyLock::new(|| {
+    Arc::new(
+        builtin::resources()
+            .into_iter()
+            .map(|r| (address(&r), Arc::new(r)))
+            .collect(),
+    )
+});
 
 /// Custom resources by the text of their definition, so that clusters with the same definition share one schema.
 static CUSTOM: Mutex<BTreeMap<Vec<u8>, Weak<Resource>>> = Mutex::new(BTreeMap::new());
@@ -26,44 +32,55 @@ fn address(resource: &Resource) -> (String, String) {
 
 /// The resources of one cluster. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Registry {
+pub(crate) struct Registry {
     builtin: Arc<Resources>,
     custom: Arc<Resources>,
 }
 
 impl Default for Registry {
     fn default() -> Self {
-        Self { builtin: BUILTIN.clone(), custom: Arc::new(Resources::new()) }
+        Self {
+            builtin: BUILTIN.clone(),
+            custom: Arc::new(Resources::new()),
+        }
     }
 }
 
 impl Registry {
     /// The resource of this group and plural.
-    pub fn find(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
+    pub(crate) fn find(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
         let address = (group.to_owned(), plural.to_owned());
-        self.builtin.get(&address).or_else(|| self.custom.get(&address))
+        self.builtin
+            .get(&address)
+            .or_else(|| self.custom.get(&address))
     }
 
     /// The resource whose objects have this kind, as owner references name it.
-    pub fn by_kind(&self, group: &str, kind: &str) -> Option<&Arc<Resource>> {
-        self.iter().find(|r| r.names.group == group && r.names.kind == kind)
+    pub(crate) fn by_kind(&self, group: &str, kind: &str) -> Option<&Arc<Resource>> {
+        self.iter()
+            .find(|r| r.names.group == group && r.names.kind == kind)
     }
 
     /// All resources, by group and plural.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Resource>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.builtin.values().chain(self.custom.values())
-    }
-
-    /// Whether anything is served in this group (and version, if one is given).
-    pub fn serves(&self, group: &str, version: Option<&str>) -> bool {
-        self.iter().any(|r| r.names.group == group && version.is_none_or(|v| r.version(v).is_some()))
     }
 
     /// The same with the custom resources that these definitions establish.
     #[must_use]
-    pub fn with_definitions<'a>(&self, definitions: impl Iterator<Item = &'a Value>) -> Self {
-        let custom = definitions.filter(|d| is_established(d)).filter_map(shared).map(|r| (address(&r), r)).collect();
-        Self { builtin: self.builtin.clone(), custom: Arc::new(custom) }
+    pub(crate) fn with_definitions<'a>(
+        &self,
+        definitions: impl Iterator<Item = &'a Value>,
+    ) -> Self {
+        let custom = definitions
+            .filter(|d| is_established(d))
+            .filter_map(shared)
+            .map(|r| (address(&r), r))
+            .collect();
+        Self {
+            builtin: self.builtin.clone(),
+            custom: Arc::new(custom),
+        }
     }
 }
 
@@ -79,7 +96,11 @@ fn shared(definition: &Value) -> Option<Arc<Resource>> {
     let going = value::items(definition, "status.conditions")
         .iter()
         .any(|c| value::text(c, "type") == "Terminating" && value::text(c, "status") == "True");
-    let made_of = (definition.get("spec")?, value::at(definition, "status.acceptedNames"), going);
+    let made_of = (
+        definition.get("spec")?,
+        value::at(definition, "status.acceptedNames"),
+        going,
+    );
     let text = serde_json::to_vec(&made_of).ok()?;
     let mut known = CUSTOM.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(resource) = known.get(&text).and_then(Weak::upgrade) {

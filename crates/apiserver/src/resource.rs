@@ -45,6 +45,10 @@ pub struct Version {
 
 /// A resource with all served versions.
 #[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, as discovery shows it"
+)]
 pub struct Resource {
     /// Its names.
     pub names: Names,
@@ -109,7 +113,8 @@ impl Resource {
     /// Under which name the store keeps the objects.
     pub fn bucket(&self) -> String {
         bucket(
-            self.stored_in.map_or(self.names.group.as_str(), |other| other.group),
+            self.stored_in
+                .map_or(self.names.group.as_str(), |other| other.group),
             &self.names.plural,
         )
     }
@@ -134,7 +139,16 @@ impl Resource {
     /// A stored object, with `apiVersion` and `kind`, in the form of `version`.
     pub fn from_storage(&self, object: Value, version: &str) -> Value {
         let mut object = match self.stored_in {
-            Some(other) => (other.from_storage)(&object),
+            Some(other) => {
+                let mut object = object;
+                let api_version = if other.group.is_empty() {
+                    version.to_owned()
+                } else {
+                    format!("{}/{version}", other.group)
+                };
+                crate::value::put(&mut object, "apiVersion", api_version);
+                (other.from_storage)(&object)
+            }
             None => object,
         };
         if !self.strategy.stored_as_is() {
@@ -177,6 +191,10 @@ pub struct Context<'a> {
 
 /// The rules of a resource. All functions are pure. Metadata that all kinds share (names, labels, annotations,
 /// owner references, finalizers, generation, uid, timestamps) is not a strategy's business.
+#[allow(
+    clippy::wrong_self_convention,
+    reason = "conversions depend on the resource, not only on the object"
+)]
 pub trait Strategy: Debug + Send + Sync {
     /// Fills in defaults, as decoding a request body or reading from storage does. Idempotent.
     fn default(&self, object: &mut Value, cx: &Context<'_>);

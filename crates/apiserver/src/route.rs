@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Route {
+pub(crate) enum Route {
     /// An object, a collection or a subresource.
     Resource(Target),
     /// `/api`.
@@ -23,7 +23,7 @@ pub enum Route {
 
 /// A resource path, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Target {
+pub(crate) struct Target {
     /// The API group; empty for the core group.
     pub group: String,
     /// The version.
@@ -41,9 +41,12 @@ pub struct Target {
 }
 
 /// Takes a path apart. It is percent-decoded first, as in the real server: an encoded slash is a slash.
-pub fn route(path: &str) -> Route {
+pub(crate) fn route(path: &str) -> Route {
     let path = percent_decode_str(path).decode_utf8_lossy();
-    let parts: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let parts: Vec<&str> = path
+        .split('/')
+        .filter(|segment| !segment.is_empty())
+        .collect();
     match parts.as_slice() {
         ["api"] => Route::Legacy,
         ["apis"] => Route::Groups,
@@ -88,12 +91,16 @@ fn target(group: &str, version: &str, rest: &[&str]) -> Route {
 
 /// The query part of a URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Takes a query apart; `+` is a space.
-    pub fn parse(query: &str) -> Self {
-        let decode = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
+    pub(crate) fn parse(query: &str) -> Self {
+        let decode = |text: &str| {
+            percent_decode_str(&text.replace('+', " "))
+                .decode_utf8_lossy()
+                .into_owned()
+        };
         let pairs = query
             .split('&')
             .filter(|pair| !pair.is_empty())
@@ -106,17 +113,24 @@ impl Query {
     }
 
     /// The first value of this name; empty values count as absent.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+            .filter(|value| !value.is_empty())
     }
 
     /// All values of this name.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0
+            .iter()
+            .filter(move |(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// Whether the parameter is there at all.
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(key, _)| key == name)
     }
 }
@@ -127,7 +141,10 @@ mod tests {
 
     fn resource(path: &str) -> String {
         match route(path) {
-            Route::Resource(t) => format!("{}|{}|{}|{}|{}|{}", t.group, t.version, t.namespace, t.resource, t.name, t.subresource),
+            Route::Resource(t) => format!(
+                "{}|{}|{}|{}|{}|{}",
+                t.group, t.version, t.namespace, t.resource, t.name, t.subresource
+            ),
             other => format!("{other:?}"),
         }
     }
@@ -135,17 +152,32 @@ mod tests {
     #[test]
     fn paths_are_taken_apart() {
         assert_eq!(resource("/api/v1/pods"), "|v1||pods||");
-        assert_eq!(resource("/api/v1/namespaces/a/pods/b/status"), "|v1|a|pods|b|status");
+        assert_eq!(
+            resource("/api/v1/namespaces/a/pods/b/status"),
+            "|v1|a|pods|b|status"
+        );
         assert_eq!(resource("/api/v1/namespaces/a"), "|v1||namespaces|a|");
-        assert_eq!(resource("/api/v1/namespaces/a/status"), "|v1||namespaces|a|status");
-        assert_eq!(resource("/apis/apps/v1/namespaces/a/deployments/b/scale"), "apps|v1|a|deployments|b|scale");
+        assert_eq!(
+            resource("/api/v1/namespaces/a/status"),
+            "|v1||namespaces|a|status"
+        );
+        assert_eq!(
+            resource("/apis/apps/v1/namespaces/a/deployments/b/scale"),
+            "apps|v1|a|deployments|b|scale"
+        );
         assert_eq!(resource("/apis/apps/v1"), "GroupVersion(\"apps\", \"v1\")");
         assert_eq!(resource("/healthz"), "Other");
     }
 
     #[test]
     fn an_encoded_slash_is_a_slash() {
-        assert_eq!(resource("/api/v1/namespaces/a/pods/b%2fstatus"), "|v1|a|pods|b|status");
-        assert_eq!(resource("/api/v1/namespaces/a/pods/..%2f..%2f..%2fb"), "Unserved(\"\", \"v1\")");
+        assert_eq!(
+            resource("/api/v1/namespaces/a/pods/b%2fstatus"),
+            "|v1|a|pods|b|status"
+        );
+        assert_eq!(
+            resource("/api/v1/namespaces/a/pods/..%2f..%2f..%2fb"),
+            "Unserved(\"\", \"v1\")"
+        );
     }
 }

@@ -268,10 +268,14 @@ impl LabelSelector {
 /// A selector of a spec in text form: a `metav1.LabelSelector`, or the plain map that replication controllers and
 /// services have.
 pub fn to_text(selector: &Value) -> String {
-    let is_typed = ["matchLabels", "matchExpressions"].iter().any(|field| selector.get(field).is_some());
+    let is_typed = ["matchLabels", "matchExpressions"]
+        .iter()
+        .any(|field| selector.get(field).is_some());
     match selector.as_object() {
         Some(labels) if !is_typed => LabelSelector::from_labels(labels).to_string(),
-        _ => LabelSelector::from_object(Some(selector)).map(|s| s.to_string()).unwrap_or_default(),
+        _ => LabelSelector::from_object(Some(selector))
+            .map(|s| s.to_string())
+            .unwrap_or_default(),
     }
 }
 

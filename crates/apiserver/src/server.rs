@@ -30,13 +30,20 @@ impl Server {
     pub fn add(&self, cluster: Arc<Cluster>) {
         let mut first = self.first.write().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert_with(|| cluster.clone());
-        let mut clusters = self.clusters.write().unwrap_or_else(PoisonError::into_inner);
+        let mut clusters = self
+            .clusters
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         clusters.insert(cluster.name().to_owned(), cluster);
     }
 
     /// Removes a cluster and ends its watches.
     pub fn remove(&self, name: &str) {
-        let removed = self.clusters.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        let removed = self
+            .clusters
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(name);
         if let Some(cluster) = removed {
             cluster.shut_down();
         }
@@ -44,19 +51,28 @@ impl Server {
 
     /// The cluster of this name.
     pub fn cluster(&self, name: &str) -> Option<Arc<Cluster>> {
-        self.clusters.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.clusters
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(name)
+            .cloned()
     }
 
     /// All clusters, by name.
     pub fn clusters(&self) -> Vec<Arc<Cluster>> {
-        self.clusters.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.clusters
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .cloned()
+            .collect()
     }
 
     /// Answers one request.
     pub async fn handle(&self, mut request: Request<Bytes>) -> Result<Response<Body>, Lost> {
         let Some(cluster) = self.route(&mut request) else {
             let status = Status::failure(404, "NotFound", "there is no cluster of this name");
-            return Ok(encode(Reply::status(&status), &Form::default(), false));
+            return Ok(encode(Reply::status(&status), Form::default(), false));
         };
         cluster.handle(request).await
     }
@@ -65,12 +81,20 @@ impl Server {
     fn route(&self, request: &mut Request<Bytes>) -> Option<Arc<Cluster>> {
         let path_and_query = request.uri().path_and_query().map_or("/", |p| p.as_str());
         let Some(rest) = path_and_query.strip_prefix("/clusters/") else {
-            return self.first.read().unwrap_or_else(PoisonError::into_inner).clone();
+            return self
+                .first
+                .read()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone();
         };
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (name, rest) = rest.split_at(end);
         let cluster = self.cluster(name)?;
-        let rest = if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") };
+        let rest = if rest.starts_with('/') {
+            rest.to_owned()
+        } else {
+            format!("/{rest}")
+        };
         *request.uri_mut() = rest.parse::<Uri>().ok()?;
         Some(cluster)
     }
@@ -93,8 +117,12 @@ pub struct InProcessService {
 impl InProcessService {
     /// A service for `cluster`; requests without credentials get this bearer token.
     pub fn new(cluster: Arc<Cluster>, token: Option<&str>) -> Self {
-        let authorization = token.and_then(|t| http::HeaderValue::from_str(&format!("Bearer {t}")).ok());
-        Self { cluster, authorization }
+        let authorization =
+            token.and_then(|t| http::HeaderValue::from_str(&format!("Bearer {t}")).ok());
+        Self {
+            cluster,
+            authorization,
+        }
     }
 }
 
@@ -117,14 +145,19 @@ where
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
             if let Some(value) = authorization {
-                parts.headers.entry(http::header::AUTHORIZATION).or_insert(value);
+                parts
+                    .headers
+                    .entry(http::header::AUTHORIZATION)
+                    .or_insert(value);
             }
-            match Limited::new(body, MAX_BODY).collect().await {
-                Ok(body) => cluster.handle(Request::from_parts(parts, body.to_bytes())).await,
-                Err(_) => {
-                    let status = Status::too_large(format!("Request entity too large: limit is {MAX_BODY}"));
-                    Ok(encode(Reply::status(&status), &Form::default(), false))
-                }
+            if let Ok(body) = Limited::new(body, MAX_BODY).collect().await {
+                cluster
+                    .handle(Request::from_parts(parts, body.to_bytes()))
+                    .await
+            } else {
+                let status =
+                    Status::too_large(format!("Request entity too large: limit is {MAX_BODY}"));
+                Ok(encode(Reply::status(&status), Form::default(), false))
             }
         })
     }

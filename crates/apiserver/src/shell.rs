@@ -54,7 +54,9 @@ pub async fn serve(core: Arc<dyn Core>, mut requests: mpsc::Receiver<Exchange>) 
                 biased;
                 response = answer => {
                     // If sending fails the client went away in this very moment.
-                    let _ = response.map(|response| reply.send(response));
+                    if let Some(response) = response {
+                        let _ = reply.send(response);
+                    }
                 }
                 () = reply.closed() => {}
             }
@@ -73,10 +75,12 @@ impl http_body::Body for Body {
         use std::task::Poll;
         match self.get_mut() {
             Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Self::Full(bytes) => Poll::Ready(Some(Ok(http_body::Frame::data(std::mem::take(bytes))))),
-            Self::Stream(pieces) => {
-                pieces.poll_recv(cx).map(|piece| piece.map(|bytes| Ok(http_body::Frame::data(bytes))))
+            Self::Full(bytes) => {
+                Poll::Ready(Some(Ok(http_body::Frame::data(std::mem::take(bytes)))))
             }
+            Self::Stream(pieces) => pieces
+                .poll_recv(cx)
+                .map(|piece| piece.map(|bytes| Ok(http_body::Frame::data(bytes)))),
         }
     }
 

@@ -76,7 +76,11 @@ pub struct Store {
 impl Default for Store {
     fn default() -> Self {
         Self {
-            inner: Mutex::new(Inner { version: 0, forgotten: 0, buckets: BTreeMap::new() }),
+            inner: Mutex::new(Inner {
+                version: 0,
+                forgotten: 0,
+                buckets: BTreeMap::new(),
+            }),
             latest: watch::Sender::new(0),
         }
     }
@@ -84,7 +88,11 @@ impl Default for Store {
 
 /// How keys are built: in the order of these the API lists objects.
 pub fn key(namespace: &str, name: &str) -> Box<str> {
-    if namespace.is_empty() { name.into() } else { format!("{namespace}/{name}").into() }
+    if namespace.is_empty() {
+        name.into()
+    } else {
+        format!("{namespace}/{name}").into()
+    }
 }
 
 impl Store {
@@ -105,12 +113,20 @@ impl Store {
 
     /// One object.
     pub fn get(&self, bucket: &Bucketed, namespace: &str, name: &str) -> Option<Arc<Stored>> {
-        self.lock().buckets.get(bucket)?.objects.get(&key(namespace, name)).cloned()
+        self.lock()
+            .buckets
+            .get(bucket)?
+            .objects
+            .get(&key(namespace, name))
+            .cloned()
     }
 
     /// How many objects there are of a resource.
     pub fn count(&self, bucket: &Bucketed) -> usize {
-        self.lock().buckets.get(bucket).map_or(0, |b| b.objects.len())
+        self.lock()
+            .buckets
+            .get(bucket)
+            .map_or(0, |b| b.objects.len())
     }
 
     /// Names of all resources that have, or had, objects.
@@ -119,14 +135,28 @@ impl Store {
     }
 
     /// All objects of a resource at this moment, or of one namespace of it, for which `keep` holds.
-    pub fn list(&self, bucket: &Bucketed, namespace: &str, keep: &dyn Fn(&Stored) -> bool) -> Snapshot {
+    pub fn list(
+        &self,
+        bucket: &Bucketed,
+        namespace: &str,
+        keep: &dyn Fn(&Stored) -> bool,
+    ) -> Snapshot {
         let inner = self.lock();
         let objects = inner
             .buckets
             .get(bucket)
-            .map(|b| within(&b.objects, namespace, None).filter(|o| keep(o)).cloned().collect())
+            .map(|b| {
+                within(&b.objects, namespace, None)
+                    .filter(|o| keep(o))
+                    .cloned()
+                    .collect()
+            })
             .unwrap_or_default();
-        Snapshot { version: inner.version, objects, remaining: 0 }
+        Snapshot {
+            version: inner.version,
+            objects,
+            remaining: 0,
+        }
     }
 
     /// As [`Store::list`] in pages: at most `limit` objects (0: all) whose key is at or after `start`, as they were
@@ -143,7 +173,11 @@ impl Store {
         let inner = self.lock();
         let version = at.unwrap_or(inner.version);
         let Some(found) = inner.buckets.get(bucket) else {
-            return Ok(Snapshot { version, objects: Vec::new(), remaining: 0 });
+            return Ok(Snapshot {
+                version,
+                objects: Vec::new(),
+                remaining: 0,
+            });
         };
         let past;
         let objects = if version < inner.version {
@@ -159,14 +193,20 @@ impl Store {
             kept.by_ref().take(limit).cloned().collect()
         };
         let remaining = kept.count();
-        Ok(Snapshot { version, objects: page, remaining })
+        Ok(Snapshot {
+            version,
+            objects: page,
+            remaining,
+        })
     }
 
     /// What happened to a resource after version `since`, oldest first, and the version up to which this is complete.
     pub fn changes(&self, bucket: &Bucketed, since: u64) -> Result<(Vec<Change>, u64), Compacted> {
         let inner = self.lock();
         if since < inner.forgotten {
-            return Err(Compacted { oldest: inner.forgotten });
+            return Err(Compacted {
+                oldest: inner.forgotten,
+            });
         }
         let changes = match inner.buckets.get(bucket) {
             Some(found) => found.log.since(since)?,
@@ -192,7 +232,12 @@ impl Store {
         }
         let stored = Arc::new(make(version));
         found.objects.insert(key, stored.clone());
-        found.log.push(Change { version, kind: ChangeKind::Added, object: stored.clone(), before: None });
+        found.log.push(Change {
+            version,
+            kind: ChangeKind::Added,
+            object: stored.clone(),
+            before: None,
+        });
         inner.version = version;
         drop(inner);
         self.latest.send_replace(version);
@@ -218,7 +263,12 @@ impl Store {
         }
         let stored = Arc::new(make(version));
         found.objects.insert(key, stored.clone());
-        found.log.push(Change { version, kind: ChangeKind::Modified, object: stored.clone(), before: Some(before) });
+        found.log.push(Change {
+            version,
+            kind: ChangeKind::Modified,
+            object: stored.clone(),
+            before: Some(before),
+        });
         inner.version = version;
         drop(inner);
         self.latest.send_replace(version);
@@ -244,7 +294,12 @@ impl Store {
         }
         let stored = Arc::new(before.at(version));
         found.objects.remove(&key);
-        found.log.push(Change { version, kind: ChangeKind::Deleted, object: stored.clone(), before: Some(before) });
+        found.log.push(Change {
+            version,
+            kind: ChangeKind::Deleted,
+            object: stored.clone(),
+            before: Some(before),
+        });
         inner.version = version;
         drop(inner);
         self.latest.send_replace(version);
@@ -276,7 +331,11 @@ fn within<'a>(
     namespace: &str,
     start: Option<&str>,
 ) -> impl Iterator<Item = &'a Arc<Stored>> + use<'a> {
-    let prefix: Box<str> = if namespace.is_empty() { "".into() } else { format!("{namespace}/").into() };
+    let prefix: Box<str> = if namespace.is_empty() {
+        "".into()
+    } else {
+        format!("{namespace}/").into()
+    };
     let first: Box<str> = start.map_or_else(|| prefix.clone(), Into::into);
     objects
         .range::<str, _>((Bound::Included(&*first), Bound::Unbounded))

@@ -41,7 +41,9 @@ pub(crate) async fn dispatch(ex: &Exchange<'_>) -> Outcome<Reply> {
             _ => Err(not_allowed()),
         },
         (method, "scale") if ex.resource.scale.is_some() => scale::scale(ex, method).await,
-        (method, other) if ex.resource.subresources.contains(&other) => subresource(ex, method, other).await,
+        (method, other) if ex.resource.subresources.contains(&other) => {
+            subresource(ex, method, other).await
+        }
         _ if ex.resource.custom => Err(ex.not_found(&ex.target.name)),
         _ => Err(Box::new(Status::no_such_resource())),
     }
@@ -60,7 +62,13 @@ async fn plain(ex: &Exchange<'_>, method: Method, named: bool) -> Outcome<Reply>
         _ => return Err(not_allowed()),
     };
     if !ex.resource.verbs.contains(&verb) {
-        return Err(not_allowed());
+        // Of a definition that is going only creation is refused; discovery shows less.
+        if !ex.resource.custom {
+            return Err(not_allowed());
+        }
+        if verb == "create" {
+            return Err(create::refuse_terminating(ex));
+        }
     }
     match verb {
         "get" => get::get(ex),
@@ -81,8 +89,12 @@ async fn subresource(ex: &Exchange<'_>, method: Method, name: &str) -> Outcome<R
         ("binding", Method::POST) => binding::bind(ex).await,
         ("finalize", Method::PUT) => namespace::finalize(ex).await,
         ("ephemeralcontainers" | "resize" | "approval", Method::GET) => get::get(ex),
-        ("ephemeralcontainers" | "resize" | "approval", Method::PUT) => update::put(ex, Part::Main).await,
-        ("ephemeralcontainers" | "resize" | "approval", Method::PATCH) => patch::patch(ex, Part::Main).await,
+        ("ephemeralcontainers" | "resize" | "approval", Method::PUT) => {
+            update::put(ex, Part::Main).await
+        }
+        ("ephemeralcontainers" | "resize" | "approval", Method::PATCH) => {
+            patch::patch(ex, Part::Main).await
+        }
         _ => Err(not_allowed()),
     }
 }

@@ -1,5 +1,9 @@
 //! The one place that writes to the terminal.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "this module is the output")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this module is the output"
+)]
 
 use std::io::Write;
 

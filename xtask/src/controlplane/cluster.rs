@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::tools::Programs;
-use super::{READY_WITHIN, logged};
+use super::{Profile, READY_WITHIN, logged};
 
 /// A started process and its name.
 pub(super) type Started = (String, Child);
@@ -30,9 +30,16 @@ fn free_port() -> Result<u16> {
 }
 
 /// Starts one control plane; what was started is in `started` even if this fails.
-pub(super) fn start(programs: &Programs, folder: &Path, index: usize, started: &mut Vec<Started>) -> Result<()> {
+pub(super) fn start(
+    programs: &Programs,
+    profile: Profile,
+    folder: &Path,
+    index: usize,
+    started: &mut Vec<Started>,
+) -> Result<()> {
     let home = folder.join(format!("cluster-{index}"));
-    std::fs::create_dir_all(home.join("certs")).with_context(|| format!("creating {}", home.display()))?;
+    std::fs::create_dir_all(home.join("certs"))
+        .with_context(|| format!("creating {}", home.display()))?;
     std::fs::write(home.join("tokens.csv"), USERS)?;
     service_account_key(&home)?;
     let mut launch = |name: &str, arguments: &[String]| -> Result<()> {
@@ -54,10 +61,17 @@ pub(super) fn start(programs: &Programs, folder: &Path, index: usize, started: &
     let internal = home.join("kubeconfig.internal");
     std::fs::write(&internal, config(secure))?;
     wait_for(programs.path("kubectl")?, &internal)?;
-    launch("kube-controller-manager", &controller_manager(&home, &internal))?;
-    launch("kube-scheduler", &scheduler(&internal))?;
-    if let Some(stages) = &programs.stages {
-        launch("kwok", &kwok(&internal, stages, free_port()?))?;
+    if profile != Profile::Bare {
+        launch(
+            "kube-controller-manager",
+            &controller_manager(&home, &internal, profile),
+        )?;
+    }
+    if profile == Profile::Full {
+        launch("kube-scheduler", &scheduler(&internal))?;
+        if let Some(stages) = &programs.stages {
+            launch("kwok", &kwok(&internal, stages, free_port()?))?;
+        }
     }
     // Under its name only now: who sees the file can use it.
     let ready = home.join("kubeconfig.ready");
@@ -71,7 +85,10 @@ fn text(parts: &[&str]) -> Vec<String> {
 }
 
 fn etcd(home: &Path, client: u16, peer: u16) -> Vec<String> {
-    let (client, peer) = (format!("http://127.0.0.1:{client}"), format!("http://127.0.0.1:{peer}"));
+    let (client, peer) = (
+        format!("http://127.0.0.1:{client}"),
+        format!("http://127.0.0.1:{peer}"),
+    );
     let folder = home.join("etcd").display().to_string();
     text(&[
         "--unsafe-no-fsync",
@@ -97,7 +114,10 @@ fn apiserver(home: &Path, etcd: u16, secure: u16) -> Vec<String> {
         &format!("--secure-port={secure}"),
         "--bind-address=127.0.0.1",
         &format!("--cert-dir={}", home.join("certs").display()),
-        &format!("--service-account-key-file={key}"),
+        &format!(
+            "--service-account-key-file={}",
+            home.join("sa.pub").display()
+        ),
         &format!("--service-account-signing-key-file={key}"),
         "--service-account-issuer=https://kubernetes.default.svc",
         &format!("--token-auth-file={}", home.join("tokens.csv").display()),
@@ -109,11 +129,19 @@ fn apiserver(home: &Path, etcd: u16, secure: u16) -> Vec<String> {
     ])
 }
 
-fn controller_manager(home: &Path, kubeconfig: &Path) -> Vec<String> {
+fn controller_manager(home: &Path, kubeconfig: &Path, profile: Profile) -> Vec<String> {
+    let controllers = match profile {
+        Profile::Full => "*",
+        Profile::Collectors | Profile::Bare => "garbage-collector-controller,namespace-controller",
+    };
     text(&[
         &format!("--kubeconfig={}", kubeconfig.display()),
+        &format!("--controllers={controllers}"),
         "--leader-elect=false",
-        &format!("--service-account-private-key-file={}", home.join("sa.key").display()),
+        &format!(
+            "--service-account-private-key-file={}",
+            home.join("sa.key").display()
+        ),
         "--kube-api-qps=500",
         "--kube-api-burst=1000",
         "--concurrent-statefulset-syncs=20",
@@ -122,7 +150,11 @@ fn controller_manager(home: &Path, kubeconfig: &Path) -> Vec<String> {
 }
 
 fn scheduler(kubeconfig: &Path) -> Vec<String> {
-    text(&[&format!("--kubeconfig={}", kubeconfig.display()), "--leader-elect=false", "--secure-port=0"])
+    text(&[
+        &format!("--kubeconfig={}", kubeconfig.display()),
+        "--leader-elect=false",
+        "--secure-port=0",
+    ])
 }
 
 fn kwok(kubeconfig: &Path, stages: &Path, port: u16) -> Vec<String> {
@@ -173,11 +205,17 @@ current-context: admin
     )
 }
 
-/// The key that signs service-account tokens.
+/// The keys that sign and verify service-account tokens.
 fn service_account_key(home: &Path) -> Result<()> {
     let key = rcgen::KeyPair::generate().context("making a service-account key")?;
-    let path = home.join("sa.key");
-    std::fs::write(&path, key.serialize_pem()).with_context(|| format!("writing {}", path.display()))
+    for (name, pem) in [
+        ("sa.key", key.serialize_pem()),
+        ("sa.pub", key.public_key_pem()),
+    ] {
+        let path = home.join(name);
+        std::fs::write(&path, pem).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
 }
 
 /// Waits until the API server is ready, by its own word.

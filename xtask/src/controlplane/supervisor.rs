@@ -4,6 +4,7 @@
 //! whoever wanted it is gone), when it finds a file named `stop`, or when one of them ends by itself. Process ids are
 //! written down, so that `down` can end what a killed supervisor left.
 
+use std::fmt::Write as _;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::{cluster, logged, tools};
+use super::{Profile, cluster, logged, tools};
 
 /// How long `down` waits for the supervisor before it ends the processes itself.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
@@ -29,35 +30,56 @@ pub(super) struct Process {
 impl Process {
     /// Whether it still runs: a process of that id that was started in our folder, not one that got the id later.
     pub(super) fn is_alive(&self) -> bool {
-        let is_zombie = std::fs::read_to_string(format!("/proc/{}/stat", self.pid))
-            .is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')));
+        let is_zombie =
+            std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).is_ok_and(|stat| {
+                stat.rsplit(')')
+                    .next()
+                    .is_some_and(|rest| rest.trim_start().starts_with('Z'))
+            });
         let here = std::fs::read_link(format!("/proc/{}/cwd", self.pid));
         !is_zombie && here.is_ok_and(|cwd| cwd.starts_with(&self.folder))
     }
 }
 
 /// Starts a supervisor for `clusters` control planes with their files in `folder`.
-pub(super) fn start(clusters: usize, folder: &Path, tethered: bool) -> Result<Child> {
+pub(super) fn start(
+    clusters: usize,
+    profile: Profile,
+    folder: &Path,
+    tethered: bool,
+) -> Result<Child> {
     stop(folder)?;
     let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     let (out, err) = logged(&folder.join("supervisor.log"))?;
     let mut command = Command::new(std::env::current_exe().context("finding this program")?);
     command
-        .args(["controlplane", "supervise", "--clusters", &clusters.to_string(), "--folder"])
+        .args([
+            "controlplane",
+            "supervise",
+            "--clusters",
+            &clusters.to_string(),
+        ])
+        .args(["--profile", profile.name(), "--folder"])
         .arg(folder)
         .args(tethered.then_some("--tethered"))
         .current_dir(folder)
-        .stdin(if tethered { Stdio::piped() } else { Stdio::null() })
+        .stdin(if tethered {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        })
         .stdout(out)
         .stderr(err)
         // A group of its own: Ctrl-C at the terminal is for the one who waits, who then closes the tether.
         .process_group(0);
-    command.spawn().context("starting the control plane's supervisor")
+    command
+        .spawn()
+        .context("starting the control plane's supervisor")
 }
 
 /// What the supervisor does.
-pub(super) fn run(clusters: usize, folder: &Path, tethered: bool) -> Result<()> {
+pub(super) fn run(clusters: usize, profile: Profile, folder: &Path, tethered: bool) -> Result<()> {
     let programs = tools::locate()?;
     let stop = Arc::new(AtomicBool::new(false));
     if tethered {
@@ -71,8 +93,11 @@ pub(super) fn run(clusters: usize, folder: &Path, tethered: bool) -> Result<()> 
     note(folder, &[("supervisor".to_owned(), std::process::id())])?;
     let mut result = Ok(());
     for index in 0..clusters {
-        result = cluster::start(&programs, folder, index, &mut started);
-        let pids: Vec<_> = started.iter().map(|(name, child)| (name.clone(), child.id())).collect();
+        result = cluster::start(&programs, profile, folder, index, &mut started);
+        let pids: Vec<_> = started
+            .iter()
+            .map(|(name, child)| (name.clone(), child.id()))
+            .collect();
         note(folder, &pids)?;
         if result.is_err() {
             break;
@@ -81,7 +106,9 @@ pub(super) fn run(clusters: usize, folder: &Path, tethered: bool) -> Result<()> 
     while result.is_ok() && !stop.load(Ordering::Relaxed) && !folder.join("stop").exists() {
         for (name, child) in &mut started {
             if let Some(status) = child.try_wait()? {
-                result = Err(anyhow::anyhow!("{name} ended by itself with {status}; see its log"));
+                result = Err(anyhow::anyhow!(
+                    "{name} ended by itself with {status}; see its log"
+                ));
             }
         }
         std::thread::sleep(Duration::from_millis(100));
@@ -99,7 +126,7 @@ fn note(folder: &Path, processes: &[(String, u32)]) -> Result<()> {
     let path = folder.join("pids");
     let mut lines = format!("{} supervisor\n", std::process::id());
     for (name, pid) in processes.iter().filter(|(name, _)| name != "supervisor") {
-        lines.push_str(&format!("{pid} {name}\n"));
+        let _ = writeln!(lines, "{pid} {name}");
     }
     std::fs::write(&path, lines).with_context(|| format!("writing {}", path.display()))
 }
@@ -110,12 +137,20 @@ pub(super) fn processes(folder: &Path) -> Result<Vec<Process>> {
     let Ok(lines) = std::fs::read_to_string(&path) else {
         return Ok(Vec::new());
     };
-    let folder = folder.canonicalize().with_context(|| format!("finding {}", folder.display()))?;
+    let folder = folder
+        .canonicalize()
+        .with_context(|| format!("finding {}", folder.display()))?;
     let mut found = Vec::new();
     for line in lines.lines() {
-        let Some((pid, name)) = line.split_once(' ') else { continue };
+        let Some((pid, name)) = line.split_once(' ') else {
+            continue;
+        };
         if let Ok(pid) = pid.parse() {
-            found.push(Process { name: name.to_owned(), pid, folder: folder.clone() });
+            found.push(Process {
+                name: name.to_owned(),
+                pid,
+                folder: folder.clone(),
+            });
         }
     }
     Ok(found)
@@ -128,7 +163,10 @@ pub(super) fn is_running(folder: &Path) -> bool {
 
 /// Ends everything that was started in `folder`; says how many processes that were.
 pub(super) fn stop(folder: &Path) -> Result<usize> {
-    let running: Vec<Process> = processes(folder)?.into_iter().filter(Process::is_alive).collect();
+    let running: Vec<Process> = processes(folder)?
+        .into_iter()
+        .filter(Process::is_alive)
+        .collect();
     if running.is_empty() {
         return Ok(0);
     }
@@ -138,7 +176,9 @@ pub(super) fn stop(folder: &Path) -> Result<usize> {
         std::thread::sleep(Duration::from_millis(100));
     }
     for process in running.iter().filter(|process| process.is_alive()) {
-        let status = Command::new("kill").args(["-KILL", &process.pid.to_string()]).status();
+        let status = Command::new("kill")
+            .args(["-KILL", &process.pid.to_string()])
+            .status();
         if !status.is_ok_and(|status| status.success()) {
             bail!("ending {} (pid {})", process.name, process.pid);
         }

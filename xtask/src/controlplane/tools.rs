@@ -2,6 +2,7 @@
 //! from Go modules.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -27,12 +28,20 @@ pub(crate) struct Module {
 
 /// All modules. Flux's controllers become two more lines here.
 pub(crate) const TOOLS: &[Module] = &[
-    Module { folder: "etcd", programs: &[("go.etcd.io/etcd/server/v3", "etcd")], stamp: false, files: None },
+    Module {
+        folder: "etcd",
+        programs: &[("go.etcd.io/etcd/server/v3", "etcd")],
+        stamp: false,
+        files: None,
+    },
     Module {
         folder: "kubernetes",
         programs: &[
             ("k8s.io/kubernetes/cmd/kube-apiserver", "kube-apiserver"),
-            ("k8s.io/kubernetes/cmd/kube-controller-manager", "kube-controller-manager"),
+            (
+                "k8s.io/kubernetes/cmd/kube-controller-manager",
+                "kube-controller-manager",
+            ),
             ("k8s.io/kubernetes/cmd/kube-scheduler", "kube-scheduler"),
             ("k8s.io/kubernetes/cmd/kubectl", "kubectl"),
         ],
@@ -58,18 +67,23 @@ pub(crate) struct Programs {
 impl Programs {
     /// All programs by name.
     pub(crate) fn paths(&self) -> impl Iterator<Item = (&str, &Path)> {
-        self.paths.iter().map(|(name, path)| (*name, path.as_path()))
+        self.paths
+            .iter()
+            .map(|(name, path)| (*name, path.as_path()))
     }
 
     /// One program.
     pub(crate) fn path(&self, name: &str) -> Result<&Path> {
-        self.paths.get(name).map(PathBuf::as_path).with_context(|| format!("{name} is not there"))
+        self.paths
+            .get(name)
+            .map(PathBuf::as_path)
+            .with_context(|| format!("{name} is not there"))
     }
 }
 
 /// Whether all programs could be found or built: `Err` says what is missing and what to do.
 pub(crate) fn available() -> Result<()> {
-    if TOOLS.iter().all(|module| is_found(module)) || workspace::which("go").is_some() {
+    if TOOLS.iter().all(is_found) || workspace::which("go").is_some() {
         return Ok(());
     }
     bail!(
@@ -82,7 +96,10 @@ pub(crate) fn available() -> Result<()> {
 fn is_found(module: &Module) -> bool {
     let folder = cached(module).ok();
     module.programs.iter().all(|(_, name)| {
-        asset(name).is_some() || folder.as_ref().is_some_and(|folder| folder.join(name).is_file())
+        asset(name).is_some()
+            || folder
+                .as_ref()
+                .is_some_and(|folder| folder.join(name).is_file())
     })
 }
 
@@ -94,7 +111,10 @@ fn asset(name: &str) -> Option<PathBuf> {
 /// Finds or builds all programs.
 pub(crate) fn locate() -> Result<Programs> {
     available()?;
-    let mut programs = Programs { paths: BTreeMap::new(), stages: None };
+    let mut programs = Programs {
+        paths: BTreeMap::new(),
+        stages: None,
+    };
     for module in TOOLS {
         let folder = cached(module)?;
         for (package, name) in module.programs {
@@ -121,7 +141,10 @@ pub(crate) fn locate() -> Result<Programs> {
 }
 
 fn source(module: &Module) -> PathBuf {
-    workspace::root().join("xtask").join("controlplane").join(module.folder)
+    workspace::root()
+        .join("xtask")
+        .join("controlplane")
+        .join(module.folder)
 }
 
 fn flags(module: &Module) -> String {
@@ -129,9 +152,14 @@ fn flags(module: &Module) -> String {
         return "-s -w".to_owned();
     }
     let mut parts = KUBERNETES.trim_start_matches('v').split('.');
-    let (major, minor) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let (major, minor) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
     let version = "k8s.io/component-base/version";
-    format!("-s -w -X {version}.gitVersion={KUBERNETES} -X {version}.gitMajor={major} -X {version}.gitMinor={minor}")
+    format!(
+        "-s -w -X {version}.gitVersion={KUBERNETES} -X {version}.gitMajor={major} -X {version}.gitMinor={minor}"
+    )
 }
 
 /// The cache folder of a module: named by the content that decides what is built.
@@ -142,18 +170,34 @@ fn cached(module: &Module) -> Result<PathBuf> {
         hash.update(std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?);
     }
     hash.update(flags(module));
-    let digest: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    Ok(workspace::cache()?.join("controlplane").join(format!("{}-{digest}", module.folder)))
+    let mut digest = String::new();
+    for byte in hash.finalize().iter().take(8) {
+        let _ = write!(digest, "{byte:02x}");
+    }
+    Ok(workspace::cache()?
+        .join("controlplane")
+        .join(format!("{}-{digest}", module.folder)))
 }
 
 fn build(module: &Module, package: &str, name: &str, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
-    report::line(&format!("building {name} from Go modules (once; kept in {})", folder.display()));
+    report::line(&format!(
+        "building {name} from Go modules (once; kept in {})",
+        folder.display()
+    ));
     // Built under another name and moved, so that an interrupted build leaves no half program in the cache.
     let partial = folder.join(format!(".{name}.{}", std::process::id()));
     let start = Instant::now();
     let mut child = Command::new("go")
-        .args(["build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", &flags(module), "-o"])
+        .args([
+            "build",
+            "-mod=readonly",
+            "-trimpath",
+            "-buildvcs=false",
+            "-ldflags",
+            &flags(module),
+            "-o",
+        ])
         .arg(&partial)
         .arg(package)
         .current_dir(source(module))
@@ -166,7 +210,10 @@ fn build(module: &Module, package: &str, name: &str, folder: &Path) -> Result<()
         }
         if told.elapsed() > Duration::from_secs(15) {
             told = Instant::now();
-            report::line(&format!("  … still building {name}, {}", report::duration(start.elapsed())));
+            report::line(&format!(
+                "  … still building {name}, {}",
+                report::duration(start.elapsed())
+            ));
         }
         std::thread::sleep(Duration::from_millis(200));
     };
@@ -174,7 +221,10 @@ fn build(module: &Module, package: &str, name: &str, folder: &Path) -> Result<()
         bail!("building {name}: go ended with {status}");
     }
     std::fs::rename(&partial, folder.join(name)).with_context(|| format!("keeping {name}"))?;
-    report::line(&format!("  {name} built in {}", report::duration(start.elapsed())));
+    report::line(&format!(
+        "  {name} built in {}",
+        report::duration(start.elapsed())
+    ));
     Ok(())
 }
 
@@ -186,7 +236,10 @@ fn keep_files(module: &Module, go_module: &str, inside: &str, kept: &Path) -> Re
         .context("asking go for a module's folder")?;
     let folder = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if folder.is_empty() {
-        bail!("go does not know the folder of {go_module}: {}", String::from_utf8_lossy(&output.stderr));
+        bail!(
+            "go does not know the folder of {go_module}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     copy_tree(&Path::new(&folder).join(inside), kept)
 }
@@ -200,7 +253,8 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
             copy_tree(&entry.path(), &target)?;
         } else {
             let content = std::fs::read(entry.path())?;
-            std::fs::write(&target, content).with_context(|| format!("writing {}", target.display()))?;
+            std::fs::write(&target, content)
+                .with_context(|| format!("writing {}", target.display()))?;
         }
     }
     Ok(())

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use super::proto;
+
 /// A Go type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Type {
@@ -43,8 +45,8 @@ pub(super) struct Field {
     pub(super) omit_zero: bool,
     /// Its own fields stand in the JSON of the struct around it.
     pub(super) inline: bool,
-    /// Its number in protobuf.
-    pub(super) number: Option<u32>,
+    /// Its number in protobuf, after those of the structs it is inlined through; empty where protobuf has it not.
+    pub(super) numbers: Vec<u32>,
     pub(super) ty: Type,
 }
 
@@ -65,6 +67,7 @@ type Package = BTreeMap<String, Declaration>;
 pub(super) struct Sources {
     modules: Vec<(String, PathBuf)>,
     packages: BTreeMap<String, Package>,
+    messages: BTreeMap<String, BTreeMap<String, proto::Message>>,
 }
 
 impl Sources {
@@ -75,15 +78,6 @@ impl Sources {
     /// Packages below `name` are found in `folder`.
     pub(super) fn add_module(&mut self, name: &str, folder: PathBuf) {
         self.modules.push((name.to_owned(), folder));
-    }
-
-    /// Where the files of a package are.
-    pub(super) fn folder(&self, package: &str) -> Option<PathBuf> {
-        self.modules.iter().find_map(|(module, folder)| {
-            let below = package.strip_prefix(module.as_str())?;
-            (below.is_empty() || below.starts_with('/'))
-                .then(|| folder.join(below.trim_start_matches('/')))
-        })
     }
 
     /// What `name` in `package` (an import path) stands for; none where the package is not in a known module.
@@ -100,6 +94,27 @@ impl Sources {
             .get(package)
             .and_then(|p| p.get(name))
             .cloned())
+    }
+
+    /// Where a package lies.
+    fn folder(&self, package: &str) -> Option<PathBuf> {
+        self.modules.iter().find_map(|(module, folder)| {
+            let below = package.strip_prefix(module.as_str())?;
+            (below.is_empty() || below.starts_with('/'))
+                .then(|| folder.join(below.trim_start_matches('/')))
+        })
+    }
+
+    /// The protobuf message that stands for a Go type, if one does.
+    pub(super) fn message(&mut self, package: &str, name: &str) -> Result<Option<&proto::Message>> {
+        if !self.messages.contains_key(package) {
+            let read = match self.folder(package) {
+                Some(folder) => proto::read(&folder)?,
+                None => BTreeMap::new(),
+            };
+            self.messages.insert(package.to_owned(), read);
+        }
+        Ok(self.messages.get(package).and_then(|all| all.get(name)))
     }
 
     /// The type with aliases (`type A = B`) followed.
@@ -138,6 +153,11 @@ impl Sources {
             };
             for (mut through, inner) in self.fields(package, name)? {
                 through.insert(0, field.go_name.clone());
+                let mut inner = inner;
+                inner.numbers = match (field.numbers.as_slice(), inner.numbers.as_slice()) {
+                    ([], _) | (_, []) => Vec::new(),
+                    (outer, own) => [outer, own].concat(),
+                };
                 all.push((through, inner));
             }
         }
@@ -260,7 +280,7 @@ impl Scope<'_> {
             omit_empty: options.contains(&"omitempty"),
             omit_zero: options.contains(&"omitzero"),
             inline: json_name.is_empty(),
-            number,
+            numbers: Vec::from_iter(number),
             ty: self.parse(ty)?,
         }))
     }
@@ -302,7 +322,7 @@ mod tests {
 
     const FILE: &str = "package v1\n\nimport (\n\tmetav1 \"k8s.io/meta/v1\"\n)\n\n\
         type Protocol string\n\ntype Spec struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\n\t// Ports.\n\
-        \tPorts []Port `json:\"ports,omitempty\" protobuf:\"x\"`\n\tAt *metav1.Time `json:\"at\"`\n\tHidden int `json:\"-\"`\n}\n";
+        \tPorts []Port `json:\"ports,omitempty\" protobuf:\"bytes,4,rep,name=ports\"`\n\tAt *metav1.Time `json:\"at\"`\n\tHidden int `json:\"-\"`\n}\n";
 
     #[test]
     fn reads_structs_and_defined_types() {
@@ -314,6 +334,7 @@ mod tests {
         let names: Vec<&str> = fields.iter().map(|f| f.json_name.as_str()).collect();
         assert_eq!(names, ["", "ports", "at"]);
         assert_eq!(fields.get(1).unwrap().ty.show(), "[]v1.Port");
+        assert_eq!(fields.get(1).unwrap().numbers, [4]);
         assert_eq!(fields.get(2).unwrap().ty.show(), "*v1.Time");
         assert!(matches!(all.get("Protocol"), Some(Declaration::Defined(_))));
     }

@@ -1,6 +1,8 @@
 //! Writes the table: one line a package, type or field. `crates/apiserver/src/schema/table.rs` reads it and
 //! says what the words mean.
 
+mod numbers;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -53,7 +55,7 @@ pub(super) fn table(version: &str, schemas: &Schemas, go: &mut Sources) -> Resul
 }
 
 /// The names of all schemas that the wanted kinds are made of.
-pub(super) fn reachable(schemas: &Schemas) -> BTreeSet<&str> {
+fn reachable(schemas: &Schemas) -> BTreeSet<&str> {
     let mut waiting: Vec<&str> = ALSO.to_vec();
     for (name, schema) in schemas {
         let kind = documents::kind(schema).map(|(_, _, kind)| kind);
@@ -93,7 +95,7 @@ fn special(name: &str) -> Option<&'static str> {
 }
 
 /// For a type that is either a schema or something else, the name of the schema.
-pub(super) fn either(name: &str) -> Option<&str> {
+fn either(name: &str) -> Option<&str> {
     let at = name.find("JSONSchemaPropsOr")?;
     name.get(..at + "JSONSchemaProps".len())
 }
@@ -106,7 +108,7 @@ fn alias(package: &str) -> String {
 }
 
 /// `k8s.io/api/core/v1` for `io.k8s.api.core.v1`.
-pub(super) fn import_path(package: &str) -> String {
+fn import_path(package: &str) -> String {
     let below = package.trim_start_matches("io.k8s.").replace('.', "/");
     format!("k8s.io/{below}")
 }
@@ -150,6 +152,7 @@ impl Writer<'_> {
             return Ok(out);
         };
         let mut held = BTreeMap::new();
+        self.check_numbers(&import_path(package), short)?;
         for (through, field) in self.go.fields(&import_path(package), short)? {
             held.insert(field.json_name.clone(), (through, field));
         }
@@ -183,6 +186,7 @@ impl Writer<'_> {
         required: bool,
     ) -> Result<String> {
         let mut out = self.expression(schema, &field.ty)?;
+        out.push_str(&self.numbers(field)?);
         if required {
             out.push_str(" !");
         }

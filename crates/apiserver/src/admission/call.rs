@@ -61,6 +61,16 @@ pub(super) async fn ask(
                 .to_owned(),
         ));
     };
+    if let Some((namespace, name)) = hook.service()
+        && !gate.shapes.has_service(namespace, name)
+        && !gate.dial.knows(&url)
+    {
+        return Err(Failure::Call(format!(
+            "failed to call webhook: Post {}: service {} not found",
+            quote(&url),
+            quote(name)
+        )));
+    }
     let uid = uuid(gate.entropy.draw());
     let body = review::envelope(version, &review::request(invocation, request, &uid));
     let call = Call {

@@ -97,6 +97,15 @@ impl<'a> Hook<'a> {
         STANDARD.decode(text).unwrap_or_default()
     }
 
+    /// Namespace and name of the service it is behind, if it is.
+    pub(super) fn service(&self) -> Option<(&str, &str)> {
+        let service = value::at(self.hook, "clientConfig.service")?;
+        Some((
+            value::text(service, "namespace"),
+            value::text(service, "name"),
+        ))
+    }
+
     /// Where it listens, with the timeout as a parameter; none if neither a service nor a URL is named.
     pub(super) fn url(self) -> Option<String> {
         let text = |field: &str| value::text(self.hook, &format!("clientConfig.{field}"));

@@ -165,7 +165,8 @@ impl Description {
     /// The finished resource.
     pub fn build(mut self) -> Resource {
         let names = &self.resource.names;
-        self.resource.returns_deleted |= RETURN_DELETED.contains(&(names.group.as_str(), names.plural.as_str()));
+        self.resource.returns_deleted |=
+            RETURN_DELETED.contains(&(names.group.as_str(), names.plural.as_str()));
         self.resource
     }
 }

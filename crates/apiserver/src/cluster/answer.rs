@@ -35,7 +35,10 @@ struct Asked {
     agent: String,
 }
 
-pub(super) async fn answer(cluster: &Arc<Cluster>, request: Request<Bytes>) -> Result<Response<Body>, Lost> {
+pub(super) async fn answer(
+    cluster: &Arc<Cluster>,
+    request: Request<Bytes>,
+) -> Result<Response<Body>, Lost> {
     let before = cluster.store.version();
     let at = cluster.now();
     let asked = Asked::read(cluster, &request, at);
@@ -52,13 +55,29 @@ pub(super) async fn answer(cluster: &Arc<Cluster>, request: Request<Bytes>) -> R
                 return Err(Lost);
             }
             Fault::Refuse(status) => {
-                return Ok(finish(cluster, record, Reply::status(status), &Form::default(), false));
+                return Ok(finish(
+                    cluster,
+                    record,
+                    Reply::status(status),
+                    Form::default(),
+                    false,
+                ));
             }
             Fault::Lose | Fault::LoseAs(_) | Fault::Stale(_) => {}
         }
     }
-    let stale = faults.iter().find_map(|f| if let Fault::Stale(by) = f { Some(*by) } else { None });
-    let accept = request.headers().get(ACCEPT).and_then(|v| v.to_str().ok()).map(str::to_owned);
+    let stale = faults.iter().find_map(|f| {
+        if let Fault::Stale(by) = f {
+            Some(*by)
+        } else {
+            None
+        }
+    });
+    let accept = request
+        .headers()
+        .get(ACCEPT)
+        .and_then(|v| v.to_str().ok())
+        .map(str::to_owned);
     let pretty = negotiate::pretty(asked.query.get("pretty"), Some(&asked.agent));
     // A failure is sent in the asked media type too, as far as there is one.
     let form = negotiate::accept(accept.as_deref()).unwrap_or_default();
@@ -78,15 +97,21 @@ pub(super) async fn answer(cluster: &Arc<Cluster>, request: Request<Bytes>) -> R
                 record.ending = Ending::Lost(reply.code);
                 record.versions.1 = cluster.store.version();
                 cluster.trace.push(record);
-                return Ok(encode(Reply::status(&status), &form, pretty));
+                return Ok(encode(Reply::status(&status), form, pretty));
             }
             _ => {}
         }
     }
-    Ok(finish(cluster, record, reply, &form, pretty))
+    Ok(finish(cluster, record, reply, form, pretty))
 }
 
-fn finish(cluster: &Cluster, mut record: Record, reply: Reply, form: &Form, pretty: bool) -> Response<Body> {
+fn finish(
+    cluster: &Cluster,
+    mut record: Record,
+    reply: Reply,
+    form: Form,
+    pretty: bool,
+) -> Response<Body> {
     record.versions.1 = cluster.store.version();
     record.ending = Ending::Answered(reply.code);
     if let Content::Value(value) = &reply.content
@@ -111,12 +136,26 @@ impl Asked {
                 }
                 (verb(request.method(), target, &query), resource)
             }
-            _ => (request.method().as_str().to_ascii_lowercase(), String::new()),
+            _ => (
+                request.method().as_str().to_ascii_lowercase(),
+                String::new(),
+            ),
         };
-        let agent =
-            request.headers().get(USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
+        let agent = request
+            .headers()
+            .get(USER_AGENT)
+            .and_then(|v| v.to_str().ok())
+            .unwrap_or_default()
+            .to_owned();
         let user = authenticate::authenticate(request.headers(), &cluster.tokens, now);
-        Self { route, query, user, verb, resource, agent }
+        Self {
+            route,
+            query,
+            user,
+            verb,
+            resource,
+            agent,
+        }
     }
 
     fn user_name(&self) -> &str {
@@ -124,7 +163,11 @@ impl Asked {
     }
 
     fn name(&self) -> &str {
-        if let Route::Resource(target) = &self.route { &target.name } else { "" }
+        if let Route::Resource(target) = &self.route {
+            &target.name
+        } else {
+            ""
+        }
     }
 
     fn facts(&self, index: u64) -> Facts<'_> {
@@ -139,8 +182,16 @@ impl Asked {
     }
 
     fn record(&self, request: &Request<Bytes>, at: jiff::Timestamp) -> Record {
-        let context = request.headers().get("x-trace-context").and_then(|v| v.to_str().ok()).unwrap_or_default();
-        let namespace = if let Route::Resource(target) = &self.route { target.namespace.clone() } else { String::new() };
+        let context = request
+            .headers()
+            .get("x-trace-context")
+            .and_then(|v| v.to_str().ok())
+            .unwrap_or_default();
+        let namespace = if let Route::Resource(target) = &self.route {
+            target.namespace.clone()
+        } else {
+            String::new()
+        };
         Record {
             index: 0,
             at,
@@ -162,7 +213,10 @@ impl Asked {
 /// The verb, as authorisation and discovery name it.
 fn verb(method: &Method, target: &Target, query: &Query) -> String {
     // On a named object the parameter means nothing.
-    let asked = query.all("watch").next().is_some_and(|v| !matches!(v, "0" | "false"));
+    let asked = query
+        .all("watch")
+        .next()
+        .is_some_and(|v| !matches!(v, "0" | "false"));
     let watch = target.watch || (asked && target.name.is_empty());
     let verb = match (method.as_str(), target.name.is_empty()) {
         ("GET" | "HEAD", _) if watch => "watch",
@@ -200,7 +254,13 @@ async fn respond(
     cluster.audit().note(&attributes, &decision);
     decision.enforce(&attributes)?;
     let Route::Resource(target) = asked.route else {
-        return super::nonresource::respond(cluster, &asked.route, request.method(), &path, request.headers());
+        return super::nonresource::respond(
+            cluster,
+            &asked.route,
+            request.method(),
+            &path,
+            request.headers(),
+        );
     };
     let registry = cluster.registry();
     let resource = registry
@@ -222,11 +282,19 @@ async fn respond(
     if !resource.namespaced && !target.namespace.is_empty() {
         return Ok(super::nonresource::unserved(&[&resource], &target.group));
     }
-    if let Some(why) = names::path_segment(&target.name, false).first().filter(|_| !target.name.is_empty()) {
-        let message = format!("Name parameter invalid: {}: {why}", crate::field::quote(&target.name));
+    if let Some(why) = names::path_segment(&target.name, false)
+        .first()
+        .filter(|_| !target.name.is_empty())
+    {
+        let message = format!(
+            "Name parameter invalid: {}: {why}",
+            crate::field::quote(&target.name)
+        );
         return Err(Box::new(Status::bad_request(message)));
     }
-    let deprecation = resource.version(&target.version).and_then(|v| v.deprecation.clone());
+    let deprecation = resource
+        .version(&target.version)
+        .and_then(|v| v.deprecation.clone());
     let endpoint = match (resource.custom, asked.verb.as_str()) {
         (true, _) => Endpoint::Custom,
         (false, "list" | "watch") => Endpoint::Collection,
@@ -247,7 +315,9 @@ async fn respond(
         now,
         stale,
     };
-    let mut reply = verbs::dispatch(&exchange).await.unwrap_or_else(|status| Reply::status(&status));
+    let mut reply = verbs::dispatch(&exchange)
+        .await
+        .unwrap_or_else(|status| Reply::status(&status));
     if let Some(warning) = deprecation {
         reply.warnings.insert(0, warning);
     }
@@ -257,7 +327,10 @@ async fn respond(
 /// The name that a field selector pins a list, watch or deletecollection to.
 fn selected_name(query: &Query) -> Option<String> {
     let selector = crate::selector::FieldSelector::parse(query.get("fieldSelector")?).ok()?;
-    selector.exact("metadata.name").filter(|name| names::path_segment(name, false).is_empty()).map(str::to_owned)
+    selector
+        .exact("metadata.name")
+        .filter(|name| names::path_segment(name, false).is_empty())
+        .map(str::to_owned)
 }
 
 /// What is asked for, as the authoriser sees it.
@@ -280,7 +353,11 @@ fn attributes<'a>(
         version: &target.version,
         resource: &target.resource,
         subresource: &target.subresource,
-        namespace: if is_namespace { &target.name } else { &target.namespace },
+        namespace: if is_namespace {
+            &target.name
+        } else {
+            &target.namespace
+        },
         name: match selected {
             Some(name) if target.name.is_empty() && verb != "create" => name,
             _ => &target.name,
@@ -293,13 +370,21 @@ fn to_yaml(value: &serde_json::Value) -> String {
     serde_saphyr::to_string(value).unwrap_or_default()
 }
 
-pub(crate) fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> {
+pub(crate) fn encode(reply: Reply, form: Form, pretty: bool) -> Response<Body> {
     let yaml = form.media == Media::Yaml;
-    let mut content_type = if yaml { "application/yaml".to_owned() } else { "application/json".to_owned() };
+    let mut content_type = if yaml {
+        "application/yaml".to_owned()
+    } else {
+        "application/json".to_owned()
+    };
     let body = match reply.content {
         Content::Value(value) if yaml => Body::Full(Bytes::from(to_yaml(&value))),
-        Content::Value(value) if pretty => Body::Full(Bytes::from(serde_json::to_vec_pretty(&value).unwrap_or_default())),
-        Content::Value(value) => Body::Full(Bytes::from(serde_json::to_vec(&value).unwrap_or_default())),
+        Content::Value(value) if pretty => Body::Full(Bytes::from(
+            serde_json::to_vec_pretty(&value).unwrap_or_default(),
+        )),
+        Content::Value(value) => {
+            Body::Full(Bytes::from(serde_json::to_vec(&value).unwrap_or_default()))
+        }
         Content::Json(bytes) if yaml || pretty => {
             let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
             let text = if yaml {
@@ -311,7 +396,7 @@ pub(crate) fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> 
         }
         Content::Json(bytes) => Body::Full(Bytes::from(bytes)),
         Content::Text(text) => {
-            content_type = "text/plain; charset=utf-8".to_owned();
+            "text/plain; charset=utf-8".clone_into(&mut content_type);
             Body::Full(Bytes::from(text))
         }
         Content::Typed(kind, bytes) => {
@@ -321,10 +406,18 @@ pub(crate) fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> 
         Content::Stream(body) => body,
     };
     let mut response = Response::new(body);
-    *response.status_mut() = http::StatusCode::from_u16(reply.code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+    *response.status_mut() =
+        http::StatusCode::from_u16(reply.code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_str(&content_type).unwrap_or(HeaderValue::from_static("application/json")));
-    headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_str(&content_type)
+            .unwrap_or(HeaderValue::from_static("application/json")),
+    );
+    headers.insert(
+        http::header::CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, private"),
+    );
     for warning in reply.warnings {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
@@ -332,7 +425,8 @@ pub(crate) fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> 
         }
     }
     if let Some(seconds) = reply.retry_after
-        && let Ok(value) = HeaderValue::from_str(&Duration::from_secs(seconds.into()).as_secs().to_string())
+        && let Ok(value) =
+            HeaderValue::from_str(&Duration::from_secs(seconds.into()).as_secs().to_string())
     {
         headers.insert(http::header::RETRY_AFTER, value);
     }

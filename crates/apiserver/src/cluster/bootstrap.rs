@@ -23,8 +23,14 @@ impl Cluster {
     /// Creates an object without asking anybody: defaults and what the server sets are filled in.
     fn seed(&self, resource: &Resource, mut object: Value) {
         let now = self.now();
-        let Some(version) = resource.versions.first() else { return };
-        let cx = Context { version: &version.name, now, user: "system:apiserver" };
+        let Some(version) = resource.versions.first() else {
+            return;
+        };
+        let cx = Context {
+            version: &version.name,
+            now,
+            user: "system:apiserver",
+        };
         let strategy = &resource.strategy;
         strategy.default(&mut object, &cx);
         crate::meta::prepare_create(&mut object, &self.uid(), now);
@@ -32,10 +38,16 @@ impl Cluster {
         if strategy.has_generation() {
             value::put(&mut object, "metadata.generation", 1);
         }
-        let (namespace, name) =
-            (value::text(&object, "metadata.namespace").to_owned(), value::text(&object, "metadata.name").to_owned());
+        let (namespace, name) = (
+            value::text(&object, "metadata.namespace").to_owned(),
+            value::text(&object, "metadata.name").to_owned(),
+        );
         // Already there means that a caller seeded it before.
-        let _ = self.store.create(&resource.bucket(), &namespace, &name, |v| Self::encode(resource, &object, v));
+        let _ = self
+            .store
+            .create(&resource.bucket(), &namespace, &name, |v| {
+                Self::encode(resource, &object, v)
+            });
         self.written(resource);
     }
 }

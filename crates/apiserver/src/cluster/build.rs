@@ -24,17 +24,34 @@ impl Config {
     /// are services in the process, registered with `services`. Call it inside a tokio runtime.
     pub fn seeded(name: &str, seed: u64, services: Arc<InProcess>) -> Self {
         let entropy = Arc::new(SeededEntropy::new(seed));
-        let environment =
-            Environment { clock: Arc::new(TokioClock::starting_at(VIRTUAL_EPOCH)), entropy, dial: services };
-        Self { name: name.to_owned(), tokens: Tokens::new(u128::from(seed)), bootstrap: true, environment }
+        let environment = Environment {
+            clock: Arc::new(TokioClock::starting_at(VIRTUAL_EPOCH)),
+            entropy,
+            dial: services,
+        };
+        Self {
+            name: name.to_owned(),
+            tokens: Tokens::new(u128::from(seed)),
+            bootstrap: true,
+            environment,
+        }
     }
 
     /// A cluster in real time, with ids that nobody can guess, whose webhooks are called by `dial`.
     pub fn real(name: &str, dial: Arc<dyn Dial>) -> std::io::Result<Self> {
         let entropy = Arc::new(SystemEntropy::new()?);
         let key = crate::environment::Entropy::draw(&*entropy);
-        let environment = Environment { clock: Arc::new(SystemClock), entropy, dial };
-        Ok(Self { name: name.to_owned(), tokens: Tokens::new(key), bootstrap: true, environment })
+        let environment = Environment {
+            clock: Arc::new(SystemClock),
+            entropy,
+            dial,
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            tokens: Tokens::new(key),
+            bootstrap: true,
+            environment,
+        })
     }
 
     /// Lets a user in with this token.

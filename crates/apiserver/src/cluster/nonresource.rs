@@ -1,4 +1,4 @@
-//! Paths that name no resource: discovery, OpenAPI, version, health.
+//! Paths that name no resource: discovery, `OpenAPI`, version, health.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -13,7 +13,7 @@ use crate::route::Route;
 use crate::status::{Outcome, Status};
 
 /// The version that the answers are held against.
-pub const KUBERNETES_VERSION: &str = "v1.36.3";
+pub(super) const KUBERNETES_VERSION: &str = "v1.36.3";
 
 const PATHS: [&str; 9] = [
     "/api",
@@ -32,7 +32,12 @@ pub(super) fn page_not_found() -> Reply {
 }
 
 fn text(code: u16, text: &str) -> Reply {
-    Reply { code, content: Content::Text(text.to_owned()), warnings: Vec::new(), retry_after: None }
+    Reply {
+        code,
+        content: Content::Text(text.to_owned()),
+        warnings: Vec::new(),
+        retry_after: None,
+    }
 }
 
 pub(super) fn respond(
@@ -47,7 +52,12 @@ pub(super) fn respond(
     }
     let registry = cluster.registry();
     let resources: Vec<&Resource> = registry.iter().map(AsRef::as_ref).collect();
-    let header = |name| headers.get(name).and_then(|v: &http::HeaderValue| v.to_str().ok()).unwrap_or_default();
+    let header = |name| {
+        headers
+            .get(name)
+            .and_then(|v: &http::HeaderValue| v.to_str().ok())
+            .unwrap_or_default()
+    };
     let address = header(http::header::HOST);
     let accept = header(http::header::ACCEPT);
     if path == "/openapi/v2" && accept.contains("proto-openapi.spec.v2") {
@@ -56,15 +66,23 @@ pub(super) fn respond(
     let aggregated = aggregated(accept);
     let found = match (route, aggregated) {
         (Route::Legacy, Some(form)) => {
-            return Ok(typed(form.media_type(), &discovery::aggregated_core(&resources, form)));
+            return Ok(typed(
+                form.media_type(),
+                &discovery::aggregated_core(&resources, form),
+            ));
         }
         (Route::Groups, Some(form)) => {
-            return Ok(typed(form.media_type(), &discovery::aggregated_groups(&resources, form)));
+            return Ok(typed(
+                form.media_type(),
+                &discovery::aggregated_groups(&resources, form),
+            ));
         }
         (Route::Legacy, None) => Some(discovery::core_versions(address)),
         (Route::Groups, None) => Some(discovery::groups(&resources)),
         (Route::Group(group), _) => discovery::group(&resources, group),
-        (Route::GroupVersion(group, version), _) => discovery::resource_list(&resources, group, version),
+        (Route::GroupVersion(group, version), _) => {
+            discovery::resource_list(&resources, group, version)
+        }
         (Route::Unserved(group, _), _) => return Ok(unserved(&resources, group)),
         (Route::Resource(_) | Route::Other, _) => return Ok(other(&resources, path)),
     };
@@ -77,7 +95,10 @@ pub(super) fn respond(
 
 /// A path below a group: a `Status` where the group is the server's own, else the text of the last resort.
 pub(super) fn unserved(resources: &[&Resource], group: &str) -> Reply {
-    if resources.iter().any(|r| r.names.group == group && !r.custom) {
+    if resources
+        .iter()
+        .any(|r| r.names.group == group && !r.custom)
+    {
         return Reply::status(&Status::no_such_resource());
     }
     page_not_found()

@@ -8,8 +8,18 @@ use crate::resource::{Part, Resource};
 
 impl Cluster {
     /// Records in `new` what a part of the control plane changed against `old`; both are in the stored form.
-    pub(crate) fn own(&self, resource: &Resource, manager: &str, subresource: &str, old: &Value, new: &mut Value) {
-        let Some(version) = resource.version(&resource.storage_version).or_else(|| resource.versions.first()) else {
+    pub(crate) fn own(
+        &self,
+        resource: &Resource,
+        manager: &str,
+        subresource: &str,
+        old: &Value,
+        new: &mut Value,
+    ) {
+        let Some(version) = resource
+            .version(&resource.storage_version)
+            .or_else(|| resource.versions.first())
+        else {
             return;
         };
         let api_version = resource.api_version(&version.name);
@@ -20,7 +30,17 @@ impl Cluster {
             subresource,
             now: self.now(),
         };
-        let part = if subresource == "status" { Part::Status } else { Part::Main };
-        apply::track_update(&version.schema, Some(old), new, &owner, &resource.strategy.reset_fields(part));
+        let part = if subresource == "status" {
+            Part::Status
+        } else {
+            Part::Main
+        };
+        apply::track_update(
+            &version.schema,
+            Some(old),
+            new,
+            &owner,
+            &resource.strategy.reset_fields(part),
+        );
     }
 }

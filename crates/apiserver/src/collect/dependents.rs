@@ -48,7 +48,10 @@ impl Graph {
             }
         }
         for owner in owners {
-            self.dependents.entry(owner.clone()).or_default().insert(node.clone());
+            self.dependents
+                .entry(owner.clone())
+                .or_default()
+                .insert(node.clone());
         }
         if owners.is_empty() {
             self.owners.remove(&node.uid);
@@ -59,15 +62,28 @@ impl Graph {
     }
 
     pub(super) fn dependents(&self, uid: &str) -> Vec<Node> {
-        self.dependents.get(uid).into_iter().flatten().cloned().collect()
+        self.dependents
+            .get(uid)
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect()
     }
 
     pub(super) fn owners_of(&self, uid: &str) -> Vec<Node> {
-        self.owners.get(uid).into_iter().flatten().filter_map(|owner| self.nodes.get(owner)).cloned().collect()
+        self.owners
+            .get(uid)
+            .into_iter()
+            .flatten()
+            .filter_map(|owner| self.nodes.get(owner))
+            .cloned()
+            .collect()
     }
 
     pub(super) fn forget(&mut self, uid: &str) {
-        let Some(node) = self.nodes.remove(uid) else { return };
+        let Some(node) = self.nodes.remove(uid) else {
+            return;
+        };
         for owner in self.owners.remove(uid).unwrap_or_default() {
             self.unlink(&owner, &node);
         }

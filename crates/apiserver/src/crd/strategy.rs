@@ -301,9 +301,14 @@ impl Strategy for CustomStrategy {
     }
 
     fn from_storage(&self, object: &mut Value, version: &str) {
-        if let Some(version) = self.versions.get(version) {
+        // Defaults of the stored version are filled in when an object is read, those of others are not.
+        if let Some(storage) = self.versions.get(&self.storage) {
+            storage.default(object);
+        }
+        if version != self.storage
+            && let Some(version) = self.versions.get(version)
+        {
             prune(&version.schema, object);
-            version.default(object);
         }
     }
 

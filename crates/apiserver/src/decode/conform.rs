@@ -257,7 +257,9 @@ pub(super) fn forget_empty(view: View<'_>, value: &mut Value) {
     match value {
         Value::Object(map) => {
             for (name, field, below) in view.fields() {
-                let Some(value) = map.get_mut(name) else { continue };
+                let Some(value) = map.get_mut(name) else {
+                    continue;
+                };
                 if field.presence == Presence::Always && is_empty(below, value) {
                     *value = field.default.clone().unwrap_or(Value::Null);
                 } else {
@@ -265,12 +267,15 @@ pub(super) fn forget_empty(view: View<'_>, value: &mut Value) {
                 }
             }
             if let Some(values) = view.values() {
-                map.values_mut().for_each(|value| forget_empty(values, value));
+                map.values_mut()
+                    .for_each(|value| forget_empty(values, value));
             }
         }
         Value::Array(items) => {
             if let Some(item) = view.items() {
-                items.iter_mut().for_each(|value| forget_empty(item, value));
+                for value in items {
+                    forget_empty(item, value);
+                }
             }
         }
         _ => {}

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
+use crate::field::quote;
 use crate::schema::table;
 use crate::status::{Outcome, Status};
 
 /// The kind that a URL expects.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Target<'a> {
     /// Its API group.
     pub group: &'a str,
@@ -64,10 +65,7 @@ fn refuse(named: &Named, api_version: &str, target: &Target<'_>) -> Status {
     let converts = internal(&named.group, &named.kind) == internal(target.group, target.kind)
         && named.kind == target.kind;
     let text = if !is_registered(named, target) {
-        format!(
-            "no kind \"{}\" is registered for version \"{api_version}\" in scheme \"pkg/runtime/scheme.go:111\"",
-            named.kind
-        )
+        not_registered(named, api_version)
     } else if converts {
         return version_differs(api_version, target);
     } else {
@@ -171,10 +169,7 @@ pub(super) fn expect_options(value: &mut Value, kind: &str) -> Result<(), String
         } else {
             join(&named.group, &named.version)
         };
-        return Err(format!(
-            "no kind \"{}\" is registered for version \"{api_version}\" in scheme \"pkg/runtime/scheme.go:111\"",
-            named.kind
-        ));
+        return Err(not_registered(&named, &api_version));
     }
     if value.is_null() {
         *value = Value::Object(Map::new());
@@ -228,7 +223,7 @@ fn read(value: &Value) -> Result<Named, String> {
     })
 }
 
-fn join(group: &str, version: &str) -> String {
+pub(super) fn join(group: &str, version: &str) -> String {
     if group.is_empty() {
         version.to_owned()
     } else {
@@ -236,10 +231,19 @@ fn join(group: &str, version: &str) -> String {
     }
 }
 
+fn not_registered(named: &Named, api_version: &str) -> String {
+    format!(
+        "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
+        quote(&named.kind),
+        quote(api_version)
+    )
+}
+
 /// `Pod in version "v1" cannot be handled as a ConfigMap: …`.
 pub(super) fn cannot_be_handled(version: &str, kind: &str, as_kind: &str, text: &str) -> Status {
     Status::bad_request(format!(
-        "{kind} in version \"{version}\" cannot be handled as a {as_kind}: {text}"
+        "{kind} in version {} cannot be handled as a {as_kind}: {text}",
+        quote(version)
     ))
 }
 

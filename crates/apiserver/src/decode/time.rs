@@ -32,16 +32,20 @@ pub(super) fn normalise(text: &str, precision: Precision) -> Result<Option<Strin
         rest: text,
         precision,
     };
-    let moment = reader.read()?;
+    Ok(show(reader.read()?, precision))
+}
+
+/// A moment in its canonical form; none for Go's zero time.
+pub(super) fn show(moment: Timestamp, precision: Precision) -> Option<String> {
     let zero = Timestamp::from_second(-62_135_596_800).unwrap_or(Timestamp::MIN);
     if moment == zero {
-        return Ok(None);
+        return None;
     }
     let shown = match precision {
         Precision::Seconds => moment.strftime("%Y-%m-%dT%H:%M:%SZ"),
         Precision::Micros => moment.strftime("%Y-%m-%dT%H:%M:%S.%6fZ"),
     };
-    Ok(Some(shown.to_string()))
+    Some(shown.to_string())
 }
 
 struct Reader<'a> {

@@ -16,8 +16,8 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::Config;
-use crate::shell::{Body, Exchange};
 use crate::cluster::Lost;
+use crate::shell::{Body, Exchange};
 use crate::status::Status;
 
 /// How many KiB of bodies may be in memory on their way in, over all connections.

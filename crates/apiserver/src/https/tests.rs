@@ -34,40 +34,40 @@ impl Core for Echo {
         let gone = self.gone.lock().unwrap().take();
         Box::pin(async move {
             let response = async move {
-            let text = format!(
-                "{} {} {}",
-                request.method(),
-                request.uri(),
-                request.body().len()
-            );
-            assert!(request.extensions().get::<Peer>().is_some());
-            match request.uri().path() {
-                "/stream" => {
-                    let (pieces, receiver) = mpsc::channel(4);
-                    tokio::spawn(async move {
-                        for piece in ["one\n", "two\n"] {
-                            pieces.send(piece.into()).await.unwrap();
-                        }
-                    });
-                    Response::new(Body::Stream(receiver))
+                let text = format!(
+                    "{} {} {}",
+                    request.method(),
+                    request.uri(),
+                    request.body().len()
+                );
+                assert!(request.extensions().get::<Peer>().is_some());
+                match request.uri().path() {
+                    "/stream" => {
+                        let (pieces, receiver) = mpsc::channel(4);
+                        tokio::spawn(async move {
+                            for piece in ["one\n", "two\n"] {
+                                pieces.send(piece.into()).await.unwrap();
+                            }
+                        });
+                        Response::new(Body::Stream(receiver))
+                    }
+                    "/endless" => {
+                        let (pieces, receiver) = mpsc::channel(4);
+                        tokio::spawn(async move {
+                            pieces.send("one\n".into()).await.unwrap();
+                            pieces.closed().await;
+                            if let Some(gone) = gone {
+                                let _ = gone.send(());
+                            }
+                        });
+                        Response::new(Body::Stream(receiver))
+                    }
+                    "/slow" => {
+                        tokio::time::sleep(Duration::from_millis(300)).await;
+                        Response::new(Body::Full(text.into()))
+                    }
+                    _ => Response::new(Body::Full(text.into())),
                 }
-                "/endless" => {
-                    let (pieces, receiver) = mpsc::channel(4);
-                    tokio::spawn(async move {
-                        pieces.send("one\n".into()).await.unwrap();
-                        pieces.closed().await;
-                        if let Some(gone) = gone {
-                            let _ = gone.send(());
-                        }
-                    });
-                    Response::new(Body::Stream(receiver))
-                }
-                "/slow" => {
-                    tokio::time::sleep(Duration::from_millis(300)).await;
-                    Response::new(Body::Full(text.into()))
-                }
-                _ => Response::new(Body::Full(text.into())),
-            }
             };
             Some(response.await)
         })
@@ -277,7 +277,10 @@ async fn without_a_core_it_is_503() {
 
 #[test]
 fn kubeconfigs_are_yaml_whatever_the_names() {
-    let context = Context { name: "a: b".to_owned(), server: "https://127.0.0.1:6443".to_owned() };
+    let context = Context {
+        name: "a: b".to_owned(),
+        server: "https://127.0.0.1:6443".to_owned(),
+    };
     let text = kubeconfig(&[context], "PEM", "t:o\"k");
     let config: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
     assert_eq!(config["current-context"], "a: b");

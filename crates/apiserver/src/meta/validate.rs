@@ -18,13 +18,12 @@ pub fn validate_create(object: &Value, namespaced: bool, strategy: &dyn Strategy
 pub fn validate_update(object: &Value, old: &Value) -> FieldErrors {
     let namespaced = !text(old, "metadata.namespace").is_empty();
     let mut wrong = new_metadata(object, namespaced, names::path_segment);
-    wrong.extend(validate_update_again(object, old));
+    wrong.extend(unchangeable(object, old));
     wrong
 }
 
-/// What nearly all kinds judge once more when they judge an update. It adds causes, never texts, to an answer that
-/// [`validate_update`] has begun.
-pub fn validate_update_again(object: &Value, old: &Value) -> FieldErrors {
+/// What an update may not change.
+fn unchangeable(object: &Value, old: &Value) -> FieldErrors {
     let mut wrong = FieldErrors::new();
     if at(old, "metadata.deletionTimestamp").is_some_and(|t| !t.is_null()) {
         wrong.extend(new_finalizers(object, old));
@@ -263,7 +262,7 @@ fn finalizers(object: &Value) -> FieldErrors {
     wrong
 }
 
-/// Built-in kinds only, right after [`validate_create`] and [`validate_update_again`]: finalizers are qualified names.
+/// Built-in kinds only, right after [`validate_create`] and [`validate_update`]: finalizers are qualified names.
 /// Custom resources get a warning instead.
 pub fn validate_standard_finalizers(object: &Value) -> FieldErrors {
     let mut wrong = FieldErrors::new();

@@ -117,13 +117,15 @@ fn bodies() {
     );
     assert_eq!(body(Some("application/json;")).unwrap(), Media::Json);
     assert_eq!(body(Some("application/yaml")).unwrap(), Media::Yaml);
-    let protobuf = "application/vnd.kubernetes.protobuf";
-    assert_eq!(body(Some(protobuf)).unwrap(), Media::Protobuf);
+    assert_eq!(
+        body(Some("application/vnd.kubernetes.protobuf")).unwrap(),
+        Media::Protobuf
+    );
     for refused in [
         "text/plain",
         "*/*",
         "application/x-yaml",
-        "application/cbor",
+        "application/vnd.kubernetes.protobuf;x",
         "application/json; charset",
     ] {
         let status = body(Some(refused)).unwrap_err();

@@ -3,6 +3,7 @@
 mod read;
 #[cfg(test)]
 mod tests;
+pub mod wire;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};

@@ -56,7 +56,9 @@ impl Log {
 
     pub(super) fn since(&self, version: u64) -> Result<Vec<Change>, Compacted> {
         self.reachable(version)?;
-        let first = self.changes.partition_point(|change| change.version <= version);
+        let first = self
+            .changes
+            .partition_point(|change| change.version <= version);
         Ok(self.changes.range(first..).cloned().collect())
     }
 
@@ -68,7 +70,12 @@ impl Log {
     ) -> Result<BTreeMap<Box<str>, Arc<Stored>>, Compacted> {
         self.reachable(version)?;
         let mut past = now.clone();
-        for change in self.changes.iter().rev().take_while(|change| change.version > version) {
+        for change in self
+            .changes
+            .iter()
+            .rev()
+            .take_while(|change| change.version > version)
+        {
             let key = key(&change.object.header.namespace, &change.object.header.name);
             match &change.before {
                 Some(before) => past.insert(key, before.clone()),
@@ -79,6 +86,12 @@ impl Log {
     }
 
     fn reachable(&self, version: u64) -> Result<(), Compacted> {
-        if version < self.forgotten { Err(Compacted { oldest: self.forgotten }) } else { Ok(()) }
+        if version < self.forgotten {
+            Err(Compacted {
+                oldest: self.forgotten,
+            })
+        } else {
+            Ok(())
+        }
     }
 }

@@ -40,7 +40,10 @@ impl Stored {
     pub fn encode(object: &Value, version: u64, fields: &[(String, String)]) -> Self {
         let labels = value::map(object, "metadata.labels")
             .map(|labels| {
-                labels.iter().map(|(k, v)| (k.as_str().into(), v.as_str().unwrap_or_default().into())).collect()
+                labels
+                    .iter()
+                    .map(|(k, v)| (k.as_str().into(), v.as_str().unwrap_or_default().into()))
+                    .collect()
             })
             .unwrap_or_default();
         let owners = value::items(object, "metadata.ownerReferences")
@@ -52,17 +55,28 @@ impl Stored {
             name: value::text(object, "metadata.name").into(),
             uid: value::text(object, "metadata.uid").into(),
             labels,
-            fields: fields.iter().map(|(k, v)| (k.as_str().into(), v.as_str().into())).collect(),
+            fields: fields
+                .iter()
+                .map(|(k, v)| (k.as_str().into(), v.as_str().into()))
+                .collect(),
             owners,
             deleting: value::has(object, "metadata.deletionTimestamp"),
         };
-        Self { version, header, bytes: Bytes::from(body(object, version)) }
+        Self {
+            version,
+            header,
+            bytes: Bytes::from(body(object, version)),
+        }
     }
 
     /// The same object at another version.
     #[must_use]
     pub fn at(&self, version: u64) -> Self {
-        Self { version, header: self.header.clone(), bytes: Bytes::from(body(&self.decode(), version)) }
+        Self {
+            version,
+            header: self.header.clone(),
+            bytes: Bytes::from(body(&self.decode(), version)),
+        }
     }
 
     /// The object without `apiVersion` and `kind`.
@@ -112,7 +126,11 @@ impl Header {
         match name {
             "metadata.name" => Some(&self.name),
             "metadata.namespace" => Some(&self.namespace),
-            other => self.fields.iter().find(|(k, _)| **k == *other).map(|(_, v)| &**v),
+            other => self
+                .fields
+                .iter()
+                .find(|(k, _)| **k == *other)
+                .map(|(_, v)| &**v),
         }
     }
 }
@@ -138,9 +156,17 @@ fn body(object: &Value, version: u64) -> Vec<u8> {
             use serde::ser::SerializeMap;
             let mut map = serializer.serialize_map(None)?;
             let empty = Map::new();
-            let meta = self.0.get("metadata").and_then(Value::as_object).unwrap_or(&empty);
+            let meta = self
+                .0
+                .get("metadata")
+                .and_then(Value::as_object)
+                .unwrap_or(&empty);
             map.serialize_entry("metadata", &Meta(meta, &self.1))?;
-            for (key, value) in self.0.iter().filter(|(k, _)| !matches!(k.as_str(), "apiVersion" | "kind" | "metadata")) {
+            for (key, value) in self
+                .0
+                .iter()
+                .filter(|(k, _)| !matches!(k.as_str(), "apiVersion" | "kind" | "metadata"))
+            {
                 map.serialize_entry(key, value)?;
             }
             map.end()

@@ -186,7 +186,9 @@ impl Presenter<'_> {
             }
             IncludeObject::None if !ends_initial_events => Value::Null,
             IncludeObject::None | IncludeObject::Metadata => {
-                partial(object, self.transform.version)
+                let mut shown = partial(object, self.transform.version);
+                drop_served_annotation(&mut shown);
+                shown
             }
         }
     }
@@ -207,6 +209,18 @@ impl Presenter<'_> {
         let message =
             format!("you requested {asked}, but the requested object is {found} ({go_type})");
         Box::new(Status::failure(406, "NotAcceptable", message))
+    }
+}
+
+/// An annotation that the real server adds to daemon sets only when it serves them whole, which rows are not.
+fn drop_served_annotation(object: &mut Value) {
+    const ADDED: &str = "deprecated.daemonset.template.generation";
+    let annotations = "metadata.annotations";
+    if let Some(map) = value::at_mut(object, annotations).and_then(Value::as_object_mut)
+        && map.remove(ADDED).is_some()
+        && map.is_empty()
+    {
+        value::take(object, annotations);
     }
 }
 

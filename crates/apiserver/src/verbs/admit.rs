@@ -34,8 +34,20 @@ impl Shapes for Registered<'_> {
 
     fn convert<'a>(&'a self, object: &'a Value, to: &'a Gvk) -> BoxFuture<'a, Outcome<Value>> {
         let mut converted = object.clone();
-        value::put(&mut converted, "apiVersion", self.0.resource.api_version(&to.version));
+        value::put(
+            &mut converted,
+            "apiVersion",
+            self.0.resource.api_version(&to.version),
+        );
         Box::pin(async move { Ok(converted) })
+    }
+
+    fn has_service(&self, namespace: &str, name: &str) -> bool {
+        self.0
+            .cluster
+            .store
+            .get("/services", namespace, name)
+            .is_some()
     }
 
     fn accept(&self, object: Value, kind: &Gvk) -> Result<Value, String> {
@@ -63,7 +75,13 @@ pub(super) async fn mutate(
     let namespace = namespace(ex);
     let shapes = Registered(ex);
     let mut request = view.request(ex, operation, dry_run);
-    admission::mutate(&gate(ex, &shapes, namespace.as_ref()), &hooks, &mut request, warnings).await?;
+    admission::mutate(
+        &gate(ex, &shapes, namespace.as_ref()),
+        &hooks,
+        &mut request,
+        warnings,
+    )
+    .await?;
     let changed = request.object.take().unwrap_or(Value::Null);
     Ok(view.put_back(ex, changed, object))
 }
@@ -85,18 +103,35 @@ pub(super) async fn validate(
     let namespace = namespace(ex);
     let shapes = Registered(ex);
     let request = view.request(ex, operation, dry_run);
-    admission::validate(&gate(ex, &shapes, namespace.as_ref()), &hooks, &request, warnings).await
+    admission::validate(
+        &gate(ex, &shapes, namespace.as_ref()),
+        &hooks,
+        &request,
+        warnings,
+    )
+    .await
 }
 
 /// Asks all webhooks about a delete; a mutating one cannot change anything, but it can refuse.
-pub(super) async fn delete(ex: &Exchange<'_>, old: &Value, dry_run: bool, warnings: &mut Vec<String>) -> Outcome<()> {
+pub(super) async fn delete(
+    ex: &Exchange<'_>,
+    old: &Value,
+    dry_run: bool,
+    warnings: &mut Vec<String>,
+) -> Outcome<()> {
     let hooks = configurations(ex, "mutatingwebhookconfigurations");
     if !hooks.is_empty() {
         let view = Viewed::new(ex, None, Some(old));
         let namespace = namespace(ex);
         let shapes = Registered(ex);
         let mut request = view.request(ex, Operation::Delete, dry_run);
-        admission::mutate(&gate(ex, &shapes, namespace.as_ref()), &hooks, &mut request, warnings).await?;
+        admission::mutate(
+            &gate(ex, &shapes, namespace.as_ref()),
+            &hooks,
+            &mut request,
+            warnings,
+        )
+        .await?;
     }
     validate(ex, Operation::Delete, None, Some(old), dry_run, warnings).await
 }
@@ -109,13 +144,30 @@ pub(super) async fn create_subresource(
     dry_run: bool,
     warnings: &mut Vec<String>,
 ) -> Outcome<()> {
-    let view = Viewed { kind, object: Some(object), old: None, is_scale: false };
+    let view = Viewed {
+        kind,
+        object: Some(object),
+        old: None,
+        is_scale: false,
+    };
     let namespace = namespace(ex);
     let shapes = Registered(ex);
     let gate = gate(ex, &shapes, namespace.as_ref());
     let mut request = view.request(ex, Operation::Create, dry_run);
-    admission::mutate(&gate, &configurations(ex, "mutatingwebhookconfigurations"), &mut request, warnings).await?;
-    admission::validate(&gate, &configurations(ex, "validatingwebhookconfigurations"), &request, warnings).await
+    admission::mutate(
+        &gate,
+        &configurations(ex, "mutatingwebhookconfigurations"),
+        &mut request,
+        warnings,
+    )
+    .await?;
+    admission::validate(
+        &gate,
+        &configurations(ex, "validatingwebhookconfigurations"),
+        &request,
+        warnings,
+    )
+    .await
 }
 
 fn configurations(ex: &Exchange<'_>, plural: &str) -> Vec<Value> {
@@ -126,13 +178,29 @@ fn configurations(ex: &Exchange<'_>, plural: &str) -> Vec<Value> {
 }
 
 fn namespace(ex: &Exchange<'_>) -> Option<Value> {
-    let name = if ex.group().is_empty() && ex.plural() == "namespaces" { &ex.target.name } else { &ex.target.namespace };
-    ex.cluster.store.get("/namespaces", "", name).map(|stored| stored.decode_as("v1", "Namespace"))
+    let name = if ex.group().is_empty() && ex.plural() == "namespaces" {
+        &ex.target.name
+    } else {
+        &ex.target.namespace
+    };
+    ex.cluster
+        .store
+        .get("/namespaces", "", name)
+        .map(|stored| stored.decode_as("v1", "Namespace"))
 }
 
-fn gate<'a>(ex: &'a Exchange<'_>, shapes: &'a dyn Shapes, namespace: Option<&'a Value>) -> Gate<'a> {
+fn gate<'a>(
+    ex: &'a Exchange<'_>,
+    shapes: &'a dyn Shapes,
+    namespace: Option<&'a Value>,
+) -> Gate<'a> {
     let environment = &ex.cluster.environment;
-    Gate { dial: &*environment.dial, entropy: &*environment.entropy, shapes, namespace }
+    Gate {
+        dial: &*environment.dial,
+        entropy: &*environment.entropy,
+        shapes,
+        namespace,
+    }
 }
 
 /// A write as webhooks see it: for `/scale` a `Scale` without the parent's labels.
@@ -145,7 +213,12 @@ struct Viewed {
 
 impl Viewed {
     fn new(ex: &Exchange<'_>, object: Option<&Value>, old: Option<&Value>) -> Self {
-        match ex.resource.scale.as_ref().filter(|_| ex.target.subresource == "scale") {
+        match ex
+            .resource
+            .scale
+            .as_ref()
+            .filter(|_| ex.target.subresource == "scale")
+        {
             Some(paths) => Self {
                 kind: Gvk::new("autoscaling", "v1", "Scale"),
                 object: object.map(|o| scale::view(paths, o)),
@@ -161,7 +234,12 @@ impl Viewed {
         }
     }
 
-    fn request<'a>(&'a self, ex: &'a Exchange<'_>, operation: Operation, dry_run: bool) -> AdmissionRequest<'a> {
+    fn request<'a>(
+        &'a self,
+        ex: &'a Exchange<'_>,
+        operation: Operation,
+        dry_run: bool,
+    ) -> AdmissionRequest<'a> {
         let is_namespace = ex.group().is_empty() && ex.plural() == "namespaces";
         let shown = self.object.as_ref().or(self.old.as_ref());
         let name = match ex.target.name.as_str() {
@@ -186,7 +264,11 @@ impl Viewed {
             kind: self.kind.clone(),
             resource: Gvr::new(ex.group(), &ex.target.version, ex.plural()),
             subresource: &ex.target.subresource,
-            namespace: if is_namespace { name } else { &ex.target.namespace },
+            namespace: if is_namespace {
+                name
+            } else {
+                &ex.target.namespace
+            },
             name,
             object: self.object.clone(),
             old_object: self.old.as_ref(),
@@ -201,8 +283,14 @@ impl Viewed {
         if !self.is_scale {
             return changed;
         }
-        if let (Some(paths), Some(replicas)) = (&ex.resource.scale, value::at(&changed, "spec.replicas")) {
-            value::put(&mut whole, paths.spec_replicas.trim_start_matches('.'), replicas.clone());
+        if let (Some(paths), Some(replicas)) =
+            (&ex.resource.scale, value::at(&changed, "spec.replicas"))
+        {
+            value::put(
+                &mut whole,
+                paths.spec_replicas.trim_start_matches('.'),
+                replicas.clone(),
+            );
         }
         whole
     }

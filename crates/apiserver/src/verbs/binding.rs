@@ -28,15 +28,22 @@ pub(super) async fn bind(ex: &Exchange<'_>) -> Outcome<Reply> {
             || ex
                 .cluster
                 .store
-                .update(&pod.bucket(), &ex.target.namespace, &ex.target.name, stored.version, |version| {
-                    Cluster::encode(&pod.resource, &bound, version)
-                })
+                .update(
+                    &pod.bucket(),
+                    &ex.target.namespace,
+                    &ex.target.name,
+                    stored.version,
+                    |version| Cluster::encode(&pod.resource, &bound, version),
+                )
                 .is_ok();
         if committed {
-            let mut status = Status::failure(201, "", "");
-            status.status = "Success".to_owned();
+            let status = Status::success(201);
             return Ok(Reply::status(&status).with_warnings(warnings));
         }
     }
-    Err(Box::new(Status::modified("", "pods/binding", &ex.target.name)))
+    Err(Box::new(Status::modified(
+        "",
+        "pods/binding",
+        &ex.target.name,
+    )))
 }

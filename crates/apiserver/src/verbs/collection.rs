@@ -11,8 +11,12 @@ use crate::status::{Outcome, Status};
 pub(super) async fn delete_collection(ex: &Exchange<'_>) -> Outcome<Reply> {
     let options = delete::options(ex)?;
     let selection = list::options(ex)?;
-    let snapshot =
-        ex.cluster.store.list(&ex.bucket(), &ex.target.namespace, &|o| list::matches(&selection, o));
+    let snapshot = ex
+        .cluster
+        .store
+        .list(&ex.bucket(), &ex.target.namespace, &|o| {
+            list::matches(&selection, o)
+        });
     let mut warnings = Vec::new();
     // The answer lists what was found, as it was before.
     let mut items: Vec<Value> = Vec::new();

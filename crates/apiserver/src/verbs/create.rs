@@ -36,9 +36,29 @@ pub(super) async fn create(ex: &Exchange<'_>) -> Outcome<Reply> {
     write::check_namespace(ex, value::text(&object, "metadata.name"))?;
     warnings.extend(meta::dedup_owner_references(&mut object));
     meta::wipe_system_fields(&mut object);
-    own(ex, &mut object, &options, &ex.version()?.schema, &ex.api_version())?;
+    own(
+        ex,
+        &mut object,
+        &options,
+        &ex.version()?.schema,
+        &ex.api_version(),
+    );
     let created = insert(ex, object, options.dry_run, &mut warnings).await?;
     answer(ex, 201, created, warnings)
+}
+
+/// The refusal to create an object whose definition is being deleted.
+pub(super) fn refuse_terminating(ex: &Exchange<'_>) -> Box<Status> {
+    let name = ex
+        .decode_object("CreateOptions")
+        .map(|(object, _)| value::text(&object, "metadata.name").to_owned());
+    let why = "create not allowed while custom resource definition is terminating";
+    Box::new(Status::forbidden(
+        ex.group(),
+        ex.plural(),
+        &name.unwrap_or_default(),
+        why,
+    ))
 }
 
 /// Records who owns the fields of a new object.
@@ -48,17 +68,27 @@ pub(super) fn own(
     options: &WriteOptions,
     schema: &Schema,
     api_version: &str,
-) -> Outcome<()> {
+) {
     let manager = ex.manager(&options.field_manager);
     let subresource = &ex.target.subresource;
-    let owner = Owner { manager: &manager, operation: Operation::Update, api_version, subresource, now: ex.now };
+    let owner = Owner {
+        manager: &manager,
+        operation: Operation::Update,
+        api_version,
+        subresource,
+        now: ex.now,
+    };
     let reset = ex.resource.strategy.reset_fields(Part::Main);
     apply::track_update(schema, None, object, &owner, &reset);
-    Ok(())
 }
 
 /// The answer to a create.
-pub(super) fn answer(ex: &Exchange<'_>, code: u16, created: Created, warnings: Vec<String>) -> Outcome<Reply> {
+pub(super) fn answer(
+    ex: &Exchange<'_>,
+    code: u16,
+    created: Created,
+    warnings: Vec<String>,
+) -> Outcome<Reply> {
     match created {
         Created::Stored(stored) => render::object(ex, code, &stored, warnings),
         Created::DryRun(object) => render::value(ex, code, object, warnings),
@@ -81,7 +111,15 @@ pub(crate) async fn insert(
     dry_run: bool,
     warnings: &mut Vec<String>,
 ) -> Outcome<Created> {
-    let mut object = admit::mutate(ex, admission::Operation::Create, object, None, dry_run, warnings).await?;
+    let mut object = admit::mutate(
+        ex,
+        admission::Operation::Create,
+        object,
+        None,
+        dry_run,
+        warnings,
+    )
+    .await?;
     super::priority::on_create(ex, &mut object)?;
     let generated = value::text(&object, "metadata.name").is_empty();
     let prefix = value::text(&object, "metadata.generateName").to_owned();
@@ -102,11 +140,26 @@ pub(crate) async fn insert(
         errors.extend(meta::validate_standard_finalizers(&object));
     }
     errors.extend(strategy.validate(&object, &ex.context()));
-    write::judge(ex, value::text(&object, "metadata.name"), errors)?;
+    write::judge(ex, value::text(&object, "metadata.name"), &errors)?;
     super::escalation::check(ex, &object, None)?;
     warnings.extend(strategy.warnings(&object, None, &ex.context()));
-    admit::validate(ex, admission::Operation::Create, Some(&object), None, dry_run, warnings).await?;
-    store(ex, object, dry_run, generated.then_some(prefix.as_str()).filter(|p| !p.is_empty()))
+    admit::validate(
+        ex,
+        admission::Operation::Create,
+        Some(&object),
+        None,
+        dry_run,
+        warnings,
+    )
+    .await?;
+    store(
+        ex,
+        object,
+        dry_run,
+        generated
+            .then_some(prefix.as_str())
+            .filter(|p| !p.is_empty()),
+    )
 }
 
 /// A custom object must be of the kind that its URL serves; the message names the kind that it claims to be.
@@ -116,24 +169,41 @@ pub(super) fn check_kind(ex: &Exchange<'_>, object: &Value) -> Outcome<()> {
         return Ok(());
     }
     let error = FieldError::invalid_str("kind", kind, format!("must be {}", ex.kind()));
-    Err(Box::new(field::invalid(ex.group(), kind, value::text(object, "metadata.name"), &[error])))
+    Err(Box::new(field::invalid(
+        ex.group(),
+        kind,
+        value::text(object, "metadata.name"),
+        &[error],
+    )))
 }
 
-fn store(ex: &Exchange<'_>, mut object: Value, dry_run: bool, prefix: Option<&str>) -> Outcome<Created> {
+fn store(
+    ex: &Exchange<'_>,
+    mut object: Value,
+    dry_run: bool,
+    prefix: Option<&str>,
+) -> Outcome<Created> {
     for attempt in 1.. {
         let name = value::text(&object, "metadata.name").to_owned();
         let namespace = value::text(&object, "metadata.namespace").to_owned();
         if dry_run {
             return match ex.cluster.store.get(&ex.bucket(), &namespace, &name) {
-                Some(_) => Err(Box::new(Status::already_exists(ex.group(), ex.plural(), &name))),
+                Some(_) => Err(Box::new(Status::already_exists(
+                    ex.group(),
+                    ex.plural(),
+                    &name,
+                ))),
                 None => Ok(Created::DryRun(object)),
             };
         }
         meta::refuse_resource_version(&object)?;
         let stored_form = write::to_storage(ex, &object);
-        let result = ex.cluster.store.create(&ex.bucket(), &namespace, &name, |version| {
-            Cluster::encode(&ex.resource, &stored_form, version)
-        });
+        let result = ex
+            .cluster
+            .store
+            .create(&ex.bucket(), &namespace, &name, |version| {
+                Cluster::encode(&ex.resource, &stored_form, version)
+            });
         match (result, prefix) {
             (Ok(stored), _) => {
                 write::after(ex, &stored);
@@ -143,8 +213,20 @@ fn store(ex: &Exchange<'_>, mut object: Value, dry_run: bool, prefix: Option<&st
                 let name = meta::generate_name(prefix, ex.cluster.environment.entropy.draw());
                 value::put(&mut object, "metadata.name", name);
             }
-            (Err(_), Some(_)) => return Err(Box::new(meta::generated_name_taken(ex.group(), ex.plural(), &name))),
-            (Err(_), None) => return Err(Box::new(Status::already_exists(ex.group(), ex.plural(), &name))),
+            (Err(_), Some(_)) => {
+                return Err(Box::new(meta::generated_name_taken(
+                    ex.group(),
+                    ex.plural(),
+                    &name,
+                )));
+            }
+            (Err(_), None) => {
+                return Err(Box::new(Status::already_exists(
+                    ex.group(),
+                    ex.plural(),
+                    &name,
+                )));
+            }
         }
     }
     Err(Box::new(Status::internal("no name was free")))

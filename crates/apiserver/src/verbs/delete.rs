@@ -35,7 +35,9 @@ pub(super) async fn delete(ex: &Exchange<'_>) -> Outcome<Reply> {
     let deleted = remove(ex, &options, &mut warnings).await?;
     match deleted {
         Deleted::Marked(object) => render::value(ex, 200, object, warnings),
-        Deleted::Gone(object) if ex.resource.returns_deleted => render::value(ex, 200, object, warnings),
+        Deleted::Gone(object) if ex.resource.returns_deleted => {
+            render::value(ex, 200, object, warnings)
+        }
         Deleted::Gone(object) => {
             let uid = value::text(&object, "metadata.uid");
             let status = Status::deleted(ex.group(), ex.plural(), &ex.target.name, uid);
@@ -73,7 +75,11 @@ pub(crate) async fn remove(
         let mark = mark(ex, options, old);
         if options.dry_run {
             let object = mark.object;
-            return Ok(if mark.stays { Deleted::Marked(object) } else { Deleted::Gone(object) });
+            return Ok(if mark.stays {
+                Deleted::Marked(object)
+            } else {
+                Deleted::Gone(object)
+            });
         }
         match commit(ex, &stored, &mark) {
             Ok(deleted) => return Ok(deleted),
@@ -89,7 +95,12 @@ fn protect(ex: &Exchange<'_>) -> Outcome<()> {
     let name = ex.target.name.as_str();
     let kept = matches!(name, "default" | "kube-system" | "kube-public");
     if ex.group().is_empty() && ex.plural() == "namespaces" && kept {
-        return Err(Box::new(Status::forbidden("", "namespaces", name, "this namespace may not be deleted")));
+        return Err(Box::new(Status::forbidden(
+            "",
+            "namespaces",
+            name,
+            "this namespace may not be deleted",
+        )));
     }
     Ok(())
 }
@@ -97,8 +108,18 @@ fn protect(ex: &Exchange<'_>) -> Outcome<()> {
 /// The preconditions of a delete.
 fn check(ex: &Exchange<'_>, options: &DeleteOptions, old: &Value) -> Outcome<()> {
     let name = &ex.target.name;
-    let refuse = |why: String| Err(Box::new(Status::conflict(ex.group(), ex.kind(), name, &why)));
-    let (uid, version) = (value::text(old, "metadata.uid"), value::text(old, "metadata.resourceVersion"));
+    let refuse = |why: String| {
+        Err(Box::new(Status::conflict(
+            ex.group(),
+            ex.kind(),
+            name,
+            &why,
+        )))
+    };
+    let (uid, version) = (
+        value::text(old, "metadata.uid"),
+        value::text(old, "metadata.resourceVersion"),
+    );
     match (&options.uid, &options.version) {
         (Some(asked), _) if asked != uid => refuse(format!(
             "the UID in the precondition ({asked}) does not match the UID in record ({uid}). The object might have been \
@@ -124,9 +145,15 @@ struct Mark {
 fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> Mark {
     if ex.group() == "apiextensions.k8s.io" {
         crate::crd::begin_delete(&mut object, ex.now);
-        return Mark { stays: true, in_two_steps: false, object };
+        return Mark {
+            stays: true,
+            in_two_steps: false,
+            object,
+        };
     }
-    let asked = options.grace_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
+    let asked = options
+        .grace_seconds
+        .map(|seconds| if seconds < 0 { 1 } else { seconds });
     let deleting = value::has(&object, "metadata.deletionTimestamp");
     let left = value::integer(&object, "metadata.deletionGracePeriodSeconds").unwrap_or(0);
     let mut graceful = false;
@@ -136,11 +163,16 @@ fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> Mark {
             Some(seconds) if seconds < left => {
                 shorten(&mut object, seconds, left, ex.now);
                 graceful = seconds > 0;
-            in_two_steps = !graceful;
                 in_two_steps = !graceful;
             }
             // Already on its way, and not to be hurried.
-            _ => return Mark { stays: true, in_two_steps, object },
+            _ => {
+                return Mark {
+                    stays: true,
+                    in_two_steps,
+                    object,
+                };
+            }
         }
     } else if !deleting {
         let seconds = ex.resource.strategy.grace_seconds(&object, asked);
@@ -148,33 +180,63 @@ fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> Mark {
             graceful = seconds > 0;
             in_two_steps = !graceful;
             bump(&mut object);
-            let at = ex.now.checked_add(std::time::Duration::from_secs(seconds.unsigned_abs())).unwrap_or(ex.now);
-            value::put(&mut object, "metadata.deletionTimestamp", crate::meta::timestamp(at));
+            let at = ex
+                .now
+                .checked_add(std::time::Duration::from_secs(seconds.unsigned_abs()))
+                .unwrap_or(ex.now);
+            value::put(
+                &mut object,
+                "metadata.deletionTimestamp",
+                crate::meta::timestamp(at),
+            );
             value::put(&mut object, "metadata.deletionGracePeriodSeconds", seconds);
         }
     }
     finalizers(ex, options, &mut object);
-    let pending = !value::items(&object, "metadata.finalizers").is_empty() || super::namespace::is_pending(&ex.resource, &object);
+    let pending = !value::items(&object, "metadata.finalizers").is_empty()
+        || super::namespace::is_pending(&ex.resource, &object);
     if !graceful && pending {
-        if !deleting {
+        if !deleting && !in_two_steps {
             bump(&mut object);
         }
         if !value::has(&object, "metadata.deletionTimestamp") {
-            value::put(&mut object, "metadata.deletionTimestamp", crate::meta::timestamp(ex.now));
+            value::put(
+                &mut object,
+                "metadata.deletionTimestamp",
+                crate::meta::timestamp(ex.now),
+            );
         }
         if !super::namespace::mark(&ex.resource, &mut object) {
             value::put(&mut object, "metadata.deletionGracePeriodSeconds", 0);
         }
     }
-    Mark { stays: graceful || pending, in_two_steps, object }
+    Mark {
+        stays: graceful || pending,
+        in_two_steps,
+        object,
+    }
 }
 
 /// A shorter grace counts from when the deletion began.
 fn shorten(object: &mut Value, seconds: i64, left: i64, now: jiff::Timestamp) {
-    let at: jiff::Timestamp = value::text(object, "metadata.deletionTimestamp").parse().unwrap_or(now);
-    let at = at.checked_sub(std::time::Duration::from_secs(left.saturating_sub(seconds).unsigned_abs())).unwrap_or(now);
-    let (at, seconds) = if at < now { (now, i64::from(seconds != 0)) } else { (at, seconds) };
-    value::put(object, "metadata.deletionTimestamp", crate::meta::timestamp(at));
+    let at: jiff::Timestamp = value::text(object, "metadata.deletionTimestamp")
+        .parse()
+        .unwrap_or(now);
+    let at = at
+        .checked_sub(std::time::Duration::from_secs(
+            left.saturating_sub(seconds).unsigned_abs(),
+        ))
+        .unwrap_or(now);
+    let (at, seconds) = if at < now {
+        (now, i64::from(seconds != 0))
+    } else {
+        (at, seconds)
+    };
+    value::put(
+        object,
+        "metadata.deletionTimestamp",
+        crate::meta::timestamp(at),
+    );
     value::put(object, "metadata.deletionGracePeriodSeconds", seconds);
 }
 
@@ -193,10 +255,17 @@ fn finalizers(ex: &Exchange<'_>, options: &DeleteOptions, object: &mut Value) {
     let has = |name: &str| before.iter().any(|f| f == name);
     let (orphan, foreground) = match (options.orphan_dependents, options.propagation) {
         (Some(orphan), _) => (orphan, false),
-        (None, Some(policy)) => (policy == Propagation::Orphan, policy == Propagation::Foreground),
+        (None, Some(policy)) => (
+            policy == Propagation::Orphan,
+            policy == Propagation::Foreground,
+        ),
         (None, None) => (has(ORPHAN), has(FOREGROUND) && !has(ORPHAN)),
     };
-    let mut after: Vec<String> = before.iter().filter(|f| *f != ORPHAN && *f != FOREGROUND).cloned().collect();
+    let mut after: Vec<String> = before
+        .iter()
+        .filter(|f| *f != ORPHAN && *f != FOREGROUND)
+        .cloned()
+        .collect();
     if orphan {
         after.push(ORPHAN.to_owned());
     }
@@ -221,22 +290,31 @@ fn commit(ex: &Exchange<'_>, stored: &Arc<Stored>, mark: &Mark) -> Result<Delete
         let mut expected = stored.version;
         let mut shown = mark.object.clone();
         if mark.in_two_steps {
-            let marked = ex.cluster.store.update(&ex.bucket(), namespace, name, expected, |version| {
-                Cluster::encode(&ex.resource, &form, version)
-            })?;
+            let marked =
+                ex.cluster
+                    .store
+                    .update(&ex.bucket(), namespace, name, expected, |version| {
+                        Cluster::encode(&ex.resource, &form, version)
+                    })?;
             expected = marked.version;
             shown = render::decode(ex, &marked);
         }
-        let last = ex.cluster.store.delete(&ex.bucket(), namespace, name, expected)?;
+        let last = ex
+            .cluster
+            .store
+            .delete(&ex.bucket(), namespace, name, expected)?;
         after(ex, &last);
         return Ok(Deleted::Gone(shown));
     }
     if stored.same(&form) {
         return Ok(Deleted::Marked(mark.object.clone()));
     }
-    let updated = ex.cluster.store.update(&ex.bucket(), namespace, name, stored.version, |version| {
-        Cluster::encode(&ex.resource, &form, version)
-    })?;
+    let updated =
+        ex.cluster
+            .store
+            .update(&ex.bucket(), namespace, name, stored.version, |version| {
+                Cluster::encode(&ex.resource, &form, version)
+            })?;
     super::write::after(ex, &updated);
     if ex.group() == "apiextensions.k8s.io" {
         ex.cluster.clean_up_definition(name);

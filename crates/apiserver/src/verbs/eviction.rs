@@ -22,7 +22,10 @@ const ATTEMPTS: usize = 5;
 pub(super) async fn evict(ex: &Exchange<'_>) -> Outcome<Reply> {
     let body = ex.decode_as("policy/v1", "Eviction", "io.k8s.api.policy.v1.Eviction")?;
     eviction::validate(&body, &ex.target.name)?;
-    let mut options = DeleteOptions::parse(&ex.query, Some(body.get("deleteOptions").unwrap_or(&json!({}))))?;
+    let mut options = DeleteOptions::parse(
+        &ex.query,
+        Some(body.get("deleteOptions").unwrap_or(&json!({}))),
+    )?;
     options.dry_run |= ex.query.get("dryRun") == Some("All");
     let mut warnings = Vec::new();
     let pod = ex.for_object(&ex.target.namespace, &ex.target.name);
@@ -46,8 +49,7 @@ enum Attempt {
 }
 
 fn done(warnings: Vec<String>) -> Reply {
-    let mut status = Status::failure(201, "", "");
-    status.status = "Success".to_owned();
+    let status = Status::success(201);
     Reply::status(&status).with_warnings(warnings)
 }
 
@@ -79,7 +81,9 @@ async fn attempt(
     options.version = verdict.require_version.then(|| stored.version.to_string());
     match delete::remove(pod, &options, warnings).await {
         Ok(_) => Ok(Attempt::Done),
-        Err(status) if verdict.require_version && status.code == 409 => Ok(Attempt::Again(verdict.budget_name)),
+        Err(status) if verdict.require_version && status.code == 409 => {
+            Ok(Attempt::Again(verdict.budget_name))
+        }
         Err(status) => Err(status),
     }
 }
@@ -87,7 +91,11 @@ async fn attempt(
 fn budgets(ex: &Exchange<'_>) -> Vec<Value> {
     ex.cluster
         .store
-        .list(&bucket("policy", "poddisruptionbudgets"), &ex.target.namespace, &|_| true)
+        .list(
+            &bucket("policy", "poddisruptionbudgets"),
+            &ex.target.namespace,
+            &|_| true,
+        )
         .objects
         .iter()
         .map(|stored| stored.decode())
@@ -100,12 +108,21 @@ fn spend(ex: &Exchange<'_>, budget: &Value) -> bool {
     let Some(resource) = registry.find("policy", "poddisruptionbudgets") else {
         return false;
     };
-    let (namespace, name) = (value::text(budget, "metadata.namespace"), value::text(budget, "metadata.name"));
+    let (namespace, name) = (
+        value::text(budget, "metadata.namespace"),
+        value::text(budget, "metadata.name"),
+    );
     let Some(stored) = ex.cluster.store.get(&resource.bucket(), namespace, name) else {
         return false;
     };
     let mut budget = budget.clone();
-    ex.cluster.own(resource, "kube-apiserver", "status", &stored.decode(), &mut budget);
+    ex.cluster.own(
+        resource,
+        "kube-apiserver",
+        "status",
+        &stored.decode(),
+        &mut budget,
+    );
     write(ex, resource, &budget).is_some()
 }
 
@@ -119,10 +136,17 @@ fn mark(ex: &Exchange<'_>, stored: &Arc<Stored>, mut pod: Value) -> Option<Arc<S
 }
 
 fn write(ex: &Exchange<'_>, resource: &Resource, object: &Value) -> Option<Arc<Stored>> {
-    let expected = value::text(object, "metadata.resourceVersion").parse().ok()?;
-    let (namespace, name) = (value::text(object, "metadata.namespace"), value::text(object, "metadata.name"));
+    let expected = value::text(object, "metadata.resourceVersion")
+        .parse()
+        .ok()?;
+    let (namespace, name) = (
+        value::text(object, "metadata.namespace"),
+        value::text(object, "metadata.name"),
+    );
     ex.cluster
         .store
-        .update(&resource.bucket(), namespace, name, expected, |version| Cluster::encode(resource, object, version))
+        .update(&resource.bucket(), namespace, name, expected, |version| {
+            Cluster::encode(resource, object, version)
+        })
         .ok()
 }

@@ -26,10 +26,20 @@ pub(super) fn find(ex: &Exchange<'_>) -> Outcome<Arc<Stored>> {
     if let Some(by) = ex.stale {
         let at = ex.cluster.store.version().saturating_sub(by);
         let named = |o: &Stored| *o.header.name == **name && *o.header.namespace == **namespace;
-        let past = ex.cluster.store.page(&ex.bucket(), namespace, Some(at), None, 0, &named);
+        let past = ex
+            .cluster
+            .store
+            .page(&ex.bucket(), namespace, Some(at), None, 0, &named);
         if let Ok(snapshot) = past {
-            return snapshot.objects.first().cloned().ok_or_else(|| ex.not_found(name));
+            return snapshot
+                .objects
+                .first()
+                .cloned()
+                .ok_or_else(|| ex.not_found(name));
         }
     }
-    ex.cluster.store.get(&ex.bucket(), namespace, name).ok_or_else(|| ex.not_found(name))
+    ex.cluster
+        .store
+        .get(&ex.bucket(), namespace, name)
+        .ok_or_else(|| ex.not_found(name))
 }

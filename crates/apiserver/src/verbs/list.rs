@@ -34,7 +34,8 @@ pub(super) fn list(ex: &Exchange<'_>) -> Outcome<Reply> {
 pub(super) fn options(ex: &Exchange<'_>) -> Outcome<ListOptions> {
     let mut options = ListOptions::parse(&ex.query, ex.target.watch)?;
     if !ex.target.name.is_empty() {
-        options.fields = crate::selector::FieldSelector::parse(&format!("metadata.name={}", ex.target.name))?;
+        options.fields =
+            crate::selector::FieldSelector::parse(&format!("metadata.name={}", ex.target.name))?;
     }
     options.fields = options.fields.resolve(&ex.resource, ex.resource.custom)?;
     Ok(options)
@@ -43,7 +44,9 @@ pub(super) fn options(ex: &Exchange<'_>) -> Outcome<ListOptions> {
 /// Whether the selectors of a request match an object.
 pub(super) fn matches(options: &ListOptions, object: &Stored) -> bool {
     options.labels.matches(|key| object.header.label(key))
-        && options.fields.matches(|name| Some(object.header.field(name).unwrap_or_default()))
+        && options
+            .fields
+            .matches(|name| Some(object.header.field(name).unwrap_or_default()))
 }
 
 fn select(ex: &Exchange<'_>, options: &ListOptions) -> Outcome<Snapshot> {
@@ -53,7 +56,11 @@ fn select(ex: &Exchange<'_>, options: &ListOptions) -> Outcome<Snapshot> {
     {
         return Err(Box::new(Status::too_large_version(asked, current)));
     }
-    let token = options.continue_token.as_deref().map(Token::decode).transpose()?;
+    let token = options
+        .continue_token
+        .as_deref()
+        .map(Token::decode)
+        .transpose()?;
     let at = match (&token, options.version, options.version_match) {
         (Some(token), _, _) if token.rv > 0 => u64::try_from(token.rv).ok(),
         (None, Some(asked), Some(VersionMatch::Exact)) => Some(asked),
@@ -64,11 +71,23 @@ fn select(ex: &Exchange<'_>, options: &ListOptions) -> Outcome<Snapshot> {
     let start = token.as_ref().map(|token| token.start.as_str());
     ex.cluster
         .store
-        .page(&ex.bucket(), &ex.target.namespace, at, start, options.limit, &|o| matches(options, o))
+        .page(
+            &ex.bucket(),
+            &ex.target.namespace,
+            at,
+            start,
+            options.limit,
+            &|o| matches(options, o),
+        )
         .map_err(|compacted| Box::new(expired(ex, token.as_ref(), at, compacted)))
 }
 
-fn expired(_ex: &Exchange<'_>, token: Option<&Token>, at: Option<u64>, compacted: Compacted) -> Status {
+fn expired(
+    _ex: &Exchange<'_>,
+    token: Option<&Token>,
+    at: Option<u64>,
+    compacted: Compacted,
+) -> Status {
     match token {
         None => Status::expired(format!(
             "The resourceVersion for the provided list is too old. ({} < {})",
@@ -76,7 +95,12 @@ fn expired(_ex: &Exchange<'_>, token: Option<&Token>, at: Option<u64>, compacted
             compacted.oldest
         )),
         Some(token) => {
-            let next = Token { v: token.v.clone(), rv: -1, start: token.start.clone() }.encode();
+            let next = Token {
+                v: token.v.clone(),
+                rv: -1,
+                start: token.start.clone(),
+            }
+            .encode();
             let mut status = Status::expired(
                 "The provided continue parameter is too old to display a consistent list result. You can start a new \
                  list without the continue parameter, or use the continue token in this response to retrieve the \
@@ -101,9 +125,16 @@ fn metadata(ex: &Exchange<'_>, options: &ListOptions, snapshot: &Snapshot) -> Va
         && let Some(last) = snapshot.objects.last()
     {
         // The next key after the last one: keys are text without NUL.
-        let start = format!("{}\0", store::key(&last.header.namespace, &last.header.name));
+        let start = format!(
+            "{}\0",
+            store::key(&last.header.namespace, &last.header.name)
+        );
         let version = i64::try_from(snapshot.version).unwrap_or(i64::MAX);
-        let token = Token { v: "meta.k8s.io/v1".to_owned(), rv: version, start };
+        let token = Token {
+            v: "meta.k8s.io/v1".to_owned(),
+            rv: version,
+            start,
+        };
         metadata["continue"] = json!(token.encode());
         // With a selector the real server does not know how many are left.
         if options.labels.is_empty() && options.fields.is_empty() {
@@ -119,17 +150,30 @@ impl Token {
     }
 
     fn decode(text: &str) -> Outcome<Self> {
-        let bad = |why: String| Box::new(Status::bad_request(format!("invalid continue token: continue key is not valid: {why}")));
+        let bad = |why: String| {
+            Box::new(Status::bad_request(format!(
+                "invalid continue token: continue key is not valid: {why}"
+            )))
+        };
         let bytes = URL_SAFE_NO_PAD
             .decode(text.trim_end_matches('='))
             .map_err(|_| bad("illegal base64 data at input byte 0".to_owned()))?;
         let token: Self = serde_json::from_slice(&bytes).map_err(|_| {
             let first = bytes.first().map_or('\0', |b| *b as char);
-            let shown = if first.is_control() { format!("\\u{:04x}", first as u32) } else { first.to_string() };
-            bad(format!("invalid character '{shown}' looking for beginning of value"))
+            let shown = if first.is_control() {
+                format!("\\u{:04x}", first as u32)
+            } else {
+                first.to_string()
+            };
+            bad(format!(
+                "invalid character '{shown}' looking for beginning of value"
+            ))
         })?;
         if token.v != "meta.k8s.io/v1" {
-            return Err(bad(format!("server does not recognize this encoded version \"{}\"", token.v)));
+            return Err(bad(format!(
+                "server does not recognize this encoded version \"{}\"",
+                token.v
+            )));
         }
         Ok(token)
     }

@@ -43,8 +43,13 @@ pub(super) async fn finalize(ex: &Exchange<'_>) -> Outcome<Reply> {
         track(ex, Part::Main, Some(live), &mut new, &manager, &api_version)?;
         Ok(new)
     };
-    let change =
-        Change { part: Part::Main, dry_run: options.dry_run, upsert: false, names_uid: true, transform: &transform };
+    let change = Change {
+        part: Part::Main,
+        dry_run: options.dry_run,
+        upsert: false,
+        names_uid: true,
+        transform: &transform,
+    };
     let (result, _) = change_object(ex, &change, &mut warnings).await?;
     create::answer(ex, 200, result, warnings)
 }

@@ -9,11 +9,11 @@ use super::update::{Change, change_object, track};
 use crate::apply::{self, Operation, Owner};
 use crate::decode::{self, FieldValidation, strict_error};
 use crate::exchange::{Exchange, Reply};
+use crate::meta;
 use crate::options::WriteOptions;
 use crate::patch::{self, PatchKind};
 use crate::resource::Part;
 use crate::status::{Outcome, Status};
-use crate::meta;
 
 /// Answers PATCH.
 pub(super) async fn patch(ex: &Exchange<'_>, part: Part) -> Outcome<Reply> {
@@ -49,7 +49,13 @@ async fn plain_patch(
         }
         Ok(new)
     };
-    let change = Change { part, dry_run: options.dry_run, upsert: false, names_uid: false, transform: &transform };
+    let change = Change {
+        part,
+        dry_run: options.dry_run,
+        upsert: false,
+        names_uid: false,
+        transform: &transform,
+    };
     let mut later = Vec::new();
     let (result, _) = change_object(ex, &change, &mut later).await?;
     let mut warnings = warned.into_inner().unwrap_or_default();
@@ -67,7 +73,11 @@ fn patched(
     let schema = &ex.version()?.schema;
     let patched = patch::patch(kind, schema, live, &ex.body, validation)?;
     if !ex.resource.custom {
-        let target = decode::Target { group: ex.group(), version: &ex.target.version, kind: ex.kind() };
+        let target = decode::Target {
+            group: ex.group(),
+            version: &ex.target.version,
+            kind: ex.kind(),
+        };
         let settled = patch::settle(patched, schema, &target, validation)?;
         let mut object = settled.object;
         ex.resource.strategy.default(&mut object, &ex.context());
@@ -103,21 +113,39 @@ async fn apply_patch(
     let reset = ex.resource.strategy.reset_fields(part);
     let transform = |live: Option<&Value>| {
         let schema = &ex.version()?.schema;
-        let merged = apply::apply(schema, live, &config, &owner, options.force.unwrap_or(false), &reset)?;
-        let (mut new, _) = ex.shape(merged).map_err(|why| Box::new(Status::bad_request(why)))?;
+        let merged = apply::apply(
+            schema,
+            live,
+            &config,
+            &owner,
+            options.force.unwrap_or(false),
+            &reset,
+        )?;
+        let (mut new, _) = ex
+            .shape(merged)
+            .map_err(|why| Box::new(Status::bad_request(why)))?;
         meta::match_namespace(&mut new, &ex.target.namespace)?;
         Ok(new)
     };
     let upsert = part == Part::Main;
-    let change = Change { part, dry_run: options.dry_run, upsert, names_uid: false, transform: &transform };
+    let change = Change {
+        part,
+        dry_run: options.dry_run,
+        upsert,
+        names_uid: false,
+        transform: &transform,
+    };
     let (result, created) = change_object(ex, &change, &mut warnings).await?;
     create::answer(ex, if created { 201 } else { 200 }, result, warnings)
 }
 
 /// The applied configuration, not defaulted: only what the client said counts.
 fn decode_config(ex: &Exchange<'_>, validation: FieldValidation) -> Outcome<(Value, Vec<String>)> {
-    let parsed = decode::parse(&ex.body, decode::Media::Yaml)
-        .map_err(|error| Box::new(Status::bad_request(format!("error decoding YAML: error converting YAML to JSON: {error}"))))?;
+    let parsed = decode::parse(&ex.body, decode::Media::Yaml).map_err(|error| {
+        Box::new(Status::bad_request(format!(
+            "error decoding YAML: error converting YAML to JSON: {error}"
+        )))
+    })?;
     let config = parsed.value;
     if !config.is_object() {
         let text = "error decoding YAML: json: cannot unmarshal into Go value of type map[string]interface {}";

@@ -17,10 +17,21 @@ pub(super) fn on_create(ex: &Exchange<'_>, pod: &mut Value) -> Outcome<()> {
     let classes = bucket("scheduling.k8s.io", "priorityclasses");
     let class = if name.is_empty() {
         let all = ex.cluster.store.list(&classes, "", &|_| true).objects;
-        all.iter().map(|stored| stored.decode()).find(|class| value::flag(class, "globalDefault"))
+        all.iter()
+            .map(|stored| stored.decode())
+            .find(|class| value::flag(class, "globalDefault"))
     } else {
-        ex.cluster.store.get(&classes, "", name).map(|stored| stored.decode())
+        ex.cluster
+            .store
+            .get(&classes, "", name)
+            .map(|stored| stored.decode())
     };
-    set_priority(pod, class.as_ref())
-        .map_err(|why| Box::new(Status::forbidden("", "pods", value::text(pod, "metadata.name"), &why)))
+    set_priority(pod, class.as_ref()).map_err(|why| {
+        Box::new(Status::forbidden(
+            "",
+            "pods",
+            value::text(pod, "metadata.name"),
+            &why,
+        ))
+    })
 }

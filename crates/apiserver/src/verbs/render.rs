@@ -9,17 +9,32 @@ use crate::store::{Snapshot, Stored};
 use crate::table::{IncludeObject, Presenter};
 
 /// One object.
-pub(super) fn object(ex: &Exchange<'_>, code: u16, stored: &Stored, warnings: Vec<String>) -> Outcome<Reply> {
+pub(super) fn object(
+    ex: &Exchange<'_>,
+    code: u16,
+    stored: &Stored,
+    warnings: Vec<String>,
+) -> Outcome<Reply> {
     if ex.form.transform.is_none() && ex.resource.as_is() {
         let mut out = Vec::with_capacity(stored.bytes.len() + 64);
         stored.write_as(&ex.api_version(), ex.kind(), &mut out);
-        return Ok(Reply { code, content: Content::Json(out), warnings, retry_after: None });
+        return Ok(Reply {
+            code,
+            content: Content::Json(out),
+            warnings,
+            retry_after: None,
+        });
     }
     value(ex, code, decode(ex, stored), warnings)
 }
 
 /// One object that may not be stored (a dry run).
-pub(super) fn value(ex: &Exchange<'_>, code: u16, object: Value, warnings: Vec<String>) -> Outcome<Reply> {
+pub(super) fn value(
+    ex: &Exchange<'_>,
+    code: u16,
+    object: Value,
+    warnings: Vec<String>,
+) -> Outcome<Reply> {
     let shown = match presenter(ex)? {
         None => object,
         Some(presenter) => presenter.object(&object)?,
@@ -40,10 +55,22 @@ pub(super) fn scale(ex: &Exchange<'_>, scale: Value) -> Outcome<Reply> {
 pub(super) fn list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> Outcome<Reply> {
     let Some(presenter) = presenter(ex)? else {
         let content = Content::Json(plain_list(ex, snapshot, metadata));
-        return Ok(Reply { code: 200, content, warnings: Vec::new(), retry_after: None });
+        return Ok(Reply {
+            code: 200,
+            content,
+            warnings: Vec::new(),
+            retry_after: None,
+        });
     };
-    let items: Vec<Value> = snapshot.objects.iter().map(|stored| decode(ex, stored)).collect();
-    Ok(Reply::value(200, presenter.list(&json!({"metadata": metadata, "items": items}))?))
+    let items: Vec<Value> = snapshot
+        .objects
+        .iter()
+        .map(|stored| decode(ex, stored))
+        .collect();
+    Ok(Reply::value(
+        200,
+        presenter.list(&json!({"metadata": metadata, "items": items}))?,
+    ))
 }
 
 /// How objects are transformed, if that is asked.

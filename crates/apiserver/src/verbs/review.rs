@@ -10,7 +10,13 @@ use crate::status::{Outcome, Status};
 pub(super) fn review(ex: &Exchange<'_>) -> Outcome<Reply> {
     let options = WriteOptions::parse(&ex.query, "CreateOptions")?;
     let (mut object, warnings) = ex.decode_object("CreateOptions")?;
-    super::create::own(ex, &mut object, &options, &ex.version()?.schema, &ex.api_version())?;
+    super::create::own(
+        ex,
+        &mut object,
+        &options,
+        &ex.version()?.schema,
+        &ex.api_version(),
+    );
     let policy = ex.cluster.policy();
     let user: &User = &ex.user;
     let answer = match ex.kind() {

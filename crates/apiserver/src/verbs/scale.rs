@@ -22,13 +22,20 @@ const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
 
 /// Answers any method on `scale`.
 pub(super) async fn scale(ex: &Exchange<'_>, method: Method) -> Outcome<Reply> {
-    let paths = ex.resource.scale.clone().ok_or_else(|| Box::new(Status::no_such_resource()))?;
+    let paths = ex
+        .resource
+        .scale
+        .clone()
+        .ok_or_else(|| Box::new(Status::no_such_resource()))?;
     match method {
         Method::GET => {
             let stored = get::find(ex)?;
             let object = render::decode(ex, &stored);
             if ex.resource.custom && value::integer(&object, path(&paths.spec_replicas)).is_none() {
-                let why = format!("the spec replicas field {} does not exist", field::quote(&paths.spec_replicas));
+                let why = format!(
+                    "the spec replicas field {} does not exist",
+                    field::quote(&paths.spec_replicas)
+                );
                 return Err(Box::new(Status::internal(why)));
             }
             render::scale(ex, view(&paths, &object))
@@ -45,7 +52,13 @@ fn path(dotted: &str) -> &str {
 /// The `Scale` of an object.
 pub(super) fn view(paths: &Scale, object: &Value) -> Value {
     let mut metadata = json!({});
-    for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+    for field in [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+    ] {
         if let Some(found) = object.get("metadata").and_then(|m| m.get(field)) {
             metadata[field] = found.clone();
         }
@@ -54,7 +67,8 @@ pub(super) fn view(paths: &Scale, object: &Value) -> Value {
     if let Some(replicas) = value::integer(object, path(&paths.spec_replicas)).filter(|r| *r != 0) {
         spec["replicas"] = json!(replicas);
     }
-    let mut status = json!({"replicas": value::integer(object, path(&paths.status_replicas)).unwrap_or(0)});
+    let mut status =
+        json!({"replicas": value::integer(object, path(&paths.status_replicas)).unwrap_or(0)});
     if !paths.selector.is_empty() {
         let text = match value::at(object, path(&paths.selector)) {
             Some(Value::String(text)) => text.clone(),
@@ -70,11 +84,23 @@ pub(super) fn view(paths: &Scale, object: &Value) -> Value {
 
 async fn change(ex: &Exchange<'_>, paths: &Scale, method: &Method) -> Outcome<Reply> {
     let is_put = *method == Method::PUT;
-    let kind = if is_put { None } else { Some(PatchKind::of(ex.content_type(), ex.resource.custom)?) };
-    let name_of_options = if is_put { "UpdateOptions" } else { "PatchOptions" };
+    let kind = if is_put {
+        None
+    } else {
+        Some(PatchKind::of(ex.content_type(), ex.resource.custom)?)
+    };
+    let name_of_options = if is_put {
+        "UpdateOptions"
+    } else {
+        "PatchOptions"
+    };
     let options = WriteOptions::parse(&ex.query, name_of_options)?;
     super::create::check_manager(&options, kind == Some(PatchKind::Apply), name_of_options)?;
-    let sent = if is_put { Some(ex.decode_as("autoscaling/v1", "Scale", SCALE)?) } else { None };
+    let sent = if is_put {
+        Some(ex.decode_as("autoscaling/v1", "Scale", SCALE)?)
+    } else {
+        None
+    };
     if let Some(sent) = &sent {
         crate::meta::match_name(sent, &ex.target.name)?;
     }
@@ -90,7 +116,13 @@ async fn change(ex: &Exchange<'_>, paths: &Scale, method: &Method) -> Outcome<Re
         }
         scaled(ex, paths, live, &wanted)
     };
-    let change = Change { part: Part::Scale, dry_run: options.dry_run, upsert: false, names_uid: false, transform: &transform };
+    let change = Change {
+        part: Part::Scale,
+        dry_run: options.dry_run,
+        upsert: false,
+        names_uid: false,
+        transform: &transform,
+    };
     let mut warnings = Vec::new();
     let (result, _) = change_object(ex, &change, &mut warnings).await?;
     let object = match result {
@@ -112,23 +144,50 @@ fn owned_view(paths: &Scale, live: &Value) -> Value {
 }
 
 /// Records who owns the replicas after a write that is no apply.
-fn own(ex: &Exchange<'_>, paths: &Scale, live: &Value, wanted: &mut Value, options: &WriteOptions) -> Outcome<()> {
+fn own(
+    ex: &Exchange<'_>,
+    paths: &Scale,
+    live: &Value,
+    wanted: &mut Value,
+    options: &WriteOptions,
+) -> Outcome<()> {
     let manager = ex.manager(&options.field_manager);
     let owner = owner(ex, &manager, Operation::Update);
-    apply::track_update(&schema()?, Some(&owned_view(paths, live)), wanted, &owner, &["status"]);
+    apply::track_update(
+        &schema()?,
+        Some(&owned_view(paths, live)),
+        wanted,
+        &owner,
+        &["status"],
+    );
     Ok(())
 }
 
 fn owner<'a>(ex: &Exchange<'_>, manager: &'a str, operation: Operation) -> Owner<'a> {
-    Owner { manager, operation, api_version: "autoscaling/v1", subresource: "scale", now: ex.now }
+    Owner {
+        manager,
+        operation,
+        api_version: "autoscaling/v1",
+        subresource: "scale",
+        now: ex.now,
+    }
 }
 
 /// The object with the wanted replicas.
 fn scaled(ex: &Exchange<'_>, paths: &Scale, live: &Value, wanted: &Value) -> Outcome<Value> {
     let replicas = value::integer(wanted, "spec.replicas").unwrap_or(0);
     if replicas < 0 && !ex.resource.custom {
-        let error = FieldError::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
-        return Err(Box::new(field::invalid("autoscaling", "Scale", &ex.target.name, &[error])));
+        let error = FieldError::invalid(
+            "spec.replicas",
+            &json!(replicas),
+            "must be greater than or equal to 0",
+        );
+        return Err(Box::new(field::invalid(
+            "autoscaling",
+            "Scale",
+            &ex.target.name,
+            &[error],
+        )));
     }
     let mut new = live.clone();
     value::put(&mut new, path(&paths.spec_replicas), replicas);
@@ -155,11 +214,19 @@ fn patched(
     value::take(&mut current, "metadata.resourceVersion");
     let schema = schema()?;
     if kind == PatchKind::Apply {
-        let config = decode::parse(&ex.body, decode::Media::Yaml)
-            .map_err(|error| Box::new(Status::bad_request(format!("error decoding YAML: {error}"))))?;
+        let config = decode::parse(&ex.body, decode::Media::Yaml).map_err(|error| {
+            Box::new(Status::bad_request(format!("error decoding YAML: {error}")))
+        })?;
         let owner = owner(ex, &options.field_manager, Operation::Apply);
         let force = options.force.unwrap_or(false);
-        return apply::apply(&schema, Some(&current), &config.value, &owner, force, &["status"]);
+        return apply::apply(
+            &schema,
+            Some(&current),
+            &config.value,
+            &owner,
+            force,
+            &["status"],
+        );
     }
     let patched = patch::patch(kind, &schema, &current, &ex.body, Reading::Strict)?;
     let mut wanted = patched.object;

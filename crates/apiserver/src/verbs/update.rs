@@ -6,10 +6,10 @@ use super::create::{self, Created, check_manager};
 use super::{admit, render, write};
 use crate::apply::{self, Operation, Owner};
 use crate::authorize::Attributes;
-use crate::cluster::Cluster;
-use crate::exchange::{Exchange, Reply};
 use crate::builtin::core::namespace;
 use crate::builtin::pod::subresource;
+use crate::cluster::Cluster;
+use crate::exchange::{Exchange, Reply};
 use crate::field::{FieldError, FieldErrors};
 use crate::options::WriteOptions;
 use crate::resource::Part;
@@ -51,7 +51,13 @@ pub(super) async fn put(ex: &Exchange<'_>, part: Part) -> Outcome<Reply> {
         Ok(new)
     };
     let upsert = part == Part::Main && ex.resource.strategy.create_on_update();
-    let change = Change { part, dry_run: options.dry_run, upsert, names_uid: true, transform: &transform };
+    let change = Change {
+        part,
+        dry_run: options.dry_run,
+        upsert,
+        names_uid: true,
+        transform: &transform,
+    };
     let (result, created) = change_object(ex, &change, &mut warnings).await?;
     create::answer(ex, if created { 201 } else { 200 }, result, warnings)
 }
@@ -66,10 +72,36 @@ pub(super) fn track(
     api_version: &str,
 ) -> Outcome<()> {
     let subresource = &ex.target.subresource;
-    let owner = Owner { manager, operation: Operation::Update, api_version, subresource, now: ex.now };
+    let owner = Owner {
+        manager,
+        operation: Operation::Update,
+        api_version,
+        subresource,
+        now: ex.now,
+    };
     let reset = ex.resource.strategy.reset_fields(part);
     apply::track_update(&ex.version()?.schema, live, new, &owner, &reset);
+    if ex.resource.custom && !fits_owners(ex, new) {
+        value::take(new, "metadata.managedFields");
+    }
     Ok(())
+}
+
+/// Whether an object can be read in the versions of all its owners. Where it cannot, the real server gives up on
+/// ownership altogether.
+fn fits_owners(ex: &Exchange<'_>, object: &Value) -> bool {
+    value::items(object, "metadata.managedFields")
+        .iter()
+        .all(|entry| {
+            let api_version = value::text(entry, "apiVersion");
+            let version = api_version.rsplit('/').next().unwrap_or_default();
+            if version == ex.target.version {
+                return true;
+            }
+            ex.resource
+                .version(version)
+                .is_none_or(|v| crate::crd::prune(&v.schema, &mut object.clone()).is_empty())
+        })
 }
 
 /// Changes the object that the path names, until nobody interferes. Gives the result and whether it was created.
@@ -90,7 +122,10 @@ pub(super) async fn change_object(
             value::take(&mut object, "metadata.resourceVersion");
             meta::match_namespace(&mut object, namespace)?;
             write::check_namespace(ex, name)?;
-            return Ok((create::insert(ex, object, change.dry_run, warnings).await?, true));
+            return Ok((
+                create::insert(ex, object, change.dry_run, warnings).await?,
+                true,
+            ));
         };
         let old = render::decode(ex, &stored);
         let new = (change.transform)(Some(&old))?;
@@ -99,11 +134,31 @@ pub(super) async fn change_object(
         }
         let asked = check_version(ex, &new, &old)?;
         let mut seen = Vec::new();
-        let new = admit::mutate(ex, admission::Operation::Update, new, Some(&old), change.dry_run, &mut seen).await?;
+        let new = admit::mutate(
+            ex,
+            admission::Operation::Update,
+            new,
+            Some(&old),
+            change.dry_run,
+            &mut seen,
+        )
+        .await?;
         let mut new = prepare(ex, change.part, new, &old)?;
         apply::keep_times(&old, &mut new);
-        seen.extend(ex.resource.strategy.warnings(&new, Some(&old), &ex.context()));
-        admit::validate(ex, admission::Operation::Update, Some(&new), Some(&old), change.dry_run, &mut seen).await?;
+        seen.extend(
+            ex.resource
+                .strategy
+                .warnings(&new, Some(&old), &ex.context()),
+        );
+        admit::validate(
+            ex,
+            admission::Operation::Update,
+            Some(&new),
+            Some(&old),
+            change.dry_run,
+            &mut seen,
+        )
+        .await?;
         warnings.append(&mut seen);
         if change.dry_run {
             value::copy(&mut new, &old, "metadata.resourceVersion");
@@ -157,34 +212,76 @@ fn check_version(ex: &Exchange<'_>, new: &Value, old: &Value) -> Outcome<bool> {
             asked,
             format!("strconv.ParseUint: parsing {quoted}: invalid syntax"),
         );
-        return Err(write::judge(ex, &ex.target.name, vec![error]).err().unwrap_or_else(|| moved(ex)));
+        return Err(write::judge(ex, &ex.target.name, &[error])
+            .err()
+            .unwrap_or_else(|| moved(ex)));
     }
-    if asked == value::text(old, "metadata.resourceVersion") { Ok(true) } else { Err(moved(ex)) }
+    if asked == value::text(old, "metadata.resourceVersion") {
+        Ok(true)
+    } else {
+        Err(moved(ex))
+    }
 }
 
 fn check_uid(ex: &Exchange<'_>, new: &Value, old: &Value) -> Outcome<()> {
-    let (asked, live) = (value::text(new, "metadata.uid"), value::text(old, "metadata.uid"));
+    let (asked, live) = (
+        value::text(new, "metadata.uid"),
+        value::text(old, "metadata.uid"),
+    );
     if asked.is_empty() || asked == live {
         return Ok(());
     }
     let key = ex.storage_key(value::text(old, "metadata.namespace"), &ex.target.name);
-    Err(Box::new(meta::wrong_uid(ex.group(), ex.plural(), &key, &ex.target.name, asked, live)))
+    Err(Box::new(meta::wrong_uid(
+        ex.group(),
+        ex.plural(),
+        &key,
+        &ex.target.name,
+        asked,
+        live,
+    )))
 }
 
 /// Puts back what this part may not change, and judges the rest.
 fn prepare(ex: &Exchange<'_>, part: Part, mut new: Value, old: &Value) -> Outcome<Value> {
     meta::prepare_update(&mut new, old);
     match ex.target.subresource.as_str() {
-        "ephemeralcontainers" => return prepare_by(ex, new, old, subresource::prepare_ephemeral, subresource::validate_ephemeral),
-        "finalize" => return prepare_by(ex, new, old, namespace::prepare_finalize, |new, _| namespace::validate_finalize(new)),
-        "resize" => return prepare_by(ex, new, old, subresource::prepare_resize, subresource::validate_resize),
+        "ephemeralcontainers" => {
+            return prepare_by(
+                ex,
+                new,
+                old,
+                subresource::prepare_ephemeral,
+                subresource::validate_ephemeral,
+            );
+        }
+        "finalize" => {
+            return prepare_by(ex, new, old, namespace::prepare_finalize, |new, _| {
+                namespace::validate_finalize(new)
+            });
+        }
+        "resize" => {
+            return prepare_by(
+                ex,
+                new,
+                old,
+                subresource::prepare_resize,
+                subresource::validate_resize,
+            );
+        }
         _ => {}
     }
-    ex.resource.strategy.prepare_update(part, &mut new, old, &ex.context());
+    ex.resource
+        .strategy
+        .prepare_update(part, &mut new, old, &ex.context());
     write::bump_generation(ex, part, &mut new, old);
     super::allocate::on_update(ex, &mut new, old)?;
     create::check_kind(ex, &new)?;
-    write::judge(ex, &ex.target.name, write::update_errors(ex, part, &new, old))?;
+    write::judge(
+        ex,
+        &ex.target.name,
+        &write::update_errors(ex, part, &new, old),
+    )?;
     super::escalation::check(ex, &new, Some(old))?;
     Ok(new)
 }
@@ -201,28 +298,42 @@ fn prepare_by(
     write::bump_generation(ex, Part::Main, &mut new, old);
     let mut errors = meta::validate_update(&new, old);
     errors.extend(validate(&new, old));
-    write::judge(ex, &ex.target.name, errors)?;
+    write::judge(ex, &ex.target.name, &errors)?;
     Ok(new)
 }
 
 /// Stores the new form; removes the object instead if this was the last finalizer of one that is being deleted.
-fn commit(ex: &Exchange<'_>, stored: &std::sync::Arc<crate::store::Stored>, new: &Value) -> Result<Created, Refused> {
+fn commit(
+    ex: &Exchange<'_>,
+    stored: &std::sync::Arc<crate::store::Stored>,
+    new: &Value,
+) -> Result<Created, Refused> {
     let (namespace, name) = (&stored.header.namespace, &stored.header.name);
     let form = write::to_storage(ex, new);
     if stored.same(&form) {
         return Ok(Created::Stored(stored.clone()));
     }
     if super::delete::is_finished(&ex.resource, &form) {
-        let last = ex.cluster.store.delete(&ex.bucket(), namespace, name, stored.version)?;
+        let last = ex
+            .cluster
+            .store
+            .delete(&ex.bucket(), namespace, name, stored.version)?;
         super::delete::after(ex, &last);
         // The answer shows the version that the client knows; watches see that of the deletion.
         let mut shown = new.clone();
-        value::put(&mut shown, "metadata.resourceVersion", stored.version.to_string());
+        value::put(
+            &mut shown,
+            "metadata.resourceVersion",
+            stored.version.to_string(),
+        );
         return Ok(Created::DryRun(shown));
     }
-    let updated = ex.cluster.store.update(&ex.bucket(), namespace, name, stored.version, |version| {
-        Cluster::encode(&ex.resource, &form, version)
-    })?;
+    let updated =
+        ex.cluster
+            .store
+            .update(&ex.bucket(), namespace, name, stored.version, |version| {
+                Cluster::encode(&ex.resource, &form, version)
+            })?;
     write::after(ex, &updated);
     Ok(Created::Stored(updated))
 }

@@ -22,10 +22,10 @@ use crate::table::{IncludeObject, Presenter};
 
 /// How long a watch lasts that says nothing about it. The real server draws between 30 and 60 minutes; a fixed value
 /// keeps runs the same.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(45);
 
 /// How often a bookmark is sent to a watch that wants them.
-const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
 /// A bookmark is sent so long before the watch ends, so that the client can go on from there.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
@@ -56,7 +56,11 @@ struct Ended;
 /// Starts a watch.
 pub(super) fn watch(ex: &Exchange<'_>, options: ListOptions) -> Outcome<Reply> {
     let (out, events) = mpsc::channel(BUFFER);
-    let agent = ex.headers.get(http::header::USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let agent = ex
+        .headers
+        .get(http::header::USER_AGENT)
+        .and_then(|v| v.to_str().ok())
+        .unwrap_or_default();
     let cluster = ex.cluster.clone();
     let initial = options.initial_events == Some(true) || matches!(options.version, None | Some(0));
     let initial = initial && options.initial_events != Some(false);
@@ -78,12 +82,21 @@ pub(super) fn watch(ex: &Exchange<'_>, options: ListOptions) -> Outcome<Reply> {
         watch.position = watch.cluster.store.version();
     }
     if ex.cluster.is_draining() {
-        return Err(Box::new(Status::failure(503, "ServiceUnavailable", "the server is shutting down")));
+        return Err(Box::new(Status::failure(
+            503,
+            "ServiceUnavailable",
+            "the server is shutting down",
+        )));
     }
     tokio::spawn(async move {
         let _ = watch.run(initial).await;
     });
-    Ok(Reply { code: 200, content: Content::Stream(Body::Stream(events)), warnings: Vec::new(), retry_after: None })
+    Ok(Reply {
+        code: 200,
+        content: Content::Stream(Body::Stream(events)),
+        warnings: Vec::new(),
+        retry_after: None,
+    })
 }
 
 fn too_old(asked: u64, oldest: u64) -> Status {
@@ -93,7 +106,10 @@ fn too_old(asked: u64, oldest: u64) -> Status {
 impl Watch {
     async fn run(&mut self, initial: bool) -> Result<(), Ended> {
         let start = Instant::now();
-        let lasts = self.options.timeout_seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
+        let lasts = self
+            .options
+            .timeout_seconds
+            .map_or(DEFAULT_TIMEOUT, Duration::from_secs);
         let end = start + lasts;
         let mut latest = self.cluster.store.subscribe();
         let mut drain = self.cluster.drain.subscribe();
@@ -123,8 +139,12 @@ impl Watch {
 
     async fn send_initial(&mut self) -> Result<(), Ended> {
         let options = &self.options;
-        let snapshot =
-            self.cluster.store.list(&self.resource.bucket(), &self.namespace, &|o| list::matches(options, o));
+        let snapshot = self
+            .cluster
+            .store
+            .list(&self.resource.bucket(), &self.namespace, &|o| {
+                list::matches(options, o)
+            });
         self.position = snapshot.version;
         for stored in &snapshot.objects {
             self.send("ADDED", stored).await?;
@@ -136,7 +156,11 @@ impl Watch {
     }
 
     async fn send_changes(&mut self) -> Result<(), Ended> {
-        let changes = match self.cluster.store.changes(&self.resource.bucket(), self.position) {
+        let changes = match self
+            .cluster
+            .store
+            .changes(&self.resource.bucket(), self.position)
+        {
             Ok((changes, complete)) => {
                 if changes.is_empty() && complete > self.position {
                     self.position = complete;
@@ -145,7 +169,8 @@ impl Watch {
             }
             Err(compacted) => {
                 let status = too_old(self.position, compacted.oldest);
-                self.send_value("ERROR", &serde_json::to_value(&status).unwrap_or_default()).await?;
+                self.send_value("ERROR", &serde_json::to_value(&status).unwrap_or_default())
+                    .await?;
                 return Err(Ended);
             }
         };
@@ -172,10 +197,13 @@ impl Watch {
             (false, true) => Some(("ADDED", change.object.clone())),
             (true, true) => Some(("MODIFIED", change.object.clone())),
             // The last form that matched, at the version of the change.
-            (true, false) if change.kind == ChangeKind::Deleted => Some(("DELETED", change.object.clone())),
-            (true, false) => {
-                Some(("DELETED", Arc::new(change.before.as_ref()?.at(change.version))))
+            (true, false) if change.kind == ChangeKind::Deleted => {
+                Some(("DELETED", change.object.clone()))
             }
+            (true, false) => Some((
+                "DELETED",
+                Arc::new(change.before.as_ref()?.at(change.version)),
+            )),
         }
     }
 
@@ -203,7 +231,8 @@ impl Watch {
             Some(WatchFault::Close) => Err(Ended),
             Some(WatchFault::Gone) => {
                 let status = too_old(self.position, self.cluster.store.version());
-                self.send_value("ERROR", &serde_json::to_value(&status).unwrap_or_default()).await?;
+                self.send_value("ERROR", &serde_json::to_value(&status).unwrap_or_default())
+                    .await?;
                 Err(Ended)
             }
         }
@@ -226,13 +255,19 @@ impl Watch {
     }
 
     fn transformed(&mut self, object: Value) -> Value {
-        let Some(transform) = self.transform else { return object };
+        let Some(transform) = self.transform else {
+            return object;
+        };
         let presenter = Presenter {
             transform,
             include: self.include,
             resource: &self.resource,
             is_custom: self.resource.custom,
-            cx: Context { version: &self.version, now: self.cluster.now(), user: &self.user },
+            cx: Context {
+                version: &self.version,
+                now: self.cluster.now(),
+                user: &self.user,
+            },
         };
         let shown = presenter.event(&object, !self.columns_sent);
         self.columns_sent = true;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::exchange::Exchange;
-use crate::field::{self, FieldErrors};
+use crate::field::{self, FieldError, FieldErrors};
 use crate::resource::Part;
 use crate::status::{Cause, Outcome, Status};
 use crate::store::Stored;
@@ -23,32 +23,47 @@ pub(super) fn check_namespace(ex: &Exchange<'_>, name: &str) -> Outcome<()> {
     if !stored.header.deleting {
         return Ok(());
     }
-    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
-    Err(Box::new(Status::forbidden(ex.group(), ex.plural(), name, &why).with_causes(vec![Cause {
-        reason: "NamespaceTerminating".to_owned(),
-        message: format!("namespace {namespace} is being terminated"),
-        field: "metadata.namespace".to_owned(),
-    }])))
+    let why = format!(
+        "unable to create new content in namespace {namespace} because it is being terminated"
+    );
+    Err(Box::new(
+        Status::forbidden(ex.group(), ex.plural(), name, &why).with_causes(vec![Cause {
+            reason: "NamespaceTerminating".to_owned(),
+            message: format!("namespace {namespace} is being terminated"),
+            field: "metadata.namespace".to_owned(),
+        }]),
+    ))
 }
 
 /// 422 if there are errors.
-pub(super) fn judge(ex: &Exchange<'_>, name: &str, errors: FieldErrors) -> Outcome<()> {
+pub(super) fn judge(ex: &Exchange<'_>, name: &str, errors: &[FieldError]) -> Outcome<()> {
     if errors.is_empty() {
         return Ok(());
     }
-    Err(Box::new(field::invalid(ex.group(), ex.kind(), name, &errors)))
+    // Messages name the group in which the object is kept.
+    let group = ex
+        .resource
+        .stored_in
+        .map_or(ex.group(), |other| other.group);
+    Err(Box::new(field::invalid(group, ex.kind(), name, errors)))
 }
 
 /// Errors of an update of `part`.
-pub(super) fn update_errors(ex: &Exchange<'_>, part: Part, new: &Value, old: &Value) -> FieldErrors {
+pub(super) fn update_errors(
+    ex: &Exchange<'_>,
+    part: Part,
+    new: &Value,
+    old: &Value,
+) -> FieldErrors {
     let mut errors = meta::validate_update(new, old);
-    if !ex.resource.custom && errors.is_empty() {
+    if !ex.resource.custom {
         errors.extend(meta::validate_standard_finalizers(new));
-    } else if !ex.resource.custom {
-        // Built-in kinds judge the metadata once more, so each cause stands twice.
-        errors.extend(meta::validate_update_again(new, old));
     }
-    errors.extend(ex.resource.strategy.validate_update(part, new, old, &ex.context()));
+    errors.extend(
+        ex.resource
+            .strategy
+            .validate_update(part, new, old, &ex.context()),
+    );
     errors
 }
 
@@ -103,10 +118,20 @@ fn establish(ex: &Exchange<'_>, stored: &Arc<Stored>) {
     }
     let old = definition.clone();
     value::put(&mut definition, "status", status);
-    ex.cluster.own(&ex.resource, "kube-apiserver", "status", &old, &mut definition);
-    let _ = ex.cluster.store.update(&ex.bucket(), "", &stored.header.name, stored.version, |version| {
-        crate::cluster::Cluster::encode(&ex.resource, &definition, version)
-    });
+    ex.cluster.own(
+        &ex.resource,
+        "kube-apiserver",
+        "status",
+        &old,
+        &mut definition,
+    );
+    let _ = ex.cluster.store.update(
+        &ex.bucket(),
+        "",
+        &stored.header.name,
+        stored.version,
+        |version| crate::cluster::Cluster::encode(&ex.resource, &definition, version),
+    );
 }
 
 fn render_definition(ex: &Exchange<'_>, stored: &Stored) -> Value {

@@ -108,6 +108,12 @@ pub(crate) static ORDER: Mask = Mask::new(
     "the server sorts by whole seconds, and a run may cross one",
 );
 
+pub(crate) static REPEATED: Mask = Mask::new(
+    "causes that stand there again",
+    "shown once",
+    "the real server runs the same rules up to four times, depending on the kind; the message shows each once",
+);
+
 pub(crate) static PROSE: Mask = Mask::new(
     "descriptions of Table columns",
     "<prose>",
@@ -115,8 +121,9 @@ pub(crate) static PROSE: Mask = Mask::new(
 );
 
 /// Everything that is masked.
-pub(crate) static MASKS: [&Mask; 16] = [
+pub(crate) static MASKS: [&Mask; 17] = [
     &PROSE,
+    &REPEATED,
     &ORDER,
     &HASH,
     &NAMESPACE,

@@ -304,6 +304,9 @@ fn content(headers: &HeaderMap, body: &[u8]) -> Value {
     let text = || Value::String(String::from_utf8_lossy(body).into_owned());
     if kind.starts_with("application/json") {
         serde_json::from_slice(body).unwrap_or_else(|_| text())
+    } else if kind.starts_with("application/yaml") {
+        // What YAML says counts, not how its scalars are quoted.
+        serde_saphyr::from_slice(body).unwrap_or_else(|_| text())
     } else {
         text()
     }

@@ -63,7 +63,7 @@ pub(crate) enum Compare {
     /// Standard output, standard error and the exit code.
     #[default]
     All,
-    /// The same, with the lines of standard output in order of the alphabet: the server does not promise theirs.
+    /// The same, with the lines in order of the alphabet: the server does not promise theirs.
     Sorted,
     /// The same, with the members of the JSON on standard output in order of the alphabet: theirs means nothing.
     Json,

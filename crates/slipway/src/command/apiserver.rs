@@ -42,16 +42,25 @@ async fn serve(arguments: &Apiserver) -> Result<()> {
         }
         let config = Config::real(name, Arc::new(TlsDial::new(BTreeMap::new())))
             .with_context(|| format!("making cluster {name}"))?;
-        let cluster = config.with_token(&token, User::new("admin", &[MASTERS])).build();
+        let cluster = config
+            .with_token(&token, User::new("admin", &[MASTERS]))
+            .build();
         if !arguments.no_controllers {
             tokio::spawn(collect::run(cluster.clone()));
         }
         server.add(cluster);
     }
     let (sender, receiver) = mpsc::channel(WAITING);
-    let config = https::Config { port: arguments.port, ..https::Config::default() };
-    let shell = Https::start(config, sender)
-        .with_context(|| format!("listening on 127.0.0.1:{}: is the port taken?", arguments.port))?;
+    let config = https::Config {
+        port: arguments.port,
+        ..https::Config::default()
+    };
+    let shell = Https::start(config, sender).with_context(|| {
+        format!(
+            "listening on 127.0.0.1:{}: is the port taken?",
+            arguments.port
+        )
+    })?;
     tokio::spawn(shell::serve(Arc::new(server.clone()), receiver));
     let kubeconfig = kubeconfig(&shell, &arguments.clusters, &token);
     publish(arguments, &shell, &kubeconfig)?;
@@ -68,7 +77,10 @@ async fn serve(arguments: &Apiserver) -> Result<()> {
 }
 
 fn is_segment(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))
+    !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))
 }
 
 fn kubeconfig(shell: &Https, clusters: &[String], token: &str) -> String {
@@ -78,7 +90,11 @@ fn kubeconfig(shell: &Https, clusters: &[String], token: &str) -> String {
         .map(|(index, name)| KubeContext {
             name: name.clone(),
             // The first one also answers without prefix, which some clients like better.
-            server: if index == 0 { shell.url() } else { format!("{}/clusters/{name}", shell.url()) },
+            server: if index == 0 {
+                shell.url()
+            } else {
+                format!("{}/clusters/{name}", shell.url())
+            },
         })
         .collect();
     https::kubeconfig(&contexts, shell.ca_pem(), token)
@@ -89,8 +105,13 @@ fn publish(arguments: &Apiserver, shell: &Https, kubeconfig: &str) -> Result<()>
     match &arguments.kubeconfig_out {
         None => output::line(kubeconfig.trim_end()),
         Some(path) => {
-            write_secret(path, kubeconfig).with_context(|| format!("writing the kubeconfig to {}", path.display()))?;
-            output::note(&format!("serving on {}; export KUBECONFIG={}", shell.url(), path.display()));
+            write_secret(path, kubeconfig)
+                .with_context(|| format!("writing the kubeconfig to {}", path.display()))?;
+            output::note(&format!(
+                "serving on {}; export KUBECONFIG={}",
+                shell.url(),
+                path.display()
+            ));
         }
     }
     Ok(())
@@ -101,7 +122,11 @@ fn write_secret(path: &Path, text: &str) -> std::io::Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(format!(".{}", std::process::id()));
     let partial = Path::new(&partial);
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(partial)?;
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(partial)?;
     file.write_all(text.as_bytes())?;
     std::fs::rename(partial, path)
 }

@@ -31,6 +31,9 @@ impl Strategy for DaemonSets {
             put_default(object, "spec.updateStrategy.rollingUpdate.maxSurge", 0);
         }
         put_default(object, "spec.revisionHistoryLimit", 10);
+        // What older versions had in the spec is an annotation here; who writes the object owns it.
+        let generation = template_generation(object);
+        set_template_generation(object, generation);
     }
 
     fn prepare_create(&self, object: &mut Value, _cx: &Context<'_>) {

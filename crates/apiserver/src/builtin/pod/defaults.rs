@@ -47,6 +47,16 @@ pub fn template(template: &mut Value) {
 
 /// Fills in a pod spec wherever it stands.
 pub fn pod_spec(spec: &mut Value) {
+    // The old name of the field follows the new one, and fills in for it.
+    let account = match text(spec, "serviceAccountName") {
+        "" => text(spec, "serviceAccount"),
+        account => account,
+    };
+    if !account.is_empty() {
+        let account = account.to_owned();
+        put(spec, "serviceAccountName", account.clone());
+        put(spec, "serviceAccount", account);
+    }
     for volume in items_mut(spec, "volumes") {
         default_volume(volume);
     }

@@ -223,7 +223,9 @@ pub fn validate_binding(binding: &Value, name: &str) -> Outcome<()> {
             &kinds,
         ));
     }
-    check::required(&mut errors, binding, "target", "name");
+    let nothing = Value::Null;
+    let target = binding.get("target").unwrap_or(&nothing);
+    check::required(&mut errors, target, "target", "name");
     if errors.is_empty() {
         return Ok(());
     }

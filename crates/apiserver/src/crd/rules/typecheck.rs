@@ -68,7 +68,10 @@ pub(crate) fn check_over(text: &str, variables: &[&str]) -> Result<String, Strin
     let mut checker = Checker {
         text,
         positions: program.source_info(),
-        variables: variables.iter().map(|name| ((*name).to_owned(), Type::Dyn)).collect(),
+        variables: variables
+            .iter()
+            .map(|name| ((*name).to_owned(), Type::Dyn))
+            .collect(),
         issues: Vec::new(),
         uses_old: false,
     };

@@ -4,7 +4,9 @@
 //! (` NAME TYPE …`, indented). A TYPE is a letter (`s` string, `y` bytes, `b` boolean, `i` int32, `l` int64, `d` double,
 //! `q` quantity, `x` int-or-string, `t` time, `m` micro time, `r` raw extension, `f` managed fields, `j` JSON), with
 //! `:` and the Go type where that has a name of its own; `@ALIAS.NAME` for another type; `[GO]TYPE` for a list;
-//! `{GO}TYPE` for a map. Words after it: `!` required, `z` left out when zero, `a` always written, `n` always
+//! `{GO}TYPE` for a map. Words after it: `#` its
+//! number in protobuf, after those of the messages it is inlined through, with `w` where the list is a message of
+//! its own; `!` required, `z` left out when zero, `a` always written, `n` always
 //! written, as `null` when empty; `set` and `map=KEYS` list kinds; `atomic`, `granular` objects; `patch=` and `key=`
 //! for strategic merge; `in=` the Go structs it is embedded in; `default=`.
 
@@ -313,14 +315,14 @@ impl Reader {
 }
 
 #[derive(Default)]
-struct Package<'a> {
+pub(super) struct Package<'a> {
     alias: &'a str,
-    name: &'a str,
+    pub(super) name: &'a str,
     go_name: &'a str,
 }
 
 impl<'a> Package<'a> {
-    fn read(line: &'a str) -> Option<Self> {
+    pub(super) fn read(line: &'a str) -> Option<Self> {
         let mut words = line.strip_prefix("package ")?.split(' ');
         Some(Self {
             alias: words.next()?,

@@ -102,6 +102,7 @@ pub fn on_create(service: &mut Value, used: &Used, start: u64) -> FieldErrors {
 pub fn on_update(service: &mut Value, old: &Value, used: &Used, start: u64) -> FieldErrors {
     keep_allocated(service, old);
     normalize(service, old);
+    drop_dependent(service, old);
     let errors = init_families(service, Some(old));
     if !errors.is_empty() {
         return errors;
@@ -164,6 +165,17 @@ fn keep_allocated(service: &mut Value, old: &Value) {
         && value::integer(service, "spec.healthCheckNodePort").unwrap_or_default() == 0
     {
         value::copy(service, old, "spec.healthCheckNodePort");
+    }
+}
+
+/// A client that only changes the type does not have to know what goes with the old one.
+fn drop_dependent(service: &mut Value, old: &Value) {
+    let field = "spec.internalTrafficPolicy";
+    if kind(service) == "ExternalName"
+        && kind(old) != "ExternalName"
+        && value::at(service, field) == value::at(old, field)
+    {
+        value::take(service, field);
     }
 }
 
