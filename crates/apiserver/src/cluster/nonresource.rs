@@ -59,7 +59,11 @@ pub(super) fn respond(
             .unwrap_or_default()
     };
     let address = header(http::header::HOST);
-    let aggregated = aggregated(header(http::header::ACCEPT));
+    let accept = header(http::header::ACCEPT);
+    if path == "/openapi/v2" && accept.contains("proto-openapi.spec.v2") {
+        return Ok(Reply::typed(openapi::PROTOBUF_MEDIA, Bytes::from_static(openapi::VERSION_2_PROTOBUF)));
+    }
+    let aggregated = aggregated(accept);
     let found = match (route, aggregated) {
         (Route::Legacy, Some(form)) => {
             return Ok(typed(

@@ -42,6 +42,15 @@ pub(super) fn value(
     Ok(Reply::value(code, shown).with_warnings(warnings))
 }
 
+/// The `Scale` of an object.
+pub(super) fn scale(ex: &Exchange<'_>, scale: Value) -> Outcome<Reply> {
+    let shown = match presenter(ex)? {
+        None => scale,
+        Some(presenter) => presenter.scale(&scale)?,
+    };
+    Ok(Reply::value(200, shown))
+}
+
 /// A list; `metadata` is the list's own.
 pub(super) fn list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> Outcome<Reply> {
     let Some(presenter) = presenter(ex)? else {
