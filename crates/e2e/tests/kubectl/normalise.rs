@@ -54,17 +54,24 @@ impl Masks {
         if step.compare == Compare::Sorted {
             lines.sort_unstable();
         }
-        Ok(lines.iter().fold(String::new(), |text, line| text + line + "\n"))
+        Ok(lines
+            .iter()
+            .fold(String::new(), |text, line| text + line + "\n"))
     }
 }
 
 fn compile(mask: &Mask) -> Result<(Regex, String)> {
-    let pattern = Regex::new(&mask.pattern).with_context(|| format!("the mask {}", mask.pattern))?;
+    let pattern =
+        Regex::new(&mask.pattern).with_context(|| format!("the mask {}", mask.pattern))?;
     Ok((pattern, mask.with.clone()))
 }
 
 fn row(table: &mut String, mask: &Mask, run: &str) {
-    let place = if run.is_empty() { String::new() } else { format!("  [{run}]") };
+    let place = if run.is_empty() {
+        String::new()
+    } else {
+        format!("  [{run}]")
+    };
     let with = mask.with.replace('\n', "\\n");
     // Writing to a string does not fail.
     let _ = writeln!(table, "  {with:12} {}{place}", mask.because);
