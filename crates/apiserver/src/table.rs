@@ -58,7 +58,11 @@ pub fn default_columns() -> Vec<Column> {
 /// The columns of a `Scale`, which custom resources describe in other words.
 fn scale_columns(is_custom: bool) -> Vec<Column> {
     let (desired, actual, age) = if is_custom {
-        ("Number of desired replicas", "Number of actual replicas", "date")
+        (
+            "Number of desired replicas",
+            "Number of actual replicas",
+            "date",
+        )
     } else {
         (
             "replicas is the desired number of instances for the scaled object.",
@@ -66,8 +70,13 @@ fn scale_columns(is_custom: bool) -> Vec<Column> {
             "string",
         )
     };
-    let mut columns = [("Name", "string"), ("Desired", "integer"), ("Available", "integer"), ("Age", age)]
-        .map(|(name, kind)| Column::new(name, kind, 0));
+    let mut columns = [
+        ("Name", "string"),
+        ("Desired", "integer"),
+        ("Available", "integer"),
+        ("Age", age),
+    ]
+    .map(|(name, kind)| Column::new(name, kind, 0));
     let [name, first, second, _] = &mut columns;
     desired.clone_into(&mut first.description);
     actual.clone_into(&mut second.description);

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! cargo test -p slipway-e2e --test kubectl                                the embedded server
-//! SLIPWAY_REAL_BARE=kubeconfig cargo test … --test kubectl                and the real one
-//! SLIPWAY_REAL_BARE=kubeconfig cargo test … --test kubectl -- --record    record the truth anew
+//! SLIPWAY_CONFORMANCE_REAL=kubeconfig cargo test … --test kubectl                and the real one
+//! SLIPWAY_CONFORMANCE_REAL=kubeconfig cargo test … --test kubectl -- --record    record the truth anew
 //! ```
 //!
 //! The truth is `kubectl/golden-VERSION.txt`, the normalised transcript of the real server; the session is
@@ -68,21 +68,26 @@ fn main() -> ExitCode {
 }
 
 fn suite() -> Result<bool> {
-    let (options, words): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|word| word.starts_with("--"));
+    let (options, words): (Vec<String>, Vec<String>) = std::env::args()
+        .skip(1)
+        .partition(|word| word.starts_with("--"));
     let wanted = |name: &str| words.iter().all(|word| name.contains(word.as_str()));
     let session = Session::load()?;
     if session.commands() < AT_LEAST {
-        bail!("the session has {} commands, fewer than {AT_LEAST}", session.commands());
+        bail!(
+            "the session has {} commands, fewer than {AT_LEAST}",
+            session.commands()
+        );
     }
     let masks = Masks::load(&session)?;
     let clients = client::all()?;
-    let real = std::env::var_os("SLIPWAY_REAL_BARE").map(PathBuf::from);
+    let real = std::env::var_os("SLIPWAY_CONFORMANCE_REAL").map(PathBuf::from);
     if options.iter().any(|option| option == "--list") {
         return Ok(true);
     }
     if options.iter().any(|option| option == "--record") {
-        let real = real.context("--record needs SLIPWAY_REAL_BARE, the kubeconfig of a real cluster")?;
+        let real = real
+            .context("--record needs SLIPWAY_CONFORMANCE_REAL, the kubeconfig of a real cluster")?;
         for client in clients.iter().filter(|client| wanted(&client.version)) {
             record(&session, &masks, client, real.clone())?;
         }
@@ -104,30 +109,46 @@ fn suite() -> Result<bool> {
             })
         });
         let real = scope.spawn(|| {
-            clients.iter().try_fold(Score::default(), |score, client| match &real {
-                Some(kubeconfig) if wanted(&format!("real {}", client.version)) => {
-                    judge(&session, &masks, client, &server::Real(kubeconfig.clone()), score)
-                }
-                _ => Ok(score),
-            })
+            clients
+                .iter()
+                .try_fold(Score::default(), |score, client| match &real {
+                    Some(kubeconfig) if wanted(&format!("real {}", client.version)) => judge(
+                        &session,
+                        &masks,
+                        client,
+                        &server::Real(kubeconfig.clone()),
+                        score,
+                    ),
+                    _ => Ok(score),
+                })
         });
         on_embedded = joined(embedded)?;
         on_real = joined(real)?;
         Ok(())
     })?;
     if real.is_none() {
-        say("SLIPWAY_REAL_BARE is not set: nothing was compared with a real server now, only with its recording");
+        say(
+            "SLIPWAY_CONFORMANCE_REAL is not set: nothing was compared with a real server now, only with its recording",
+        );
     }
     say(&format!("kubectl: {on_embedded} embedded, {on_real} real"));
     Ok(on_embedded.held == on_embedded.ran && on_real.held == on_real.ran)
 }
 
 fn joined(thread: std::thread::ScopedJoinHandle<'_, Result<Score>>) -> Result<Score> {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Runs the session and compares it with the recording.
-fn judge(session: &Session, masks: &Masks, client: &Client, server: &dyn Server, score: Score) -> Result<Score> {
+fn judge(
+    session: &Session,
+    masks: &Masks,
+    client: &Client,
+    server: &dyn Server,
+    score: Score,
+) -> Result<Score> {
     let start = Instant::now();
     let name = format!("{} kubectl {}", server.name(), client.version);
     let golden = Transcript::read(&client.version)?;
@@ -138,16 +159,29 @@ fn judge(session: &Session, masks: &Masks, client: &Client, server: &dyn Server,
         text.push_str(difference);
         text.push('\n');
     }
-    let (ran, held) = (session.commands(), session.commands().saturating_sub(differences.len()));
-    say(&format!("{text}{name}: {held}/{ran} in {:.1} s", start.elapsed().as_secs_f32()));
-    Ok(Score { ran: score.ran + ran, held: score.held + held })
+    let (ran, held) = (
+        session.commands(),
+        session.commands().saturating_sub(differences.len()),
+    );
+    say(&format!(
+        "{text}{name}: {held}/{ran} in {:.1} s",
+        start.elapsed().as_secs_f32()
+    ));
+    Ok(Score {
+        ran: score.ran + ran,
+        held: score.held + held,
+    })
 }
 
 /// Runs the session on the real server and writes down what it said.
 fn record(session: &Session, masks: &Masks, client: &Client, real: PathBuf) -> Result<()> {
     let transcript = run::run(session, masks, client, &server::Real(real))?;
     let path = transcript.write(&client.version)?;
-    say(&format!("recorded {} commands in {}", session.commands(), path.display()));
+    say(&format!(
+        "recorded {} commands in {}",
+        session.commands(),
+        path.display()
+    ));
     Ok(())
 }
 

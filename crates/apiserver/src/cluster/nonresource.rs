@@ -61,7 +61,10 @@ pub(super) fn respond(
     let address = header(http::header::HOST);
     let accept = header(http::header::ACCEPT);
     if path == "/openapi/v2" && accept.contains("proto-openapi.spec.v2") {
-        return Ok(Reply::typed(openapi::PROTOBUF_MEDIA, Bytes::from_static(openapi::VERSION_2_PROTOBUF)));
+        return Ok(Reply::typed(
+            openapi::PROTOBUF_MEDIA,
+            Bytes::from_static(openapi::VERSION_2_PROTOBUF),
+        ));
     }
     let aggregated = aggregated(accept);
     let found = match (route, aggregated) {

@@ -33,7 +33,9 @@ pub(crate) fn all() -> Result<Vec<Client>> {
 
 fn on_path() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join("kubectl")).find(|file| file.is_file())
+    std::env::split_paths(&path)
+        .map(|folder| folder.join("kubectl"))
+        .find(|file| file.is_file())
 }
 
 fn version(program: &Path) -> Result<String> {

@@ -54,18 +54,34 @@ impl Masks {
         if step.compare == Compare::Sorted {
             lines.sort_unstable();
         }
-        Ok(lines.iter().fold(String::new(), |text, line| text + line + "\n"))
+        Ok(lines
+            .iter()
+            .fold(String::new(), |text, line| text + line + "\n"))
     }
 }
 
 fn compile(mask: &Mask) -> Result<(Regex, String)> {
-    let pattern = Regex::new(&mask.pattern).with_context(|| format!("the mask {}", mask.pattern))?;
+    let pattern =
+        Regex::new(&mask.pattern).with_context(|| format!("the mask {}", mask.pattern))?;
     Ok((pattern, mask.with.clone()))
 }
 
+/// What follows the number of a group: `AGE` in `{1}AGE`.
+fn kept(piece: &str) -> &str {
+    piece.trim_start_matches(|c: char| c.is_ascii_digit() || c == '{' || c == '}')
+}
+
 fn row(table: &mut String, mask: &Mask, run: &str) {
-    let place = if run.is_empty() { String::new() } else { format!("  [{run}]") };
-    let with = mask.with.replace('\n', "\\n");
+    let place = if run.is_empty() {
+        String::new()
+    } else {
+        format!("  [{run}]")
+    };
+    // What is kept of the masked text stands as dots.
+    let with = match mask.with.as_str() {
+        "" => "(nothing)".to_owned(),
+        with => with.split('$').map(kept).collect::<Vec<_>>().join("…"),
+    };
     // Writing to a string does not fail.
     let _ = writeln!(table, "  {with:12} {}{place}", mask.because);
 }

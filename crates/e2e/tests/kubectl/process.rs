@@ -17,7 +17,10 @@ impl Folder {
     pub(crate) fn new(purpose: &str) -> Result<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("slipway-e2e-{}-{number}-{purpose}", std::process::id()));
+        let path = std::env::temp_dir().join(format!(
+            "slipway-e2e-{}-{number}-{purpose}",
+            std::process::id()
+        ));
         std::fs::create_dir_all(&path).with_context(|| format!("creating {}", path.display()))?;
         Ok(Self(path))
     }
@@ -50,7 +53,11 @@ pub(crate) struct Output {
 
 impl Shell {
     /// Starts `sh -c script` with nothing in its environment but what is given.
-    pub(crate) fn start(script: &str, folder: &Path, environment: &[(&str, String)]) -> Result<Self> {
+    pub(crate) fn start(
+        script: &str,
+        folder: &Path,
+        environment: &[(&str, String)],
+    ) -> Result<Self> {
         let mut child = Command::new("sh")
             .args(["-c", script])
             .current_dir(folder)
@@ -75,7 +82,11 @@ impl Shell {
         let err = until_end(&self.err, deadline)?;
         loop {
             if let Some(status) = self.child.try_wait()? {
-                return Ok(Output { out, err, exit: status.code() });
+                return Ok(Output {
+                    out,
+                    err,
+                    exit: status.code(),
+                });
             }
             if Instant::now() > deadline {
                 bail!("it did not end");
@@ -89,7 +100,10 @@ impl Shell {
         let deadline = Instant::now() + within;
         let mut text = String::new();
         for _ in 0..count {
-            match self.out.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            match self
+                .out
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            {
                 Ok(line) => text.push_str(&line),
                 Err(_) => break,
             }
@@ -104,7 +118,10 @@ impl Drop for Shell {
             return;
         }
         let group = format!("-{}", self.child.id());
-        let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+        let _ = Command::new("kill")
+            .args(["-KILL", "--", &group])
+            .stderr(Stdio::null())
+            .status();
         let _ = self.child.wait();
     }
 }
@@ -116,8 +133,14 @@ fn lines<R: Read + Send + 'static>(stream: Option<R>) -> Receiver<String> {
         let Some(stream) = stream else { return };
         let mut reader = BufReader::new(stream);
         let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+        while reader
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|read| read > 0)
+        {
+            if sender
+                .send(String::from_utf8_lossy(&line).into_owned())
+                .is_err()
+            {
                 return;
             }
             line.clear();

@@ -24,9 +24,16 @@ struct Place<'a> {
 }
 
 /// Runs the session and returns what was said.
-pub(crate) fn run(session: &Session, masks: &Masks, client: &Client, server: &dyn Server) -> Result<Transcript> {
+pub(crate) fn run(
+    session: &Session,
+    masks: &Masks,
+    client: &Client,
+    server: &dyn Server,
+) -> Result<Transcript> {
     let place = Place::new(client, server)?;
-    place.prepare(&session.clean).context("cleaning up before the session")?;
+    place
+        .prepare(&session.clean)
+        .context("cleaning up before the session")?;
     let mut transcript = Transcript::new();
     for step in &session.steps {
         let output = place.step(step);
@@ -38,7 +45,9 @@ pub(crate) fn run(session: &Session, masks: &Masks, client: &Client, server: &dy
         let (out, err) = (masks.normalise(step, &out)?, masks.normalise(step, &err)?);
         transcript.push(&step.why, &step.run, &out, &err, exit);
     }
-    place.prepare(&session.clean).context("cleaning up after the session")?;
+    place
+        .prepare(&session.clean)
+        .context("cleaning up after the session")?;
     Ok(transcript)
 }
 
@@ -57,14 +66,20 @@ impl Place<'_> {
         let environment = vec![
             ("HOME", home.display().to_string()),
             ("KUBECONFIG", home.join("kubeconfig").display().to_string()),
-            ("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display())),
+            (
+                "PATH",
+                format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display()),
+            ),
             ("TMPDIR", home.display().to_string()),
             ("LC_ALL", "C".to_owned()),
             ("TZ", "UTC".to_owned()),
             // kubectl edit must not be asked for: a session that does not name its editor changes nothing.
             ("EDITOR", "true".to_owned()),
         ];
-        Ok(Self { folder: place, environment })
+        Ok(Self {
+            folder: place,
+            environment,
+        })
     }
 
     fn start(&self, script: &str) -> Result<Shell> {
@@ -82,12 +97,19 @@ impl Place<'_> {
         let mut out = shell.take_lines(watch.first, EVENTS_WITHIN);
         self.prepare(&watch.meanwhile)?;
         out.push_str(&shell.take_lines(watch.then, EVENTS_WITHIN));
-        Ok(Output { out, err: String::new(), exit: None })
+        Ok(Output {
+            out,
+            err: String::new(),
+            exit: None,
+        })
     }
 
     /// Runs a script that must succeed.
     fn prepare(&self, script: &str) -> Result<()> {
-        let output = self.start(script)?.finish(WITHIN).with_context(|| script.to_owned())?;
+        let output = self
+            .start(script)?
+            .finish(WITHIN)
+            .with_context(|| script.to_owned())?;
         if output.exit != Some(0) {
             bail!("{script}\nfailed: {}{}", output.out, output.err);
         }

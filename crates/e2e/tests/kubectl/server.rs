@@ -68,11 +68,19 @@ impl Embedded {
             .stderr(log)
             .spawn()
             .with_context(|| format!("starting {}", program.display()))?;
-        let server = Self { tether, kubeconfig, folder };
+        let server = Self {
+            tether,
+            kubeconfig,
+            folder,
+        };
         let start = Instant::now();
         while !server.kubeconfig.is_file() {
             if start.elapsed() > WITHIN {
-                bail!("{} did not answer within {WITHIN:?}: {}", program.display(), server.log());
+                bail!(
+                    "{} did not answer within {WITHIN:?}: {}",
+                    program.display(),
+                    server.log()
+                );
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -86,9 +94,16 @@ impl Embedded {
         loop {
             match self.tether.try_wait()? {
                 Some(status) if status.success() && !self.kubeconfig.exists() => return Ok(()),
-                Some(status) if status.success() => bail!("the server left its kubeconfig: {}", self.log()),
-                Some(status) => bail!("the server ended with {status} after SIGTERM: {}", self.log()),
-                None if start.elapsed() > WITHIN => bail!("SIGTERM did not end the server: {}", self.log()),
+                Some(status) if status.success() => {
+                    bail!("the server left its kubeconfig: {}", self.log())
+                }
+                Some(status) => bail!(
+                    "the server ended with {status} after SIGTERM: {}",
+                    self.log()
+                ),
+                None if start.elapsed() > WITHIN => {
+                    bail!("SIGTERM did not end the server: {}", self.log())
+                }
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
         }
@@ -116,6 +131,10 @@ fn program() -> Result<PathBuf> {
         return Ok(PathBuf::from(path));
     }
     let here = std::env::current_exe().context("finding this test")?;
-    let beside = here.ancestors().nth(2).map(|folder| folder.join("slipway")).filter(|file| file.is_file());
+    let beside = here
+        .ancestors()
+        .nth(2)
+        .map(|folder| folder.join("slipway"))
+        .filter(|file| file.is_file());
     beside.context("there is no slipway program beside this test: build it with cargo build --release -p slipway")
 }

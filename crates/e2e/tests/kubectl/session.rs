@@ -72,7 +72,8 @@ pub(crate) enum Compare {
 impl Session {
     pub(crate) fn load() -> Result<Self> {
         let path = folder().join("session.yaml");
-        let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("reading {}", path.display()))?;
         serde_saphyr::from_str(&text).with_context(|| format!("reading {}", path.display()))
     }
 

@@ -20,7 +20,11 @@ impl Transcript {
 
     /// Adds a command.
     pub(crate) fn push(&mut self, why: &str, run: &str, out: &str, err: &str, exit: Option<i32>) {
-        let mut block = format!("{MARK}{} {why}\n$ {}\n{out}", self.0.len() + 1, run.trim_end());
+        let mut block = format!(
+            "{MARK}{} {why}\n$ {}\n{out}",
+            self.0.len() + 1,
+            run.trim_end()
+        );
         if !err.is_empty() {
             block.push_str("--- stderr\n");
             block.push_str(err);
@@ -34,8 +38,12 @@ impl Transcript {
 
     pub(crate) fn read(version: &str) -> Result<Self> {
         let path = path(version);
-        let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("{} is not there: record it with -- --record", path.display()))?;
+        let text = std::fs::read_to_string(&path).with_context(|| {
+            format!(
+                "{} is not there: record it with -- --record",
+                path.display()
+            )
+        })?;
         let mut blocks: Vec<String> = Vec::new();
         for line in text.lines() {
             match blocks.last_mut() {
@@ -51,7 +59,8 @@ impl Transcript {
 
     pub(crate) fn write(&self, version: &str) -> Result<PathBuf> {
         let path = path(version);
-        std::fs::write(&path, self.0.concat()).with_context(|| format!("writing {}", path.display()))?;
+        std::fs::write(&path, self.0.concat())
+            .with_context(|| format!("writing {}", path.display()))?;
         Ok(path)
     }
 
@@ -74,21 +83,46 @@ fn path(version: &str) -> PathBuf {
 
 /// Expected and got, by lines, without what they begin and end with in common.
 fn difference(expected: &str, got: &str) -> String {
-    let (expected, got): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), got.lines().collect());
-    let before = expected.iter().zip(&got).take_while(|(a, b)| a == b).count();
+    let (expected, got): (Vec<&str>, Vec<&str>) =
+        (expected.lines().collect(), got.lines().collect());
+    let before = expected
+        .iter()
+        .zip(&got)
+        .take_while(|(a, b)| a == b)
+        .count();
     let rest = expected.len().min(got.len()) - before;
-    let after = expected.iter().rev().zip(got.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();
+    let after = expected
+        .iter()
+        .rev()
+        .zip(got.iter().rev())
+        .take(rest)
+        .take_while(|(a, b)| a == b)
+        .count();
     let mut text = String::new();
     let part = |lines: &[&str], sign: &str, from: usize, to: usize| {
-        lines.iter().take(to).skip(from).fold(String::new(), |text, line| text + sign + line + "\n")
+        lines
+            .iter()
+            .take(to)
+            .skip(from)
+            .fold(String::new(), |text, line| text + sign + line + "\n")
     };
     text.push_str(&part(&expected, "  ", 0, before.min(2)));
     if before > 5 {
         text.push_str("  …\n");
     }
-    text.push_str(&part(&expected, "  ", before.saturating_sub(3).max(2), before));
+    text.push_str(&part(
+        &expected,
+        "  ",
+        before.saturating_sub(3).max(2),
+        before,
+    ));
     text.push_str(&part(&expected, "- ", before, expected.len() - after));
     text.push_str(&part(&got, "+ ", before, got.len() - after));
-    text.push_str(&part(&expected, "  ", expected.len() - after, (expected.len() - after + 2).min(expected.len())));
+    text.push_str(&part(
+        &expected,
+        "  ",
+        expected.len() - after,
+        (expected.len() - after + 2).min(expected.len()),
+    ));
     text
 }
