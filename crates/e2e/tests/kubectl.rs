@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! cargo test -p slipway-e2e --test kubectl                                the embedded server
-//! SLIPWAY_CONFORMANCE_REAL=kubeconfig cargo test … --test kubectl                and the real one
-//! SLIPWAY_CONFORMANCE_REAL=kubeconfig cargo test … --test kubectl -- --record    record the truth anew
+//! SLIPWAY_REAL_BARE=kubeconfig cargo test … --test kubectl                and the real one
+//! SLIPWAY_REAL_BARE=kubeconfig cargo test … --test kubectl -- --record    record the truth anew
 //! ```
 //!
 //! The truth is `kubectl/golden-VERSION.txt`, the normalised transcript of the real server; the session is
@@ -81,13 +81,13 @@ fn suite() -> Result<bool> {
     }
     let masks = Masks::load(&session)?;
     let clients = client::all()?;
-    let real = std::env::var_os("SLIPWAY_CONFORMANCE_REAL").map(PathBuf::from);
+    let real = std::env::var_os("SLIPWAY_REAL_BARE").map(PathBuf::from);
     if options.iter().any(|option| option == "--list") {
         return Ok(true);
     }
     if options.iter().any(|option| option == "--record") {
-        let real = real
-            .context("--record needs SLIPWAY_CONFORMANCE_REAL, the kubeconfig of a real cluster")?;
+        let real =
+            real.context("--record needs SLIPWAY_REAL_BARE, the kubeconfig of a real cluster")?;
         for client in clients.iter().filter(|client| wanted(&client.version)) {
             record(&session, &masks, client, real.clone())?;
         }
@@ -128,7 +128,7 @@ fn suite() -> Result<bool> {
     })?;
     if real.is_none() {
         say(
-            "SLIPWAY_CONFORMANCE_REAL is not set: nothing was compared with a real server now, only with its recording",
+            "SLIPWAY_REAL_BARE is not set: nothing was compared with a real server now, only with its recording",
         );
     }
     say(&format!("kubectl: {on_embedded} embedded, {on_real} real"));
