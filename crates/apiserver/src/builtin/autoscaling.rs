@@ -1,7 +1,9 @@
-//! The `autoscaling` kinds: horizontal pod autoscalers, in version 2 only.
+//! The `autoscaling` kinds: horizontal pod autoscalers, kept in version 2 and served in version 1 as well.
 
+mod first;
 mod metrics;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -24,6 +26,7 @@ pub fn resources() -> Vec<Resource> {
             "horizontalpodautoscalers",
             Arc::new(Autoscalers),
         )
+        .also("v1")
         .short(&["hpa"])
         .category("all")
         .status()
@@ -36,8 +39,12 @@ pub fn resources() -> Vec<Resource> {
 struct Autoscalers;
 
 impl Strategy for Autoscalers {
-    fn default(&self, object: &mut Value, _cx: &Context<'_>) {
+    fn default(&self, object: &mut Value, cx: &Context<'_>) {
         put_default(object, "spec.minReplicas", 1);
+        if cx.version == "v1" {
+            // The metric comes with the way to version 2.
+            return;
+        }
         if items(object, "spec.metrics").is_empty() {
             let processor = json!([{"type": "Resource", "resource": {"name": "cpu",
                 "target": {"type": "Utilization", "averageUtilization": 80}}}]);
@@ -48,16 +55,17 @@ impl Strategy for Autoscalers {
         }
     }
 
-    fn prepare_create(&self, object: &mut Value, _cx: &Context<'_>) {
-        workload::clear_status(
-            object,
-            json!({"desiredReplicas": 0, "currentMetrics": null}),
-        );
+    fn prepare_create(&self, object: &mut Value, cx: &Context<'_>) {
+        let zero = match cx.version {
+            "v1" => json!({"currentReplicas": 0, "desiredReplicas": 0}),
+            _ => json!({"desiredReplicas": 0, "currentMetrics": null}),
+        };
+        workload::clear_status(object, zero);
     }
 
-    fn validate(&self, object: &Value, _cx: &Context<'_>) -> FieldErrors {
+    fn validate(&self, object: &Value, cx: &Context<'_>) -> FieldErrors {
         let mut errors = FieldErrors::new();
-        validate_spec(&mut errors, object, None);
+        validate_spec(&mut errors, &second(object, cx), None);
         errors
     }
 
@@ -70,8 +78,9 @@ impl Strategy for Autoscalers {
         part: Part,
         object: &Value,
         old: &Value,
-        _cx: &Context<'_>,
+        cx: &Context<'_>,
     ) -> FieldErrors {
+        let (object, old) = (&*second(object, cx), &*second(old, cx));
         let mut errors = FieldErrors::new();
         if part == Part::Status {
             let status = object.get("status").cloned().unwrap_or_default();
@@ -95,6 +104,22 @@ impl Strategy for Autoscalers {
         workload::reset(part)
     }
 
+    fn stored_as_is(&self) -> bool {
+        false
+    }
+
+    fn from_storage(&self, object: &mut Value, version: &str) {
+        if version == "v1" {
+            first::from_second(object);
+        }
+    }
+
+    fn to_storage(&self, object: &mut Value, version: &str) {
+        if version == "v1" {
+            first::to_second(object);
+        }
+    }
+
     fn columns(&self, _version: &str) -> Vec<Column> {
         printing::columns(&[
             ("Name", "string", 0),
@@ -108,6 +133,7 @@ impl Strategy for Autoscalers {
     }
 
     fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value> {
+        let object = &*second(object, cx);
         let reference = format!(
             "{}/{}",
             text(object, "spec.scaleTargetRef.kind"),
@@ -130,6 +156,16 @@ impl Strategy for Autoscalers {
             condition::age(object, cx.now).into(),
         ]
     }
+}
+
+/// The object in version 2.
+fn second<'a>(object: &'a Value, cx: &Context<'_>) -> Cow<'a, Value> {
+    if cx.version != "v1" {
+        return Cow::Borrowed(object);
+    }
+    let mut object = object.clone();
+    first::to_second(&mut object);
+    Cow::Owned(object)
 }
 
 fn validate_spec(errors: &mut FieldErrors, object: &Value, old: Option<&Value>) {

@@ -113,7 +113,7 @@ impl Presenter<'_> {
             _ => json!({"cells": cells, "object": self.row_object(scale)}),
         };
         let columns = scale_columns(self.is_custom);
-        Ok(self.lay_out(&json!(columns), vec![row], &single_metadata(scale)))
+        Ok(self.lay_out(&json!(columns), &[row], &single_metadata(scale)))
     }
 
     fn table(&self, objects: &[Value], metadata: &Value, with_columns: bool) -> Value {
@@ -128,10 +128,10 @@ impl Presenter<'_> {
         } else {
             Value::Null
         };
-        self.lay_out(&columns, rows, metadata)
+        self.lay_out(&columns, &rows, metadata)
     }
 
-    fn lay_out(&self, columns: &Value, rows: Vec<Value>, metadata: &Value) -> Value {
+    fn lay_out(&self, columns: &Value, rows: &[Value], metadata: &Value) -> Value {
         json!({
             "kind": "Table",
             "apiVersion": self.transform.version.api_version(),

@@ -66,13 +66,22 @@ fn compile(mask: &Mask) -> Result<(Regex, String)> {
     Ok((pattern, mask.with.clone()))
 }
 
+/// What follows the number of a group: `AGE` in `{1}AGE`.
+fn kept(piece: &str) -> &str {
+    piece.trim_start_matches(|c: char| c.is_ascii_digit() || c == '{' || c == '}')
+}
+
 fn row(table: &mut String, mask: &Mask, run: &str) {
     let place = if run.is_empty() {
         String::new()
     } else {
         format!("  [{run}]")
     };
-    let with = mask.with.replace('\n', "\\n");
+    // What is kept of the masked text stands as dots.
+    let with = match mask.with.as_str() {
+        "" => "(nothing)".to_owned(),
+        with => with.split('$').map(kept).collect::<Vec<_>>().join("…"),
+    };
     // Writing to a string does not fail.
     let _ = writeln!(table, "  {with:12} {}{place}", mask.because);
 }

@@ -13,7 +13,7 @@ use crate::session::{Session, Step, folder};
 use crate::transcript::Transcript;
 
 /// How long a command may take. The longest is the end of a namespace, which a real server takes 6 s for.
-const WITHIN: Duration = Duration::from_secs(60);
+const WITHIN: Duration = Duration::from_mins(1);
 /// How long a watch is waited for.
 const EVENTS_WITHIN: Duration = Duration::from_secs(10);
 
