@@ -88,8 +88,10 @@ pub(super) fn watch(ex: &Exchange<'_>, options: ListOptions) -> Outcome<Reply> {
             "the server is shutting down",
         )));
     }
+    let open = ex.cluster.count_watch();
     tokio::spawn(async move {
         let _ = watch.run(initial).await;
+        drop(open);
     });
     Ok(Reply {
         code: 200,
@@ -241,7 +243,7 @@ impl Watch {
     async fn send(&mut self, kind: &str, stored: &Stored) -> Result<(), Ended> {
         let api_version = self.resource.api_version(&self.version);
         if self.transform.is_none() && self.resource.as_is() {
-            let mut out = Vec::with_capacity(stored.bytes.len() + 96);
+            let mut out = Vec::with_capacity(stored.text.len() + 96);
             out.extend_from_slice(b"{\"type\":\"");
             out.extend_from_slice(kind.as_bytes());
             out.extend_from_slice(b"\",\"object\":");
