@@ -64,34 +64,20 @@ impl Collector {
 
     /// What happened since the last time, in order; after a compaction, everything there is.
     fn changes(&self) -> (Vec<(Box<str>, Change)>, u64) {
-        let mut all = Vec::new();
-        let mut version = self.seen;
-        for bucket in self.cluster.store.buckets() {
-            if let Ok((changes, complete)) = self.cluster.store.changes(&bucket, self.seen) {
-                version = version.max(complete);
-                all.extend(changes.into_iter().map(|change| (bucket.clone(), change)));
-            } else {
-                let snapshot = self.cluster.store.list(&bucket, "", &|_| true);
-                version = version.max(snapshot.version);
-                all.extend(snapshot.objects.into_iter().map(|object| {
-                    let change = Change {
-                        version: object.version,
-                        kind: ChangeKind::Added,
-                        object,
-                        before: None,
-                    };
-                    (bucket.clone(), change)
-                }));
-            }
-        }
-        // A write that came in while the buckets were read one after the other is seen again next time at the latest:
-        // only what is known to be complete counts as seen.
-        all.sort_by_key(|(_, change)| change.version);
-        let complete = all
-            .last()
-            .map_or(version, |(_, change)| change.version)
-            .min(version);
-        (all, complete.max(self.seen))
+        let store = &self.cluster.store;
+        store.all_changes(self.seen).unwrap_or_else(|_| {
+            let (objects, version) = store.everything();
+            let as_change = |object: Arc<Stored>| Change {
+                version: object.version,
+                kind: ChangeKind::Added,
+                object,
+                before: None,
+            };
+            let changes = objects
+                .into_iter()
+                .map(|(bucket, object)| (bucket, as_change(object)));
+            (changes.collect(), version)
+        })
     }
 
     fn act(&mut self, bucket: &str, change: &Change) {
