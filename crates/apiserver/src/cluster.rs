@@ -6,6 +6,7 @@ mod build;
 mod definitions;
 mod nonresource;
 mod own;
+mod warning;
 
 pub use answer::Lost;
 pub(crate) use answer::encode;

@@ -1,11 +1,12 @@
 //! What a real cluster leaves to its controller manager: garbage collection by owner reference, the end of
-//! namespaces, and the removal of custom objects with their definition.
+//! namespaces, the end of volumes and claims that nobody uses, and the removal of custom objects with their definition.
 //!
 //! The collector watches the store and acts on it as the user `system:kube-controller-manager`, with preconditions,
 //! one step after the other; so a run is a function of the writes before it.
 
 mod dependents;
 mod namespaces;
+mod protection;
 
 use std::sync::Arc;
 
@@ -82,6 +83,9 @@ impl Collector {
 
     fn act(&mut self, bucket: &str, change: &Change) {
         let node = Node::of(bucket, &change.object);
+        if bucket == protection::PODS {
+            self.pod_changed(&change.object);
+        }
         if change.kind == ChangeKind::Deleted {
             self.owner_gone(&node);
             if bucket != "/namespaces" {
@@ -100,6 +104,7 @@ impl Collector {
         }
         if stored.header.deleting {
             self.deleting(&node, &stored);
+            self.release(&node);
         } else if self.is_in_dying_namespace(&stored) {
             self.delete(&node, &stored, false);
         }

@@ -109,6 +109,15 @@ impl Exchange<'_> {
         self.resource.api_version(&self.target.version)
     }
 
+    /// Whether a built-in kind is asked for in another version than the stored one, and the two differ.
+    pub(crate) fn is_converted(&self) -> bool {
+        let resource = &self.resource;
+        !resource.custom
+            && resource.stored_in.is_none()
+            && !resource.as_is()
+            && resource.storage_version != self.target.version
+    }
+
     pub(crate) fn kind(&self) -> &str {
         &self.resource.names.kind
     }

@@ -239,15 +239,20 @@ impl Status {
 
     /// 409 `AlreadyExists`.
     pub fn already_exists(group: &str, resource: &str, name: &str) -> Self {
-        let message = format!("{} \"{name}\" already exists", qualified(group, resource));
+        let message = format!(
+            "{} {} already exists",
+            qualified(group, resource),
+            quote(name)
+        );
         Self::failure(409, "AlreadyExists", message).about(group, resource, name)
     }
 
     /// 409 `Conflict` with the text after the colon.
     pub fn conflict(group: &str, resource: &str, name: &str, why: &str) -> Self {
         let message = format!(
-            "Operation cannot be fulfilled on {} \"{name}\": {why}",
-            qualified(group, resource)
+            "Operation cannot be fulfilled on {} {}: {why}",
+            qualified(group, resource),
+            quote(name)
         );
         Self::failure(409, "Conflict", message).about(group, resource, name)
     }
@@ -279,7 +284,11 @@ impl Status {
 
     /// 422: use [`crate::field::invalid`] where the causes are field errors.
     pub fn invalid(group: &str, kind: &str, name: &str, text: &str, causes: Vec<Cause>) -> Self {
-        let message = format!("{} \"{name}\" is invalid: {text}", qualified(group, kind));
+        let message = format!(
+            "{} {} is invalid: {text}",
+            qualified(group, kind),
+            quote(name)
+        );
         Self::failure(422, "Invalid", message)
             .about(group, kind, name)
             .with_causes(causes)

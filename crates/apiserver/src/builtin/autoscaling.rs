@@ -1,7 +1,8 @@
-//! The `autoscaling` kinds: horizontal pod autoscalers, kept in version 2 and served in version 1 as well.
+//! The `autoscaling` kinds: horizontal pod autoscalers, which are kept in version 2. Those of version 1 are judged
+//! in the form of version 2, as in the real server.
 
-mod first;
 mod metrics;
+mod version_1;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,10 +27,10 @@ pub fn resources() -> Vec<Resource> {
             "horizontalpodautoscalers",
             Arc::new(Autoscalers),
         )
-        .also("v1")
         .short(&["hpa"])
         .category("all")
         .status()
+        .also("v1")
         .build(),
     ]
 }
@@ -38,17 +39,41 @@ pub fn resources() -> Vec<Resource> {
 #[derive(Debug)]
 struct Autoscalers;
 
+/// What autoscalers without metrics aim at: this much of the requested processors.
+const USUAL_PERCENT: i64 = 80;
+
+/// The object of a request in version 2.
+fn in_version_2<'a>(object: &'a Value, cx: &Context<'_>) -> Cow<'a, Value> {
+    if cx.version == "v1" {
+        Cow::Owned(version_1::to_version_2(object))
+    } else {
+        Cow::Borrowed(object)
+    }
+}
+
+/// Changes the object of a request in the form of version 2.
+fn change_in_version_2(object: &mut Value, cx: &Context<'_>, change: impl FnOnce(&mut Value)) {
+    if cx.version == "v1" {
+        let mut converted = version_1::to_version_2(object);
+        change(&mut converted);
+        *object = version_1::from_version_2(&converted);
+    } else {
+        change(object);
+    }
+}
+
 impl Strategy for Autoscalers {
     fn default(&self, object: &mut Value, cx: &Context<'_>) {
         put_default(object, "spec.minReplicas", 1);
         if cx.version == "v1" {
-            // The metric comes with the way to version 2.
+            // Conversion fills in the metric; rules for scaling have no defaults before they are stored.
+            change_in_version_2(object, cx, |_| {});
             return;
         }
+        version_1::drop_annotations(object);
         if items(object, "spec.metrics").is_empty() {
-            let processor = json!([{"type": "Resource", "resource": {"name": "cpu",
-                "target": {"type": "Utilization", "averageUtilization": 80}}}]);
-            put(object, "spec.metrics", processor);
+            let usual = version_1::usual_metric(USUAL_PERCENT);
+            put(object, "spec.metrics", json!([usual]));
         }
         if let Some(behavior) = at_mut(object, "spec.behavior") {
             metrics::default_behavior(behavior);
@@ -56,21 +81,25 @@ impl Strategy for Autoscalers {
     }
 
     fn prepare_create(&self, object: &mut Value, cx: &Context<'_>) {
-        let zero = match cx.version {
-            "v1" => json!({"currentReplicas": 0, "desiredReplicas": 0}),
-            _ => json!({"desiredReplicas": 0, "currentMetrics": null}),
-        };
-        workload::clear_status(object, zero);
+        change_in_version_2(object, cx, |object| {
+            workload::clear_status(
+                object,
+                json!({"desiredReplicas": 0, "currentMetrics": null}),
+            );
+        });
     }
 
     fn validate(&self, object: &Value, cx: &Context<'_>) -> FieldErrors {
         let mut errors = FieldErrors::new();
-        validate_spec(&mut errors, &second(object, cx), None);
+        validate_spec(&mut errors, &in_version_2(object, cx), None);
         errors
     }
 
-    fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, _cx: &Context<'_>) {
-        workload::keep_other_part(part, object, old);
+    fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, cx: &Context<'_>) {
+        let old = in_version_2(old, cx);
+        change_in_version_2(object, cx, |object| {
+            workload::keep_other_part(part, object, &old);
+        });
     }
 
     fn validate_update(
@@ -80,16 +109,35 @@ impl Strategy for Autoscalers {
         old: &Value,
         cx: &Context<'_>,
     ) -> FieldErrors {
-        let (object, old) = (&*second(object, cx), &*second(old, cx));
         let mut errors = FieldErrors::new();
+        let (object, old) = (in_version_2(object, cx), in_version_2(old, cx));
         if part == Part::Status {
             let status = object.get("status").cloned().unwrap_or_default();
             let counts = ["currentReplicas", "desiredReplicas"];
             check::non_negative_fields(&mut errors, &status, "status", &counts);
         } else {
-            validate_spec(&mut errors, object, Some(old));
+            validate_spec(&mut errors, &object, Some(&old));
         }
         errors
+    }
+
+    fn stored_as_is(&self) -> bool {
+        false
+    }
+
+    fn from_storage(&self, object: &mut Value, version: &str) {
+        if version == "v1" {
+            *object = version_1::from_version_2(object);
+        }
+    }
+
+    fn to_storage(&self, object: &mut Value, version: &str) {
+        if version == "v1" {
+            *object = version_1::to_version_2(object);
+            if let Some(behavior) = at_mut(object, "spec.behavior") {
+                metrics::default_behavior(behavior);
+            }
+        }
     }
 
     fn generation_changed(&self, _object: &Value, _old: &Value) -> bool {
@@ -102,22 +150,6 @@ impl Strategy for Autoscalers {
 
     fn reset_fields(&self, part: Part) -> Vec<&'static str> {
         workload::reset(part)
-    }
-
-    fn stored_as_is(&self) -> bool {
-        false
-    }
-
-    fn from_storage(&self, object: &mut Value, version: &str) {
-        if version == "v1" {
-            first::from_second(object);
-        }
-    }
-
-    fn to_storage(&self, object: &mut Value, version: &str) {
-        if version == "v1" {
-            first::to_second(object);
-        }
     }
 
     fn columns(&self, _version: &str) -> Vec<Column> {
@@ -133,7 +165,7 @@ impl Strategy for Autoscalers {
     }
 
     fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value> {
-        let object = &*second(object, cx);
+        let object = &*in_version_2(object, cx);
         let reference = format!(
             "{}/{}",
             text(object, "spec.scaleTargetRef.kind"),
@@ -156,16 +188,6 @@ impl Strategy for Autoscalers {
             condition::age(object, cx.now).into(),
         ]
     }
-}
-
-/// The object in version 2.
-fn second<'a>(object: &'a Value, cx: &Context<'_>) -> Cow<'a, Value> {
-    if cx.version != "v1" {
-        return Cow::Borrowed(object);
-    }
-    let mut object = object.clone();
-    first::to_second(&mut object);
-    Cow::Owned(object)
 }
 
 fn validate_spec(errors: &mut FieldErrors, object: &Value, old: Option<&Value>) {

@@ -418,11 +418,8 @@ pub(crate) fn encode(reply: Reply, form: Form, pretty: bool) -> Response<Body> {
         http::header::CACHE_CONTROL,
         HeaderValue::from_static("no-cache, private"),
     );
-    for warning in reply.warnings {
-        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
-            headers.append(http::header::WARNING, value);
-        }
+    for warning in super::warning::headers(&reply.warnings) {
+        headers.append(http::header::WARNING, warning);
     }
     if let Some(seconds) = reply.retry_after
         && let Ok(value) =

@@ -191,11 +191,11 @@ fn resource_lists_name_subresources_and_their_kinds() {
 fn aggregated_documents_nest_subresources() {
     let all = resources();
     let all: Vec<&Resource> = all.iter().collect();
-    let core = aggregated_core(&all, Aggregated::V2);
+    let core = aggregated_core(&all);
     assert_eq!(core["apiVersion"], "apidiscovery.k8s.io/v2");
     assert_eq!(core["items"][0]["metadata"], json!({}));
-    let groups = aggregated_groups(&all, Aggregated::V2Beta1);
-    assert_eq!(groups["apiVersion"], "apidiscovery.k8s.io/v2beta1");
+    let groups = aggregated_groups(&all);
+    assert_eq!(groups["apiVersion"], "apidiscovery.k8s.io/v2");
     let custom = groups["items"].as_array().unwrap().last().unwrap();
     assert_eq!(
         custom["versions"][0],

@@ -142,6 +142,7 @@ pub(crate) async fn insert(
     errors.extend(strategy.validate(&object, &ex.context()));
     write::judge(ex, value::text(&object, "metadata.name"), &errors)?;
     super::escalation::check(ex, &object, None)?;
+    super::priority::check_overhead(ex, &object)?;
     warnings.extend(strategy.warnings(&object, None, &ex.context()));
     admit::validate(
         ex,

@@ -85,12 +85,34 @@ pub(super) fn bump_generation(ex: &Exchange<'_>, part: Part, new: &mut Value, ol
 /// The stored form of an object in the version of the request.
 pub(super) fn to_storage(ex: &Exchange<'_>, object: &Value) -> Value {
     let mut stored = ex.resource.to_storage(object, &ex.target.version);
+    let version = match ex.resource.stored_in {
+        Some(_) => &ex.target.version,
+        None => &ex.resource.storage_version,
+    };
     if !ex.resource.custom
-        && let Ok(version) = ex.version()
+        && let Some(version) = ex.resource.version(version)
     {
         crate::decode::settle_empty(&version.schema, &mut stored);
     }
     stored
+}
+
+/// As [`to_storage`] for an object that is there already: `kept` are the parts that the write leaves alone. They stay
+/// as they are stored, which says more than what the version of the request shows of them.
+pub(super) fn to_storage_over(
+    ex: &Exchange<'_>,
+    object: &Value,
+    live: &Stored,
+    kept: &[&str],
+) -> Value {
+    let mut form = to_storage(ex, object);
+    if ex.is_converted() {
+        let live = live.decode();
+        for part in kept {
+            value::copy(&mut form, &live, part);
+        }
+    }
+    form
 }
 
 /// What follows a write: derived state, and for definitions their acceptance.
