@@ -12,7 +12,7 @@ pub use answer::Lost;
 pub(crate) use answer::encode;
 pub use build::Config;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
@@ -51,7 +51,18 @@ pub struct Cluster {
     pub(crate) trace: crate::trace::Trace,
     pub(crate) faults: crate::faults::Faults,
     draining: AtomicBool,
+    watches: AtomicUsize,
     pub(crate) drain: tokio::sync::watch::Sender<bool>,
+}
+
+/// One of [`Cluster::watches`].
+#[derive(Debug)]
+pub(crate) struct OpenWatch(Arc<Cluster>);
+
+impl Drop for OpenWatch {
+    fn drop(&mut self) {
+        self.0.watches.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Cluster {
@@ -67,6 +78,7 @@ impl Cluster {
             trace: crate::trace::Trace::default(),
             faults: crate::faults::Faults::default(),
             draining: AtomicBool::new(false),
+            watches: AtomicUsize::new(0),
             drain: tokio::sync::watch::Sender::new(false),
         });
         if config.bootstrap {
@@ -103,6 +115,17 @@ impl Cluster {
     /// Forgets the past, as etcd's compaction does.
     pub fn compact(&self) {
         self.store.compact();
+    }
+
+    /// How many watches are open.
+    pub fn watches(&self) -> usize {
+        self.watches.load(Ordering::Relaxed)
+    }
+
+    /// Counts a watch until the answer is dropped.
+    pub(crate) fn count_watch(self: &Arc<Self>) -> OpenWatch {
+        self.watches.fetch_add(1, Ordering::Relaxed);
+        OpenWatch(self.clone())
     }
 
     /// Answers one request.

@@ -68,24 +68,21 @@ impl Collector {
         let mut all = Vec::new();
         let mut version = self.seen;
         for bucket in self.cluster.store.buckets() {
-            match self.cluster.store.changes(&bucket, self.seen) {
-                Ok((changes, complete)) => {
-                    version = version.max(complete);
-                    all.extend(changes.into_iter().map(|change| (bucket.clone(), change)));
-                }
-                Err(_) => {
-                    let snapshot = self.cluster.store.list(&bucket, "", &|_| true);
-                    version = version.max(snapshot.version);
-                    all.extend(snapshot.objects.into_iter().map(|object| {
-                        let change = Change {
-                            version: object.version,
-                            kind: ChangeKind::Added,
-                            object,
-                            before: None,
-                        };
-                        (bucket.clone(), change)
-                    }));
-                }
+            if let Ok((changes, complete)) = self.cluster.store.changes(&bucket, self.seen) {
+                version = version.max(complete);
+                all.extend(changes.into_iter().map(|change| (bucket.clone(), change)));
+            } else {
+                let snapshot = self.cluster.store.list(&bucket, "", &|_| true);
+                version = version.max(snapshot.version);
+                all.extend(snapshot.objects.into_iter().map(|object| {
+                    let change = Change {
+                        version: object.version,
+                        kind: ChangeKind::Added,
+                        object,
+                        before: None,
+                    };
+                    (bucket.clone(), change)
+                }));
             }
         }
         // A write that came in while the buckets were read one after the other is seen again next time at the latest:
@@ -182,7 +179,7 @@ impl Collector {
         if !solid.is_empty() {
             if !absent.is_empty() || !waiting.is_empty() {
                 self.change(node, stored, "", |object| {
-                    value::put(object, "metadata.ownerReferences", solid)
+                    value::put(object, "metadata.ownerReferences", solid);
                 });
             }
         } else if !waiting.is_empty() {
@@ -225,7 +222,7 @@ impl Collector {
             for dependent in self.graph.dependents(&node.uid) {
                 if let Some(stored) = self.current(&dependent) {
                     self.change(&dependent, &stored, "", |object| {
-                        drop_owner(object, &node.uid)
+                        drop_owner(object, &node.uid);
                     });
                 }
             }
@@ -244,7 +241,7 @@ impl Collector {
             }
             if !blocked {
                 self.change(node, stored, "", |object| {
-                    drop_finalizer(object, "foregroundDeletion")
+                    drop_finalizer(object, "foregroundDeletion");
                 });
             }
         }

@@ -141,7 +141,7 @@ impl Exchange<'_> {
 
     /// Where the real server would keep the object, as some messages tell.
     pub(crate) fn storage_key(&self, namespace: &str, name: &str) -> String {
-        let place = if self.resource.custom || !self.group().is_empty() && self.resource.custom {
+        let place = if self.resource.custom {
             format!("/registry/{}/{}", self.group(), self.plural())
         } else {
             format!("/registry/{}", self.plural())
@@ -269,7 +269,7 @@ impl<'a> Exchange<'a> {
                 ..self.target.clone()
             },
             resource: self.resource.clone(),
-            form: self.form.clone(),
+            form: self.form,
             now: self.now,
             stale: None,
         }

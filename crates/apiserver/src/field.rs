@@ -2,7 +2,7 @@
 //!
 //! The texts are the API's: clients and people match on them.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde_json::Value;
 
@@ -129,9 +129,15 @@ pub fn quote(text: &str) -> String {
             '\u{c}' => out.push_str("\\f"),
             '\u{b}' => out.push_str("\\v"),
             c if is_printed(c) => out.push(c),
-            c if c.is_ascii() => out.push_str(&format!("\\x{:02x}", c as u32)),
-            c if (c as u32) < 0x10000 => out.push_str(&format!("\\u{:04x}", c as u32)),
-            c => out.push_str(&format!("\\U{:08x}", c as u32)),
+            c => {
+                let code = c as u32;
+                // Writing to a string cannot fail.
+                let _ = match code {
+                    ..0x80 => write!(out, "\\x{code:02x}"),
+                    0x80..0x10000 => write!(out, "\\u{code:04x}"),
+                    _ => write!(out, "\\U{code:08x}"),
+                };
+            }
         }
     }
     out.push('"');
@@ -140,12 +146,14 @@ pub fn quote(text: &str) -> String {
 
 /// Whether Go's `%q` shows a character as it is: letters, marks, numbers, punctuation, symbols and the blank.
 fn is_printed(c: char) -> bool {
-    // Not at the start of a text, where Rust escapes marks as well.
-    c == ' '
-        || !c.is_control() && !c.is_whitespace() && {
-            let text = ['x', c];
-            text.iter().collect::<String>().escape_debug().count() == text.len()
-        }
+    if c.is_ascii() {
+        return c == ' ' || c.is_ascii_graphic();
+    }
+    // Behind another character, as Rust escapes marks at the start of a text.
+    let text = ['x', c];
+    !c.is_control()
+        && !c.is_whitespace()
+        && text.iter().collect::<String>().escape_debug().count() == text.len()
 }
 
 impl FieldError {
@@ -311,5 +319,22 @@ pub fn aggregate(errors: &[FieldError]) -> String {
     match texts.as_slice() {
         [one] => one.clone(),
         many => format!("[{}]", many.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_as_go_does() {
+        assert_eq!(
+            quote("a'\"\\ \t\u{6}\u{7f}é\u{300}\u{a0}\u{200b}\u{e0001}"),
+            "\"a'\\\"\\\\ \\t\\x06\\x7fé\u{300}\\u00a0\\u200b\\U000e0001\""
+        );
+        assert_eq!(
+            FieldError::not_supported("a", &"<\u{6}'".into(), &["<b>"]).to_string(),
+            "a: Unsupported value: \"\\u003c\\u0006'\": supported values: \"<b>\""
+        );
     }
 }

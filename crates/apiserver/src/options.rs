@@ -10,7 +10,7 @@ use crate::value;
 
 /// How to list or watch.
 #[derive(Debug, Clone, Default)]
-pub struct ListOptions {
+pub(crate) struct ListOptions {
     /// Which labels.
     pub labels: LabelSelector,
     /// Which fields.
@@ -35,7 +35,7 @@ pub struct ListOptions {
 
 /// How `resourceVersion` is meant in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VersionMatch {
+pub(crate) enum VersionMatch {
     /// At least as new.
     NotOlderThan,
     /// Exactly that one.
@@ -53,7 +53,7 @@ fn is_true(query: &Query, name: &str) -> bool {
 
 impl ListOptions {
     /// Reads and checks them.
-    pub fn parse(query: &Query, watch_prefix: bool) -> Outcome<Self> {
+    pub(crate) fn parse(query: &Query, watch_prefix: bool) -> Outcome<Self> {
         let number = |name: &str| match query.get(name) {
             None => Ok(None),
             Some(text) => text.parse::<i64>().map(Some).map_err(|_| {
@@ -210,7 +210,7 @@ pub(crate) fn parse_version(text: Option<&str>) -> Outcome<Option<u64>> {
 
 /// What a write says besides its body.
 #[derive(Debug, Clone, Default)]
-pub struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// Nothing is persisted.
     pub dry_run: bool,
     /// Who owns the written fields; empty for "by user agent".
@@ -221,7 +221,7 @@ pub struct WriteOptions {
 
 impl WriteOptions {
     /// Reads and checks them. `kind` is the options' kind in messages: `CreateOptions`, `UpdateOptions`, …
-    pub fn parse(query: &Query, kind: &str) -> Outcome<Self> {
+    pub(crate) fn parse(query: &Query, kind: &str) -> Outcome<Self> {
         Ok(Self {
             dry_run: dry_run(&query.all("dryRun").collect::<Vec<_>>(), kind)?,
             field_manager: query.get("fieldManager").unwrap_or_default().to_owned(),
@@ -248,7 +248,7 @@ fn dry_run_error(values: &[&str]) -> Option<FieldError> {
 
 /// How to delete.
 #[derive(Debug, Clone, Default)]
-pub struct DeleteOptions {
+pub(crate) struct DeleteOptions {
     /// Nothing is persisted.
     pub dry_run: bool,
     /// `gracePeriodSeconds`.
@@ -265,7 +265,7 @@ pub struct DeleteOptions {
 
 /// What happens to dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Propagation {
+pub(crate) enum Propagation {
     /// They lose this owner.
     Orphan,
     /// They are deleted afterwards.
@@ -318,7 +318,7 @@ impl Asked<'_> {
 
 impl DeleteOptions {
     /// From the body if there is one, else from the query, as the real server does.
-    pub fn parse(query: &Query, body: Option<&Value>) -> Outcome<Self> {
+    pub(crate) fn parse(query: &Query, body: Option<&Value>) -> Outcome<Self> {
         match body {
             Some(body) => Self::from_body(body),
             None => Self::from_query(query),

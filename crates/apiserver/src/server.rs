@@ -6,7 +6,8 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{Request, Response, Uri};
+use http::header::{AUTHORIZATION, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, Uri};
 use http_body_util::{BodyExt, Limited};
 
 use crate::cluster::{Cluster, Lost, encode};
@@ -72,7 +73,7 @@ impl Server {
     pub async fn handle(&self, mut request: Request<Bytes>) -> Result<Response<Body>, Lost> {
         let Some(cluster) = self.route(&mut request) else {
             let status = Status::failure(404, "NotFound", "there is no cluster of this name");
-            return Ok(encode(Reply::status(&status), &Form::default(), false));
+            return Ok(encode(Reply::status(&status), Form::default(), false));
         };
         cluster.handle(request).await
     }
@@ -111,18 +112,36 @@ impl shell::Core for Server {
 #[derive(Debug, Clone)]
 pub struct InProcessService {
     cluster: Arc<Cluster>,
-    authorization: Option<http::HeaderValue>,
+    headers: HeaderMap,
 }
 
 impl InProcessService {
     /// A service for `cluster`; requests without credentials get this bearer token.
     pub fn new(cluster: Arc<Cluster>, token: Option<&str>) -> Self {
-        let authorization =
-            token.and_then(|t| http::HeaderValue::from_str(&format!("Bearer {t}")).ok());
-        Self {
+        let service = Self {
             cluster,
-            authorization,
+            headers: HeaderMap::new(),
+        };
+        match token {
+            Some(token) => service.with_header(AUTHORIZATION, &format!("Bearer {token}")),
+            None => service,
         }
+    }
+
+    /// Requests that name no program of their own come from this one (`User-Agent`): faults, traces and field managers
+    /// go by it.
+    #[must_use]
+    pub fn with_agent(self, agent: &str) -> Self {
+        self.with_header(USER_AGENT, agent)
+    }
+
+    /// Requests without this header get it; a value that HTTP does not allow is left out.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.insert(name, value);
+        }
+        self
     }
 }
 
@@ -141,26 +160,20 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let cluster = self.cluster.clone();
-        let authorization = self.authorization.clone();
+        let headers = self.headers.clone();
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
-            if let Some(value) = authorization {
-                parts
-                    .headers
-                    .entry(http::header::AUTHORIZATION)
-                    .or_insert(value);
+            for (name, value) in &headers {
+                parts.headers.entry(name).or_insert_with(|| value.clone());
             }
-            match Limited::new(body, MAX_BODY).collect().await {
-                Ok(body) => {
-                    cluster
-                        .handle(Request::from_parts(parts, body.to_bytes()))
-                        .await
-                }
-                Err(_) => {
-                    let status =
-                        Status::too_large(format!("Request entity too large: limit is {MAX_BODY}"));
-                    Ok(encode(Reply::status(&status), &Form::default(), false))
-                }
+            if let Ok(body) = Limited::new(body, MAX_BODY).collect().await {
+                cluster
+                    .handle(Request::from_parts(parts, body.to_bytes()))
+                    .await
+            } else {
+                let status =
+                    Status::too_large(format!("Request entity too large: limit is {MAX_BODY}"));
+                Ok(encode(Reply::status(&status), Form::default(), false))
             }
         })
     }

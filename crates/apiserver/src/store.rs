@@ -8,9 +8,11 @@
 
 mod log;
 mod object;
+mod text;
 
 pub use log::{Change, ChangeKind};
 pub use object::{Header, Stored};
+pub use text::Text;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -242,6 +244,22 @@ impl Store {
         drop(inner);
         self.latest.send_replace(version);
         Ok(stored)
+    }
+
+    /// Puts objects of a resource in as they are, in versions that are newer than all before, without a trace in the
+    /// log.
+    pub fn restore(&self, bucket: &Bucketed, objects: impl IntoIterator<Item = Arc<Stored>>) {
+        let mut inner = self.lock();
+        let mut version = inner.version;
+        let found = inner.bucket(bucket);
+        for object in objects {
+            version = version.max(object.version);
+            let key = key(&object.header.namespace, &object.header.name);
+            found.objects.insert(key, object);
+        }
+        inner.version = version;
+        drop(inner);
+        self.latest.send_replace(version);
     }
 
     /// Replaces an object that must still be at `expected`.

@@ -3,6 +3,7 @@
 //! Tests read it, and its hash tells whether two runs were the same run.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -100,6 +101,9 @@ impl Trace {
     /// A hash over all records so far.
     pub fn hash(&self) -> String {
         let digest = self.lock().hash.clone().finalize();
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        digest.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
     }
 }

@@ -27,10 +27,10 @@ pub fn resources() -> Vec<Resource> {
             "horizontalpodautoscalers",
             Arc::new(Autoscalers),
         )
+        .also("v1")
         .short(&["hpa"])
         .category("all")
         .status()
-        .also("v1")
         .build(),
     ]
 }

@@ -59,7 +59,7 @@ pub(super) async fn answer(
                     cluster,
                     record,
                     Reply::status(status),
-                    &Form::default(),
+                    Form::default(),
                     false,
                 ));
             }
@@ -97,19 +97,19 @@ pub(super) async fn answer(
                 record.ending = Ending::Lost(reply.code);
                 record.versions.1 = cluster.store.version();
                 cluster.trace.push(record);
-                return Ok(encode(Reply::status(&status), &form, pretty));
+                return Ok(encode(Reply::status(&status), form, pretty));
             }
             _ => {}
         }
     }
-    Ok(finish(cluster, record, reply, &form, pretty))
+    Ok(finish(cluster, record, reply, form, pretty))
 }
 
 fn finish(
     cluster: &Cluster,
     mut record: Record,
     reply: Reply,
-    form: &Form,
+    form: Form,
     pretty: bool,
 ) -> Response<Body> {
     record.versions.1 = cluster.store.version();
@@ -370,7 +370,7 @@ fn to_yaml(value: &serde_json::Value) -> String {
     serde_saphyr::to_string(value).unwrap_or_default()
 }
 
-pub(crate) fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> {
+pub(crate) fn encode(reply: Reply, form: Form, pretty: bool) -> Response<Body> {
     let yaml = form.media == Media::Yaml;
     let mut content_type = if yaml {
         "application/yaml".to_owned()
@@ -396,7 +396,7 @@ pub(crate) fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> 
         }
         Content::Json(bytes) => Body::Full(Bytes::from(bytes)),
         Content::Text(text) => {
-            content_type = "text/plain; charset=utf-8".to_owned();
+            "text/plain; charset=utf-8".clone_into(&mut content_type);
             Body::Full(Bytes::from(text))
         }
         Content::Typed(kind, bytes) => {

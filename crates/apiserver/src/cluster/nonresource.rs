@@ -1,4 +1,4 @@
-//! Paths that name no resource: discovery, OpenAPI, version, health.
+//! Paths that name no resource: discovery, `OpenAPI`, version, health.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -14,7 +14,7 @@ use crate::route::Route;
 use crate::status::{Outcome, Status};
 
 /// The version that the answers are held against.
-pub const KUBERNETES_VERSION: &str = "v1.36.3";
+pub(super) const KUBERNETES_VERSION: &str = "v1.36.3";
 
 const PATHS: [&str; 9] = [
     "/api",
@@ -61,6 +61,12 @@ pub(super) fn respond(
     };
     let address = header(http::header::HOST);
     let accept = header(http::header::ACCEPT);
+    if path == "/openapi/v2" && accept.contains("proto-openapi.spec.v2") {
+        return Ok(Reply::typed(
+            openapi::PROTOBUF_MEDIA,
+            Bytes::from_static(openapi::VERSION_2_PROTOBUF),
+        ));
+    }
     match route {
         Route::Legacy if negotiate::accepts_aggregated(accept) => {
             return Ok(typed(&discovery::aggregated_core(&resources)));

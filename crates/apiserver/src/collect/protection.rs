@@ -30,7 +30,7 @@ impl Collector {
             value::items(&stored.decode(), "metadata.finalizers").contains(&finalizer.into());
         if held && !used {
             self.change(node, &stored, "", |object| {
-                drop_finalizer(object, finalizer)
+                drop_finalizer(object, finalizer);
             });
         }
     }

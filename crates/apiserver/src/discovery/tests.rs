@@ -180,7 +180,7 @@ fn resource_lists_name_subresources_and_their_kinds() {
         entry(&list, "pods"),
         json!({"name": "pods", "singularName": "pod", "namespaced": true, "kind": "Pod",
             "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
-            "shortNames": ["po"], "categories": ["all"]})
+            "shortNames": ["po"], "categories": ["all"], "storageVersionHash": "xPOwRZ+Yhw8="})
     );
     let apps = resource_list(&all, "apps", "v1").unwrap();
     assert_eq!(entry(&apps, "deployments/scale")["kind"], "Scale");

@@ -50,7 +50,7 @@ impl Log {
     }
 
     pub(super) fn forget(&mut self, version: u64) {
-        self.changes.clear();
+        self.changes = VecDeque::new();
         self.forgotten = version;
     }
 

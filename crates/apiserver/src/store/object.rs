@@ -1,8 +1,8 @@
 //! One stored object: encoded bytes and a header.
 
-use bytes::Bytes;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::Text;
 use crate::value;
 
 /// What is asked of an object without decoding it.
@@ -32,7 +32,7 @@ pub struct Stored {
     /// What is asked of it without decoding.
     pub header: Header,
     /// The JSON object without `apiVersion` and `kind`.
-    pub bytes: Bytes,
+    pub text: Text,
 }
 
 impl Stored {
@@ -65,7 +65,7 @@ impl Stored {
         Self {
             version,
             header,
-            bytes: Bytes::from(body(object, version)),
+            text: Text::of(object, version),
         }
     }
 
@@ -75,14 +75,13 @@ impl Stored {
         Self {
             version,
             header: self.header.clone(),
-            bytes: Bytes::from(body(&self.decode(), version)),
+            text: Text::of(&self.decode(), version),
         }
     }
 
     /// The object without `apiVersion` and `kind`.
     pub fn decode(&self) -> Value {
-        // The bytes are our own encoding; an empty object stands in for what cannot happen.
-        serde_json::from_slice(&self.bytes).unwrap_or_else(|_| Value::Object(Map::new()))
+        self.text.decode()
     }
 
     /// The object with `apiVersion` and `kind`.
@@ -97,7 +96,7 @@ impl Stored {
 
     /// Whether `object` at this version would encode to the same bytes: a write of it would change nothing.
     pub fn same(&self, object: &Value) -> bool {
-        body(object, self.version) == self.bytes
+        Text::of(object, self.version) == self.text
     }
 
     /// Appends the JSON with `apiVersion` and `kind` spliced in.
@@ -107,10 +106,12 @@ impl Stored {
         out.extend_from_slice(b"\",\"kind\":\"");
         out.extend_from_slice(kind.as_bytes());
         out.push(b'"');
-        if self.bytes.len() > 2 {
-            out.push(b',');
+        // The text is an object that has metadata at least: its brace becomes the comma.
+        let brace = out.len();
+        self.text.write(out);
+        if let Some(brace) = out.get_mut(brace) {
+            *brace = b',';
         }
-        out.extend_from_slice(self.bytes.get(1..).unwrap_or_default());
     }
 }
 
@@ -133,46 +134,4 @@ impl Header {
                 .map(|(_, v)| &**v),
         }
     }
-}
-
-/// The stored form: without `apiVersion` and `kind`, with the resource version.
-fn body(object: &Value, version: u64) -> Vec<u8> {
-    struct Body<'a>(&'a Map<String, Value>, String);
-    struct Meta<'a>(&'a Map<String, Value>, &'a str);
-
-    impl serde::Serialize for Meta<'_> {
-        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            use serde::ser::SerializeMap;
-            let mut map = serializer.serialize_map(None)?;
-            for (key, value) in self.0.iter().filter(|(k, _)| *k != "resourceVersion") {
-                map.serialize_entry(key, value)?;
-            }
-            map.serialize_entry("resourceVersion", self.1)?;
-            map.end()
-        }
-    }
-    impl serde::Serialize for Body<'_> {
-        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            use serde::ser::SerializeMap;
-            let mut map = serializer.serialize_map(None)?;
-            let empty = Map::new();
-            let meta = self
-                .0
-                .get("metadata")
-                .and_then(Value::as_object)
-                .unwrap_or(&empty);
-            map.serialize_entry("metadata", &Meta(meta, &self.1))?;
-            for (key, value) in self
-                .0
-                .iter()
-                .filter(|(k, _)| !matches!(k.as_str(), "apiVersion" | "kind" | "metadata"))
-            {
-                map.serialize_entry(key, value)?;
-            }
-            map.end()
-        }
-    }
-    let empty = Map::new();
-    let map = object.as_object().unwrap_or(&empty);
-    serde_json::to_vec(&Body(map, version.to_string())).unwrap_or_default()
 }

@@ -164,7 +164,6 @@ fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> Mark {
                 shorten(&mut object, seconds, left, ex.now);
                 graceful = seconds > 0;
                 in_two_steps = !graceful;
-                in_two_steps = !graceful;
             }
             // Already on its way, and not to be hurried.
             _ => {

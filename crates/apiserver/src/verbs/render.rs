@@ -16,7 +16,7 @@ pub(super) fn object(
     warnings: Vec<String>,
 ) -> Outcome<Reply> {
     if ex.form.transform.is_none() && ex.resource.as_is() {
-        let mut out = Vec::with_capacity(stored.bytes.len() + 64);
+        let mut out = Vec::with_capacity(stored.text.len() + 64);
         stored.write_as(&ex.api_version(), ex.kind(), &mut out);
         return Ok(Reply {
             code,
@@ -50,6 +50,15 @@ pub(super) fn value(
         }
     };
     Ok(Reply::value(code, shown).with_warnings(warnings))
+}
+
+/// The `Scale` of an object.
+pub(super) fn scale(ex: &Exchange<'_>, scale: Value) -> Outcome<Reply> {
+    let shown = match presenter(ex)? {
+        None => scale,
+        Some(presenter) => presenter.scale(&scale)?,
+    };
+    Ok(Reply::value(200, shown))
 }
 
 /// A list; `metadata` is the list's own.
@@ -106,7 +115,7 @@ pub(super) fn decode_for(resource: &Resource, version: &str, stored: &Stored) ->
 }
 
 fn plain_list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> Vec<u8> {
-    let bytes: usize = snapshot.objects.iter().map(|o| o.bytes.len() + 64).sum();
+    let bytes: usize = snapshot.objects.iter().map(|o| o.text.len() + 64).sum();
     let mut out = Vec::with_capacity(bytes + 256);
     let head = format!(
         "{{\"apiVersion\":\"{}\",\"kind\":\"{}\",\"metadata\":{metadata},\"items\":[",
@@ -122,7 +131,7 @@ fn plain_list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> Vec<u
         match (ex.resource.custom, ex.resource.as_is()) {
             (true, true) => stored.write_as(&ex.api_version(), ex.kind(), &mut out),
             (true, false) => out.extend_from_slice(decode(ex, stored).to_string().as_bytes()),
-            (false, true) => out.extend_from_slice(&stored.bytes),
+            (false, true) => stored.text.write(&mut out),
             (false, false) => {
                 let mut object = decode(ex, stored);
                 crate::value::take(&mut object, "apiVersion");

@@ -238,7 +238,7 @@ fn check_version(ex: &Exchange<'_>, new: &Value, old: &Value) -> Outcome<bool> {
             asked,
             format!("strconv.ParseUint: parsing {quoted}: invalid syntax"),
         );
-        return Err(write::judge(ex, &ex.target.name, vec![error])
+        return Err(write::judge(ex, &ex.target.name, &[error])
             .err()
             .unwrap_or_else(|| moved(ex)));
     }
@@ -306,7 +306,7 @@ fn prepare(ex: &Exchange<'_>, part: Part, mut new: Value, old: &Value) -> Outcom
     write::judge(
         ex,
         &ex.target.name,
-        write::update_errors(ex, part, &new, old),
+        &write::update_errors(ex, part, &new, old),
     )?;
     super::escalation::check(ex, &new, Some(old))?;
     Ok(new)
@@ -324,7 +324,7 @@ fn prepare_by(
     write::bump_generation(ex, Part::Main, &mut new, old);
     let mut errors = meta::validate_update(&new, old);
     errors.extend(validate(&new, old));
-    write::judge(ex, &ex.target.name, errors)?;
+    write::judge(ex, &ex.target.name, &errors)?;
     Ok(new)
 }
 

@@ -22,10 +22,10 @@ use crate::table::{IncludeObject, Presenter};
 
 /// How long a watch lasts that says nothing about it. The real server draws between 30 and 60 minutes; a fixed value
 /// keeps runs the same.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(45);
 
 /// How often a bookmark is sent to a watch that wants them.
-const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
 /// A bookmark is sent so long before the watch ends, so that the client can go on from there.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
@@ -88,8 +88,10 @@ pub(super) fn watch(ex: &Exchange<'_>, options: ListOptions) -> Outcome<Reply> {
             "the server is shutting down",
         )));
     }
+    let open = ex.cluster.count_watch();
     tokio::spawn(async move {
         let _ = watch.run(initial).await;
+        drop(open);
     });
     Ok(Reply {
         code: 200,
@@ -241,7 +243,7 @@ impl Watch {
     async fn send(&mut self, kind: &str, stored: &Stored) -> Result<(), Ended> {
         let api_version = self.resource.api_version(&self.version);
         if self.transform.is_none() && self.resource.as_is() {
-            let mut out = Vec::with_capacity(stored.bytes.len() + 96);
+            let mut out = Vec::with_capacity(stored.text.len() + 96);
             out.extend_from_slice(b"{\"type\":\"");
             out.extend_from_slice(kind.as_bytes());
             out.extend_from_slice(b"\",\"object\":");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::exchange::Exchange;
-use crate::field::{self, FieldErrors};
+use crate::field::{self, FieldError, FieldErrors};
 use crate::resource::Part;
 use crate::status::{Cause, Outcome, Status};
 use crate::store::Stored;
@@ -36,7 +36,7 @@ pub(super) fn check_namespace(ex: &Exchange<'_>, name: &str) -> Outcome<()> {
 }
 
 /// 422 if there are errors.
-pub(super) fn judge(ex: &Exchange<'_>, name: &str, errors: FieldErrors) -> Outcome<()> {
+pub(super) fn judge(ex: &Exchange<'_>, name: &str, errors: &[FieldError]) -> Outcome<()> {
     if errors.is_empty() {
         return Ok(());
     }
@@ -45,7 +45,7 @@ pub(super) fn judge(ex: &Exchange<'_>, name: &str, errors: FieldErrors) -> Outco
         .resource
         .stored_in
         .map_or(ex.group(), |other| other.group);
-    Err(Box::new(field::invalid(group, ex.kind(), name, &errors)))
+    Err(Box::new(field::invalid(group, ex.kind(), name, errors)))
 }
 
 /// Errors of an update of `part`.

@@ -1,0 +1,163 @@
+//! Encoded JSON in pieces, the long ones of which are kept once in a process.
+//!
+//! Many clusters hold the same definitions, and many objects the same template; and each write of an object leaves most
+//! of it as it was. So the long members of an object (`spec`, `status`, `managedFields`) are pieces of their own, and
+//! the same text in another object, version or cluster is the same memory.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+/// From how many bytes on a member is a piece of its own. Shorter ones are not worth the look-up.
+const LONG: usize = 1024;
+
+/// All long pieces that are in use, and some that are not any more.
+static KNOWN: Mutex<Known> = Mutex::new(Known {
+    pieces: BTreeSet::new(),
+    prune_at: 64,
+});
+
+struct Known {
+    pieces: BTreeSet<Bytes>,
+    /// When to drop what nobody uses: often enough to be bounded, seldom enough to cost nothing.
+    prune_at: usize,
+}
+
+/// Encoded JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text(Box<[Bytes]>);
+
+impl Text {
+    /// The stored form of an object: without `apiVersion` and `kind`, with the resource version.
+    pub(super) fn of(object: &Value, version: u64) -> Self {
+        let empty = Map::new();
+        let map = object.as_object().unwrap_or(&empty);
+        let meta = map.get("metadata").and_then(Value::as_object);
+        let mut writer = Writer::default();
+        writer.raw(b"{\"metadata\":{");
+        for (key, value) in meta.unwrap_or(&empty) {
+            if key != "resourceVersion" {
+                writer.member(key, value);
+                writer.raw(b",");
+            }
+        }
+        writer.raw(format!("\"resourceVersion\":\"{version}\"}}").as_bytes());
+        for (key, value) in map {
+            if !matches!(key.as_str(), "apiVersion" | "kind" | "metadata") {
+                writer.raw(b",");
+                writer.member(key, value);
+            }
+        }
+        writer.raw(b"}");
+        writer.finish()
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        self.0.iter().map(Bytes::len).sum()
+    }
+
+    /// Whether there is nothing; an object never is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        for piece in &self.0 {
+            out.extend_from_slice(piece);
+        }
+    }
+
+    /// The value.
+    pub(super) fn decode(&self) -> Value {
+        let parsed = if let [piece] = &*self.0 {
+            serde_json::from_slice(piece)
+        } else {
+            let mut whole = Vec::with_capacity(self.len());
+            self.write(&mut whole);
+            serde_json::from_slice(&whole)
+        };
+        // It is our own encoding; an empty object stands in for what cannot happen.
+        parsed.unwrap_or_else(|_| Value::Object(Map::new()))
+    }
+}
+
+#[derive(Default)]
+struct Writer {
+    pieces: Vec<Bytes>,
+    tail: Vec<u8>,
+}
+
+impl Writer {
+    fn raw(&mut self, bytes: &[u8]) {
+        self.tail.extend_from_slice(bytes);
+    }
+
+    fn member(&mut self, key: &str, value: &Value) {
+        // Writing a value into memory cannot fail.
+        let _ = serde_json::to_writer(&mut self.tail, key);
+        self.tail.push(b':');
+        let start = self.tail.len();
+        let _ = serde_json::to_writer(&mut self.tail, value);
+        if self.tail.len() - start >= LONG {
+            let long = self.tail.split_off(start);
+            self.cut();
+            self.pieces.push(shared(&long));
+        }
+    }
+
+    fn cut(&mut self) {
+        let tail = std::mem::take(&mut self.tail);
+        self.pieces.push(Bytes::from(tail.into_boxed_slice()));
+    }
+
+    fn finish(mut self) -> Text {
+        self.cut();
+        Text(self.pieces.into_boxed_slice())
+    }
+}
+
+/// The one copy of this text.
+fn shared(text: &[u8]) -> Bytes {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(piece) = known.pieces.get(text) {
+        return piece.clone();
+    }
+    if known.pieces.len() >= known.prune_at {
+        known.pieces.retain(|piece| !piece.is_unique());
+        known.prune_at = 2 * known.pieces.len() + 64;
+    }
+    let piece = Bytes::copy_from_slice(text);
+    known.pieces.insert(piece.clone());
+    piece
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn long_members_are_kept_once() {
+        let long = json!({"metadata": {"name": "a", "resourceVersion": "1"}, "kind": "X",
+            "spec": {"text": "x".repeat(LONG)}, "status": {"phase": "new"}});
+        let (one, two) = (Text::of(&long, 7), Text::of(&long, 8));
+        let pointers = |text: &Text| text.0.iter().map(|p| p.as_ptr()).collect::<Vec<_>>();
+        assert_eq!(one.0.len(), 3);
+        assert_eq!(pointers(&one).get(1), pointers(&two).get(1));
+        let mut expected = long;
+        expected.as_object_mut().map(|o| o.remove("kind"));
+        crate::value::put(&mut expected, "metadata.resourceVersion", "7");
+        assert_eq!(one.decode(), expected);
+        assert_eq!(one.len(), expected.to_string().len());
+    }
+
+    #[test]
+    fn what_is_no_object_is_stored_as_an_empty_one() {
+        let text = Text::of(&json!(3), 1);
+        assert_eq!(text.decode(), json!({"metadata": {"resourceVersion": "1"}}));
+    }
+}
