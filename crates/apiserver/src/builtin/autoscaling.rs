@@ -30,7 +30,6 @@ pub fn resources() -> Vec<Resource> {
         .short(&["hpa"])
         .category("all")
         .status()
-        .also("v1")
         .build(),
     ]
 }

@@ -130,11 +130,11 @@ async fn a_volume_goes_that_is_not_bound() {
     let volume = format!("{VOLUMES}/v");
     let patch = |phase: &str| json!([{"op": "add", "path": "/status", "value": {"phase": phase}}]);
     let set = |phase: &'static str| {
-        let (cluster, path) = (cluster.clone(), format!("{volume}/status"));
+        let (cluster, status) = (cluster.clone(), format!("{volume}/status"));
         async move {
             let request = Request::builder()
                 .method("PATCH")
-                .uri(path)
+                .uri(status)
                 .header("authorization", "Bearer t")
                 .header("content-type", "application/json-patch+json")
                 .body(Bytes::from(patch(phase).to_string()))
