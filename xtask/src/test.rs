@@ -37,51 +37,101 @@ struct Counts {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let wanted = |name: &str| {
-        arguments
-            .only
+    let mut tiers = Tiers {
+        only: arguments.only.clone(),
+        outcomes: Vec::new(),
+        left_out: Vec::new(),
+    };
+    for (name, cargo_arguments) in STATIC {
+        tiers.run(name, workspace::cargo().args(*cargo_arguments));
+    }
+    if tiers.wants("conformance") || tiers.wants("kubectl") {
+        against_a_server(&mut tiers, arguments)?;
+    }
+    conclude(&tiers.outcomes, &tiers.left_out)
+}
+
+/// What has been run, and what has not.
+struct Tiers {
+    only: Option<String>,
+    outcomes: Vec<Outcome>,
+    left_out: Vec<String>,
+}
+
+impl Tiers {
+    fn wants(&self, name: &str) -> bool {
+        self.only
             .as_ref()
             .is_none_or(|only| name.contains(only.as_str()))
-    };
-    let mut outcomes = Vec::new();
-    let mut left_out = Vec::new();
+    }
 
-    for (name, cargo_arguments) in STATIC {
-        if wanted(name) {
-            outcomes.push(tier(name, workspace::cargo().args(*cargo_arguments)));
+    fn run(&mut self, name: &'static str, command: &mut Command) {
+        if self.wants(name) {
+            self.outcomes.push(tier(name, command));
         }
     }
+}
+
+/// Tiers that run on the embedded server, and on a real one where there can be one.
+fn against_a_server(tiers: &mut Tiers, arguments: &Arguments) -> Result<()> {
     let real = match (arguments.no_controlplane, controlplane::tools::available()) {
-        (true, _) => Err("left out by --no-controlplane".to_owned()),
+        (true, _) => Err("--no-controlplane".to_owned()),
         (false, Err(error)) => Err(error.to_string()),
         (false, Ok(())) => Ok(()),
     };
-    let needs_real = wanted("conformance") || wanted("kubectl");
-    let borrowed = match (&real, needs_real) {
-        (Ok(()), true) => {
-            Some(Borrowed::start(1, Profile::Collectors).context("starting a real control plane")?)
+    // Each tier has a server of its own, so that neither sees what the other leaves.
+    let borrowed = match real {
+        Ok(()) => {
+            Some(Borrowed::start(2, Profile::Collectors).context("starting real control planes")?)
         }
-        (Err(why), true) => {
-            left_out.push(format!("conformance (real) and kubectl (real): {why}"));
+        Err(why) => {
+            tiers
+                .left_out
+                .push(format!("conformance and kubectl on a real server: {why}"));
             None
         }
-        _ => None,
     };
-    for (name, cargo_arguments) in DYNAMIC {
-        if !wanted(name) {
-            continue;
-        }
-        let mut command = workspace::cargo();
-        command.args(*cargo_arguments);
-        if let Some(borrowed) = &borrowed {
-            command.env("SLIPWAY_CONFORMANCE_REAL", borrowed.kubeconfig(0));
-            let programs = controlplane::tools::locate()?;
-            command.env("SLIPWAY_KUBECTL", programs.path("kubectl")?);
-        }
-        outcomes.push(tier(name, &mut command));
+    let mut conformance = workspace::cargo();
+    conformance.args([
+        "test",
+        "--release",
+        "--quiet",
+        "-p",
+        "slipway-apiserver",
+        "--test",
+        "conformance",
+    ]);
+    let mut kubectl = workspace::cargo();
+    kubectl.args([
+        "test",
+        "--release",
+        "--quiet",
+        "-p",
+        "slipway-e2e",
+        "--test",
+        "kubectl",
+    ]);
+    if let Some(borrowed) = &borrowed {
+        conformance.env("SLIPWAY_CONFORMANCE_REAL", borrowed.kubeconfig(0));
+        kubectl.env("SLIPWAY_REAL_BARE", borrowed.kubeconfig(1));
+        kubectl.env(
+            "SLIPWAY_KUBECTL",
+            controlplane::tools::locate()?.path("kubectl")?,
+        );
     }
-    drop(borrowed);
-    conclude(&outcomes, &left_out)
+    tiers.run("conformance", &mut conformance);
+    if borrowed.is_none() && workspace::which("kubectl").is_none() {
+        tiers
+            .left_out
+            .push("kubectl: there is none on the PATH, and no Go to build one".to_owned());
+        return Ok(());
+    }
+    tiers.run(
+        "kubectl binary",
+        workspace::cargo().args(["build", "--release", "--quiet", "-p", "slipway"]),
+    );
+    tiers.run("kubectl", &mut kubectl);
+    Ok(())
 }
 
 /// Tiers that need nothing but Rust.
@@ -129,34 +179,6 @@ const STATIC: &[(&str, &[&str])] = &[
     (
         "documentation",
         &["test", "--release", "--quiet", "--workspace", "--doc"],
-    ),
-];
-
-/// Tiers that also run on a real control plane where there is one.
-const DYNAMIC: &[(&str, &[&str])] = &[
-    (
-        "conformance",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "-p",
-            "slipway-apiserver",
-            "--test",
-            "conformance",
-        ],
-    ),
-    (
-        "kubectl",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "-p",
-            "slipway-e2e",
-            "--test",
-            "kubectl",
-        ],
     ),
 ];
 

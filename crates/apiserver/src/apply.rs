@@ -4,7 +4,8 @@
 //! after every other write. Both are functions of their arguments: the caller decodes and defaults objects before
 //! and after, and runs [`keep_times`] on what it is about to store, so that a write that changes nothing stays one.
 //!
-//! Entries recorded in another version of the kind are read with the schema at hand: there is no conversion here.
+//! There is no conversion here. An update may bring the object along in the [`OtherVersion`]s in which others wrote it;
+//! entries of versions that are not among them are read with the schema at hand.
 
 mod check;
 mod compare;
@@ -78,6 +79,19 @@ pub struct Owner<'a> {
     pub now: Timestamp,
 }
 
+/// The object before and after an update, in another version than that of the request.
+#[derive(Debug, Clone)]
+pub struct OtherVersion {
+    /// As in `apiVersion`.
+    pub api_version: String,
+    /// The schema of that version.
+    pub schema: Schema,
+    /// Before.
+    pub old: Value,
+    /// After.
+    pub new: Value,
+}
+
 /// Keeps `metadata.managedFields` after a create, an update or a patch other than apply: `new` is the object as
 /// decoded and defaulted, with the entries that the client sent; `old` the live one, if there is one. Fields at and
 /// below the paths of `reset` are not recorded. What admission, allocation and the resource's strategy add belongs
@@ -88,6 +102,18 @@ pub fn track_update(
     new: &mut Value,
     owner: &Owner<'_>,
     reset: &[&str],
+) {
+    track_update_across(schema, old, new, owner, reset, &[]);
+}
+
+/// As [`track_update`] where other managers wrote in other versions.
+pub fn track_update_across(
+    schema: &Schema,
+    old: Option<&Value>,
+    new: &mut Value,
+    owner: &Owner<'_>,
+    reset: &[&str],
+    others: &[OtherVersion],
 ) {
     let owners = starting_owners(schema, old, new, owner);
     value::take(new, "metadata.managedFields");
@@ -100,7 +126,11 @@ pub fn track_update(
     let fits = |object| check(place, object, Duplicates::Allowed).is_ok();
     if fits(&old) && fits(new) {
         let reset = &Set::of_paths(reset.iter().copied());
-        let ground = Ground { place, reset };
+        let ground = Ground {
+            place,
+            reset,
+            others,
+        };
         let owners = record(ground, &old, new, owners, owner, owner.manager);
         owners.encode(new);
     }
@@ -171,7 +201,11 @@ pub fn apply(
     check(place, &live, Duplicates::Allowed).map_err(|text| misfit("live", &live, &text))?;
 
     let reset = &Set::of_paths(reset.iter().copied());
-    let ground = Ground { place, reset };
+    let ground = Ground {
+        place,
+        reset,
+        others: &[],
+    };
     if owners.0.is_empty() && !created {
         let blank = fields::blank(schema.view());
         owners = record(ground, &blank, &live, owners, owner, BEFORE_FIRST_APPLY);

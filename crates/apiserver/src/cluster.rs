@@ -7,6 +7,7 @@ mod definitions;
 mod encode;
 mod nonresource;
 mod own;
+mod warning;
 
 pub use answer::Lost;
 pub use build::Config;
@@ -20,7 +21,7 @@ use http::{Request, Response};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::authenticate::Tokens;
+use crate::authenticate::{Records, Tokens};
 use crate::authorize::{Audit, Policy};
 use crate::environment::{Clock, Dial, Entropy};
 use crate::registry::Registry;
@@ -44,7 +45,7 @@ pub struct Environment {
 pub struct Cluster {
     pub(crate) name: String,
     pub(crate) environment: Environment,
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Store>,
     registry: RwLock<Registry>,
     policy: Mutex<Option<Arc<Policy>>>,
     pub(crate) tokens: Tokens,
@@ -66,17 +67,31 @@ impl Drop for OpenWatch {
     }
 }
 
+/// What the server keeps, as tokens of service accounts are checked against it.
+struct Kept(Arc<Store>);
+
+impl Records for Kept {
+    fn uid(&self, kind: &str, namespace: &str, name: &str) -> Option<String> {
+        let plural = format!("{}s", kind.to_ascii_lowercase());
+        let namespace = if kind == "Node" { "" } else { namespace };
+        let stored = self.0.get(&bucket("", &plural), namespace, name)?;
+        Some(stored.header.uid.to_string())
+    }
+}
+
 impl Cluster {
     fn new(config: Config) -> Arc<Self> {
+        let store = Arc::new(Store::default());
+        let tokens = config.tokens.with_records(Arc::new(Kept(store.clone())));
         let cluster = Arc::new(Self {
             name: config.name,
             environment: config.environment,
-            store: Store::default(),
+            store,
             registry: RwLock::new(Registry::default()),
             policy: Mutex::new(None),
-            tokens: config.tokens,
+            tokens,
             audit: Audit::default(),
-            trace: crate::trace::Trace::default(),
+            trace: crate::trace::Trace::keeping(config.trace),
             faults: crate::faults::Faults::default(),
             draining: AtomicBool::new(false),
             watches: AtomicUsize::new(0),

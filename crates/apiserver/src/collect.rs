@@ -1,11 +1,12 @@
 //! What a real cluster leaves to its controller manager: garbage collection by owner reference, the end of
-//! namespaces, and the removal of custom objects with their definition.
+//! namespaces, the end of volumes and claims that nobody uses, and the removal of custom objects with their definition.
 //!
 //! The collector watches the store and acts on it as the user `system:kube-controller-manager`, with preconditions,
 //! one step after the other; so a run is a function of the writes before it.
 
 mod dependents;
 mod namespaces;
+mod protection;
 
 use std::sync::Arc;
 
@@ -64,41 +65,27 @@ impl Collector {
 
     /// What happened since the last time, in order; after a compaction, everything there is.
     fn changes(&self) -> (Vec<(Box<str>, Change)>, u64) {
-        let mut all = Vec::new();
-        let mut version = self.seen;
-        for bucket in self.cluster.store.buckets() {
-            match self.cluster.store.changes(&bucket, self.seen) {
-                Ok((changes, complete)) => {
-                    version = version.max(complete);
-                    all.extend(changes.into_iter().map(|change| (bucket.clone(), change)));
-                }
-                Err(_) => {
-                    let snapshot = self.cluster.store.list(&bucket, "", &|_| true);
-                    version = version.max(snapshot.version);
-                    all.extend(snapshot.objects.into_iter().map(|object| {
-                        let change = Change {
-                            version: object.version,
-                            kind: ChangeKind::Added,
-                            object,
-                            before: None,
-                        };
-                        (bucket.clone(), change)
-                    }));
-                }
-            }
-        }
-        // A write that came in while the buckets were read one after the other is seen again next time at the latest:
-        // only what is known to be complete counts as seen.
-        all.sort_by_key(|(_, change)| change.version);
-        let complete = all
-            .last()
-            .map_or(version, |(_, change)| change.version)
-            .min(version);
-        (all, complete.max(self.seen))
+        let store = &self.cluster.store;
+        store.all_changes(self.seen).unwrap_or_else(|_| {
+            let (objects, version) = store.everything();
+            let as_change = |object: Arc<Stored>| Change {
+                version: object.version,
+                kind: ChangeKind::Added,
+                object,
+                before: None,
+            };
+            let changes = objects
+                .into_iter()
+                .map(|(bucket, object)| (bucket, as_change(object)));
+            (changes.collect(), version)
+        })
     }
 
     fn act(&mut self, bucket: &str, change: &Change) {
         let node = Node::of(bucket, &change.object);
+        if bucket == protection::PODS {
+            self.pod_changed(&change.object);
+        }
         if change.kind == ChangeKind::Deleted {
             self.owner_gone(&node);
             if bucket != "/namespaces" {
@@ -117,6 +104,7 @@ impl Collector {
         }
         if stored.header.deleting {
             self.deleting(&node, &stored);
+            self.release(&node);
         } else if self.is_in_dying_namespace(&stored) {
             self.delete(&node, &stored, false);
         }
@@ -177,7 +165,7 @@ impl Collector {
         if !solid.is_empty() {
             if !absent.is_empty() || !waiting.is_empty() {
                 self.change(node, stored, "", |object| {
-                    value::put(object, "metadata.ownerReferences", solid)
+                    value::put(object, "metadata.ownerReferences", solid);
                 });
             }
         } else if !waiting.is_empty() {
@@ -220,7 +208,7 @@ impl Collector {
             for dependent in self.graph.dependents(&node.uid) {
                 if let Some(stored) = self.current(&dependent) {
                     self.change(&dependent, &stored, "", |object| {
-                        drop_owner(object, &node.uid)
+                        drop_owner(object, &node.uid);
                     });
                 }
             }
@@ -239,7 +227,7 @@ impl Collector {
             }
             if !blocked {
                 self.change(node, stored, "", |object| {
-                    drop_finalizer(object, "foregroundDeletion")
+                    drop_finalizer(object, "foregroundDeletion");
                 });
             }
         }

@@ -6,12 +6,12 @@
 //! ```
 //!
 //! Everything that can be compiled is compiled once with the definition: patterns, CEL rules, paths.
-//! It does not promise the real server's limits on the cost of CEL rules.
+//! It does not promise the real server's limits on the cost of CEL rules, nor conversion webhooks: a definition that
+//! names one is accepted, and its versions differ in their `apiVersion` and pruning only.
 
 pub mod build;
 pub mod check;
 pub mod columns;
-pub mod conversion;
 pub mod embedded;
 pub mod fieldpath;
 pub mod jsonpath;

@@ -160,54 +160,29 @@ fn put_names(entry: &mut Value, resource: &Resource) {
     }
 }
 
-/// The version of the aggregated form, in its media type and in the document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aggregated {
-    /// `apidiscovery.k8s.io/v2`.
-    V2,
-    /// `apidiscovery.k8s.io/v2beta1`, which the real server has given up.
-    V2Beta1,
-}
-
-impl Aggregated {
-    /// The media type of the answer.
-    pub fn media_type(self) -> &'static str {
-        match self {
-            Self::V2 => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-            Self::V2Beta1 => {
-                "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
-            }
-        }
-    }
-
-    fn api_version(self) -> &'static str {
-        match self {
-            Self::V2 => "apidiscovery.k8s.io/v2",
-            Self::V2Beta1 => "apidiscovery.k8s.io/v2beta1",
-        }
-    }
-}
+/// The media type of the aggregated form.
+pub const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// `/api` in the aggregated form.
-pub fn aggregated_core(resources: &[&Resource], form: Aggregated) -> Value {
+pub fn aggregated_core(resources: &[&Resource]) -> Value {
     let mut core = aggregated_group(resources, "");
     core["metadata"] = json!({});
-    aggregated(&[core], form)
+    aggregated(&[core])
 }
 
 /// `/apis` in the aggregated form.
-pub fn aggregated_groups(resources: &[&Resource], form: Aggregated) -> Value {
+pub fn aggregated_groups(resources: &[&Resource]) -> Value {
     let items: Vec<Value> = group_names(resources)
         .into_iter()
         .map(|name| aggregated_group(resources, name))
         .collect();
-    aggregated(&items, form)
+    aggregated(&items)
 }
 
-fn aggregated(items: &[Value], form: Aggregated) -> Value {
+fn aggregated(items: &[Value]) -> Value {
     json!({
         "kind": "APIGroupDiscoveryList",
-        "apiVersion": form.api_version(),
+        "apiVersion": "apidiscovery.k8s.io/v2",
         "metadata": {},
         "items": items,
     })

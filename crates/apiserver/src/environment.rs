@@ -64,6 +64,10 @@ pub trait Dial: Debug + Send + Sync {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "this is the one place that reads the system's clock"
+    )]
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }

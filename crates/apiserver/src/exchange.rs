@@ -109,6 +109,15 @@ impl Exchange<'_> {
         self.resource.api_version(&self.target.version)
     }
 
+    /// Whether a built-in kind is asked for in another version than the stored one, and the two differ.
+    pub(crate) fn is_converted(&self) -> bool {
+        let resource = &self.resource;
+        !resource.custom
+            && resource.stored_in.is_none()
+            && !resource.as_is()
+            && resource.storage_version != self.target.version
+    }
+
     pub(crate) fn kind(&self) -> &str {
         &self.resource.names.kind
     }
@@ -132,7 +141,7 @@ impl Exchange<'_> {
 
     /// Where the real server would keep the object, as some messages tell.
     pub(crate) fn storage_key(&self, namespace: &str, name: &str) -> String {
-        let place = if self.resource.custom || !self.group().is_empty() && self.resource.custom {
+        let place = if self.resource.custom {
             format!("/registry/{}/{}", self.group(), self.plural())
         } else {
             format!("/registry/{}", self.plural())
@@ -260,7 +269,7 @@ impl<'a> Exchange<'a> {
                 ..self.target.clone()
             },
             resource: self.resource.clone(),
-            form: self.form.clone(),
+            form: self.form,
             now: self.now,
             stale: None,
         }

@@ -2,7 +2,7 @@
 //!
 //! The texts are the API's: clients and people match on them.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde_json::Value;
 
@@ -94,8 +94,13 @@ pub fn show(value: &Value) -> String {
 
 /// Renders a value as Go's JSON does, which escapes what could be HTML.
 pub fn show_json(value: &Value) -> String {
-    let mut out = String::new();
-    for c in value.to_string().chars() {
+    escape_html(&value.to_string())
+}
+
+/// Escapes in JSON what could be HTML.
+pub fn escape_html(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
         match c {
             '<' => out.push_str("\\u003c"),
             '>' => out.push_str("\\u003e"),
@@ -123,14 +128,30 @@ pub fn quote(text: &str) -> String {
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
             '\u{b}' => out.push_str("\\v"),
-            c if (c as u32) < 0x20 || c == '\u{7f}' => {
-                out.push_str(&format!("\\x{:02x}", c as u32))
+            c if is_printed(c) => out.push(c),
+            c if c.is_ascii() => {
+                let _ = write!(out, "\\x{:02x}", c as u32);
             }
-            c => out.push(c),
+            c if (c as u32) < 0x10000 => {
+                let _ = write!(out, "\\u{:04x}", c as u32);
+            }
+            c => {
+                let _ = write!(out, "\\U{:08x}", c as u32);
+            }
         }
     }
     out.push('"');
     out
+}
+
+/// Whether Go's `%q` shows a character as it is: letters, marks, numbers, punctuation, symbols and the blank.
+fn is_printed(c: char) -> bool {
+    // Not at the start of a text, where Rust escapes marks as well.
+    c == ' '
+        || !c.is_control() && !c.is_whitespace() && {
+            let text = ['x', c];
+            text.iter().collect::<String>().escape_debug().count() == text.len()
+        }
 }
 
 impl FieldError {
@@ -164,7 +185,16 @@ impl FieldError {
         }
     }
 
-    /// `path: Unsupported value: shown: supported values: "A", "B"`.
+    /// As [`FieldError::invalid_str`] for a string that has a type of its own in the real server: it is shown as JSON.
+    pub fn invalid_typed(path: impl Into<String>, value: &str, detail: impl Into<String>) -> Self {
+        Self {
+            shown: show_json(&value.into()),
+            ..Self::invalid_str(path, value, detail)
+        }
+    }
+
+    /// `path: Unsupported value: shown: supported values: "A", "B"`. The value is shown as JSON: it has a type of its
+    /// own in the real server.
     pub fn not_supported(path: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
         let quoted: Vec<String> = supported.iter().map(|s| quote(s)).collect();
         let detail = if quoted.is_empty() {
@@ -175,8 +205,16 @@ impl FieldError {
         Self {
             fault: Fault::NotSupported,
             path: path.into(),
-            shown: show(value),
+            shown: show_json(value),
             detail,
+        }
+    }
+
+    /// As [`FieldError::not_supported`] for a value that is a mere string in the real server.
+    pub fn not_supported_text(path: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
+        Self {
+            shown: show(value),
+            ..Self::not_supported(path, value, supported)
         }
     }
 

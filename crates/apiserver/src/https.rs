@@ -7,6 +7,7 @@
 mod body;
 mod identity;
 
+use std::fmt::Write as _;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -256,21 +257,24 @@ pub fn kubeconfig(contexts: &[Context], ca_pem: &str, token: &str) -> String {
     let mut text = String::from("apiVersion: v1\nkind: Config\nclusters:\n");
     for Context { name, server } in contexts {
         let (name, server) = (json!(name), json!(server));
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             "- name: {name}\n  cluster:\n    server: {server}\n    certificate-authority-data: {authority}\n"
-        ));
+        );
     }
-    text.push_str(&format!(
+    let _ = write!(
+        text,
         "users:\n- name: admin\n  user:\n    token: {}\ncontexts:\n",
         json!(token)
-    ));
+    );
     for Context { name, .. } in contexts {
         let name = json!(name);
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             "- name: {name}\n  context:\n    cluster: {name}\n    user: admin\n"
-        ));
+        );
     }
-    text.push_str(&format!("current-context: {}\n", json!(current)));
+    let _ = writeln!(text, "current-context: {}", json!(current));
     text
 }
 

@@ -11,8 +11,38 @@
 //!                                                └────────── watch ◄── per-resource event log ◄────────┘
 //! ```
 //!
-//! One core, two shells: clock, entropy and the outgoing dialler are constructor parameters ([`Environment`]), so
-//! that under a virtual clock a run is a function of its seed.
+//! One core, two shells: clock, entropy and the outgoing dialler are constructor parameters
+//! ([`cluster::Environment`]), so that under a virtual clock a run is a function of its seed.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube::api::{Api, PostParams};
+//! use slipway_apiserver::cluster::Config;
+//! use slipway_apiserver::environment::InProcess;
+//! use slipway_apiserver::faults::{Fault, Frequency, Match};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Ids and versions come from the seed; webhooks would be services in the process; no socket is opened.
+//! let cluster = Config::seeded("test", 7, Arc::new(InProcess::default())).with_admin("token").build();
+//! let client = kube::Client::new(cluster.service("token"), "default");
+//! let maps: Api<ConfigMap> = Api::default_namespaced(client);
+//!
+//! // The next create is carried out, but its answer is lost.
+//! cluster.faults().add(
+//!     Match { verb: "create".to_owned(), ..Match::default() },
+//!     Frequency::once(),
+//!     Fault::Lose,
+//! );
+//! let mut map = ConfigMap::default();
+//! map.metadata.name = Some("a".to_owned());
+//! assert!(maps.create(&PostParams::default(), &map).await.is_err());
+//! assert!(maps.get("a").await.is_ok());
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod admission;
 pub mod apply;

@@ -119,11 +119,7 @@ pub fn accept_at(header: Option<&str>, endpoint: Endpoint) -> Outcome<Form> {
             Endpoint::Collection => format!(", {STREAMS}"),
             Endpoint::Object | Endpoint::Custom => String::new(),
         };
-        let message =
-            format!("406: Not Acceptable\n\nAvailable representations: {SUPPORTED}{more}");
-        return Err(Status::failure(406, "NotAcceptable", message)
-            .with_causes(Vec::new())
-            .into());
+        return Err(no_route(&more).into());
     }
     for clause in clauses(header) {
         for media in [Media::Json, Media::Yaml] {
@@ -135,6 +131,46 @@ pub fn accept_at(header: Option<&str>, endpoint: Endpoint) -> Outcome<Form> {
         }
     }
     Err(not_acceptable(SUPPORTED).into())
+}
+
+/// Whether a client takes discovery in its aggregated form, which goes before every other it takes.
+pub fn accepts_aggregated(header: &str) -> bool {
+    clauses(header).iter().any(|clause| {
+        let is = |name: &str, wanted: &str| {
+            clause.parameters.get(name).map(String::as_str) == Some(wanted)
+        };
+        clause.covers(Media::Json)
+            && is("g", "apidiscovery.k8s.io")
+            && is("v", "v2")
+            && is("as", "APIGroupDiscoveryList")
+    })
+}
+
+/// Refuses a client that takes no plain document, as discovery is. `routed` tells whether the router looks first.
+pub fn plain(header: &str, routed: bool) -> Outcome<()> {
+    if header.is_empty() {
+        return Ok(());
+    }
+    if routed && !routes(header) {
+        return Err(no_route("").into());
+    }
+    let fits = clauses(header).iter().any(|clause| {
+        let forms = [Media::Json, Media::Yaml].into_iter();
+        forms
+            .filter(|media| clause.covers(*media))
+            .filter_map(|media| clause.form(media))
+            .any(|form| form.transform.is_none())
+    });
+    if fits {
+        Ok(())
+    } else {
+        Err(not_acceptable(SUPPORTED).into())
+    }
+}
+
+fn no_route(more: &str) -> Status {
+    let message = format!("406: Not Acceptable\n\nAvailable representations: {SUPPORTED}{more}");
+    Status::failure(406, "NotAcceptable", message).with_causes(Vec::new())
 }
 
 /// A watch is a stream of JSON: YAML has no stream.

@@ -104,6 +104,12 @@ pub fn document(resources: &[&Resource], group: &str, version: &str) -> Option<V
     }))
 }
 
+/// The media type of [`VERSION_2_PROTOBUF`].
+pub const PROTOBUF_MEDIA: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+/// What [`version_2`] says, in protobuf, which kubectl asks for when it finds no other schema of a kind.
+pub const VERSION_2_PROTOBUF: &[u8] = b"\x0a\x032.0\x12\x12\x0a\x0aKubernetes\x12\x041.36";
+
 /// `/openapi/v2`, for clients that ask whether there is one: they find no definitions and do without.
 pub fn version_2() -> Value {
     json!({

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::field::{self, FieldError};
+use crate::field::{self, Fault, FieldError};
 use crate::route::Query;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status::{Outcome, Status};
@@ -10,7 +10,7 @@ use crate::value;
 
 /// How to list or watch.
 #[derive(Debug, Clone, Default)]
-pub struct ListOptions {
+pub(crate) struct ListOptions {
     /// Which labels.
     pub labels: LabelSelector,
     /// Which fields.
@@ -35,7 +35,7 @@ pub struct ListOptions {
 
 /// How `resourceVersion` is meant in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VersionMatch {
+pub(crate) enum VersionMatch {
     /// At least as new.
     NotOlderThan,
     /// Exactly that one.
@@ -53,7 +53,7 @@ fn is_true(query: &Query, name: &str) -> bool {
 
 impl ListOptions {
     /// Reads and checks them.
-    pub fn parse(query: &Query, watch_prefix: bool) -> Outcome<Self> {
+    pub(crate) fn parse(query: &Query, watch_prefix: bool) -> Outcome<Self> {
         let number = |name: &str| match query.get(name) {
             None => Ok(None),
             Some(text) => text.parse::<i64>().map(Some).map_err(|_| {
@@ -228,7 +228,7 @@ pub(crate) fn parse_version(text: Option<&str>) -> Outcome<Option<u64>> {
 
 /// What a write says besides its body.
 #[derive(Debug, Clone, Default)]
-pub struct WriteOptions {
+pub(crate) struct WriteOptions {
     /// Nothing is persisted.
     pub dry_run: bool,
     /// Who owns the written fields; empty for "by user agent".
@@ -239,7 +239,7 @@ pub struct WriteOptions {
 
 impl WriteOptions {
     /// Reads and checks them. `kind` is the options' kind in messages: `CreateOptions`, `UpdateOptions`, …
-    pub fn parse(query: &Query, kind: &str) -> Outcome<Self> {
+    pub(crate) fn parse(query: &Query, kind: &str) -> Outcome<Self> {
         Ok(Self {
             dry_run: dry_run(&query.all("dryRun").collect::<Vec<_>>(), kind)?,
             field_manager: query.get("fieldManager").unwrap_or_default().to_owned(),
@@ -250,25 +250,23 @@ impl WriteOptions {
 
 /// Judges the values of `dryRun`.
 fn dry_run(values: &[&str], kind: &str) -> Outcome<bool> {
-    if values.is_empty() || values == [""] {
-        return Ok(false);
+    match dry_run_error(values) {
+        None => Ok(!values.is_empty()),
+        Some(error) => Err(Box::new(field::invalid("meta.k8s.io", kind, "", &[error]))),
     }
+}
+
+fn dry_run_error(values: &[&str]) -> Option<FieldError> {
     if values.iter().all(|value| *value == "All") {
-        return Ok(true);
+        return None;
     }
-    let shown = Value::Array(
-        values
-            .iter()
-            .map(|v| Value::String((*v).to_owned()))
-            .collect(),
-    );
-    let error = FieldError::not_supported("dryRun", &shown, &["All"]);
-    Err(Box::new(field::invalid("meta.k8s.io", kind, "", &[error])))
+    let shown = Value::from(values.to_vec());
+    Some(FieldError::not_supported("dryRun", &shown, &["All"]))
 }
 
 /// How to delete.
 #[derive(Debug, Clone, Default)]
-pub struct DeleteOptions {
+pub(crate) struct DeleteOptions {
     /// Nothing is persisted.
     pub dry_run: bool,
     /// `gracePeriodSeconds`.
@@ -285,7 +283,7 @@ pub struct DeleteOptions {
 
 /// What happens to dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Propagation {
+pub(crate) enum Propagation {
     /// They lose this owner.
     Orphan,
     /// They are deleted afterwards.
@@ -295,35 +293,54 @@ pub enum Propagation {
 }
 
 impl Propagation {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Orphan => "Orphan",
-            Self::Background => "Background",
-            Self::Foreground => "Foreground",
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "Orphan" => Some(Self::Orphan),
+            "Background" => Some(Self::Background),
+            "Foreground" => Some(Self::Foreground),
+            _ => None,
         }
+    }
+}
+
+/// The parts of delete options that can be wrong, as they were sent.
+struct Asked<'a> {
+    dry_run: Vec<&'a str>,
+    propagation: Option<&'a str>,
+    orphan_dependents: bool,
+}
+
+impl Asked<'_> {
+    fn errors(&self) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let path = "propagationPolicy";
+        if let Some(policy) = self.propagation {
+            if self.orphan_dependents {
+                let detail = "orphanDependents and deletionPropagation cannot be both set";
+                errors.push(FieldError {
+                    fault: Fault::Invalid,
+                    path: path.to_owned(),
+                    shown: field::show_json(&policy.into()),
+                    detail: detail.to_owned(),
+                });
+            }
+            if Propagation::parse(policy).is_none() {
+                let known = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(FieldError::not_supported(path, &policy.into(), &known));
+            }
+        }
+        errors.extend(dry_run_error(&self.dry_run));
+        errors
     }
 }
 
 impl DeleteOptions {
     /// From the body if there is one, else from the query, as the real server does.
-    pub fn parse(query: &Query, body: Option<&Value>) -> Outcome<Self> {
-        let options = match body {
-            Some(body) => Self::from_body(body)?,
-            None => Self::from_query(query)?,
-        };
-        if options.propagation.is_some() && options.orphan_dependents.is_some() {
-            return Err(Box::new(field::invalid(
-                "meta.k8s.io",
-                "DeleteOptions",
-                "",
-                &[FieldError::invalid_str(
-                    "propagationPolicy",
-                    options.propagation.map_or("", Propagation::name),
-                    "orphanDependents and deletionPropagation cannot be both set",
-                )],
-            )));
+    pub(crate) fn parse(query: &Query, body: Option<&Value>) -> Outcome<Self> {
+        match body {
+            Some(body) => Self::from_body(body),
+            None => Self::from_query(query),
         }
-        Ok(options)
     }
 
     fn from_query(query: &Query) -> Outcome<Self> {
@@ -336,57 +353,57 @@ impl DeleteOptions {
                 ))
             })?),
         };
-        Ok(Self {
-            dry_run: dry_run(&query.all("dryRun").collect::<Vec<_>>(), "DeleteOptions")?,
+        let options = Self {
             grace_seconds,
-            propagation: query
-                .get("propagationPolicy")
-                .map(propagation)
-                .transpose()?,
             orphan_dependents: query
                 .has("orphanDependents")
                 .then(|| is_true(query, "orphanDependents")),
-            uid: None,
-            version: None,
+            ..Self::default()
+        };
+        options.judged(&Asked {
+            dry_run: query.all("dryRun").collect(),
+            propagation: query.all("propagationPolicy").next(),
+            orphan_dependents: query.has("orphanDependents"),
         })
     }
 
     fn from_body(body: &Value) -> Outcome<Self> {
-        let values: Vec<&str> = value::items(body, "dryRun")
-            .iter()
-            .filter_map(Value::as_str)
-            .collect();
-        let policy = value::at(body, "propagationPolicy").and_then(Value::as_str);
         let owned = |path: &str| {
             value::at(body, path)
                 .and_then(Value::as_str)
                 .map(str::to_owned)
         };
-        Ok(Self {
-            dry_run: dry_run(&values, "DeleteOptions")?,
+        let options = Self {
             grace_seconds: value::integer(body, "gracePeriodSeconds"),
-            propagation: policy.map(propagation).transpose()?,
             orphan_dependents: value::at(body, "orphanDependents").and_then(Value::as_bool),
             uid: owned("preconditions.uid"),
             version: owned("preconditions.resourceVersion"),
+            ..Self::default()
+        };
+        let orphan_dependents = options.orphan_dependents.is_some();
+        options.judged(&Asked {
+            dry_run: value::items(body, "dryRun")
+                .iter()
+                .filter_map(Value::as_str)
+                .collect(),
+            propagation: value::at(body, "propagationPolicy").and_then(Value::as_str),
+            orphan_dependents,
         })
     }
-}
 
-fn propagation(text: &str) -> Outcome<Propagation> {
-    match text {
-        "Orphan" => Ok(Propagation::Orphan),
-        "Background" => Ok(Propagation::Background),
-        "Foreground" => Ok(Propagation::Foreground),
-        other => Err(Box::new(field::invalid(
-            "meta.k8s.io",
-            "DeleteOptions",
-            "",
-            &[FieldError::not_supported(
-                "propagationPolicy",
-                &Value::String(other.to_owned()),
-                &["Foreground", "Background", "Orphan", "nil"],
-            )],
-        ))),
+    /// With what was asked, unless that is wrong.
+    fn judged(mut self, asked: &Asked<'_>) -> Outcome<Self> {
+        let errors = asked.errors();
+        if !errors.is_empty() {
+            return Err(Box::new(field::invalid(
+                "meta.k8s.io",
+                "DeleteOptions",
+                "",
+                &errors,
+            )));
+        }
+        self.dry_run = !asked.dry_run.is_empty();
+        self.propagation = asked.propagation.and_then(Propagation::parse);
+        Ok(self)
     }
 }

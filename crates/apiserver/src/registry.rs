@@ -32,7 +32,7 @@ fn address(resource: &Resource) -> (String, String) {
 
 /// The resources of one cluster. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Registry {
+pub(crate) struct Registry {
     builtin: Arc<Resources>,
     custom: Arc<Resources>,
 }
@@ -48,7 +48,7 @@ impl Default for Registry {
 
 impl Registry {
     /// The resource of this group and plural.
-    pub fn find(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
+    pub(crate) fn find(&self, group: &str, plural: &str) -> Option<&Arc<Resource>> {
         let address = (group.to_owned(), plural.to_owned());
         self.builtin
             .get(&address)
@@ -56,25 +56,22 @@ impl Registry {
     }
 
     /// The resource whose objects have this kind, as owner references name it.
-    pub fn by_kind(&self, group: &str, kind: &str) -> Option<&Arc<Resource>> {
+    pub(crate) fn by_kind(&self, group: &str, kind: &str) -> Option<&Arc<Resource>> {
         self.iter()
             .find(|r| r.names.group == group && r.names.kind == kind)
     }
 
     /// All resources, by group and plural.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Resource>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.builtin.values().chain(self.custom.values())
-    }
-
-    /// Whether anything is served in this group (and version, if one is given).
-    pub fn serves(&self, group: &str, version: Option<&str>) -> bool {
-        self.iter()
-            .any(|r| r.names.group == group && version.is_none_or(|v| r.version(v).is_some()))
     }
 
     /// The same with the custom resources that these definitions establish.
     #[must_use]
-    pub fn with_definitions<'a>(&self, definitions: impl Iterator<Item = &'a Value>) -> Self {
+    pub(crate) fn with_definitions<'a>(
+        &self,
+        definitions: impl Iterator<Item = &'a Value>,
+    ) -> Self {
         let custom = definitions
             .filter(|d| is_established(d))
             .filter_map(shared)

@@ -45,6 +45,10 @@ pub struct Version {
 
 /// A resource with all served versions.
 #[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, as discovery shows it"
+)]
 pub struct Resource {
     /// Its names.
     pub names: Names,
@@ -187,6 +191,10 @@ pub struct Context<'a> {
 
 /// The rules of a resource. All functions are pure. Metadata that all kinds share (names, labels, annotations,
 /// owner references, finalizers, generation, uid, timestamps) is not a strategy's business.
+#[allow(
+    clippy::wrong_self_convention,
+    reason = "conversions depend on the resource, not only on the object"
+)]
 pub trait Strategy: Debug + Send + Sync {
     /// Fills in defaults, as decoding a request body or reading from storage does. Idempotent.
     fn default(&self, object: &mut Value, cx: &Context<'_>);

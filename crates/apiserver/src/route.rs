@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Route {
+pub(crate) enum Route {
     /// An object, a collection or a subresource.
     Resource(Target),
     /// `/api`.
@@ -23,7 +23,7 @@ pub enum Route {
 
 /// A resource path, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Target {
+pub(crate) struct Target {
     /// The API group; empty for the core group.
     pub group: String,
     /// The version.
@@ -41,7 +41,7 @@ pub struct Target {
 }
 
 /// Takes a path apart. It is percent-decoded first, as in the real server: an encoded slash is a slash.
-pub fn route(path: &str) -> Route {
+pub(crate) fn route(path: &str) -> Route {
     let path = percent_decode_str(path).decode_utf8_lossy();
     let parts: Vec<&str> = path
         .split('/')
@@ -91,11 +91,11 @@ fn target(group: &str, version: &str, rest: &[&str]) -> Route {
 
 /// The query part of a URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Takes a query apart; `+` is a space.
-    pub fn parse(query: &str) -> Self {
+    pub(crate) fn parse(query: &str) -> Self {
         let decode = |text: &str| {
             percent_decode_str(&text.replace('+', " "))
                 .decode_utf8_lossy()
@@ -113,7 +113,7 @@ impl Query {
     }
 
     /// The first value of this name; empty values count as absent.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0
             .iter()
             .find(|(key, _)| key == name)
@@ -122,7 +122,7 @@ impl Query {
     }
 
     /// All values of this name.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0
             .iter()
             .filter(move |(key, _)| key == name)
@@ -130,7 +130,7 @@ impl Query {
     }
 
     /// Whether the parameter is there at all.
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(key, _)| key == name)
     }
 }

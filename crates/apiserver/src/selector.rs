@@ -330,7 +330,7 @@ fn validate_expression(expression: &Value, path: &str) -> FieldErrors {
         }
         other => {
             let why = "not a valid selector operator";
-            wrong.push(FieldError::invalid_str(
+            wrong.push(FieldError::invalid_typed(
                 format!("{path}.operator"),
                 other,
                 why,

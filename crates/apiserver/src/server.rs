@@ -73,7 +73,7 @@ impl Server {
     pub async fn handle(&self, mut request: Request<Bytes>) -> Result<Response<Body>, Lost> {
         let Some(cluster) = self.route(&mut request) else {
             let status = Status::failure(404, "NotFound", "there is no cluster of this name");
-            return Ok(encode(Reply::status(&status), &Form::default(), false));
+            return Ok(encode(Reply::status(&status), Form::default(), false));
         };
         cluster.handle(request).await
     }
@@ -166,17 +166,14 @@ where
             for (name, value) in &headers {
                 parts.headers.entry(name).or_insert_with(|| value.clone());
             }
-            match Limited::new(body, MAX_BODY).collect().await {
-                Ok(body) => {
-                    cluster
-                        .handle(Request::from_parts(parts, body.to_bytes()))
-                        .await
-                }
-                Err(_) => {
-                    let status =
-                        Status::too_large(format!("Request entity too large: limit is {MAX_BODY}"));
-                    Ok(encode(Reply::status(&status), &Form::default(), false))
-                }
+            if let Ok(body) = Limited::new(body, MAX_BODY).collect().await {
+                cluster
+                    .handle(Request::from_parts(parts, body.to_bytes()))
+                    .await
+            } else {
+                let status =
+                    Status::too_large(format!("Request entity too large: limit is {MAX_BODY}"));
+                Ok(encode(Reply::status(&status), Form::default(), false))
             }
         })
     }

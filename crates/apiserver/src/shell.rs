@@ -54,7 +54,9 @@ pub async fn serve(core: Arc<dyn Core>, mut requests: mpsc::Receiver<Exchange>) 
                 biased;
                 response = answer => {
                     // If sending fails the client went away in this very moment.
-                    let _ = response.map(|response| reply.send(response));
+                    if let Some(response) = response {
+                        let _ = reply.send(response);
+                    }
                 }
                 () = reply.closed() => {}
             }

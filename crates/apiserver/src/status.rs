@@ -98,13 +98,13 @@ pub fn qualified(group: &str, resource: &str) -> String {
     }
 }
 
-fn about(group: &str, kind: &str, name: &str) -> Option<Details> {
-    Some(Details {
+fn about(group: &str, kind: &str, name: &str) -> Details {
+    Details {
         name: name.to_owned(),
         group: group.to_owned(),
         kind: kind.to_owned(),
         ..Details::default()
-    })
+    }
 }
 
 impl Status {
@@ -122,10 +122,16 @@ impl Status {
         }
     }
 
+    /// A success that has nothing to say but its code.
+    pub fn success(code: u16) -> Self {
+        let mut status = Self::failure(code, "", "");
+        "Success".clone_into(&mut status.status);
+        status
+    }
+
     /// The answer to a delete that left nothing behind.
     pub fn deleted(group: &str, resource: &str, name: &str, uid: &str) -> Self {
-        let mut status = Self::failure(0, "", "");
-        status.status = "Success".into();
+        let mut status = Self::success(0);
         status.details = Some(Details {
             name: name.to_owned(),
             group: group.to_owned(),
@@ -139,7 +145,7 @@ impl Status {
     /// Adds what it is about.
     #[must_use]
     pub fn about(mut self, group: &str, kind: &str, name: &str) -> Self {
-        self.details = about(group, kind, name);
+        self.details = Some(about(group, kind, name));
         self
     }
 
@@ -233,15 +239,20 @@ impl Status {
 
     /// 409 `AlreadyExists`.
     pub fn already_exists(group: &str, resource: &str, name: &str) -> Self {
-        let message = format!("{} \"{name}\" already exists", qualified(group, resource));
+        let message = format!(
+            "{} {} already exists",
+            qualified(group, resource),
+            quote(name)
+        );
         Self::failure(409, "AlreadyExists", message).about(group, resource, name)
     }
 
     /// 409 `Conflict` with the text after the colon.
     pub fn conflict(group: &str, resource: &str, name: &str, why: &str) -> Self {
         let message = format!(
-            "Operation cannot be fulfilled on {} \"{name}\": {why}",
-            qualified(group, resource)
+            "Operation cannot be fulfilled on {} {}: {why}",
+            qualified(group, resource),
+            quote(name)
         );
         Self::failure(409, "Conflict", message).about(group, resource, name)
     }
@@ -273,7 +284,11 @@ impl Status {
 
     /// 422: use [`crate::field::invalid`] where the causes are field errors.
     pub fn invalid(group: &str, kind: &str, name: &str, text: &str, causes: Vec<Cause>) -> Self {
-        let message = format!("{} \"{name}\" is invalid: {text}", qualified(group, kind));
+        let message = format!(
+            "{} {} is invalid: {text}",
+            qualified(group, kind),
+            quote(name)
+        );
         Self::failure(422, "Invalid", message)
             .about(group, kind, name)
             .with_causes(causes)

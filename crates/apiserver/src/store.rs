@@ -26,6 +26,9 @@ use log::Log;
 /// `group/plural` of the resource under which objects are kept.
 pub type Bucketed = str;
 
+/// Something of a resource, with the name under which the resource is kept.
+pub type Named<T> = (Box<str>, T);
+
 /// Why a write was not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
@@ -217,6 +220,40 @@ impl Store {
             None => Vec::new(),
         };
         Ok((changes, inner.version))
+    }
+
+    /// What happened to all resources after version `since`, oldest first, with the names of the resources, and the
+    /// version up to which this is complete. Seen at one moment, so that nothing falls between two resources.
+    pub fn all_changes(&self, since: u64) -> Result<(Vec<Named<Change>>, u64), Compacted> {
+        let inner = self.lock();
+        if since < inner.forgotten {
+            return Err(Compacted {
+                oldest: inner.forgotten,
+            });
+        }
+        let mut all = Vec::new();
+        for (name, bucket) in &inner.buckets {
+            let changes = bucket.log.since(since)?;
+            all.extend(changes.into_iter().map(|change| (name.clone(), change)));
+        }
+        all.sort_by_key(|(_, change)| change.version);
+        Ok((all, inner.version))
+    }
+
+    /// All objects of all resources at this moment, with the names of the resources, and the version.
+    pub fn everything(&self) -> (Vec<Named<Arc<Stored>>>, u64) {
+        let inner = self.lock();
+        let objects = inner
+            .buckets
+            .iter()
+            .flat_map(|(name, bucket)| {
+                bucket
+                    .objects
+                    .values()
+                    .map(|object| (name.clone(), object.clone()))
+            })
+            .collect();
+        (objects, inner.version)
     }
 
     /// Creates an object: `make` gets the version it will have. Fails if one of that name is there.

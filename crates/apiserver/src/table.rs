@@ -55,6 +55,37 @@ pub fn default_columns() -> Vec<Column> {
     ]
 }
 
+/// The columns of a `Scale`, which custom resources describe in other words.
+fn scale_columns(is_custom: bool) -> Vec<Column> {
+    let (desired, actual, age) = if is_custom {
+        (
+            "Number of desired replicas",
+            "Number of actual replicas",
+            "date",
+        )
+    } else {
+        (
+            "replicas is the desired number of instances for the scaled object.",
+            "replicas is the actual number of observed instances of the scaled object.",
+            "string",
+        )
+    };
+    let mut columns = [
+        ("Name", "string"),
+        ("Desired", "integer"),
+        ("Available", "integer"),
+        ("Age", age),
+    ]
+    .map(|(name, kind)| Column::new(name, kind, 0));
+    let [name, first, second, _] = &mut columns;
+    desired.clone_into(&mut first.description);
+    actual.clone_into(&mut second.description);
+    if !is_custom {
+        name.format.clear();
+    }
+    columns.to_vec()
+}
+
 /// The age of something that began at `since`, as kubectl shows it: two units at most (`5m10s`, `3h`, `2d4h`).
 pub fn age(since: jiff::Timestamp, now: jiff::Timestamp) -> String {
     let seconds = now.duration_since(since).as_secs();

@@ -3,13 +3,17 @@
 //! Tests read it, and its hash tells whether two runs were the same run.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-/// How many records are kept; the hash covers all, kept or not.
-const KEPT: usize = 100_000;
+/// How many records a cluster in virtual time keeps; the hash covers all, kept or not.
+pub(crate) const KEPT: usize = 100_000;
+
+/// How many records a cluster in real time keeps, which may run for days.
+pub(crate) const KEPT_IN_REAL_TIME: usize = 2_000;
 
 /// How a request ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,16 +62,25 @@ pub struct Record {
 
 #[derive(Debug, Default)]
 struct Inner {
+    limit: usize,
     next: u64,
     kept: VecDeque<Record>,
     hash: Sha256,
 }
 
 /// The records of one cluster.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Trace(Mutex<Inner>);
 
 impl Trace {
+    /// An empty one that keeps the newest `limit` records.
+    pub(crate) fn keeping(limit: usize) -> Self {
+        Self(Mutex::new(Inner {
+            limit,
+            ..Inner::default()
+        }))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -78,7 +91,7 @@ impl Trace {
         record.index = inner.next;
         inner.next += 1;
         inner.hash.update(format!("{record:?}\n").as_bytes());
-        if inner.kept.len() >= KEPT {
+        if inner.kept.len() >= inner.limit {
             inner.kept.pop_front();
         }
         inner.kept.push_back(record);
@@ -102,6 +115,9 @@ impl Trace {
     /// A hash over all records so far.
     pub fn hash(&self) -> String {
         let digest = self.lock().hash.clone().finalize();
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        digest.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
     }
 }

@@ -9,6 +9,10 @@
 //! The truth is `conformance/golden/AREA/name.json`, recorded from the real server. A behaviour holds on a server
 //! when the author's claims hold and the normalised transcript equals the golden one. `conformance/README.md`
 //! says how behaviours are written and which real server they are recorded on.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests measure and wait in real time"
+)]
 
 #[path = "conformance/behaviour.rs"]
 mod behaviour;

@@ -4,6 +4,7 @@
 //! whoever wanted it is gone), when it finds a file named `stop`, or when one of them ends by itself. Process ids are
 //! written down, so that `down` can end what a killed supervisor left.
 
+use std::fmt::Write as _;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -125,7 +126,7 @@ fn note(folder: &Path, processes: &[(String, u32)]) -> Result<()> {
     let path = folder.join("pids");
     let mut lines = format!("{} supervisor\n", std::process::id());
     for (name, pid) in processes.iter().filter(|(name, _)| name != "supervisor") {
-        lines.push_str(&format!("{pid} {name}\n"));
+        let _ = writeln!(lines, "{pid} {name}");
     }
     std::fs::write(&path, lines).with_context(|| format!("writing {}", path.display()))
 }

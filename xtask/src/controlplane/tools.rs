@@ -2,6 +2,7 @@
 //! from Go modules.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -82,7 +83,7 @@ impl Programs {
 
 /// Whether all programs could be found or built: `Err` says what is missing and what to do.
 pub(crate) fn available() -> Result<()> {
-    if TOOLS.iter().all(|module| is_found(module)) || workspace::which("go").is_some() {
+    if TOOLS.iter().all(is_found) || workspace::which("go").is_some() {
         return Ok(());
     }
     bail!(
@@ -169,12 +170,10 @@ fn cached(module: &Module) -> Result<PathBuf> {
         hash.update(std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?);
     }
     hash.update(flags(module));
-    let digest: String = hash
-        .finalize()
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let mut digest = String::new();
+    for byte in hash.finalize().iter().take(8) {
+        let _ = write!(digest, "{byte:02x}");
+    }
     Ok(workspace::cache()?
         .join("controlplane")
         .join(format!("{}-{digest}", module.folder)))

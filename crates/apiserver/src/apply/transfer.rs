@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::OtherVersion;
 use super::compare::{Comparison, compare};
 use super::fields::{field_set, reconciled, with_named_fields, without};
 use super::merge::merge;
@@ -26,6 +27,8 @@ pub(super) struct Ground<'a> {
     pub(super) place: Place<'a>,
     /// What the endpoint does not write, and so nobody can own or fight for through it.
     pub(super) reset: &'a Set,
+    /// The object in the versions in which others wrote it.
+    pub(super) others: &'a [OtherVersion],
 }
 
 /// The fields that are never recorded: the server's own.
@@ -53,8 +56,17 @@ impl Ground<'_> {
 
     fn reconcile(&self, owners: &mut Owners) {
         for entry in owners.0.values_mut() {
-            entry.fields = reconciled(self.place, &entry.fields);
+            let other = self.other(entry);
+            let place = other.map_or(self.place, |o| Place::root(&o.schema));
+            entry.fields = reconciled(place, &entry.fields);
         }
+    }
+
+    /// The version in which an entry was recorded, if it is not the one at hand.
+    fn other(&self, entry: &Entry) -> Option<&OtherVersion> {
+        self.others
+            .iter()
+            .find(|other| other.api_version == entry.api_version)
     }
 
     /// Records an update: what it changed it takes from everybody, what it removed nobody owns any more.
@@ -70,8 +82,16 @@ impl Ground<'_> {
         let changes = self.changes(old, new);
         let taken = changes.modified.union(&changes.added);
         let lost = taken.union(&changes.removed);
-        for other in owners.0.values_mut() {
-            other.fields = other.fields.difference(&lost);
+        for entry in owners.0.values_mut() {
+            entry.fields = match self.other(entry) {
+                None => entry.fields.difference(&lost),
+                Some(other) => {
+                    let changes = compare(Place::root(&other.schema), &other.old, &other.new)
+                        .outside(self.reset);
+                    let lost = changes.modified.union(&changes.added);
+                    entry.fields.difference(&lost.union(&changes.removed))
+                }
+            };
         }
         owners.drop_empty();
         let taken = taken.difference(&server_fields());

@@ -1,7 +1,10 @@
-//! The `autoscaling` kinds: horizontal pod autoscalers, in version 2 only.
+//! The `autoscaling` kinds: horizontal pod autoscalers, which are kept in version 2. Those of version 1 are judged
+//! in the form of version 2, as in the real server.
 
 mod metrics;
+mod version_1;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -35,34 +38,67 @@ pub fn resources() -> Vec<Resource> {
 #[derive(Debug)]
 struct Autoscalers;
 
+/// What autoscalers without metrics aim at: this much of the requested processors.
+const USUAL_PERCENT: i64 = 80;
+
+/// The object of a request in version 2.
+fn in_version_2<'a>(object: &'a Value, cx: &Context<'_>) -> Cow<'a, Value> {
+    if cx.version == "v1" {
+        Cow::Owned(version_1::to_version_2(object))
+    } else {
+        Cow::Borrowed(object)
+    }
+}
+
+/// Changes the object of a request in the form of version 2.
+fn change_in_version_2(object: &mut Value, cx: &Context<'_>, change: impl FnOnce(&mut Value)) {
+    if cx.version == "v1" {
+        let mut converted = version_1::to_version_2(object);
+        change(&mut converted);
+        *object = version_1::from_version_2(&converted);
+    } else {
+        change(object);
+    }
+}
+
 impl Strategy for Autoscalers {
-    fn default(&self, object: &mut Value, _cx: &Context<'_>) {
+    fn default(&self, object: &mut Value, cx: &Context<'_>) {
         put_default(object, "spec.minReplicas", 1);
+        if cx.version == "v1" {
+            // Conversion fills in the metric; rules for scaling have no defaults before they are stored.
+            change_in_version_2(object, cx, |_| {});
+            return;
+        }
+        version_1::drop_annotations(object);
         if items(object, "spec.metrics").is_empty() {
-            let processor = json!([{"type": "Resource", "resource": {"name": "cpu",
-                "target": {"type": "Utilization", "averageUtilization": 80}}}]);
-            put(object, "spec.metrics", processor);
+            let usual = version_1::usual_metric(USUAL_PERCENT);
+            put(object, "spec.metrics", json!([usual]));
         }
         if let Some(behavior) = at_mut(object, "spec.behavior") {
             metrics::default_behavior(behavior);
         }
     }
 
-    fn prepare_create(&self, object: &mut Value, _cx: &Context<'_>) {
-        workload::clear_status(
-            object,
-            json!({"desiredReplicas": 0, "currentMetrics": null}),
-        );
+    fn prepare_create(&self, object: &mut Value, cx: &Context<'_>) {
+        change_in_version_2(object, cx, |object| {
+            workload::clear_status(
+                object,
+                json!({"desiredReplicas": 0, "currentMetrics": null}),
+            );
+        });
     }
 
-    fn validate(&self, object: &Value, _cx: &Context<'_>) -> FieldErrors {
+    fn validate(&self, object: &Value, cx: &Context<'_>) -> FieldErrors {
         let mut errors = FieldErrors::new();
-        validate_spec(&mut errors, object, None);
+        validate_spec(&mut errors, &in_version_2(object, cx), None);
         errors
     }
 
-    fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, _cx: &Context<'_>) {
-        workload::keep_other_part(part, object, old);
+    fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, cx: &Context<'_>) {
+        let old = in_version_2(old, cx);
+        change_in_version_2(object, cx, |object| {
+            workload::keep_other_part(part, object, &old);
+        });
     }
 
     fn validate_update(
@@ -70,17 +106,37 @@ impl Strategy for Autoscalers {
         part: Part,
         object: &Value,
         old: &Value,
-        _cx: &Context<'_>,
+        cx: &Context<'_>,
     ) -> FieldErrors {
         let mut errors = FieldErrors::new();
+        let (object, old) = (in_version_2(object, cx), in_version_2(old, cx));
         if part == Part::Status {
             let status = object.get("status").cloned().unwrap_or_default();
             let counts = ["currentReplicas", "desiredReplicas"];
             check::non_negative_fields(&mut errors, &status, "status", &counts);
         } else {
-            validate_spec(&mut errors, object, Some(old));
+            validate_spec(&mut errors, &object, Some(&old));
         }
         errors
+    }
+
+    fn stored_as_is(&self) -> bool {
+        false
+    }
+
+    fn from_storage(&self, object: &mut Value, version: &str) {
+        if version == "v1" {
+            *object = version_1::from_version_2(object);
+        }
+    }
+
+    fn to_storage(&self, object: &mut Value, version: &str) {
+        if version == "v1" {
+            *object = version_1::to_version_2(object);
+            if let Some(behavior) = at_mut(object, "spec.behavior") {
+                metrics::default_behavior(behavior);
+            }
+        }
     }
 
     fn generation_changed(&self, _object: &Value, _old: &Value) -> bool {
@@ -108,6 +164,7 @@ impl Strategy for Autoscalers {
     }
 
     fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value> {
+        let object = &*in_version_2(object, cx);
         let reference = format!(
             "{}/{}",
             text(object, "spec.scaleTargetRef.kind"),

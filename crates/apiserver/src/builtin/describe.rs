@@ -137,7 +137,7 @@ impl Description {
         self
     }
 
-    /// Served in a further version with the same fields.
+    /// Served in a further version, whose form the strategy makes if its fields differ.
     #[must_use]
     pub fn also(mut self, version: &str) -> Self {
         let schema = table::kind(

@@ -130,7 +130,7 @@ fn binding(object: &Value, namespaced: bool) -> FieldErrors {
     let mut errors = Vec::new();
     let refer = |field: &str| value::text(object, &format!("roleRef.{field}"));
     let unsupported = |path: &str, text: &str, supported: &[&str]| {
-        FieldError::not_supported(path, &text.into(), supported)
+        FieldError::not_supported_text(path, &text.into(), supported)
     };
     if refer("apiGroup") != GROUP {
         errors.push(unsupported("roleRef.apiGroup", refer("apiGroup"), &[GROUP]));
@@ -163,8 +163,9 @@ fn validate_subject(at: &str, subject: &Value, namespaced: bool) -> FieldErrors 
     if name.is_empty() {
         errors.push(FieldError::required(child(at, "name"), ""));
     }
-    let wrong_group =
-        |wanted: &str| FieldError::not_supported(child(at, "apiGroup"), &group.into(), &[wanted]);
+    let wrong_group = |wanted: &str| {
+        FieldError::not_supported_text(child(at, "apiGroup"), &group.into(), &[wanted])
+    };
     match value::text(subject, "kind") {
         "ServiceAccount" => {
             if !name.is_empty() {
@@ -183,7 +184,7 @@ fn validate_subject(at: &str, subject: &Value, namespaced: bool) -> FieldErrors 
         other => {
             let kinds = ["ServiceAccount", "User", "Group"];
             let path = child(at, "kind");
-            errors.push(FieldError::not_supported(path, &other.into(), &kinds));
+            errors.push(FieldError::not_supported_text(path, &other.into(), &kinds));
         }
     }
     errors

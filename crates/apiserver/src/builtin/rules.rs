@@ -4,7 +4,7 @@
 //! gets the usual treatment here: dropped on create, kept by writes to the main resource, and the only thing that
 //! writes to `status` change.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::field::FieldErrors;
 use crate::resource::{Context, Part, Strategy};
@@ -101,7 +101,8 @@ impl Strategy for Rules {
 
     fn prepare_create(&self, object: &mut Value, cx: &Context<'_>) {
         if self.status {
-            value::take(object, "status");
+            // Never nothing: Go has a struct there.
+            value::put(object, "status", json!({}));
         }
         (self.prepare_create)(object, cx);
     }

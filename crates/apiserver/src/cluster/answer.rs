@@ -59,7 +59,7 @@ pub(super) async fn answer(
             Fault::Refuse(status) => {
                 let reply = Reply::status(status);
                 pending.end(Ending::Answered(reply.code), &status.reason);
-                return Ok(encode(reply, &Form::default(), false));
+                return Ok(encode(reply, Form::default(), false));
             }
             Fault::Lose | Fault::LoseAs(_) | Fault::Stale(_) => {}
         }
@@ -92,7 +92,7 @@ pub(super) async fn answer(
             }
             Fault::LoseAs(status) => {
                 pending.end(Ending::Lost(reply.code), &status.reason);
-                return Ok(encode(Reply::status(&status), &form, pretty));
+                return Ok(encode(Reply::status(&status), form, pretty));
             }
             _ => {}
         }
@@ -102,7 +102,7 @@ pub(super) async fn answer(
         _ => "",
     };
     pending.end(Ending::Answered(reply.code), reason);
-    Ok(encode(reply, &form, pretty))
+    Ok(encode(reply, form, pretty))
 }
 
 /// A request whose end is not known yet. One that is dropped was given up by its client.

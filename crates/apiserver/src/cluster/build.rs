@@ -6,6 +6,7 @@ use super::{Cluster, Environment};
 use crate::authenticate::{MASTERS, Tokens, User};
 use crate::environment::{Dial, InProcess, SeededEntropy, SystemClock, SystemEntropy, TokioClock};
 use crate::server::InProcessService;
+use crate::trace;
 
 /// The moment at which virtual clusters begin.
 const VIRTUAL_EPOCH: jiff::Timestamp = jiff::Timestamp::constant(1_767_225_600, 0);
@@ -17,6 +18,8 @@ pub struct Config {
     pub(super) tokens: Tokens,
     pub(super) bootstrap: bool,
     pub(super) environment: Environment,
+    /// How many records of the trace are kept.
+    pub(super) trace: usize,
 }
 
 impl Config {
@@ -34,6 +37,7 @@ impl Config {
             tokens: Tokens::new(u128::from(seed)),
             bootstrap: true,
             environment,
+            trace: trace::KEPT,
         }
     }
 
@@ -51,6 +55,7 @@ impl Config {
             tokens: Tokens::new(key),
             bootstrap: true,
             environment,
+            trace: trace::KEPT_IN_REAL_TIME,
         })
     }
 

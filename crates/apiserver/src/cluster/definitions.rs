@@ -24,7 +24,7 @@ impl Cluster {
         let definition = definition.decode();
         let now = self.now();
         self.change_definition(resource, name, |object| {
-            crd::deleting_instances(object, now)
+            crd::deleting_instances(object, now);
         });
         let instances = registry.find(
             value::text(&definition, "spec.group"),

@@ -14,7 +14,7 @@ fn to_yaml(value: &serde_json::Value) -> String {
     serde_saphyr::to_string(value).unwrap_or_default()
 }
 
-pub(crate) fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> {
+pub(crate) fn encode(reply: Reply, form: Form, pretty: bool) -> Response<Body> {
     let yaml = form.media == Media::Yaml;
     let mut content_type = if yaml {
         "application/yaml".to_owned()
@@ -40,7 +40,7 @@ pub(crate) fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> 
         }
         Content::Json(bytes) => Body::Full(Bytes::from(bytes)),
         Content::Text(text) => {
-            content_type = "text/plain; charset=utf-8".to_owned();
+            "text/plain; charset=utf-8".clone_into(&mut content_type);
             Body::Full(Bytes::from(text))
         }
         Content::Typed(kind, bytes) => {
@@ -62,11 +62,8 @@ pub(crate) fn encode(reply: Reply, form: &Form, pretty: bool) -> Response<Body> 
         http::header::CACHE_CONTROL,
         HeaderValue::from_static("no-cache, private"),
     );
-    for warning in reply.warnings {
-        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
-            headers.append(http::header::WARNING, value);
-        }
+    for warning in super::warning::headers(&reply.warnings) {
+        headers.append(http::header::WARNING, warning);
     }
     if let Some(seconds) = reply.retry_after
         && let Ok(value) =

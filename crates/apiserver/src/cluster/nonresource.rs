@@ -1,19 +1,20 @@
-//! Paths that name no resource: discovery, OpenAPI, version, health.
+//! Paths that name no resource: discovery, `OpenAPI`, version, health.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
 use super::Cluster;
-use crate::discovery::{self, Aggregated};
+use crate::discovery;
 use crate::exchange::{Content, Reply};
+use crate::negotiate;
 use crate::openapi;
 use crate::resource::Resource;
 use crate::route::Route;
 use crate::status::{Outcome, Status};
 
 /// The version that the answers are held against.
-pub const KUBERNETES_VERSION: &str = "v1.36.3";
+pub(super) const KUBERNETES_VERSION: &str = "v1.36.3";
 
 const PATHS: [&str; 9] = [
     "/api",
@@ -59,28 +60,32 @@ pub(super) fn respond(
             .unwrap_or_default()
     };
     let address = header(http::header::HOST);
-    let aggregated = aggregated(header(http::header::ACCEPT));
-    let found = match (route, aggregated) {
-        (Route::Legacy, Some(form)) => {
-            return Ok(typed(
-                form.media_type(),
-                &discovery::aggregated_core(&resources, form),
-            ));
+    let accept = header(http::header::ACCEPT);
+    if path == "/openapi/v2" && accept.contains("proto-openapi.spec.v2") {
+        return Ok(Reply::typed(
+            openapi::PROTOBUF_MEDIA,
+            Bytes::from_static(openapi::VERSION_2_PROTOBUF),
+        ));
+    }
+    match route {
+        Route::Legacy if negotiate::accepts_aggregated(accept) => {
+            return Ok(typed(&discovery::aggregated_core(&resources)));
         }
-        (Route::Groups, Some(form)) => {
-            return Ok(typed(
-                form.media_type(),
-                &discovery::aggregated_groups(&resources, form),
-            ));
+        Route::Groups if negotiate::accepts_aggregated(accept) => {
+            return Ok(typed(&discovery::aggregated_groups(&resources)));
         }
-        (Route::Legacy, None) => Some(discovery::core_versions(address)),
-        (Route::Groups, None) => Some(discovery::groups(&resources)),
-        (Route::Group(group), _) => discovery::group(&resources, group),
-        (Route::GroupVersion(group, version), _) => {
-            discovery::resource_list(&resources, group, version)
-        }
-        (Route::Unserved(group, _), _) => return Ok(unserved(&resources, group)),
-        (Route::Resource(_) | Route::Other, _) => return Ok(other(&resources, path)),
+        // A router stands before these.
+        Route::Legacy | Route::GroupVersion(..) => negotiate::plain(accept, true)?,
+        Route::Groups | Route::Group(_) => negotiate::plain(accept, false)?,
+        _ => {}
+    }
+    let found = match route {
+        Route::Legacy => Some(discovery::core_versions(address)),
+        Route::Groups => Some(discovery::groups(&resources)),
+        Route::Group(group) => discovery::group(&resources, group),
+        Route::GroupVersion(group, version) => discovery::resource_list(&resources, group, version),
+        Route::Unserved(group, _) => return Ok(unserved(&resources, group)),
+        Route::Resource(_) | Route::Other => return Ok(other(&resources, path)),
     };
     match (found, route) {
         (Some(value), _) => Ok(Reply::value(200, value)),
@@ -100,28 +105,8 @@ pub(super) fn unserved(resources: &[&Resource], group: &str) -> Reply {
     page_not_found()
 }
 
-fn typed(content_type: &str, value: &Value) -> Reply {
-    Reply::typed(content_type, Bytes::from(value.to_string()))
-}
-
-/// The aggregated form that an `Accept` header asks for, if it comes before plain JSON.
-fn aggregated(accept: &str) -> Option<Aggregated> {
-    for clause in accept.split(',') {
-        let mut parts = clause.split(';').map(str::trim);
-        let media = parts.next().unwrap_or_default();
-        let parameters: Vec<&str> = parts.collect();
-        if media == "application/json" && parameters.contains(&"as=APIGroupDiscoveryList") {
-            if parameters.contains(&"v=v2") {
-                return Some(Aggregated::V2);
-            }
-            if parameters.contains(&"v=v2beta1") {
-                return Some(Aggregated::V2Beta1);
-            }
-        } else if media == "application/json" || media == "*/*" {
-            return None;
-        }
-    }
-    None
+fn typed(value: &Value) -> Reply {
+    Reply::typed(discovery::AGGREGATED, Bytes::from(value.to_string()))
 }
 
 fn other(resources: &[&Resource], path: &str) -> Reply {

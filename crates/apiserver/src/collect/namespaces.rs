@@ -46,35 +46,37 @@ impl Left {
                 .collect();
             texts.join(", ")
         };
-        let remaining = match self.objects.is_empty() {
-            true => (
+        let remaining = if self.objects.is_empty() {
+            (
                 "False",
                 "ContentRemoved",
                 "All content successfully removed".to_owned(),
-            ),
-            false => (
+            )
+        } else {
+            (
                 "True",
                 "SomeResourcesRemain",
                 format!(
                     "Some resources are remaining: {}",
                     each(&self.objects, "has")
                 ),
-            ),
+            )
         };
-        let held = match self.finalizers.is_empty() {
-            true => (
+        let held = if self.finalizers.is_empty() {
+            (
                 "False",
                 "ContentHasNoFinalizers",
                 "All content-preserving finalizers finished".to_owned(),
-            ),
-            false => (
+            )
+        } else {
+            (
                 "True",
                 "SomeFinalizersRemain",
                 format!(
                     "Some content in the namespace has finalizers remaining: {}",
                     each(&self.finalizers, "in")
                 ),
-            ),
+            )
         };
         let fine = |reason, message: &str| ("False", reason, message.to_owned());
         let conditions = [
@@ -141,7 +143,7 @@ impl Collector {
         let left = self.empty(name);
         let node = Node::of("/namespaces", &namespace);
         self.change(&node, &namespace, "status", |object| {
-            left.report(object, self.cluster.now())
+            left.report(object, self.cluster.now());
         });
         if left.objects.is_empty()
             && let Some(namespace) = self.current(&node)

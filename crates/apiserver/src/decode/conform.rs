@@ -273,7 +273,9 @@ pub(super) fn forget_empty(view: View<'_>, value: &mut Value) {
         }
         Value::Array(items) => {
             if let Some(item) = view.items() {
-                items.iter_mut().for_each(|value| forget_empty(item, value));
+                for value in items {
+                    forget_empty(item, value);
+                }
             }
         }
         _ => {}

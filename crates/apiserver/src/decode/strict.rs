@@ -26,7 +26,7 @@ impl FieldValidation {
             "Ignore" => Ok(Self::Ignore),
             "Strict" => Ok(Self::Strict),
             other => {
-                let error = FieldError::not_supported(
+                let error = FieldError::not_supported_text(
                     "fieldValidation",
                     &Value::from(other),
                     &["", "Ignore", "Strict", "Warn"],

@@ -180,7 +180,7 @@ fn resource_lists_name_subresources_and_their_kinds() {
         entry(&list, "pods"),
         json!({"name": "pods", "singularName": "pod", "namespaced": true, "kind": "Pod",
             "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
-            "shortNames": ["po"], "categories": ["all"]})
+            "shortNames": ["po"], "categories": ["all"], "storageVersionHash": "xPOwRZ+Yhw8="})
     );
     let apps = resource_list(&all, "apps", "v1").unwrap();
     assert_eq!(entry(&apps, "deployments/scale")["kind"], "Scale");
@@ -191,11 +191,11 @@ fn resource_lists_name_subresources_and_their_kinds() {
 fn aggregated_documents_nest_subresources() {
     let all = resources();
     let all: Vec<&Resource> = all.iter().collect();
-    let core = aggregated_core(&all, Aggregated::V2);
+    let core = aggregated_core(&all);
     assert_eq!(core["apiVersion"], "apidiscovery.k8s.io/v2");
     assert_eq!(core["items"][0]["metadata"], json!({}));
-    let groups = aggregated_groups(&all, Aggregated::V2Beta1);
-    assert_eq!(groups["apiVersion"], "apidiscovery.k8s.io/v2beta1");
+    let groups = aggregated_groups(&all);
+    assert_eq!(groups["apiVersion"], "apidiscovery.k8s.io/v2");
     let custom = groups["items"].as_array().unwrap().last().unwrap();
     assert_eq!(
         custom["versions"][0],

@@ -1,4 +1,8 @@
 #![allow(
+    clippy::disallowed_methods,
+    reason = "tests measure and wait in real time"
+)]
+#![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,

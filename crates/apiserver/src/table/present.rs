@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::default_columns;
+use super::{default_columns, object_age, scale_columns};
 use crate::field::FieldError;
 use crate::negotiate::{MetaVersion, Shape, Transform};
 use crate::resource::{Context, Resource};
@@ -96,6 +96,26 @@ impl Presenter<'_> {
         }
     }
 
+    /// The `Scale` of an object, which has columns of its own.
+    pub fn scale(&self, scale: &Value) -> Outcome<Value> {
+        if self.transform.shape != Shape::Table {
+            return self.object(scale);
+        }
+        let count = |path| value::integer(scale, path).unwrap_or(0);
+        let cells = json!([
+            text(scale, "metadata.name"),
+            count("spec.replicas"),
+            count("status.replicas"),
+            object_age(scale, self.cx.now),
+        ]);
+        let row = match self.include {
+            IncludeObject::Object => json!({"cells": cells, "object": scale}),
+            _ => json!({"cells": cells, "object": self.row_object(scale)}),
+        };
+        let columns = scale_columns(self.is_custom);
+        Ok(self.lay_out(&json!(columns), &[row], &single_metadata(scale)))
+    }
+
     fn table(&self, objects: &[Value], metadata: &Value, with_columns: bool) -> Value {
         let mut columns = self.resource.strategy.columns(self.cx.version);
         let is_default = columns.is_empty();
@@ -108,6 +128,10 @@ impl Presenter<'_> {
         } else {
             Value::Null
         };
+        self.lay_out(&columns, &rows, metadata)
+    }
+
+    fn lay_out(&self, columns: &Value, rows: &[Value], metadata: &Value) -> Value {
         json!({
             "kind": "Table",
             "apiVersion": self.transform.version.api_version(),

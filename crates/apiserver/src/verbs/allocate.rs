@@ -34,7 +34,7 @@ pub(super) fn on_create(ex: &Exchange<'_>, object: &mut Value) -> Outcome<()> {
     }
     let name = value::text(object, "metadata.name").to_owned();
     let errors = allocate::on_create(object, &used(ex, &ex.target.namespace, &name), start(ex));
-    write::judge(ex, &name, errors)
+    write::judge(ex, &name, &errors)
 }
 
 /// Hands out what a changed object asks for.
@@ -44,5 +44,5 @@ pub(super) fn on_update(ex: &Exchange<'_>, new: &mut Value, old: &Value) -> Outc
     }
     let name = value::text(old, "metadata.name").to_owned();
     let errors = allocate::on_update(new, old, &used(ex, &ex.target.namespace, &name), start(ex));
-    write::judge(ex, &name, errors)
+    write::judge(ex, &name, &errors)
 }

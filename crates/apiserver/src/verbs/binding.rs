@@ -37,8 +37,7 @@ pub(super) async fn bind(ex: &Exchange<'_>) -> Outcome<Reply> {
                 )
                 .is_ok();
         if committed {
-            let mut status = Status::failure(201, "", "");
-            status.status = "Success".to_owned();
+            let status = Status::success(201);
             return Ok(Reply::status(&status).with_warnings(warnings));
         }
     }

@@ -42,7 +42,7 @@ pub(super) async fn create(ex: &Exchange<'_>) -> Outcome<Reply> {
         &options,
         &ex.version()?.schema,
         &ex.api_version(),
-    )?;
+    );
     let created = insert(ex, object, options.dry_run, &mut warnings).await?;
     answer(ex, 201, created, warnings)
 }
@@ -68,7 +68,7 @@ pub(super) fn own(
     options: &WriteOptions,
     schema: &Schema,
     api_version: &str,
-) -> Outcome<()> {
+) {
     let manager = ex.manager(&options.field_manager);
     let subresource = &ex.target.subresource;
     let owner = Owner {
@@ -80,7 +80,6 @@ pub(super) fn own(
     };
     let reset = ex.resource.strategy.reset_fields(Part::Main);
     apply::track_update(schema, None, object, &owner, &reset);
-    Ok(())
 }
 
 /// The answer to a create.
@@ -141,8 +140,9 @@ pub(crate) async fn insert(
         errors.extend(meta::validate_standard_finalizers(&object));
     }
     errors.extend(strategy.validate(&object, &ex.context()));
-    write::judge(ex, value::text(&object, "metadata.name"), errors)?;
+    write::judge(ex, value::text(&object, "metadata.name"), &errors)?;
     super::escalation::check(ex, &object, None)?;
+    super::priority::check_overhead(ex, &object)?;
     warnings.extend(strategy.warnings(&object, None, &ex.context()));
     admit::validate(
         ex,

@@ -164,7 +164,6 @@ fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> Mark {
                 shorten(&mut object, seconds, left, ex.now);
                 graceful = seconds > 0;
                 in_two_steps = !graceful;
-                in_two_steps = !graceful;
             }
             // Already on its way, and not to be hurried.
             _ => {
@@ -286,7 +285,7 @@ fn finalizers(ex: &Exchange<'_>, options: &DeleteOptions, object: &mut Value) {
 
 fn commit(ex: &Exchange<'_>, stored: &Arc<Stored>, mark: &Mark) -> Result<Deleted, Refused> {
     let (namespace, name) = (&stored.header.namespace, &stored.header.name);
-    let form = super::write::to_storage(ex, &mark.object);
+    let form = super::write::to_storage_over(ex, &mark.object, stored, &["spec", "status"]);
     if !mark.stays {
         let mut expected = stored.version;
         let mut shown = mark.object.clone();

@@ -49,8 +49,7 @@ enum Attempt {
 }
 
 fn done(warnings: Vec<String>) -> Reply {
-    let mut status = Status::failure(201, "", "");
-    status.status = "Success".to_owned();
+    let status = Status::success(201);
     Reply::status(&status).with_warnings(warnings)
 }
 

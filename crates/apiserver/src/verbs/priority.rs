@@ -1,18 +1,57 @@
-//! The priority of pods, from the class that they name.
+//! What a new pod gets from classes that it names: its priority. Runtime classes are not served, so that a pod that
+//! names one is refused.
 
 use serde_json::Value;
 
 use crate::builtin::pod::admission::set_priority;
 use crate::exchange::Exchange;
+use crate::field;
 use crate::resource::bucket;
 use crate::status::{Outcome, Status};
 use crate::value;
 
+fn is_pod(ex: &Exchange<'_>) -> bool {
+    ex.group().is_empty() && ex.plural() == "pods"
+}
+
+fn forbidden(pod: &Value, why: &str) -> Box<Status> {
+    let name = match value::text(pod, "metadata.name") {
+        "" => value::text(pod, "metadata.generateName"),
+        name => name,
+    };
+    Box::new(Status::forbidden("", "pods", name, why))
+}
+
+/// Refuses a pod that asks for what only a runtime class gives.
+pub(super) fn check_overhead(ex: &Exchange<'_>, pod: &Value) -> Outcome<()> {
+    if is_pod(ex) && value::has(pod, "spec.overhead") {
+        return Err(forbidden(
+            pod,
+            "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead",
+        ));
+    }
+    Ok(())
+}
+
 /// Gives a new pod the priority of its class; a class that is not there is a refusal.
 pub(super) fn on_create(ex: &Exchange<'_>, pod: &mut Value) -> Outcome<()> {
-    if !ex.group().is_empty() || ex.plural() != "pods" {
+    if !is_pod(ex) {
         return Ok(());
     }
+    set(ex, pod)?;
+    match value::at(pod, "spec.runtimeClassName").and_then(Value::as_str) {
+        None => Ok(()),
+        Some(name) => {
+            let name = field::quote(name);
+            Err(forbidden(
+                pod,
+                &format!("pod rejected: RuntimeClass {name} not found"),
+            ))
+        }
+    }
+}
+
+fn set(ex: &Exchange<'_>, pod: &mut Value) -> Outcome<()> {
     let name = value::text(pod, "spec.priorityClassName");
     let classes = bucket("scheduling.k8s.io", "priorityclasses");
     let class = if name.is_empty() {
@@ -26,12 +65,5 @@ pub(super) fn on_create(ex: &Exchange<'_>, pod: &mut Value) -> Outcome<()> {
             .get(&classes, "", name)
             .map(|stored| stored.decode())
     };
-    set_priority(pod, class.as_ref()).map_err(|why| {
-        Box::new(Status::forbidden(
-            "",
-            "pods",
-            value::text(pod, "metadata.name"),
-            &why,
-        ))
-    })
+    set_priority(pod, class.as_ref()).map_err(|why| forbidden(pod, &why))
 }

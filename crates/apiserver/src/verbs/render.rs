@@ -25,7 +25,12 @@ pub(super) fn object(
             retry_after: None,
         });
     }
-    value(ex, code, decode(ex, stored), warnings)
+    let object = decode(ex, stored);
+    if let Some(presenter) = presenter(ex)? {
+        let object = decode_for(&ex.resource, presenter.cx.version, stored);
+        return Ok(Reply::value(code, presenter.object(&object)?).with_warnings(warnings));
+    }
+    value(ex, code, object, warnings)
 }
 
 /// One object that may not be stored (a dry run).
@@ -37,9 +42,23 @@ pub(super) fn value(
 ) -> Outcome<Reply> {
     let shown = match presenter(ex)? {
         None => object,
-        Some(presenter) => presenter.object(&object)?,
+        Some(presenter) if presenter.cx.version == ex.target.version => {
+            presenter.object(&object)?
+        }
+        Some(presenter) => {
+            presenter.object(&ex.resource.to_storage(&object, &ex.target.version))?
+        }
     };
     Ok(Reply::value(code, shown).with_warnings(warnings))
+}
+
+/// The `Scale` of an object.
+pub(super) fn scale(ex: &Exchange<'_>, scale: Value) -> Outcome<Reply> {
+    let shown = match presenter(ex)? {
+        None => scale,
+        Some(presenter) => presenter.scale(&scale)?,
+    };
+    Ok(Reply::value(200, shown))
 }
 
 /// A list; `metadata` is the list's own.
@@ -56,7 +75,7 @@ pub(super) fn list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> 
     let items: Vec<Value> = snapshot
         .objects
         .iter()
-        .map(|stored| decode(ex, stored))
+        .map(|stored| decode_for(&ex.resource, presenter.cx.version, stored))
         .collect();
     Ok(Reply::value(
         200,
@@ -69,12 +88,18 @@ fn presenter<'a>(ex: &'a Exchange<'_>) -> Outcome<Option<Presenter<'a>>> {
     let Some(transform) = ex.form.transform else {
         return Ok(None);
     };
+    let include = IncludeObject::parse(ex.query.get("includeObject"))?;
+    let mut cx = ex.context();
+    // The real server makes tables and metadata from its own form of a built-in object.
+    if ex.is_converted() && include != IncludeObject::Object {
+        cx.version = &ex.resource.storage_version;
+    }
     Ok(Some(Presenter {
         transform,
-        include: IncludeObject::parse(ex.query.get("includeObject"))?,
+        include,
         resource: &ex.resource,
         is_custom: ex.resource.custom,
-        cx: ex.context(),
+        cx,
     }))
 }
 

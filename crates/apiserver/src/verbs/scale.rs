@@ -38,7 +38,7 @@ pub(super) async fn scale(ex: &Exchange<'_>, method: Method) -> Outcome<Reply> {
                 );
                 return Err(Box::new(Status::internal(why)));
             }
-            Ok(Reply::value(200, view(&paths, &object)))
+            render::scale(ex, view(&paths, &object))
         }
         Method::PUT | Method::PATCH => change(ex, &paths, &method).await,
         _ => Err(Box::new(Status::method_not_allowed_here())),
@@ -129,7 +129,7 @@ async fn change(ex: &Exchange<'_>, paths: &Scale, method: &Method) -> Outcome<Re
         Created::Stored(stored) => render::decode(ex, &stored),
         Created::DryRun(object) => object,
     };
-    Ok(Reply::value(200, view(paths, &object)).with_warnings(warnings))
+    Ok(render::scale(ex, view(paths, &object))?.with_warnings(warnings))
 }
 
 fn schema() -> Outcome<Schema> {

@@ -23,7 +23,7 @@ pub(super) fn token(ex: &Exchange<'_>) -> Outcome<Reply> {
     value::put_default(&mut body, "spec.expirationSeconds", 3600);
     let schema = table::named(name_of_schema)
         .ok_or_else(|| Box::new(Status::internal("no schema of TokenRequest")))?;
-    super::create::own(ex, &mut body, &options, &schema, API_VERSION)?;
+    super::create::own(ex, &mut body, &options, &schema, API_VERSION);
     // The object that the token is to be bound to is looked up before, as the answer borrows it.
     let kind = value::text(&body, "spec.boundObjectRef.kind").to_owned();
     let name = value::text(&body, "spec.boundObjectRef.name").to_owned();

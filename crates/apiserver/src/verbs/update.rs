@@ -80,11 +80,37 @@ pub(super) fn track(
         now: ex.now,
     };
     let reset = ex.resource.strategy.reset_fields(part);
-    apply::track_update(&ex.version()?.schema, live, new, &owner, &reset);
+    let others = live.map_or_else(Vec::new, |live| other_versions(ex, live, new));
+    apply::track_update_across(&ex.version()?.schema, live, new, &owner, &reset, &others);
     if ex.resource.custom && !fits_owners(ex, new) {
         value::take(new, "metadata.managedFields");
     }
     Ok(())
+}
+
+/// The live and the new object in the other versions of a built-in kind whose versions differ.
+fn other_versions(ex: &Exchange<'_>, live: &Value, new: &Value) -> Vec<apply::OtherVersion> {
+    if ex.resource.custom || ex.resource.stored_in.is_some() || ex.resource.as_is() {
+        return Vec::new();
+    }
+    let asked = ex.target.version.as_str();
+    let others = ex.resource.versions.iter().filter(|v| v.name != asked);
+    others
+        .map(|version| {
+            let convert = |object: &Value| {
+                let mut object = object.clone();
+                value::take(&mut object, "metadata.managedFields");
+                let stored = ex.resource.to_storage(&object, asked);
+                ex.resource.from_storage(stored, &version.name)
+            };
+            apply::OtherVersion {
+                api_version: ex.resource.api_version(&version.name),
+                schema: version.schema.clone(),
+                old: convert(live),
+                new: convert(new),
+            }
+        })
+        .collect()
 }
 
 /// Whether an object can be read in the versions of all its owners. Where it cannot, the real server gives up on
@@ -164,7 +190,7 @@ pub(super) async fn change_object(
             value::copy(&mut new, &old, "metadata.resourceVersion");
             return Ok((Created::DryRun(new), false));
         }
-        match commit(ex, &stored, &new) {
+        match commit(ex, &stored, &new, change.part) {
             Ok(created) => return Ok((created, false)),
             Err(Refused::Moved) if !asked => {}
             Err(_) => return Err(moved(ex)),
@@ -207,7 +233,7 @@ fn check_version(ex: &Exchange<'_>, new: &Value, old: &Value) -> Outcome<bool> {
     }
     if let Err(why) = crate::options::parse_uint(asked) {
         let error = FieldError::invalid_str("metadata.resourceVersion", asked, why);
-        return Err(write::judge(ex, &ex.target.name, vec![error])
+        return Err(write::judge(ex, &ex.target.name, &[error])
             .err()
             .unwrap_or_else(|| moved(ex)));
     }
@@ -275,7 +301,7 @@ fn prepare(ex: &Exchange<'_>, part: Part, mut new: Value, old: &Value) -> Outcom
     write::judge(
         ex,
         &ex.target.name,
-        write::update_errors(ex, part, &new, old),
+        &write::update_errors(ex, part, &new, old),
     )?;
     super::escalation::check(ex, &new, Some(old))?;
     Ok(new)
@@ -293,7 +319,7 @@ fn prepare_by(
     write::bump_generation(ex, Part::Main, &mut new, old);
     let mut errors = meta::validate_update(&new, old);
     errors.extend(validate(&new, old));
-    write::judge(ex, &ex.target.name, errors)?;
+    write::judge(ex, &ex.target.name, &errors)?;
     Ok(new)
 }
 
@@ -302,9 +328,15 @@ fn commit(
     ex: &Exchange<'_>,
     stored: &std::sync::Arc<crate::store::Stored>,
     new: &Value,
+    part: Part,
 ) -> Result<Created, Refused> {
     let (namespace, name) = (&stored.header.namespace, &stored.header.name);
-    let form = write::to_storage(ex, new);
+    let kept = if part == Part::Status {
+        "spec"
+    } else {
+        "status"
+    };
+    let form = write::to_storage_over(ex, new, stored, &[kept]);
     if stored.same(&form) {
         return Ok(Created::Stored(stored.clone()));
     }

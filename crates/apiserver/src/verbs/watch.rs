@@ -22,10 +22,10 @@ use crate::table::{IncludeObject, Presenter};
 
 /// How long a watch lasts that says nothing about it. The real server draws between 30 and 60 minutes; a fixed value
 /// keeps runs the same.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(45 * 60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(45);
 
 /// How often a bookmark is sent to a watch that wants them.
-const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
 /// A bookmark is sent so long before the watch ends, so that the client can go on from there.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::exchange::Exchange;
-use crate::field::{self, FieldErrors};
+use crate::field::{self, FieldError, FieldErrors};
 use crate::resource::Part;
 use crate::status::{Cause, Outcome, Status};
 use crate::store::Stored;
@@ -36,7 +36,7 @@ pub(super) fn check_namespace(ex: &Exchange<'_>, name: &str) -> Outcome<()> {
 }
 
 /// 422 if there are errors.
-pub(super) fn judge(ex: &Exchange<'_>, name: &str, errors: FieldErrors) -> Outcome<()> {
+pub(super) fn judge(ex: &Exchange<'_>, name: &str, errors: &[FieldError]) -> Outcome<()> {
     if errors.is_empty() {
         return Ok(());
     }
@@ -45,7 +45,7 @@ pub(super) fn judge(ex: &Exchange<'_>, name: &str, errors: FieldErrors) -> Outco
         .resource
         .stored_in
         .map_or(ex.group(), |other| other.group);
-    Err(Box::new(field::invalid(group, ex.kind(), name, &errors)))
+    Err(Box::new(field::invalid(group, ex.kind(), name, errors)))
 }
 
 /// Errors of an update of `part`.
@@ -85,12 +85,34 @@ pub(super) fn bump_generation(ex: &Exchange<'_>, part: Part, new: &mut Value, ol
 /// The stored form of an object in the version of the request.
 pub(super) fn to_storage(ex: &Exchange<'_>, object: &Value) -> Value {
     let mut stored = ex.resource.to_storage(object, &ex.target.version);
+    let version = match ex.resource.stored_in {
+        Some(_) => &ex.target.version,
+        None => &ex.resource.storage_version,
+    };
     if !ex.resource.custom
-        && let Ok(version) = ex.version()
+        && let Some(version) = ex.resource.version(version)
     {
         crate::decode::settle_empty(&version.schema, &mut stored);
     }
     stored
+}
+
+/// As [`to_storage`] for an object that is there already: `kept` are the parts that the write leaves alone. They stay
+/// as they are stored, which says more than what the version of the request shows of them.
+pub(super) fn to_storage_over(
+    ex: &Exchange<'_>,
+    object: &Value,
+    live: &Stored,
+    kept: &[&str],
+) -> Value {
+    let mut form = to_storage(ex, object);
+    if ex.is_converted() {
+        let live = live.decode();
+        for part in kept {
+            value::copy(&mut form, &live, part);
+        }
+    }
+    form
 }
 
 /// What follows a write: derived state, and for definitions their acceptance.

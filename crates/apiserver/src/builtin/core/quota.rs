@@ -219,7 +219,7 @@ fn scope_selector(object: &Value) -> FieldErrors {
             other => {
                 let path = child(path, "operator");
                 let detail = "not a valid selector operator";
-                errors.push(FieldError::invalid_str(path, other, detail));
+                errors.push(FieldError::invalid_typed(path, other, detail));
             }
         }
     }

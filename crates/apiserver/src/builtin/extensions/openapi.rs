@@ -252,7 +252,11 @@ fn supported(schema: &Value, path: &str, walk: &Walk<'_>, errors: &mut FieldErro
     let kind = value::text(schema, "type");
     if !kind.is_empty() && !TYPES.contains(&kind) {
         let at = format!("{path}.type");
-        errors.push(FieldError::not_supported(at, &Value::from(kind), &TYPES));
+        errors.push(FieldError::not_supported_text(
+            at,
+            &Value::from(kind),
+            &TYPES,
+        ));
     }
     if let (Some(reason), true) = (&walk.no_defaults, value::has(schema, "default")) {
         let at = format!("{path}.default");

@@ -77,7 +77,7 @@ fn spec(crd: &Value, any_bundle: bool) -> FieldErrors {
         "Cluster" | "Namespaced" => {}
         other => {
             let known = ["Cluster", "Namespaced"];
-            errors.push(FieldError::not_supported(
+            errors.push(FieldError::not_supported_text(
                 "spec.scope",
                 &Value::from(other),
                 &known,

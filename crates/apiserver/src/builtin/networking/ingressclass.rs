@@ -94,7 +94,7 @@ fn parameters(object: &Value) -> FieldErrors {
         "Cluster" => (),
         other => {
             let supported = ["Cluster", "Namespace"];
-            errors.push(FieldError::not_supported(
+            errors.push(FieldError::not_supported_text(
                 at("scope"),
                 &other.into(),
                 &supported,

@@ -124,6 +124,14 @@ pub(crate) fn one_of(errors: &mut FieldErrors, path: &str, value: &str, supporte
     }
 }
 
+/// As [`one_of`] for what is a mere string in the real server.
+pub(crate) fn one_text_of(errors: &mut FieldErrors, path: &str, value: &str, supported: &[&str]) {
+    if !supported.contains(&value) {
+        let value = value.into();
+        errors.push(FieldError::not_supported_text(path, &value, supported));
+    }
+}
+
 /// As [`one_of`], but an empty text is told that it is required.
 pub(crate) fn required_one_of(
     errors: &mut FieldErrors,

@@ -102,7 +102,7 @@ fn validate_node_requirement(
             "must be specified single value when `operator` is 'Lt' or 'Gt'",
         )),
         "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt" => {}
-        other => errors.push(FieldError::invalid_str(
+        other => errors.push(FieldError::invalid_typed(
             format!("{path}.operator"),
             other,
             "not a valid selector operator",
@@ -134,7 +134,7 @@ fn validate_node_field(errors: &mut FieldErrors, path: &str, requirement: &Value
                 ));
             }
         }
-        other => errors.push(FieldError::invalid_str(
+        other => errors.push(FieldError::invalid_typed(
             format!("{path}.operator"),
             other,
             "not a valid selector operator",

@@ -217,7 +217,7 @@ pub fn validate_binding(binding: &Value, name: &str) -> Outcome<()> {
     let kind = text(binding, "target.kind");
     if !kind.is_empty() && kind != "Node" {
         let kinds = ["Node", "<empty>"];
-        errors.push(FieldError::not_supported(
+        errors.push(FieldError::not_supported_text(
             "target.kind",
             &kind.into(),
             &kinds,

@@ -181,7 +181,7 @@ pub(super) fn validate_field(
             } else {
                 field
             };
-            check::one_of(errors, &at, field, supported);
+            check::one_text_of(errors, &at, field, supported);
         }
     }
 }
@@ -201,7 +201,7 @@ pub(super) fn validate_resource_field(
     } else if resource.is_empty() {
         errors.push(FieldError::required(format!("{path}.resource"), ""));
     } else if !huge {
-        check::one_of(
+        check::one_text_of(
             errors,
             &format!("{path}.resource"),
             resource,

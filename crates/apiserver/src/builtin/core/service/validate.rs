@@ -294,7 +294,8 @@ fn traffic(object: &Value) -> FieldErrors {
         let supported = ["PreferClose", "PreferSameZone", "PreferSameNode"];
         let wanted = value::text(object, path);
         if !supported.contains(&wanted) {
-            errors.push(FieldError::not_supported(path, &wanted.into(), &supported));
+            let wanted = wanted.into();
+            errors.push(FieldError::not_supported_text(path, &wanted, &supported));
         }
     }
     errors

@@ -36,7 +36,7 @@ fn map_type(schema: &Value, path: &str, errors: &mut FieldErrors) {
     errors.extend(wrong_type(schema, "object", MAP, path));
     if !matches!(given.as_str(), Some("atomic" | "granular")) {
         let at = format!("{path}.{MAP}");
-        errors.push(FieldError::not_supported(
+        errors.push(FieldError::not_supported_text(
             at,
             given,
             &["atomic", "granular"],
@@ -56,7 +56,7 @@ fn list_type(schema: &Value, path: &str, errors: &mut FieldErrors) {
     }
     if !matches!(given.as_str(), Some("atomic" | "set" | "map")) {
         let at = format!("{path}.{LIST}");
-        errors.push(FieldError::not_supported(
+        errors.push(FieldError::not_supported_text(
             at,
             given,
             &["atomic", "set", "map"],

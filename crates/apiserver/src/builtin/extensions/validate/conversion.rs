@@ -23,7 +23,7 @@ pub(super) fn validate(crd: &Value, any_bundle: bool, errors: &mut FieldErrors) 
     match strategy {
         "" => errors.push(FieldError::required(at, "")),
         "None" | "Webhook" => {}
-        other => errors.push(FieldError::not_supported(
+        other => errors.push(FieldError::not_supported_text(
             at,
             &Value::from(other),
             &["None", "Webhook"],

@@ -1,0 +1,191 @@
+//! The scripted kubectl session: the same commands on the embedded server and on a real kube-apiserver.
+//!
+//! ```text
+//! cargo test -p slipway-e2e --test kubectl                                the embedded server
+//! SLIPWAY_REAL_BARE=kubeconfig cargo test … --test kubectl                and the real one
+//! SLIPWAY_REAL_BARE=kubeconfig cargo test … --test kubectl -- --record    record the truth anew
+//! ```
+//!
+//! The truth is `kubectl/golden-VERSION.txt`, the normalised transcript of the real server; the session is
+//! `kubectl/session.yaml`; `kubectl/README.md` says how steps are written and which real server this needs.
+//! Words after `--` choose runs by name: `embedded`, `real`, `1.36`.
+
+#[path = "kubectl/client.rs"]
+mod client;
+#[path = "kubectl/normalise.rs"]
+mod normalise;
+#[path = "kubectl/process.rs"]
+mod process;
+#[path = "kubectl/run.rs"]
+mod run;
+#[path = "kubectl/server.rs"]
+mod server;
+#[path = "kubectl/session.rs"]
+mod session;
+#[path = "kubectl/transcript.rs"]
+mod transcript;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use client::Client;
+use normalise::Masks;
+use server::{Embedded, Server};
+use session::Session;
+use transcript::Transcript;
+
+/// The session promises at least so many commands.
+const AT_LEAST: usize = 80;
+
+/// What runs came to, over all clients.
+#[derive(Default, Clone, Copy)]
+struct Score {
+    ran: usize,
+    held: usize,
+}
+
+impl std::fmt::Display for Score {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.ran == 0 {
+            return f.write_str("not run");
+        }
+        write!(f, "{}/{}", self.held, self.ran)
+    }
+}
+
+fn main() -> ExitCode {
+    match suite() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            say(&format!("kubectl: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn suite() -> Result<bool> {
+    let (options, words): (Vec<String>, Vec<String>) = std::env::args()
+        .skip(1)
+        .partition(|word| word.starts_with("--"));
+    let wanted = |name: &str| words.iter().all(|word| name.contains(word.as_str()));
+    let session = Session::load()?;
+    if session.commands() < AT_LEAST {
+        bail!(
+            "the session has {} commands, fewer than {AT_LEAST}",
+            session.commands()
+        );
+    }
+    let masks = Masks::load(&session)?;
+    let clients = client::all()?;
+    let real = std::env::var_os("SLIPWAY_REAL_BARE").map(PathBuf::from);
+    if options.iter().any(|option| option == "--list") {
+        return Ok(true);
+    }
+    if options.iter().any(|option| option == "--record") {
+        let real =
+            real.context("--record needs SLIPWAY_REAL_BARE, the kubeconfig of a real cluster")?;
+        for client in clients.iter().filter(|client| wanted(&client.version)) {
+            record(&session, &masks, client, real.clone())?;
+        }
+        return Ok(true);
+    }
+    say(&masks.table());
+    let (mut on_embedded, mut on_real) = (Score::default(), Score::default());
+    // Side by side: a session mostly waits for its server.
+    std::thread::scope(|scope| -> Result<()> {
+        let embedded = scope.spawn(|| {
+            clients.iter().try_fold(Score::default(), |score, client| {
+                if !wanted(&format!("embedded {}", client.version)) {
+                    return Ok(score);
+                }
+                let server = Embedded::start()?;
+                let score = judge(&session, &masks, client, &server, score);
+                server.stop()?;
+                score
+            })
+        });
+        let real = scope.spawn(|| {
+            clients
+                .iter()
+                .try_fold(Score::default(), |score, client| match &real {
+                    Some(kubeconfig) if wanted(&format!("real {}", client.version)) => judge(
+                        &session,
+                        &masks,
+                        client,
+                        &server::Real(kubeconfig.clone()),
+                        score,
+                    ),
+                    _ => Ok(score),
+                })
+        });
+        on_embedded = joined(embedded)?;
+        on_real = joined(real)?;
+        Ok(())
+    })?;
+    if real.is_none() {
+        say(
+            "SLIPWAY_REAL_BARE is not set: nothing was compared with a real server now, only with its recording",
+        );
+    }
+    say(&format!("kubectl: {on_embedded} embedded, {on_real} real"));
+    Ok(on_embedded.held == on_embedded.ran && on_real.held == on_real.ran)
+}
+
+fn joined(thread: std::thread::ScopedJoinHandle<'_, Result<Score>>) -> Result<Score> {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Runs the session and compares it with the recording.
+fn judge(
+    session: &Session,
+    masks: &Masks,
+    client: &Client,
+    server: &dyn Server,
+    score: Score,
+) -> Result<Score> {
+    let start = Instant::now();
+    let name = format!("{} kubectl {}", server.name(), client.version);
+    let golden = Transcript::read(&client.version)?;
+    let transcript = run::run(session, masks, client, server).with_context(|| name.clone())?;
+    let differences = golden.differences(&transcript);
+    let mut text = String::new();
+    for difference in &differences {
+        text.push_str(difference);
+        text.push('\n');
+    }
+    let (ran, held) = (
+        session.commands(),
+        session.commands().saturating_sub(differences.len()),
+    );
+    say(&format!(
+        "{text}{name}: {held}/{ran} in {:.1} s",
+        start.elapsed().as_secs_f32()
+    ));
+    Ok(Score {
+        ran: score.ran + ran,
+        held: score.held + held,
+    })
+}
+
+/// Runs the session on the real server and writes down what it said.
+fn record(session: &Session, masks: &Masks, client: &Client, real: PathBuf) -> Result<()> {
+    let transcript = run::run(session, masks, client, &server::Real(real))?;
+    let path = transcript.write(&client.version)?;
+    say(&format!(
+        "recorded {} commands in {}",
+        session.commands(),
+        path.display()
+    ));
+    Ok(())
+}
+
+fn say(text: &str) {
+    // Whoever does not want to read it may go.
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
