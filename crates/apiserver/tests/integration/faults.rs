@@ -132,7 +132,7 @@ fn a_delay_passes_in_virtual_time() {
     virtually(async {
         let cluster = cluster();
         let client = client(&cluster, "test");
-        let hour = Duration::from_secs(3600);
+        let hour = Duration::from_hours(1);
         cluster
             .faults()
             .add(creates(), Frequency::once(), Fault::Delay(hour));
@@ -154,7 +154,7 @@ fn a_delayed_request_that_is_given_up_never_happens() {
     virtually(async {
         let cluster = cluster();
         let client = client(&cluster, "test");
-        let slow = Fault::Delay(Duration::from_secs(60));
+        let slow = Fault::Delay(Duration::from_mins(1));
         cluster.faults().add(creates(), Frequency::once(), slow);
         let api = maps(&client);
         let object = map("a", "1");
@@ -166,7 +166,7 @@ fn a_delayed_request_that_is_given_up_never_happens() {
                 .is_err()
         );
         assert_eq!(last(&cluster).ending, Ending::GivenUp);
-        tokio::time::sleep(Duration::from_secs(120)).await;
+        tokio::time::sleep(Duration::from_mins(2)).await;
         assert_eq!(names(&client).await, [""; 0]);
     });
 }

@@ -42,7 +42,7 @@ pub(crate) async fn play(seed: u64) -> Arc<Cluster> {
     for worker in workers {
         worker.await.unwrap();
     }
-    tokio::time::sleep(Duration::from_secs(2 * 3600)).await;
+    tokio::time::sleep(Duration::from_hours(2)).await;
     list.abort();
     stream.abort();
     cluster.shut_down();
@@ -174,7 +174,7 @@ async fn work(client: Client, number: u64, seed: u64) {
     for step in 0..STEPS {
         let name = format!("m-{step}");
         let mut owner = map(&name, "0");
-        if dice.draw() % 2 == 0 {
+        if dice.draw().is_multiple_of(2) {
             owner.metadata.finalizers = Some(vec!["example.com/hold".to_owned()]);
         }
         let made = api.create(&PostParams::default(), &owner).await;

@@ -132,7 +132,7 @@ pub(crate) fn in_a_process(test: &str, variables: &[(&str, &str)]) -> String {
 /// Tells the parent process what came out.
 pub(crate) fn report(result: &str) {
     use std::io::Write;
-    writeln!(std::io::stdout(), "\nRESULT {result}").unwrap();
+    println!("\nRESULT {result}");
 }
 
 /// How many panics there were on this thread, also in tasks, whose panics go no further.

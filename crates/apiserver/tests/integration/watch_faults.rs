@@ -122,7 +122,7 @@ async fn recovers(fault: WatchFault, config: watcher::Config) {
             api.delete(&name, &DeleteParams::default()).await.unwrap();
         }
     }
-    tokio::time::sleep(Duration::from_secs(600)).await;
+    tokio::time::sleep(Duration::from_mins(10)).await;
     let mut seen: Vec<_> = store
         .state()
         .iter()
@@ -231,10 +231,10 @@ fn a_partition_ends_and_the_watcher_catches_up() {
         api.create(&PostParams::default(), &map("a", "1"))
             .await
             .unwrap();
-        tokio::time::sleep(Duration::from_secs(900)).await;
+        tokio::time::sleep(Duration::from_mins(15)).await;
         assert!(store.state().is_empty(), "nothing comes through");
         cluster.faults().clear();
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        tokio::time::sleep(Duration::from_mins(1)).await;
         assert_eq!(store.state().len(), 1);
         task.abort();
     });

@@ -130,7 +130,7 @@ async fn connections_that_say_nothing_hinder_nobody() {
             .unwrap();
         tokio::spawn(async move {
             let _open = half;
-            tokio::time::sleep(Duration::from_secs(60)).await;
+            tokio::time::sleep(Duration::from_mins(1)).await;
         });
     }
     let mut wire = Wire::open(&https, "h2").await;
