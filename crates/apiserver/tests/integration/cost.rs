@@ -14,7 +14,7 @@ const CLUSTERS: u32 = if cfg!(debug_assertions) { 200 } else { 1000 };
 const BYTES: usize = 50_000;
 const MICROSECONDS: usize = 1000;
 /// The same with a definition of 150 fields and an object of it.
-const FILLED: usize = 20 * MICROSECONDS;
+const FILLED: usize = 10 * MICROSECONDS;
 
 const TEST: &str = "integration::cost::a_cluster_costs_less_than_50_kilobytes_and_a_millisecond";
 
