@@ -4,13 +4,14 @@ mod answer;
 mod bootstrap;
 mod build;
 mod definitions;
+mod encode;
 mod nonresource;
 mod own;
 mod warning;
 
 pub use answer::Lost;
-pub(crate) use answer::encode;
 pub use build::Config;
+pub(crate) use encode::encode;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -18,6 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use crate::authenticate::{Records, Tokens};
 use crate::authorize::{Audit, Policy};
@@ -52,7 +54,7 @@ pub struct Cluster {
     pub(crate) faults: crate::faults::Faults,
     draining: AtomicBool,
     watches: AtomicUsize,
-    pub(crate) drain: tokio::sync::watch::Sender<bool>,
+    drained: Notify,
 }
 
 /// One of [`Cluster::watches`].
@@ -93,7 +95,7 @@ impl Cluster {
             faults: crate::faults::Faults::default(),
             draining: AtomicBool::new(false),
             watches: AtomicUsize::new(0),
-            drain: tokio::sync::watch::Sender::new(false),
+            drained: Notify::new(),
         });
         if config.bootstrap {
             cluster.bootstrap();
@@ -149,12 +151,20 @@ impl Cluster {
 
     /// Ends all watches and refuses new ones.
     pub fn shut_down(&self) {
-        self.draining.store(true, Ordering::Relaxed);
-        self.drain.send_replace(true);
+        self.draining.store(true, Ordering::Release);
+        self.drained.notify_waiters();
     }
 
     pub(crate) fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Relaxed)
+        self.draining.load(Ordering::Acquire)
+    }
+
+    /// Waits until the cluster shuts down.
+    pub(crate) async fn drained(&self) {
+        let drained = self.drained.notified();
+        if !self.is_draining() {
+            drained.await;
+        }
     }
 
     pub(crate) fn registry(&self) -> Registry {

@@ -21,20 +21,20 @@ use dependents::{Graph, Node};
 
 /// Collects garbage in `cluster` until it shuts down. Spawn it where the cluster's requests run.
 pub async fn run(cluster: Arc<Cluster>) {
-    let mut latest = cluster.store.subscribe();
-    let mut drain = cluster.drain.subscribe();
+    let drained = cluster.drained();
+    tokio::pin!(drained);
     let mut collector = Collector {
         cluster: cluster.clone(),
         graph: Graph::default(),
         seen: 0,
     };
     loop {
-        latest.mark_unchanged();
+        let written = cluster.store.written();
         collector.catch_up();
         tokio::select! {
             biased;
-            _ = drain.changed() => return,
-            changed = latest.changed() => if changed.is_err() { return },
+            () = &mut drained => return,
+            () = written => {}
         }
     }
 }

@@ -20,7 +20,7 @@ pub enum Fault {
     Lose,
     /// The request is carried out, then the client gets this failure.
     LoseAs(Box<Status>),
-    /// The answer is late.
+    /// The request is late on its way in: it is carried out, if the client is still there, after this time.
     Delay(Duration),
     /// A list or get is answered from this many versions ago.
     Stale(u64),

@@ -188,24 +188,42 @@ impl ListOptions {
 
 const MATCH_WITH_CONTINUE: &str = "resourceVersionMatch is forbidden when continue is provided";
 
+/// A number without sign, or why it is none, as Go says it.
+pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
+    let why = match text.parse() {
+        Ok(number) if !text.starts_with('+') => return Ok(number),
+        Err(error)
+            if *error.kind() == std::num::IntErrorKind::PosOverflow && !text.starts_with('+') =>
+        {
+            "value out of range"
+        }
+        _ => "invalid syntax",
+    };
+    Err(format!(
+        "strconv.ParseUint: parsing {}: {why}",
+        field::quote(text)
+    ))
+}
+
+/// A resource version, or why it is none.
+fn parse_text(text: &str) -> Result<u64, String> {
+    let quoted = field::quote(text);
+    parse_uint(text).map_err(|why| format!("resourceVersion: Invalid value: {quoted}: {why}"))
+}
+
 /// A resource version in a get or watch, where the real server does not make a bad request of a bad one.
 pub(crate) fn parse_exact_version(text: &str) -> Outcome<u64> {
-    text.parse().map_err(|_| {
-        let quoted = field::quote(text);
-        let why = format!("resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax");
-        Box::new(Status::failure(500, "", why))
-    })
+    parse_text(text).map_err(|why| Box::new(Status::failure(500, "", why)))
 }
 
 /// A resource version as text.
 pub(crate) fn parse_version(text: Option<&str>) -> Outcome<Option<u64>> {
-    match text {
-        None => Ok(None),
-        Some(text) => text
-            .parse()
-            .map(Some)
-            .map_err(|_| Box::new(Status::bad_request(format!("invalid resource version: resourceVersion: Invalid value: {0}: strconv.ParseUint: parsing {0}: invalid syntax", field::quote(text))))),
-    }
+    let parsed = text.map(parse_text).transpose();
+    parsed.map_err(|why| {
+        Box::new(Status::bad_request(format!(
+            "invalid resource version: {why}"
+        )))
+    })
 }
 
 /// What a write says besides its body.

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 use log::Log;
 
@@ -75,7 +76,8 @@ struct Inner {
 #[derive(Debug)]
 pub struct Store {
     inner: Mutex<Inner>,
-    latest: watch::Sender<u64>,
+    /// Wakes in the order in which was waited. A `tokio::sync::watch` wakes in random order, which no seed decides.
+    written: Notify,
 }
 
 impl Default for Store {
@@ -86,7 +88,7 @@ impl Default for Store {
                 forgotten: 0,
                 buckets: BTreeMap::new(),
             }),
-            latest: watch::Sender::new(0),
+            written: Notify::new(),
         }
     }
 }
@@ -111,9 +113,9 @@ impl Store {
         self.lock().version
     }
 
-    /// Wakes up whenever the version changes.
-    pub fn subscribe(&self) -> watch::Receiver<u64> {
-        self.latest.subscribe()
+    /// Waits for the next write after this call.
+    pub fn written(&self) -> Notified<'_> {
+        self.written.notified()
     }
 
     /// One object.
@@ -279,7 +281,7 @@ impl Store {
         });
         inner.version = version;
         drop(inner);
-        self.latest.send_replace(version);
+        self.written.notify_waiters();
         Ok(stored)
     }
 
@@ -296,7 +298,7 @@ impl Store {
         }
         inner.version = version;
         drop(inner);
-        self.latest.send_replace(version);
+        self.written.notify_waiters();
     }
 
     /// Replaces an object that must still be at `expected`.
@@ -326,7 +328,7 @@ impl Store {
         });
         inner.version = version;
         drop(inner);
-        self.latest.send_replace(version);
+        self.written.notify_waiters();
         Ok(stored)
     }
 
@@ -357,7 +359,7 @@ impl Store {
         });
         inner.version = version;
         drop(inner);
-        self.latest.send_replace(version);
+        self.written.notify_waiters();
         Ok(stored)
     }
 

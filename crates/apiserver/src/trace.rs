@@ -24,6 +24,8 @@ pub enum Ending {
     Unreachable,
     /// The request was carried out with this code, but the answer was lost.
     Lost(u16),
+    /// The client went away before it was answered.
+    GivenUp,
 }
 
 /// One request.

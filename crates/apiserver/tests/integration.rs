@@ -12,6 +12,19 @@
 )]
 
 mod integration {
+    mod audit;
+    mod bad_address;
+    mod bad_input;
     mod cost;
+    mod custom;
+    mod determinism;
+    mod faults;
+    mod hostile;
+    mod objects;
+    mod outside;
+    mod scenario;
     mod stage;
+    mod watch_faults;
+    mod webhooks;
+    mod wire;
 }

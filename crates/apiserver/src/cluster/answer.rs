@@ -1,19 +1,18 @@
 //! From a request to an answer: who asks, for what, may they, and what came of it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
-use http::{HeaderValue, Method, Request, Response};
+use http::header::{ACCEPT, USER_AGENT};
+use http::{Method, Request, Response};
 
-use super::Cluster;
+use super::{Cluster, encode};
 use crate::authenticate::{self, User};
 use crate::authorize::Attributes;
 use crate::builtin::names;
 use crate::exchange::{Content, Exchange, Reply};
 use crate::faults::{Facts, Fault};
-use crate::negotiate::{self, Endpoint, Form, Media};
+use crate::negotiate::{self, Endpoint, Form};
 use crate::route::{Query, Route, Target, route};
 use crate::shell::Body;
 use crate::status::{Outcome, Status};
@@ -45,23 +44,22 @@ pub(super) async fn answer(
     let faults = cluster.faults.on_request(&asked.facts(cluster.trace.len()));
     let mut record = asked.record(&request, at);
     record.versions = (before, before);
+    let mut pending = Pending {
+        cluster,
+        record: Some(record),
+    };
 
     for fault in &faults {
         match fault {
             Fault::Delay(time) => tokio::time::sleep(*time).await,
             Fault::Unreachable => {
-                record.ending = Ending::Unreachable;
-                cluster.trace.push(record);
+                pending.end(Ending::Unreachable, "");
                 return Err(Lost);
             }
             Fault::Refuse(status) => {
-                return Ok(finish(
-                    cluster,
-                    record,
-                    Reply::status(status),
-                    Form::default(),
-                    false,
-                ));
+                let reply = Reply::status(status);
+                pending.end(Ending::Answered(reply.code), &status.reason);
+                return Ok(encode(reply, Form::default(), false));
             }
             Fault::Lose | Fault::LoseAs(_) | Fault::Stale(_) => {}
         }
@@ -82,45 +80,52 @@ pub(super) async fn answer(
     // A failure is sent in the asked media type too, as far as there is one.
     let form = negotiate::accept(accept.as_deref()).unwrap_or_default();
     let pretty = pretty || form.pretty;
-    let reply = respond(cluster, request, asked, accept.as_deref(), at, stale).await;
+    // A request that was late on its way is carried out at the time of its arrival.
+    let now = cluster.now();
+    let reply = respond(cluster, request, asked, accept.as_deref(), now, stale).await;
     let reply = reply.unwrap_or_else(|status| Reply::status(&status));
     for fault in faults {
         match fault {
             Fault::Lose => {
-                record.ending = Ending::Lost(reply.code);
-                record.versions.1 = cluster.store.version();
-                cluster.trace.push(record);
+                pending.end(Ending::Lost(reply.code), "");
                 return Err(Lost);
             }
             Fault::LoseAs(status) => {
-                record.reason.clone_from(&status.reason);
-                record.ending = Ending::Lost(reply.code);
-                record.versions.1 = cluster.store.version();
-                cluster.trace.push(record);
+                pending.end(Ending::Lost(reply.code), &status.reason);
                 return Ok(encode(Reply::status(&status), form, pretty));
             }
             _ => {}
         }
     }
-    Ok(finish(cluster, record, reply, form, pretty))
+    let reason = match &reply.content {
+        Content::Value(value) if reply.code >= 400 => crate::value::text(value, "reason"),
+        _ => "",
+    };
+    pending.end(Ending::Answered(reply.code), reason);
+    Ok(encode(reply, form, pretty))
 }
 
-fn finish(
-    cluster: &Cluster,
-    mut record: Record,
-    reply: Reply,
-    form: Form,
-    pretty: bool,
-) -> Response<Body> {
-    record.versions.1 = cluster.store.version();
-    record.ending = Ending::Answered(reply.code);
-    if let Content::Value(value) = &reply.content
-        && reply.code >= 400
-    {
-        crate::value::text(value, "reason").clone_into(&mut record.reason);
+/// A request whose end is not known yet. One that is dropped was given up by its client.
+struct Pending<'a> {
+    cluster: &'a Cluster,
+    record: Option<Record>,
+}
+
+impl Pending<'_> {
+    fn end(&mut self, ending: Ending, reason: &str) {
+        if let Some(mut record) = self.record.take() {
+            record.versions.1 = self.cluster.store.version();
+            record.ending = ending;
+            reason.clone_into(&mut record.reason);
+            self.cluster.trace.push(record);
+        }
     }
-    cluster.trace.push(record);
-    encode(reply, form, pretty)
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.end(Ending::GivenUp, "");
+    }
 }
 
 impl Asked {
@@ -364,68 +369,4 @@ fn attributes<'a>(
         },
         path: None,
     }
-}
-
-fn to_yaml(value: &serde_json::Value) -> String {
-    serde_saphyr::to_string(value).unwrap_or_default()
-}
-
-pub(crate) fn encode(reply: Reply, form: Form, pretty: bool) -> Response<Body> {
-    let yaml = form.media == Media::Yaml;
-    let mut content_type = if yaml {
-        "application/yaml".to_owned()
-    } else {
-        "application/json".to_owned()
-    };
-    let body = match reply.content {
-        Content::Value(value) if yaml => Body::Full(Bytes::from(to_yaml(&value))),
-        Content::Value(value) if pretty => Body::Full(Bytes::from(
-            serde_json::to_vec_pretty(&value).unwrap_or_default(),
-        )),
-        Content::Value(value) => {
-            Body::Full(Bytes::from(serde_json::to_vec(&value).unwrap_or_default()))
-        }
-        Content::Json(bytes) if yaml || pretty => {
-            let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
-            let text = if yaml {
-                to_yaml(&value).into()
-            } else {
-                serde_json::to_vec_pretty(&value).unwrap_or_default()
-            };
-            Body::Full(Bytes::from(text))
-        }
-        Content::Json(bytes) => Body::Full(Bytes::from(bytes)),
-        Content::Text(text) => {
-            "text/plain; charset=utf-8".clone_into(&mut content_type);
-            Body::Full(Bytes::from(text))
-        }
-        Content::Typed(kind, bytes) => {
-            content_type = kind;
-            Body::Full(bytes)
-        }
-        Content::Stream(body) => body,
-    };
-    let mut response = Response::new(body);
-    *response.status_mut() =
-        http::StatusCode::from_u16(reply.code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
-    let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_str(&content_type)
-            .unwrap_or(HeaderValue::from_static("application/json")),
-    );
-    headers.insert(
-        http::header::CACHE_CONTROL,
-        HeaderValue::from_static("no-cache, private"),
-    );
-    for warning in super::warning::headers(&reply.warnings) {
-        headers.append(http::header::WARNING, warning);
-    }
-    if let Some(seconds) = reply.retry_after
-        && let Ok(value) =
-            HeaderValue::from_str(&Duration::from_secs(seconds.into()).as_secs().to_string())
-    {
-        headers.insert(http::header::RETRY_AFTER, value);
-    }
-    response
 }

@@ -231,13 +231,8 @@ fn check_version(ex: &Exchange<'_>, new: &Value, old: &Value) -> Outcome<bool> {
         let status = meta::missing_resource_version(ex.group(), ex.plural(), &ex.target.name);
         return Err(Box::new(status));
     }
-    if asked.parse::<u64>().is_err() {
-        let quoted = crate::field::quote(asked);
-        let error = FieldError::invalid_str(
-            "metadata.resourceVersion",
-            asked,
-            format!("strconv.ParseUint: parsing {quoted}: invalid syntax"),
-        );
+    if let Err(why) = crate::options::parse_uint(asked) {
+        let error = FieldError::invalid_str("metadata.resourceVersion", asked, why);
         return Err(write::judge(ex, &ex.target.name, &[error])
             .err()
             .unwrap_or_else(|| moved(ex)));

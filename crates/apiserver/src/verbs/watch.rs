@@ -113,22 +113,23 @@ impl Watch {
             .timeout_seconds
             .map_or(DEFAULT_TIMEOUT, Duration::from_secs);
         let end = start + lasts;
-        let mut latest = self.cluster.store.subscribe();
-        let mut drain = self.cluster.drain.subscribe();
+        let cluster = self.cluster.clone();
+        let drained = cluster.drained();
+        tokio::pin!(drained);
         if initial {
             self.send_initial().await?;
         }
         let early = lasts.saturating_sub(BOOKMARK_BEFORE_END);
         let mut bookmark = start + BOOKMARK_EVERY.min(early);
         loop {
-            latest.mark_unchanged();
+            let written = cluster.store.written();
             self.send_changes().await?;
             tokio::select! {
                 biased;
                 () = self.out.closed() => return Err(Ended),
-                _ = drain.changed() => return Ok(()),
+                () = &mut drained => return Ok(()),
                 () = tokio::time::sleep_until(end) => return Ok(()),
-                changed = latest.changed() => if changed.is_err() { return Ok(()) },
+                () = written => {}
                 () = tokio::time::sleep_until(bookmark), if self.options.bookmarks => {
                     self.send_bookmark(false).await?;
                     let last = start + early;

@@ -28,6 +28,7 @@ pub(crate) const ALICE: &str = "alice-token";
 /// Runs to the end on one thread, on a clock that jumps to the next timer whenever nothing else is to do. There is no
 /// I/O driver: opening a socket panics.
 pub(crate) fn virtually<F: Future>(work: F) -> F::Output {
+    count_panics();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -131,5 +132,26 @@ pub(crate) fn in_a_process(test: &str, variables: &[(&str, &str)]) -> String {
 /// Tells the parent process what came out.
 pub(crate) fn report(result: &str) {
     use std::io::Write;
-    writeln!(std::io::stdout(), "\nRESULT {result}").unwrap();
+    println!("\nRESULT {result}");
+}
+
+/// How many panics there were on this thread, also in tasks, whose panics go no further.
+pub(crate) fn panics() -> usize {
+    PANICS.with(std::cell::Cell::get)
+}
+
+thread_local! {
+    static PANICS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Counts panics from now on: a task that dies takes nobody with it, so that a test would not notice.
+fn count_panics() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            PANICS.with(|count| count.set(count.get() + 1));
+            before(panic);
+        }));
+    });
 }
