@@ -85,7 +85,7 @@ pub(crate) fn refused<T: std::fmt::Debug>(result: kube::Result<T>) -> kube::core
 }
 
 /// Waits the same time after each failure; kube's own adds jitter, which no seed decides.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Steady(pub(crate) Duration);
 
 impl Iterator for Steady {
@@ -132,7 +132,8 @@ pub(crate) fn in_a_process(test: &str, variables: &[(&str, &str)]) -> String {
 /// Tells the parent process what came out.
 pub(crate) fn report(result: &str) {
     use std::io::Write;
-    println!("\nRESULT {result}");
+    let line = format!("\nRESULT {result}\n");
+    std::io::stdout().write_all(line.as_bytes()).unwrap();
 }
 
 /// How many panics there were on this thread, also in tasks, whose panics go no further.
