@@ -27,6 +27,7 @@ pub fn resources() -> Vec<Resource> {
             "horizontalpodautoscalers",
             Arc::new(Autoscalers),
         )
+        .also("v1")
         .short(&["hpa"])
         .category("all")
         .status()
