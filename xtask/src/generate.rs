@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 /// Where the table is checked in, from the root of the workspace.
 const TABLE: &str = "crates/apiserver/src/schema/builtin.types";
@@ -41,39 +42,26 @@ struct Module {
     folder: PathBuf,
 }
 
-/// Where Go keeps a module that `pins` requires.
+/// Where Go keeps a module that `pins` requires; it is fetched when it is not there yet.
 fn module(pins: &Path, name: &str) -> Result<Module> {
     let output = Command::new("go")
-        .args([
-            "list",
-            "-mod=mod",
-            "-m",
-            "-f",
-            "{{.Version}}\n{{.Dir}}",
-            name,
-        ])
+        .args(["mod", "download", "-json", name])
         .current_dir(pins)
         .output()
         .context("cannot run `go`: generating the table needs a Go toolchain")?;
-    if !output.status.success() {
-        bail!(
-            "go list -m {name}: {}",
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let field = |key: &str| answer.get(key).and_then(Value::as_str);
+    match (field("Version"), field("Dir")) {
+        (Some(version), Some(folder)) if output.status.success() => Ok(Module {
+            version: version.to_owned(),
+            folder: PathBuf::from(folder),
+        }),
+        _ => bail!(
+            "go mod download {name}: {}{}",
+            field("Error").unwrap_or_default(),
             String::from_utf8_lossy(&output.stderr)
-        );
+        ),
     }
-    let text = String::from_utf8(output.stdout)?;
-    let mut lines = text.lines();
-    let version = lines.next().unwrap_or_default().to_owned();
-    let folder = lines.next().unwrap_or_default();
-    if folder.is_empty() {
-        bail!(
-            "{name} is not in the module cache: run `go mod download {name}` in xtask/controlplane/kubernetes"
-        );
-    }
-    Ok(Module {
-        version,
-        folder: PathBuf::from(folder),
-    })
 }
 
 fn settle(path: &Path, made: &str, check: bool) -> Result<()> {
