@@ -1,1 +1,1 @@
-//! To be filled.
+//! Periodic rolling restarts of matching workloads.

@@ -1,1 +1,1 @@
-//! To be filled.
+//! Runs capabilities: watches, stores, queue, executor, leases, probes.

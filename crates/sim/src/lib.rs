@@ -1,1 +1,1 @@
-//! To be filled.
+//! A simulated cluster: actors, faults, scenarios, oracles.

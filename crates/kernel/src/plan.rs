@@ -1,0 +1,64 @@
+//! What a planner answers.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::action::{Action, Target};
+use crate::blocker::Blocker;
+use crate::event::Event;
+use crate::identity::{ClusterId, Kind};
+
+/// An action, and what is told when it has been done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What to do.
+    pub action: Action,
+    /// What to tell after it succeeded.
+    pub events: Vec<Event>,
+}
+
+/// A status to be written; planners ask for it only when it differs from what is there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Status {
+    /// Of which object, as seen.
+    pub target: Target,
+    /// The whole status.
+    pub body: Value,
+}
+
+/// What a decision was made on: the newest version seen of each kind.
+pub type Basis = BTreeMap<(ClusterId, Kind), u64>;
+
+/// What is to be done now, what is to be said, and when to look again.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Plan {
+    /// In this order. The process may die after any of them.
+    pub steps: Vec<Step>,
+    /// Statuses, after the steps.
+    pub statuses: Vec<Status>,
+    /// Told whether or not anything is done.
+    pub events: Vec<Event>,
+    /// Why nothing, or not more, is done.
+    pub blockers: Vec<Blocker>,
+    /// When to look again although nothing has changed.
+    pub wake_at: Option<Timestamp>,
+    /// What this was decided on.
+    pub basis: Basis,
+}
+
+impl Plan {
+    /// Asks to be woken at `at`, or earlier if that was asked for already.
+    pub fn wake(&mut self, at: Timestamp) {
+        self.wake_at = Some(self.wake_at.map_or(at, |known| known.min(at)));
+    }
+
+    /// Adds an action without events.
+    pub fn act(&mut self, action: Action) {
+        self.steps.push(Step {
+            action,
+            events: Vec::new(),
+        });
+    }
+}

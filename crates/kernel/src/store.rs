@@ -1,0 +1,399 @@
+//! What has been seen of the clusters: ordered, projected, indexed.
+//!
+//! A store keeps of each object only what its projection takes. An object that cannot be projected is kept as such,
+//! beside the others, with the reason. Stores are cheap to clone: a clone is a snapshot.
+
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::identity::{ClusterId, Kind, ObjectRef};
+use crate::interest::{Index, Interest};
+
+/// Why an object could not be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct Undecodable {
+    /// Which field.
+    pub field: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// What a capability keeps of an object.
+pub trait Projection: Any + Debug + Send + Sync + Sized {
+    /// Takes what is needed; whatever can be wrong in a stored object is an error here.
+    fn project(object: &Value) -> Result<Self, Undecodable>;
+}
+
+/// Namespace and name.
+pub type Name = (String, String);
+
+/// What is kept of every object.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Meta {
+    /// Its namespace; empty if it has none.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its resourceVersion.
+    pub version: String,
+    /// Its generation; 0 where the kind has none.
+    pub generation: i64,
+}
+
+impl Meta {
+    /// Reads an object's metadata.
+    pub fn of(object: &Value) -> Self {
+        let text = |path: &str| {
+            object
+                .pointer(path)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        Self {
+            namespace: text("/metadata/namespace"),
+            name: text("/metadata/name"),
+            uid: text("/metadata/uid"),
+            version: text("/metadata/resourceVersion"),
+            generation: object
+                .pointer("/metadata/generation")
+                .and_then(Value::as_i64)
+                .unwrap_or_default(),
+        }
+    }
+
+    fn key(&self) -> Name {
+        (self.namespace.clone(), self.name.clone())
+    }
+}
+
+/// An object as it was last seen.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// What every object has.
+    pub meta: Meta,
+    /// What the projection took, or why it could not.
+    pub body: Result<Arc<dyn Any + Send + Sync>, Undecodable>,
+}
+
+/// An object with what a projection took of it.
+#[derive(Debug)]
+pub struct Entry<'a, T> {
+    /// What every object has.
+    pub meta: &'a Meta,
+    /// What the projection took.
+    pub body: &'a T,
+}
+
+/// The objects of one kind in one cluster, by one projection.
+#[derive(Debug, Clone)]
+pub struct Store {
+    kind: Kind,
+    cluster: ClusterId,
+    project: crate::interest::Project,
+    indexes: Vec<Index>,
+    objects: BTreeMap<Name, Arc<Seen>>,
+    by_index: BTreeMap<(&'static str, String), BTreeSet<Name>>,
+    gone: BTreeMap<Name, u64>,
+    version: u64,
+    synced: bool,
+}
+
+/// What an observation did to a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing new.
+    None,
+    /// The object is new, changed or gone.
+    Changed,
+}
+
+impl Store {
+    fn new(interest: &Interest, cluster: &ClusterId) -> Self {
+        Self {
+            kind: interest.kind.clone(),
+            cluster: cluster.clone(),
+            project: interest.project,
+            indexes: interest.indexes.clone(),
+            objects: BTreeMap::new(),
+            by_index: BTreeMap::new(),
+            gone: BTreeMap::new(),
+            version: 0,
+            synced: false,
+        }
+    }
+
+    /// Takes in an object from a watch, a list or the answer to a write. What is older than what is known is nothing
+    /// new: so a late watch event cannot hide a write of our own.
+    pub fn observe(&mut self, object: &Value) -> Change {
+        let meta = Meta::of(object);
+        let version = number(&meta.version);
+        let name = meta.key();
+        let known = self
+            .objects
+            .get(&name)
+            .map(|seen| number(&seen.meta.version));
+        let deleted = self.gone.get(&name).copied();
+        if known.is_some_and(|known| version <= known)
+            || deleted.is_some_and(|gone| version <= gone)
+        {
+            return Change::None;
+        }
+        self.version = self.version.max(version);
+        self.unindex(&name);
+        let body = (self.project)(object);
+        let seen = Arc::new(Seen { meta, body });
+        self.index(&name, &seen);
+        self.objects.insert(name, seen);
+        Change::Changed
+    }
+
+    /// Takes in that an object was deleted; `object` is its last state.
+    pub fn observe_deletion(&mut self, object: &Value) -> Change {
+        let meta = Meta::of(object);
+        let version = number(&meta.version);
+        self.version = self.version.max(version);
+        let name = meta.key();
+        // A watch event about an earlier object of the same name says nothing about the present one.
+        if self
+            .objects
+            .get(&name)
+            .is_some_and(|seen| number(&seen.meta.version) > version)
+        {
+            return Change::None;
+        }
+        self.gone.insert(name.clone(), version);
+        self.unindex(&name);
+        match self.objects.remove(&name) {
+            Some(_) => Change::Changed,
+            None => Change::None,
+        }
+    }
+
+    /// Takes in a complete list: what is not in it and not newer than it is gone.
+    pub fn observe_list(&mut self, objects: &[Value], version: &str) -> Vec<Name> {
+        let version = number(version);
+        let listed: BTreeSet<Name> = objects.iter().map(|o| Meta::of(o).key()).collect();
+        let mut changed: Vec<Name> = Vec::new();
+        let missing: Vec<Name> = self
+            .objects
+            .iter()
+            .filter(|(name, seen)| {
+                !listed.contains(*name) && (version == 0 || number(&seen.meta.version) <= version)
+            })
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in missing {
+            self.unindex(&name);
+            self.objects.remove(&name);
+            changed.push(name);
+        }
+        for object in objects {
+            if self.observe(object) == Change::Changed {
+                changed.push(Meta::of(object).key());
+            }
+        }
+        self.gone.clear();
+        self.version = self.version.max(version);
+        self.synced = true;
+        changed
+    }
+
+    /// The object of this name.
+    pub fn get(&self, namespace: &str, name: &str) -> Option<&Arc<Seen>> {
+        self.objects.get(&(namespace.to_owned(), name.to_owned()))
+    }
+
+    /// All objects by namespace and name.
+    pub fn objects(&self) -> impl Iterator<Item = &Arc<Seen>> {
+        self.objects.values()
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// Whether a complete list has been taken in.
+    pub fn is_synced(&self) -> bool {
+        self.synced
+    }
+
+    /// The newest version that has been seen: the basis of what is decided on this store.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// A reference to an object of this store.
+    pub fn reference(&self, meta: &Meta) -> ObjectRef {
+        ObjectRef {
+            cluster: self.cluster.clone(),
+            kind: self.kind.clone(),
+            namespace: meta.namespace.clone(),
+            name: meta.name.clone(),
+        }
+    }
+
+    fn index(&mut self, name: &Name, seen: &Seen) {
+        for index in &self.indexes {
+            for value in (index.values)(seen) {
+                self.by_index
+                    .entry((index.name, value))
+                    .or_default()
+                    .insert(name.clone());
+            }
+        }
+    }
+
+    fn unindex(&mut self, name: &Name) {
+        let Some(seen) = self.objects.get(name).cloned() else {
+            return;
+        };
+        for index in &self.indexes {
+            for value in (index.values)(&seen) {
+                let slot = (index.name, value);
+                if let Some(names) = self.by_index.get_mut(&slot) {
+                    names.remove(name);
+                    if names.is_empty() {
+                        self.by_index.remove(&slot);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A resourceVersion as a number, which it is on every API server that keeps its objects in etcd.
+pub fn number(version: &str) -> u64 {
+    version.parse().unwrap_or_default()
+}
+
+/// Which store: cluster, kind and projection.
+pub type StoreKey = (ClusterId, Kind, &'static str);
+
+/// All stores of one replica. A clone is a snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct Stores(BTreeMap<StoreKey, Arc<Store>>);
+
+impl Stores {
+    /// Makes room for an interest in a cluster; nothing happens if there is.
+    pub fn open(&mut self, cluster: &ClusterId, interest: &Interest) -> StoreKey {
+        let key = (cluster.clone(), interest.kind.clone(), interest.projection);
+        self.0
+            .entry(key.clone())
+            .or_insert_with(|| Arc::new(Store::new(interest, cluster)));
+        key
+    }
+
+    /// Forgets all that was seen of a cluster.
+    pub fn close(&mut self, cluster: &ClusterId) {
+        self.0.retain(|(of, _, _), _| of != cluster);
+    }
+
+    /// The store behind a key.
+    pub fn store(&self, key: &StoreKey) -> Option<&Store> {
+        self.0.get(key).map(AsRef::as_ref)
+    }
+
+    /// The store behind a key, to take something in.
+    pub fn store_mut(&mut self, key: &StoreKey) -> Option<&mut Store> {
+        self.0.get_mut(key).map(Arc::make_mut)
+    }
+
+    /// All stores.
+    pub fn iter(&self) -> impl Iterator<Item = (&StoreKey, &Store)> {
+        self.0.iter().map(|(key, store)| (key, store.as_ref()))
+    }
+
+    /// The stores of a kind in a cluster, one for each projection.
+    pub fn of_kind<'a>(
+        &'a self,
+        cluster: &'a ClusterId,
+        kind: &'a Kind,
+    ) -> impl Iterator<Item = (&'a StoreKey, &'a Store)> {
+        self.iter()
+            .filter(move |((of, what, _), _)| of == cluster && what == kind)
+    }
+
+    /// The store of a kind by the projection `T`.
+    pub fn typed<T: Projection>(&self, cluster: &ClusterId, kind: &Kind) -> Option<&Store> {
+        let key = (cluster.clone(), kind.clone(), std::any::type_name::<T>());
+        self.store(&key)
+    }
+
+    /// All understood objects of a kind, by namespace and name.
+    pub fn list<'a, T: Projection>(
+        &'a self,
+        cluster: &ClusterId,
+        kind: &Kind,
+    ) -> impl Iterator<Item = Entry<'a, T>> {
+        self.typed::<T>(cluster, kind)
+            .into_iter()
+            .flat_map(Store::objects)
+            .filter_map(|seen| entry::<T>(seen))
+    }
+
+    /// The understood object of this name.
+    pub fn get<'a, T: Projection>(
+        &'a self,
+        cluster: &ClusterId,
+        kind: &Kind,
+        namespace: &str,
+        name: &str,
+    ) -> Option<Entry<'a, T>> {
+        entry::<T>(self.typed::<T>(cluster, kind)?.get(namespace, name)?)
+    }
+
+    /// The understood objects for which an index gave this value.
+    pub fn indexed<'a, T: Projection>(
+        &'a self,
+        cluster: &ClusterId,
+        kind: &Kind,
+        index: &'static str,
+        value: &str,
+    ) -> impl Iterator<Item = Entry<'a, T>> {
+        let store = self.typed::<T>(cluster, kind);
+        let names = store.and_then(|s| s.by_index.get(&(index, value.to_owned())));
+        names
+            .into_iter()
+            .flatten()
+            .filter_map(move |name| entry::<T>(store?.objects.get(name)?))
+    }
+
+    /// Objects that could not be understood, and why.
+    pub fn undecodable<'a, T: Projection>(
+        &'a self,
+        cluster: &ClusterId,
+        kind: &Kind,
+    ) -> impl Iterator<Item = (&'a Meta, &'a Undecodable)> {
+        self.typed::<T>(cluster, kind)
+            .into_iter()
+            .flat_map(Store::objects)
+            .filter_map(|seen| Some((&seen.meta, seen.body.as_ref().err()?)))
+    }
+
+    /// Whether a complete list of this kind has been taken in.
+    pub fn is_synced<T: Projection>(&self, cluster: &ClusterId, kind: &Kind) -> bool {
+        self.typed::<T>(cluster, kind).is_some_and(Store::is_synced)
+    }
+}
+
+fn entry<T: Projection>(seen: &Arc<Seen>) -> Option<Entry<'_, T>> {
+    let body = seen.body.as_ref().ok()?.downcast_ref::<T>()?;
+    Some(Entry {
+        meta: &seen.meta,
+        body,
+    })
+}
