@@ -27,7 +27,7 @@ use crate::environment::{Clock, Dial, Entropy};
 use crate::registry::Registry;
 use crate::resource::{Resource, bucket};
 use crate::shell::Body;
-use crate::store::{Store, Stored};
+use crate::store::{Named, Store, Stored};
 
 /// What a cluster takes from outside.
 #[derive(Debug, Clone)]
@@ -131,6 +131,11 @@ impl Cluster {
     /// Forgets the past, as etcd's compaction does.
     pub fn compact(&self) {
         self.store.compact();
+    }
+
+    /// All objects at this moment, each with its `group/plural`, and the version: a look that is no request.
+    pub fn everything(&self) -> (Vec<Named<Arc<Stored>>>, u64) {
+        self.store.everything()
     }
 
     /// How many watches are open.

@@ -147,7 +147,12 @@ mod tests {
         tracing::subscriber::with_default(subscriber, || {
             let span = tracing::info_span!("plan", controller = "restarts");
             let _entered = span.enter();
-            tracing::warn!(object = "shop/web", count = 3, why = "it said \"no\"\n", "was refused");
+            tracing::warn!(
+                object = "shop/web",
+                count = 3,
+                why = "it said \"no\"\n",
+                "was refused"
+            );
         });
         let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
         assert!(text.starts_with("ts=20"), "{text}");

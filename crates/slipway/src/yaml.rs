@@ -47,10 +47,17 @@ mod tests {
             "lines": "one\ntwo\n", "long": long, "list": [1, true, null, [], {}], "y": true,
         });
         let text = document(&value).unwrap();
-        assert_eq!(serde_saphyr::from_str::<serde_json::Value>(&text).unwrap(), value, "{text}");
+        assert_eq!(
+            serde_saphyr::from_str::<serde_json::Value>(&text).unwrap(),
+            value,
+            "{text}"
+        );
         for line in ["'yes': 'no'", "number: '12'"] {
             let plain = line.replace('\'', "\"");
-            assert!(text.contains(line) || text.contains(&plain), "{line}: {text}");
+            assert!(
+                text.contains(line) || text.contains(&plain),
+                "{line}: {text}"
+            );
         }
     }
 }

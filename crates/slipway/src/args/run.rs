@@ -7,7 +7,12 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
     /// Which controllers to run
-    #[arg(long, value_delimiter = ',', default_value = "restarts", value_name = "NAME,…")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "restarts",
+        value_name = "NAME,…"
+    )]
     pub(crate) controllers: Vec<String>,
     #[command(flatten)]
     pub(crate) connection: Connection,
@@ -50,7 +55,12 @@ pub(crate) struct Election {
     #[arg(long, env = "POD_NAME", value_name = "NAME")]
     pub(crate) replica: Option<String>,
     /// The namespace that the operator itself is in, with its Lease
-    #[arg(long, env = "POD_NAMESPACE", default_value = "rollout", value_name = "NS")]
+    #[arg(
+        long,
+        env = "POD_NAMESPACE",
+        default_value = "rollout",
+        value_name = "NS"
+    )]
     pub(crate) operator_namespace: String,
     /// Act without holding a Lease: only where there can be no second replica
     #[arg(long)]

@@ -91,7 +91,12 @@ impl Line {
     /// The same with every piece of text changed by `change`.
     #[must_use]
     pub(crate) fn map(self, change: fn(&str) -> String) -> Self {
-        Self(self.0.into_iter().map(|(tone, text)| (tone, change(&text))).collect())
+        Self(
+            self.0
+                .into_iter()
+                .map(|(tone, text)| (tone, change(&text)))
+                .collect(),
+        )
     }
 
     /// As text, with the terminal's codes where colours are wanted.

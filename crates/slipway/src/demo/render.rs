@@ -47,9 +47,13 @@ fn header(model: &Model) -> Vec<Line> {
     if !model.about.is_empty() {
         lines.push(Line::of(Tone::Dim, clean(&model.about)));
     }
-    let beside = |heading: &str, text: String| Line::of(Tone::Dim, heading).at(BESIDE, Tone::Plain, text);
+    let beside =
+        |heading: &str, text: String| Line::of(Tone::Dim, heading).at(BESIDE, Tone::Plain, text);
     if !model.kubeconfig.is_empty() {
-        lines.push(beside("kubectl", format!("export KUBECONFIG={}", model.kubeconfig)));
+        lines.push(beside(
+            "kubectl",
+            format!("export KUBECONFIG={}", model.kubeconfig),
+        ));
     }
     lines.push(beside(
         "keys",
@@ -57,7 +61,9 @@ fn header(model: &Model) -> Vec<Line> {
     ));
     let next = match (&model.next_action, model.ends) {
         (Some((at, what)), _) => format!("{} {}", ahead(*at, model.now), clean(what)),
-        (None, Some(end)) if model.now < end => format!("{} the scenario ends", ahead(end, model.now)),
+        (None, Some(end)) if model.now < end => {
+            format!("{} the scenario ends", ahead(end, model.now))
+        }
         (None, Some(_)) => "the scenario is over; the clusters go on until you quit".to_owned(),
         (None, None) => return lines,
     };
@@ -70,7 +76,10 @@ fn number(speed: f64) -> String {
     if speed >= 10.0 {
         format!("{speed:.0}")
     } else {
-        format!("{speed:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
+        format!("{speed:.2}")
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned()
     }
 }
 
@@ -85,9 +94,14 @@ fn waiting(model: &Model) -> Vec<Line> {
             Line::of(Tone::Wait, heading)
                 .at(BESIDE, Tone::Bold, clean(&one.object))
                 .and(Tone::Plain, format!(" {}", clean(&one.message)))
-                .and(Tone::Dim, format!("  since {}", length(one.since, model.now))),
+                .and(
+                    Tone::Dim,
+                    format!("  since {}", length(one.since, model.now)),
+                ),
         );
-        let until = one.until.map(|at| format!("until {} · ", ahead(at, model.now)));
+        let until = one
+            .until
+            .map(|at| format!("until {} · ", ahead(at, model.now)));
         let text = format!(
             "{}{} · {} · [{}]",
             until.unwrap_or_default(),
@@ -111,7 +125,12 @@ fn events(model: &Model) -> Vec<Line> {
     let mut all: Vec<_> = model
         .clusters
         .iter()
-        .flat_map(|cluster| cluster.events.iter().map(move |event| (event, &cluster.name)))
+        .flat_map(|cluster| {
+            cluster
+                .events
+                .iter()
+                .map(move |event| (event, &cluster.name))
+        })
         .collect();
     all.sort();
     let skipped = all.len().saturating_sub(MOST_EVENTS);
@@ -120,13 +139,28 @@ fn events(model: &Model) -> Vec<Line> {
         if lines.is_empty() {
             lines.extend([Line::default(), Line::of(Tone::Dim, "EVENTS")]);
         }
-        let tone = if event.warning { Tone::Bad } else { Tone::Plain };
-        let place = if several { format!("{cluster} ") } else { String::new() };
-        let times = if event.count > 1 { format!(" (×{})", event.count) } else { String::new() };
+        let tone = if event.warning {
+            Tone::Bad
+        } else {
+            Tone::Plain
+        };
+        let place = if several {
+            format!("{cluster} ")
+        } else {
+            String::new()
+        };
+        let times = if event.count > 1 {
+            format!(" (×{})", event.count)
+        } else {
+            String::new()
+        };
         lines.push(
             Line::of(Tone::Dim, moment(event.at, model.now))
                 .and(tone, format!("  {}", event.reason))
-                .and(Tone::Plain, format!("  {place}{}: {}{times}", event.about, clean(&event.note))),
+                .and(
+                    Tone::Plain,
+                    format!("  {place}{}: {}{times}", event.about, clean(&event.note)),
+                ),
         );
     }
     lines
@@ -137,7 +171,12 @@ pub(crate) fn verdicts(all: &[Verdict], style: Style) -> Vec<Line> {
     if all.is_empty() {
         return Vec::new();
     }
-    let column = all.iter().map(|v| v.oracle.chars().count()).max().unwrap_or_default() + 4;
+    let column = all
+        .iter()
+        .map(|v| v.oracle.chars().count())
+        .max()
+        .unwrap_or_default()
+        + 4;
     let mut lines = vec![Line::default(), Line::of(Tone::Dim, "ORACLES")];
     for verdict in all {
         let (tone, icon, word) = match (verdict.holds, style.ascii) {

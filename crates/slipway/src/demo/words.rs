@@ -71,7 +71,10 @@ mod tests {
     #[test]
     fn a_moment_of_another_day_has_its_date() {
         let now: Timestamp = "2026-01-01T23:00:00Z".parse().unwrap();
-        assert_eq!(moment("2026-01-01T03:00:12Z".parse().unwrap(), now), "03:00:12");
+        assert_eq!(
+            moment("2026-01-01T03:00:12Z".parse().unwrap(), now),
+            "03:00:12"
+        );
         let night = "2026-01-02T03:00:00Z".parse().unwrap();
         assert_eq!(ahead(night, now), "Jan 02 03:00 (in 4h)");
         assert_eq!(ahead(now, now), "now");

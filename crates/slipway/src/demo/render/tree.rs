@@ -2,7 +2,7 @@
 //! What is well is folded into a number.
 
 use crate::demo::line::{Line, Style, Tone};
-use crate::demo::model::{Cluster, Model, Namespace, Policy, Pod, Revision, State, Workload};
+use crate::demo::model::{Cluster, Model, Namespace, Pod, Policy, Revision, State, Workload};
 use crate::demo::words::{ahead, count, length};
 
 use jiff::Timestamp;
@@ -32,9 +32,19 @@ struct Node {
 pub(super) fn rows(model: &Model, width: usize, style: Style) -> Vec<Line> {
     let mut named = Vec::new();
     for cluster in &model.clusters {
-        place(&cluster_node(cluster, model.now, style), "", "", style, &mut named);
+        place(
+            &cluster_node(cluster, model.now, style),
+            "",
+            "",
+            style,
+            &mut named,
+        );
     }
-    let longest = named.iter().map(|(name, _)| name.width()).max().unwrap_or_default();
+    let longest = named
+        .iter()
+        .map(|(name, _)| name.width())
+        .max()
+        .unwrap_or_default();
     let column = (longest + 2).clamp(24, (width / 2).max(24));
     let bars = column + STATUS;
     let ages = bars + usize::try_from(BAR).unwrap_or_default() + 2;
@@ -52,12 +62,13 @@ pub(super) fn rows(model: &Model, width: usize, style: Style) -> Vec<Line> {
             (false, icon) => format!("{icon} {}", node.word),
         };
         let bar = node.progress.map(|p| bar(p, style)).unwrap_or_default();
+        let empty = bar.is_empty() && node.age.is_empty();
         lines.push(
             name.cut(column.saturating_sub(1), style)
                 .at(column, tone, status)
                 .at(bars, Tone::Busy, bar)
                 .at(ages, Tone::Plain, node.age)
-                .at(ages + AGE, Tone::Dim, node.info),
+                .at(if empty { bars } else { ages + AGE }, Tone::Dim, node.info),
         );
     }
     lines
@@ -65,7 +76,11 @@ pub(super) fn rows(model: &Model, width: usize, style: Style) -> Vec<Line> {
 
 /// A node's name with the branches that lead to it, and the rest of the node; then those below it.
 fn place(node: &Node, first: &str, rest: &str, style: Style, into: &mut Vec<(Line, Node)>) {
-    let icon = if node.icon.is_empty() { String::new() } else { format!("{} ", node.icon) };
+    let icon = if node.icon.is_empty() {
+        String::new()
+    } else {
+        format!("{} ", node.icon)
+    };
     let name = Line::of(Tone::Dim, first).and(Tone::Plain, format!("{icon}{}", node.name));
     let row = Node {
         state: node.state,
@@ -76,11 +91,21 @@ fn place(node: &Node, first: &str, rest: &str, style: Style, into: &mut Vec<(Lin
         ..Node::default()
     };
     into.push((name, row));
-    let (tee, bend, pipe) = if style.ascii { ("|- ", "`- ", "|  ") } else { ("├─ ", "└─ ", "│  ") };
+    let (tee, bend, pipe) = if style.ascii {
+        ("|- ", "`- ", "|  ")
+    } else {
+        ("├─ ", "└─ ", "│  ")
+    };
     for (index, child) in node.children.iter().enumerate() {
         let last = index + 1 == node.children.len();
         let (branch, below) = if last { (bend, "   ") } else { (tee, pipe) };
-        place(child, &format!("{rest}{branch}"), &format!("{rest}{below}"), style, into);
+        place(
+            child,
+            &format!("{rest}{branch}"),
+            &format!("{rest}{below}"),
+            style,
+            into,
+        );
     }
 }
 
@@ -103,8 +128,14 @@ fn bar((done, all): (i64, i64), style: Style) -> String {
         return String::new();
     }
     let full = usize::try_from((done * BAR / all).clamp(0, BAR)).unwrap_or_default();
-    let empty = usize::try_from(BAR).unwrap_or_default().saturating_sub(full);
-    let (on, off) = if style.ascii { ("#", ".") } else { ("█", "░") };
+    let empty = usize::try_from(BAR)
+        .unwrap_or_default()
+        .saturating_sub(full);
+    let (on, off) = if style.ascii {
+        ("#", ".")
+    } else {
+        ("█", "░")
+    };
     format!("{}{}", on.repeat(full), off.repeat(empty))
 }
 
@@ -117,15 +148,31 @@ fn cluster_node(cluster: &Cluster, now: Timestamp, style: Style) -> Node {
     Node {
         icon: icon("⎈", "*", style),
         name: cluster.name.clone(),
-        state: if ready == all { State::Good } else { State::Warning },
-        word: if ready == all { count(all, "node") } else { format!("{ready}/{all} nodes") },
-        children: cluster.namespaces.iter().map(|n| namespace_node(n, now, style)).collect(),
+        state: if ready == all {
+            State::Good
+        } else {
+            State::Warning
+        },
+        word: if ready == all {
+            count(all, "node")
+        } else {
+            format!("{ready}/{all} nodes")
+        },
+        children: cluster
+            .namespaces
+            .iter()
+            .map(|n| namespace_node(n, now, style))
+            .collect(),
         ..Node::default()
     }
 }
 
 fn namespace_node(namespace: &Namespace, now: Timestamp, style: Style) -> Node {
-    let mut children: Vec<Node> = namespace.policies.iter().map(|p| policy_node(p, now, style)).collect();
+    let mut children: Vec<Node> = namespace
+        .policies
+        .iter()
+        .map(|p| policy_node(p, now, style))
+        .collect();
     let is_well = |workload: &&Workload| workload.state == State::Good;
     let well = namespace.workloads.iter().filter(is_well).count();
     let fold = well > MOST_WELL;
@@ -135,14 +182,23 @@ fn namespace_node(namespace: &Namespace, now: Timestamp, style: Style) -> Node {
         }
     }
     if fold {
-        let last = namespace.workloads.iter().filter(is_well).filter_map(|w| w.restarted).max();
+        let last = namespace
+            .workloads
+            .iter()
+            .filter(is_well)
+            .filter_map(|w| w.restarted)
+            .max();
         children.push(Node {
             icon: icon("▣", "#", style),
             name: count(well, "workload"),
             state: State::Good,
             word: "Healthy".to_owned(),
             age: last.map(|at| length(at, now)).unwrap_or_default(),
-            info: if last.is_some() { "last restart".to_owned() } else { String::new() },
+            info: if last.is_some() {
+                "last restart".to_owned()
+            } else {
+                String::new()
+            },
             ..Node::default()
         });
     }
@@ -191,7 +247,11 @@ fn workload_node(workload: &Workload, now: Timestamp, style: Style) -> Node {
     let children = if well {
         Vec::new()
     } else {
-        workload.revisions.iter().map(|r| revision_node(r, now, style)).collect()
+        workload
+            .revisions
+            .iter()
+            .map(|r| revision_node(r, now, style))
+            .collect()
     };
     Node {
         icon: icon(unicode, ascii, style),
@@ -199,14 +259,24 @@ fn workload_node(workload: &Workload, now: Timestamp, style: Style) -> Node {
         state: workload.state,
         word: workload.word.clone(),
         progress: (!well && workload.state != State::Paused).then_some(workload.progress),
-        age: workload.restarted.map(|at| length(at, now)).unwrap_or_default(),
-        info: if workload.restarted.is_some() { "restarted".to_owned() } else { String::new() },
+        age: workload
+            .restarted
+            .map(|at| length(at, now))
+            .unwrap_or_default(),
+        info: if workload.restarted.is_some() {
+            "restarted".to_owned()
+        } else {
+            String::new()
+        },
         children,
     }
 }
 
 fn revision_node(revision: &Revision, now: Timestamp, style: Style) -> Node {
-    let (well, other): (Vec<&Pod>, Vec<&Pod>) = revision.pods.iter().partition(|pod| pod.state == State::Good);
+    let (well, other): (Vec<&Pod>, Vec<&Pod>) = revision
+        .pods
+        .iter()
+        .partition(|pod| pod.state == State::Good);
     let mut children: Vec<Node> = other
         .iter()
         .take(MOST_PODS)
@@ -216,7 +286,11 @@ fn revision_node(revision: &Revision, now: Timestamp, style: Style) -> Node {
             state: pod.state,
             word: pod.word.clone(),
             age: pod.created.map(|at| length(at, now)).unwrap_or_default(),
-            info: if pod.restarts > 0 { format!("restarts:{}", pod.restarts) } else { String::new() },
+            info: if pod.restarts > 0 {
+                format!("restarts:{}", pod.restarts)
+            } else {
+                String::new()
+            },
             ..Node::default()
         })
         .collect();
@@ -234,7 +308,11 @@ fn revision_node(revision: &Revision, now: Timestamp, style: Style) -> Node {
     Node {
         icon: icon("⧉", "%", style),
         name,
-        state: worst.unwrap_or(if well.is_empty() { State::Idle } else { State::Good }),
+        state: worst.unwrap_or(if well.is_empty() {
+            State::Idle
+        } else {
+            State::Good
+        }),
         word: match (well.len(), other.len()) {
             (0, 0) => "no pods".to_owned(),
             (all, 0) => count(all, "pod"),
