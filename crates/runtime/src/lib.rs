@@ -1,1 +1,26 @@
-//! Runs capabilities: watches, stores, queue, executor, leases, probes.
+//! Runs any [`Capability`](slipway_kernel::Capability) against any `kube::Client`.
+//!
+//! ```text
+//! watch (one per kind) → Stores → Queue → plan → execute (leader, fence, ledger) → API
+//!   ▲                                                 │ answers are overlaid on the stores
+//!   └─────────────────────────────────────────────────┘
+//! ```
+//!
+//! It promises: one replica acts at a time; what a plan was made of is at least as new as our own last write; a write
+//! whose outcome is unknown is looked up before anything else is done; refused writes back off; nothing to do means no
+//! request. It does not decide anything: that is the capabilities' part.
+
+pub mod environment;
+pub mod error;
+pub mod gather;
+pub mod operator;
+pub mod probes;
+pub mod settings;
+mod state;
+pub mod view;
+
+pub use environment::Environment;
+pub use error::Error;
+pub use operator::Operator;
+pub use settings::{Backoff, Election, Settings};
+pub use view::View;
