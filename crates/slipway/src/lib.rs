@@ -8,7 +8,9 @@ mod command;
 mod demo;
 mod exit;
 mod logs;
+mod manifests;
 mod output;
+mod reference;
 mod yaml;
 
 use std::process::ExitCode;

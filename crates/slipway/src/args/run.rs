@@ -52,7 +52,7 @@ pub(crate) struct Connection {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Election {
     /// The name of this replica; no two may have the same
-    #[arg(long, env = "POD_NAME", value_name = "NAME")]
+    #[arg(long, env = "POD_NAME", hide_env_values = true, value_name = "NAME")]
     pub(crate) replica: Option<String>,
     /// The namespace that the operator itself is in, with its Lease
     #[arg(
@@ -62,6 +62,9 @@ pub(crate) struct Election {
         value_name = "NS"
     )]
     pub(crate) operator_namespace: String,
+    /// The Deployment that the operator itself runs from, which it never restarts
+    #[arg(long, default_value = crate::manifests::DEPLOYMENT, value_name = "NAME")]
+    pub(crate) operator_deployment: String,
     /// Act without holding a Lease: only where there can be no second replica
     #[arg(long)]
     pub(crate) no_leader_elect: bool,
