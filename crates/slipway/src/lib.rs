@@ -5,12 +5,14 @@
 
 mod args;
 mod command;
+mod connect;
 mod demo;
 mod exit;
 mod logs;
 mod manifests;
 mod output;
 mod reference;
+mod registry;
 mod yaml;
 
 use std::process::ExitCode;
@@ -30,7 +32,10 @@ pub fn run() -> ExitCode {
     let result = match arguments.command {
         Command::Apiserver(arguments) => command::apiserver::run(&arguments).map(done),
         Command::Crds => command::crds::run().map(done),
-        _ => Ok(Outcome::Done),
+        Command::Manifests(arguments) => command::manifests::run(&arguments).map(done),
+        Command::Reference { page } => command::reference::run(page).map(done),
+        Command::Run(arguments) => command::run::run(&arguments).map(done),
+        Command::Demo(_) => Ok(Outcome::Done),
     };
     match result {
         Ok(outcome) => outcome.into(),

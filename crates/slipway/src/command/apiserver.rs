@@ -7,14 +7,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
+use kube::api::{Api, PostParams};
 use slipway_apiserver::authenticate::{MASTERS, User};
-use slipway_apiserver::cluster::Config;
+use slipway_apiserver::cluster::{Cluster, Config};
 use slipway_apiserver::collect;
 use slipway_apiserver::dial::TlsDial;
-use slipway_apiserver::environment::{Entropy, SystemEntropy};
+use slipway_apiserver::environment::{Entropy, SystemClock, SystemEntropy};
 use slipway_apiserver::https::{self, Context as KubeContext, Https};
 use slipway_apiserver::server::Server;
 use slipway_apiserver::shell;
+use slipway_sim::actors::{Actors, Script};
 use tokio::sync::mpsc;
 
 use crate::args::Apiserver;
@@ -35,6 +39,8 @@ pub(crate) fn run(arguments: &Apiserver) -> Result<()> {
 async fn serve(arguments: &Apiserver) -> Result<()> {
     let entropy = SystemEntropy::new().context("drawing the administrator's token")?;
     let token = format!("{:032x}", entropy.draw());
+    // From here on nothing is left behind, whoever ends this when.
+    let ended = super::until_told_to_end()?;
     let server = Server::default();
     for name in &arguments.clusters {
         if !is_segment(name) {
@@ -48,6 +54,9 @@ async fn serve(arguments: &Apiserver) -> Result<()> {
         if !arguments.no_controllers {
             tokio::spawn(collect::run(cluster.clone()));
         }
+        populate(arguments, &cluster, &token)
+            .await
+            .with_context(|| format!("filling cluster {name}"))?;
         server.add(cluster);
     }
     let (sender, receiver) = mpsc::channel(WAITING);
@@ -64,7 +73,7 @@ async fn serve(arguments: &Apiserver) -> Result<()> {
     tokio::spawn(shell::serve(Arc::new(server.clone()), receiver));
     let kubeconfig = kubeconfig(&shell, &arguments.clusters, &token);
     publish(arguments, &shell, &kubeconfig)?;
-    ended().await?;
+    ended.await;
     for cluster in server.clusters() {
         cluster.shut_down();
     }
@@ -72,6 +81,28 @@ async fn serve(arguments: &Apiserver) -> Result<()> {
     if let Some(path) = &arguments.kubeconfig_out {
         // It holds a token of a server that is gone.
         let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
+/// Gives a cluster our definitions and the simulator's controllers, where they are asked for.
+async fn populate(arguments: &Apiserver, cluster: &Arc<Cluster>, token: &str) -> Result<()> {
+    let client = |agent: &str| Client::new(cluster.service(token).with_agent(agent), "default");
+    if arguments.crds {
+        let definitions: Api<CustomResourceDefinition> = Api::all(client("slipway"));
+        for definition in slipway_api::crds::crds() {
+            definitions
+                .create(&PostParams::default(), &definition)
+                .await
+                .context("installing the definition of a kind")?;
+        }
+    }
+    if arguments.actors {
+        let seed = u64::try_from(SystemEntropy::new()?.draw() >> 64).unwrap_or_default();
+        let clock = Arc::new(SystemClock);
+        let actors = Actors::new(client("actors"), clock, Script::default(), seed);
+        actors.provision().await.context("making the nodes")?;
+        tokio::spawn(actors.run());
     }
     Ok(())
 }
@@ -129,16 +160,4 @@ fn write_secret(path: &Path, text: &str) -> std::io::Result<()> {
         .open(partial)?;
     file.write_all(text.as_bytes())?;
     std::fs::rename(partial, path)
-}
-
-/// Waits for Ctrl-C or SIGTERM.
-async fn ended() -> Result<()> {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-        .context("listening for SIGTERM")?;
-    tokio::select! {
-        biased;
-        _ = terminate.recv() => {}
-        result = tokio::signal::ctrl_c() => result.context("listening for Ctrl-C")?,
-    }
-    Ok(())
 }
