@@ -136,7 +136,7 @@ impl Cluster {
     }
 
     /// Waits for the next write after this call. Waiters are woken in the order in which they waited.
-    pub fn written(&self) -> Notified<'_> {
+    pub fn next_write(&self) -> Notified<'_> {
         self.store.written()
     }
 
