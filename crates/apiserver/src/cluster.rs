@@ -145,6 +145,11 @@ impl Cluster {
         self.store.compact();
     }
 
+    /// All objects at this moment, each with its `group/plural`, and the version: a look that is no request.
+    pub fn everything(&self) -> (Vec<Named<Arc<Stored>>>, u64) {
+        self.store.everything()
+    }
+
     /// How many watches are open.
     pub fn watches(&self) -> usize {
         self.watches.load(Ordering::Relaxed)

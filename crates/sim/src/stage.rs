@@ -5,13 +5,13 @@
 mod process;
 mod setup;
 
-pub use setup::{NAMESPACE, Setup, Unplayable, Wiring};
+pub use setup::{NAMESPACE, Setup, Unplayable, Wiring, permissions};
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use slipway_apiserver::authorize::audit::Denied;
+use slipway_apiserver::authorize::Denied;
 use slipway_apiserver::cluster::Cluster;
 use slipway_apiserver::environment::Clock;
 use slipway_runtime::View;

@@ -1,3 +1,4 @@
 //! One file a subcommand.
 
 pub(crate) mod apiserver;
+pub(crate) mod crds;
