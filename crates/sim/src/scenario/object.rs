@@ -70,7 +70,7 @@ pub enum UnknownKind {
     #[error("{0:?} names no object; write `Deployment namespace/name`")]
     Form(String),
     /// Nobody knows the kind.
-    #[error("{0:?} is no kind that scenarios know: {}", all())]
+    #[error("{0:?} is no kind that scenarios know: {known}", known = all())]
     Kind(String),
     /// A name is missing, or a namespace is missing or too much.
     #[error("{0}")]
