@@ -8,11 +8,13 @@ mod command;
 mod connect;
 mod demo;
 mod exit;
+mod kubeconfig;
 mod logs;
 mod manifests;
 mod output;
 mod reference;
 mod registry;
+pub mod scenarios;
 mod yaml;
 
 use std::process::ExitCode;
@@ -26,6 +28,8 @@ pub fn run() -> ExitCode {
     let arguments = args::Arguments::parse();
     let (format, level) = match &arguments.command {
         Command::Run(run) => (run.log_format, "info"),
+        // The picture must stay whole.
+        Command::Demo(_) => (LogFormat::Logfmt, "off"),
         _ => (LogFormat::Logfmt, "error"),
     };
     logs::start(format, level);
@@ -35,7 +39,7 @@ pub fn run() -> ExitCode {
         Command::Manifests(arguments) => command::manifests::run(&arguments).map(done),
         Command::Reference { page } => command::reference::run(page).map(done),
         Command::Run(arguments) => command::run::run(&arguments).map(done),
-        Command::Demo(_) => Ok(Outcome::Done),
+        Command::Demo(arguments) => command::demo::run(&arguments),
     };
     match result {
         Ok(outcome) => outcome.into(),

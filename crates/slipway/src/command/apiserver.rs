@@ -1,9 +1,6 @@
 //! `slipway apiserver`: the embedded Kubernetes API server on its own.
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -15,14 +12,14 @@ use slipway_apiserver::cluster::{Cluster, Config};
 use slipway_apiserver::collect;
 use slipway_apiserver::dial::TlsDial;
 use slipway_apiserver::environment::{Entropy, SystemClock, SystemEntropy};
-use slipway_apiserver::https::{self, Context as KubeContext, Https};
+use slipway_apiserver::https::{self, Https};
 use slipway_apiserver::server::Server;
 use slipway_apiserver::shell;
 use slipway_sim::actors::{Actors, Script};
 use tokio::sync::mpsc;
 
 use crate::args::Apiserver;
-use crate::output;
+use crate::{kubeconfig, output};
 
 /// How many requests may wait for the core before the shell makes clients wait.
 const WAITING: usize = 1024;
@@ -71,7 +68,8 @@ async fn serve(arguments: &Apiserver) -> Result<()> {
         )
     })?;
     tokio::spawn(shell::serve(Arc::new(server.clone()), receiver));
-    let kubeconfig = kubeconfig(&shell, &arguments.clusters, &token);
+    let names = arguments.clusters.iter().map(String::as_str);
+    let kubeconfig = kubeconfig::text(&shell, names, &token);
     publish(arguments, &shell, &kubeconfig)?;
     ended.await;
     for cluster in server.clusters() {
@@ -114,29 +112,12 @@ fn is_segment(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))
 }
 
-fn kubeconfig(shell: &Https, clusters: &[String], token: &str) -> String {
-    let contexts: Vec<KubeContext> = clusters
-        .iter()
-        .enumerate()
-        .map(|(index, name)| KubeContext {
-            name: name.clone(),
-            // The first one also answers without prefix, which some clients like better.
-            server: if index == 0 {
-                shell.url()
-            } else {
-                format!("{}/clusters/{name}", shell.url())
-            },
-        })
-        .collect();
-    https::kubeconfig(&contexts, shell.ca_pem(), token)
-}
-
 /// Makes the kubeconfig known: whoever sees it can use the server.
-fn publish(arguments: &Apiserver, shell: &Https, kubeconfig: &str) -> Result<()> {
+fn publish(arguments: &Apiserver, shell: &Https, text: &str) -> Result<()> {
     match &arguments.kubeconfig_out {
-        None => output::line(kubeconfig.trim_end()),
+        None => output::line(text.trim_end()),
         Some(path) => {
-            write_secret(path, kubeconfig)
+            kubeconfig::write(path, text)
                 .with_context(|| format!("writing the kubeconfig to {}", path.display()))?;
             output::note(&format!(
                 "serving on {}; export KUBECONFIG={}",
@@ -146,18 +127,4 @@ fn publish(arguments: &Apiserver, shell: &Https, kubeconfig: &str) -> Result<()>
         }
     }
     Ok(())
-}
-
-/// Writes a file that only its owner can read, all of it at once.
-fn write_secret(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(format!(".{}", std::process::id()));
-    let partial = Path::new(&partial);
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(partial)?;
-    file.write_all(text.as_bytes())?;
-    std::fs::rename(partial, path)
 }
