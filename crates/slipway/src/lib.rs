@@ -11,6 +11,7 @@ mod logs;
 mod manifests;
 mod output;
 mod reference;
+pub mod scenarios;
 mod yaml;
 
 use std::process::ExitCode;
