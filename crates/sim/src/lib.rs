@@ -14,6 +14,7 @@
 //! It knows the operator's runtime but no capability: what a replica runs is given by whoever calls.
 
 pub mod actors;
+pub mod explore;
 pub mod fault;
 pub mod history;
 pub mod oracles;

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use crate::history::History;
-use crate::oracles::{self, Verdict};
+use crate::oracles::{self, Findings, Verdict, Violation};
 use crate::scenario::Scenario;
 use crate::stage::{Audit, Stage, Unplayable, Wiring};
 use crate::trial::Trial;
@@ -55,4 +55,29 @@ pub fn judge(
     let outcome = play(scenario, wiring, trial)?;
     let verdicts = oracles::judge(scenario, &outcome.history, reference.map(|r| &r.history));
     Ok((outcome, verdicts))
+}
+
+impl Outcome {
+    /// S2: no right was missing.
+    pub fn rights(&self) -> Verdict {
+        let mut findings = Findings {
+            checked: self.history.requests.len() as u64,
+            ..Findings::default()
+        };
+        for denied in &self.audit.denied {
+            let what = &denied.what;
+            findings.violations.push(Violation {
+                at: self.history.end,
+                text: format!(
+                    "no right to {} {}/{} {} in {:?}",
+                    what.verb, what.group, what.resource, what.subresource, denied.namespace
+                ),
+            });
+        }
+        Verdict {
+            id: "S2",
+            what: "the operator never lacks a right under exactly the generated role",
+            findings,
+        }
+    }
 }
