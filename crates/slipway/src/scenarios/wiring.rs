@@ -54,7 +54,7 @@ fn setup(settings: &Value) -> Result<Setup, String> {
             ..slipway_runtime::Settings::default()
         },
         capabilities,
-        permissions: Vec::new(),
+        permissions: crate::registry::OWN.to_vec(),
     })
 }
 
