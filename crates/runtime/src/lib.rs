@@ -10,14 +10,27 @@
 //! whose outcome is unknown is looked up before anything else is done; refused writes back off; nothing to do means no
 //! request. It does not decide anything: that is the capabilities' part.
 
+mod clusters;
+mod election;
+mod engine;
 pub mod environment;
 pub mod error;
+mod events;
+mod execute;
 pub mod gather;
+mod lease;
+mod ledger;
+mod message;
+mod metrics;
 pub mod operator;
 pub mod probes;
+mod queue;
+mod request;
 pub mod settings;
 mod state;
+mod status;
 pub mod view;
+mod watch;
 
 pub use environment::Environment;
 pub use error::Error;

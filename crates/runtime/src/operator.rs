@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use slipway_kernel::capability::Capability;
+use slipway_kernel::identity::ClusterId;
 
+use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::gather::{Gather, Nobody};
@@ -13,10 +15,7 @@ use crate::view::View;
 
 /// One replica of the operator.
 pub struct Operator {
-    environment: Environment,
     client: kube::Client,
-    settings: Settings,
-    capabilities: Vec<Arc<dyn Capability>>,
     gatherer: Arc<dyn Gather>,
     shared: Arc<Shared>,
 }
@@ -25,19 +24,16 @@ impl Operator {
     /// An operator without capabilities. Build the client without retries: they are decided here.
     pub fn new(environment: Environment, client: kube::Client, settings: Settings) -> Self {
         Self {
-            environment,
             client,
-            settings,
-            capabilities: Vec::new(),
             gatherer: Arc::new(Nobody),
-            shared: Arc::default(),
+            shared: Arc::new(Shared::new(environment, settings)),
         }
     }
 
     /// The same with one capability more.
     #[must_use]
-    pub fn with(mut self, capability: Arc<dyn Capability>) -> Self {
-        self.capabilities.push(capability);
+    pub fn with(self, capability: Arc<dyn Capability>) -> Self {
+        self.shared.lock().capabilities.push(capability);
         self
     }
 
@@ -57,13 +53,12 @@ impl Operator {
     ///
     /// Everything happens in this one future: whoever does not poll it pauses the replica, and dropping it is a crash.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) -> Result<(), Error> {
-        let _ = (
-            &self.environment,
-            &self.client,
-            &self.settings,
-            &self.gatherer,
-        );
-        stop.await;
+        let capabilities = self.shared.lock().capabilities.clone();
+        let mut engine = Engine::new(self.shared, self.gatherer, capabilities)?;
+        engine.add_cluster(&ClusterId::local(), &self.client);
+        engine.elect(&self.client);
+        // The engine is large; whoever awaits this should not have to carry it around.
+        Box::pin(engine.run(self.client, stop)).await;
         Ok(())
     }
 }

@@ -25,6 +25,8 @@ pub struct Settings {
     pub heartbeat: Duration,
     /// Changes within this time become one plan.
     pub debounce: Duration,
+    /// Everything is listed again after this time, in case a watch has lost an event.
+    pub relist: Duration,
 }
 
 impl Default for Settings {
@@ -40,6 +42,7 @@ impl Default for Settings {
             backoff: Backoff::default(),
             heartbeat: Duration::from_secs(300),
             debounce: Duration::from_millis(100),
+            relist: Duration::from_secs(1_800),
         }
     }
 }
