@@ -5,7 +5,7 @@
 mod process;
 mod setup;
 
-pub use setup::{NAMESPACE, Setup, Unplayable, Wiring, permissions};
+pub use setup::{ADMIN, NAMESPACE, TOKEN, Setup, Unplayable, Wiring, permissions};
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -6,7 +6,7 @@ mod run;
 
 pub(crate) use apiserver::Apiserver;
 pub(crate) use demo::{Color, Demo};
-pub(crate) use run::{LogFormat, RestartScope, Run};
+pub(crate) use run::{Connection, LogFormat, RestartScope, Run};
 
 /// One Kubernetes operator that makes change safe at every scale.
 #[derive(Debug, clap::Parser)]

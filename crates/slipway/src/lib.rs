@@ -5,12 +5,15 @@
 
 mod args;
 mod command;
+mod connect;
 mod demo;
 mod exit;
+mod kubeconfig;
 mod logs;
 mod manifests;
 mod output;
 mod reference;
+mod registry;
 pub mod scenarios;
 mod yaml;
 
@@ -25,13 +28,18 @@ pub fn run() -> ExitCode {
     let arguments = args::Arguments::parse();
     let (format, level) = match &arguments.command {
         Command::Run(run) => (run.log_format, "info"),
+        // The picture must stay whole.
+        Command::Demo(_) => (LogFormat::Logfmt, "off"),
         _ => (LogFormat::Logfmt, "error"),
     };
     logs::start(format, level);
     let result = match arguments.command {
         Command::Apiserver(arguments) => command::apiserver::run(&arguments).map(done),
         Command::Crds => command::crds::run().map(done),
-        _ => Ok(Outcome::Done),
+        Command::Manifests(arguments) => command::manifests::run(&arguments).map(done),
+        Command::Reference { page } => command::reference::run(page).map(done),
+        Command::Run(arguments) => command::run::run(&arguments).map(done),
+        Command::Demo(arguments) => command::demo::run(&arguments),
     };
     match result {
         Ok(outcome) => outcome.into(),

@@ -48,7 +48,7 @@ mod tests {
         });
         let text = document(&value).unwrap();
         assert_eq!(
-            serde_saphyr::from_str::<serde_json::Value>(&text).unwrap(),
+            serde_saphyr::from_str::<Value>(&text).unwrap(),
             value,
             "{text}"
         );

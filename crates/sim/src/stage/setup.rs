@@ -29,9 +29,9 @@ const ACCOUNT: &str = "slipway";
 /// Its roles are called so.
 pub(super) const ROLE: &str = "slipway-simulated";
 /// What it shows to be let in.
-pub(super) const TOKEN: &str = "operator-token";
+pub const TOKEN: &str = "operator-token";
 /// What people and controllers show to be let in.
-const ADMIN: &str = "admin-token";
+pub const ADMIN: &str = "admin-token";
 
 /// The operator's name, as the API server sees it.
 pub(super) fn account() -> String {

@@ -196,21 +196,37 @@ pub(crate) struct Told {
 /// What an oracle says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Verdict {
-    /// What it watches over.
+    /// Its short name.
     pub(crate) oracle: String,
-    /// Whether it held so far.
-    pub(crate) holds: bool,
-    /// What it saw.
-    pub(crate) detail: String,
+    /// What must be true.
+    pub(crate) what: String,
+    /// How often there was something to look at.
+    pub(crate) checked: u64,
+    /// When and how it was not true.
+    pub(crate) violations: Vec<String>,
+}
+
+impl From<&slipway_sim::oracles::Verdict> for Verdict {
+    fn from(verdict: &slipway_sim::oracles::Verdict) -> Self {
+        let violations = verdict.findings.violations.iter();
+        Self {
+            oracle: verdict.id.to_owned(),
+            what: verdict.what.to_owned(),
+            checked: verdict.findings.checked,
+            violations: violations
+                .map(|violation| format!("{} {}", violation.at, violation.text))
+                .collect(),
+        }
+    }
 }
 
 impl Model {
-    /// Whether something is happening that one wants to watch.
+    /// Whether something moves that one wants to watch.
     pub(crate) fn is_lively(&self) -> bool {
         self.clusters
             .iter()
             .flat_map(|cluster| &cluster.namespaces)
             .flat_map(|namespace| &namespace.workloads)
-            .any(|workload| matches!(workload.state, State::Busy | State::Warning | State::Bad))
+            .any(|workload| workload.state == State::Busy)
     }
 }

@@ -3,12 +3,18 @@
 mod tree;
 
 use super::line::{Line, Style, Tone, ascii, clean};
-use super::model::{Model, Verdict, Waiting};
+use super::model::{Model, State, Verdict, Waiting};
 use super::words::{ahead, length, moment};
 
 /// How many reasons to wait and how many events are shown.
 const MOST_WAITING: usize = 3;
 const MOST_EVENTS: usize = 5;
+/// How many violations of one oracle are shown.
+const MOST_VIOLATIONS: usize = 3;
+/// Where the columns of the oracles begin.
+const RESULT: usize = 8;
+const CHECKS: usize = 21;
+const RULE: usize = 29;
 /// Where what stands beside a heading begins.
 const BESIDE: usize = 9;
 
@@ -171,26 +177,37 @@ pub(crate) fn verdicts(all: &[Verdict], style: Style) -> Vec<Line> {
     if all.is_empty() {
         return Vec::new();
     }
-    let column = all
-        .iter()
-        .map(|v| v.oracle.chars().count())
-        .max()
-        .unwrap_or_default()
-        + 4;
-    let mut lines = vec![Line::default(), Line::of(Tone::Dim, "ORACLES")];
+    let mut lines = vec![
+        Line::default(),
+        Line::of(Tone::Dim, "ORACLE")
+            .at(RESULT, Tone::Dim, "RESULT")
+            .at(CHECKS, Tone::Dim, "CHECKS")
+            .at(RULE, Tone::Dim, "RULE"),
+    ];
     for verdict in all {
-        let (tone, icon, word) = match (verdict.holds, style.ascii) {
-            (true, false) => (Tone::Good, "✔", "holds"),
-            (true, true) => (Tone::Good, "+", "holds"),
-            (false, false) => (Tone::Bad, "✖", "VIOLATED"),
-            (false, true) => (Tone::Bad, "x", "VIOLATED"),
+        let (tone, state) = match (verdict.violations.is_empty(), verdict.checked) {
+            (false, _) => (Tone::Bad, State::Bad),
+            (true, 0) => (Tone::Dim, State::Idle),
+            (true, _) => (Tone::Good, State::Good),
+        };
+        let word = match state {
+            State::Bad => "VIOLATED",
+            State::Idle => "not asked",
+            _ => "holds",
         };
         lines.push(
-            Line::of(tone, icon)
-                .and(Tone::Plain, format!(" {}", verdict.oracle))
-                .at(column, tone, word)
-                .at(column + 10, Tone::Dim, clean(&verdict.detail)),
+            Line::of(Tone::Plain, &verdict.oracle)
+                .at(
+                    RESULT,
+                    tone,
+                    format!("{} {word}", tree::look(state, style).1),
+                )
+                .at(CHECKS, Tone::Plain, verdict.checked.to_string())
+                .at(RULE, Tone::Dim, clean(&verdict.what)),
         );
+        for violation in verdict.violations.iter().take(MOST_VIOLATIONS) {
+            lines.push(Line::default().at(RESULT, Tone::Bad, clean(violation)));
+        }
     }
     lines
 }

@@ -174,26 +174,23 @@ fn what_is_well_is_folded_when_there_is_much_of_it() {
 fn a_pause_and_the_oracles_are_shown() {
     let mut model = model();
     model.pace.paused = true;
+    let verdict = |oracle: &str, checked, violations: &[&str]| Verdict {
+        oracle: oracle.to_owned(),
+        what: "one restart an interval".to_owned(),
+        checked,
+        violations: violations.iter().map(|&text| text.to_owned()).collect(),
+    };
     model.verdicts = vec![
-        Verdict {
-            oracle: "one restart an interval".to_owned(),
-            holds: true,
-            detail: "6 restarts".to_owned(),
-        },
-        Verdict {
-            oracle: "budget".to_owned(),
-            holds: false,
-            detail: "2 rolling at 03:00:01".to_owned(),
-        },
+        verdict("R1", 6, &[]),
+        verdict("R2", 0, &[]),
+        verdict("R3", 4, &["03:00:01 2 were rolling"]),
     ];
     let text = picture(&model, 100, PLAIN);
     assert!(text.lines().next().unwrap().contains("paused"));
-    assert!(
-        text.contains("✔ one restart an interval  holds     6 restarts"),
-        "{text}"
-    );
-    assert!(
-        text.contains("✖ budget                   VIOLATED  2 rolling"),
-        "{text}"
-    );
+    let oracles = text.split("ORACLE").nth(1).unwrap();
+    let want = "  RESULT       CHECKS  RULE\n\
+        R1      ✔ holds      6       one restart an interval\n\
+        R2      • not asked  0       one restart an interval\n\
+        R3      ✖ VIOLATED   4       one restart an interval\n        03:00:01 2 were rolling\n";
+    assert_eq!(oracles, want);
 }

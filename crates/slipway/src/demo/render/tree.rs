@@ -110,7 +110,7 @@ fn place(node: &Node, first: &str, rest: &str, style: Style, into: &mut Vec<(Lin
 }
 
 /// Colour and icon of a state.
-fn look(state: State, style: Style) -> (Tone, &'static str) {
+pub(super) fn look(state: State, style: Style) -> (Tone, &'static str) {
     let (tone, unicode, ascii) = match state {
         State::Good => (Tone::Good, "✔", "+"),
         State::Idle => (Tone::Dim, "•", "."),
