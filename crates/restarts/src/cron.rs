@@ -248,3 +248,6 @@ pub fn zone(name: Option<&str>) -> Result<TimeZone, String> {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -180,3 +180,135 @@ pub fn last(past: Past<'_>, now: Timestamp) -> Option<Timestamp> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+
+    use super::{Cadence, Decision, Past, Written, decide, instant, second};
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn decision(stamp: &str, template: &str, now: &str) -> Decision {
+        let past = Past {
+            stamp: &Written::read(Some(stamp)),
+            template: &Written::read(Some(template)),
+            template_is_ours: false,
+            rolled_back: None,
+        };
+        decide(past, &Cadence::Every(Duration::from_secs(600)), at(now))
+    }
+
+    const NOON: &str = "2026-03-04T12:00:00Z";
+
+    #[test]
+    fn the_table() {
+        let due = at(NOON);
+        let cases = [
+            ("", Decision::Stamp { repair: false }),
+            ("noon", Decision::Stamp { repair: true }),
+            (
+                "2026-03-04T12:00:01Z",
+                Decision::Future {
+                    due: Some(at("2026-03-04T12:10:01Z")),
+                },
+            ),
+            (
+                NOON,
+                Decision::Wait {
+                    due: Some(at("2026-03-04T12:10:00Z")),
+                },
+            ),
+            (
+                "2026-03-04T11:50:01Z",
+                Decision::Wait {
+                    due: Some(at("2026-03-04T12:00:01Z")),
+                },
+            ),
+            ("2026-03-04T11:50:00Z", Decision::Restart { due }),
+            ("2026-03-04T12:50:00+01:00", Decision::Restart { due }),
+            (
+                "2020-01-01T00:00:00Z",
+                Decision::Restart {
+                    due: at("2020-01-01T00:10:00Z"),
+                },
+            ),
+        ];
+        for (stamp, expected) in cases {
+            assert_eq!(decision(stamp, "", NOON), expected, "{stamp}");
+        }
+    }
+
+    #[test]
+    fn a_template_counts_only_if_it_is_a_time_that_has_been() {
+        let stamp = "2026-03-04T11:00:00Z";
+        let waits = Decision::Wait {
+            due: Some(at("2026-03-04T12:05:00Z")),
+        };
+        let restarts = Decision::Restart {
+            due: at("2026-03-04T11:10:00Z"),
+        };
+        assert_eq!(decision(stamp, "2026-03-04T11:55:00Z", NOON), waits);
+        assert_eq!(decision(stamp, "2026-03-04T12:00:01Z", NOON), restarts);
+        assert_eq!(decision(stamp, "five to twelve", NOON), restarts);
+        assert_eq!(decision(stamp, "2026-03-04T10:00:00Z", NOON), restarts);
+        // Seen for the first time is seen for the first time.
+        assert_eq!(
+            decision("", "2026-03-04T10:00:00Z", NOON),
+            Decision::Stamp { repair: false }
+        );
+    }
+
+    #[test]
+    fn an_interval_beyond_all_calendars_is_never_due() {
+        let past = Past {
+            stamp: &Written::read(Some(NOON)),
+            template: &Written::Missing,
+            template_is_ours: false,
+            rolled_back: None,
+        };
+        let long = Cadence::Every(Duration::from_secs(u64::MAX));
+        let decided = decide(past, &long, at("9000-01-01T00:00:00Z"));
+        assert_eq!(decided, Decision::Wait { due: None });
+    }
+
+    #[test]
+    fn only_rfc_3339_is_a_time() {
+        for text in [
+            "2024-06-28T12:00:00Z",
+            "2024-06-28T12:00:00.25Z",
+            "2024-06-28T12:00:00+05:30",
+        ] {
+            assert!(instant(text).is_some(), "{text}");
+        }
+        for text in [
+            "2024-06-28 12:00:00Z",
+            "2024-06-28t12:00:00z",
+            "2024-06-28T12:00Z",
+            "2024-06-28T12:00:00",
+            "2024-06-28T12:00:00.Z",
+            "2024-06-28T12:00:00+0530",
+            "2024-02-30T12:00:00Z",
+            "2024-06-28T12:00:00Z[UTC]",
+            "Fri, 28 Jun 2024 12:00:00 UTC",
+            "ééééééééééééééééééééé",
+        ] {
+            assert!(instant(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_second_is_never_ahead() {
+        assert_eq!(second(at("2026-03-04T12:00:00.999Z")), at(NOON));
+        assert_eq!(
+            second(at("1969-12-31T23:59:58.5Z")),
+            at("1969-12-31T23:59:58Z")
+        );
+    }
+}

@@ -104,3 +104,87 @@ impl Calendar {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+
+    use super::{Calendar, Hours, Window};
+    use crate::cron::{Cron, Schedule, zone};
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn window(cron: &str, hours: u64, place: &str) -> Window {
+        Window {
+            opens: Schedule {
+                cron: Cron::parse(cron).unwrap(),
+                zone: zone(Some(place)).unwrap(),
+            },
+            duration: Duration::from_secs(hours * 3_600),
+        }
+    }
+
+    fn dates(all: &[&str]) -> BTreeSet<jiff::civil::Date> {
+        all.iter().map(|date| date.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_window_is_open_from_its_first_moment_to_just_before_its_last() {
+        let calendar = Calendar {
+            windows: vec![
+                window("0 22 * * *", 4, "UTC"),
+                window("0 12 * * SUN", 1, "UTC"),
+            ],
+            ..Calendar::default()
+        };
+        let closed = |until: &str| Hours::Closed(Some(at(until)));
+        for (now, expected) in [
+            ("2026-03-04T21:59:59Z", closed("2026-03-04T22:00:00Z")),
+            ("2026-03-04T22:00:00Z", Hours::Open),
+            ("2026-03-05T01:59:59Z", Hours::Open),
+            ("2026-03-05T02:00:00Z", closed("2026-03-05T22:00:00Z")),
+            ("2026-03-08T03:00:00Z", closed("2026-03-08T12:00:00Z")),
+            ("2026-03-08T12:30:00Z", Hours::Open),
+        ] {
+            assert_eq!(calendar.at(at(now)), expected, "{now}");
+        }
+    }
+
+    #[test]
+    fn excluded_dates_are_those_of_the_windows_place() {
+        let calendar = Calendar {
+            windows: vec![window("0 * * * *", 1, "Asia/Tokyo")],
+            excluded: dates(&["2026-12-24", "2026-12-25"]),
+            zone: None,
+        };
+        assert_eq!(calendar.at(at("2026-12-23T14:59:59Z")), Hours::Open);
+        let end = Some(at("2026-12-25T15:00:00Z"));
+        assert_eq!(
+            calendar.at(at("2026-12-23T15:00:00Z")),
+            Hours::Excluded(end)
+        );
+        assert_eq!(calendar.at(at("2026-12-25T15:00:00Z")), Hours::Open);
+    }
+
+    #[test]
+    fn the_next_opening_is_past_excluded_dates() {
+        let calendar = Calendar {
+            windows: vec![window("0 3 * * *", 2, "UTC")],
+            excluded: dates(&["2026-03-05", "2026-03-06"]),
+            zone: None,
+        };
+        let opening = calendar.opening(at("2026-03-04T12:00:00Z"));
+        assert_eq!(opening, Some(at("2026-03-07T03:00:00Z")));
+        assert_eq!(
+            Calendar::default().opening(at("2026-03-04T12:00:00Z")),
+            Some(at("2026-03-04T12:00:00Z"))
+        );
+    }
+}

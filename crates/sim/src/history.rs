@@ -46,12 +46,12 @@ pub struct Context {
     pub epoch: u64,
     /// What for.
     pub purpose: String,
-    /// What it was decided on: kind → version.
+    /// What it was decided on: plural → version.
     pub basis: BTreeMap<String, u64>,
 }
 
 impl Context {
-    /// Reads `controller=..;replica=..;epoch=..;purpose=..;basis=Kind:12,Other:13`.
+    /// Reads `controller=..;replica=..;epoch=..;purpose=..;basis=deployments:12,flippers:13`.
     pub fn read(text: &str) -> Self {
         let mut context = Self::default();
         for (key, value) in text.split(';').filter_map(|part| part.split_once('=')) {
@@ -62,7 +62,7 @@ impl Context {
                 "basis" => {
                     context.basis = value
                         .split(',')
-                        .filter_map(|part| part.rsplit_once([':', '=', '@']))
+                        .filter_map(|part| part.rsplit_once(':'))
                         .filter_map(|(kind, version)| Some((kind.to_owned(), version.parse().ok()?)))
                         .collect();
                 }

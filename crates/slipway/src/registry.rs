@@ -41,7 +41,7 @@ pub(crate) fn capabilities(
 }
 
 /// What the operator itself does beside its capabilities.
-pub(crate) const OWN: &[Permission] = &[
+const OWN: &[Permission] = &[
     Permission {
         group: "coordination.k8s.io",
         resource: "leases",

@@ -8,14 +8,15 @@ use super::{Change, ChangeKind, Ending, Event, History, Request};
 
 /// The last `count` lines of a history up to a moment: requests of the operator, changes by others, marks.
 pub fn tell(history: &History, until: Timestamp, count: usize) -> Vec<String> {
-    let mut lines: Vec<(Timestamp, u8, u64, String)> = Vec::new();
+    // In the order of the cluster's versions, as far as that tells.
+    let mut lines: Vec<(Timestamp, u64, u64, String)> = Vec::new();
     let requests = history.requests.iter().filter(|r| r.at <= until);
-    lines.extend(requests.map(|r| (r.at, 1, r.number, request(r))));
+    lines.extend(requests.map(|r| (r.at, r.versions.1, r.number + 1, request(r))));
     let others = history.changes.iter().filter(|c| c.by.is_none());
     let others = others.filter(|c| c.at <= until && c.at > history.start);
-    lines.extend(others.map(|c| (c.at, 0, c.version, change(c))));
+    lines.extend(others.map(|c| (c.at, c.version, 0, change(c))));
     let marks = history.marks.iter().filter(|m| m.at <= until);
-    lines.extend(marks.map(|m| (m.at, 2, 0, mark(&m.what))));
+    lines.extend(marks.map(|m| (m.at, u64::MAX, 0, mark(&m.what))));
     lines.sort_by(|a, b| (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)));
     let skip = lines.len().saturating_sub(count);
     lines

@@ -116,7 +116,7 @@ pub(super) fn at(history: &History, version: u64) -> Vec<Policy> {
 
 /// The policies that a deed of the operator was decided on: what it had seen, if it says so.
 pub(super) fn behind(history: &History, change: &Change, request: &Request) -> Vec<Policy> {
-    let seen = request.context.basis.get("Flipper").copied();
+    let seen = request.context.basis.get("flippers").copied();
     at(history, seen.unwrap_or(change.version - 1))
 }
 

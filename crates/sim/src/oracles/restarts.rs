@@ -164,7 +164,7 @@ pub(super) fn gates(case: &Case<'_>) -> Findings {
 /// Whether a budget over the workload's pods allowed nothing, as far as the operator had seen.
 fn exhausted(history: &History, touch: &Touch<'_>) -> bool {
     let basis = &touch.request.context.basis;
-    let seen = basis.get("PodDisruptionBudget").copied();
+    let seen = basis.get("poddisruptionbudgets").copied();
     let version = seen.unwrap_or(touch.change.version - 1);
     let labels = touch.before.at("/spec/template/metadata/labels");
     let budgets = history.states("policy/poddisruptionbudgets", version);

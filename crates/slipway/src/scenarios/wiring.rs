@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
-use slipway_kernel::Capability;
+use serde_json::Value;
 use slipway_kernel::duration;
-use slipway_restarts::{DefaultCriteria, Restarts, Scope};
+use slipway_restarts::{DefaultCriteria, Scope};
 use slipway_sim::stage::{NAMESPACE, Setup, Wiring};
+
+use crate::registry;
 
 /// A scenario's `settings`.
 #[derive(Debug, Default, Deserialize)]
@@ -31,13 +32,9 @@ struct Settings {
 
 /// Sets operators up as scenarios say.
 pub fn wiring() -> Wiring {
-    let definitions = slipway_api::crds::crds()
-        .into_iter()
-        .map(|definition| json!(definition))
-        .collect();
     Wiring {
         operator: Arc::new(setup),
-        definitions: Arc::new(definitions),
+        definitions: Arc::new(registry::definitions().unwrap_or_default()),
     }
 }
 
@@ -46,15 +43,19 @@ fn setup(settings: &Value) -> Result<Setup, String> {
         Value::Null => Settings::default(),
         other => Settings::deserialize(other).map_err(|error| error.to_string())?,
     };
-    let restarts = restarts(&asked)?;
-    let capabilities: Vec<Arc<dyn Capability>> = vec![Arc::new(Restarts::new(restarts))];
+    let settings = registry::Settings {
+        restarts: restarts(&asked)?,
+    };
+    let names: Vec<String> = registry::NAMES.iter().map(ToString::to_string).collect();
+    let capabilities =
+        registry::capabilities(&names, &settings).map_err(|error| error.to_string())?;
     Ok(Setup {
         settings: slipway_runtime::Settings {
             namespaces: asked.namespaces,
             ..slipway_runtime::Settings::default()
         },
+        permissions: registry::permissions(&capabilities),
         capabilities,
-        permissions: crate::registry::OWN.to_vec(),
     })
 }
 
