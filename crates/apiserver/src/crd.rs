@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Everything that can be compiled is compiled once with the definition: patterns, CEL rules, paths.
-//! It does not promise the real server's limits on the cost of CEL rules, nor conversion webhooks: a definition that
-//! names one is accepted, and its versions differ in their `apiVersion` and pruning only.
+//! It does not promise the real server's limit on the cost of CEL rules at run time, nor conversion webhooks: a
+//! definition that names one is accepted, and its versions differ in their `apiVersion` and pruning only.
 
 pub mod build;
 pub mod check;
