@@ -189,6 +189,17 @@ pub struct Context<'a> {
     pub user: &'a str,
 }
 
+/// What a server derives from stored objects, and makes anew when they change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Derived {
+    /// Nothing.
+    Nothing,
+    /// Who may do what.
+    Policy,
+    /// Which resources it serves.
+    Registry,
+}
+
 /// The rules of a resource. All functions are pure. Metadata that all kinds share (names, labels, annotations,
 /// owner references, finalizers, generation, uid, timestamps) is not a strategy's business.
 #[allow(
@@ -270,6 +281,28 @@ pub trait Strategy: Debug + Send + Sync {
     /// and removed in a second write. Pods.
     fn is_graceful(&self) -> bool {
         false
+    }
+
+    /// Marks an object that the server itself takes apart after a delete, and so keeps until then. False if deletes of
+    /// this kind go the usual way. Definitions, whose objects go first.
+    fn begin_delete(&self, _object: &mut Value, _now: Timestamp) -> bool {
+        false
+    }
+
+    /// The status that the server itself gives to an object after each write, in a write of its own; none if it has
+    /// no say. `others` gives the other objects of the kind. Definitions, which it accepts.
+    fn settled_status(
+        &self,
+        _object: &Value,
+        _others: &dyn Fn() -> Vec<Value>,
+        _now: Timestamp,
+    ) -> Option<Value> {
+        None
+    }
+
+    /// What the server derives from objects of this kind.
+    fn derived(&self) -> Derived {
+        Derived::Nothing
     }
 
     /// Whether PUT to a name that does not exist creates it.

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use crate::field::FieldErrors;
-use crate::resource::{Context, Part, Strategy};
+use crate::resource::{Context, Derived, Part, Strategy};
 use crate::table::Column;
 use crate::value;
 
@@ -44,6 +44,8 @@ pub struct Rules {
     pub also_selectable: &'static [Selectable],
     /// See [`Strategy::check_name`].
     pub name: fn(&str, bool) -> Vec<String>,
+    /// See [`Strategy::derived`].
+    pub derived: Derived,
     /// See [`Strategy::create_on_update`].
     pub create_on_update: bool,
     /// See [`Strategy::unconditional_update`].
@@ -68,6 +70,7 @@ pub const PLAIN: Rules = Rules {
     selectable: &[],
     also_selectable: &[],
     name: super::names::dns_subdomain,
+    derived: Derived::Nothing,
     create_on_update: false,
     unconditional_update: true,
     columns: &[("Name", "string", 0), ("Age", "string", 0)],
@@ -172,6 +175,10 @@ impl Strategy for Rules {
 
     fn check_name(&self, name: &str, prefix: bool) -> Vec<String> {
         (self.name)(name, prefix)
+    }
+
+    fn derived(&self) -> Derived {
+        self.derived
     }
 
     fn create_on_update(&self) -> bool {

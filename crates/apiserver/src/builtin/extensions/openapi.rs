@@ -5,6 +5,9 @@ mod budget;
 mod lists;
 mod rules;
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
 use serde_json::Value;
 
 use self::budget::Budget;
@@ -41,8 +44,33 @@ const AT_ROOT: [&str; 22] = [
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// Judges the schema of a version; `parent` leads to its parent. `known` says that it was accepted before.
+/// Schemas that were judged before and found good, as text, and whether they stood beside a `status` subresource. Many
+/// clusters of a process get the same definitions, and each of them again with every update.
+static GOOD: Mutex<BTreeSet<(bool, Vec<u8>)>> = Mutex::new(BTreeSet::new());
+/// How many are remembered.
+const REMEMBERED: usize = 100;
+
+/// As [`judge`], without judging the same schema twice.
 pub(super) fn validate(schema: &Value, has_status: bool, known: bool, parent: &str) -> FieldErrors {
+    let text = (has_status, serde_json::to_vec(schema).unwrap_or_default());
+    let good = || GOOD.lock().unwrap_or_else(PoisonError::into_inner);
+    if good().contains(&text) {
+        return FieldErrors::new();
+    }
+    let errors = judge(schema, has_status, known, parent);
+    // What is only tolerated because it was there before is not good.
+    if errors.is_empty() && !known {
+        let mut good = good();
+        if good.len() >= REMEMBERED {
+            good.clear();
+        }
+        good.insert(text);
+    }
+    errors
+}
+
+/// Judges the schema of a version; `parent` leads to its parent. `known` says that it was accepted before.
+fn judge(schema: &Value, has_status: bool, known: bool, parent: &str) -> FieldErrors {
     let path = format!("{parent}.openAPIV3Schema");
     let mut errors = FieldErrors::new();
     if has_status {
