@@ -30,6 +30,8 @@ pub struct Interest {
     pub kind: Kind,
     /// Only objects with these labels; empty for all.
     pub labels: String,
+    /// Only the object of this name, in the operator's own namespace; none for all.
+    pub own: Option<&'static str>,
     /// What is kept of each object.
     pub project: Project,
     /// The name of the projection.
@@ -48,6 +50,7 @@ impl Interest {
         Self {
             kind,
             labels: String::new(),
+            own: None,
             project: |object| Ok(Arc::new(T::project(object)?)),
             projection: std::any::type_name::<T>(),
             indexes: Vec::new(),
@@ -61,6 +64,16 @@ impl Interest {
     pub fn optional(self) -> Self {
         Self {
             optional: true,
+            ..self
+        }
+    }
+
+    /// The same, but only in the object of this name in the operator's own namespace (a watch with the field selector
+    /// `metadata.name`, so that a role can be limited to that name).
+    #[must_use]
+    pub fn own(self, name: &'static str) -> Self {
+        Self {
+            own: Some(name),
             ..self
         }
     }
