@@ -129,6 +129,7 @@ fn widget() -> Resource {
         strategy: Arc::new(NoRules),
         custom: true,
         returns_deleted: false,
+        hashed_as: None,
         stored_in: None,
     }
 }
