@@ -103,6 +103,7 @@ pub fn resource(crd: &Value) -> Result<Resource, String> {
         }),
         custom: true,
         returns_deleted: false,
+        hashed_as: None,
         stored_in: None,
     })
 }

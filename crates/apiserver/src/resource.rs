@@ -72,6 +72,9 @@ pub struct Resource {
     pub custom: bool,
     /// A delete answers with the object that was deleted rather than with a `Status`.
     pub returns_deleted: bool,
+    /// The version that stands for the stored form in `storageVersionHash`, where it is not the one in which objects
+    /// are stored.
+    pub hashed_as: Option<&'static str>,
     /// The group under which objects are kept, where it is not [`Names::group`] (events live in two groups), and
     /// how they get from there and back.
     pub stored_in: Option<StoredIn>,
@@ -332,4 +335,12 @@ pub trait Strategy: Debug + Send + Sync {
 
     /// The cells of the table form, one a column.
     fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value>;
+
+    /// What a row of the table form says beside its cells. Pods that have ended.
+    fn row_condition(&self, _object: &Value) -> Option<Value> {
+        None
+    }
+
+    /// Takes out of the metadata that a row shows what the server adds only to objects that it serves whole.
+    fn trim_row(&self, _shown: &mut Value) {}
 }

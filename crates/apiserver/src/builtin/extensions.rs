@@ -38,6 +38,7 @@ pub fn resources() -> Vec<Resource> {
         .short(&["crd", "crds"])
         .category("api-extensions")
         .status()
+        .hashed_as("v1beta1")
         .build(),
     ]
 }

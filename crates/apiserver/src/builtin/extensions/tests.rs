@@ -395,7 +395,7 @@ fn conversion() {
 fn what_an_update_may_change() {
     let mut old = crd(plain());
     Definition.default(&mut old, &cx());
-    old["status"] = crate::crd::establish(&old, &Vec::new, cx().now);
+    old["status"] = crd::establish(&old, &Vec::new, cx().now);
     let update = |change: fn(&mut Value)| {
         let mut new = old.clone();
         change(&mut new);
