@@ -32,6 +32,7 @@ pub mod reasons;
 pub mod render;
 pub mod rollout;
 pub mod settings;
+pub mod stage;
 pub mod window;
 
 use jiff::Timestamp;

@@ -53,7 +53,7 @@ fn act(sweep: &Sweep<'_>, world: &World, active: &[Active<'_>], plan: &mut Plan,
         };
         let step = match case.outcome {
             Outcome::Stamp { repair } => render::stamp(&world.cluster, case, policy, repair, now),
-            Outcome::Restart { due } => render::restart(&world.cluster, case, policy, due, now),
+            Outcome::Restart { due, .. } => render::restart(&world.cluster, case, policy, due, now),
             Outcome::Held(_) => continue,
         };
         if let Some(again) = policy.cadence_of(case.item.body()).after(now) {

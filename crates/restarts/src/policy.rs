@@ -182,6 +182,16 @@ impl Reader<'_> {
         }
     }
 
+    /// A field that has fields of its own.
+    fn group<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
+        let value = self.fields.get(name).filter(|value| !value.is_null())?;
+        if value.is_object() {
+            return self.decode(name, value);
+        }
+        self.problem(name, "not an object");
+        None
+    }
+
     fn duration(&mut self, name: &str) -> Option<Duration> {
         let text: String = self.field(name)?;
         match duration::parse(&text) {
@@ -194,7 +204,7 @@ impl Reader<'_> {
     }
 
     fn matching(&mut self) -> (BTreeMap<String, String>, BTreeSet<String>) {
-        let loose: LooseMatch = self.field("match").unwrap_or_default();
+        let loose: LooseMatch = self.group("match").unwrap_or_default();
         let labels = loose.labels.filter(|value| !value.is_null());
         let namespaces = loose.namespaces.filter(|value| !value.is_null());
         (
@@ -210,7 +220,7 @@ impl Reader<'_> {
     /// The cadence, and whether it is the default one.
     fn cadence(&mut self) -> (Cadence, bool) {
         let interval = self.duration("interval").filter(|it| !it.is_zero());
-        let schedule: Option<flipper::Schedule> = self.field("schedule");
+        let schedule: Option<flipper::Schedule> = self.group("schedule");
         match (interval, schedule) {
             (Some(_), Some(_)) => {
                 self.problem("schedule", "set interval or schedule, not both");

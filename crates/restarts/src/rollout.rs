@@ -100,7 +100,9 @@ fn restart_ends(workload: &Workload) -> Option<Timestamp> {
 /// Whether the workload counts as one of those that roll.
 pub fn slot(rollout: Rollout, workload: &Workload, now: Timestamp) -> Slot {
     match rollout {
-        Rollout::Rolling => Slot::Taken(None),
+        // What somebody stopped half-way does not roll, unless it was our restart.
+        Rollout::Rolling if workload.is_paused && restarted(workload).is_none() => Slot::Free,
+        Rollout::Rolling => Slot::Taken(restart_ends(workload)),
         // A restart of ours that broke something uses up its place: the limit is also a brake.
         Rollout::Failed if restarted(workload).is_some() => Slot::Taken(None),
         Rollout::Unknown => match restart_ends(workload) {

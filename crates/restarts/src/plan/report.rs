@@ -111,9 +111,9 @@ fn blockers(
         let mut of = cases.iter().filter(|(_, held)| held.reason == reason);
         if let Some((case, held)) = of.next() {
             let mut blocker = blocker(world, policy, case, held);
+            let longest = reference(&world.cluster, case.kind, case.item);
             blocker.object = of_policy(settings, world, policy);
-            blocker.message =
-                words::together(policy, settings, held, 1 + of.count(), &blocker.message);
+            blocker.message = words::together(policy, settings, held, 1 + of.count(), &longest);
             all.push(blocker);
         }
     }

@@ -25,6 +25,8 @@ pub enum Outcome {
     Restart {
         /// Since when it is due.
         due: Timestamp,
+        /// When it will be due again.
+        next: Option<Timestamp>,
     },
     /// It is held back.
     Held(Held),
@@ -195,17 +197,17 @@ impl<'w> Sweep<'w> {
 
     /// Lets as many restarts begin as may roll at once, the longest overdue first; the others wait.
     fn limit(&mut self, settings: &Settings, active: &[Active<'_>]) {
-        let mut due: Vec<(Timestamp, usize)> = self
+        let mut due: Vec<(Timestamp, usize, Option<Timestamp>)> = self
             .cases
             .iter()
             .enumerate()
             .filter_map(|(at, case)| match case.outcome {
-                Outcome::Restart { due } => Some((due, at)),
+                Outcome::Restart { due, next } => Some((due, at, next)),
                 _ => None,
             })
             .collect();
         due.sort_unstable();
-        for (since, at) in due {
+        for (since, at, next) in due {
             let Some(case) = self.cases.get_mut(at) else {
                 continue;
             };
@@ -233,6 +235,7 @@ impl<'w> Sweep<'w> {
                 tally.slots += 1;
                 self.slots += 1;
             }
+            tally.expect(next);
             self.restarts.push(at);
         }
     }
@@ -303,8 +306,8 @@ fn judge<'w>(
                     (Some(Outcome::Held(held)), until)
                 }
                 None => {
-                    seen.expect(turn(cadence.after(due::second(now))));
-                    (Some(Outcome::Restart { due }), None)
+                    let next = turn(cadence.after(due::second(now)));
+                    (Some(Outcome::Restart { due, next }), None)
                 }
             }
         }

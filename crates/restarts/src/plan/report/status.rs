@@ -72,7 +72,12 @@ pub(super) fn of_invalid(flipper: &Item<Flipper>, problem: &str, now: Timestamp)
     };
     made.set(ACCEPTED, false, state::INVALID, problem);
     made.set(READY, false, state::INVALID, problem);
-    made.set(PROGRESSING, false, state::INVALID, problem);
+    made.set(
+        PROGRESSING,
+        false,
+        state::INVALID,
+        "the spec cannot be followed",
+    );
     made.set_while(RECONCILING, false, "", "");
     made.set_while(OVERLAPS, false, "", "");
     made.set_while(STALLED, true, state::INVALID, problem);
@@ -169,12 +174,15 @@ fn ready(made: &mut Conditions, policy: &Active<'_>, tally: &Tally) {
     let of = |reason: Reason| tally.reasons.get(&reason).copied().unwrap_or_default();
     let (refused, failed) = (of(Reason::RefusedByApi), of(Reason::RolloutFailed));
     let is_adopting = tally.unstamped > MOST_STEPS;
-    let adopting = format!("{} workloads are still to be stamped", tally.unstamped);
+    let adopting = format!(
+        "{} are still to be stamped for the first time",
+        tally.unstamped
+    );
     let (status, reason, message) = if refused > 0 {
-        let message = format!("the API refused to write {refused} workloads: see failures");
+        let message = format!("the API refused to let {refused} be written: see failures");
         (false, state::REFUSED, message)
     } else if failed > 0 {
-        let message = format!("{failed} workloads have rollouts that did not finish");
+        let message = format!("{failed} due, whose last rollout did not finish: see waitingFor");
         (false, state::ROLLOUT_FAILED, message)
     } else if is_adopting {
         (false, state::ADOPTING, adopting.clone())
@@ -185,11 +193,7 @@ fn ready(made: &mut Conditions, policy: &Active<'_>, tally: &Tally) {
             "nothing is restarted while spec.suspend is true".to_owned(),
         )
     } else {
-        let message = format!(
-            "{} workloads are restarted {}",
-            tally.matched,
-            policy.often()
-        );
+        let message = format!("{} matched, restarted {}", tally.matched, policy.often());
         (true, state::WATCHING, message)
     };
     made.set(READY, status, reason, &message);

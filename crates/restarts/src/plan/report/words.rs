@@ -60,31 +60,28 @@ pub(crate) fn message(policy: &Active<'_>, held: &Held, workload: &ObjectRef) ->
     format!("{workload} {what}")
 }
 
-/// Why many workloads are held back by the same thing; `first` is about the one that waits longest.
+/// Why many workloads are held back by the same thing; `held` is about the one that waits longest.
 pub(crate) fn together(
     policy: &Active<'_>,
     settings: &Settings,
     held: &Held,
     many: usize,
-    first: &str,
+    longest: &ObjectRef,
 ) -> String {
-    let workloads = if many == 1 { "workload" } else { "workloads" };
     let why = match held.reason {
         Reason::MaxConcurrent => match (policy.policy.max_concurrent, settings.max_concurrent) {
-            (Some(most), _) => format!("wait until fewer than {most} are rolling (maxConcurrent)"),
-            (None, Some(most)) => {
-                format!("wait until fewer than {most} are rolling in the cluster")
-            }
-            (None, None) => "wait".to_owned(),
+            (Some(1), _) => "no other may be rolling (maxConcurrent)".to_owned(),
+            (Some(most), _) => format!("at most {most} may be rolling (maxConcurrent)"),
+            (None, Some(most)) => format!("at most {most} may be rolling in the cluster"),
+            (None, None) => "others are rolling".to_owned(),
         },
-        Reason::OutsideWindow => "wait for a window to open".to_owned(),
-        Reason::ExcludedDate => "wait because today is an excluded date".to_owned(),
-        Reason::Suspended => "wait because the policy is suspended".to_owned(),
-        Reason::DryRun => "would be restarted, but this is a dry run".to_owned(),
-        _ => return first.to_owned(),
+        Reason::OutsideWindow => "no window is open".to_owned(),
+        Reason::ExcludedDate => "today is an excluded date".to_owned(),
+        Reason::DryRun => "they would be restarted, but this is a dry run".to_owned(),
+        _ => "the policy is suspended".to_owned(),
     };
     let since = stamp_of(held.since);
-    format!("{many} {workloads} due, the first since {since}, {why}: {first}")
+    format!("{many} due, for longest {longest} since {since}: {why}")
 }
 
 /// Who or what can end it.
