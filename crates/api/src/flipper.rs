@@ -47,7 +47,7 @@ use crate::waiting::WaitingFor;
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new("!has(self.schedule) || !has(self.interval) || self.interval in ['0', '0s']")
+    validation = Rule::new("!has(self.schedule) || !has(self.interval) || self.interval == duration('0s')")
         .message("set interval or schedule, not both")
 )]
 pub struct FlipperSpec {

@@ -84,6 +84,9 @@ fn replay(wiring: &Wiring, name: &str, trial: &slipway_sim::trial::Trial) -> Exi
     for line in history::tell(&outcome.history, outcome.history.end, usize::MAX) {
         println!("{line}");
     }
+    for request in outcome.history.requests.iter().filter(|r| r.is_write()) {
+        println!("#{} {}", request.number, request.body);
+    }
     let mut report = Report::default();
     let verdicts = oracles::judge(&scenario, &outcome.history, Some(&reference.history));
     report.take(&scenario, trial, &outcome, verdicts);
