@@ -25,7 +25,7 @@ use crate::authenticate::{Records, Tokens};
 use crate::authorize::{Audit, Policy};
 use crate::environment::{Clock, Dial, Entropy};
 use crate::registry::Registry;
-use crate::resource::{Resource, bucket};
+use crate::resource::{Derived, Resource, bucket};
 use crate::shell::Body;
 use crate::store::{Store, Stored};
 
@@ -212,19 +212,19 @@ impl Cluster {
 
     /// Brings what is derived from objects up to date after a write to `resource`.
     pub(crate) fn written(&self, resource: &Resource) {
-        match resource.names.group.as_str() {
-            "rbac.authorization.k8s.io" => {
+        match resource.strategy.derived() {
+            Derived::Policy => {
                 *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = None;
             }
-            "apiextensions.k8s.io" => {
-                let definitions = self.objects("apiextensions.k8s.io", "customresourcedefinitions");
+            Derived::Registry => {
+                let definitions = self.store.list(&resource.bucket(), "", &|_| true);
                 let mut registry = self
                     .registry
                     .write()
                     .unwrap_or_else(PoisonError::into_inner);
-                *registry = registry.with_definitions(definitions.iter());
+                *registry = registry.with_definitions(&definitions.objects);
             }
-            _ if resource.custom => {
+            Derived::Nothing if resource.custom => {
                 let definition = format!("{}.{}", resource.names.plural, resource.names.group);
                 let going = self.store.get(
                     "apiextensions.k8s.io/customresourcedefinitions",
@@ -235,7 +235,7 @@ impl Cluster {
                     self.clean_up_definition(&definition);
                 }
             }
-            _ => {}
+            Derived::Nothing => {}
         }
     }
 

@@ -140,12 +140,7 @@ fn storage_version_hash(resource: &Resource) -> String {
     let group = resource
         .stored_in
         .map_or(resource.names.group.as_str(), |other| other.group);
-    // Definitions are hashed under the version in which they began.
-    let version = if group == "apiextensions.k8s.io" {
-        "v1beta1"
-    } else {
-        resource.storage_version.as_str()
-    };
+    let version = resource.hashed_as.unwrap_or(&resource.storage_version);
     let stored = format!("{group}/{version}/{}", resource.names.kind);
     let digest = Sha256::digest(stored);
     STANDARD.encode(digest.get(..8).unwrap_or_default())

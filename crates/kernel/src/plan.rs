@@ -24,8 +24,23 @@ pub struct Step {
 pub struct Status {
     /// Of which object, as seen.
     pub target: Target,
-    /// The whole status.
+    /// What it is to be, as a merge patch: what is to vanish is null. See [`Status::whole`].
     pub body: Value,
+}
+
+impl Status {
+    /// Makes the status `after`, where it was `before`: what is only in `before` vanishes.
+    pub fn whole(target: Target, before: &Value, mut after: Value) -> Self {
+        if let (Some(before), Some(after)) = (before.as_object(), after.as_object_mut()) {
+            for field in before.keys() {
+                after.entry(field.clone()).or_insert(Value::Null);
+            }
+        }
+        Self {
+            target,
+            body: after,
+        }
+    }
 }
 
 /// What a decision was made on: the newest version seen of each kind.
@@ -34,7 +49,8 @@ pub type Basis = BTreeMap<(ClusterId, Kind), u64>;
 /// What is to be done now, what is to be said, and when to look again.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
-    /// In this order. The process may die after any of them.
+    /// Started in this order. The process may die after any of them, and steps on different objects may be under way
+    /// at once: what must have succeeded before another step belongs into an earlier plan, or into the same write.
     pub steps: Vec<Step>,
     /// Statuses, after the steps.
     pub statuses: Vec<Status>,

@@ -6,6 +6,8 @@
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -102,9 +104,14 @@ pub struct Store {
     objects: BTreeMap<Name, Arc<Seen>>,
     by_index: BTreeMap<(&'static str, String), BTreeSet<Name>>,
     gone: BTreeMap<Name, u64>,
+    gone_order: BTreeSet<(u64, Name)>,
+    marks: BTreeMap<Name, u64>,
     version: u64,
     synced: bool,
 }
+
+/// How many deleted objects are remembered, so that a late event does not bring one back.
+const MOST_GONE: usize = 1_024;
 
 /// What an observation did to a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,6 +132,8 @@ impl Store {
             objects: BTreeMap::new(),
             by_index: BTreeMap::new(),
             gone: BTreeMap::new(),
+            gone_order: BTreeSet::new(),
+            marks: BTreeMap::new(),
             version: 0,
             synced: false,
         }
@@ -148,9 +157,10 @@ impl Store {
         }
         self.version = self.version.max(version);
         self.unindex(&name);
-        let body = (self.project)(object);
+        let body = project(self.project, object);
         let seen = Arc::new(Seen { meta, body });
         self.index(&name, &seen);
+        self.marks.insert(name.clone(), mark(object));
         self.objects.insert(name, seen);
         Change::Changed
     }
@@ -169,41 +179,96 @@ impl Store {
         {
             return Change::None;
         }
-        self.gone.insert(name.clone(), version);
-        self.unindex(&name);
-        match self.objects.remove(&name) {
-            Some(_) => Change::Changed,
-            None => Change::None,
+        self.bury(&name, version)
+    }
+
+    /// Takes in that there is no object of this name and uid any more, as a write that found nothing tells.
+    pub fn observe_absence(&mut self, namespace: &str, name: &str, uid: &str) -> Change {
+        let name = (namespace.to_owned(), name.to_owned());
+        match self.objects.get(&name) {
+            Some(seen) if seen.meta.uid == uid => {
+                let version = number(&seen.meta.version);
+                self.bury(&name, version)
+            }
+            _ => Change::None,
         }
     }
 
     /// Takes in a complete list: what is not in it and not newer than it is gone.
     pub fn observe_list(&mut self, objects: &[Value], version: &str) -> Vec<Name> {
         let version = number(version);
-        let listed: BTreeSet<Name> = objects.iter().map(|o| Meta::of(o).key()).collect();
-        let mut changed: Vec<Name> = Vec::new();
-        let missing: Vec<Name> = self
+        let newer: BTreeSet<Name> = self
             .objects
             .iter()
-            .filter(|(name, seen)| {
-                !listed.contains(*name) && (version == 0 || number(&seen.meta.version) <= version)
-            })
+            .filter(|(_, seen)| version != 0 && number(&seen.meta.version) > version)
             .map(|(name, _)| name.clone())
             .collect();
+        let changed = self.observe_part("", objects, &newer);
+        self.version = self.version.max(version);
+        self.synced = true;
+        changed.iter().map(Meta::key).collect()
+    }
+
+    /// Takes in a complete list of one namespace, or of all if it is empty: what is not in it is gone, except `kept`
+    /// (written by us after the list was made). Tells what has changed; of what is gone, as it was.
+    pub fn observe_part(
+        &mut self,
+        namespace: &str,
+        objects: &[Value],
+        kept: &BTreeSet<Name>,
+    ) -> Vec<Meta> {
+        let listed: BTreeSet<Name> = objects.iter().map(|o| Meta::of(o).key()).collect();
+        let missing: Vec<Name> = self
+            .objects
+            .keys()
+            .filter(|name| namespace.is_empty() || name.0 == namespace)
+            .filter(|name| !listed.contains(*name) && !kept.contains(*name))
+            .cloned()
+            .collect();
+        let mut changed: Vec<Meta> = Vec::new();
         for name in missing {
-            self.unindex(&name);
-            self.objects.remove(&name);
-            changed.push(name);
+            changed.extend(self.remove(&name).map(|seen| seen.meta.clone()));
         }
         for object in objects {
             if self.observe(object) == Change::Changed {
-                changed.push(Meta::of(object).key());
+                changed.push(Meta::of(object));
             }
         }
-        self.gone.clear();
-        self.version = self.version.max(version);
-        self.synced = true;
         changed
+    }
+
+    /// Says whether all parts have been listed.
+    pub fn set_synced(&mut self, synced: bool) {
+        self.synced = synced;
+    }
+
+    /// A digest of what people and other controllers ask of an object: generation, labels, annotations, and whether it
+    /// is being deleted. Its status alone does not change it.
+    pub fn mark(&self, namespace: &str, name: &str) -> Option<u64> {
+        let name = (namespace.to_owned(), name.to_owned());
+        self.marks.get(&name).copied()
+    }
+
+    fn bury(&mut self, name: &Name, version: u64) -> Change {
+        if let Some(before) = self.gone.insert(name.clone(), version) {
+            self.gone_order.remove(&(before, name.clone()));
+        }
+        self.gone_order.insert((version, name.clone()));
+        while self.gone_order.len() > MOST_GONE
+            && let Some((_, oldest)) = self.gone_order.pop_first()
+        {
+            self.gone.remove(&oldest);
+        }
+        match self.remove(name) {
+            Some(_) => Change::Changed,
+            None => Change::None,
+        }
+    }
+
+    fn remove(&mut self, name: &Name) -> Option<Arc<Seen>> {
+        self.unindex(name);
+        self.marks.remove(name);
+        self.objects.remove(name)
     }
 
     /// The object of this name.
@@ -246,6 +311,16 @@ impl Store {
         }
     }
 
+    fn add_index(&mut self, index: Index) {
+        self.indexes.push(index);
+        for (name, seen) in &self.objects {
+            for value in (index.values)(seen) {
+                let slot = self.by_index.entry((index.name, value)).or_default();
+                slot.insert(name.clone());
+            }
+        }
+    }
+
     fn index(&mut self, name: &Name, seen: &Seen) {
         for index in &self.indexes {
             for value in (index.values)(seen) {
@@ -275,6 +350,29 @@ impl Store {
     }
 }
 
+/// Projects; a projection that panics has not understood its object.
+fn project(
+    project: crate::interest::Project,
+    object: &Value,
+) -> Result<Arc<dyn Any + Send + Sync>, Undecodable> {
+    catch_unwind(AssertUnwindSafe(|| project(object))).unwrap_or_else(|_| {
+        Err(Undecodable {
+            field: "object".to_owned(),
+            problem: "the operator has a defect that this object brings out; report it".to_owned(),
+        })
+    })
+}
+
+/// See [`Store::mark`].
+fn mark(object: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for part in ["generation", "labels", "annotations", "deletionTimestamp"] {
+        let value = object.get("metadata").and_then(|meta| meta.get(part));
+        value.map(Value::to_string).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
 /// A resourceVersion as a number, which it is on every API server that keeps its objects in etcd.
 pub fn number(version: &str) -> u64 {
     version.parse().unwrap_or_default()
@@ -288,12 +386,18 @@ pub type StoreKey = (ClusterId, Kind, &'static str);
 pub struct Stores(BTreeMap<StoreKey, Arc<Store>>);
 
 impl Stores {
-    /// Makes room for an interest in a cluster; nothing happens if there is.
+    /// Makes room for an interest in a cluster; if there is, only its indexes are added.
     pub fn open(&mut self, cluster: &ClusterId, interest: &Interest) -> StoreKey {
         let key = (cluster.clone(), interest.kind.clone(), interest.projection);
-        self.0
+        let store = self
+            .0
             .entry(key.clone())
             .or_insert_with(|| Arc::new(Store::new(interest, cluster)));
+        for index in &interest.indexes {
+            if store.indexes.iter().all(|known| known.name != index.name) {
+                Arc::make_mut(store).add_index(*index);
+            }
+        }
         key
     }
 
@@ -338,7 +442,7 @@ impl Stores {
         &'a self,
         cluster: &ClusterId,
         kind: &Kind,
-    ) -> impl Iterator<Item = Entry<'a, T>> {
+    ) -> impl Iterator<Item = Entry<'a, T>> + use<'a, T> {
         self.typed::<T>(cluster, kind)
             .into_iter()
             .flat_map(Store::objects)
@@ -363,7 +467,7 @@ impl Stores {
         kind: &Kind,
         index: &'static str,
         value: &str,
-    ) -> impl Iterator<Item = Entry<'a, T>> {
+    ) -> impl Iterator<Item = Entry<'a, T>> + use<'a, T> {
         let store = self.typed::<T>(cluster, kind);
         let names = store.and_then(|s| s.by_index.get(&(index, value.to_owned())));
         names
@@ -377,7 +481,7 @@ impl Stores {
         &'a self,
         cluster: &ClusterId,
         kind: &Kind,
-    ) -> impl Iterator<Item = (&'a Meta, &'a Undecodable)> {
+    ) -> impl Iterator<Item = (&'a Meta, &'a Undecodable)> + use<'a, T> {
         self.typed::<T>(cluster, kind)
             .into_iter()
             .flat_map(Store::objects)

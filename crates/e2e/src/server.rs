@@ -16,13 +16,18 @@ const WITHIN: Duration = Duration::from_secs(30);
 const TETHER: &str = r#""$0" "$@" & server=$!; cat > /dev/null; kill -TERM $server; wait $server"#;
 
 /// Something kubectl can talk to.
-pub(crate) trait Server {
+pub trait Server {
+    /// What it is called in reports.
     fn name(&self) -> &'static str;
+    /// The administrator's kubeconfig.
     fn kubeconfig(&self) -> &Path;
 }
 
 /// A real kube-apiserver whose controller manager only collects garbage and ends namespaces.
-pub(crate) struct Real(pub(crate) PathBuf);
+pub struct Real(
+    /// The administrator's kubeconfig.
+    pub PathBuf,
+);
 
 impl Server for Real {
     fn name(&self) -> &'static str {
@@ -35,7 +40,7 @@ impl Server for Real {
 }
 
 /// `slipway apiserver`, ended with this value.
-pub(crate) struct Embedded {
+pub struct Embedded {
     tether: Child,
     kubeconfig: PathBuf,
     folder: Folder,
@@ -52,8 +57,8 @@ impl Server for Embedded {
 }
 
 impl Embedded {
-    /// Starts one, and waits until it answers.
-    pub(crate) fn start() -> Result<Self> {
+    /// Starts one with these further arguments, and waits until it answers.
+    pub fn start(arguments: &[&str]) -> Result<Self> {
         let program = program()?;
         let folder = Folder::new("server")?;
         let kubeconfig = folder.path().join("kubeconfig");
@@ -63,6 +68,7 @@ impl Embedded {
             .arg(&program)
             .args(["apiserver", "--port", "0", "--kubeconfig-out"])
             .arg(&kubeconfig)
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(log.try_clone()?)
             .stderr(log)
@@ -88,7 +94,7 @@ impl Embedded {
     }
 
     /// Ends it as a user would, which must succeed.
-    pub(crate) fn stop(mut self) -> Result<()> {
+    pub fn stop(mut self) -> Result<()> {
         drop(self.tether.stdin.take());
         let start = Instant::now();
         loop {
@@ -126,7 +132,7 @@ impl Drop for Embedded {
 }
 
 /// The `slipway` program: `SLIPWAY_BIN`, else the one built beside this test.
-fn program() -> Result<PathBuf> {
+pub fn program() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("SLIPWAY_BIN") {
         return Ok(PathBuf::from(path));
     }

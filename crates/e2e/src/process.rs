@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 /// An empty folder that goes with this value.
-pub(crate) struct Folder(PathBuf);
+pub struct Folder(PathBuf);
 
 impl Folder {
-    pub(crate) fn new(purpose: &str) -> Result<Self> {
+    /// Makes one; `purpose` is part of its name.
+    pub fn new(purpose: &str) -> Result<Self> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!(
@@ -25,7 +26,8 @@ impl Folder {
         Ok(Self(path))
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.0
     }
 }
@@ -37,27 +39,25 @@ impl Drop for Folder {
 }
 
 /// A shell command with all that it starts; ended with this value.
-pub(crate) struct Shell {
+pub struct Shell {
     child: Child,
     out: Receiver<String>,
     err: Receiver<String>,
 }
 
 /// What a finished command left.
-pub(crate) struct Output {
-    pub(crate) out: String,
-    pub(crate) err: String,
+pub struct Output {
+    /// What it printed.
+    pub out: String,
+    /// What it said beside.
+    pub err: String,
     /// None: ended by a signal.
-    pub(crate) exit: Option<i32>,
+    pub exit: Option<i32>,
 }
 
 impl Shell {
     /// Starts `sh -c script` with nothing in its environment but what is given.
-    pub(crate) fn start(
-        script: &str,
-        folder: &Path,
-        environment: &[(&str, String)],
-    ) -> Result<Self> {
+    pub fn start(script: &str, folder: &Path, environment: &[(&str, String)]) -> Result<Self> {
         let mut child = Command::new("sh")
             .args(["-c", script])
             .current_dir(folder)
@@ -76,7 +76,7 @@ impl Shell {
     }
 
     /// Waits until it ends.
-    pub(crate) fn finish(mut self, within: Duration) -> Result<Output> {
+    pub fn finish(mut self, within: Duration) -> Result<Output> {
         let deadline = Instant::now() + within;
         let out = until_end(&self.out, deadline)?;
         let err = until_end(&self.err, deadline)?;
@@ -96,7 +96,7 @@ impl Shell {
     }
 
     /// Waits for so many lines of output, or until time is up.
-    pub(crate) fn take_lines(&self, count: usize, within: Duration) -> String {
+    pub fn take_lines(&self, count: usize, within: Duration) -> String {
         let deadline = Instant::now() + within;
         let mut text = String::new();
         for _ in 0..count {

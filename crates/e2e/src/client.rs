@@ -8,14 +8,15 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 /// A kubectl program.
-pub(crate) struct Client {
-    pub(crate) program: PathBuf,
+pub struct Client {
+    /// Where it is.
+    pub program: PathBuf,
     /// Major and minor, as in `1.36`: what its recording is named by.
-    pub(crate) version: String,
+    pub version: String,
 }
 
 /// The programs, newest first, one a version.
-pub(crate) fn all() -> Result<Vec<Client>> {
+pub fn all() -> Result<Vec<Client>> {
     let named = std::env::var_os("SLIPWAY_KUBECTL").map(PathBuf::from);
     let mut clients: Vec<Client> = Vec::new();
     for program in named.into_iter().chain(on_path()) {

@@ -1,0 +1,13 @@
+//! The machine on the embedded API server, in virtual time, with a toy capability.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::expect_used,
+    reason = "tests"
+)]
+
+mod flow;
+mod stage;
+mod toy;
