@@ -61,7 +61,7 @@ const OWN: &[Permission] = &[
     Permission {
         group: "events.k8s.io",
         resource: "events",
-        verbs: &["create", "patch"],
+        verbs: &["create"],
         names: &[],
         scope: Scope::Watched,
         why: "to tell on an object what was done to it",

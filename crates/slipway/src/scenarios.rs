@@ -15,10 +15,7 @@ macro_rules! files {
 }
 
 /// Names and texts; the first is the demo's.
-const FILES: &[(&str, &str)] = files![
-    "nightly-restart",
-    "restart-daily",
-];
+const FILES: &[(&str, &str)] = files!["nightly-restart", "restart-daily",];
 
 /// The names of all scenarios; the first is the one to begin with.
 pub fn names() -> impl Iterator<Item = &'static str> {

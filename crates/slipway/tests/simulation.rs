@@ -62,9 +62,13 @@ fn run(wiring: &Wiring, chosen: &[Scenario], effort: &Effort) -> Report {
         return report;
     }
     let report = explore::explore(&known, wiring, effort, report).unwrap();
-    let runs = report.requests.done + report.events.done + report.standstills.done + report.seeds.done;
+    let runs =
+        report.requests.done + report.events.done + report.standstills.done + report.seeds.done;
     let time = started.elapsed().as_secs_f64();
-    println!("{runs} runs in {time:.1} s, {:.0} a second", runs as f64 / time);
+    println!(
+        "{runs} runs in {time:.1} s, {:.0} a second",
+        runs as f64 / time
+    );
     report
 }
 

@@ -183,20 +183,19 @@ fn policy_state(object: &Value, spec: &FlipperSpec) -> (State, String, String) {
         let (reason, message) = told(stalled);
         return (State::Bad, reason, message);
     }
-    if number(object, "/status/inProgress") > 0 {
-        return (State::Busy, "Restarting".to_owned(), String::new());
+    if let Some(progressing) = is_true("Progressing") {
+        return (State::Busy, text(progressing, "/reason"), String::new());
+    }
+    let ready = condition(object, "Ready");
+    if let Some(ready) = ready.filter(|c| text(c, "/status") == "False") {
+        let (reason, message) = told(ready);
+        return (State::Warning, reason, message);
     }
     if number(object, "/status/pending") > 0 {
         return (State::Waiting, "Waiting".to_owned(), String::new());
     }
-    match condition(object, "Ready") {
-        Some(ready) if text(ready, "/status") == "True" => {
-            (State::Good, "Ready".to_owned(), String::new())
-        }
-        Some(ready) => {
-            let (reason, message) = told(ready);
-            (State::Warning, reason, message)
-        }
+    match ready {
+        Some(_) => (State::Good, "Ready".to_owned(), String::new()),
         None => (State::Idle, "New".to_owned(), String::new()),
     }
 }

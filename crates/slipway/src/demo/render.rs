@@ -9,6 +9,8 @@ use super::words::{ahead, length, moment};
 /// How many reasons to wait and how many events are shown.
 const MOST_WAITING: usize = 3;
 const MOST_EVENTS: usize = 5;
+/// How many lines a reason takes at most.
+const MOST_WRAPPED: usize = 3;
 /// How many violations of one oracle are shown.
 const MOST_VIOLATIONS: usize = 3;
 /// Where the columns of the oracles begin.
@@ -22,7 +24,7 @@ const BESIDE: usize = 9;
 pub(crate) fn render(model: &Model, width: usize, style: Style) -> Vec<Line> {
     let mut lines = header(model);
     lines.push(Line::default());
-    lines.extend(waiting(model));
+    lines.extend(waiting(model, width));
     lines.extend(tree::rows(model, width, style));
     lines.extend(events(model));
     lines.extend(verdicts(&model.verdicts, style));
@@ -89,33 +91,36 @@ fn number(speed: f64) -> String {
     }
 }
 
-fn waiting(model: &Model) -> Vec<Line> {
+fn waiting(model: &Model, width: usize) -> Vec<Line> {
     let mut all: Vec<&Waiting> = model.clusters.iter().flat_map(|c| &c.waiting).collect();
     all.sort();
     let more = all.len().saturating_sub(MOST_WAITING);
-    let mut lines = Vec::new();
-    for (index, one) in all.into_iter().take(MOST_WAITING).enumerate() {
-        let heading = if index == 0 { "WAITING" } else { "" };
-        lines.push(
-            Line::of(Tone::Wait, heading)
-                .at(BESIDE, Tone::Bold, clean(&one.object))
-                .and(Tone::Plain, format!(" {}", clean(&one.message)))
-                .and(
-                    Tone::Dim,
-                    format!("  since {}", length(one.since, model.now)),
-                ),
-        );
+    let room = width.saturating_sub(BESIDE);
+    let mut lines: Vec<Line> = Vec::new();
+    for one in all.into_iter().take(MOST_WAITING) {
+        let message = clean(&one.message);
+        // Most messages name what they are about.
+        let message = if message.starts_with(&one.object) || one.object == one.by {
+            message
+        } else {
+            format!("{}: {message}", one.object)
+        };
         let until = one
             .until
             .map(|at| format!("until {} · ", ahead(at, model.now)));
-        let text = format!(
-            "{}{} · {} · [{}]",
+        let help = format!(
+            "{} · since {} · {}{}",
+            one.reason,
+            length(one.since, model.now),
             until.unwrap_or_default(),
-            clean(&one.unblock),
-            one.by,
-            one.reason
+            clean(&one.unblock)
         );
-        lines.push(Line::default().at(BESIDE, Tone::Dim, text));
+        for (tone, text) in [(Tone::Plain, message), (Tone::Dim, help)] {
+            for part in wrap(&text, room).into_iter().take(MOST_WRAPPED) {
+                let heading = if lines.is_empty() { "WAITING" } else { "" };
+                lines.push(Line::of(Tone::Wait, heading).at(BESIDE, tone, part));
+            }
+        }
     }
     if more > 0 {
         lines.push(Line::default().at(BESIDE, Tone::Dim, format!("and {more} more")));
@@ -124,6 +129,21 @@ fn waiting(model: &Model) -> Vec<Line> {
         lines.push(Line::default());
     }
     lines
+}
+
+/// Breaks a text between words into parts that are no longer than `room`, where words allow it.
+fn wrap(text: &str, room: usize) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match parts.last_mut() {
+            Some(part) if part.chars().count() + 1 + word.chars().count() <= room => {
+                part.push(' ');
+                part.push_str(word);
+            }
+            _ => parts.push(word.to_owned()),
+        }
+    }
+    parts
 }
 
 fn events(model: &Model) -> Vec<Line> {

@@ -19,7 +19,10 @@ impl Arguments {
         };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
-            let number = |text: String| text.parse::<u64>().map_err(|error| format!("{text}: {error}"));
+            let number = |text: String| {
+                text.parse::<u64>()
+                    .map_err(|error| format!("{text}: {error}"))
+            };
             let effort = &mut arguments.effort;
             match word.as_str() {
                 "--seeds" => effort.seeds = number(value()?)?,

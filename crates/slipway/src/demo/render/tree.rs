@@ -3,7 +3,7 @@
 
 use crate::demo::line::{Line, Style, Tone};
 use crate::demo::model::{Cluster, Model, Namespace, Pod, Policy, Revision, State, Workload};
-use crate::demo::words::{ahead, count, length};
+use crate::demo::words::{count, length};
 
 use jiff::Timestamp;
 
@@ -12,7 +12,7 @@ const MOST_WELL: usize = 8;
 /// Pods of one revision that are shown one by one.
 const MOST_PODS: usize = 4;
 const BAR: i64 = 8;
-const STATUS: usize = 17;
+const STATUS: usize = 20;
 const AGE: usize = 8;
 
 /// One line of the tree, before it has a place.
@@ -212,17 +212,18 @@ fn namespace_node(namespace: &Namespace, now: Timestamp, style: Style) -> Node {
 fn policy_node(policy: &Policy, now: Timestamp, style: Style) -> Node {
     let mut info = vec![policy.rhythm.clone()];
     if policy.problem.is_empty() {
-        info.push(format!("{} matched", policy.matched));
-        if policy.rolling > 0 {
-            info.push(format!("{} rolling", policy.rolling));
-        }
+        info.push(match policy.rolling {
+            0 => format!("{} matched", policy.matched),
+            rolling => format!("{rolling} of {} rolling", policy.matched),
+        });
         if policy.pending > 0 {
             info.push(format!("{} due", policy.pending));
         }
         if policy.dry_run {
             info.push("dry run".to_owned());
         }
-        info.extend(policy.next.map(|at| format!("next {}", ahead(at, now))));
+        let next = policy.next.filter(|at| *at > now);
+        info.extend(next.map(|at| format!("next in {}", length(now, at))));
     } else {
         info.push(policy.problem.clone());
     }
