@@ -271,13 +271,12 @@ fn tell_deferred(
     }
 }
 
+/// Asks for a status to be written if it differs from the stored one.
 fn write(world: &World, flipper: &Item<Flipper>, made: &FlipperStatus, plan: &mut Plan) {
+    let stored = &flipper.body().status;
     let body = serde_json::to_value(made).unwrap_or_default();
-    if body != flipper.body().status {
-        let object = flipper_reference(world, flipper);
-        plan.statuses.push(Status {
-            target: Target::seen(object, flipper.meta()),
-            body,
-        });
+    if body != *stored {
+        let target = Target::seen(flipper_reference(world, flipper), flipper.meta());
+        plan.statuses.push(Status::whole(target, stored, body));
     }
 }
