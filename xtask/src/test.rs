@@ -177,6 +177,18 @@ const STATIC: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "program",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "-p",
+            "slipway",
+            "--test",
+            "cli",
+        ],
+    ),
+    (
         "documentation",
         &["test", "--release", "--quiet", "--workspace", "--doc"],
     ),
