@@ -18,6 +18,17 @@ macro_rules! files {
 const FILES: &[(&str, &str)] = files![
     "nightly-restart",
     "restart-daily",
+    "restart-after-downtime",
+    "restart-during-rollout",
+    "flipper-changes",
+    "flipper-invalid",
+    "leader-failover",
+    "statefulset-daemonset",
+    "opt-out-pause-zero",
+    "pdb",
+    "overlap",
+    "max-concurrent-many",
+    "label-later",
 ];
 
 /// The names of all scenarios; the first is the one to begin with.
