@@ -202,7 +202,7 @@ mod tests {
             template_is_ours: false,
             rolled_back: None,
         };
-        decide(past, &Cadence::Every(Duration::from_secs(600)), at(now))
+        decide(past, &Cadence::Every(Duration::from_mins(10)), at(now))
     }
 
     const NOON: &str = "2026-03-04T12:00:00Z";

@@ -23,7 +23,7 @@ pub use budget::Budget;
 pub use flipper::{Flipper, StatusMap};
 pub use workload::{Status, Workload};
 
-/// The ConfigMap that carries the status of the default criteria.
+/// The `ConfigMap` that carries the status of the default criteria.
 pub const STATUS_MAP: &str = "slipway-restarts";
 
 /// The kinds that can be restarted.
@@ -102,7 +102,7 @@ pub struct World {
     pub workloads: Vec<(WorkloadKind, Item<Workload>)>,
     /// Pod disruption budgets by namespace; none if they cannot be seen.
     pub budgets: Option<BTreeMap<String, Vec<Item<Budget>>>>,
-    /// The ConfigMap with the status of the default criteria, if ConfigMaps can be seen.
+    /// The `ConfigMap` with the status of the default criteria, if `ConfigMaps` can be seen.
     pub status_map: Option<Option<Item<StatusMap>>>,
     /// Writes that the API refused.
     pub refusals: BTreeMap<ObjectRef, Refusal>,
@@ -135,7 +135,7 @@ pub fn world(
         flippers: flippers.unwrap_or_default(),
         workloads,
         budgets: budgets.map(by_namespace),
-        status_map: status_map(stores, cluster, operator_namespace),
+        status_map: status_map(stores, facts, cluster, operator_namespace),
         refusals: facts.refusals.clone(),
         basis,
     })
@@ -149,11 +149,12 @@ fn all<T: Projection>(
     cluster: &ClusterId,
     kind: &Kind,
 ) -> Option<Option<Vec<Item<T>>>> {
-    match stores.typed::<T>(cluster, kind).filter(|s| s.is_synced()) {
-        Some(store) => Some(Some(store.objects().filter_map(Item::of).collect())),
-        None if is_missing(facts, kind) => Some(None),
-        None => None,
+    // What is in the store of a kind that cannot be seen any more is not to be believed.
+    if is_missing(facts, kind) {
+        return Some(None);
     }
+    let store = stores.typed::<T>(cluster, kind).filter(|s| s.is_synced())?;
+    Some(Some(store.objects().filter_map(Item::of).collect()))
 }
 
 fn is_missing(facts: &Facts, kind: &Kind) -> bool {
@@ -176,12 +177,13 @@ fn by_namespace(budgets: Vec<Item<Budget>>) -> BTreeMap<String, Vec<Item<Budget>
 )]
 fn status_map(
     stores: &Stores,
+    facts: &Facts,
     cluster: &ClusterId,
     namespace: Option<&str>,
 ) -> Option<Option<Item<StatusMap>>> {
     let store = stores
         .typed::<StatusMap>(cluster, &kinds::CONFIG_MAP)
-        .filter(|store: &&Store| store.is_synced())?;
+        .filter(|store: &&Store| store.is_synced() && !is_missing(facts, &kinds::CONFIG_MAP))?;
     Some(store.get(namespace?, STATUS_MAP).and_then(Item::of))
 }
 

@@ -15,7 +15,6 @@ pub mod sweep;
 use jiff::Timestamp;
 use slipway_kernel::Plan;
 
-use crate::due;
 use crate::observe::World;
 use crate::render;
 use crate::settings::Settings;
@@ -62,6 +61,6 @@ fn act(sweep: &Sweep<'_>, world: &World, active: &[Active<'_>], plan: &mut Plan,
         plan.steps.push(step);
     }
     if all.next().is_some() {
-        plan.wake(due::second(now).max(now));
+        plan.wake(now);
     }
 }

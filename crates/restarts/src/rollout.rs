@@ -11,7 +11,7 @@ use crate::due::later;
 use crate::observe::Workload;
 
 /// How long a rollout may take where the workload does not say.
-pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(600);
+pub const DEFAULT_DEADLINE: Duration = Duration::from_mins(10);
 
 /// How far a rollout is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

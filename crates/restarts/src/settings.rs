@@ -51,7 +51,7 @@ pub struct Settings {
     pub protected_namespaces: BTreeSet<String>,
     /// The operator's own Deployment (namespace, name), which it never restarts.
     pub own_deployment: Option<(String, String)>,
-    /// Where the ConfigMap with the status of the default criteria is; none switches it off.
+    /// Where the `ConfigMap` with the status of the default criteria is; none switches it off.
     pub operator_namespace: Option<String>,
     /// Shorter intervals are raised to this.
     pub floor: Duration,

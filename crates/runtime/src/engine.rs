@@ -163,16 +163,16 @@ impl Engine {
 
     /// Makes room for an interest; gives the watches that it needs.
     fn open(&mut self, cluster: &ClusterId, interest: &Interest) -> Vec<WatchKey> {
-        let namespaces = if interest.kind.namespaced {
-            self.shared.settings.namespaces.clone()
-        } else {
-            Vec::new()
+        let namespaces = match interest.own {
+            Some(_) => vec![self.shared.settings.namespace.clone()],
+            None if interest.kind.namespaced => self.shared.settings.namespaces.clone(),
+            None => Vec::new(),
         };
         let store = {
             let mut state = self.shared.lock();
             let store = state.stores.open(cluster, interest);
             let extent = Extent {
-                selected: !interest.labels.is_empty(),
+                selected: !interest.labels.is_empty() || interest.own.is_some(),
                 namespaces: namespaces.clone(),
             };
             state.extents.insert(store.clone(), extent);
@@ -195,6 +195,7 @@ impl Engine {
                 kind: interest.kind.clone(),
                 labels: interest.labels.clone(),
                 namespace,
+                name: interest.own,
             })
             .collect();
         for key in &keys {

@@ -30,6 +30,8 @@ pub(crate) struct WatchKey {
     pub(crate) labels: String,
     /// Empty for all.
     pub(crate) namespace: String,
+    /// Only the object of this name.
+    pub(crate) name: Option<&'static str>,
 }
 
 /// What a watch has to tell.
@@ -232,14 +234,16 @@ impl Watch {
     }
 
     fn config(&self) -> watcher::Config {
-        let config = watcher::Config::default()
+        let mut config = watcher::Config::default()
             .timeout(WATCH_SECONDS)
             .page_size(500);
-        if self.key.labels.is_empty() {
-            config
-        } else {
-            config.labels(&self.key.labels)
+        if !self.key.labels.is_empty() {
+            config = config.labels(&self.key.labels);
         }
+        if let Some(name) = self.key.name {
+            config = config.fields(&format!("metadata.name={name}"));
+        }
+        config
     }
 }
 

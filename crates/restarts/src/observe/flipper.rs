@@ -1,4 +1,4 @@
-//! Flippers, and the ConfigMap that stands in for one while the default criteria apply.
+//! Flippers, and the `ConfigMap` that stands in for one while the default criteria apply.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ impl Projection for Flipper {
     }
 }
 
-/// What is kept of the ConfigMap.
+/// What is kept of the `ConfigMap`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusMap {
     /// Its contents.

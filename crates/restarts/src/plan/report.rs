@@ -1,32 +1,28 @@
-//! What each policy came to, on its Flipper or in the ConfigMap of the default criteria.
+//! What each policy came to, on its Flipper or in the `ConfigMap` of the default criteria.
 //!
 //! A status is written only when it differs from the stored one, and an event is told only together with such a change:
 //! so a pass in which nothing happened says nothing.
 
+mod map;
 mod status;
 mod words;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
 use slipway_api::flipper::FlipperStatus;
-use slipway_api::names;
 use slipway_api::waiting::MOST_WAITING;
 use slipway_kernel::event::Severity;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::plan::Status;
-use slipway_kernel::{Action, Blocker, Event, ObjectRef, Plan, Target};
+use slipway_kernel::{Blocker, Event, ObjectRef, Plan, Target};
 
 use super::active::Active;
 use super::gates::{Held, reference};
 use super::sweep::{Case, Outcome, Sweep};
 use crate::due;
-use crate::observe::{Flipper, Item, STATUS_MAP, World};
+use crate::observe::{Flipper, Item, World};
 use crate::reasons::{Reason, news};
-use crate::render::{self, purpose};
+use crate::render;
 use crate::settings::Settings;
-
-/// The ConfigMap is written this rarely.
-const STATUS_MAP_PAUSE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Adds statuses, blockers and events to a plan.
 pub fn report(
@@ -45,15 +41,12 @@ pub fn report(
             .unwrap_or_default();
         let blockers = blockers(settings, world, policy, cases.as_slice());
         let made = status::of_policy(settings, world, active, sweep, place, &blockers, now);
-        match policy.flipper {
-            Some(flipper) => {
-                events(world, policy, &cases, &made, flipper, plan);
-                write(world, flipper, &made, plan);
-            }
-            None => {
-                tell_deferred(world, policy, &cases, &status_in_map(world), plan);
-                map(settings, world, Some((policy, &made)), plan, now);
-            }
+        if let Some(flipper) = policy.flipper {
+            events(world, policy, &cases, &made, flipper, plan);
+            write(world, flipper, &made, plan);
+        } else {
+            tell_deferred(world, policy, &cases, &map::stored(world), plan);
+            map::write(settings, world, Some((policy, &made)), plan, now);
         }
         plan.blockers.extend(blockers);
     }
@@ -72,7 +65,7 @@ pub fn report(
         }
     }
     if !active.iter().any(|policy| policy.flipper.is_none()) {
-        map(settings, world, None, plan, now);
+        map::write(settings, world, None, plan, now);
     }
 }
 
@@ -150,21 +143,12 @@ pub fn blocker(world: &World, policy: &Active<'_>, case: &Case<'_>, held: &Held)
 
 /// The object that stands for a policy.
 fn of_policy(settings: &Settings, world: &World, policy: &Active<'_>) -> ObjectRef {
-    let (kind, namespace, name) = match policy.flipper {
-        Some(flipper) => {
-            let meta = flipper.meta();
-            (kinds::FLIPPER, meta.namespace.clone(), meta.name.clone())
-        }
-        None => {
-            let namespace = settings.operator_namespace.clone().unwrap_or_default();
-            (kinds::CONFIG_MAP, namespace, STATUS_MAP.to_owned())
-        }
-    };
-    ObjectRef {
-        cluster: world.cluster.clone(),
-        kind,
-        namespace,
-        name,
+    match policy.flipper {
+        Some(flipper) => flipper_reference(world, flipper),
+        None => map::reference(
+            world,
+            settings.operator_namespace.as_deref().unwrap_or_default(),
+        ),
     }
 }
 
@@ -287,99 +271,12 @@ fn tell_deferred(
     }
 }
 
+/// Asks for a status to be written if it differs from the stored one.
 fn write(world: &World, flipper: &Item<Flipper>, made: &FlipperStatus, plan: &mut Plan) {
-    let mut body = serde_json::to_value(made).unwrap_or_default();
-    if body != flipper.body().status {
-        // A merge patch takes away only what it names.
-        if let (Some(new), Some(old)) = (body.as_object_mut(), flipper.body().status.as_object()) {
-            for field in old.keys() {
-                new.entry(field).or_insert(Value::Null);
-            }
-        }
-        let object = flipper_reference(world, flipper);
-        plan.statuses.push(Status {
-            target: Target::seen(object, flipper.meta()),
-            body,
-        });
+    let stored = &flipper.body().status;
+    let body = serde_json::to_value(made).unwrap_or_default();
+    if body != *stored {
+        let target = Target::seen(flipper_reference(world, flipper), flipper.meta());
+        plan.statuses.push(Status::whole(target, stored, body));
     }
-}
-
-fn status_in_map(world: &World) -> FlipperStatus {
-    let text = world
-        .status_map
-        .iter()
-        .flatten()
-        .find_map(|map| map.body().data.get("status"));
-    text.and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default()
-}
-
-/// Brings the ConfigMap up to date, rarely.
-fn map(
-    settings: &Settings,
-    world: &World,
-    made: Option<(&Active<'_>, &FlipperStatus)>,
-    plan: &mut Plan,
-    now: Timestamp,
-) {
-    let (Some(namespace), Some(stored)) = (&settings.operator_namespace, &world.status_map) else {
-        return;
-    };
-    let before = stored.as_ref().map(|map| &map.body().data);
-    let has = |key: &str, value: &str| {
-        before.is_some_and(|data| data.get(key).is_some_and(|known| known == value))
-    };
-    let mut data = serde_json::Map::new();
-    match made {
-        Some((policy, made)) => {
-            data.insert("active".to_owned(), json!("true"));
-            let criteria = words::criteria(policy);
-            data.insert("criteria".to_owned(), json!(criteria));
-            let status = serde_json::to_string(made).unwrap_or_default();
-            data.insert("status".to_owned(), json!(status));
-        }
-        None if before.is_some() => {
-            data.insert("active".to_owned(), json!("false"));
-        }
-        None => return,
-    }
-    let is_same = data
-        .iter()
-        .all(|(key, value)| has(key, value.as_str().unwrap_or_default()));
-    if is_same {
-        return;
-    }
-    let written = before
-        .and_then(|data| data.get("updatedAt"))
-        .and_then(|at| due::instant(at));
-    if let Some(free) = written.and_then(|at| due::later(at, STATUS_MAP_PAUSE))
-        && now < free
-    {
-        plan.wake(free);
-        return;
-    }
-    data.insert("updatedAt".to_owned(), json!(render::stamp_of(now)));
-    plan.act(Action::Apply {
-        object: ObjectRef {
-            cluster: world.cluster.clone(),
-            kind: kinds::CONFIG_MAP,
-            namespace: namespace.clone(),
-            name: STATUS_MAP.to_owned(),
-        },
-        purpose: purpose::STATUS_MAP,
-        body: configuration(namespace, Value::Object(data)),
-    });
-}
-
-fn configuration(namespace: &str, data: Value) -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": STATUS_MAP,
-            "namespace": namespace,
-            "labels": {"app.kubernetes.io/managed-by": names::FIELD_MANAGER},
-        },
-        "data": data,
-    })
 }

@@ -161,9 +161,9 @@ impl<'w> Sweep<'w> {
         };
         let mut seen = Tally::default();
         let (outcome, wake) = if workload.is_deleting {
-            (held(Reason::Deleting, now), None)
+            (Some(held(Reason::Deleting, now)), None)
         } else if workload.is_opted_out {
-            (held(Reason::OptedOut, now), None)
+            (Some(held(Reason::OptedOut, now)), None)
         } else {
             judge(world, active, kind, item, rollout, now, &mut seen)
         };
@@ -223,12 +223,7 @@ impl<'w> Sweep<'w> {
                     .is_some_and(|most| self.slots >= most);
             if is_full && !case.takes_a_place {
                 tally.hold(Reason::MaxConcurrent);
-                case.outcome = Outcome::Held(Held {
-                    reason: Reason::MaxConcurrent,
-                    since,
-                    until: None,
-                    by: None,
-                });
+                case.outcome = held(Reason::MaxConcurrent, since);
                 continue;
             }
             if !case.takes_a_place {
@@ -241,13 +236,13 @@ impl<'w> Sweep<'w> {
     }
 }
 
-fn held(reason: Reason, since: Timestamp) -> Option<Outcome> {
-    Some(Outcome::Held(Held {
+fn held(reason: Reason, since: Timestamp) -> Outcome {
+    Outcome::Held(Held {
         reason,
         since,
         until: None,
         by: None,
-    }))
+    })
 }
 
 /// What is to become of a workload, and when to look at it again.
@@ -266,21 +261,19 @@ fn judge<'w>(
         |due: Option<Timestamp>| due::later(due?, offset(&item.meta().uid, active.policy.jitter));
     match due::decide(workload.past(), &cadence, now) {
         Decision::Stamp { .. } if active.policy.suspended || active.policy.dry_run => (None, None),
-        Decision::Stamp { repair } => match refused(world, kind, item, now) {
-            Some(refusal) => {
+        Decision::Stamp { repair } => {
+            if let Some(refusal) = refused(world, kind, item, now) {
                 let held = Held {
                     reason: Reason::RefusedByApi,
                     since: refusal.since,
                     until: Some(refusal.retry_at),
                     by: Some(refusal.reason.clone()),
                 };
-                (Some(Outcome::Held(held)), Some(refusal.retry_at))
+                return (Some(Outcome::Held(held)), Some(refusal.retry_at));
             }
-            None => {
-                seen.expect(turn(cadence.after(due::second(now))));
-                (Some(Outcome::Stamp { repair }), None)
-            }
-        },
+            seen.expect(turn(cadence.after(due::second(now))));
+            (Some(Outcome::Stamp { repair }), None)
+        }
         Decision::Future { due } => {
             seen.expect(turn(due));
             (None, cadence.after(now))
@@ -297,19 +290,15 @@ fn judge<'w>(
                 rollout,
                 since: due,
             };
-            match gate.gate(world, now) {
-                Some(held) => {
-                    let until = held.until;
-                    if !held.reason.is_a_skip() && held.reason != Reason::Suspended {
-                        seen.expect(until);
-                    }
-                    (Some(Outcome::Held(held)), until)
+            if let Some(held) = gate.gate(world, now) {
+                let until = held.until;
+                if !held.reason.is_a_skip() && held.reason != Reason::Suspended {
+                    seen.expect(until);
                 }
-                None => {
-                    let next = turn(cadence.after(due::second(now)));
-                    (Some(Outcome::Restart { due, next }), None)
-                }
+                return (Some(Outcome::Held(held)), until);
             }
+            let next = turn(cadence.after(due::second(now)));
+            (Some(Outcome::Restart { due, next }), None)
         }
     }
 }

@@ -3,13 +3,15 @@
 //! `Ready` says that the policy is followed and nothing is wrong; that workloads wait for their turn is not wrong.
 //! `Reconciling` and `Stalled` are there only while they are true.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use slipway_api::flipper::{Failure, FlipperStatus};
 use slipway_kernel::condition::{self, PROGRESSING, READY, RECONCILING, STALLED};
 use slipway_kernel::{Blocker, blocker};
 
-use super::status_in_map;
+use super::map;
 use crate::observe::{Flipper, Item, World};
 use crate::plan::MOST_STEPS;
 use crate::plan::active::{Active, Finder};
@@ -97,7 +99,7 @@ pub(super) fn of_policy(
     let (Some(policy), Some(tally)) = (active.get(place), sweep.tallies.get(place)) else {
         return FlipperStatus::default();
     };
-    let before = policy.flipper.map_or_else(|| status_in_map(world), stored);
+    let before = policy.flipper.map_or_else(|| map::stored(world), stored);
     let generation = policy
         .flipper
         .map_or(0, |flipper| flipper.meta().generation);
@@ -130,7 +132,7 @@ pub(super) fn of_policy(
 
 fn accepted(made: &mut Conditions, settings: &Settings, policy: &Active<'_>) {
     let often = policy.often();
-    let is_unreachable = policy.namespaces.as_ref().is_some_and(|n| n.is_empty());
+    let is_unreachable = policy.namespaces.as_ref().is_some_and(BTreeSet::is_empty);
     let (reason, message) = if settings.scope == Scope::OwnNamespace && is_unreachable {
         let message = "a Flipper reaches its own namespace only, and that is not among match.namespaces or is protected";
         (state::OUT_OF_SCOPE, message.to_owned())
