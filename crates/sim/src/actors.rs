@@ -259,7 +259,8 @@ impl Stage {
         for write in step.writes {
             if let Err(message) = self.write(&write, job.actor).await {
                 tracing::debug!(?job, %message, "a write failed");
-                self.fail(job, message);
+                let about_pods = !matches!(write, Write::Patch { .. });
+                self.fail(job, message, about_pods);
                 return;
             }
         }
@@ -338,20 +339,21 @@ impl Stage {
     }
 
     /// Notes a failure and comes back to the job later, each time after a longer wait.
-    fn fail(&mut self, job: Job, message: String) {
+    fn fail(&mut self, job: Job, message: String, about_pods: bool) {
         self.follow();
         let attempts = self.world.failures.get(&job).map_or(0, |f| f.attempts);
         let wait = (RETRY.0 << attempts.min(9)).min(RETRY.1);
         let retry_at = pod::later(self.actors.clock.now(), wait);
         let failure = Failure {
             message,
+            about_pods,
             attempts: attempts + 1,
             retry_at,
         };
         self.world.failures.insert(job.clone(), failure);
         self.timers.set(&job, Some(retry_at));
-        // A ReplicaSet says so on itself at once.
-        if job.actor == Actor::ReplicaSet {
+        // A ReplicaSet that cannot have its pods says so on itself at once.
+        if job.actor == Actor::ReplicaSet && about_pods {
             self.queue.insert(job);
         }
     }

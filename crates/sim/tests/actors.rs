@@ -10,6 +10,10 @@
 
 #[path = "actors/deployments.rs"]
 mod deployments;
+#[path = "actors/others.rs"]
+mod others;
+#[path = "actors/shell.rs"]
+mod shell;
 #[path = "actors/stage.rs"]
 mod stage;
 #[path = "actors/statefulsets.rs"]

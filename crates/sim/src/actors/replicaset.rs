@@ -40,6 +40,7 @@ pub(crate) fn reconcile(world: &World, key: &Key, now: Timestamp) -> Step {
         actor: Actor::ReplicaSet,
         key: key.clone(),
     });
+    let failure = failure.filter(|failure| failure.about_pods);
     let waits = failure.is_some_and(|failure| failure.retry_at > now);
     if set.metadata.deletion_timestamp.is_none() && !waits {
         step.writes = resize(world, set, &active, now);

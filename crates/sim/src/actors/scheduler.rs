@@ -58,7 +58,7 @@ fn choose(world: &World, pod: &Pod) -> Option<String> {
     let mut fitting: BTreeMap<&str, usize> = world
         .nodes
         .iter()
-        .filter(|(_, node)| fits(node, pod, false))
+        .filter(|(_, node)| fits(node, pod))
         .map(|(key, _)| (key.name.as_str(), 0))
         .collect();
     if fitting.len() > 1 {
@@ -75,26 +75,38 @@ fn choose(world: &World, pod: &Pod) -> Option<String> {
     fewest.map(|(name, _)| name.to_owned())
 }
 
-/// Whether a node takes a pod. Daemons tolerate more: cordons, and nodes in trouble.
-pub(crate) fn fits(node: &Node, pod: &Pod, is_daemon: bool) -> bool {
+/// Whether a node takes a pod.
+pub(crate) fn fits(node: &Node, pod: &Pod) -> bool {
+    is_wanted(node, pod) && is_tolerated(node, pod, &["NoSchedule", "NoExecute"])
+}
+
+/// Whether a pod tolerates all taints of a node with these effects. A cordon counts as a taint.
+pub(crate) fn is_tolerated(node: &Node, pod: &Pod, effects: &[&str]) -> bool {
+    let tolerations = pod.spec.as_ref().and_then(|spec| spec.tolerations.as_ref());
+    let spec = node.spec.as_ref();
+    let cordon = Taint {
+        key: "node.kubernetes.io/unschedulable".to_owned(),
+        effect: "NoSchedule".to_owned(),
+        ..Taint::default()
+    };
+    let cordoned = spec.and_then(|spec| spec.unschedulable) == Some(true);
+    let taints = spec.and_then(|spec| spec.taints.as_ref());
+    let mut taints = taints
+        .into_iter()
+        .flatten()
+        .chain(cordoned.then_some(&cordon))
+        .filter(|taint| effects.contains(&taint.effect.as_str()));
+    taints.all(|taint| {
+        let mut tolerations = tolerations.into_iter().flatten();
+        tolerations.any(|toleration| tolerates(toleration, taint))
+    })
+}
+
+/// Whether the pod's own rules allow the node.
+pub(crate) fn is_wanted(node: &Node, pod: &Pod) -> bool {
     let Some(spec) = &pod.spec else {
         return false;
     };
-    let node_spec = node.spec.as_ref();
-    let cordoned = node_spec.and_then(|spec| spec.unschedulable) == Some(true);
-    if cordoned && !is_daemon {
-        return false;
-    }
-    let taints = node_spec.and_then(|spec| spec.taints.as_ref());
-    let tolerations = spec.tolerations.as_deref().unwrap_or_default();
-    let forbids = |taint: &&Taint| {
-        matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute")
-            && !(is_daemon && taint.key.starts_with("node.kubernetes.io/"))
-            && !tolerations.iter().any(|t| tolerates(t, taint))
-    };
-    if taints.into_iter().flatten().any(|taint| forbids(&taint)) {
-        return false;
-    }
     let labels = node.metadata.labels.as_ref();
     let label = |key: &str| {
         labels

@@ -105,6 +105,8 @@ pub(crate) struct World {
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     pub(crate) message: String,
+    /// It was the creation or deletion of something, not a change of what is known.
+    pub(crate) about_pods: bool,
     pub(crate) attempts: u32,
     pub(crate) retry_at: jiff::Timestamp,
 }
