@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_lower_recommendation_counts_when_the_higher_ones_are_old() {
-        let at = |seconds| Timestamp::from_second(1_000_000 + seconds).unwrap();
+        let at = |seconds: i64| Timestamp::from_second(1_000_000 + seconds).unwrap();
         let mut memory = Memory::default();
         assert_eq!(memory.stabilise(4, 300, at(0)).0, 4);
         assert_eq!(memory.stabilise(8, 300, at(60)).0, 8);

@@ -16,6 +16,11 @@ use super::script::Script;
 use super::world::World;
 use super::write::{self, Step, Write};
 
+const TOPOLOGY: [&str; 2] = [
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+];
+
 /// What the scheduler does about one pod.
 pub(crate) fn reconcile(
     world: &World,
@@ -43,6 +48,7 @@ pub(crate) fn reconcile(
     match node {
         Some(node) => step.writes.push(Write::Bind {
             key: key.clone(),
+            labels: topology(world, &node),
             node,
         }),
         None => step.writes.extend(unschedulable(world, pod, now)),
@@ -51,6 +57,15 @@ pub(crate) fn reconcile(
         step.wake = started.checked_add(turn).ok();
     }
     step
+}
+
+/// The labels of a node that its pods get. A real API server adds them to every binding by itself.
+fn topology(world: &World, node: &str) -> BTreeMap<String, String> {
+    let node = world.nodes.get(&Key::new("", node));
+    let labels = node.and_then(|node| node.metadata.labels.clone());
+    let mut labels = labels.unwrap_or_default();
+    labels.retain(|name, _| TOPOLOGY.contains(&name.as_str()));
+    labels
 }
 
 /// The fitting node with the fewest pods; of equal ones the first by name.
