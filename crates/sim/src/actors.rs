@@ -42,7 +42,7 @@ use slipway_apiserver::environment::Clock;
 use feed::News;
 use futures::stream::BoxStream;
 use key::{Actor, Job};
-use kubelet::House;
+use script::Scene;
 pub use script::Script;
 use world::{Failure, World};
 use write::{Step, Write};
@@ -231,23 +231,20 @@ impl Stage {
 
     fn step(&mut self, job: &Job, now: Timestamp) -> Step {
         let (world, key) = (&mut self.world, &job.key);
-        let script = &self.actors.script;
+        let scene = Scene {
+            script: &self.actors.script,
+            seed: self.actors.seed,
+            started: self.started,
+        };
         match job.actor {
             Actor::Deployment => deployment::reconcile(world, key, now),
             Actor::ReplicaSet => replicaset::reconcile(world, key, now),
             Actor::StatefulSet => statefulset::reconcile(world, key, now),
             Actor::DaemonSet => daemonset::reconcile(world, key, now),
-            Actor::Scheduler => scheduler::reconcile(world, script, key, self.started, now),
-            Actor::Kubelet => {
-                let house = House {
-                    script,
-                    seed: self.actors.seed,
-                    started: self.started,
-                };
-                kubelet::reconcile(world, house, key, now)
-            }
+            Actor::Scheduler => scheduler::reconcile(world, scene, key, now),
+            Actor::Kubelet => kubelet::reconcile(world, scene, key, now),
             Actor::Budget => budget::reconcile(world, key, now),
-            Actor::Autoscaler => autoscaler::reconcile(world, script, key, self.started, now),
+            Actor::Autoscaler => autoscaler::reconcile(world, scene, key, now),
         }
     }
 

@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::{
 
 use super::key::{Key, Kind};
 use super::pod;
-use super::script::Script;
+use super::script::Scene;
 use super::world::World;
 use super::write::{self, Step, Write};
 
@@ -22,13 +22,7 @@ const TOPOLOGY: [&str; 2] = [
 ];
 
 /// What the scheduler does about one pod.
-pub(crate) fn reconcile(
-    world: &World,
-    script: &Script,
-    key: &Key,
-    started: Timestamp,
-    now: Timestamp,
-) -> Step {
+pub(crate) fn reconcile(world: &World, scene: Scene<'_>, key: &Key, now: Timestamp) -> Step {
     let mut step = Step::default();
     let Some(pod) = world.pods.get(key) else {
         return step;
@@ -41,7 +35,7 @@ pub(crate) fn reconcile(
     if pod::node(pod).is_some() || pod::is_terminating(pod) || pod::is_finished(pod) || gated {
         return step;
     }
-    let since = now.duration_since(started);
+    let (script, since) = (scene.script, scene.since(now));
     let mut containers = pod.spec.iter().flat_map(|spec| &spec.containers);
     let refused = containers.any(|c| script.behaviour(pod, c, since).unschedulable);
     let node = choose(world, pod).filter(|_| !refused);
@@ -54,7 +48,7 @@ pub(crate) fn reconcile(
         None => step.writes.extend(unschedulable(world, pod, now)),
     }
     if let Some(turn) = script.next_turn(pod, since) {
-        step.wake = started.checked_add(turn).ok();
+        step.wake = Some(after(scene.started, turn));
     }
     step
 }

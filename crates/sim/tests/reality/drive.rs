@@ -9,15 +9,14 @@ use kube::Client;
 use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, PropagationPolicy,
 };
-use kube::core::GroupVersionKind;
-use kube::discovery::ApiResource;
 use serde_json::{Value, json};
-use slipway_apiserver::cluster::{Cluster, Config};
-use slipway_apiserver::environment::{Clock, SystemClock, TokioClock};
+use slipway_apiserver::cluster::Cluster;
+use slipway_apiserver::environment::{Clock, SystemClock};
 use slipway_sim::actors::{Actors, Script};
 
 use crate::bounds;
 use crate::masks;
+use crate::stage;
 use crate::story::{Step, Story, Target};
 
 /// The kinds that are compared.
@@ -50,32 +49,13 @@ pub(crate) struct Drive {
 
 /// Tells a story to the embedded server with actors.
 pub(crate) fn on_embedded(story: &Story) -> Result<Value, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let cluster = Config::seeded("test", 1, Arc::default())
-            .with_admin("admin")
-            .build();
-        tokio::spawn(slipway_apiserver::collect::run(cluster.clone()));
-        let epoch = jiff::Timestamp::constant(1_767_225_600, 0);
-        let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(epoch));
-        let client = Client::new(cluster.service("admin").with_agent("actors"), "default");
-        let actors = Actors::new(client, clock, Script::default(), 1);
-        actors.provision().await.map_err(|e| e.to_string())?;
-        let client = Client::new(cluster.service("admin").with_agent("test"), "default");
+    stage::play(1, "{}", |stage| async move {
         let drive = Drive {
-            client,
+            client: stage.client,
             namespace: format!("reality-{}", story.name),
-            rest: Rest::Virtual(cluster),
+            rest: Rest::Virtual(stage.cluster),
         };
-        tokio::select! {
-            biased;
-            () = actors.run() => panic!("the actors ended"),
-            end = drive.tell(story) => end,
-        }
+        drive.tell(story).await
     })
 }
 
@@ -102,23 +82,14 @@ pub(crate) fn on_real(story: &Story, kubeconfig: &Path) -> Result<Value, String>
     })
 }
 
-fn resource(kind: &str) -> ApiResource {
-    let (group, version) = match kind {
-        "Pod" | "Namespace" => ("", "v1"),
-        "PodDisruptionBudget" => ("policy", "v1"),
-        _ => ("apps", "v1"),
-    };
-    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
-}
-
 impl Drive {
     pub(crate) fn api(&self, kind: &str) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), &self.namespace, &resource(kind))
+        Api::namespaced_with(self.client.clone(), &self.namespace, &stage::resource(kind))
     }
 
     async fn tell(&self, story: &Story) -> Result<Value, String> {
         let namespaces: Api<DynamicObject> =
-            Api::all_with(self.client.clone(), &resource("Namespace"));
+            Api::all_with(self.client.clone(), &stage::resource("Namespace"));
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
         let namespace = serde_json::from_value(namespace).unwrap();
@@ -303,7 +274,7 @@ impl Drive {
 
     async fn clean_up(&self) {
         let namespaces: Api<DynamicObject> =
-            Api::all_with(self.client.clone(), &resource("Namespace"));
+            Api::all_with(self.client.clone(), &stage::resource("Namespace"));
         let _ = namespaces
             .delete(&self.namespace, &DeleteParams::default())
             .await;
