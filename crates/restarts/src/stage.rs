@@ -130,13 +130,7 @@ impl Stage {
             }
         }
         for status in &plan.statuses {
-            let object = status.target.object();
-            let mut cleared = json!({"status": null});
-            self.change(object, &cleared);
-            if let Some(slot) = cleared.get_mut("status") {
-                *slot = status.body.clone();
-            }
-            self.change(object, &cleared);
+            self.change(status.target.object(), &json!({"status": status.body}));
         }
     }
 

@@ -16,10 +16,6 @@ use crate::stage::{SOON, Stage, flipper, restarted_at};
 const TERMS: &[&str] = &[
     "--lease-duration",
     "2s",
-    "--renew-deadline",
-    "1s",
-    "--retry-period",
-    "300ms",
     "--request-timeout",
     "1s",
 ];

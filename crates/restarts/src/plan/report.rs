@@ -271,19 +271,12 @@ fn tell_deferred(
     }
 }
 
+/// Asks for a status to be written if it differs from the stored one.
 fn write(world: &World, flipper: &Item<Flipper>, made: &FlipperStatus, plan: &mut Plan) {
-    let mut body = serde_json::to_value(made).unwrap_or_default();
-    if body != flipper.body().status {
-        // A merge patch takes away only what it names.
-        if let (Some(new), Some(old)) = (body.as_object_mut(), flipper.body().status.as_object()) {
-            for field in old.keys() {
-                new.entry(field).or_insert(Value::Null);
-            }
-        }
-        let object = flipper_reference(world, flipper);
-        plan.statuses.push(Status {
-            target: Target::seen(object, flipper.meta()),
-            body,
-        });
+    let stored = &flipper.body().status;
+    let body = serde_json::to_value(made).unwrap_or_default();
+    if body != *stored {
+        let target = Target::seen(flipper_reference(world, flipper), flipper.meta());
+        plan.statuses.push(Status::whole(target, stored, body));
     }
 }

@@ -229,3 +229,36 @@ fn b8_a_label_alone_is_seen() {
     );
     assert!(stage.step().steps.is_empty());
 }
+
+#[test]
+fn b18_what_no_longer_holds_leaves_the_status() {
+    let mut stage = stage();
+    stage.put(flipper("default", "f", &json!({"suspend": true})));
+    stage.put(deployment("d", "a", MESH, Some(&ago(11))));
+    stage.step();
+    let status = |stage: &slipway_restarts::stage::Stage, field: &str| {
+        stage.get("Flipper", "default", "f").unwrap()["status"]
+            .get(field)
+            .cloned()
+    };
+    assert!(status(&stage, "waitingFor").is_some());
+    stage.patch(
+        "Flipper",
+        "default",
+        "f",
+        &json!({"spec": {"suspend": false}}),
+    );
+    stage.step();
+    stage.step();
+    assert_eq!(status(&stage, "waitingFor"), None);
+    assert!(status(&stage, "nextRestart").is_some());
+    stage.patch(
+        "Flipper",
+        "default",
+        "f",
+        &json!({"spec": {"interval": "soon"}}),
+    );
+    stage.step();
+    assert_eq!(status(&stage, "matched"), None);
+    assert_eq!(status(&stage, "nextRestart"), None);
+}
