@@ -224,66 +224,116 @@ impl Candidate {
     }
 
     /// Renews until that fails for too long, or somebody else has the Lease.
-    async fn lead(&self, mut record: Record, began: Instant, taken: Taken, seen: &mut Observed) {
+    async fn lead(&self, record: Record, began: Instant, taken: Taken, seen: &mut Observed) {
         let (lease, epoch) = (self.lease, record.epoch);
         seen.see(record.clone(), Instant::now());
         if !self.extend(&record, began) {
             return;
         }
-        self.shared.lock().standings.entry(lease).or_default().phase = Phase::Fencing;
+        let mut state = self.shared.lock();
+        state.standings.entry(lease).or_default().phase = Phase::Fencing;
+        drop(state);
         tracing::info!(lease, epoch, how = ?taken, "lease taken");
         self.tell(Message::Taken(lease, epoch, taken));
-        let mut end = began + self.times.renew_deadline;
-        let mut wait = self.times.retry_period;
+        let mut tenure = Tenure {
+            record,
+            end: began + self.times.renew_deadline,
+            wait: self.times.retry_period,
+            unanswered: None,
+        };
         loop {
-            let pause = wait.min(end.saturating_duration_since(Instant::now()));
-            self.shared.environment.sleep(pause).await;
-            if Instant::now() >= end {
+            let left = tenure.end.saturating_duration_since(Instant::now());
+            self.shared.environment.sleep(tenure.wait.min(left)).await;
+            if Instant::now() >= tenure.end {
                 tracing::warn!(lease, epoch, "lease not renewed in time; no longer acting");
                 break;
             }
-            wait = self.times.retry_period;
-            let began = Instant::now();
-            let mine = self.record(epoch, &record.version, Some(record.acquired.clone()));
-            let wanted = Wanted::replace(&self.object(), mine.render(&self.object()));
-            match self.send(wanted).await {
-                Outcome::Done(renewed) => {
-                    record = Record::read(&renewed);
-                    seen.see(record.clone(), Instant::now());
-                    if self.extend(&record, began) {
-                        end = began + self.times.renew_deadline;
-                    }
-                }
-                Outcome::Conflict => match self.send(Wanted::get(&self.object())).await {
-                    Outcome::Done(found) => {
-                        let found = Record::read(&found);
-                        let mine = found.holder == record.holder
-                            && found.epoch == epoch
-                            && found.acquired == record.acquired;
-                        seen.see(found.clone(), Instant::now());
-                        if !mine {
-                            tracing::warn!(lease, epoch, holder = found.holder, "lease lost");
-                            break;
-                        }
-                        // Our own renewal, whose answer was lost, or somebody's edit: renew this version at once.
-                        record = found;
-                        wait = Duration::ZERO;
-                    }
-                    Outcome::Absent(_) => break,
-                    _ => {}
-                },
-                Outcome::Absent(_) => {
-                    tracing::warn!(lease, epoch, "lease deleted; no longer acting");
-                    break;
-                }
-                Outcome::Busy(Some(after)) | Outcome::Unknown(_, Some(after)) => {
-                    wait = after.max(wait);
-                }
-                _ => {}
+            let held = self.renew(&mut tenure).await;
+            seen.see(tenure.record.clone(), Instant::now());
+            if !held {
+                let holder = &tenure.record.holder;
+                tracing::warn!(lease, epoch, holder, "lease lost; no longer acting");
+                break;
             }
         }
         self.depose();
     }
+
+    /// One renewal; gives whether the Lease is still ours, as far as is known.
+    async fn renew(&self, tenure: &mut Tenure) -> bool {
+        tenure.wait = self.times.retry_period;
+        // What became of the last one is found out first: it may be the version to go on from.
+        if tenure.unanswered.is_some() && !self.look_up(tenure).await {
+            return false;
+        }
+        let began = Instant::now();
+        let (epoch, acquired) = (tenure.record.epoch, tenure.record.acquired.clone());
+        let mine = self.record(epoch, &tenure.record.version, Some(acquired));
+        let wanted = Wanted::replace(&self.object(), mine.render(&self.object()));
+        match self.send(wanted).await {
+            Outcome::Done(renewed) => {
+                tenure.record = Record::read(&renewed);
+                self.prolong(tenure, began);
+            }
+            Outcome::Conflict => return self.look_up(tenure).await,
+            Outcome::Absent(_) => {
+                tenure.record.holder = String::new();
+                return false;
+            }
+            Outcome::Unknown(_, after) => {
+                tenure.unanswered = Some((mine.renewed, began));
+                tenure.wait = after.unwrap_or_default().max(tenure.wait);
+            }
+            Outcome::Busy(Some(after)) => tenure.wait = after.max(tenure.wait),
+            Outcome::Busy(None) | Outcome::Refused(_) => {}
+        }
+        true
+    }
+
+    fn prolong(&self, tenure: &mut Tenure, began: Instant) {
+        if self.extend(&tenure.record, began) {
+            tenure.end = began + self.times.renew_deadline;
+        }
+    }
+
+    /// Reads the Lease, and gives whether it may still be ours. A renewal that was not answered counts from when it
+    /// began, if the Lease shows that it was done.
+    async fn look_up(&self, tenure: &mut Tenure) -> bool {
+        let found = match self.send(Wanted::get(&self.object())).await {
+            Outcome::Done(found) => Record::read(&found),
+            Outcome::Absent(_) => {
+                tenure.record.holder = String::new();
+                return false;
+            }
+            _ => return true,
+        };
+        let ours = found.holder == tenure.record.holder
+            && found.epoch == tenure.record.epoch
+            && found.acquired == tenure.record.acquired;
+        tenure.record = found;
+        let done = tenure.unanswered.take();
+        if let Some((wrote, began)) = done
+            && ours
+            && wrote == tenure.record.renewed
+        {
+            self.prolong(tenure, began);
+        } else if ours {
+            // Somebody's edit: renew this version at once.
+            tenure.wait = Duration::ZERO;
+        }
+        ours
+    }
+}
+
+/// A leadership.
+struct Tenure {
+    record: Record,
+    /// When it ends unless it is renewed.
+    end: Instant,
+    /// Until the next attempt.
+    wait: Duration,
+    /// What the last unanswered renewal wrote, and when it began.
+    unanswered: Option<(String, Instant)>,
 }
 
 /// Gives a lease up, so that the next leader need not wait. Only after the last write has been answered.

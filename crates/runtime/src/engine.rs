@@ -68,7 +68,10 @@ pub(crate) struct Engine {
     inbox: mpsc::UnboundedReceiver<Message>,
     sender: mpsc::UnboundedSender<Message>,
     running: FuturesUnordered<BoxFuture<'static, Message>>,
+    /// Plans being carried out, and events being told.
     executing: usize,
+    telling: usize,
+    next_beat: Instant,
 }
 
 impl Engine {
@@ -97,6 +100,8 @@ impl Engine {
             sender,
             running: FuturesUnordered::new(),
             executing: 0,
+            telling: 0,
+            next_beat: Instant::now(),
             shared,
         };
         for capability in capabilities {
@@ -142,7 +147,6 @@ impl Engine {
         let concurrency = self.shared.settings.concurrency;
         self.clusters
             .add(cluster.clone(), client.clone(), concurrency);
-        let patient = impatient(client.clone(), LIST_PATIENCE / 2);
         let capabilities: Vec<Arc<dyn Capability>> = self.capabilities.values().cloned().collect();
         let mut optional: BTreeMap<WatchKey, bool> = BTreeMap::new();
         for capability in &capabilities {
@@ -157,7 +161,7 @@ impl Engine {
             }
         }
         for (key, optional) in optional {
-            self.watch(key, optional, patient.clone());
+            self.watch(key, optional, client);
         }
     }
 
@@ -208,7 +212,7 @@ impl Engine {
         keys
     }
 
-    fn watch(&mut self, key: WatchKey, optional: bool, client: kube::Client) {
+    fn watch(&mut self, key: WatchKey, optional: bool, client: &kube::Client) {
         let Some(watched) = self.watches.get(&key) else {
             return;
         };
@@ -216,10 +220,11 @@ impl Engine {
             required: !optional,
             listed: false,
             off: false,
-            heard: Instant::now(),
+            control: watched.control.clone(),
             place: 0,
         };
         self.shared.lock().watches.insert(key.clone(), state);
+        let client = impatient(client.clone(), LIST_PATIENCE / 2, &watched.control);
         let watch = Watch {
             key,
             client,
@@ -305,15 +310,29 @@ impl Engine {
 
     /// Plans and starts what is due.
     fn turn(&mut self) {
-        self.take_changes();
         let now = Instant::now();
-        {
-            let mut state = self.shared.lock();
-            state.progress = Some(now);
-            state.depth = self.queue.depth(now);
-        }
+        self.take_changes();
+        self.beat(now);
         while let Some(key) = self.queue.take(now) {
             self.work(key);
+        }
+        let mut state = self.shared.lock();
+        state.progress = Some(now);
+        state.depth = self.queue.depth(now);
+    }
+
+    /// With every heartbeat, looks for work that no change has told of.
+    fn beat(&mut self, now: Instant) {
+        if now < self.next_beat {
+            return;
+        }
+        self.next_beat = now + self.shared.settings.heartbeat;
+        let stores = self.shared.lock().stores.clone();
+        let lanes: Vec<Lane> = self.started.iter().cloned().collect();
+        for (_, controller) in lanes {
+            for key in self.keys_of(controller, &stores) {
+                self.queue.changed(&key, now);
+            }
         }
     }
 
@@ -327,7 +346,7 @@ impl Engine {
             Message::Taken(lease, epoch, taken) => self.taken(lease, epoch, taken),
             Message::WaitedOut(lease, epoch) => self.waited_out(lease, epoch),
             Message::Lost(lease) => self.lost(lease),
-            Message::EventsOff(why) => self.events_off(&why),
+            Message::Told(why) => self.told(why.as_deref()),
             Message::Ended => {}
         }
     }
@@ -336,7 +355,7 @@ impl Engine {
     async fn end(&mut self, client: &kube::Client) {
         self.shared.draining.store(true, Ordering::Release);
         let patience = Instant::now() + self.shared.settings.request_timeout;
-        while self.executing > 0 {
+        while self.executing > 0 || self.telling > 0 {
             let message = tokio::select! {
                 biased;
                 () = sleep_until(patience) => break,

@@ -136,9 +136,7 @@ impl Execution {
     pub(crate) async fn run(mut self) -> Report {
         let mut report = Report::new();
         let steps = std::mem::take(&mut self.plan.steps);
-        let more = steps.len() > BATCH;
-        self.steps(steps.into_iter().take(BATCH).collect(), &mut report)
-            .await;
+        let more = self.steps(steps.into(), &mut report).await;
         if !self.is_stopped() {
             self.statuses(&mut report).await;
         }
@@ -168,24 +166,37 @@ impl Execution {
         report
     }
 
-    async fn steps(&self, mut waiting: VecDeque<Step>, report: &mut Report) {
+    /// Carries steps out; gives whether there are more than fit into one batch.
+    async fn steps(&self, mut waiting: VecDeque<Step>, report: &mut Report) -> bool {
         let mut running = FuturesUnordered::new();
         let mut busy: BTreeSet<ObjectRef> = BTreeSet::new();
+        let mut left = BATCH;
         loop {
-            while !self.is_stopped() && running.len() < self.shared.settings.concurrency.max(1) {
-                let object = waiting.front().map(|step| step.action.object().cloned());
-                let Some(object) = object else {
+            while !self.is_stopped()
+                && left > 0
+                && running.len() < self.shared.settings.concurrency.max(1)
+                && let Some(step) = waiting.front()
+            {
+                let object = step.action.object().cloned();
+                if object.as_ref().is_some_and(|object| busy.contains(object)) {
+                    break;
+                }
+                let until = object
+                    .as_ref()
+                    .and_then(|object| self.refused_until(object));
+                let Some(step) = waiting.pop_front() else {
                     break;
                 };
-                if object.as_ref().is_some_and(|o| !busy.insert(o.clone())) {
-                    break;
+                if let Some(until) = until {
+                    report.wake(until);
+                    continue;
                 }
-                if let Some(step) = waiting.pop_front() {
-                    running.push(async { (object, self.step(step).await) });
-                }
+                left -= 1;
+                busy.extend(object.clone());
+                running.push(async { (object, self.step(step).await) });
             }
             let Some((object, ended)) = running.next().await else {
-                return;
+                return left == 0 && !waiting.is_empty();
             };
             if let Some(object) = object {
                 busy.remove(&object);
@@ -194,6 +205,11 @@ impl Execution {
                 self.stopped.store(true, Ordering::Release);
             }
         }
+    }
+
+    fn refused_until(&self, object: &ObjectRef) -> Option<Timestamp> {
+        let now = self.shared.environment.now();
+        self.shared.lock().refused_until(object, now)
     }
 
     fn is_stopped(&self) -> bool {
@@ -259,11 +275,10 @@ impl Execution {
         object: &ObjectRef,
         target: Option<&slipway_kernel::action::Target>,
     ) -> Option<Ended> {
-        let now = self.shared.environment.now();
-        let state = self.shared.lock();
-        if let Some(until) = state.refused_until(object, now) {
+        if let Some(until) = self.refused_until(object) {
             return Some(Ended::Waits(until));
         }
+        let state = self.shared.lock();
         let stale = target.is_some_and(|target| state.ledger.is_stale(target));
         stale.then_some(Ended::Outdated)
     }

@@ -27,8 +27,8 @@ pub(crate) enum Message {
     Lost(&'static str),
     /// Nothing of the former holder of a lease can be under way any more.
     WaitedOut(&'static str, i64),
-    /// Events cannot be told.
-    EventsOff(String),
+    /// An event has been told, or not: events cannot be told because of this.
+    Told(Option<String>),
     /// Something has ended that nobody waits for.
     Ended,
 }

@@ -100,6 +100,16 @@ impl Wanted {
         Self::new(Method::GET, path(object), "", None)
     }
 
+    /// Lists the one object of this name, consistently.
+    pub(crate) fn find(object: &ObjectRef) -> Self {
+        let uri = format!(
+            "{}?fieldSelector=metadata.name%3D{}",
+            object.kind.path(&object.namespace),
+            object.name
+        );
+        Self::new(Method::GET, uri, "", None)
+    }
+
     /// Changes an object, unless it has changed meanwhile.
     pub(crate) fn patch(target: &Target, subresource: &str, body: Value) -> Self {
         let mut body = if body.is_object() { body } else { json!({}) };

@@ -12,7 +12,7 @@ use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::Capability;
 use slipway_kernel::fact::{Facts, Refusal};
 use slipway_kernel::identity::{Key, ObjectRef};
-use slipway_kernel::store::{Change, Meta, StoreKey, Stores, number};
+use slipway_kernel::store::{Change, Meta, StoreKey, Stores};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -25,7 +25,7 @@ use crate::queue::Lane;
 use crate::request::Refused;
 use crate::settings::{Backoff, Settings};
 use crate::status::Statuses;
-use crate::watch::WatchKey;
+use crate::watch::{Control, WatchKey};
 
 /// Whether this replica acts for a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,7 +57,7 @@ pub(crate) struct WatchState {
     pub(crate) required: bool,
     pub(crate) listed: bool,
     pub(crate) off: bool,
-    pub(crate) heard: Instant,
+    pub(crate) control: Arc<Control>,
     /// Our writes before the list that is being made.
     pub(crate) place: u64,
 }

@@ -6,11 +6,12 @@
 
 mod whole;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
+use http_body_util::BodyExt;
 use kube::Api;
 use kube::runtime::watcher::{self, Event};
 use serde_json::Value;
@@ -52,13 +53,34 @@ pub(crate) enum News {
 }
 
 /// How a watch is told to begin again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Control {
     round: AtomicU64,
     again: Notify,
+    heard: Mutex<Instant>,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self {
+            round: AtomicU64::new(0),
+            again: Notify::new(),
+            heard: Mutex::new(Instant::now()),
+        }
+    }
 }
 
 impl Control {
+    /// Something has come from the server, if only a bookmark.
+    fn hear(&self) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// When something last came from the server.
+    pub(crate) fn heard(&self) -> Instant {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Asks for a new list; [`News::Listed`] with at least this number is it.
     pub(crate) fn relist(&self) -> u64 {
         let round = self.round.fetch_add(1, Ordering::AcqRel) + 1;
@@ -269,17 +291,29 @@ fn reason(error: &watcher::Error) -> String {
 }
 
 /// A client that gives up when the head of an answer does not come: kube's watcher would wait for ever. Bodies may take
-/// their time.
-pub(crate) fn impatient(client: kube::Client, patience: Duration) -> kube::Client {
+/// their time; whatever comes of them is heard.
+pub(crate) fn impatient(
+    client: kube::Client,
+    patience: Duration,
+    control: &Arc<Control>,
+) -> kube::Client {
     let namespace = client.default_namespace().to_owned();
+    let control = control.clone();
     let service = tower::service_fn(move |request| {
-        let client = client.clone();
+        let (client, control) = (client.clone(), control.clone());
         async move {
-            tokio::select! {
+            let response = tokio::select! {
                 biased;
-                () = sleep(patience) => Err(tower::BoxError::from("no answer in time")),
-                response = client.send(request) => response.map_err(tower::BoxError::from),
-            }
+                () = sleep(patience) => return Err(tower::BoxError::from("no answer in time")),
+                response = client.send(request) => response.map_err(tower::BoxError::from)?,
+            };
+            control.hear();
+            Ok(response.map(|body| {
+                body.map_frame(move |frame| {
+                    control.hear();
+                    frame
+                })
+            }))
         }
     });
     kube::Client::new(service, namespace)

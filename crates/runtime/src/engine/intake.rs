@@ -38,11 +38,10 @@ impl Engine {
     fn take_in(&mut self, state: &mut State, key: &WatchKey, news: News) {
         let now = Instant::now();
         let place = state.ledger.place();
-        if let Some(watch) = state.watches.get_mut(key) {
-            watch.heard = now;
-            if let News::Listing = news {
-                watch.place = place;
-            }
+        if let News::Listing = news
+            && let Some(watch) = state.watches.get_mut(key)
+        {
+            watch.place = place;
         }
         match news {
             News::Listing => {}
@@ -186,7 +185,7 @@ impl Engine {
         }
     }
 
-    fn keys_of(&self, controller: &'static str, stores: &Stores) -> Vec<Key> {
+    pub(super) fn keys_of(&self, controller: &'static str, stores: &Stores) -> Vec<Key> {
         let Some(capability) = self.capabilities.get(controller) else {
             return Vec::new();
         };

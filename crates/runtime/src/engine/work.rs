@@ -1,6 +1,7 @@
 //! Plans a key, and starts what was planned.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use slipway_kernel::event::Event;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
@@ -13,7 +14,8 @@ use crate::events;
 use crate::execute::{Execution, Report};
 use crate::message::Message;
 use crate::queue::{Verdict, lane};
-use crate::request::Outcome;
+use crate::request::{Outcome, Wanted};
+use crate::state::Shared;
 
 /// How often an event is tried to be told.
 const TELLINGS: u32 = 3;
@@ -85,15 +87,24 @@ impl Engine {
     fn wake(&mut self, key: &Key, at: Option<jiff::Timestamp>) {
         let now = Instant::now();
         let heartbeat = now + self.shared.settings.heartbeat;
+        // A moment that has passed would be asked for again and again.
+        let soonest = now + self.shared.settings.debounce.max(Duration::from_millis(10));
+        let passed = |at: jiff::Timestamp| at <= self.shared.environment.now();
         let at = at
-            .map(|at| self.instant(at))
+            .map(|at| {
+                if passed(at) {
+                    soonest
+                } else {
+                    self.instant(at)
+                }
+            })
             .map_or(heartbeat, |at| at.min(heartbeat));
         self.queue.wake(key, at);
     }
 
     fn instant(&self, at: jiff::Timestamp) -> Instant {
         let left = at.duration_since(self.shared.environment.now());
-        let left = std::time::Duration::try_from(left).unwrap_or_default();
+        let left = Duration::try_from(left).unwrap_or_default();
         let now = Instant::now();
         now.checked_add(left)
             .unwrap_or(now + self.shared.settings.heartbeat)
@@ -157,35 +168,19 @@ impl Engine {
         let shared = self.shared.clone();
         let replica = &shared.settings.replica;
         let wanted = events::render(&event, controller, replica, shared.environment.now());
-        let timeout = shared.settings.request_timeout;
+        self.telling += 1;
         self.start(async move {
-            let backoff = shared.settings.backoff;
-            for attempt in 1..=TELLINGS {
-                match wanted.send(&cluster.client, timeout).await {
-                    Outcome::Done(_) | Outcome::Conflict => {
-                        shared.metrics.published(controller);
-                        shared.lock().facts.missing.remove(EVENTS);
-                        return Message::Ended;
-                    }
-                    Outcome::Refused(refused) if refused.reason == "Forbidden" => {
-                        return Message::EventsOff(refused.message);
-                    }
-                    Outcome::Refused(refused) | Outcome::Absent(refused) => {
-                        tracing::warn!(message = refused.message, "event not told");
-                        return Message::Ended;
-                    }
-                    Outcome::Busy(after) | Outcome::Unknown(_, after) => {
-                        sleep(after.unwrap_or_else(|| backoff.after(attempt))).await;
-                    }
-                }
-            }
-            Message::Ended
+            Message::Told(tell(&shared, &cluster.client, &wanted, controller).await)
         });
     }
 
-    pub(super) fn events_off(&mut self, why: &str) {
-        self.events_off = Some(Instant::now() + self.shared.settings.heartbeat);
+    pub(super) fn told(&mut self, forbidden: Option<&str>) {
+        self.telling = self.telling.saturating_sub(1);
         let mut state = self.shared.lock();
+        let Some(why) = forbidden else {
+            return;
+        };
+        self.events_off = Some(Instant::now() + self.shared.settings.heartbeat);
         if state.facts.missing.insert(EVENTS.to_owned()) {
             tracing::warn!(why, "no events can be told; the operator goes on without");
         }
@@ -227,3 +222,33 @@ impl Engine {
 
 /// The feature's name where events cannot be told.
 const EVENTS: &str = "events";
+
+/// Tells an event; gives why events cannot be told, if that is so.
+async fn tell(
+    shared: &Shared,
+    client: &kube::Client,
+    wanted: &Wanted,
+    controller: &'static str,
+) -> Option<String> {
+    let settings = &shared.settings;
+    for attempt in 1..=TELLINGS {
+        match wanted.send(client, settings.request_timeout).await {
+            Outcome::Done(_) | Outcome::Conflict => {
+                shared.metrics.published(controller);
+                shared.lock().facts.missing.remove(EVENTS);
+                return None;
+            }
+            Outcome::Refused(refused) if refused.reason == "Forbidden" => {
+                return Some(refused.message);
+            }
+            Outcome::Refused(refused) | Outcome::Absent(refused) => {
+                tracing::warn!(message = refused.message, "event not told");
+                return None;
+            }
+            Outcome::Busy(after) | Outcome::Unknown(_, after) => {
+                sleep(after.unwrap_or_else(|| settings.backoff.after(attempt))).await;
+            }
+        }
+    }
+    None
+}

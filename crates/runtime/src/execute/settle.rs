@@ -118,8 +118,15 @@ impl Execution {
             return Found::NoAnswer(None);
         };
         let timeout = self.shared.settings.request_timeout;
-        let wanted = Wanted::get(object).traced(self.context(0, "read"));
-        match wanted.send(&cluster.client, timeout).await {
+        let context = self.context(0, "read");
+        let wanted = Wanted::get(object).traced(context.clone());
+        let mut outcome = wanted.send(&cluster.client, timeout).await;
+        if let Outcome::Refused(_) = outcome {
+            // Who may watch a kind may list it.
+            let wanted = Wanted::find(object).traced(context);
+            outcome = only(wanted.send(&cluster.client, timeout).await);
+        }
+        match outcome {
             Outcome::Done(value) => {
                 let mut state = self.shared.lock();
                 state.overlay(object, &value);
@@ -132,5 +139,16 @@ impl Execution {
             Outcome::Busy(after) | Outcome::Unknown(_, after) => Found::NoAnswer(after),
             Outcome::Refused(_) | Outcome::Conflict => Found::NoAnswer(None),
         }
+    }
+}
+
+/// The one object in a list of it.
+fn only(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Done(list) => match list.pointer("/items/0") {
+            Some(object) => Outcome::Done(object.clone()),
+            None => Outcome::Absent(Refused::new("NotFound", "it is not in the list")),
+        },
+        other => other,
     }
 }

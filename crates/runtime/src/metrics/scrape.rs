@@ -37,7 +37,7 @@ pub(super) fn registry(shared: &Shared) -> Registry {
     let mut gauges = Gauges::default();
     let (stores, capabilities) = {
         let state = shared.lock();
-        own(&mut gauges, shared, &state);
+        own(&mut gauges, &state);
         (state.stores.clone(), state.capabilities.clone())
     };
     let now = shared.environment.now();
@@ -59,7 +59,7 @@ pub(super) fn registry(shared: &Shared) -> Registry {
     registry
 }
 
-fn own(gauges: &mut Gauges, shared: &Shared, state: &State) {
+fn own(gauges: &mut Gauges, state: &State) {
     let now = Instant::now();
     for (controller, depth) in &state.depth {
         let labels = [("controller", *controller)];
@@ -76,8 +76,8 @@ fn own(gauges: &mut Gauges, shared: &Shared, state: &State) {
             ("cluster", cluster.as_str()),
             ("kind", key.kind.kind.as_ref()),
         ];
-        let age = now.duration_since(watch.heard).as_secs_f64();
-        let help = "Since the watch last told something";
+        let age = now.duration_since(watch.control.heard()).as_secs_f64();
+        let help = "Since anything came from the watch, if only a bookmark";
         gauges.set("slipway_watch_age_seconds", help, &labels, age);
     }
     for capability in &state.capabilities {
@@ -121,7 +121,6 @@ fn own(gauges: &mut Gauges, shared: &Shared, state: &State) {
         &[],
         count(state.facts.refusals.len()),
     );
-    let _ = shared;
 }
 
 #[allow(

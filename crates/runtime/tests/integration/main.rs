@@ -8,6 +8,12 @@
     reason = "tests"
 )]
 
+mod answers;
+mod drain;
+mod election;
+mod fencing;
 mod flow;
+mod rights;
 mod stage;
 mod toy;
+mod watches;

@@ -10,7 +10,7 @@ use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::{Controller, Fence, Gauge};
 use slipway_kernel::event::{Event, Severity};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
-use slipway_kernel::identity::{ClusterId, Key, Kind, kinds};
+use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef, kinds};
 use slipway_kernel::interest::Interest;
 use slipway_kernel::permission::Permission;
 use slipway_kernel::plan::{Plan, Status, Step};
@@ -27,6 +27,8 @@ pub(crate) struct Map {
     pub(crate) have: Option<String>,
     pub(crate) ask: Option<String>,
     pub(crate) delete: bool,
+    /// The name of a copy, to be applied.
+    pub(crate) mirror: Option<String>,
 }
 
 impl Projection for Map {
@@ -47,6 +49,7 @@ impl Projection for Map {
             have: entry("have"),
             ask: entry("ask"),
             delete: entry("delete").is_some(),
+            mirror: entry("mirror"),
         })
     }
 }
@@ -154,6 +157,22 @@ impl Toy {
             if let Some(ask) = &entry.body.ask {
                 Self::ask(facts, entry.meta, ask, target, plan);
                 continue;
+            }
+            if let Some(mirror) = &entry.body.mirror
+                && store.get(&key.namespace, mirror).is_none()
+            {
+                plan.act(Action::Apply {
+                    object: ObjectRef {
+                        name: mirror.clone(),
+                        ..object.clone()
+                    },
+                    purpose: "mirror",
+                    body: json!({
+                        "apiVersion": "v1", "kind": "ConfigMap",
+                        "metadata": {"name": mirror, "namespace": key.namespace},
+                        "data": {"of": entry.meta.name},
+                    }),
+                });
             }
             match (&entry.body.want, &entry.body.have) {
                 (Some(want), have) if have.as_ref() != Some(want) => {
