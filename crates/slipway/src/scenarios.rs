@@ -15,7 +15,21 @@ macro_rules! files {
 }
 
 /// Names and texts; the first is the demo's.
-const FILES: &[(&str, &str)] = files!["nightly-restart", "restart-daily",];
+const FILES: &[(&str, &str)] = files![
+    "nightly-restart",
+    "restart-daily",
+    "restart-after-downtime",
+    "restart-during-rollout",
+    "flipper-changes",
+    "flipper-invalid",
+    "leader-failover",
+    "statefulset-daemonset",
+    "opt-out-pause-zero",
+    "pdb",
+    "overlap",
+    "max-concurrent-many",
+    "label-later",
+];
 
 /// The names of all scenarios; the first is the one to begin with.
 pub fn names() -> impl Iterator<Item = &'static str> {

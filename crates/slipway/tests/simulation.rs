@@ -42,11 +42,11 @@ fn main() -> ExitCode {
     if let Some(name) = &arguments.scenario {
         chosen.retain(|scenario| scenario.name.contains(name.as_str()));
     }
-    let report = run(&wiring, &chosen, &arguments.effort);
+    let report = run(&wiring, &chosen, &arguments.effort, arguments.keep_going);
     conclude(&report)
 }
 
-fn run(wiring: &Wiring, chosen: &[Scenario], effort: &Effort) -> Report {
+fn run(wiring: &Wiring, chosen: &[Scenario], effort: &Effort, keep_going: bool) -> Report {
     let started = Instant::now();
     let mut report = Report::default();
     let known = explore::references(chosen, wiring, &mut report).unwrap();
@@ -58,7 +58,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], effort: &Effort) -> Report {
             known.reference.events
         );
     }
-    if !report.failures.is_empty() {
+    if !report.failures.is_empty() && !keep_going {
         return report;
     }
     let report = explore::explore(&known, wiring, effort, report).unwrap();

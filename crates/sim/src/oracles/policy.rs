@@ -50,9 +50,9 @@ impl Policy {
     fn read(object: &Object, image: &Image) -> Option<Self> {
         let null = Value::Null;
         let spec = image.at("/spec").unwrap_or(&null);
-        let interval = match spec.get("interval").and_then(Value::as_str) {
+        let interval = match spec.get("interval") {
             None => DEFAULT_INTERVAL,
-            Some(text) => match duration::parse(text).ok()? {
+            Some(value) => match duration::parse(value.as_str()?).ok()? {
                 Duration::ZERO => DEFAULT_INTERVAL,
                 given => given,
             },

@@ -213,6 +213,9 @@ pub(super) fn downtime(case: &Case<'_>) -> Findings {
     findings
 }
 
+/// What the API server itself counts up when a DaemonSet's template changes.
+const COUNTED: &str = "deprecated.daemonset.template.generation";
+
 /// R5.
 pub(super) fn smallest_change(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
@@ -222,7 +225,7 @@ pub(super) fn smallest_change(case: &Case<'_>) -> Findings {
         let mut after = touch.after.value().clone();
         for value in [&mut before, &mut after] {
             strip(value, "/spec/template/metadata", &[RESTARTED_AT]);
-            strip(value, "/metadata", &[LAST_RESTART, DISRUPTION_CLAIM]);
+            strip(value, "/metadata", &[LAST_RESTART, DISRUPTION_CLAIM, COUNTED]);
             if let Some(metadata) = value.pointer_mut("/metadata").and_then(Value::as_object_mut) {
                 for field in ["resourceVersion", "generation", "managedFields"] {
                     metadata.remove(field);

@@ -7,6 +7,7 @@ use slipway_sim::trial::Trial;
 pub(crate) struct Arguments {
     pub(crate) effort: Effort,
     pub(crate) scenario: Option<String>,
+    pub(crate) keep_going: bool,
     pub(crate) replay: Option<(String, Trial)>,
 }
 
@@ -15,6 +16,7 @@ impl Arguments {
         let mut arguments = Self {
             effort: Effort::default(),
             scenario: None,
+            keep_going: false,
             replay: None,
         };
         while let Some(word) = words.next() {
@@ -30,6 +32,7 @@ impl Arguments {
                 "--threads" => effort.threads = number(value()?)? as usize,
                 "--positions" => effort.positions = number(value()?)? as usize,
                 "--failures" => effort.most_failures = number(value()?)? as usize,
+                "--keep-going" => arguments.keep_going = true,
                 "--no-faults" => effort.exhaustive = false,
                 "--scenario" => arguments.scenario = Some(value()?),
                 "--replay" => arguments.replay = Some(told(&value()?)?),
