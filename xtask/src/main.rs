@@ -1,5 +1,6 @@
 //! Slipway's build, test and control-plane commands: `cargo xtask --help`.
 
+mod bench;
 mod controlplane;
 mod generate;
 mod report;
@@ -32,6 +33,9 @@ enum Command {
     },
     /// Check the workspace's own rules: crate arrows, file sizes, generated files, README commands
     Tidy,
+    /// Figures, side by side on the embedded and on a real server
+    #[command(subcommand)]
+    Bench(bench::Command),
     /// A real Kubernetes control plane on loopback
     #[command(subcommand)]
     Controlplane(controlplane::Command),
@@ -42,6 +46,7 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Generate { check } => generate::run(check),
         Command::Tidy => test::tidy(),
+        Command::Bench(command) => bench::run(&command),
         Command::Controlplane(command) => controlplane::run(&command),
     };
     match result {

@@ -33,7 +33,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("slipway-runtime", &["slipway-kernel", "slipway-api"]),
     (
         "slipway-sim",
-        &["slipway-apiserver", "slipway-runtime", "slipway-kernel", "slipway-api"],
+        &[
+            "slipway-apiserver",
+            "slipway-runtime",
+            "slipway-kernel",
+            "slipway-api",
+        ],
     ),
     ("slipway-e2e", &["slipway-api"]),
     ("xtask", &[]),

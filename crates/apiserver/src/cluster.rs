@@ -20,6 +20,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::Value;
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 use crate::authenticate::{Records, Tokens};
 use crate::authorize::{Audit, Policy};
@@ -27,7 +28,7 @@ use crate::environment::{Clock, Dial, Entropy};
 use crate::registry::Registry;
 use crate::resource::{Derived, Resource, bucket};
 use crate::shell::Body;
-use crate::store::{Store, Stored};
+use crate::store::{Change, Compacted, Named, Store, Stored};
 
 /// What a cluster takes from outside.
 #[derive(Debug, Clone)]
@@ -128,9 +129,25 @@ impl Cluster {
         self.store.version()
     }
 
+    /// What happened to all objects after version `since`, oldest first, each with its `group/plural`, and the version
+    /// up to which this is complete: what a checker of histories reads.
+    pub fn history(&self, since: u64) -> Result<(Vec<Named<Change>>, u64), Compacted> {
+        self.store.all_changes(since)
+    }
+
+    /// Waits for the next write after this call. Waiters are woken in the order in which they waited.
+    pub fn next_write(&self) -> Notified<'_> {
+        self.store.written()
+    }
+
     /// Forgets the past, as etcd's compaction does.
     pub fn compact(&self) {
         self.store.compact();
+    }
+
+    /// All objects at this moment, each with its `group/plural`, and the version: a look that is no request.
+    pub fn everything(&self) -> (Vec<Named<Arc<Stored>>>, u64) {
+        self.store.everything()
     }
 
     /// How many watches are open.
