@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 /// A rule, and the first issue that the server finds in it.
-const RULES: [(&str, &str); 107] = [
+const RULES: [(&str, &str); 109] = [
     (
         "self.nul == null",
         "1:10: found no matching overload for '_==_' applied to '(string, null)'",
@@ -272,6 +272,8 @@ const RULES: [(&str, &str); 107] = [
         "1:11: found no matching overload for 'sum' applied to 'list(string).()'",
     ),
     ("sign(quantity(self.s)) > 0", ""),
+    ("self.?s.optMap(x, x + 'a').orValue('') == self.s", ""),
+    ("self.?s.optFlatMap(x, self.?s).orValue('') == self.s", ""),
     (
         "quantity(self.s).sign() > 0",
         "1:22: found no matching overload for 'sign' applied to 'kubernetes.Quantity.()'",
