@@ -5,7 +5,7 @@
 mod process;
 mod setup;
 
-pub use setup::{ADMIN, NAMESPACE, TOKEN, Setup, Unplayable, Wiring, permissions};
+pub use setup::{ADMIN, NAMESPACE, Right, Setup, TOKEN, Tamper, Unplayable, Wiring, rights};
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,8 +28,8 @@ use process::Crew;
 /// Which rights were used, and which were missing.
 #[derive(Debug, Clone, Default)]
 pub struct Audit {
-    /// Roles with the numbers of their rules that allowed something.
-    pub used: BTreeSet<(String, usize)>,
+    /// Roles with the numbers of their rules and the verbs that were allowed by them.
+    pub used: BTreeSet<(String, usize, String)>,
     /// What was refused for want of a right.
     pub denied: Vec<Denied>,
 }
@@ -125,10 +125,13 @@ impl Stage {
         for cluster in &self.clusters {
             let record = cluster.audit();
             let ours = |role: &str| role.contains(setup::ROLE);
-            let rules = record.allowed();
-            let used = rules.keys().filter(|rule| ours(&rule.role));
-            all.used
-                .extend(used.map(|rule| (rule.role.clone(), rule.index)));
+            let allowed = record.allowed();
+            let used = allowed.iter().filter(|(rule, _)| ours(&rule.role));
+            for (rule, uses) in used {
+                let verbs = uses.keys().map(|what| what.verb.clone());
+                all.used
+                    .extend(verbs.map(|verb| (rule.role.clone(), rule.index, verb)));
+            }
             let denied = record.denied().into_iter();
             all.denied
                 .extend(denied.filter(|denied| denied.user == setup::account()));

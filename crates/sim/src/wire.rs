@@ -20,6 +20,7 @@ use tower::Service;
 use crate::fault::{Adversary, IN_FLIGHT, RequestFault, SLOW, STANDSTILL};
 use crate::history::{Context, Ending, Recorder, Request};
 use crate::replica::Replica;
+use crate::stage::Tamper;
 use stream::Events;
 
 /// Nothing came back.
@@ -36,6 +37,7 @@ pub struct Wire {
     pub(crate) replica: Arc<Replica>,
     pub(crate) recorder: Recorder,
     pub(crate) adversary: Arc<Mutex<Adversary>>,
+    pub(crate) tamper: Option<Tamper>,
 }
 
 impl Service<Sent<Body>> for Wire {
@@ -63,7 +65,13 @@ impl Wire {
     async fn carry(self, request: Sent<Body>) -> Result<Response<Events>, Broken> {
         let (number, fault) = self.adversary().on_request();
         let (parts, body) = request.into_parts();
-        let body = whole(body).await;
+        let mut body = whole(body).await;
+        if let Some(tamper) = self.tamper
+            && let Ok(mut value) = serde_json::from_slice::<Value>(&body)
+        {
+            tamper(parts.method.as_str(), parts.uri.path(), &mut value);
+            body = value.to_string().into();
+        }
         let about = resource(parts.uri.path());
         self.recorder.sent(self.record(number, fault, &parts, &body));
         let request = Sent::from_parts(parts, Body::from(body));

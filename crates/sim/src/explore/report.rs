@@ -114,10 +114,12 @@ pub struct Report {
     pub oracles: BTreeMap<&'static str, Tally>,
     /// Runs that failed.
     pub failures: Vec<Failure>,
+    /// What is wrong with all runs together.
+    pub notes: Vec<String>,
     /// Mutants killed.
     pub mutants: Score,
-    /// Rules of the operator's roles that were used.
-    pub used: BTreeSet<(String, usize)>,
+    /// Rules of the operator's roles that were used, with the verbs.
+    pub used: BTreeSet<(String, usize, String)>,
 }
 
 impl Report {
@@ -160,6 +162,21 @@ impl Report {
             violations: vec![("G14", violation)],
             lines: Vec::new(),
         });
+    }
+
+    /// Takes in something that was found out about all runs together.
+    pub fn note(&mut self, id: &'static str, holds: bool, otherwise: String) {
+        let tally = self.oracles.entry(id).or_default();
+        tally.checked += 1;
+        if !holds {
+            tally.violations += 1;
+            self.notes.push(format!("{id}: {otherwise}"));
+        }
+    }
+
+    /// Whether nothing was found.
+    pub fn is_good(&self) -> bool {
+        self.failures.is_empty() && self.notes.is_empty()
     }
 
     /// How often any oracle objected.

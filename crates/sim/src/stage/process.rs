@@ -13,7 +13,7 @@ use slipway_apiserver::environment::Clock;
 use slipway_kernel::Capability;
 use slipway_runtime::{Environment, Operator, Settings, View};
 
-use super::setup::TOKEN;
+use super::setup::{TOKEN, Tamper};
 use crate::fault::Adversary;
 use crate::history::{Event, Recorder};
 use crate::replica::{Alive, End, Replica};
@@ -40,6 +40,7 @@ pub(super) struct Crew {
     pub(super) settings: Settings,
     pub(super) capabilities: Vec<Arc<dyn Capability>>,
     pub(super) seed: u64,
+    pub(super) tamper: Option<Tamper>,
     pub(super) berths: Mutex<BTreeMap<u32, Berth>>,
 }
 
@@ -102,6 +103,7 @@ impl Crew {
             replica: replica.clone(),
             recorder: self.recorder.clone(),
             adversary: self.adversary.clone(),
+            tamper: self.tamper,
         };
         let client = Client::new(wire, &self.settings.namespace);
         let seed = self.seed ^ (u64::from(index) << 32) ^ (incarnation << 48);

@@ -1,5 +1,6 @@
 //! How a stage is set up.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use kube::Client;
@@ -61,9 +62,17 @@ pub struct Setup {
     pub settings: Settings,
     /// What they do.
     pub capabilities: Vec<Arc<dyn Capability>>,
-    /// What the runtime itself needs, besides what the capabilities say.
+    /// What the operator may do, each line once.
     pub permissions: Vec<Permission>,
+    /// What happens to its requests on their way, for mutants.
+    pub tamper: Option<Tamper>,
 }
+
+/// Changes the body of a request: method, path, body.
+pub type Tamper = fn(&str, &str, &mut Value);
+
+/// A right that a role gives: the role, the number of its rule, the verb, and what it is about.
+pub type Right = (String, usize, String, String);
 
 type Assemble = dyn Fn(&Value) -> Result<Setup, String> + Send + Sync;
 
@@ -138,6 +147,7 @@ pub(super) async fn open(
         adversary: adversary.clone(),
         settings: setup.settings,
         capabilities: setup.capabilities,
+        tamper: setup.tamper,
         seed: trial.seed,
         berths: Mutex::default(),
     });
@@ -173,25 +183,47 @@ async fn prepare(user: &User, scenario: &Scenario, wiring: &Wiring) -> Result<()
     Ok(())
 }
 
-/// Exactly the rights that the capabilities and the runtime ask for.
-async fn grant(user: &User, setup: &Setup) -> Result<(), Undone> {
-    let to = Grantee {
+fn grantee(setup: &Setup) -> Grantee<'_> {
+    Grantee {
         role: ROLE,
         namespace: NAMESPACE,
         account: ACCOUNT,
         watched: &setup.settings.namespaces,
-    };
-    for manifest in roles(&permissions(setup), &to) {
+    }
+}
+
+/// Exactly the rights that the capabilities and the runtime ask for.
+async fn grant(user: &User, setup: &Setup) -> Result<(), Undone> {
+    let to = grantee(setup);
+    for manifest in roles(&setup.permissions, &to) {
         user.apply(&manifest).await?;
     }
     Ok(())
 }
 
-/// All that the operator asks for, each once, in a stable order.
-pub fn permissions(setup: &Setup) -> Vec<Permission> {
-    let of_capabilities = setup.capabilities.iter().flat_map(|c| c.permissions());
-    let mut all: Vec<Permission> = of_capabilities.chain(setup.permissions.clone()).collect();
-    all.sort();
-    all.dedup();
+/// All rights that the operator has in simulations, as an audit names them.
+pub fn rights(setup: &Setup) -> BTreeSet<Right> {
+    let to = grantee(setup);
+    let mut all = BTreeSet::new();
+    for manifest in roles(&setup.permissions, &to) {
+        let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
+        let role = match (text("/kind"), text("/metadata/name")) {
+            (Some("ClusterRole"), Some(name)) => format!("ClusterRole {name}"),
+            (Some("Role"), Some(name)) => {
+                let namespace = text("/metadata/namespace").unwrap_or_default();
+                format!("Role {namespace}/{name}")
+            }
+            _ => continue,
+        };
+        let rules = manifest.get("rules").and_then(Value::as_array);
+        for (n, rule) in rules.into_iter().flatten().enumerate() {
+            let about = rule.pointer("/resources/0").and_then(Value::as_str);
+            let verbs = rule.get("verbs").and_then(Value::as_array);
+            for verb in verbs.into_iter().flatten().filter_map(Value::as_str) {
+                let about = about.unwrap_or_default().to_owned();
+                all.insert((role.clone(), n, verb.to_owned(), about));
+            }
+        }
+    }
     all
 }

@@ -55,6 +55,7 @@ fn setup(settings: &Value) -> Result<Setup, String> {
             ..slipway_runtime::Settings::default()
         },
         permissions: registry::permissions(&capabilities),
+        tamper: None,
         capabilities,
     })
 }

@@ -8,6 +8,7 @@ pub(crate) struct Arguments {
     pub(crate) effort: Effort,
     pub(crate) scenario: Option<String>,
     pub(crate) keep_going: bool,
+    pub(crate) mutants: bool,
     pub(crate) replay: Option<(String, Trial)>,
 }
 
@@ -17,6 +18,7 @@ impl Arguments {
             effort: Effort::default(),
             scenario: None,
             keep_going: false,
+            mutants: true,
             replay: None,
         };
         while let Some(word) = words.next() {
@@ -32,6 +34,7 @@ impl Arguments {
                 "--threads" => effort.threads = number(value()?)? as usize,
                 "--positions" => effort.positions = number(value()?)? as usize,
                 "--failures" => effort.most_failures = number(value()?)? as usize,
+                "--no-mutants" => arguments.mutants = false,
                 "--keep-going" => arguments.keep_going = true,
                 "--no-faults" => effort.exhaustive = false,
                 "--scenario" => arguments.scenario = Some(value()?),
