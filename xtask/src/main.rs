@@ -30,6 +30,9 @@ enum Command {
         /// Change nothing; fail if the tree is not what would be generated
         #[arg(long)]
         check: bool,
+        /// Only manifests and pages of the reference, for which no Go is needed
+        #[arg(long)]
+        pages: bool,
     },
     /// Check the workspace's own rules: crate arrows, file sizes, generated files, README commands
     Tidy,
@@ -44,7 +47,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Test(arguments) => test::run(&arguments),
-        Command::Generate { check } => generate::run(check),
+        Command::Generate { check, pages } => generate::run(check, pages),
         Command::Tidy => test::tidy(),
         Command::Bench(command) => bench::run(&command),
         Command::Controlplane(command) => controlplane::run(&command),

@@ -256,7 +256,7 @@ const STATIC: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "commands",
+        "program",
         &[
             "test",
             "--release",
@@ -264,7 +264,7 @@ const STATIC: &[(&str, &[&str])] = &[
             "-p",
             "slipway",
             "--test",
-            "commands",
+            "cli",
         ],
     ),
     (

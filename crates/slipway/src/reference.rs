@@ -38,8 +38,8 @@ fn section(command: &mut clap::Command, path: &str, page: &mut String) {
 /// What the operator may do, and what for.
 pub(crate) fn permissions(table: &[Permission]) -> String {
     let mut page = format!(
-        "{MADE}\n# Permissions\n\nThe operator runs under exactly these rights (`slipway manifests` grants them). A right that is \
-         missing switches off what it is for; nothing else.\n\n| where | group | resource | verbs | only | what for |\n\
+        "{MADE}\n# Permissions\n\nThe operator runs under exactly these rights (`slipway manifests` grants them). Where one \
+         is missing, what it is for is off, which is logged once; nothing crashes.\n\n| where | group | resource | verbs | only | what for |\n\
          |---|---|---|---|---|---|\n"
     );
     for line in table {

@@ -13,5 +13,6 @@ mod cli {
     pub(crate) mod install;
     pub(crate) mod operator;
     pub(crate) mod program;
+    pub(crate) mod readme;
     pub(crate) mod usage;
 }

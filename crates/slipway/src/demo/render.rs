@@ -22,7 +22,7 @@ const BESIDE: usize = 9;
 
 /// Draws the model, `width` columns wide.
 pub(crate) fn render(model: &Model, width: usize, style: Style) -> Vec<Line> {
-    let mut lines = header(model);
+    let mut lines = header(model, width);
     lines.push(Line::default());
     lines.extend(waiting(model, width));
     lines.extend(tree::rows(model, width, style));
@@ -38,7 +38,7 @@ pub(crate) fn render(model: &Model, width: usize, style: Style) -> Vec<Line> {
         .collect()
 }
 
-fn header(model: &Model) -> Vec<Line> {
+fn header(model: &Model, width: usize) -> Vec<Line> {
     let clock = model.now.strftime("%F %T UTC").to_string();
     let pace = &model.pace;
     let speed = match (pace.paused, pace.automatic) {
@@ -52,9 +52,8 @@ fn header(model: &Model) -> Vec<Line> {
             .and(if pace.paused { Tone::Wait } else { Tone::Plain }, speed)
             .and(Tone::Dim, format!(" · seed {}", model.seed)),
     ];
-    if !model.about.is_empty() {
-        lines.push(Line::of(Tone::Dim, clean(&model.about)));
-    }
+    let about = wrap(&clean(&model.about), width);
+    lines.extend(about.into_iter().map(|part| Line::of(Tone::Dim, part)));
     let beside =
         |heading: &str, text: String| Line::of(Tone::Dim, heading).at(BESIDE, Tone::Plain, text);
     if !model.kubeconfig.is_empty() {
@@ -180,13 +179,16 @@ fn events(model: &Model) -> Vec<Line> {
         } else {
             String::new()
         };
+        let note = clean(&event.note);
+        // Most notes name what they are about.
+        let about = match note.contains(&event.about) {
+            true => String::new(),
+            false => format!("{}: ", event.about),
+        };
         lines.push(
             Line::of(Tone::Dim, moment(event.at, model.now))
                 .and(tone, format!("  {}", event.reason))
-                .and(
-                    Tone::Plain,
-                    format!("  {place}{}: {}{times}", event.about, clean(&event.note)),
-                ),
+                .and(Tone::Plain, format!("  {place}{about}{note}{times}")),
         );
     }
     lines
