@@ -1,1 +1,9 @@
-//! To be filled.
+//! Slipway's own kinds, one file each, with the names that other programs and people match on.
+//!
+//! It promises types, schemas and names, and nothing that decides. A field that a user may write is as lenient as the
+//! API server is (`interval` is a string): an object that was stored before a rule existed can always be read.
+
+pub mod crds;
+pub mod flipper;
+pub mod names;
+pub mod waiting;

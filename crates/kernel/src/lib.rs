@@ -1,1 +1,33 @@
-//! To be filled.
+//! The shapes that every capability shares: what it may see ([`store`], [`fact`]), what it answers ([`plan`],
+//! [`action`], [`blocker`], [`event`], [`condition`]) and what it declares ([`capability`], [`permission`]).
+//!
+//! Everything here is a value. Nothing here reads a clock, waits, draws a number or depends on the order of a hash.
+//!
+//! ```text
+//! watch → Stores ─┐
+//!                 ├─ observe(stores, facts, key) → World → plan(&World, now) → Plan → executor
+//! Facts ──────────┘
+//! ```
+
+pub mod action;
+pub mod blocker;
+pub mod capability;
+pub mod claim;
+pub mod condition;
+pub mod duration;
+pub mod event;
+pub mod fact;
+pub mod identity;
+pub mod interest;
+pub mod permission;
+pub mod plan;
+pub mod store;
+
+pub use action::{Action, Target};
+pub use blocker::Blocker;
+pub use capability::{Capability, Controller, Fence};
+pub use event::Event;
+pub use fact::Facts;
+pub use identity::{ClusterId, Key, Kind, ObjectRef};
+pub use plan::{Plan, Step};
+pub use store::Stores;

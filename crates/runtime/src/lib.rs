@@ -1,1 +1,39 @@
-//! To be filled.
+//! Runs any [`Capability`](slipway_kernel::Capability) against any `kube::Client`.
+//!
+//! ```text
+//! watch (one per kind) → Stores → Queue → plan → execute (leader, fence, ledger) → API
+//!   ▲                                                 │ answers are overlaid on the stores
+//!   └─────────────────────────────────────────────────┘
+//! ```
+//!
+//! It promises: one replica acts at a time; what a plan was made of is at least as new as our own last write; a write
+//! whose outcome is unknown is looked up before anything else is done; refused writes back off; nothing to do means no
+//! request. It does not decide anything: that is the capabilities' part.
+
+mod clusters;
+mod election;
+mod engine;
+pub mod environment;
+pub mod error;
+mod events;
+mod execute;
+pub mod gather;
+mod lease;
+mod ledger;
+mod message;
+mod metrics;
+pub mod operator;
+pub mod probes;
+mod queue;
+mod request;
+pub mod settings;
+mod state;
+mod status;
+pub mod view;
+mod watch;
+
+pub use environment::Environment;
+pub use error::Error;
+pub use operator::Operator;
+pub use settings::{Backoff, Election, Settings};
+pub use view::View;

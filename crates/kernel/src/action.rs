@@ -1,0 +1,106 @@
+//! What a plan asks to be done. A closed set: the executor knows every one.
+//!
+//! An action on an existing object names it as it was seen ([`Target`]: uid and resourceVersion), and there is no way
+//! to make one without: so no action hits an object that has changed since.
+
+use serde_json::Value;
+
+use crate::fact::Question;
+use crate::identity::ObjectRef;
+use crate::store::Meta;
+
+/// An object as it was when the plan was made.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Target {
+    object: ObjectRef,
+    uid: String,
+    version: String,
+}
+
+impl Target {
+    /// The object with this metadata.
+    pub fn seen(object: ObjectRef, meta: &Meta) -> Self {
+        Self {
+            object,
+            uid: meta.uid.clone(),
+            version: meta.version.clone(),
+        }
+    }
+
+    /// Which object.
+    pub fn object(&self) -> &ObjectRef {
+        &self.object
+    }
+
+    /// Its uid.
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    /// Its resourceVersion.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+}
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Change fields of an object, unless it has changed meanwhile.
+    Patch {
+        /// Which object, as seen.
+        target: Target,
+        /// What for: `restart`, `stamp`, `scale`, …; it appears in metrics, logs and the trace.
+        purpose: &'static str,
+        /// A JSON merge patch; the executor adds uid and resourceVersion.
+        body: Value,
+    },
+    /// Delete an object, unless it has changed meanwhile.
+    Delete {
+        /// Which object, as seen.
+        target: Target,
+        /// What for.
+        purpose: &'static str,
+    },
+    /// Bring an object of our own into being, or up to date (server-side apply).
+    Apply {
+        /// Which object.
+        object: ObjectRef,
+        /// What for.
+        purpose: &'static str,
+        /// All that we say about it, with apiVersion, kind and metadata.
+        body: Value,
+    },
+    /// Ask something outside of the API; the answer is a fact of the next world.
+    Ask(Question),
+}
+
+impl Action {
+    /// What it is for.
+    pub fn purpose(&self) -> &'static str {
+        match self {
+            Self::Patch { purpose, .. }
+            | Self::Delete { purpose, .. }
+            | Self::Apply { purpose, .. } => purpose,
+            Self::Ask(question) => question.id.purpose,
+        }
+    }
+
+    /// The object it is about.
+    pub fn object(&self) -> Option<&ObjectRef> {
+        match self {
+            Self::Patch { target, .. } | Self::Delete { target, .. } => Some(target.object()),
+            Self::Apply { object, .. } => Some(object),
+            Self::Ask(_) => None,
+        }
+    }
+
+    /// The verb, as roles and metrics spell it.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Patch { .. } | Self::Apply { .. } => "patch",
+            Self::Delete { .. } => "delete",
+            Self::Ask(_) => "ask",
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What is known besides the API's objects: answers to questions, and how our own writes fared.
+//!
+//! Facts are volatile: a new process starts without. What must survive is in an object's status.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::identity::ObjectRef;
+
+/// Names a question, the same for every attempt to deliver it: the peer sees it as idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct QuestionId {
+    /// Whose.
+    pub controller: &'static str,
+    /// The uid of the object that it is asked for.
+    pub uid: String,
+    /// What for.
+    pub purpose: &'static str,
+    /// Which one of several.
+    pub attempt: u32,
+    /// For when.
+    pub due: Timestamp,
+}
+
+/// Something to be asked outside of the API.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Its name.
+    pub id: QuestionId,
+    /// `GET` or `POST`.
+    pub method: &'static str,
+    /// Whom.
+    pub url: String,
+    /// What is sent along.
+    pub body: Value,
+    /// How long to wait for the answer.
+    pub timeout: Duration,
+}
+
+/// How a question ended. A failure is an answer too, never an absence.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// The peer answered with this code and body.
+    Said {
+        /// The HTTP status code.
+        code: u16,
+        /// The body.
+        body: String,
+    },
+    /// No answer within the time.
+    Timeout,
+    /// The peer could not be reached.
+    Refused(String),
+    /// The answer could not be understood.
+    Malformed(String),
+}
+
+/// A write of ours that the API refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The API's reason: `Forbidden`, `Invalid`, …
+    pub reason: String,
+    /// What the API said.
+    pub message: String,
+    /// How often in a row.
+    pub attempts: u32,
+    /// Since when.
+    pub since: Timestamp,
+    /// When it may be tried again.
+    pub retry_at: Timestamp,
+}
+
+/// All facts of one replica.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// Refused writes, by object.
+    pub refusals: BTreeMap<ObjectRef, Refusal>,
+    /// Answers, by question.
+    pub answers: BTreeMap<QuestionId, (Timestamp, Answer)>,
+    /// Optional features that are off because of a missing right or definition: `watch poddisruptionbudgets`, ….
+    pub missing: BTreeSet<String>,
+}

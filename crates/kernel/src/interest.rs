@@ -1,0 +1,107 @@
+//! What a capability wants to see, and which work an object's change is.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::identity::{ClusterId, Key, Kind};
+use crate::store::{Meta, Projection, Seen, Undecodable};
+
+/// Takes of an object what is needed.
+pub type Project = fn(&Value) -> Result<Arc<dyn Any + Send + Sync>, Undecodable>;
+
+/// Which work a change of an object is.
+pub type Triggers = fn(&ClusterId, &Meta) -> Vec<Key>;
+
+/// A secondary index: the values an object is found under.
+#[derive(Debug, Clone, Copy)]
+pub struct Index {
+    /// What it is asked for by.
+    pub name: &'static str,
+    /// The values of an object.
+    pub values: fn(&Seen) -> Vec<String>,
+}
+
+/// Whether a capability can do without a kind. Ordered: of several interests in one kind the strictest counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// A missing definition or a missing right turns off what needs it.
+    Optional,
+    /// Where the kind is defined it must be seen: a missing right must not look like "there are none".
+    WhereDefined,
+    /// Nothing is planned without.
+    Required,
+}
+
+/// One kind that a capability watches.
+#[derive(Debug, Clone)]
+pub struct Interest {
+    /// What.
+    pub kind: Kind,
+    /// Only objects with these labels; empty for all.
+    pub labels: String,
+    /// Only the object of this name, in the operator's own namespace; none for all.
+    pub own: Option<&'static str>,
+    /// What is kept of each object.
+    pub project: Project,
+    /// The name of the projection.
+    pub projection: &'static str,
+    /// How objects are found besides by name.
+    pub indexes: Vec<Index>,
+    /// Which work a change is.
+    pub triggers: Triggers,
+    /// Whether the capability can do without.
+    pub need: Need,
+}
+
+impl Interest {
+    /// An interest in all objects of a kind, by the projection `T`.
+    pub fn of<T: Projection>(kind: Kind, triggers: Triggers) -> Self {
+        Self {
+            kind,
+            labels: String::new(),
+            own: None,
+            project: |object| Ok(Arc::new(T::project(object)?)),
+            projection: std::any::type_name::<T>(),
+            indexes: Vec::new(),
+            triggers,
+            need: Need::Required,
+        }
+    }
+
+    /// The same, without which the capability can do.
+    #[must_use]
+    pub fn optional(self) -> Self {
+        Self {
+            need: Need::Optional,
+            ..self
+        }
+    }
+
+    /// The same, without which the capability can do only where the kind is not defined.
+    #[must_use]
+    pub fn where_defined(self) -> Self {
+        Self {
+            need: Need::WhereDefined,
+            ..self
+        }
+    }
+
+    /// The same, but only in the object of this name in the operator's own namespace (a watch with the field selector
+    /// `metadata.name`, so that a role can be limited to that name).
+    #[must_use]
+    pub fn own(self, name: &'static str) -> Self {
+        Self {
+            own: Some(name),
+            ..self
+        }
+    }
+
+    /// The same, with an index.
+    #[must_use]
+    pub fn indexed(mut self, name: &'static str, values: fn(&Seen) -> Vec<String>) -> Self {
+        self.indexes.push(Index { name, values });
+        self
+    }
+}

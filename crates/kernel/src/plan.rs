@@ -1,0 +1,80 @@
+//! What a planner answers.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::action::{Action, Target};
+use crate::blocker::Blocker;
+use crate::event::Event;
+use crate::identity::{ClusterId, Kind};
+
+/// An action, and what is told when it has been done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What to do.
+    pub action: Action,
+    /// What to tell after it succeeded.
+    pub events: Vec<Event>,
+}
+
+/// A status to be written; planners ask for it only when it differs from what is there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Status {
+    /// Of which object, as seen.
+    pub target: Target,
+    /// What it is to be, as a merge patch: what is to vanish is null. See [`Status::whole`].
+    pub body: Value,
+}
+
+impl Status {
+    /// Makes the status `after`, where it was `before`: what is only in `before` vanishes.
+    pub fn whole(target: Target, before: &Value, mut after: Value) -> Self {
+        if let (Some(before), Some(after)) = (before.as_object(), after.as_object_mut()) {
+            for field in before.keys() {
+                after.entry(field.clone()).or_insert(Value::Null);
+            }
+        }
+        Self {
+            target,
+            body: after,
+        }
+    }
+}
+
+/// What a decision was made on: the newest version seen of each kind.
+pub type Basis = BTreeMap<(ClusterId, Kind), u64>;
+
+/// What is to be done now, what is to be said, and when to look again.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Plan {
+    /// Started in this order. The process may die after any of them, and steps on different objects may be under way
+    /// at once: what must have succeeded before another step belongs into an earlier plan, or into the same write.
+    pub steps: Vec<Step>,
+    /// Statuses, after the steps.
+    pub statuses: Vec<Status>,
+    /// Told whether or not anything is done.
+    pub events: Vec<Event>,
+    /// Why nothing, or not more, is done.
+    pub blockers: Vec<Blocker>,
+    /// When to look again although nothing has changed.
+    pub wake_at: Option<Timestamp>,
+    /// What this was decided on.
+    pub basis: Basis,
+}
+
+impl Plan {
+    /// Asks to be woken at `at`, or earlier if that was asked for already.
+    pub fn wake(&mut self, at: Timestamp) {
+        self.wake_at = Some(self.wake_at.map_or(at, |known| known.min(at)));
+    }
+
+    /// Adds an action without events.
+    pub fn act(&mut self, action: Action) {
+        self.steps.push(Step {
+            action,
+            events: Vec::new(),
+        });
+    }
+}

@@ -1,0 +1,385 @@
+//! What has been seen of the clusters: ordered, projected, indexed.
+//!
+//! A store keeps of each object only what its projection takes. An object that cannot be projected is kept as such,
+//! beside the others, with the reason. Stores are cheap to clone: a clone is a snapshot.
+
+mod stores;
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::identity::{ClusterId, Kind, ObjectRef};
+use crate::interest::{Index, Interest};
+
+pub use stores::{StoreKey, Stores};
+
+/// Why an object could not be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct Undecodable {
+    /// Which field.
+    pub field: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// What a capability keeps of an object.
+pub trait Projection: Any + Debug + Send + Sync + Sized {
+    /// Takes what is needed; whatever can be wrong in a stored object is an error here.
+    fn project(object: &Value) -> Result<Self, Undecodable>;
+}
+
+/// Namespace and name.
+pub type Name = (String, String);
+
+/// What is kept of every object.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Meta {
+    /// Its namespace; empty if it has none.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its resourceVersion.
+    pub version: String,
+    /// Its generation; 0 where the kind has none.
+    pub generation: i64,
+}
+
+impl Meta {
+    /// Reads an object's metadata.
+    pub fn of(object: &Value) -> Self {
+        let text = |path: &str| {
+            object
+                .pointer(path)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        Self {
+            namespace: text("/metadata/namespace"),
+            name: text("/metadata/name"),
+            uid: text("/metadata/uid"),
+            version: text("/metadata/resourceVersion"),
+            generation: object
+                .pointer("/metadata/generation")
+                .and_then(Value::as_i64)
+                .unwrap_or_default(),
+        }
+    }
+
+    fn key(&self) -> Name {
+        (self.namespace.clone(), self.name.clone())
+    }
+}
+
+/// An object as it was last seen.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// What every object has.
+    pub meta: Meta,
+    /// What the projection took, or why it could not.
+    pub body: Result<Arc<dyn Any + Send + Sync>, Undecodable>,
+}
+
+/// An object with what a projection took of it.
+#[derive(Debug)]
+pub struct Entry<'a, T> {
+    /// What every object has.
+    pub meta: &'a Meta,
+    /// What the projection took.
+    pub body: &'a T,
+}
+
+/// The objects of one kind in one cluster, by one projection.
+#[derive(Debug, Clone)]
+pub struct Store {
+    kind: Kind,
+    cluster: ClusterId,
+    project: crate::interest::Project,
+    indexes: Vec<Index>,
+    objects: BTreeMap<Name, Arc<Seen>>,
+    by_index: BTreeMap<(&'static str, String), BTreeSet<Name>>,
+    gone: BTreeMap<Name, u64>,
+    gone_order: BTreeSet<(u64, Name)>,
+    marks: BTreeMap<Name, u64>,
+    version: u64,
+    synced: bool,
+}
+
+/// How many deleted objects are remembered, so that a late event does not bring one back.
+const MOST_GONE: usize = 1_024;
+
+/// What an observation did to a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing new.
+    None,
+    /// The object is new, changed or gone.
+    Changed,
+}
+
+impl Store {
+    fn new(interest: &Interest, cluster: &ClusterId) -> Self {
+        Self {
+            kind: interest.kind.clone(),
+            cluster: cluster.clone(),
+            project: interest.project,
+            indexes: interest.indexes.clone(),
+            objects: BTreeMap::new(),
+            by_index: BTreeMap::new(),
+            gone: BTreeMap::new(),
+            gone_order: BTreeSet::new(),
+            marks: BTreeMap::new(),
+            version: 0,
+            synced: false,
+        }
+    }
+
+    /// Takes in an object from a watch, a list or the answer to a write. What is older than what is known is nothing
+    /// new: so a late watch event cannot hide a write of our own.
+    pub fn observe(&mut self, object: &Value) -> Change {
+        let meta = Meta::of(object);
+        let version = number(&meta.version);
+        let name = meta.key();
+        let known = self
+            .objects
+            .get(&name)
+            .map(|seen| number(&seen.meta.version));
+        let deleted = self.gone.get(&name).copied();
+        if known.is_some_and(|known| version <= known)
+            || deleted.is_some_and(|gone| version <= gone)
+        {
+            return Change::None;
+        }
+        self.version = self.version.max(version);
+        self.unindex(&name);
+        let body = project(self.project, object);
+        let seen = Arc::new(Seen { meta, body });
+        self.index(&name, &seen);
+        self.marks.insert(name.clone(), mark(object));
+        self.objects.insert(name, seen);
+        Change::Changed
+    }
+
+    /// Takes in that an object was deleted; `object` is its last state.
+    pub fn observe_deletion(&mut self, object: &Value) -> Change {
+        let meta = Meta::of(object);
+        let version = number(&meta.version);
+        self.version = self.version.max(version);
+        let name = meta.key();
+        // A watch event about an earlier object of the same name says nothing about the present one.
+        if self
+            .objects
+            .get(&name)
+            .is_some_and(|seen| number(&seen.meta.version) > version)
+        {
+            return Change::None;
+        }
+        self.bury(&name, version)
+    }
+
+    /// Takes in that there is no object of this name and uid any more, as a write that found nothing tells.
+    pub fn observe_absence(&mut self, namespace: &str, name: &str, uid: &str) -> Change {
+        let name = (namespace.to_owned(), name.to_owned());
+        match self.objects.get(&name) {
+            Some(seen) if seen.meta.uid == uid => {
+                let version = number(&seen.meta.version);
+                self.bury(&name, version)
+            }
+            _ => Change::None,
+        }
+    }
+
+    /// Takes in a complete list: what is not in it and not newer than it is gone.
+    pub fn observe_list(&mut self, objects: &[Value], version: &str) -> Vec<Name> {
+        let version = number(version);
+        let newer: BTreeSet<Name> = self
+            .objects
+            .iter()
+            .filter(|(_, seen)| version != 0 && number(&seen.meta.version) > version)
+            .map(|(name, _)| name.clone())
+            .collect();
+        let changed = self.observe_part("", objects, &newer);
+        self.version = self.version.max(version);
+        self.synced = true;
+        changed.iter().map(Meta::key).collect()
+    }
+
+    /// Takes in a complete list of one namespace, or of all if it is empty: what is not in it is gone, except `kept`
+    /// (written by us after the list was made). Tells what has changed; of what is gone, as it was.
+    pub fn observe_part(
+        &mut self,
+        namespace: &str,
+        objects: &[Value],
+        kept: &BTreeSet<Name>,
+    ) -> Vec<Meta> {
+        let listed: BTreeSet<Name> = objects.iter().map(|o| Meta::of(o).key()).collect();
+        let missing: Vec<Name> = self
+            .objects
+            .keys()
+            .filter(|name| namespace.is_empty() || name.0 == namespace)
+            .filter(|name| !listed.contains(*name) && !kept.contains(*name))
+            .cloned()
+            .collect();
+        let mut changed: Vec<Meta> = Vec::new();
+        for name in missing {
+            changed.extend(self.remove(&name).map(|seen| seen.meta.clone()));
+        }
+        for object in objects {
+            if self.observe(object) == Change::Changed {
+                changed.push(Meta::of(object));
+            }
+        }
+        changed
+    }
+
+    /// Says whether all parts have been listed.
+    pub fn set_synced(&mut self, synced: bool) {
+        self.synced = synced;
+    }
+
+    /// A digest of what people and other controllers ask of an object: generation, labels, annotations, and whether it
+    /// is being deleted. Its status alone does not change it.
+    pub fn mark(&self, namespace: &str, name: &str) -> Option<u64> {
+        let name = (namespace.to_owned(), name.to_owned());
+        self.marks.get(&name).copied()
+    }
+
+    fn bury(&mut self, name: &Name, version: u64) -> Change {
+        if let Some(before) = self.gone.insert(name.clone(), version) {
+            self.gone_order.remove(&(before, name.clone()));
+        }
+        self.gone_order.insert((version, name.clone()));
+        while self.gone_order.len() > MOST_GONE
+            && let Some((_, oldest)) = self.gone_order.pop_first()
+        {
+            self.gone.remove(&oldest);
+        }
+        match self.remove(name) {
+            Some(_) => Change::Changed,
+            None => Change::None,
+        }
+    }
+
+    fn remove(&mut self, name: &Name) -> Option<Arc<Seen>> {
+        self.unindex(name);
+        self.marks.remove(name);
+        self.objects.remove(name)
+    }
+
+    /// The object of this name.
+    pub fn get(&self, namespace: &str, name: &str) -> Option<&Arc<Seen>> {
+        self.objects.get(&(namespace.to_owned(), name.to_owned()))
+    }
+
+    /// All objects by namespace and name.
+    pub fn objects(&self) -> impl Iterator<Item = &Arc<Seen>> {
+        self.objects.values()
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// Whether a complete list has been taken in.
+    pub fn is_synced(&self) -> bool {
+        self.synced
+    }
+
+    /// The newest version that has been seen: the basis of what is decided on this store.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// A reference to an object of this store.
+    pub fn reference(&self, meta: &Meta) -> ObjectRef {
+        ObjectRef {
+            cluster: self.cluster.clone(),
+            kind: self.kind.clone(),
+            namespace: meta.namespace.clone(),
+            name: meta.name.clone(),
+        }
+    }
+
+    fn add_index(&mut self, index: Index) {
+        self.indexes.push(index);
+        for (name, seen) in &self.objects {
+            for value in (index.values)(seen) {
+                let slot = self.by_index.entry((index.name, value)).or_default();
+                slot.insert(name.clone());
+            }
+        }
+    }
+
+    fn index(&mut self, name: &Name, seen: &Seen) {
+        for index in &self.indexes {
+            for value in (index.values)(seen) {
+                self.by_index
+                    .entry((index.name, value))
+                    .or_default()
+                    .insert(name.clone());
+            }
+        }
+    }
+
+    fn unindex(&mut self, name: &Name) {
+        let Some(seen) = self.objects.get(name).cloned() else {
+            return;
+        };
+        for index in &self.indexes {
+            for value in (index.values)(&seen) {
+                let slot = (index.name, value);
+                if let Some(names) = self.by_index.get_mut(&slot) {
+                    names.remove(name);
+                    if names.is_empty() {
+                        self.by_index.remove(&slot);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Projects; a projection that panics has not understood its object.
+fn project(
+    project: crate::interest::Project,
+    object: &Value,
+) -> Result<Arc<dyn Any + Send + Sync>, Undecodable> {
+    catch_unwind(AssertUnwindSafe(|| project(object))).unwrap_or_else(|_| {
+        Err(Undecodable {
+            field: "object".to_owned(),
+            problem: "the operator has a defect that this object brings out; report it".to_owned(),
+        })
+    })
+}
+
+/// See [`Store::mark`].
+fn mark(object: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for part in ["generation", "labels", "annotations", "deletionTimestamp"] {
+        let value = object.get("metadata").and_then(|meta| meta.get(part));
+        value.map(Value::to_string).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// A resourceVersion as a number, which it is on every API server that keeps its objects in etcd.
+pub fn number(version: &str) -> u64 {
+    version.parse().unwrap_or_default()
+}

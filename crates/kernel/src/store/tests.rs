@@ -1,0 +1,228 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+use serde_json::json;
+
+use super::*;
+use crate::identity::kinds;
+
+#[derive(Debug, PartialEq)]
+struct Colour(String);
+
+impl Projection for Colour {
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        match object.pointer("/spec/colour").and_then(Value::as_str) {
+            Some("panic") => panic!("a defect"),
+            Some(colour) => Ok(Self(colour.to_owned())),
+            None => Err(Undecodable {
+                field: "spec.colour".to_owned(),
+                problem: "is missing".to_owned(),
+            }),
+        }
+    }
+}
+
+fn object(name: &str, version: u64, colour: &str) -> Value {
+    json!({
+        "metadata": {"namespace": "n", "name": name, "uid": "u", "resourceVersion": version.to_string(), "generation": 1},
+        "spec": {"colour": colour},
+    })
+}
+
+fn by_colour(seen: &Seen) -> Vec<String> {
+    let body = seen.body.as_ref().ok();
+    let colour = body.and_then(|body| body.downcast_ref::<Colour>());
+    colour.map(|colour| colour.0.clone()).into_iter().collect()
+}
+
+fn stores() -> (Stores, StoreKey) {
+    let mut stores = Stores::default();
+    let interest =
+        Interest::of::<Colour>(kinds::POD, |_, _| Vec::new()).indexed("colour", by_colour);
+    let key = stores.open(&ClusterId::local(), &interest);
+    (stores, key)
+}
+
+fn names(stores: &Stores, colour: &str) -> Vec<String> {
+    stores
+        .indexed::<Colour>(&ClusterId::local(), &kinds::POD, "colour", colour)
+        .map(|entry| entry.meta.name.clone())
+        .collect()
+}
+
+fn colour(stores: &Stores, name: &str) -> Option<String> {
+    let found = stores.get::<Colour>(&ClusterId::local(), &kinds::POD, "n", name);
+    found.map(|entry| entry.body.0.clone())
+}
+
+#[test]
+fn a_late_event_does_not_hide_a_newer_one() {
+    let (mut stores, key) = stores();
+    let store = stores.store_mut(&key).unwrap();
+    assert_eq!(store.observe(&object("a", 5, "red")), Change::Changed);
+    assert_eq!(store.observe(&object("a", 7, "blue")), Change::Changed);
+    assert_eq!(store.observe(&object("a", 6, "green")), Change::None);
+    assert_eq!(store.observe(&object("a", 7, "blue")), Change::None);
+    assert_eq!(store.version(), 7);
+    assert_eq!(colour(&stores, "a").as_deref(), Some("blue"));
+    assert_eq!(names(&stores, "blue"), ["a"]);
+    assert!(names(&stores, "red").is_empty());
+}
+
+#[test]
+fn what_was_deleted_does_not_come_back_with_a_late_event_but_a_new_one_does() {
+    let (mut stores, key) = stores();
+    let store = stores.store_mut(&key).unwrap();
+    store.observe(&object("a", 5, "red"));
+    assert_eq!(
+        store.observe_deletion(&object("a", 8, "red")),
+        Change::Changed
+    );
+    assert_eq!(store.observe(&object("a", 6, "red")), Change::None);
+    assert_eq!(store.observe(&object("a", 9, "blue")), Change::Changed);
+    assert_eq!(store.observe_deletion(&object("a", 8, "red")), Change::None);
+    assert_eq!(store.len(), 1);
+    assert_eq!(store.observe_absence("n", "a", "other"), Change::None);
+    assert_eq!(store.observe_absence("n", "a", "u"), Change::Changed);
+    assert_eq!(store.observe(&object("a", 9, "blue")), Change::None);
+    assert!(names(&stores, "blue").is_empty());
+}
+
+#[test]
+fn the_memory_of_deleted_objects_is_bounded() {
+    let (mut stores, key) = stores();
+    let store = stores.store_mut(&key).unwrap();
+    for n in 0..3_000 {
+        store.observe_deletion(&object(&n.to_string(), n + 1, "red"));
+        store.observe_deletion(&object(&n.to_string(), n + 2, "red"));
+    }
+    assert_eq!(
+        (store.gone.len(), store.gone_order.len()),
+        (MOST_GONE, MOST_GONE)
+    );
+    assert_eq!(
+        store.observe(&object("2999", 2_900, "red")),
+        Change::None,
+        "the newest are kept"
+    );
+    assert_eq!(store.observe(&object("1", 2, "red")), Change::Changed);
+}
+
+#[test]
+fn a_list_removes_what_is_not_in_it_unless_it_is_newer() {
+    let (mut stores, key) = stores();
+    let store = stores.store_mut(&key).unwrap();
+    for (name, version) in [("a", 3), ("b", 4), ("c", 20)] {
+        store.observe(&object(name, version, "red"));
+    }
+    let changed = store.observe_list(&[object("a", 3, "red"), object("d", 9, "blue")], "10");
+    assert_eq!(
+        changed,
+        [
+            ("n".to_owned(), "b".to_owned()),
+            ("n".to_owned(), "d".to_owned())
+        ]
+    );
+    assert!(store.is_synced());
+    assert_eq!(
+        store
+            .objects()
+            .map(|seen| seen.meta.name.as_str())
+            .collect::<Vec<_>>(),
+        ["a", "c", "d"]
+    );
+    assert_eq!(names(&stores, "red"), ["a", "c"]);
+}
+
+#[test]
+fn a_list_of_one_namespace_leaves_the_others_alone_and_keeps_what_we_wrote_meanwhile() {
+    let (mut stores, key) = stores();
+    let store = stores.store_mut(&key).unwrap();
+    store.observe(&object("a", 3, "red"));
+    store.observe(&object("ours", 4, "red"));
+    let mut elsewhere = object("a", 5, "red");
+    elsewhere["metadata"]["namespace"] = json!("m");
+    store.observe(&elsewhere);
+    let kept = BTreeSet::from([("n".to_owned(), "ours".to_owned())]);
+    let changed = store.observe_part("n", &[], &kept);
+    assert_eq!(changed.len(), 1);
+    assert_eq!(
+        (changed[0].name.as_str(), changed[0].uid.as_str()),
+        ("a", "u"),
+        "as it was"
+    );
+    assert_eq!(store.len(), 2);
+    assert!(!store.is_synced(), "one part is not all");
+}
+
+#[test]
+fn a_projection_that_fails_or_panics_is_about_one_object() {
+    let (mut stores, key) = stores();
+    let store = stores.store_mut(&key).unwrap();
+    store.observe(&object("a", 1, "red"));
+    store.observe(&object("b", 2, "panic"));
+    store.observe(&json!({"metadata": {"namespace": "n", "name": "c", "resourceVersion": "3"}}));
+    let bad: Vec<String> = stores
+        .undecodable::<Colour>(&ClusterId::local(), &kinds::POD)
+        .map(|(meta, why)| format!("{}: {}", meta.name, why.field))
+        .collect();
+    assert_eq!(bad, ["b: object", "c: spec.colour"]);
+    assert_eq!(colour(&stores, "a").as_deref(), Some("red"));
+}
+
+#[test]
+fn a_clone_is_a_snapshot() {
+    let (mut stores, key) = stores();
+    stores
+        .store_mut(&key)
+        .unwrap()
+        .observe(&object("a", 1, "red"));
+    let snapshot = stores.clone();
+    stores
+        .store_mut(&key)
+        .unwrap()
+        .observe(&object("a", 2, "blue"));
+    assert_eq!(colour(&snapshot, "a").as_deref(), Some("red"));
+    assert_eq!(colour(&stores, "a").as_deref(), Some("blue"));
+}
+
+#[test]
+fn an_index_that_comes_later_knows_what_was_there_before() {
+    let (mut stores, key) = stores();
+    stores
+        .store_mut(&key)
+        .unwrap()
+        .observe(&object("a", 1, "red"));
+    let by_length = |seen: &Seen| {
+        by_colour(seen)
+            .iter()
+            .map(|c| c.len().to_string())
+            .collect()
+    };
+    let other = Interest::of::<Colour>(kinds::POD, |_, _| Vec::new()).indexed("length", by_length);
+    assert_eq!(stores.open(&ClusterId::local(), &other), key);
+    let found = stores.indexed::<Colour>(&ClusterId::local(), &kinds::POD, "length", "3");
+    assert_eq!(found.count(), 1);
+    assert_eq!(names(&stores, "red"), ["a"]);
+}
+
+#[test]
+fn a_mark_changes_with_what_people_change_not_with_status() {
+    let (mut stores, key) = stores();
+    let store = stores.store_mut(&key).unwrap();
+    store.observe(&object("a", 1, "red"));
+    let before = store.mark("n", "a").unwrap();
+    let mut later = object("a", 2, "red");
+    later["status"] = json!({"ready": 1});
+    store.observe(&later);
+    assert_eq!(store.mark("n", "a"), Some(before));
+    later["metadata"]["resourceVersion"] = json!("3");
+    later["metadata"]["labels"] = json!({"x": "y"});
+    store.observe(&later);
+    assert_ne!(store.mark("n", "a"), Some(before));
+    assert_eq!(store.mark("n", "b"), None);
+}

@@ -1,0 +1,32 @@
+//! The clusters that are worked on, each with its own client and its own bound on writes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use slipway_kernel::identity::ClusterId;
+use tokio::sync::Semaphore;
+
+/// One cluster.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    pub(crate) client: kube::Client,
+    /// Writes in flight; waiting is in order.
+    pub(crate) slots: Arc<Semaphore>,
+}
+
+/// All clusters; they come and go at run time.
+#[derive(Clone, Default)]
+pub(crate) struct Clusters(Arc<Mutex<BTreeMap<ClusterId, Cluster>>>);
+
+impl Clusters {
+    pub(crate) fn add(&self, id: ClusterId, client: kube::Client, concurrency: usize) {
+        let slots = Arc::new(Semaphore::new(concurrency.max(1)));
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(id, Cluster { client, slots });
+    }
+
+    pub(crate) fn get(&self, id: &ClusterId) -> Option<Cluster> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(id).cloned()
+    }
+}

@@ -1,0 +1,378 @@
+//! The loop: takes in news, plans what is due, starts what was planned.
+//!
+//! Everything that a replica does is a future owned by its engine, polled in the order in which it was woken. Nothing is
+//! spawned: dropping the engine ends all of it at once.
+
+mod fence;
+mod intake;
+mod work;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use slipway_kernel::capability::Capability;
+use slipway_kernel::fact::QuestionId;
+use slipway_kernel::identity::ClusterId;
+use slipway_kernel::interest::{Interest, Need, Triggers};
+use slipway_kernel::store::StoreKey;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use crate::clusters::Clusters;
+use crate::election::{Candidate, Taken};
+use crate::error::Error;
+use crate::events::Recorder;
+use crate::gather::Gather;
+use crate::message::Message;
+use crate::queue::{Lane, Queue};
+use crate::state::{Extent, Phase, Shared, Standing, WatchState};
+use crate::watch::{Control, Times, Watch, WatchKey, impatient};
+
+/// The loop turns at least this often, so that its health shows.
+const TURN: Duration = Duration::from_secs(20);
+/// How long a list may take to be answered.
+const LIST_PATIENCE: Duration = Duration::from_secs(60);
+
+/// One watch, and what hangs on it.
+struct Watched {
+    control: Arc<Control>,
+    stores: BTreeSet<StoreKey>,
+}
+
+/// What a store's changes lead to.
+struct Feeds {
+    triggers: Vec<Triggers>,
+}
+
+/// A running replica.
+pub(crate) struct Engine {
+    shared: Arc<Shared>,
+    clusters: Clusters,
+    capabilities: BTreeMap<&'static str, Arc<dyn Capability>>,
+    gatherer: Arc<dyn Gather>,
+    queue: Queue,
+    recorder: Recorder,
+    watches: BTreeMap<WatchKey, Watched>,
+    feeds: BTreeMap<StoreKey, Feeds>,
+    /// What each controller cannot do without, and all that it sees.
+    needs: BTreeMap<&'static str, BTreeSet<WatchKey>>,
+    started: BTreeSet<Lane>,
+    fences: BTreeMap<&'static str, fence::Fencing>,
+    asking: BTreeSet<QuestionId>,
+    events_off: Option<Instant>,
+    inbox: mpsc::UnboundedReceiver<Message>,
+    sender: mpsc::UnboundedSender<Message>,
+    running: FuturesUnordered<BoxFuture<'static, Message>>,
+    /// Plans being carried out, and events being told.
+    executing: usize,
+    telling: usize,
+    next_beat: Instant,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        gatherer: Arc<dyn Gather>,
+        capabilities: Vec<Arc<dyn Capability>>,
+    ) -> Result<Self, Error> {
+        let (sender, inbox) = mpsc::unbounded_channel();
+        let settings = &shared.settings;
+        let queue = Queue::new(settings.debounce, settings.backoff);
+        let mut engine = Self {
+            clusters: Clusters::default(),
+            capabilities: BTreeMap::new(),
+            gatherer,
+            queue,
+            recorder: Recorder::default(),
+            watches: BTreeMap::new(),
+            feeds: BTreeMap::new(),
+            needs: BTreeMap::new(),
+            started: BTreeSet::new(),
+            fences: BTreeMap::new(),
+            asking: BTreeSet::new(),
+            events_off: None,
+            inbox,
+            sender,
+            running: FuturesUnordered::new(),
+            executing: 0,
+            telling: 0,
+            next_beat: Instant::now(),
+            shared,
+        };
+        for capability in capabilities {
+            let name = capability.name();
+            if engine.capabilities.insert(name, capability).is_some() {
+                return Err(Error::Name(name));
+            }
+        }
+        engine.check()?;
+        Ok(engine)
+    }
+
+    /// What cannot work is said at the start.
+    fn check(&self) -> Result<(), Error> {
+        if let Some(election) = &self.shared.settings.election
+            && election.renew_deadline >= election.lease_duration
+        {
+            let problem = "must be shorter than lease_duration, or two replicas could act at once";
+            return Err(Error::Settings {
+                field: "election.renew_deadline",
+                problem: problem.to_owned(),
+            });
+        }
+        let mut labels: BTreeMap<(String, &'static str), String> = BTreeMap::new();
+        for interest in self.capabilities.values().flat_map(|c| c.interests()) {
+            let slot = (interest.kind.to_string(), interest.projection);
+            if let Some(one) = labels.insert(slot, interest.labels.clone())
+                && one != interest.labels
+            {
+                return Err(Error::Interests {
+                    kind: interest.kind.to_string(),
+                    projection: interest.projection,
+                    one,
+                    other: interest.labels,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to work on a cluster.
+    pub(crate) fn add_cluster(&mut self, cluster: &ClusterId, client: &kube::Client) {
+        let concurrency = self.shared.settings.concurrency;
+        self.clusters
+            .add(cluster.clone(), client.clone(), concurrency);
+        let capabilities: Vec<Arc<dyn Capability>> = self.capabilities.values().cloned().collect();
+        let mut needs: BTreeMap<WatchKey, Need> = BTreeMap::new();
+        for capability in &capabilities {
+            let name = capability.name();
+            self.queue.hold(&(cluster.clone(), name), true);
+            for interest in capability.interests() {
+                for key in self.open(cluster, &interest) {
+                    self.needs.entry(name).or_default().insert(key.clone());
+                    let all = needs.entry(key).or_insert(Need::Optional);
+                    *all = interest.need.max(*all);
+                }
+            }
+        }
+        for (key, need) in needs {
+            self.watch(key, need, client);
+        }
+    }
+
+    /// Makes room for an interest; gives the watches that it needs.
+    fn open(&mut self, cluster: &ClusterId, interest: &Interest) -> Vec<WatchKey> {
+        let namespaces = match interest.own {
+            Some(_) => vec![self.shared.settings.namespace.clone()],
+            None if interest.kind.namespaced => self.shared.settings.namespaces.clone(),
+            None => Vec::new(),
+        };
+        let store = {
+            let mut state = self.shared.lock();
+            let store = state.stores.open(cluster, interest);
+            let extent = Extent {
+                selected: !interest.labels.is_empty() || interest.own.is_some(),
+                namespaces: namespaces.clone(),
+            };
+            state.extents.insert(store.clone(), extent);
+            store
+        };
+        let feeds = self.feeds.entry(store.clone()).or_insert_with(|| Feeds {
+            triggers: Vec::new(),
+        });
+        feeds.triggers.push(interest.triggers);
+        let everywhere = vec![String::new()];
+        let places = if namespaces.is_empty() {
+            everywhere
+        } else {
+            namespaces
+        };
+        let keys: Vec<WatchKey> = places
+            .into_iter()
+            .map(|namespace| WatchKey {
+                cluster: cluster.clone(),
+                kind: interest.kind.clone(),
+                labels: interest.labels.clone(),
+                namespace,
+                name: interest.own,
+            })
+            .collect();
+        for key in &keys {
+            let watched = self.watches.entry(key.clone()).or_insert_with(|| Watched {
+                control: Arc::default(),
+                stores: BTreeSet::new(),
+            });
+            watched.stores.insert(store.clone());
+        }
+        keys
+    }
+
+    fn watch(&mut self, key: WatchKey, need: Need, client: &kube::Client) {
+        let Some(watched) = self.watches.get(&key) else {
+            return;
+        };
+        let state = WatchState {
+            required: need != Need::Optional,
+            listed: false,
+            off: false,
+            control: watched.control.clone(),
+            place: 0,
+        };
+        self.shared.lock().watches.insert(key.clone(), state);
+        let client = impatient(client.clone(), LIST_PATIENCE / 2, &watched.control);
+        let watch = Watch {
+            key,
+            client,
+            need,
+            times: Times {
+                answer: LIST_PATIENCE,
+                missing: self.shared.settings.heartbeat,
+                relist: self.shared.settings.relist,
+            },
+            control: watched.control.clone(),
+            news: self.sender.clone(),
+        };
+        self.start(async move {
+            watch.run().await;
+            Message::Ended
+        });
+    }
+
+    /// Takes part in the election of each lease.
+    pub(crate) fn elect(&mut self, client: &kube::Client) {
+        let leases: BTreeSet<&'static str> =
+            self.capabilities.values().map(|c| c.lease()).collect();
+        for lease in leases {
+            if let Some(times) = self.shared.settings.election.clone() {
+                let candidate = Candidate {
+                    shared: self.shared.clone(),
+                    client: client.clone(),
+                    lease,
+                    times,
+                    inbox: self.sender.clone(),
+                };
+                self.start(async move {
+                    candidate.run().await;
+                    Message::Ended
+                });
+            } else {
+                let standing = Standing {
+                    phase: Phase::Fencing,
+                    ..Standing::default()
+                };
+                self.shared.lock().standings.insert(lease, standing);
+                self.receive(Message::Taken(lease, 0, Taken::Fresh));
+            }
+        }
+    }
+
+    fn start(&mut self, future: impl Future<Output = Message> + Send + 'static) {
+        self.running.push(Box::pin(future));
+    }
+
+    /// Runs until `stop`, then until all writes under way have been answered.
+    pub(crate) async fn run(mut self, client: kube::Client, stop: impl Future<Output = ()> + Send) {
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            self.turn();
+            let now = Instant::now();
+            let next = self
+                .queue
+                .next_due()
+                .map_or(now + TURN, |due| due.min(now + TURN));
+            let message = tokio::select! {
+                biased;
+                () = &mut stop => break,
+                Some(message) = self.inbox.recv() => message,
+                Some(message) = self.running.next(), if !self.running.is_empty() => message,
+                () = sleep_until(next) => continue,
+            };
+            self.receive(message);
+            self.drain_inbox();
+        }
+        self.end(&client).await;
+    }
+
+    /// Takes in all that has been told: one plan is better than many.
+    fn drain_inbox(&mut self) {
+        for _ in 0..1_024 {
+            match self.inbox.try_recv() {
+                Ok(message) => self.receive(message),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Plans and starts what is due.
+    fn turn(&mut self) {
+        let now = Instant::now();
+        self.take_changes();
+        self.beat(now);
+        while let Some(key) = self.queue.take(now) {
+            self.work(key);
+        }
+        let mut state = self.shared.lock();
+        state.progress = Some(now);
+        state.depth = self.queue.depth(now);
+    }
+
+    /// With every heartbeat, looks for work that no change has told of.
+    fn beat(&mut self, now: Instant) {
+        if now < self.next_beat {
+            return;
+        }
+        self.next_beat = now + self.shared.settings.heartbeat;
+        let stores = self.shared.lock().stores.clone();
+        let lanes: Vec<Lane> = self.started.iter().cloned().collect();
+        for (_, controller) in lanes {
+            for key in self.keys_of(controller, &stores) {
+                self.queue.changed(&key, now);
+            }
+        }
+    }
+
+    fn receive(&mut self, message: Message) {
+        match message {
+            Message::Watch(key, news) => self.news(&key, news),
+            Message::Executed(key, report) => self.executed(&key, &report),
+            Message::Publish(controller, event) => self.publish(controller, event),
+            Message::Ask(key, question) => self.ask(key, question),
+            Message::Answered(key, id, answer) => self.answered(&key, id, answer),
+            Message::Taken(lease, epoch, taken) => self.taken(lease, epoch, taken),
+            Message::WaitedOut(lease, epoch) => self.waited_out(lease, epoch),
+            Message::Lost(lease) => self.lost(lease),
+            Message::Told(why) => self.told(why.as_deref()),
+            Message::Ended => {}
+        }
+    }
+
+    /// No new steps; answers are awaited, then the leases given up.
+    async fn end(&mut self, client: &kube::Client) {
+        self.shared.draining.store(true, Ordering::Release);
+        let patience = Instant::now() + self.shared.settings.request_timeout;
+        while self.executing > 0 || self.telling > 0 {
+            let message = tokio::select! {
+                biased;
+                () = sleep_until(patience) => break,
+                Some(message) = self.inbox.recv() => message,
+                Some(message) = self.running.next(), if !self.running.is_empty() => message,
+            };
+            self.receive(message);
+        }
+        // What is still under way has no answer: the next leader has to wait for it.
+        let clean = self.executing == 0;
+        self.running.clear();
+        let leases: Vec<&'static str> = self.shared.lock().standings.keys().copied().collect();
+        for lease in leases {
+            if clean {
+                crate::election::release(&self.shared, client, lease).await;
+            }
+        }
+        self.shared.touch();
+    }
+}

@@ -1,0 +1,229 @@
+//! Takes in what watches tell.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde_json::Value;
+use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
+use slipway_kernel::store::{Change, Meta, Store, StoreKey, Stores, number};
+use tokio::time::Instant;
+
+use super::Engine;
+use crate::state::State;
+use crate::watch::{News, WatchKey};
+
+impl Engine {
+    pub(super) fn news(&mut self, key: &WatchKey, news: News) {
+        let reached = !matches!(news, News::Failed(_) | News::Listing);
+        let round = match &news {
+            News::Listed(_, round) => Some(*round),
+            News::Missing(_) => Some(u64::MAX),
+            _ => None,
+        };
+        let recovered = {
+            let shared = self.shared.clone();
+            let mut state = shared.lock();
+            self.take_in(&mut state, key, news);
+            reached && state.unreachable.take().is_some()
+        };
+        if let Some(round) = round {
+            self.relisted(key, round);
+        }
+        if recovered {
+            self.queue.forgive();
+        }
+        self.shared.touch();
+    }
+
+    fn take_in(&mut self, state: &mut State, key: &WatchKey, news: News) {
+        let now = Instant::now();
+        let place = state.ledger.place();
+        if let News::Listing = news
+            && let Some(watch) = state.watches.get_mut(key)
+        {
+            watch.place = place;
+        }
+        match news {
+            News::Listing => {}
+            News::Listed(objects, _) => self.listed(state, key, &objects),
+            News::Applied(object) => self.object(state, key, &object, Store::observe),
+            News::Deleted(object) => self.object(state, key, &object, Store::observe_deletion),
+            News::Missing(why) => self.missing(state, key, &why),
+            News::Failed(why) => {
+                state.unreachable.get_or_insert(now);
+                let (cluster, kind) = (key.cluster.to_string(), key.kind.kind.as_ref());
+                self.shared.metrics.watch_failed(&cluster, kind);
+                tracing::warn!(cluster, kind, why, "watch failed; it is tried again");
+            }
+        }
+    }
+
+    /// One object has changed or is gone.
+    fn object(
+        &self,
+        state: &mut State,
+        key: &WatchKey,
+        object: &Value,
+        observe: fn(&mut Store, &Value) -> Change,
+    ) {
+        let meta = Meta::of(object);
+        for store in self.stores(key) {
+            let seen = state.stores.store_mut(&store);
+            if seen.is_some_and(|store| observe(store, object) == Change::Changed) {
+                state.changes.push((store, meta.clone()));
+            }
+        }
+        let object = reference(key, &meta);
+        state.ledger.caught_up(&object, number(&meta.version));
+        state.look_at(&object);
+    }
+
+    fn stores(&self, key: &WatchKey) -> Vec<StoreKey> {
+        let watched = self.watches.get(key);
+        watched.map_or_else(Vec::new, |w| w.stores.iter().cloned().collect())
+    }
+
+    fn listed(&mut self, state: &mut State, key: &WatchKey, objects: &[Value]) {
+        let place = state.watches.get(key).map_or(0, |watch| watch.place);
+        // What we wrote while the list was made may be missing in it.
+        let kept = state.ledger.since(place, &key.cluster, &key.kind);
+        for store in self.stores(key) {
+            let seen = state.stores.store_mut(&store);
+            let changed = seen.map(|store| store.observe_part(&key.namespace, objects, &kept));
+            for meta in changed.unwrap_or_default() {
+                let object = reference(key, &meta);
+                state.look_at(&object);
+                state.changes.push((store.clone(), meta));
+            }
+        }
+        for object in objects {
+            let meta = Meta::of(object);
+            let object = reference(key, &meta);
+            state.ledger.caught_up(&object, number(&meta.version));
+        }
+        let again = kept
+            .iter()
+            .any(|(ns, name)| !objects.iter().any(|o| is_named(o, ns, name)));
+        if again && let Some(watched) = self.watches.get(key) {
+            watched.control.relist();
+        }
+        if let Some(watch) = state.watches.get_mut(key) {
+            watch.listed = true;
+            watch.off = false;
+        }
+        state.facts.missing.remove(&feature(key));
+        self.sync(state, key);
+    }
+
+    fn missing(&mut self, state: &mut State, key: &WatchKey, why: &str) {
+        if let Some(watch) = state.watches.get_mut(key) {
+            watch.off = true;
+            watch.listed = false;
+        }
+        if state.facts.missing.insert(feature(key)) {
+            let kind = key.kind.kind.as_ref();
+            tracing::warn!(
+                kind,
+                why,
+                "optional kind cannot be watched; the operator goes on without"
+            );
+        }
+        for store in self.stores(key) {
+            let seen = state.stores.store_mut(&store);
+            let gone = seen.map(|store| store.observe_part(&key.namespace, &[], &BTreeSet::new()));
+            for meta in gone.unwrap_or_default() {
+                state.changes.push((store.clone(), meta));
+            }
+        }
+        self.sync(state, key);
+    }
+
+    /// A store is complete when all of its watches are.
+    fn sync(&mut self, state: &mut State, key: &WatchKey) {
+        for store in self.stores(key) {
+            let complete = self
+                .watches
+                .iter()
+                .filter(|(_, watched)| watched.stores.contains(&store))
+                .all(|(key, _)| state.watches.get(key).is_some_and(|w| w.listed));
+            if let Some(store) = state.stores.store_mut(&store)
+                && store.is_synced() != complete
+            {
+                store.set_synced(complete);
+            }
+        }
+    }
+
+    /// Lets the lanes go whose stores are complete now.
+    pub(super) fn release_lanes(&mut self) {
+        let now = Instant::now();
+        let controllers: Vec<&'static str> = self.capabilities.keys().copied().collect();
+        for controller in controllers {
+            let cluster = ClusterId::local();
+            let lane = (cluster, controller);
+            if self.started.contains(&lane) {
+                continue;
+            }
+            let (complete, stores) = {
+                let state = self.shared.lock();
+                let needs = self.needs.get(controller);
+                let complete = needs.into_iter().flatten().all(|key| {
+                    let watch = state.watches.get(key);
+                    watch.is_some_and(|w| w.listed || w.off)
+                });
+                (complete, state.stores.clone())
+            };
+            if !complete {
+                continue;
+            }
+            self.started.insert(lane.clone());
+            self.queue.hold(&lane, false);
+            tracing::info!(controller, "all objects listed");
+            for key in self.keys_of(controller, &stores) {
+                self.queue.at_once(&key, now);
+            }
+        }
+    }
+
+    pub(super) fn keys_of(&self, controller: &'static str, stores: &Stores) -> Vec<Key> {
+        let Some(capability) = self.capabilities.get(controller) else {
+            return Vec::new();
+        };
+        catch_unwind(AssertUnwindSafe(|| capability.keys(stores))).unwrap_or_default()
+    }
+
+    /// Queues the work that changes of stores are.
+    pub(super) fn take_changes(&mut self) {
+        let changes = std::mem::take(&mut self.shared.lock().changes);
+        let now = Instant::now();
+        for (store, meta) in changes {
+            let Some(feeds) = self.feeds.get(&store) else {
+                continue;
+            };
+            for triggers in &feeds.triggers {
+                for key in triggers(&store.0, &meta) {
+                    self.queue.changed(&key, now);
+                }
+            }
+        }
+        self.release_lanes();
+    }
+}
+
+fn reference(key: &WatchKey, meta: &Meta) -> ObjectRef {
+    ObjectRef {
+        cluster: key.cluster.clone(),
+        kind: key.kind.clone(),
+        namespace: meta.namespace.clone(),
+        name: meta.name.clone(),
+    }
+}
+
+fn is_named(object: &Value, namespace: &str, name: &str) -> bool {
+    let meta = Meta::of(object);
+    meta.namespace == namespace && meta.name == name
+}
+
+fn feature(key: &WatchKey) -> String {
+    format!("watch {}", key.kind.plural)
+}

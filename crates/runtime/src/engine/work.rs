@@ -1,0 +1,254 @@
+//! Plans a key, and starts what was planned.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use slipway_kernel::event::Event;
+use slipway_kernel::fact::{Answer, Question, QuestionId};
+use slipway_kernel::identity::Key;
+use slipway_kernel::plan::Plan;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::Engine;
+use crate::events;
+use crate::execute::{Execution, Report};
+use crate::message::Message;
+use crate::queue::{Verdict, lane};
+use crate::request::{Outcome, Wanted};
+use crate::state::Shared;
+
+/// How often an event is tried to be told.
+const TELLINGS: u32 = 3;
+/// How many answers are kept.
+const MOST_ANSWERS: usize = 4_096;
+
+impl Engine {
+    /// Plans a key that was taken from the queue.
+    pub(super) fn work(&mut self, key: Key) {
+        let began = Instant::now();
+        let Some(capability) = self.capabilities.get(key.controller).cloned() else {
+            self.queue.finish(&key, Verdict::Done, began);
+            self.queue.forget(&key);
+            return;
+        };
+        let (stores, facts, doubtful) = {
+            let state = self.shared.lock();
+            let doubtful = state.doubts.contains_key(&lane(&key));
+            (state.stores.clone(), state.facts.clone(), doubtful)
+        };
+        let now = self.shared.environment.now();
+        let planned = catch_unwind(AssertUnwindSafe(|| {
+            capability.plan(&stores, &facts, &key, now)
+        }));
+        drop(stores);
+        let plan = match planned {
+            Ok(Some(plan)) => plan,
+            Ok(None) => {
+                self.queue.finish(&key, Verdict::Done, began);
+                self.queue.forget(&key);
+                self.shared.lock().blockers.remove(&key);
+                self.shared.touch();
+                return;
+            }
+            Err(_) => {
+                tracing::error!(%key, "planning has a defect; this key is left alone for a while");
+                self.shared.metrics.reconciled(key.controller, "panic", 0.0);
+                self.queue.finish(&key, Verdict::Failed, began);
+                return;
+            }
+        };
+        self.show(&key, &plan);
+        self.wake(&key, plan.wake_at);
+        let leads = self.shared.leads(capability.lease()).is_some();
+        let idle = plan.steps.is_empty() && plan.statuses.is_empty() && plan.events.is_empty();
+        if !leads || (idle && !doubtful) {
+            let outcome = if leads { "nothing" } else { "followed" };
+            self.shared.metrics.reconciled(key.controller, outcome, 0.0);
+            self.queue.finish(&key, Verdict::Done, began);
+            return;
+        }
+        self.execute(key, capability.lease(), plan, doubtful);
+    }
+
+    /// Others see why nothing happens.
+    fn show(&self, key: &Key, plan: &Plan) {
+        {
+            let mut state = self.shared.lock();
+            if plan.blockers.is_empty() {
+                state.blockers.remove(key);
+            } else {
+                state.blockers.insert(key.clone(), plan.blockers.clone());
+            }
+        }
+        self.shared.touch();
+    }
+
+    /// When to look again: when the plan asked for it, and at the latest with the next heartbeat.
+    fn wake(&mut self, key: &Key, at: Option<jiff::Timestamp>) {
+        let now = Instant::now();
+        let heartbeat = now + self.shared.settings.heartbeat;
+        // A moment that has passed would be asked for again and again.
+        let soonest = now + self.shared.settings.debounce.max(Duration::from_millis(10));
+        let passed = |at: jiff::Timestamp| at <= self.shared.environment.now();
+        let at = at
+            .map(|at| {
+                if passed(at) {
+                    soonest
+                } else {
+                    self.instant(at)
+                }
+            })
+            .map_or(heartbeat, |at| at.min(heartbeat));
+        self.queue.wake(key, at);
+    }
+
+    fn instant(&self, at: jiff::Timestamp) -> Instant {
+        let left = at.duration_since(self.shared.environment.now());
+        let left = Duration::try_from(left).unwrap_or_default();
+        let now = Instant::now();
+        now.checked_add(left)
+            .unwrap_or(now + self.shared.settings.heartbeat)
+    }
+
+    fn execute(&mut self, key: Key, lease: &'static str, plan: Plan, doubtful: bool) {
+        let shared = self.shared.clone();
+        let execution = Execution::new(
+            shared.clone(),
+            self.clusters.clone(),
+            self.sender.clone(),
+            key.clone(),
+            lease,
+            plan,
+        );
+        self.executing += 1;
+        self.start(async move {
+            let began = Instant::now();
+            let report = if doubtful {
+                // The plan was made on a world that may be false.
+                execution.clarify().await
+            } else {
+                execution.run().await
+            };
+            let outcome = match report.verdict {
+                Verdict::Done => "done",
+                Verdict::Again => "again",
+                Verdict::Collided => "conflict",
+                Verdict::Failed => "failed",
+            };
+            let took = began.elapsed().as_secs_f64();
+            shared.metrics.reconciled(key.controller, outcome, took);
+            Message::Executed(key, report)
+        });
+    }
+
+    pub(super) fn executed(&mut self, key: &Key, report: &Report) {
+        self.executing = self.executing.saturating_sub(1);
+        let now = Instant::now();
+        self.queue.finish(key, report.verdict, now);
+        if let Some(pause) = report.pause {
+            self.queue.pause(&lane(key), now + pause);
+        }
+        if let Some(at) = report.wake {
+            let at = self.instant(at);
+            self.queue.wake_by(key, at);
+        }
+        self.shared.touch();
+    }
+
+    /// Tells an event, in its own time.
+    pub(super) fn publish(&mut self, controller: &'static str, event: Event) {
+        let now = Instant::now();
+        if self.events_off.is_some_and(|until| now < until) || !self.recorder.is_new(&event) {
+            return;
+        }
+        self.events_off = None;
+        let Some(cluster) = self.clusters.get(&event.regarding.cluster) else {
+            return;
+        };
+        let shared = self.shared.clone();
+        let replica = &shared.settings.replica;
+        let wanted = events::render(&event, controller, replica, shared.environment.now());
+        self.telling += 1;
+        self.start(async move {
+            Message::Told(tell(&shared, &cluster.client, &wanted, controller).await)
+        });
+    }
+
+    pub(super) fn told(&mut self, forbidden: Option<&str>) {
+        self.telling = self.telling.saturating_sub(1);
+        let mut state = self.shared.lock();
+        let Some(why) = forbidden else {
+            return;
+        };
+        self.events_off = Some(Instant::now() + self.shared.settings.heartbeat);
+        if state.facts.missing.insert(EVENTS.to_owned()) {
+            tracing::warn!(why, "no events can be told; the operator goes on without");
+        }
+    }
+
+    /// Asks a question, unless it is being asked.
+    pub(super) fn ask(&mut self, key: Key, question: Question) {
+        if !self.asking.insert(question.id.clone()) {
+            return;
+        }
+        let gatherer = self.gatherer.clone();
+        self.start(async move {
+            let id = question.id.clone();
+            let answer = match timeout(question.timeout, gatherer.gather(question)).await {
+                Ok(answer) => answer,
+                Err(_) => Answer::Timeout,
+            };
+            Message::Answered(key, id, answer)
+        });
+    }
+
+    pub(super) fn answered(&mut self, key: &Key, id: QuestionId, answer: Answer) {
+        self.asking.remove(&id);
+        let now = self.shared.environment.now();
+        {
+            let mut state = self.shared.lock();
+            let answers = &mut state.facts.answers;
+            answers.insert(id, (now, answer));
+            if answers.len() > MOST_ANSWERS {
+                let oldest = answers.iter().min_by_key(|(_, (at, _))| *at);
+                if let Some(id) = oldest.map(|(id, _)| id.clone()) {
+                    answers.remove(&id);
+                }
+            }
+        }
+        self.queue.at_once(key, Instant::now());
+    }
+}
+
+/// The feature's name where events cannot be told.
+const EVENTS: &str = "events";
+
+/// Tells an event; gives why events cannot be told, if that is so.
+async fn tell(
+    shared: &Shared,
+    client: &kube::Client,
+    wanted: &Wanted,
+    controller: &'static str,
+) -> Option<String> {
+    let settings = &shared.settings;
+    for attempt in 1..=TELLINGS {
+        match wanted.send(client, settings.request_timeout).await {
+            Outcome::Done(_) | Outcome::Conflict => {
+                shared.metrics.published(controller);
+                shared.lock().facts.missing.remove(EVENTS);
+                return None;
+            }
+            Outcome::Refused(refused) if refused.reason == "Forbidden" => {
+                return Some(refused.message);
+            }
+            Outcome::Refused(refused) | Outcome::Absent(refused) => {
+                tracing::warn!(message = refused.message, "event not told");
+                return None;
+            }
+            Outcome::Busy(after) | Outcome::Unknown(_, after) => {
+                sleep(after.unwrap_or_else(|| settings.backoff.after(attempt))).await;
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,392 @@
+//! Carries out a plan, as far as the world is still the one that it was made for.
+//!
+//! Steps are started in the plan's order, several at once where they are about different objects. The first one that
+//! does not succeed ends the batch: those under way are awaited, and everything else is planned anew. Before each step:
+//! does this replica still lead, is the target at least as new as our own last write, has the object's refusal run out?
+//!
+//! A write whose outcome nobody knows is looked up before anything else of its lane is done: otherwise a budget that
+//! spans several objects would be counted on a false world.
+
+mod settle;
+mod statuses;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use jiff::Timestamp;
+use serde_json::Value;
+use slipway_kernel::action::Action;
+use slipway_kernel::identity::{Key, ObjectRef};
+use slipway_kernel::plan::{Plan, Step};
+use slipway_kernel::store::{Meta, number};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::clusters::Clusters;
+use crate::message::Message;
+use crate::queue::Verdict;
+use crate::request::{Outcome, Wanted};
+use crate::state::Shared;
+
+pub(crate) use settle::Doubt;
+
+/// Steps of one plan before the next plan: a new spec takes hold in the middle of a backlog.
+const BATCH: usize = 64;
+
+/// How one step or status ended.
+#[derive(Debug)]
+enum Ended {
+    /// It is done, or was not worth doing.
+    Well,
+    /// It has to wait.
+    Waits(Timestamp),
+    /// The object is not what the plan took it for.
+    Outdated,
+    /// The API refused; the next plan knows.
+    Refused,
+    /// The server has too much to do.
+    Busy(Option<Duration>),
+    /// Nobody knows; it is in doubt now.
+    Unknown,
+    /// This replica may not act any more.
+    Deposed,
+}
+
+/// How a plan ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Report {
+    pub(crate) verdict: Verdict,
+    /// Nothing is to be sent for this long.
+    pub(crate) pause: Option<Duration>,
+    /// Look again then, also if the plan did not ask for it.
+    pub(crate) wake: Option<Timestamp>,
+}
+
+impl Report {
+    fn new() -> Self {
+        Self {
+            verdict: Verdict::Done,
+            pause: None,
+            wake: None,
+        }
+    }
+
+    fn wake(&mut self, at: Timestamp) {
+        self.wake = Some(self.wake.map_or(at, |known| known.min(at)));
+    }
+
+    /// Takes in how one part ended; gives whether to go on.
+    fn add(&mut self, ended: Ended) -> bool {
+        let verdict = match ended {
+            Ended::Well => return true,
+            Ended::Waits(until) => {
+                self.wake(until);
+                return true;
+            }
+            Ended::Outdated => Verdict::Collided,
+            Ended::Refused | Ended::Unknown => Verdict::Again,
+            Ended::Busy(Some(after)) => {
+                self.pause = self.pause.max(Some(after));
+                Verdict::Again
+            }
+            Ended::Busy(None) => Verdict::Failed,
+            Ended::Deposed => Verdict::Done,
+        };
+        self.verdict = self.verdict.max(verdict);
+        false
+    }
+}
+
+/// A plan that is being carried out.
+pub(crate) struct Execution {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) clusters: Clusters,
+    pub(crate) inbox: mpsc::UnboundedSender<Message>,
+    pub(crate) key: Key,
+    pub(crate) lease: &'static str,
+    pub(crate) plan: Plan,
+    stopped: AtomicBool,
+}
+
+impl Execution {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        clusters: Clusters,
+        inbox: mpsc::UnboundedSender<Message>,
+        key: Key,
+        lease: &'static str,
+        plan: Plan,
+    ) -> Self {
+        Self {
+            shared,
+            clusters,
+            inbox,
+            key,
+            lease,
+            plan,
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// Carries it out.
+    pub(crate) async fn run(mut self) -> Report {
+        let mut report = Report::new();
+        let steps = std::mem::take(&mut self.plan.steps);
+        let more = self.steps(steps.into(), &mut report).await;
+        if !self.is_stopped() {
+            self.statuses(&mut report).await;
+        }
+        if !self.is_stopped() {
+            for event in std::mem::take(&mut self.plan.events) {
+                self.tell(Message::Publish(self.key.controller, event));
+            }
+        }
+        if self.is_in_doubt() && !self.settle().await {
+            report.verdict = report.verdict.max(Verdict::Failed);
+        }
+        if more {
+            report.verdict = report.verdict.max(Verdict::Again);
+        }
+        report
+    }
+
+    /// Looks up what is in doubt, and does nothing else: the plan was made on a world that may be false.
+    pub(crate) async fn clarify(self) -> Report {
+        let mut report = Report::new();
+        let clear = self.settle().await;
+        report.verdict = if clear {
+            Verdict::Again
+        } else {
+            Verdict::Failed
+        };
+        report
+    }
+
+    /// Carries steps out; gives whether there are more than fit into one batch.
+    async fn steps(&self, mut waiting: VecDeque<Step>, report: &mut Report) -> bool {
+        let mut running = FuturesUnordered::new();
+        let mut busy: BTreeSet<ObjectRef> = BTreeSet::new();
+        let mut left = BATCH;
+        loop {
+            while !self.is_stopped()
+                && left > 0
+                && running.len() < self.shared.settings.concurrency.max(1)
+                && let Some(step) = waiting.front()
+            {
+                let object = step.action.object().cloned();
+                if object.as_ref().is_some_and(|object| busy.contains(object)) {
+                    break;
+                }
+                let until = object
+                    .as_ref()
+                    .and_then(|object| self.refused_until(object));
+                let Some(step) = waiting.pop_front() else {
+                    break;
+                };
+                if let Some(until) = until {
+                    report.wake(until);
+                    continue;
+                }
+                left -= 1;
+                busy.extend(object.clone());
+                running.push(async { (object, self.step(step).await) });
+            }
+            let Some((object, ended)) = running.next().await else {
+                return left == 0 && !waiting.is_empty();
+            };
+            if let Some(object) = object {
+                busy.remove(&object);
+            }
+            if !report.add(ended) {
+                self.stopped.store(true, Ordering::Release);
+            }
+        }
+    }
+
+    fn refused_until(&self, object: &ObjectRef) -> Option<Timestamp> {
+        let now = self.shared.environment.now();
+        self.shared.lock().refused_until(object, now)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    fn tell(&self, message: Message) {
+        // Nobody listens when the replica is about to end.
+        let _ = self.inbox.send(message);
+    }
+
+    async fn step(&self, step: Step) -> Ended {
+        let purpose = step.action.purpose();
+        let (verb, Some(object)) = (step.action.verb(), step.action.object().cloned()) else {
+            if self.shared.leads(self.lease).is_none() {
+                return Ended::Deposed;
+            }
+            if let Action::Ask(question) = step.action {
+                self.tell(Message::Ask(self.key.clone(), question));
+            }
+            return Ended::Well;
+        };
+        let target = match &step.action {
+            Action::Patch { target, .. } | Action::Delete { target, .. } => Some(target.clone()),
+            Action::Apply { .. } | Action::Ask(_) => None,
+        };
+        if let Some(early) = self.too_early(&object, target.as_ref()) {
+            return early;
+        }
+        let (deletes, wanted) = match step.action {
+            Action::Patch { target, body, .. } => (false, Wanted::patch(&target, "", body)),
+            Action::Delete { target, .. } => (true, Wanted::delete(&target)),
+            Action::Apply { object, body, .. } => (false, Wanted::apply(&object, body)),
+            Action::Ask(_) => return Ended::Well,
+        };
+        let Some(outcome) = self.write(&object, wanted, (verb, purpose)).await else {
+            return Ended::Deposed;
+        };
+        let doubt = Doubt::of(target.as_ref());
+        match outcome {
+            Outcome::Done(value) => {
+                if deletes {
+                    self.deleted(&object, &doubt.uid, &value);
+                } else {
+                    self.written(&object, &value);
+                }
+                for event in step.events {
+                    self.tell(Message::Publish(self.key.controller, event));
+                }
+                Ended::Well
+            }
+            Outcome::Absent(_) if target.is_some() => {
+                self.shared.lock().overlay_absence(&object, &doubt.uid);
+                Ended::Outdated
+            }
+            outcome => self.fell_short(&object, doubt, outcome).await,
+        }
+    }
+
+    /// What keeps a write from being sent, if anything does.
+    fn too_early(
+        &self,
+        object: &ObjectRef,
+        target: Option<&slipway_kernel::action::Target>,
+    ) -> Option<Ended> {
+        if let Some(until) = self.refused_until(object) {
+            return Some(Ended::Waits(until));
+        }
+        let state = self.shared.lock();
+        let stale = target.is_some_and(|target| state.ledger.is_stale(target));
+        stale.then_some(Ended::Outdated)
+    }
+
+    /// Sends a write, unless this replica may not act any more or the batch has been stopped meanwhile.
+    async fn write(
+        &self,
+        object: &ObjectRef,
+        wanted: Wanted,
+        (verb, purpose): (&'static str, &'static str),
+    ) -> Option<Outcome> {
+        let cluster = self.clusters.get(&object.cluster)?;
+        let _slot = cluster.slots.acquire().await.ok()?;
+        if self.is_stopped() {
+            return None;
+        }
+        let epoch = self.shared.leads(self.lease)?;
+        let wanted = wanted.traced(self.context(epoch, purpose));
+        let timeout = self.shared.settings.request_timeout;
+        let outcome = wanted.send(&cluster.client, timeout).await;
+        let kind = object.kind.kind.as_ref();
+        let controller = self.key.controller;
+        let ended = outcome.as_str();
+        self.shared
+            .metrics
+            .acted(controller, (verb, kind, purpose), ended);
+        match &outcome {
+            Outcome::Done(_) => {
+                tracing::info!(controller, verb, %object, purpose, epoch, "object written");
+            }
+            Outcome::Refused(refused) | Outcome::Absent(refused) | Outcome::Unknown(refused, _) => {
+                let (reason, message) = (&refused.reason, &refused.message);
+                tracing::warn!(controller, verb, %object, purpose, ended, reason, message, "write not done");
+            }
+            Outcome::Conflict | Outcome::Busy(_) => {
+                tracing::debug!(controller, verb, %object, purpose, ended, "write not done");
+            }
+        }
+        Some(outcome)
+    }
+
+    /// What the trace is to know about a write.
+    fn context(&self, epoch: i64, purpose: &str) -> String {
+        let basis: Vec<String> = self
+            .plan
+            .basis
+            .iter()
+            .map(|((_, kind), version)| format!("{}:{version}", kind.plural))
+            .collect();
+        format!(
+            "controller={};replica={};epoch={epoch};purpose={purpose};basis={}",
+            self.key.controller,
+            self.shared.settings.replica,
+            basis.join(",")
+        )
+    }
+
+    /// A write has made the object this.
+    fn written(&self, object: &ObjectRef, value: &Value) {
+        let version = number(&Meta::of(value).version);
+        let mut state = self.shared.lock();
+        state.ledger.record(object, version);
+        state.accept(object);
+        state.overlay(object, value);
+    }
+
+    /// A deletion was accepted: the object is gone, or on its way.
+    fn deleted(&self, object: &ObjectRef, uid: &str, value: &Value) {
+        let going = value.pointer("/metadata/deletionTimestamp").is_some();
+        let mut state = self.shared.lock();
+        state.accept(object);
+        if going {
+            let version = number(&Meta::of(value).version);
+            state.ledger.record(object, version);
+            state.overlay(object, value);
+        } else {
+            state.overlay_absence(object, uid);
+        }
+    }
+
+    /// What follows from a write that was not done.
+    async fn fell_short(&self, object: &ObjectRef, doubt: Doubt, outcome: Outcome) -> Ended {
+        match outcome {
+            Outcome::Conflict => {
+                let _ = self.read(object, &doubt.uid).await;
+                Ended::Outdated
+            }
+            Outcome::Refused(refused) | Outcome::Absent(refused) => {
+                let now = self.shared.environment.now();
+                let backoff = self.shared.settings.backoff;
+                self.shared.lock().refuse(object, refused, backoff, now);
+                Ended::Refused
+            }
+            Outcome::Busy(after) => Ended::Busy(after),
+            Outcome::Unknown(refused, after) => {
+                self.doubt(object, doubt.because(refused, after));
+                Ended::Unknown
+            }
+            Outcome::Done(_) => Ended::Well,
+        }
+    }
+}
+
+impl Execution {
+    /// When the monotonic clock shows `at`, as a moment of this replica's clock.
+    fn moment(&self, at: Instant) -> Timestamp {
+        let left = at.saturating_duration_since(Instant::now());
+        let now = self.shared.environment.now();
+        now.checked_add(left).unwrap_or(Timestamp::MAX)
+    }
+}

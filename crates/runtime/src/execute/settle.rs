@@ -1,0 +1,154 @@
+//! Finds out what became of writes that were not answered.
+
+use std::time::Duration;
+
+use slipway_kernel::action::Target;
+use slipway_kernel::identity::ObjectRef;
+use slipway_kernel::store::Meta;
+
+use super::Execution;
+use crate::queue::lane;
+use crate::request::{Outcome, Refused, Wanted};
+
+/// How often an object is read before giving up for now.
+const ATTEMPTS: u32 = 5;
+
+/// A write that may or may not have been done.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Doubt {
+    /// The object's uid before it; empty where there was none.
+    pub(crate) uid: String,
+    /// Its version before it.
+    pub(crate) version: String,
+    refused: Option<Refused>,
+    /// Do not ask before this time is over.
+    after: Option<Duration>,
+}
+
+impl Doubt {
+    pub(crate) fn of(target: Option<&Target>) -> Self {
+        target.map_or_else(Self::default, |target| Self {
+            uid: target.uid().to_owned(),
+            version: target.version().to_owned(),
+            ..Self::default()
+        })
+    }
+
+    pub(crate) fn because(self, refused: Refused, after: Option<Duration>) -> Self {
+        Self {
+            refused: Some(refused),
+            after,
+            ..self
+        }
+    }
+}
+
+/// What a read found.
+pub(super) enum Found {
+    /// This.
+    Object(Meta),
+    /// Nothing.
+    Nothing,
+    /// No answer; try again after this time if the server said so.
+    NoAnswer(Option<Duration>),
+}
+
+impl Execution {
+    pub(super) fn doubt(&self, object: &ObjectRef, doubt: Doubt) {
+        let mut state = self.shared.lock();
+        let doubts = state.doubts.entry(lane(&self.key)).or_default();
+        doubts.insert(object.clone(), doubt);
+    }
+
+    pub(super) fn is_in_doubt(&self) -> bool {
+        let state = self.shared.lock();
+        state.doubts.contains_key(&lane(&self.key))
+    }
+
+    /// Reads all objects in doubt; gives whether that succeeded. Until it does, the lane does nothing else.
+    pub(crate) async fn settle(&self) -> bool {
+        let lane = lane(&self.key);
+        let doubts = self.shared.lock().doubts.get(&lane).cloned();
+        for (object, doubt) in doubts.unwrap_or_default() {
+            if !self.settle_one(&object, &doubt).await {
+                return false;
+            }
+            let mut state = self.shared.lock();
+            if let Some(doubts) = state.doubts.get_mut(&lane) {
+                doubts.remove(&object);
+                if doubts.is_empty() {
+                    state.doubts.remove(&lane);
+                }
+            }
+        }
+        true
+    }
+
+    async fn settle_one(&self, object: &ObjectRef, doubt: &Doubt) -> bool {
+        let backoff = self.shared.settings.backoff;
+        let mut wait = doubt.after;
+        for attempt in 1..=ATTEMPTS {
+            if let Some(wait) = wait {
+                self.shared.environment.sleep(wait).await;
+            }
+            let unchanged = match self.read(object, &doubt.uid).await {
+                Found::Object(meta) => meta.version == doubt.version,
+                Found::Nothing => doubt.uid.is_empty(),
+                Found::NoAnswer(after) => {
+                    wait = Some(after.unwrap_or_else(|| backoff.after(attempt)));
+                    continue;
+                }
+            };
+            if unchanged && let Some(refused) = &doubt.refused {
+                // It was not done, and would not be if tried again at once.
+                let now = self.shared.environment.now();
+                let mut state = self.shared.lock();
+                state.refuse(object, refused.clone(), backoff, now);
+            }
+            tracing::info!(%object, unchanged, "lost answer looked up");
+            return true;
+        }
+        tracing::warn!(%object, "lost answer not yet looked up; nothing else is done before");
+        false
+    }
+
+    /// Reads an object, consistently, and takes in what it is.
+    pub(super) async fn read(&self, object: &ObjectRef, uid: &str) -> Found {
+        let Some(cluster) = self.clusters.get(&object.cluster) else {
+            return Found::NoAnswer(None);
+        };
+        let timeout = self.shared.settings.request_timeout;
+        let context = self.context(0, "read");
+        let wanted = Wanted::get(object).traced(context.clone());
+        let mut outcome = wanted.send(&cluster.client, timeout).await;
+        if let Outcome::Refused(_) = outcome {
+            // Who may watch a kind may list it.
+            let wanted = Wanted::find(object).traced(context);
+            outcome = only(wanted.send(&cluster.client, timeout).await);
+        }
+        match outcome {
+            Outcome::Done(value) => {
+                let mut state = self.shared.lock();
+                state.overlay(object, &value);
+                Found::Object(Meta::of(&value))
+            }
+            Outcome::Absent(_) => {
+                self.shared.lock().overlay_absence(object, uid);
+                Found::Nothing
+            }
+            Outcome::Busy(after) | Outcome::Unknown(_, after) => Found::NoAnswer(after),
+            Outcome::Refused(_) | Outcome::Conflict => Found::NoAnswer(None),
+        }
+    }
+}
+
+/// The one object in a list of it.
+fn only(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Done(list) => match list.pointer("/items/0") {
+            Some(object) => Outcome::Done(object.clone()),
+            None => Outcome::Absent(Refused::new("NotFound", "it is not in the list")),
+        },
+        other => other,
+    }
+}

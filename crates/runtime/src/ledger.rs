@@ -1,0 +1,133 @@
+//! What we have written and not yet seen come back through the watch.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_kernel::action::Target;
+use slipway_kernel::identity::{ClusterId, Kind, ObjectRef};
+use slipway_kernel::store::{Name, number};
+
+/// How many writes are remembered; what is not watched would otherwise stay for ever.
+const MOST: usize = 8_192;
+
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    version: u64,
+    place: u64,
+}
+
+/// Our last write to each object.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    written: BTreeMap<ObjectRef, Written>,
+    order: BTreeMap<u64, ObjectRef>,
+    next: u64,
+}
+
+impl Ledger {
+    /// Our write made the object this version.
+    pub(crate) fn record(&mut self, object: &ObjectRef, version: u64) {
+        self.forget(object);
+        self.next += 1;
+        let place = self.next;
+        self.order.insert(place, object.clone());
+        self.written
+            .insert(object.clone(), Written { version, place });
+        while self.order.len() > MOST
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.written.remove(&oldest);
+        }
+    }
+
+    /// The object is gone.
+    pub(crate) fn forget(&mut self, object: &ObjectRef) {
+        if let Some(before) = self.written.remove(object) {
+            self.order.remove(&before.place);
+        }
+    }
+
+    /// The watch has shown this version of the object.
+    pub(crate) fn caught_up(&mut self, object: &ObjectRef, version: u64) {
+        if self
+            .written
+            .get(object)
+            .is_some_and(|w| w.version <= version)
+        {
+            self.forget(object);
+        }
+    }
+
+    /// Whether the target was seen before our last write to it: what was decided on it is out of date.
+    pub(crate) fn is_stale(&self, target: &Target) -> bool {
+        let written = self.written.get(target.object());
+        written.is_some_and(|w| number(target.version()) < w.version)
+    }
+
+    /// A place in the order of our writes, for [`Ledger::since`].
+    pub(crate) fn place(&self) -> u64 {
+        self.next
+    }
+
+    /// What we have written since, of one kind.
+    pub(crate) fn since(&self, place: u64, cluster: &ClusterId, kind: &Kind) -> BTreeSet<Name> {
+        self.order
+            .range(place + 1..)
+            .map(|(_, object)| object)
+            .filter(|object| object.cluster == *cluster && object.kind == *kind)
+            .map(|object| (object.namespace.clone(), object.name.clone()))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slipway_kernel::identity::kinds;
+    use slipway_kernel::store::Meta;
+
+    fn object(name: &str) -> ObjectRef {
+        ObjectRef::local(kinds::POD, "default", name)
+    }
+
+    fn target(name: &str, version: &str) -> Target {
+        let meta = Meta {
+            version: version.to_owned(),
+            ..Meta::default()
+        };
+        Target::seen(object(name), &meta)
+    }
+
+    #[test]
+    fn a_target_older_than_our_own_write_is_stale_until_the_watch_has_caught_up() {
+        let mut ledger = Ledger::default();
+        ledger.record(&object("a"), 7);
+        assert!(ledger.is_stale(&target("a", "6")));
+        assert!(!ledger.is_stale(&target("a", "7")));
+        assert!(!ledger.is_stale(&target("b", "6")));
+        ledger.caught_up(&object("a"), 6);
+        assert!(ledger.is_stale(&target("a", "6")));
+        ledger.caught_up(&object("a"), 7);
+        assert!(!ledger.is_stale(&target("a", "6")));
+        assert!(ledger.order.is_empty());
+    }
+
+    #[test]
+    fn it_is_bounded_and_forgets_the_oldest() {
+        let mut ledger = Ledger::default();
+        let place = ledger.place();
+        for n in 0..MOST + 10 {
+            ledger.record(&object(&n.to_string()), 5);
+        }
+        assert_eq!(ledger.written.len(), MOST);
+        assert_eq!(ledger.order.len(), MOST);
+        assert!(!ledger.is_stale(&target("0", "1")));
+        assert!(ledger.is_stale(&target(&MOST.to_string(), "1")));
+        let since = ledger.since(place, &ClusterId::local(), &kinds::POD);
+        assert_eq!(since.len(), MOST);
+        assert!(
+            ledger
+                .since(ledger.place(), &ClusterId::local(), &kinds::POD)
+                .is_empty()
+        );
+    }
+}

@@ -1,0 +1,34 @@
+//! What the loop is told by what it has started.
+
+use slipway_kernel::event::Event;
+use slipway_kernel::fact::{Answer, Question, QuestionId};
+use slipway_kernel::identity::Key;
+
+use crate::election::Taken;
+use crate::execute::Report;
+use crate::watch::{News, WatchKey};
+
+/// Something that the loop has to deal with.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A watch has something to tell.
+    Watch(WatchKey, News),
+    /// A plan has been carried out.
+    Executed(Key, Report),
+    /// An event is to be told.
+    Publish(&'static str, Event),
+    /// A question is to be asked.
+    Ask(Key, Question),
+    /// A question has been answered.
+    Answered(Key, QuestionId, Answer),
+    /// This replica has taken a lease.
+    Taken(&'static str, i64, Taken),
+    /// This replica has lost a lease.
+    Lost(&'static str),
+    /// Nothing of the former holder of a lease can be under way any more.
+    WaitedOut(&'static str, i64),
+    /// An event has been told, or not: events cannot be told because of this.
+    Told(Option<String>),
+    /// Something has ended that nobody waits for.
+    Ended,
+}

@@ -1,0 +1,155 @@
+//! Numbers for operators of the operator. No object's name is in a label.
+
+mod scrape;
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+use crate::state::Shared;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Reconcile {
+    controller: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfController {
+    controller: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Act {
+    controller: &'static str,
+    verb: &'static str,
+    kind: String,
+    purpose: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Failure {
+    cluster: String,
+    kind: String,
+}
+
+/// All that is counted.
+pub(crate) struct Metrics {
+    registry: Mutex<Registry>,
+    reconciles: Family<Reconcile, Counter>,
+    durations: Family<OfController, Histogram, fn() -> Histogram>,
+    actions: Family<Act, Counter>,
+    watch_failures: Family<Failure, Counter>,
+    events: Family<OfController, Counter>,
+}
+
+fn buckets() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 4.0, 9))
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let metrics = Self {
+            registry: Mutex::default(),
+            reconciles: Family::default(),
+            durations: Family::new_with_constructor(buckets as fn() -> Histogram),
+            actions: Family::default(),
+            watch_failures: Family::default(),
+            events: Family::default(),
+        };
+        {
+            let mut registry = metrics
+                .registry
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            registry.register(
+                "slipway_reconciles",
+                "Plans by how they ended",
+                metrics.reconciles.clone(),
+            );
+            registry.register(
+                "slipway_reconcile_duration_seconds",
+                "From the plan to the answer to its last write",
+                metrics.durations.clone(),
+            );
+            registry.register(
+                "slipway_actions",
+                "Writes by how they ended",
+                metrics.actions.clone(),
+            );
+            registry.register(
+                "slipway_watch_failures",
+                "Failed lists and watches",
+                metrics.watch_failures.clone(),
+            );
+            registry.register(
+                "slipway_events_published",
+                "Events told",
+                metrics.events.clone(),
+            );
+        }
+        metrics
+    }
+}
+
+impl Metrics {
+    pub(crate) fn reconciled(&self, controller: &'static str, outcome: &'static str, took: f64) {
+        let labels = Reconcile {
+            controller,
+            outcome,
+        };
+        self.reconciles.get_or_create(&labels).inc();
+        let labels = OfController { controller };
+        self.durations.get_or_create(&labels).observe(took);
+    }
+
+    pub(crate) fn acted(
+        &self,
+        controller: &'static str,
+        (verb, kind, purpose): (&'static str, &str, &'static str),
+        outcome: &'static str,
+    ) {
+        let labels = Act {
+            controller,
+            verb,
+            kind: kind.to_owned(),
+            purpose,
+            outcome,
+        };
+        self.actions.get_or_create(&labels).inc();
+    }
+
+    pub(crate) fn watch_failed(&self, cluster: &str, kind: &str) {
+        let labels = Failure {
+            cluster: cluster.to_owned(),
+            kind: kind.to_owned(),
+        };
+        self.watch_failures.get_or_create(&labels).inc();
+    }
+
+    pub(crate) fn published(&self, controller: &'static str) {
+        self.events
+            .get_or_create(&OfController { controller })
+            .inc();
+    }
+
+    /// All as `OpenMetrics` text: what was counted, and what the state shows now.
+    pub(crate) fn text(&self, shared: &Shared) -> String {
+        let mut text = String::new();
+        // Writing into a text cannot fail.
+        let _ = encode_registry(
+            &mut text,
+            &self.registry.lock().unwrap_or_else(PoisonError::into_inner),
+        );
+        let _ = encode_registry(&mut text, &scrape::registry(shared));
+        let _ = encode_eof(&mut text);
+        text
+    }
+}

@@ -1,0 +1,267 @@
+//! Requests as they go over the wire, and what their answers mean.
+//!
+//! A request is given up after its time, and that is checked before anything of it is sent: a replica that was paused
+//! does not send on waking what it wanted to send before.
+
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderName, HeaderValue, Method, Request};
+use http_body_util::{BodyExt, Limited};
+use kube::client::Body;
+use serde_json::{Value, json};
+use slipway_kernel::action::Target;
+use slipway_kernel::identity::{Kind, ObjectRef};
+
+/// Who writes, as managed fields show it.
+pub(crate) const FIELD_MANAGER: &str = "slipway";
+
+/// What is not read of an answer: no object is as large.
+const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
+
+/// How a request ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Outcome {
+    /// It was done; this is the answer.
+    Done(Value),
+    /// There is no such object.
+    Absent(Refused),
+    /// The object has changed meanwhile.
+    Conflict,
+    /// It was not done, and will not be until something changes.
+    Refused(Refused),
+    /// It was not done; the server has too much to do.
+    Busy(Option<Duration>),
+    /// Nobody knows whether it was done.
+    Unknown(Refused, Option<Duration>),
+}
+
+/// Why a request was not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// The API's word, or ours.
+    pub(crate) reason: String,
+    /// The API's sentence.
+    pub(crate) message: String,
+}
+
+impl Refused {
+    pub(crate) fn new(reason: &str, message: impl Into<String>) -> Self {
+        Self {
+            reason: reason.to_owned(),
+            message: message.into(),
+        }
+    }
+}
+
+impl Outcome {
+    /// As metrics and logs spell it.
+    pub(crate) fn as_str(&self) -> &'static str {
+        match self {
+            Self::Done(_) => "done",
+            Self::Absent(_) => "absent",
+            Self::Conflict => "conflict",
+            Self::Refused(_) => "refused",
+            Self::Busy(_) => "busy",
+            Self::Unknown(..) => "unknown",
+        }
+    }
+}
+
+/// A request that has yet to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    pub(crate) method: Method,
+    pub(crate) uri: String,
+    pub(crate) content: &'static str,
+    pub(crate) body: Option<Value>,
+    /// `X-Trace-Context`.
+    pub(crate) context: String,
+}
+
+/// The path of an object.
+pub(crate) fn path(object: &ObjectRef) -> String {
+    format!("{}/{}", object.kind.path(&object.namespace), object.name)
+}
+
+impl Wanted {
+    fn new(method: Method, uri: String, content: &'static str, body: Option<Value>) -> Self {
+        Self {
+            method,
+            uri,
+            content,
+            body,
+            context: String::new(),
+        }
+    }
+
+    /// Reads an object, consistently.
+    pub(crate) fn get(object: &ObjectRef) -> Self {
+        Self::new(Method::GET, path(object), "", None)
+    }
+
+    /// Lists the one object of this name, consistently.
+    pub(crate) fn find(object: &ObjectRef) -> Self {
+        let uri = format!(
+            "{}?fieldSelector=metadata.name%3D{}",
+            object.kind.path(&object.namespace),
+            object.name
+        );
+        Self::new(Method::GET, uri, "", None)
+    }
+
+    /// Changes an object, unless it has changed meanwhile.
+    pub(crate) fn patch(target: &Target, subresource: &str, body: Value) -> Self {
+        let mut body = if body.is_object() { body } else { json!({}) };
+        if let Some(fields) = body.as_object_mut() {
+            let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+            if let Some(metadata) = metadata.as_object_mut() {
+                metadata.insert("uid".to_owned(), json!(target.uid()));
+                metadata.insert("resourceVersion".to_owned(), json!(target.version()));
+            }
+        }
+        let uri = format!(
+            "{}{subresource}?fieldManager={FIELD_MANAGER}",
+            path(target.object())
+        );
+        let content = "application/merge-patch+json";
+        Self::new(Method::PATCH, uri, content, Some(body))
+    }
+
+    /// Deletes an object, unless it has changed meanwhile.
+    pub(crate) fn delete(target: &Target) -> Self {
+        let body = json!({
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "preconditions": {"uid": target.uid(), "resourceVersion": target.version()},
+        });
+        let uri = path(target.object());
+        Self::new(Method::DELETE, uri, "application/json", Some(body))
+    }
+
+    /// Brings an object of our own up to date.
+    pub(crate) fn apply(object: &ObjectRef, body: Value) -> Self {
+        let uri = format!("{}?fieldManager={FIELD_MANAGER}&force=true", path(object));
+        // JSON is YAML, and this is the one content type that every server knows for it.
+        let content = "application/apply-patch+yaml";
+        Self::new(Method::PATCH, uri, content, Some(body))
+    }
+
+    /// Creates an object.
+    pub(crate) fn create(kind: &Kind, namespace: &str, body: Value) -> Self {
+        let uri = format!("{}?fieldManager={FIELD_MANAGER}", kind.path(namespace));
+        Self::new(Method::POST, uri, "application/json", Some(body))
+    }
+
+    /// Replaces an object.
+    pub(crate) fn replace(object: &ObjectRef, body: Value) -> Self {
+        let uri = format!("{}?fieldManager={FIELD_MANAGER}", path(object));
+        Self::new(Method::PUT, uri, "application/json", Some(body))
+    }
+
+    /// The same with what the trace is to know.
+    pub(crate) fn traced(self, context: String) -> Self {
+        Self { context, ..self }
+    }
+
+    fn build(&self) -> Result<Request<Body>, Refused> {
+        let bytes = match &self.body {
+            Some(body) => body.to_string().into_bytes(),
+            None => Vec::new(),
+        };
+        let mut request = Request::builder()
+            .method(self.method.clone())
+            .uri(&self.uri)
+            .body(Body::from(bytes))
+            .map_err(|error| Refused::new("BadRequest", error.to_string()))?;
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if !self.content.is_empty() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content));
+        }
+        if let Ok(context) = HeaderValue::from_str(&self.context)
+            && !self.context.is_empty()
+        {
+            headers.insert(HeaderName::from_static("x-trace-context"), context);
+        }
+        Ok(request)
+    }
+
+    /// Sends it, and tells how it ended.
+    pub(crate) async fn send(&self, client: &kube::Client, timeout: Duration) -> Outcome {
+        let request = match self.build() {
+            Ok(request) => request,
+            Err(refused) => return Outcome::Refused(refused),
+        };
+        let exchange = async {
+            let response = client.send(request).await.map_err(|e| e.to_string())?;
+            let code = response.status().as_u16();
+            let after = retry_after(response.headers());
+            let body = Limited::new(response.into_body(), LARGEST_ANSWER);
+            let body = body.collect().await.map_err(|e| e.to_string())?.to_bytes();
+            Ok::<_, String>((code, after, body))
+        };
+        tokio::select! {
+            biased;
+            () = tokio::time::sleep(timeout) => {
+                let message = format!("no answer within {} s", timeout.as_secs());
+                Outcome::Unknown(Refused::new("Timeout", message), None)
+            }
+            ended = exchange => match ended {
+                Ok((code, after, body)) => read(code, after, &body),
+                Err(error) => Outcome::Unknown(Refused::new("Unreachable", error), None),
+            }
+        }
+    }
+}
+
+/// What an answer means.
+fn read(code: u16, after: Option<Duration>, body: &[u8]) -> Outcome {
+    let value: Option<Value> = serde_json::from_slice(body).ok();
+    let text = |field: &str| {
+        let found = value.as_ref().and_then(|v| v.get(field)?.as_str());
+        found.map(str::to_owned)
+    };
+    let refused = || Refused {
+        reason: text("reason").unwrap_or_else(|| format!("HTTP{code}")),
+        message: text("message").unwrap_or_else(|| format!("the server answered with code {code}")),
+    };
+    match code {
+        200..=299 => match value {
+            Some(value) => Outcome::Done(value),
+            None => Outcome::Unknown(Refused::new("Malformed", "the answer is no JSON"), None),
+        },
+        404 => Outcome::Absent(refused()),
+        409 => Outcome::Conflict,
+        429 => Outcome::Busy(after),
+        300..=499 => Outcome::Refused(refused()),
+        _ => Outcome::Unknown(refused(), after),
+    }
+}
+
+/// `Retry-After` in seconds; the form with a date is not used by the API.
+fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_told_apart_by_what_may_have_happened() {
+        let ends = |code| read(code, None, b"{}").as_str();
+        assert_eq!(ends(200), "done");
+        assert_eq!(ends(404), "absent");
+        assert_eq!(ends(409), "conflict");
+        assert_eq!(ends(429), "busy");
+        for code in [400, 403, 413, 422] {
+            assert_eq!(ends(code), "refused");
+        }
+        for code in [500, 502, 503, 504] {
+            assert_eq!(ends(code), "unknown");
+        }
+        assert_eq!(read(200, None, b"<html>").as_str(), "unknown");
+    }
+}

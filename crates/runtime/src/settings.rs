@@ -1,0 +1,111 @@
+//! What an operator is told when it starts.
+
+use std::time::Duration;
+
+/// How one replica of the operator runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// This replica's identity, as Leases and events show it.
+    pub replica: String,
+    /// The operator's own namespace: Leases and its `ConfigMap`s are there.
+    pub namespace: String,
+    /// The namespaces that are watched; empty for all.
+    pub namespaces: Vec<String>,
+    /// How replicas agree on who acts; none if there is only one.
+    pub election: Option<Election>,
+    /// After this time a request without an answer is given up.
+    pub request_timeout: Duration,
+    /// At most one status write per object in this time, except when a condition changes its status.
+    pub status_every: Duration,
+    /// Writes in flight per cluster.
+    pub concurrency: usize,
+    /// How long to wait after failures.
+    pub backoff: Backoff,
+    /// Everything is looked at again after this time, whether or not anything has changed.
+    pub heartbeat: Duration,
+    /// Changes within this time become one plan.
+    pub debounce: Duration,
+    /// Everything is listed again after this time, in case a watch has lost an event.
+    pub relist: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            replica: "slipway-0".to_owned(),
+            namespace: "slipway-system".to_owned(),
+            namespaces: Vec::new(),
+            election: Some(Election::default()),
+            request_timeout: Duration::from_secs(10),
+            status_every: Duration::from_secs(5),
+            concurrency: 16,
+            backoff: Backoff::default(),
+            heartbeat: Duration::from_secs(300),
+            debounce: Duration::from_millis(100),
+            relist: Duration::from_secs(1_800),
+        }
+    }
+}
+
+/// The times of a leader election.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Election {
+    /// How long others wait after the last renewal that they have seen.
+    pub lease_duration: Duration,
+    /// How long a leader acts after its last successful renewal; less than `lease_duration`.
+    pub renew_deadline: Duration,
+    /// Between two attempts.
+    pub retry_period: Duration,
+    /// How far clocks may run apart within the other times.
+    pub skew: Duration,
+}
+
+impl Default for Election {
+    fn default() -> Self {
+        Self {
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+            skew: Duration::from_secs(2),
+        }
+    }
+}
+
+/// How long to wait after the n-th failure in a row: doubling, without jitter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    /// After the first one.
+    pub first: Duration,
+    /// At most.
+    pub most: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_secs(1),
+            most: Duration::from_secs(300),
+        }
+    }
+}
+
+impl Backoff {
+    /// The wait after `attempts` failures in a row, counted from 1.
+    pub fn after(&self, attempts: u32) -> Duration {
+        let doublings = attempts.saturating_sub(1).min(31);
+        self.first.saturating_mul(1 << doublings).min(self.most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn back_off_doubles_to_its_cap_and_stays_there() {
+        let backoff = Backoff::default();
+        let waits: Vec<u64> = (0..12).map(|n| backoff.after(n).as_secs()).collect();
+        assert_eq!(waits, [1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+        assert_eq!(backoff.after(u32::MAX), backoff.most);
+    }
+}

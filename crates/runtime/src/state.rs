@@ -1,0 +1,288 @@
+//! What one replica knows, shared between its loop and those who look at it.
+//!
+//! One lock, never held while waiting. Snapshots of the stores are cheap, and are taken only when somebody asks.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use serde_json::Value;
+use slipway_kernel::blocker::Blocker;
+use slipway_kernel::capability::Capability;
+use slipway_kernel::fact::{Facts, Refusal};
+use slipway_kernel::identity::{Key, ObjectRef};
+use slipway_kernel::store::{Change, Meta, StoreKey, Stores};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::environment::Environment;
+use crate::execute::Doubt;
+use crate::lease::Record;
+use crate::ledger::Ledger;
+use crate::metrics::Metrics;
+use crate::queue::Lane;
+use crate::request::Refused;
+use crate::settings::{Backoff, Settings};
+use crate::status::Statuses;
+use crate::watch::{Control, WatchKey};
+
+/// Whether this replica acts for a lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Phase {
+    /// Another one does, or nobody.
+    #[default]
+    Following,
+    /// It will, when the former one cannot any more.
+    Fencing,
+    /// It does.
+    Acting,
+}
+
+/// Where this replica stands with a lease.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Standing {
+    pub(crate) phase: Phase,
+    /// The number of the leadership.
+    pub(crate) epoch: i64,
+    /// The leadership ends here unless it is renewed, by either clock; none if nobody else is expected.
+    pub(crate) until: Option<(Instant, Timestamp)>,
+    /// The Lease as we last wrote it.
+    pub(crate) record: Option<Record>,
+}
+
+/// How a watch is doing.
+#[derive(Debug, Clone)]
+pub(crate) struct WatchState {
+    pub(crate) required: bool,
+    pub(crate) listed: bool,
+    pub(crate) off: bool,
+    pub(crate) control: Arc<Control>,
+    /// Our writes before the list that is being made.
+    pub(crate) place: u64,
+}
+
+/// What a store holds of its kind.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Extent {
+    /// Only objects with labels.
+    pub(crate) selected: bool,
+    /// Only these namespaces; empty for all.
+    pub(crate) namespaces: Vec<String>,
+}
+
+/// What is known.
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) capabilities: Vec<Arc<dyn Capability>>,
+    pub(crate) stores: Stores,
+    pub(crate) extents: BTreeMap<StoreKey, Extent>,
+    pub(crate) facts: Facts,
+    /// How refused objects looked.
+    marks: BTreeMap<ObjectRef, Option<u64>>,
+    pub(crate) ledger: Ledger,
+    pub(crate) statuses: Statuses,
+    pub(crate) watches: BTreeMap<WatchKey, WatchState>,
+    pub(crate) blockers: BTreeMap<Key, Vec<Blocker>>,
+    pub(crate) standings: BTreeMap<&'static str, Standing>,
+    /// Objects that we may or may not have changed.
+    pub(crate) doubts: BTreeMap<Lane, BTreeMap<ObjectRef, Doubt>>,
+    pub(crate) unreachable: Option<Instant>,
+    pub(crate) progress: Option<Instant>,
+    pub(crate) depth: BTreeMap<&'static str, usize>,
+    /// Changes that our own writes made.
+    pub(crate) changes: Vec<(StoreKey, Meta)>,
+}
+
+impl State {
+    /// Takes in an object that the API answered with. Nothing older than what is known is taken in.
+    pub(crate) fn overlay(&mut self, object: &ObjectRef, value: &Value) {
+        let keys: Vec<StoreKey> = self.keys(object);
+        for key in keys {
+            let extent = self.extents.get(&key);
+            let all = extent.is_none_or(|extent| !extent.selected);
+            let Some(store) = self.stores.store_mut(&key) else {
+                continue;
+            };
+            let known = store.get(&object.namespace, &object.name).is_some();
+            if (all || known) && store.observe(value) == Change::Changed {
+                self.changes.push((key, Meta::of(value)));
+            }
+        }
+        self.look_at(object);
+    }
+
+    /// Takes in that there is no such object any more.
+    pub(crate) fn overlay_absence(&mut self, object: &ObjectRef, uid: &str) {
+        for key in self.keys(object) {
+            let Some(store) = self.stores.store_mut(&key) else {
+                continue;
+            };
+            if store.observe_absence(&object.namespace, &object.name, uid) == Change::Changed {
+                let meta = Meta {
+                    namespace: object.namespace.clone(),
+                    name: object.name.clone(),
+                    uid: uid.to_owned(),
+                    ..Meta::default()
+                };
+                self.changes.push((key, meta));
+            }
+        }
+        self.ledger.forget(object);
+        self.accept(object);
+    }
+
+    /// The stores that an object belongs into.
+    fn keys(&self, object: &ObjectRef) -> Vec<StoreKey> {
+        let watched = |key: &StoreKey| {
+            let extent = self.extents.get(key);
+            extent.is_none_or(|extent| {
+                extent.namespaces.is_empty() || extent.namespaces.contains(&object.namespace)
+            })
+        };
+        self.stores
+            .of_kind(&object.cluster, &object.kind)
+            .map(|(key, _)| key.clone())
+            .filter(watched)
+            .collect()
+    }
+
+    /// How the object looks to people, if any store has it.
+    fn mark(&self, object: &ObjectRef) -> Option<u64> {
+        self.stores
+            .of_kind(&object.cluster, &object.kind)
+            .find_map(|(_, store)| store.mark(&object.namespace, &object.name))
+    }
+
+    /// The API refused a write to the object.
+    pub(crate) fn refuse(
+        &mut self,
+        object: &ObjectRef,
+        refused: Refused,
+        backoff: Backoff,
+        now: Timestamp,
+    ) -> Timestamp {
+        let before = self.facts.refusals.get(object);
+        let attempts = before.map_or(1, |refusal| refusal.attempts.saturating_add(1));
+        let since = before.map_or(now, |refusal| refusal.since);
+        let retry_at = now
+            .checked_add(backoff.after(attempts))
+            .unwrap_or(Timestamp::MAX);
+        let refusal = Refusal {
+            reason: refused.reason,
+            message: refused.message,
+            attempts,
+            since,
+            retry_at,
+        };
+        let mark = self.mark(object);
+        self.marks.insert(object.clone(), mark);
+        self.facts.refusals.insert(object.clone(), refusal);
+        retry_at
+    }
+
+    /// A write to the object succeeded, or it is gone: what was refused is forgotten.
+    pub(crate) fn accept(&mut self, object: &ObjectRef) {
+        self.facts.refusals.remove(object);
+        self.marks.remove(object);
+    }
+
+    /// Forgets a refusal if the object looks different now.
+    pub(crate) fn look_at(&mut self, object: &ObjectRef) {
+        if let Some(before) = self.marks.get(object)
+            && *before != self.mark(object)
+        {
+            self.accept(object);
+        }
+    }
+
+    /// When a refused object may be tried again, if that is later than now.
+    pub(crate) fn refused_until(&self, object: &ObjectRef, now: Timestamp) -> Option<Timestamp> {
+        let refusal = self.facts.refusals.get(object)?;
+        (refusal.retry_at > now).then_some(refusal.retry_at)
+    }
+
+    /// Whether all that a capability cannot do without has been listed.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.watches
+            .values()
+            .all(|watch| watch.listed || watch.off || !watch.required)
+    }
+}
+
+/// The state of one replica, and what never changes about it.
+pub(crate) struct Shared {
+    pub(crate) environment: Environment,
+    pub(crate) settings: Settings,
+    pub(crate) metrics: Metrics,
+    state: Mutex<State>,
+    /// No new steps: the process is about to end.
+    pub(crate) draining: AtomicBool,
+    version: AtomicU64,
+    changed: Notify,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(environment: Environment, settings: Settings) -> Self {
+        Self {
+            environment,
+            settings,
+            metrics: Metrics::default(),
+            state: Mutex::default(),
+            draining: AtomicBool::new(false),
+            version: AtomicU64::new(0),
+            changed: Notify::new(),
+        }
+    }
+
+    /// The state. Never held across an await.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells those who look that something has changed.
+    pub(crate) fn touch(&self) {
+        self.version.fetch_add(1, Ordering::AcqRel);
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until the version is newer than `seen`, and gives it.
+    pub(crate) async fn changed_since(&self, seen: u64) -> u64 {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let version = self.version.load(Ordering::Acquire);
+            if version > seen {
+                return version;
+            }
+            changed.await;
+        }
+    }
+
+    /// The number of this replica's leadership, if it may act now for this lease.
+    pub(crate) fn leads(&self, lease: &str) -> Option<i64> {
+        if self.draining.load(Ordering::Acquire) {
+            return None;
+        }
+        self.holds(lease)
+    }
+
+    /// The same, also while ending.
+    pub(crate) fn holds(&self, lease: &str) -> Option<i64> {
+        let state = self.lock();
+        let standing = state.standings.get(lease)?;
+        if standing.phase != Phase::Acting {
+            return None;
+        }
+        let valid = standing.until.is_none_or(|(instant, timestamp)| {
+            Instant::now() < instant && self.environment.now() < timestamp
+        });
+        valid.then_some(standing.epoch)
+    }
+}

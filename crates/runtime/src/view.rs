@@ -1,0 +1,104 @@
+//! What others may see of a running operator: probes, metrics, the dashboard.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use slipway_kernel::blocker::Blocker;
+use slipway_kernel::fact::Facts;
+use slipway_kernel::store::Stores;
+
+use crate::state::Shared;
+
+/// The API may be away for this long before the replica is not ready.
+const REACHABLE_WITHIN: Duration = Duration::from_secs(30);
+/// The loop turns at least this often.
+const PROGRESS_WITHIN: Duration = Duration::from_secs(60);
+
+/// A window into a running operator. It outlives it and then shows its last state.
+#[derive(Debug)]
+pub struct View {
+    shared: Arc<Shared>,
+    seen: AtomicU64,
+}
+
+impl Clone for View {
+    fn clone(&self) -> Self {
+        Self {
+            shared: self.shared.clone(),
+            seen: AtomicU64::new(self.seen.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+impl View {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            seen: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether everything that is needed has been listed and the API can be reached. A follower is ready too.
+    pub fn is_ready(&self) -> bool {
+        let state = self.shared.lock();
+        let reachable = state
+            .unreachable
+            .is_none_or(|since| since.elapsed() < REACHABLE_WITHIN);
+        state.progress.is_some() && state.is_complete() && reachable
+    }
+
+    /// Whether the loop has made progress lately.
+    pub fn is_healthy(&self) -> bool {
+        let state = self.shared.lock();
+        // Before the start there is nothing to be sick.
+        state
+            .progress
+            .is_none_or(|at| at.elapsed() < PROGRESS_WITHIN)
+    }
+
+    /// Whether this replica acts for this controller now.
+    pub fn is_leader(&self, controller: &str) -> bool {
+        let lease = {
+            let state = self.shared.lock();
+            let found = state.capabilities.iter().find(|c| c.name() == controller);
+            found.map(|capability| capability.lease())
+        };
+        lease.is_some_and(|lease| self.shared.holds(lease).is_some())
+    }
+
+    /// Everything that has been seen of the clusters.
+    pub fn stores(&self) -> Stores {
+        self.shared.lock().stores.clone()
+    }
+
+    /// What is known besides: refused writes, answers, features that are off.
+    pub fn facts(&self) -> Facts {
+        self.shared.lock().facts.clone()
+    }
+
+    /// Why nothing happens, of all controllers.
+    pub fn blockers(&self) -> Vec<Blocker> {
+        self.shared
+            .lock()
+            .blockers
+            .values()
+            .flatten()
+            .cloned()
+            .collect()
+    }
+
+    /// The metrics as `OpenMetrics` text.
+    pub fn metrics(&self) -> String {
+        self.shared.metrics.text(&self.shared)
+    }
+
+    /// Waits until something has changed since the last call on this view.
+    pub async fn changed(&self) {
+        let version = self
+            .shared
+            .changed_since(self.seen.load(Ordering::Relaxed))
+            .await;
+        self.seen.store(version, Ordering::Relaxed);
+    }
+}

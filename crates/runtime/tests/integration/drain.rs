@@ -1,0 +1,98 @@
+//! Ending in good order, and not.
+
+use std::time::Duration;
+
+use serde_json::json;
+use slipway_apiserver::faults::{Fault, Frequency, Match};
+use slipway_apiserver::trace::Ending;
+
+use crate::stage::{Stage, one_of_many, secs, virtually};
+use crate::toy::Toy;
+
+fn slow(stage: &Stage, by: u64) {
+    let about = Match {
+        agent: "one".to_owned(),
+        verb: "patch".to_owned(),
+        ..Match::default()
+    };
+    stage.cluster.faults().add(
+        about,
+        Frequency::always(),
+        Fault::Delay(Duration::from_secs(by)),
+    );
+}
+
+async fn busy(writes_take: u64) -> (Stage, crate::stage::Replica) {
+    let stage = Stage::new().await;
+    slow(&stage, writes_take);
+    for n in 0..50 {
+        stage.map(&format!("m{n:02}"), json!({"want": "1"})).await;
+    }
+    let replica = stage.start(one_of_many("one"), Toy::default());
+    secs(1).await;
+    (stage, replica)
+}
+
+/// L-6.
+#[test]
+fn a_stop_waits_for_answers_starts_nothing_and_then_releases_the_lease() {
+    virtually(async {
+        let (stage, replica) = busy(5).await;
+        replica.stop().await;
+        let writes = stage.writes();
+        assert_eq!(writes.len(), 16, "those under way, no new ones");
+        assert!(writes.iter().all(|w| w.ending == Ending::Answered(200)));
+        let all = stage.records(|r| r.agent == "one" && r.verb != "get");
+        let release = all.iter().rposition(|r| r.verb == "update").unwrap();
+        let last = all.iter().rposition(|r| r.verb == "patch").unwrap();
+        assert!(last < release);
+        let lease = stage
+            .get("/apis/coordination.k8s.io/v1/namespaces/slipway-system/leases/toy")
+            .await;
+        assert_eq!(lease["spec"]["holderIdentity"], "");
+        let after = stage.cluster.trace().len();
+        secs(600).await;
+        assert_eq!(
+            stage
+                .records(|r| r.index >= after && r.agent == "one")
+                .len(),
+            0,
+            "nothing survives it"
+        );
+    });
+}
+
+#[test]
+fn a_stop_does_not_release_what_may_still_be_written() {
+    virtually(async {
+        let (stage, replica) = busy(3_600).await;
+        let began = tokio::time::Instant::now();
+        replica.stop().await;
+        assert!(
+            began.elapsed() <= Duration::from_secs(30),
+            "{:?}",
+            began.elapsed()
+        );
+        let _ = stage;
+    });
+}
+
+#[test]
+fn a_crash_leaves_nothing_behind() {
+    virtually(async {
+        let (stage, replica) = busy(5).await;
+        drop(replica);
+        tokio::task::yield_now().await;
+        let after = stage.cluster.trace().len();
+        let version = stage.cluster.version();
+        secs(600).await;
+        let later = stage.records(|r| r.index >= after && r.agent == "one");
+        assert!(
+            later.iter().all(|r| r.ending == Ending::GivenUp),
+            "{later:#?}"
+        );
+        assert_eq!(stage.cluster.version(), version);
+        assert_eq!(stage.cluster.watches(), 0);
+        assert!(stage.writes().iter().all(|w| w.ending == Ending::GivenUp));
+    });
+}

@@ -1,0 +1,309 @@
+//! A capability that is as small as it can be: a config map whose `want` differs from its `have` gets it, at most
+//! `budget` of them being written in one plan; a config map without `want` is a blocker.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use slipway_kernel::action::{Action, Target};
+use slipway_kernel::blocker::Blocker;
+use slipway_kernel::capability::{Controller, Fence, Gauge};
+use slipway_kernel::event::{Event, Severity};
+use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
+use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef, kinds};
+use slipway_kernel::interest::Interest;
+use slipway_kernel::permission::Permission;
+use slipway_kernel::plan::{Plan, Status, Step};
+use slipway_kernel::store::{Meta, Projection, Stores, Undecodable};
+
+/// A kind of our own with a status.
+pub(crate) const GADGET: Kind = Kind::namespaced("toy.dev", "v1", "Gadget", "gadgets");
+/// A kind that is not always there.
+pub(crate) const WIDGET: Kind = Kind::namespaced("toy.dev", "v1", "Widget", "widgets");
+
+#[derive(Debug)]
+pub(crate) struct Map {
+    pub(crate) want: Option<String>,
+    pub(crate) have: Option<String>,
+    pub(crate) ask: Option<String>,
+    pub(crate) delete: bool,
+    /// The name of a copy, to be applied.
+    pub(crate) mirror: Option<String>,
+}
+
+impl Projection for Map {
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        let entry = |name: &str| {
+            let found = object.pointer(&format!("/data/{name}"));
+            found.and_then(Value::as_str).map(str::to_owned)
+        };
+        if entry("bad").is_some() {
+            return Err(Undecodable {
+                field: "data.bad".to_owned(),
+                problem: "is there".to_owned(),
+            });
+        }
+        assert_ne!(entry("panic").as_deref(), Some("project"));
+        Ok(Self {
+            want: entry("want"),
+            have: entry("have"),
+            ask: entry("ask"),
+            delete: entry("delete").is_some(),
+            mirror: entry("mirror"),
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Gadget {
+    size: i64,
+    seen: Option<i64>,
+}
+
+impl Projection for Gadget {
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        let number = |path: &str| object.pointer(path).and_then(Value::as_i64);
+        Ok(Self {
+            size: number("/spec/size").unwrap_or_default(),
+            seen: number("/status/seen"),
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Anything;
+
+impl Projection for Anything {
+    fn project(_: &Value) -> Result<Self, Undecodable> {
+        Ok(Self)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Toy {
+    pub(crate) gadgets: bool,
+    pub(crate) widgets: bool,
+    /// Steps per plan.
+    pub(crate) budget: usize,
+    /// Wakes up this often.
+    pub(crate) every: Option<std::time::Duration>,
+    pub(crate) lease: &'static str,
+}
+
+impl Default for Toy {
+    fn default() -> Self {
+        Self {
+            gadgets: false,
+            widgets: false,
+            budget: 1_000,
+            every: None,
+            lease: "toy",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct World {
+    plan: Plan,
+}
+
+fn key(cluster: &ClusterId, namespace: &str) -> Key {
+    Key {
+        cluster: cluster.clone(),
+        controller: Toy::NAME,
+        namespace: namespace.to_owned(),
+        name: String::new(),
+    }
+}
+
+fn step(target: Target, uid: &str, value: &str) -> Step {
+    let regarding = target.object().clone();
+    Step {
+        action: Action::Patch {
+            target,
+            purpose: "follow",
+            body: json!({"data": {"have": value}}),
+        },
+        events: vec![Event {
+            regarding,
+            uid: uid.to_owned(),
+            severity: Severity::Normal,
+            reason: "Followed",
+            action: "Follow",
+            note: format!("have is {value} now"),
+            instance: String::new(),
+        }],
+    }
+}
+
+impl Toy {
+    fn maps(&self, stores: &Stores, facts: &Facts, key: &Key, plan: &mut Plan) {
+        let Some(store) = stores.typed::<Map>(&key.cluster, &kinds::CONFIG_MAP) else {
+            return;
+        };
+        let basis = (key.cluster.clone(), kinds::CONFIG_MAP);
+        plan.basis.insert(basis, store.version());
+        for entry in stores.list::<Map>(&key.cluster, &kinds::CONFIG_MAP) {
+            if entry.meta.namespace != key.namespace {
+                continue;
+            }
+            let object = store.reference(entry.meta);
+            let target = Target::seen(object.clone(), entry.meta);
+            if entry.body.delete {
+                let purpose = "remove";
+                plan.act(Action::Delete { target, purpose });
+                continue;
+            }
+            if let Some(ask) = &entry.body.ask {
+                Self::ask(facts, entry.meta, ask, target, plan);
+                continue;
+            }
+            if let Some(mirror) = &entry.body.mirror
+                && store.get(&key.namespace, mirror).is_none()
+            {
+                plan.act(Action::Apply {
+                    object: ObjectRef {
+                        name: mirror.clone(),
+                        ..object.clone()
+                    },
+                    purpose: "mirror",
+                    body: json!({
+                        "apiVersion": "v1", "kind": "ConfigMap",
+                        "metadata": {"name": mirror, "namespace": key.namespace},
+                        "data": {"of": entry.meta.name},
+                    }),
+                });
+            }
+            match (&entry.body.want, &entry.body.have) {
+                (Some(want), have) if have.as_ref() != Some(want) => {
+                    if plan.steps.len() < self.budget {
+                        plan.steps.push(step(target, &entry.meta.uid, want));
+                    }
+                }
+                (Some(_), _) => {}
+                (None, _) => plan.blockers.push(Blocker {
+                    reason: "NothingWanted",
+                    message: format!("{object} wants nothing"),
+                    object,
+                    since: Timestamp::UNIX_EPOCH,
+                    until: None,
+                    unblock: "set data.want".to_owned(),
+                }),
+            }
+        }
+    }
+
+    fn ask(facts: &Facts, meta: &Meta, ask: &str, target: Target, plan: &mut Plan) {
+        let id = QuestionId {
+            controller: Self::NAME,
+            uid: meta.uid.clone(),
+            purpose: "ask",
+            attempt: 1,
+            due: Timestamp::UNIX_EPOCH,
+        };
+        let value = match facts.answers.get(&id) {
+            None => {
+                return plan.act(Action::Ask(Question {
+                    id,
+                    method: "GET",
+                    url: ask.to_owned(),
+                    body: Value::Null,
+                    timeout: std::time::Duration::from_secs(3),
+                }));
+            }
+            Some((_, Answer::Said { body, .. })) => body.clone(),
+            Some((_, answer)) => format!("{answer:?}"),
+        };
+        plan.act(Action::Patch {
+            target,
+            purpose: "answer",
+            body: json!({"data": {"ask": null, "have": value, "want": value}}),
+        });
+    }
+
+    fn gadgets(stores: &Stores, key: &Key, plan: &mut Plan) {
+        for entry in stores.list::<Gadget>(&key.cluster, &GADGET) {
+            let Some(store) = stores.typed::<Gadget>(&key.cluster, &GADGET) else {
+                return;
+            };
+            if entry.meta.namespace == key.namespace && entry.body.seen != Some(entry.body.size) {
+                let ready = if entry.body.size % 2 == 0 {
+                    "True"
+                } else {
+                    "False"
+                };
+                plan.statuses.push(Status {
+                    target: Target::seen(store.reference(entry.meta), entry.meta),
+                    body: json!({
+                        "seen": entry.body.size,
+                        "conditions": [{"type": "Even", "status": ready}],
+                    }),
+                });
+            }
+        }
+    }
+}
+
+impl Controller for Toy {
+    const NAME: &'static str = "toy";
+    type World = World;
+
+    fn interests(&self) -> Vec<Interest> {
+        let by_namespace = |cluster: &ClusterId, meta: &Meta| vec![key(cluster, &meta.namespace)];
+        let mut all = vec![Interest::of::<Map>(kinds::CONFIG_MAP, by_namespace)];
+        if self.gadgets {
+            all.push(Interest::of::<Gadget>(GADGET, by_namespace));
+        }
+        if self.widgets {
+            all.push(Interest::of::<Anything>(WIDGET, by_namespace).optional());
+        }
+        all
+    }
+
+    fn permissions(&self) -> Vec<Permission> {
+        Vec::new()
+    }
+
+    fn lease(&self) -> &'static str {
+        self.lease
+    }
+
+    fn fence(&self) -> Fence {
+        Fence::WaitOut
+    }
+
+    fn keys(&self, _: &Stores) -> Vec<Key> {
+        vec![key(&ClusterId::local(), "default")]
+    }
+
+    fn observe(&self, stores: &Stores, facts: &Facts, key: &Key) -> Option<World> {
+        let mut plan = Plan::default();
+        self.maps(stores, facts, key, &mut plan);
+        if self.gadgets {
+            Self::gadgets(stores, key, &mut plan);
+        }
+        let empty = stores
+            .list::<Map>(&key.cluster, &kinds::CONFIG_MAP)
+            .all(|entry| entry.meta.namespace != key.namespace);
+        (!empty || self.gadgets || self.every.is_some()).then_some(World { plan })
+    }
+
+    fn plan(&self, world: &World, now: Timestamp) -> Plan {
+        let mut plan = world.plan.clone();
+        if let Some(every) = self.every {
+            plan.wake(now.checked_add(every).unwrap());
+        }
+        plan
+    }
+
+    fn gauges(&self, stores: &Stores, _: Timestamp) -> Vec<Gauge> {
+        let all = stores.list::<Map>(&ClusterId::local(), &kinds::CONFIG_MAP);
+        let wanting = all.filter(|entry| entry.body.want.is_some()).count();
+        vec![Gauge {
+            name: "toy_wanting",
+            help: "Config maps that want something",
+            labels: BTreeMap::from([("where", "local".to_owned())]),
+            value: f64::from(u32::try_from(wanting).unwrap()),
+        }]
+    }
+}
