@@ -1,7 +1,7 @@
 //! Discovery: which groups, versions and resources there are.
 //!
 //! All functions take the resources of one cluster and give the document that a client gets. The order of groups
-//! and versions and the preferred versions are those of the real server; `storageVersionHash` is left out.
+//! and versions and the preferred versions are those of the real server.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -54,16 +54,16 @@ pub fn roles(permissions: &[Permission], to: &Grantee<'_>) -> Vec<Value> {
     let mut all = Vec::new();
     let watched = of(Scope::Watched);
     if !watched.is_empty() && to.watched.is_empty() {
-        all.extend(granted("ClusterRole", to.role, "", watched, to));
+        all.extend(granted("ClusterRole", to.role, "", &watched, to));
     } else if !watched.is_empty() {
         for namespace in to.watched {
-            all.extend(granted("Role", to.role, namespace, watched.clone(), to));
+            all.extend(granted("Role", to.role, namespace, &watched, to));
         }
     }
     let own = of(Scope::Own);
     if !own.is_empty() {
         let name = format!("{}-own", to.role);
-        all.extend(granted("Role", &name, to.namespace, own, to));
+        all.extend(granted("Role", &name, to.namespace, &own, to));
     }
     all
 }
@@ -85,7 +85,7 @@ fn granted(
     kind: &str,
     name: &str,
     namespace: &str,
-    rules: Vec<Value>,
+    rules: &[Value],
     to: &Grantee<'_>,
 ) -> [Value; 2] {
     const API: &str = "rbac.authorization.k8s.io";

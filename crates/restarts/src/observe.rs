@@ -50,7 +50,7 @@ fn triggers(cluster: &ClusterId, _: &Meta) -> Vec<Key> {
 /// What restarts want to see.
 pub fn interests() -> Vec<Interest> {
     let mut all = vec![
-        Interest::of::<Flipper>(kinds::FLIPPER, triggers).optional(),
+        Interest::of::<Flipper>(kinds::FLIPPER, triggers).where_defined(),
         Interest::of::<Workload>(kinds::DEPLOYMENT, triggers),
         Interest::of::<Workload>(kinds::STATEFUL_SET, triggers).optional(),
         Interest::of::<Workload>(kinds::DAEMON_SET, triggers).optional(),

@@ -42,7 +42,7 @@ use slipway_apiserver::environment::Clock;
 use feed::News;
 use futures::stream::BoxStream;
 use key::{Actor, Job};
-use kubelet::House;
+use script::Scene;
 pub use script::Script;
 use world::{Failure, World};
 use write::{Step, Write};
@@ -231,23 +231,20 @@ impl Stage {
 
     fn step(&mut self, job: &Job, now: Timestamp) -> Step {
         let (world, key) = (&mut self.world, &job.key);
-        let script = &self.actors.script;
+        let scene = Scene {
+            script: &self.actors.script,
+            seed: self.actors.seed,
+            started: self.started,
+        };
         match job.actor {
             Actor::Deployment => deployment::reconcile(world, key, now),
             Actor::ReplicaSet => replicaset::reconcile(world, key, now),
             Actor::StatefulSet => statefulset::reconcile(world, key, now),
             Actor::DaemonSet => daemonset::reconcile(world, key, now),
-            Actor::Scheduler => scheduler::reconcile(world, script, key, self.started, now),
-            Actor::Kubelet => {
-                let house = House {
-                    script,
-                    seed: self.actors.seed,
-                    started: self.started,
-                };
-                kubelet::reconcile(world, house, key, now)
-            }
+            Actor::Scheduler => scheduler::reconcile(world, scene, key, now),
+            Actor::Kubelet => kubelet::reconcile(world, scene, key, now),
             Actor::Budget => budget::reconcile(world, key, now),
-            Actor::Autoscaler => autoscaler::reconcile(world, script, key, self.started, now),
+            Actor::Autoscaler => autoscaler::reconcile(world, scene, key, now),
         }
     }
 
@@ -255,7 +252,6 @@ impl Stage {
     async fn work(&mut self, job: Job, now: Timestamp) {
         let step = self.step(&job, now);
         self.timers.set(&job, step.wake);
-        let wrote = !step.writes.is_empty();
         for write in step.writes {
             if let Err(message) = self.write(&write, job.actor).await {
                 tracing::debug!(?job, %message, "a write failed");
@@ -264,12 +260,10 @@ impl Stage {
                 return;
             }
         }
-        let waits = self.world.failures.get(&job);
-        if waits.is_some_and(|failure| failure.retry_at <= now) {
+        let failure = self.world.failures.get(&job);
+        if failure.is_some_and(|failure| !failure.about_pods || failure.retry_at <= now) {
             self.world.failures.remove(&job);
             self.queue.insert(job);
-        } else if wrote {
-            self.follow();
         }
     }
 
@@ -311,29 +305,21 @@ impl Stage {
                 ..
             } => Ok(()),
             Write::Patch { kind, .. } => self.world.learn_text(*kind, text),
-            Write::Bind { key, node } => {
+            Write::Bind { key, node, .. } => {
                 self.world.assume_bound(key, node);
                 Ok(())
             }
-            Write::Delete {
-                kind, key, grace, ..
-            } => {
+            Write::Delete { kind, key, .. } => {
                 let object: serde_json::Value = serde_json::from_str(text)?;
-                let is_status = object.get("kind").is_some_and(|kind| kind == "Status");
                 let finalizers = object.pointer("/metadata/finalizers");
-                let held = finalizers
-                    .and_then(|f| f.as_array())
-                    .is_some_and(|f| !f.is_empty());
-                let left = object.pointer("/metadata/deletionGracePeriodSeconds");
-                let stays = held || left.and_then(serde_json::Value::as_i64) > Some(0);
-                if is_status || (!stays && *grace == Some(0)) || (!stays && left.is_some()) {
-                    self.world.forget_key(*kind, key);
-                    Ok(())
-                } else if stays {
-                    self.world.learn_text(*kind, text)
-                } else {
-                    Ok(())
+                let finalizers = finalizers.and_then(serde_json::Value::as_array);
+                let grace = object.pointer("/metadata/deletionGracePeriodSeconds");
+                let grace = grace.and_then(serde_json::Value::as_i64);
+                if finalizers.is_some_and(|list| !list.is_empty()) || grace > Some(0) {
+                    return self.world.learn_text(*kind, text);
                 }
+                self.world.forget_key(*kind, key);
+                Ok(())
             }
         }
     }

@@ -147,7 +147,10 @@ impl FromStr for Injection {
         let wrong = || NoFault(text.to_owned());
         let mut parts = text.splitn(3, ':');
         let what = parts.next().ok_or_else(wrong)?;
-        let at = parts.next().and_then(|n| n.parse().ok()).ok_or_else(wrong)?;
+        let at = parts
+            .next()
+            .and_then(|n| n.parse().ok())
+            .ok_or_else(wrong)?;
         let name = parts.next().ok_or_else(wrong)?;
         match what {
             "request" => REQUEST_FAULTS
@@ -277,10 +280,13 @@ impl Adversary {
     pub fn on_request(&mut self) -> (u64, Option<RequestFault>) {
         let number = self.requests;
         self.requests += 1;
-        let injected = self.injections.iter().find_map(|injection| match injection {
-            Injection::Request(at, fault) if *at == number => Some(*fault),
-            _ => None,
-        });
+        let injected = self
+            .injections
+            .iter()
+            .find_map(|injection| match injection {
+                Injection::Request(at, fault) if *at == number => Some(*fault),
+                _ => None,
+            });
         let drawn = injected.or_else(|| {
             (self.rates != Rates::default()).then(|| draw(&self.dice.0, &self.rates.requests()))?
         });
@@ -291,10 +297,13 @@ impl Adversary {
     pub fn on_event(&mut self) -> (u64, Option<EventFault>) {
         let number = self.events;
         self.events += 1;
-        let injected = self.injections.iter().find_map(|injection| match injection {
-            Injection::Event(at, fault) if *at == number => Some(*fault),
-            _ => None,
-        });
+        let injected = self
+            .injections
+            .iter()
+            .find_map(|injection| match injection {
+                Injection::Event(at, fault) if *at == number => Some(*fault),
+                _ => None,
+            });
         let drawn = injected.or_else(|| {
             (self.rates != Rates::default()).then(|| draw(&self.dice.1, &self.rates.events()))?
         });
@@ -321,8 +330,7 @@ mod tests {
 
     #[test]
     fn an_injection_hits_its_place_only() {
-        let mut adversary =
-            Adversary::new(vec!["request:2:lost".parse().unwrap()], 1);
+        let mut adversary = Adversary::new(vec!["request:2:lost".parse().unwrap()], 1);
         let hits: Vec<_> = (0..4).map(|_| adversary.on_request().1).collect();
         assert_eq!(hits, [None, None, Some(RequestFault::Lost), None]);
         assert_eq!(adversary.on_event().1, None);
@@ -336,7 +344,9 @@ mod tests {
                 lost: 100,
                 ..Rates::default()
             });
-            (0..1000).filter(|_| adversary.on_request().1.is_some()).count()
+            (0..1000)
+                .filter(|_| adversary.on_request().1.is_some())
+                .count()
         };
         assert_eq!(count(7), count(7));
         assert!((60..140).contains(&count(7)), "{}", count(7));

@@ -63,7 +63,9 @@ impl Context {
                     context.basis = value
                         .split(',')
                         .filter_map(|part| part.rsplit_once(':'))
-                        .filter_map(|(kind, version)| Some((kind.to_owned(), version.parse().ok()?)))
+                        .filter_map(|(kind, version)| {
+                            Some((kind.to_owned(), version.parse().ok()?))
+                        })
                         .collect();
                 }
                 _ => {}

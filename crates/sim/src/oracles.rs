@@ -179,11 +179,7 @@ pub const ALL: &[Oracle] = &[
 ];
 
 /// Asks all oracles that watch this scenario.
-pub fn judge(
-    scenario: &Scenario,
-    history: &History,
-    reference: Option<&History>,
-) -> Vec<Verdict> {
+pub fn judge(scenario: &Scenario, history: &History, reference: Option<&History>) -> Vec<Verdict> {
     let case = Case {
         scenario,
         history,

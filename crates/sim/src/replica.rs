@@ -181,10 +181,7 @@ mod tests {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             };
             let start = Instant::now();
-            assert!(matches!(
-                Alive::new(&replica, process).await,
-                End::Crashed
-            ));
+            assert!(matches!(Alive::new(&replica, process).await, End::Crashed));
             assert_eq!((Instant::now() - start).as_secs(), 1);
         });
     }

@@ -73,11 +73,9 @@ impl User {
                 self.patch(&marks.object, &body).await
             }
             Deed::Evict(app) => self.evict(app).await,
-            Deed::Note
-            | Deed::Crash(_)
-            | Deed::Pause(_)
-            | Deed::Partition(_)
-            | Deed::Skew(_) => Ok(String::new()),
+            Deed::Note | Deed::Crash(_) | Deed::Pause(_) | Deed::Partition(_) | Deed::Skew(_) => {
+                Ok(String::new())
+            }
         }
     }
 
@@ -146,10 +144,6 @@ impl User {
             what: what(),
             source,
         })?;
-        Ok(if method == "GET" {
-            text
-        } else {
-            what()
-        })
+        Ok(if method == "GET" { text } else { what() })
     }
 }

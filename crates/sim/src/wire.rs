@@ -73,7 +73,8 @@ impl Wire {
             body = value.to_string().into();
         }
         let about = resource(parts.uri.path());
-        self.recorder.sent(self.record(number, fault, &parts, &body));
+        self.recorder
+            .sent(self.record(number, fault, &parts, &body));
         let request = Sent::from_parts(parts, Body::from(body));
         if fault.is_some() {
             self.recorder.disturbed();
@@ -110,7 +111,9 @@ impl Wire {
             }
             Some(RequestFault::Timeout) => {
                 let _ = self.deliver(number, request, &about, true).await;
-                Ok(refusal(&Status::timeout("the request timed out on its way")))
+                Ok(refusal(&Status::timeout(
+                    "the request timed out on its way",
+                )))
             }
             Some(RequestFault::Slow) => {
                 tokio::time::sleep(SLOW).await;

@@ -4,7 +4,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    clippy::missing_panics_doc,
+    clippy::needless_pass_by_value,
     reason = "tests"
 )]
 

@@ -90,7 +90,11 @@ fn unused_rights(wiring: &Wiring, report: &mut Report) {
     let setup = (wiring.operator)(&serde_json::Value::Null).unwrap();
     for (role, rule, verb, about) in rights(&setup) {
         let used = report.used.contains(&(role.clone(), rule, verb.clone()));
-        report.note("S2", used, format!("{role}: nothing ever needed to {verb} {about}"));
+        report.note(
+            "S2",
+            used,
+            format!("{role}: nothing ever needed to {verb} {about}"),
+        );
     }
 }
 

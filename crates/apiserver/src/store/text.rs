@@ -179,6 +179,23 @@ mod tests {
     }
 
     #[test]
+    fn a_member_is_told_from_the_rest() {
+        let spec = json!({"text": "x".repeat(LONG)});
+        let object =
+            |spec: Value| json!({"metadata": {"name": "a"}, "spec": spec, "status": {"n": 1}});
+        for spec in [spec, json!({"short": 1})] {
+            let (text, rest) = Text::of(&object(spec.clone()), 7).split("spec");
+            assert_eq!(text, spec.to_string());
+            assert_eq!(
+                rest,
+                json!({"metadata": {"name": "a", "resourceVersion": "7"}, "status": {"n": 1}})
+            );
+        }
+        let (text, _) = Text::of(&json!({"metadata": {}}), 7).split("spec");
+        assert!(text.is_empty());
+    }
+
+    #[test]
     fn what_is_no_object_is_stored_as_an_empty_one() {
         let text = Text::of(&json!(3), 1);
         assert_eq!(text.decode(), json!({"metadata": {"resourceVersion": "1"}}));

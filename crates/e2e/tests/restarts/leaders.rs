@@ -13,16 +13,7 @@ use slipway_e2e::watch::Watch;
 use crate::stage::{SOON, Stage, flipper, restarted_at};
 
 /// Short terms, so that twenty of them fit into a test.
-const TERMS: &[&str] = &[
-    "--lease-duration",
-    "2s",
-    "--renew-deadline",
-    "1s",
-    "--retry-period",
-    "300ms",
-    "--request-timeout",
-    "1s",
-];
+const TERMS: &[&str] = &["--lease-duration", "2s", "--request-timeout", "1s"];
 
 const KILLS: usize = 20;
 

@@ -17,7 +17,7 @@ use slipway_apiserver::builtin::quantity::Quantity;
 use super::key::{Key, Kind};
 use super::pod;
 use super::scheduler::after;
-use super::script::{Metric, Script};
+use super::script::{Metric, Scene, Script};
 use super::world::World;
 use super::write::{self, Step, Write};
 
@@ -45,13 +45,7 @@ struct Reading<'a> {
 }
 
 /// What the autoscaler does.
-pub(crate) fn reconcile(
-    world: &mut World,
-    script: &Script,
-    key: &Key,
-    started: Timestamp,
-    now: Timestamp,
-) -> Step {
+pub(crate) fn reconcile(world: &mut World, scene: Scene<'_>, key: &Key, now: Timestamp) -> Step {
     let mut step = Step::default();
     let Some(scaler) = world.autoscalers.get(key).cloned() else {
         world.recommendations.remove(key);
@@ -69,7 +63,7 @@ pub(crate) fn reconcile(
         step.wake_at(due);
     } else {
         memory.next = Some(pod::later(now, PERIOD));
-        let since = now.duration_since(started);
+        let (script, since) = (scene.script, scene.since(now));
         match target {
             Some(target) => {
                 let look = Look {
@@ -86,7 +80,7 @@ pub(crate) fn reconcile(
         let next = metrics(script, key).flat_map(|metric| &metric.steps);
         let next = next.map(|s| s.at).filter(|at| *at > since).min();
         if let Some(at) = next {
-            step.wake_at(after(started, at).max(pod::later(now, PERIOD)));
+            step.wake_at(after(scene.started, at).max(pod::later(now, PERIOD)));
         }
     }
     world.recommendations.insert(key.clone(), memory);
@@ -318,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_lower_recommendation_counts_when_the_higher_ones_are_old() {
-        let at = |seconds| Timestamp::from_second(1_000_000 + seconds).unwrap();
+        let at = |seconds: i64| Timestamp::from_second(1_000_000 + seconds).unwrap();
         let mut memory = Memory::default();
         assert_eq!(memory.stabilise(4, 300, at(0)).0, 4);
         assert_eq!(memory.stabilise(8, 300, at(60)).0, 8);

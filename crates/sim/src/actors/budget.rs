@@ -51,7 +51,12 @@ pub(crate) fn reconcile(world: &World, key: &Key, now: Timestamp) -> Step {
         conditions: old.conditions.clone(),
         ..old
     };
-    match expected(world, &spec.min_available, &spec.max_unavailable, &pods) {
+    match expected(
+        world,
+        spec.min_available.as_ref(),
+        spec.max_unavailable.as_ref(),
+        &pods,
+    ) {
         Ok((expected, desired)) => {
             next.expected_pods = expected;
             next.desired_healthy = desired;
@@ -87,8 +92,8 @@ fn number(count: usize) -> i32 {
 /// How many pods there are to be, and how many of them have to be healthy; or a pod whose controller is not known.
 fn expected(
     world: &World,
-    min_available: &Option<IntOrString>,
-    max_unavailable: &Option<IntOrString>,
+    min_available: Option<&IntOrString>,
+    max_unavailable: Option<&IntOrString>,
     pods: &[&Arc<Pod>],
 ) -> Result<(i32, i32), String> {
     match (min_available, max_unavailable) {

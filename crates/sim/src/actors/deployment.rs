@@ -5,6 +5,7 @@
 //! long gone extensions API, and Events.
 
 mod scale;
+mod set;
 mod sets;
 mod status;
 
@@ -12,12 +13,12 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 
 use super::amount;
-use super::key::{Key, Kind};
+use super::key::Key;
 use super::owner;
 use super::pod;
 use super::world::World;
-use super::write::{Step, Write};
-use sets::{Rollout, Set};
+use super::write::Step;
+use sets::Rollout;
 
 /// What the controller does about one Deployment.
 pub(crate) fn reconcile(world: &World, key: &Key, now: Timestamp) -> Step {
@@ -54,13 +55,13 @@ pub(crate) fn reconcile(world: &World, key: &Key, now: Timestamp) -> Step {
     } else if rollout.recreates() {
         recreate(&mut rollout, world);
     } else {
-        roll(&mut rollout);
+        roll(&mut rollout, world);
     }
     rollout.into_step()
 }
 
-fn roll(rollout: &mut Rollout) {
-    rollout.create_new();
+fn roll(rollout: &mut Rollout, world: &World) {
+    rollout.create_new(world);
     if !scale::up_new(rollout) && !scale::down_old(rollout) && status::is_complete(rollout) {
         scale::clean_up(rollout);
     }
@@ -70,7 +71,7 @@ fn roll(rollout: &mut Rollout) {
 fn recreate(rollout: &mut Rollout, world: &World) {
     let scaled = scale::old_to_zero(rollout);
     if !scaled && !has_old_pods(rollout, world) {
-        rollout.create_new();
+        rollout.create_new(world);
         let replicas = rollout.replicas();
         if let Some(new) = rollout.new_mut() {
             new.replicas = replicas;
@@ -107,13 +108,4 @@ pub(crate) fn bounds(deployment: &Deployment) -> (i32, i32) {
         unavailable = 1;
     }
     (surge, unavailable.min(replicas))
-}
-
-fn patch(set: &Set, body: serde_json::Value) -> Write {
-    Write::Patch {
-        kind: Kind::ReplicaSet,
-        key: Key::of(&set.object.metadata),
-        subresource: "",
-        body,
-    }
 }

@@ -68,21 +68,21 @@ async fn step<K: Watched + std::fmt::Debug>(
                 (None, State::Listed(at))
             }
         },
-        State::Watching(at, mut events) => match events.next().await {
-            Some(Ok(event)) => match take(event) {
+        State::Watching(at, mut events) => {
+            // The watch was cut, or its time is over: go on from the last event.
+            let Some(Ok(event)) = events.next().await else {
+                tokio::time::sleep(PAUSE).await;
+                return (None, State::Listed(at));
+            };
+            match take(event) {
                 Either::Left((news, version)) => (Some(news), State::Watching(version, events)),
                 Either::Right(true) => (None, State::Watching(at, events)),
                 Either::Right(false) => {
                     tokio::time::sleep(PAUSE).await;
                     (None, State::Start)
                 }
-            },
-            // The watch was cut, or its time is over: go on from the last event.
-            Some(Err(_)) | None => {
-                tokio::time::sleep(PAUSE).await;
-                (None, State::Listed(at))
             }
-        },
+        }
     }
 }
 

@@ -6,46 +6,19 @@
 
 mod containers;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{HostIP, Pod, PodCondition, PodIP, PodStatus};
 
 use super::hash;
 use super::key::{Key, Kind};
 use super::pod;
 use super::scheduler::after;
-use super::script::{Behaviour, Script};
+use super::script::Scene;
 use super::world::World;
 use super::write::{self, Step, Write};
 
-/// What all kubelets go by.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct House<'a> {
-    pub(crate) script: &'a Script,
-    pub(crate) seed: u64,
-    pub(crate) started: Timestamp,
-}
-
-impl House<'_> {
-    fn since(&self, at: Timestamp) -> SignedDuration {
-        at.duration_since(self.started)
-    }
-
-    /// How long the containers of a pod take to start.
-    fn delay(&self, pod: &Pod, behaviour: Behaviour) -> SignedDuration {
-        let (start, jittered) = behaviour.start;
-        let millis = u64::try_from(self.script.jitter.as_millis()).unwrap_or(0);
-        if !jittered || millis == 0 {
-            return start;
-        }
-        let mut bytes = self.seed.to_le_bytes().to_vec();
-        bytes.extend(pod.metadata.uid.as_deref().unwrap_or_default().bytes());
-        let extra = hash::number(&bytes) % millis;
-        start + SignedDuration::from_millis(i64::try_from(extra).unwrap_or(0))
-    }
-}
-
 /// What a kubelet does about one pod.
-pub(crate) fn reconcile(world: &World, house: House<'_>, key: &Key, now: Timestamp) -> Step {
+pub(crate) fn reconcile(world: &World, scene: Scene<'_>, key: &Key, now: Timestamp) -> Step {
     let mut step = Step::default();
     let Some(pod) = world.pods.get(key) else {
         return step;
@@ -55,13 +28,13 @@ pub(crate) fn reconcile(world: &World, house: House<'_>, key: &Key, now: Timesta
     };
     let here = world.nodes.get(&Key::new("", node)).is_some();
     if !here || pod::is_terminating(pod) {
-        stop(house, pod, here, now, &mut step);
+        stop(scene, pod, here, now, &mut step);
         return step;
     }
     if pod::is_finished(pod) {
         return step;
     }
-    let (status, wake) = containers::status(house, pod, now);
+    let (status, wake) = containers::status(scene, pod, now);
     step.wake = wake;
     if let Some(mut status) = status {
         settle(&mut status, pod, node, now);
@@ -73,7 +46,7 @@ pub(crate) fn reconcile(world: &World, house: House<'_>, key: &Key, now: Timesta
 }
 
 /// Removes a pod when its containers have stopped.
-fn stop(house: House<'_>, pod: &Pod, here: bool, now: Timestamp, step: &mut Step) {
+fn stop(scene: Scene<'_>, pod: &Pod, here: bool, now: Timestamp, step: &mut Step) {
     let meta = &pod.metadata;
     let remove = Write::Delete {
         kind: Kind::Pod,
@@ -90,7 +63,7 @@ fn stop(house: House<'_>, pod: &Pod, here: bool, now: Timestamp, step: &mut Step
         (Some(at), grace) => {
             let grace = grace.unwrap_or(0);
             let asked = pod::later(at, -grace);
-            let due = after(asked, house.script.stop).min(at);
+            let due = after(asked, scene.script.stop).min(at);
             if due <= now {
                 step.writes.push(remove);
             } else {

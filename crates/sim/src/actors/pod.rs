@@ -114,7 +114,7 @@ pub(crate) fn from_template(
     }
 }
 
-/// The start of a generated name, short enough to be one.
+/// How the generated names of a controller's pods start.
 pub(crate) fn prefix(owner: &str) -> String {
     format!("{owner}-")
 }

@@ -12,18 +12,17 @@ use k8s_openapi::api::core::v1::{
 
 use super::key::{Key, Kind};
 use super::pod;
-use super::script::Script;
+use super::script::Scene;
 use super::world::World;
 use super::write::{self, Step, Write};
 
+const TOPOLOGY: [&str; 2] = [
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+];
+
 /// What the scheduler does about one pod.
-pub(crate) fn reconcile(
-    world: &World,
-    script: &Script,
-    key: &Key,
-    started: Timestamp,
-    now: Timestamp,
-) -> Step {
+pub(crate) fn reconcile(world: &World, scene: Scene<'_>, key: &Key, now: Timestamp) -> Step {
     let mut step = Step::default();
     let Some(pod) = world.pods.get(key) else {
         return step;
@@ -36,21 +35,31 @@ pub(crate) fn reconcile(
     if pod::node(pod).is_some() || pod::is_terminating(pod) || pod::is_finished(pod) || gated {
         return step;
     }
-    let since = now.duration_since(started);
+    let (script, since) = (scene.script, scene.since(now));
     let mut containers = pod.spec.iter().flat_map(|spec| &spec.containers);
     let refused = containers.any(|c| script.behaviour(pod, c, since).unschedulable);
     let node = choose(world, pod).filter(|_| !refused);
     match node {
         Some(node) => step.writes.push(Write::Bind {
             key: key.clone(),
+            labels: topology(world, &node),
             node,
         }),
         None => step.writes.extend(unschedulable(world, pod, now)),
     }
     if let Some(turn) = script.next_turn(pod, since) {
-        step.wake = started.checked_add(turn).ok();
+        step.wake = Some(after(scene.started, turn));
     }
     step
+}
+
+/// The labels of a node that its pods get. A real API server adds them to every binding by itself.
+fn topology(world: &World, node: &str) -> BTreeMap<String, String> {
+    let node = world.nodes.get(&Key::new("", node));
+    let labels = node.and_then(|node| node.metadata.labels.clone());
+    let mut labels = labels.unwrap_or_default();
+    labels.retain(|name, _| TOPOLOGY.contains(&name.as_str()));
+    labels
 }
 
 /// The fitting node with the fewest pods; of equal ones the first by name.

@@ -19,9 +19,11 @@
 
 use std::collections::BTreeMap;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Container, Pod};
 use serde::{Deserialize, Deserializer, Serialize};
+
+use super::hash;
 
 /// How the cluster behaves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -174,6 +176,34 @@ pub(crate) struct Behaviour {
     pub(crate) ready: Readiness,
     pub(crate) crash: Option<Crash>,
     pub(crate) unschedulable: bool,
+}
+
+/// A script that is being played.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scene<'a> {
+    pub(crate) script: &'a Script,
+    pub(crate) seed: u64,
+    pub(crate) started: Timestamp,
+}
+
+impl Scene<'_> {
+    /// How long after the start a moment is.
+    pub(crate) fn since(&self, at: Timestamp) -> SignedDuration {
+        at.duration_since(self.started)
+    }
+
+    /// How long the containers of a pod take to start.
+    pub(crate) fn delay(&self, pod: &Pod, behaviour: Behaviour) -> SignedDuration {
+        let (start, jittered) = behaviour.start;
+        let millis = u64::try_from(self.script.jitter.as_millis()).unwrap_or(0);
+        if !jittered || millis == 0 {
+            return start;
+        }
+        let mut bytes = self.seed.to_le_bytes().to_vec();
+        bytes.extend(pod.metadata.uid.as_deref().unwrap_or_default().bytes());
+        let extra = hash::number(&bytes) % millis;
+        start + SignedDuration::from_millis(i64::try_from(extra).unwrap_or(0))
+    }
 }
 
 impl Script {

@@ -1,5 +1,7 @@
 //! What an actor wants changed, as data, and how it becomes a request.
 
+use std::collections::BTreeMap;
+
 use http::{Method, Request};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -27,8 +29,12 @@ pub(crate) enum Write {
         uid: String,
         grace: Option<i64>,
     },
-    /// Puts a pod on a node.
-    Bind { key: Key, node: String },
+    /// Puts a pod on a node, and these labels on the pod.
+    Bind {
+        key: Key,
+        node: String,
+        labels: BTreeMap<String, String>,
+    },
 }
 
 /// What an actor makes of the world: changes, in order, and when to look again if nothing happens before.
@@ -92,10 +98,10 @@ impl Write {
                 let request = request.header(http::header::CONTENT_TYPE, "application/json");
                 return request.body(options.to_string().into_bytes());
             }
-            Self::Bind { key, node } => {
+            Self::Bind { key, node, labels } => {
                 let body = json!({
                     "kind": "Binding", "apiVersion": "v1",
-                    "metadata": {"namespace": key.namespace, "name": key.name},
+                    "metadata": {"namespace": key.namespace, "name": key.name, "labels": labels},
                     "target": {"kind": "Node", "apiVersion": "v1", "name": node},
                 });
                 let path = Kind::Pod.path(key, "binding");

@@ -191,9 +191,15 @@ impl Report {
 
     /// The oracles, one line each.
     pub fn table(&self) -> Vec<String> {
-        let mut lines = vec![format!("{:8} {:>10} {:>10}  what", "oracle", "checked", "violations")];
+        let mut lines = vec![format!(
+            "{:8} {:>10} {:>10}  what",
+            "oracle", "checked", "violations"
+        )];
         lines.extend(self.oracles.iter().map(|(id, tally)| {
-            format!("{id:8} {:>10} {:>10}  {}", tally.checked, tally.violations, tally.what)
+            format!(
+                "{id:8} {:>10} {:>10}  {}",
+                tally.checked, tally.violations, tally.what
+            )
         }));
         lines
     }

@@ -63,7 +63,10 @@ fn change(change: &Change) -> String {
         ChangeKind::Modified => "changed",
         ChangeKind::Deleted => "gone",
     };
-    format!("     {resource} {namespace}/{name} {what} v{}", change.version)
+    format!(
+        "     {resource} {namespace}/{name} {what} v{}",
+        change.version
+    )
 }
 
 fn mark(event: &Event) -> String {

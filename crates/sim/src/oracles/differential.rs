@@ -15,12 +15,30 @@ use crate::history::{History, Image, Object};
 
 /// What is not compared, and why.
 pub const MASKED: &[(&str, &str)] = &[
-    ("metadata.resourceVersion", "counts everybody's writes, also those that a fault made necessary"),
-    ("metadata.uid, creationTimestamp, managedFields[].time", "pods and replica sets are made when restarts are"),
-    ("names with a pod template's hash", "the hash covers restartedAt; replica sets and pods are compared by owner and state"),
-    ("restartedAt, rollout-last-restart, disruption-claim", "a restart that a fault delayed has a later date"),
-    ("status times", "lastTransitionTime, lastUpdateTime, lastRestart, nextRestart, since, until"),
-    ("leases, events", "who leads, and how often something was said, depends on the faults"),
+    (
+        "metadata.resourceVersion",
+        "counts everybody's writes, also those that a fault made necessary",
+    ),
+    (
+        "metadata.uid, creationTimestamp, managedFields[].time",
+        "pods and replica sets are made when restarts are",
+    ),
+    (
+        "names with a pod template's hash",
+        "the hash covers restartedAt; replica sets and pods are compared by owner and state",
+    ),
+    (
+        "restartedAt, rollout-last-restart, disruption-claim",
+        "a restart that a fault delayed has a later date",
+    ),
+    (
+        "status times",
+        "lastTransitionTime, lastUpdateTime, lastRestart, nextRestart, since, until",
+    ),
+    (
+        "leases, events",
+        "who leads, and how often something was said, depends on the faults",
+    ),
 ];
 
 /// Names of fields whose values are times.
@@ -79,7 +97,10 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
             delayed.push(object);
         }
         findings.check(end, have == want || fewer, || {
-            format!("{}: {have} changes of its spec by the operator, {want} without faults", workload::name(object))
+            format!(
+                "{}: {have} changes of its spec by the operator, {want} without faults",
+                workload::name(object)
+            )
         });
     }
     if delayed.is_empty() {
@@ -156,7 +177,9 @@ fn key(object: &Object, image: &Image) -> Option<String> {
     match &**resource {
         "coordination.k8s.io/leases" | "events.k8s.io/events" | "/events" | "/nodes" => None,
         "apps/replicasets" | "apps/controllerrevisions" | "/pods" => {
-            let owner = image.text("/metadata/ownerReferences/0/name").unwrap_or_default();
+            let owner = image
+                .text("/metadata/ownerReferences/0/name")
+                .unwrap_or_default();
             // The hash at the end of a replica set's name.
             let stable = match owner.rsplit_once('-') {
                 Some((stem, hash)) if hash.len() >= 8 => stem,

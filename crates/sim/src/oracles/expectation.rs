@@ -58,7 +58,10 @@ fn expect(findings: &mut Findings, case: &Case<'_>, expectation: &Expectation, w
         let told = history.changes.iter().any(|change| {
             change.at <= moment
                 && matches!(&*change.object.0, "events.k8s.io/events" | "/events")
-                && change.after.as_deref().is_some_and(|image| about(image, name, reason))
+                && change
+                    .after
+                    .as_deref()
+                    .is_some_and(|image| about(image, name, reason))
         });
         findings.check(moment, told, || {
             format!("no event {reason} was told on {name} {why}")
@@ -67,9 +70,17 @@ fn expect(findings: &mut Findings, case: &Case<'_>, expectation: &Expectation, w
 }
 
 fn holds(expectation: &Expectation, value: Option<&Value>) -> bool {
-    let is = expectation.is.as_ref().is_none_or(|want| value == Some(want));
-    let is_not = expectation.is_not.as_ref().is_none_or(|bad| value != Some(bad));
-    let exists = expectation.exists.is_none_or(|want| value.is_some() == want);
+    let is = expectation
+        .is
+        .as_ref()
+        .is_none_or(|want| value == Some(want));
+    let is_not = expectation
+        .is_not
+        .as_ref()
+        .is_none_or(|bad| value != Some(bad));
+    let exists = expectation
+        .exists
+        .is_none_or(|want| value.is_some() == want);
     is && is_not && exists
 }
 

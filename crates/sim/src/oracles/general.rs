@@ -32,7 +32,9 @@ pub(super) fn preconditions(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let writes = case.history.requests.iter().filter(|r| r.is_write());
     for request in writes {
-        let own = request.path().contains(&format!("/namespaces/{NAMESPACE}/"));
+        let own = request
+            .path()
+            .contains(&format!("/namespaces/{NAMESPACE}/"));
         let query = request.uri.split_once('?').map_or("", |(_, query)| query);
         let ours = query
             .split('&')
@@ -64,7 +66,10 @@ pub(super) fn quiet(case: &Case<'_>) -> Findings {
     let length = SignedDuration::try_from(case.scenario.quiet).unwrap_or_default();
     let begins = history.end.checked_sub(length).unwrap_or(history.end);
     let calm = if history.calm > history.start {
-        history.calm.checked_add(AFTERMATH).unwrap_or(Timestamp::MAX)
+        history
+            .calm
+            .checked_add(AFTERMATH)
+            .unwrap_or(Timestamp::MAX)
     } else {
         begins
     };
@@ -82,7 +87,11 @@ pub(super) fn quiet(case: &Case<'_>) -> Findings {
 /// G3.
 pub(super) fn deletes(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
-    let deletes = case.history.requests.iter().filter(|r| r.method == "DELETE");
+    let deletes = case
+        .history
+        .requests
+        .iter()
+        .filter(|r| r.method == "DELETE");
     for request in deletes {
         let both = has_text(&request.body, "/preconditions/uid")
             && has_text(&request.body, "/preconditions/resourceVersion");
@@ -111,7 +120,10 @@ pub(super) fn targets(case: &Case<'_>) -> Findings {
             _ => false,
         };
         findings.check(change.at, holds, || {
-            format!("{} {} is none of the operator's business", request.method, request.uri)
+            format!(
+                "{} {} is none of the operator's business",
+                request.method, request.uri
+            )
         });
     }
     findings
@@ -121,7 +133,11 @@ pub(super) fn targets(case: &Case<'_>) -> Findings {
 pub(super) fn statuses(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     for (change, _) in case.history.deeds() {
-        let Some(after) = change.after.as_deref().filter(|_| &*change.object.0 == FLIPPERS) else {
+        let Some(after) = change
+            .after
+            .as_deref()
+            .filter(|_| &*change.object.0 == FLIPPERS)
+        else {
             continue;
         };
         let observed = after.number("/status/observedGeneration");
@@ -189,7 +205,9 @@ pub(super) fn sound(case: &Case<'_>) -> Findings {
     for mark in &case.history.marks {
         let problem = match &mark.what {
             Event::Panicked(text) => Some(format!("a panic: {text}")),
-            Event::Failed(text) => Some(format!("somebody could not do what the scenario says: {text}")),
+            Event::Failed(text) => Some(format!(
+                "somebody could not do what the scenario says: {text}"
+            )),
             _ => None,
         };
         findings.check(mark.at, problem.is_none(), || problem.unwrap_or_default());

@@ -54,7 +54,10 @@ pub(super) fn failover(case: &Case<'_>) -> Findings {
             hurt && other != mark && other.at > mark.at - FAILOVER && other.at <= until
         });
         let storm = history.calm > mark.at;
-        if held.is_none_or(|(_, holder)| holder != replica) || others || storm || until > history.end
+        if held.is_none_or(|(_, holder)| holder != replica)
+            || others
+            || storm
+            || until > history.end
         {
             continue;
         }

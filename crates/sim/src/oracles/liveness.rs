@@ -63,15 +63,18 @@ fn left_alone(object: &Object, image: &Image, now: Timestamp) -> bool {
 
 /// Whether a status of ours says what is waited for.
 fn explained(history: &History) -> bool {
-    history.last().iter().any(|(object, image)| match &*object.0 {
-        FLIPPERS => {
-            let waiting = image.at("/status/waitingFor").and_then(Value::as_array);
-            waiting.is_some_and(|list| !list.is_empty())
-        }
-        "/configmaps" => {
-            let data = image.at("/data").map(Value::to_string).unwrap_or_default();
-            &*object.1 == NAMESPACE && data.contains("waitingFor")
-        }
-        _ => false,
-    })
+    history
+        .last()
+        .iter()
+        .any(|(object, image)| match &*object.0 {
+            FLIPPERS => {
+                let waiting = image.at("/status/waitingFor").and_then(Value::as_array);
+                waiting.is_some_and(|list| !list.is_empty())
+            }
+            "/configmaps" => {
+                let data = image.at("/data").map(Value::to_string).unwrap_or_default();
+                &*object.1 == NAMESPACE && data.contains("waitingFor")
+            }
+            _ => false,
+        })
 }

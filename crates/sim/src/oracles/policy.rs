@@ -94,8 +94,8 @@ impl Policy {
                 .labels
                 .iter()
                 .any(|(key, value)| image.label(key) == Some(value));
-        let placed = self.namespaces.is_empty()
-            || self.namespaces.iter().any(|name| **name == *object.1);
+        let placed =
+            self.namespaces.is_empty() || self.namespaces.iter().any(|name| **name == *object.1);
         labelled && placed && self.kinds.iter().any(|name| Some(name.as_str()) == kind)
     }
 }

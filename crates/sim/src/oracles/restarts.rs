@@ -50,14 +50,20 @@ pub(super) fn interval(case: &Case<'_>) -> Findings {
         if let (Some(last), Some(least)) = (last, least) {
             let passed = value.duration_since(last);
             findings.check(change.at, passed >= least, || {
-                format!("{}: restarted {passed} after {last}, the interval is {least}", what())
+                format!(
+                    "{}: restarted {passed} after {last}, the interval is {least}",
+                    what()
+                )
             });
         }
         let uid = touch.after.text("/metadata/uid").unwrap_or_default();
         if let (Some(before), Some(least)) = (commits.insert(uid, change.at), least) {
             let passed = change.at.duration_since(before);
             findings.check(change.at, passed + slack >= least, || {
-                format!("{}: restarted twice within {passed}, the interval is {least}", what())
+                format!(
+                    "{}: restarted twice within {passed}, the interval is {least}",
+                    what()
+                )
             });
         }
     }
@@ -91,13 +97,17 @@ pub(super) fn concurrency(case: &Case<'_>) -> Findings {
             if let Some(policy) = only(&change.object, after)
                 && let Some(most) = policy.max_concurrent
             {
-                let of_policy = rolling
-                    .iter()
-                    .filter(|(object, image)| only(object, image).is_some_and(|p| p.name == policy.name));
+                let of_policy = rolling.iter().filter(|(object, image)| {
+                    only(object, image).is_some_and(|p| p.name == policy.name)
+                });
                 let count = i64::try_from(of_policy.count()).unwrap_or(i64::MAX);
                 findings.check(change.at, count <= most, || {
                     let names: Vec<String> = rolling.keys().map(|o| name(o)).collect();
-                    format!("{}: {count} roll at once, {most} may: {}", policy.name, names.join(", "))
+                    format!(
+                        "{}: {count} roll at once, {most} may: {}",
+                        policy.name,
+                        names.join(", ")
+                    )
                 });
             }
         } else if rolling.contains_key(&change.object) {
@@ -206,7 +216,10 @@ pub(super) fn downtime(case: &Case<'_>) -> Findings {
             let count = counts.entry(&touch.change.object).or_default();
             *count += 1;
             findings.check(touch.change.at, *count <= 1, || {
-                format!("{}: {count} restarts after a downtime of {gap}", name(&touch.change.object))
+                format!(
+                    "{}: {count} restarts after a downtime of {gap}",
+                    name(&touch.change.object)
+                )
             });
         }
     }
@@ -225,20 +238,33 @@ pub(super) fn smallest_change(case: &Case<'_>) -> Findings {
         let mut after = touch.after.value().clone();
         for value in [&mut before, &mut after] {
             strip(value, "/spec/template/metadata", &[RESTARTED_AT]);
-            strip(value, "/metadata", &[LAST_RESTART, DISRUPTION_CLAIM, COUNTED]);
-            if let Some(metadata) = value.pointer_mut("/metadata").and_then(Value::as_object_mut) {
+            strip(
+                value,
+                "/metadata",
+                &[LAST_RESTART, DISRUPTION_CLAIM, COUNTED],
+            );
+            if let Some(metadata) = value
+                .pointer_mut("/metadata")
+                .and_then(Value::as_object_mut)
+            {
                 for field in ["resourceVersion", "generation", "managedFields"] {
                     metadata.remove(field);
                 }
             }
         }
         findings.check(change.at, before == after, || {
-            format!("{}: more was changed than the annotations of a restart", name(&change.object))
+            format!(
+                "{}: more was changed than the annotations of a restart",
+                name(&change.object)
+            )
         });
         let stamp = touch.after.annotation(LAST_RESTART);
         let value = touch.restarted_at();
         findings.check(change.at, value.is_none() || value == stamp, || {
-            format!("{}: restarted at {value:?} and stamped {stamp:?}", name(&change.object))
+            format!(
+                "{}: restarted at {value:?} and stamped {stamp:?}",
+                name(&change.object)
+            )
         });
     }
     findings
@@ -249,7 +275,10 @@ fn strip(object: &mut Value, metadata: &str, keys: &[&str]) {
     let Some(metadata) = object.pointer_mut(metadata).and_then(Value::as_object_mut) else {
         return;
     };
-    if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+    if let Some(annotations) = metadata
+        .get_mut("annotations")
+        .and_then(Value::as_object_mut)
+    {
         for key in keys {
             annotations.remove(*key);
         }
@@ -266,15 +295,20 @@ pub(super) fn dates(case: &Case<'_>) -> Findings {
     for touch in workload::touches(case.history) {
         let written = [
             touch.restarted_at(),
-            touch.after.annotation(LAST_RESTART).filter(|stamp| {
-                Some(*stamp) != touch.before.annotation(LAST_RESTART)
-            }),
+            touch
+                .after
+                .annotation(LAST_RESTART)
+                .filter(|stamp| Some(*stamp) != touch.before.annotation(LAST_RESTART)),
         ];
         for value in written.into_iter().flatten() {
             let at = policy::time(Some(value));
             let latest = touch.change.at.checked_add(skew).unwrap_or(Timestamp::MAX);
             findings.check(touch.change.at, at.is_some_and(|at| at <= latest), || {
-                format!("{}: dated {value}, it is {}", name(&touch.change.object), touch.change.at)
+                format!(
+                    "{}: dated {value}, it is {}",
+                    name(&touch.change.object),
+                    touch.change.at
+                )
             });
         }
     }

@@ -12,7 +12,10 @@ use crate::history::{Ending, Event};
 /// A good history with one restart: 20 minutes after its stamp, by a Flipper of ten minutes.
 fn good() -> Made {
     let mut made = Made::new();
-    made.flipper("f", json!({"interval": "10m", "maxConcurrent": 1, "match": {"labels": {"mesh": "true"}}}));
+    made.flipper(
+        "f",
+        json!({"interval": "10m", "maxConcurrent": 1, "match": {"labels": {"mesh": "true"}}}),
+    );
     made.deployment("a", 0);
     made.deployment("b", 0);
     made.pass(1200);
@@ -84,7 +87,9 @@ fn bad(id: &str) -> Made {
             made.restart("a", 1900);
         }
         "R4" => {
-            made.scenario.except.insert("R1".to_owned(), "the test is about R4".to_owned());
+            made.scenario
+                .except
+                .insert("R1".to_owned(), "the test is about R4".to_owned());
             made.mark(Event::Started("slipway-0-1".to_owned()), -1);
             made.complete("a");
             made.pass(60);
@@ -93,7 +98,11 @@ fn bad(id: &str) -> Made {
         "R5" => {
             made.complete("a");
             made.pass(700);
-            made.restart_with("a", 1900, json!({"spec": {"template": {"metadata": {"labels": {"x": "y"}}}}}));
+            made.restart_with(
+                "a",
+                1900,
+                json!({"spec": {"template": {"metadata": {"labels": {"x": "y"}}}}}),
+            );
         }
         "R8" => {
             made.complete("a");

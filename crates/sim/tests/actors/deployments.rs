@@ -357,3 +357,53 @@ fn annotations_go_to_the_replica_set_but_not_the_last_applied_one() {
         );
     });
 }
+
+#[test]
+fn scaling_down_takes_the_pods_that_serve_least() {
+    play(1, "{}", |stage| async move {
+        stage
+            .create(workload("Deployment", "web", 2, "web:1", json!({})))
+            .await;
+        stage.settle().await;
+        let first = stage.pods().await;
+        stage.scale("Deployment", "web", 4).await;
+        stage.pass(1).await;
+        stage.scale("Deployment", "web", 2).await;
+        stage.settle().await;
+        // The two that had not started yet.
+        assert_eq!(stage.pods().await, first);
+        let cost = json!({"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-1"}}});
+        stage.patch("Pod", &first[1], cost).await;
+        stage.scale("Deployment", "web", 1).await;
+        stage.settle().await;
+        assert_eq!(stage.pods().await, [first[0].clone()]);
+    });
+}
+
+#[test]
+fn a_name_that_is_taken_is_not_the_end() {
+    play(1, "{}", |stage| async move {
+        stage
+            .create(workload("Deployment", "web", 1, "web:1", json!({})))
+            .await;
+        stage.settle().await;
+        let name = stage.list("ReplicaSet").await[0]["metadata"]["name"].clone();
+        stage.delete("Deployment", "web").await;
+        stage.settle().await;
+        let taken = workload(
+            "ReplicaSet",
+            name.as_str().unwrap(),
+            0,
+            "other:1",
+            json!({}),
+        );
+        stage.create(taken).await;
+        stage
+            .create(workload("Deployment", "web", 1, "web:1", json!({})))
+            .await;
+        stage.settle().await;
+        let web = stage.get("Deployment", "web").await;
+        assert_eq!(web["status"]["collisionCount"], 1);
+        assert_eq!(web["status"]["availableReplicas"], 1);
+    });
+}

@@ -61,7 +61,7 @@ where
 
 pub(crate) fn resource(kind: &str) -> ApiResource {
     let (group, version) = match kind {
-        "Pod" | "Node" | "PersistentVolumeClaim" => ("", "v1"),
+        "Pod" | "Node" | "Namespace" | "PersistentVolumeClaim" => ("", "v1"),
         "PodDisruptionBudget" => ("policy", "v1"),
         "HorizontalPodAutoscaler" => ("autoscaling", "v2"),
         _ => ("apps", "v1"),

@@ -80,7 +80,9 @@ fn restarts(plan: &mut Plan) -> impl Iterator<Item = &mut Value> {
     plan.steps
         .iter_mut()
         .filter_map(|step| match &mut step.action {
-            slipway_kernel::Action::Patch { purpose, body, .. } if *purpose == "restart" => Some(body),
+            slipway_kernel::Action::Patch { purpose, body, .. } if *purpose == "restart" => {
+                Some(body)
+            }
             _ => None,
         })
 }
@@ -99,7 +101,12 @@ pub(crate) const ALL: &[Mutant] = &[
         scenarios: &["restart-during-rollout", "nightly-restart"],
         bend: workloads!(|object| {
             let replicas = object["spec"]["replicas"].clone();
-            for field in ["replicas", "updatedReplicas", "availableReplicas", "readyReplicas"] {
+            for field in [
+                "replicas",
+                "updatedReplicas",
+                "availableReplicas",
+                "readyReplicas",
+            ] {
                 object["status"][field] = replicas.clone();
             }
             hide(object, "/status", "conditions");
@@ -108,7 +115,8 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "observedGeneration is not compared",
         scenarios: &["restart-during-rollout", "max-concurrent-many"],
-        bend: workloads!(|object| object["status"]["observedGeneration"] = object["metadata"]["generation"].clone()),
+        bend: workloads!(|object| object["status"]["observedGeneration"] =
+            object["metadata"]["generation"].clone()),
     },
     Mutant {
         name: "paused workloads are restarted",
@@ -147,7 +155,9 @@ pub(crate) const ALL: &[Mutant] = &[
         name: "an empty label matches everything",
         scenarios: &["restart-daily"],
         bend: workloads!(|object| {
-            let labels = object.pointer_mut("/metadata/labels").and_then(Value::as_object_mut);
+            let labels = object
+                .pointer_mut("/metadata/labels")
+                .and_then(Value::as_object_mut);
             if let Some(labels) = labels.filter(|labels| labels.values().any(|v| v == "")) {
                 labels.insert("mesh".to_owned(), json!("true"));
             }
@@ -162,7 +172,9 @@ pub(crate) const ALL: &[Mutant] = &[
         name: "maxConcurrent is off by one",
         scenarios: &["nightly-restart", "max-concurrent-many"],
         bend: flippers!(|object| {
-            let most = object.pointer("/spec/maxConcurrent").and_then(Value::as_i64);
+            let most = object
+                .pointer("/spec/maxConcurrent")
+                .and_then(Value::as_i64);
             if let Some(most) = most {
                 object["spec"]["maxConcurrent"] = json!(most + 1);
             }
@@ -210,7 +222,8 @@ pub(crate) const ALL: &[Mutant] = &[
         bend: || {
             Bend::Plans(|plan| {
                 for body in restarts(plan) {
-                    body["spec"]["template"]["metadata"]["annotations"]["slipway.dev/again"] = json!("yes");
+                    body["spec"]["template"]["metadata"]["annotations"]["slipway.dev/again"] =
+                        json!("yes");
                 }
             })
         },
@@ -293,7 +306,9 @@ fn bend_setup(mut setup: Setup, bend: Bend) -> Setup {
             }
             let bend = Arc::new(bend);
             let bent = setup.capabilities.into_iter();
-            setup.capabilities = bent.map(|inner| Bent::around(inner, bend.clone())).collect();
+            setup.capabilities = bent
+                .map(|inner| Bent::around(inner, bend.clone()))
+                .collect();
         }
     }
     setup

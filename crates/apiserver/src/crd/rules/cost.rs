@@ -22,6 +22,9 @@ const NEW_LIST: u64 = 10;
 const NEW_MAP: u64 = 30;
 const NEW_STRUCT: u64 = 40;
 
+/// What the parser calls the receiver of a macro over optional values.
+const RECEIVER: &str = "@target";
+
 /// The largest cost of running an expression once on a value declared like this.
 pub(crate) fn estimate(checked: &Checked<'_>, declared: &Declared) -> u64 {
     let mut estimator = Estimator {
@@ -89,6 +92,8 @@ impl Entry {
 #[derive(Debug)]
 struct Local<'a> {
     name: String,
+    /// The cost of naming it.
+    access: u64,
     place: Place<'a>,
     size: Option<Size>,
     entry: Option<Entry>,
@@ -119,9 +124,10 @@ impl<'a> Estimator<'a> {
         match &e.expr {
             Expr::Unspecified | Expr::Literal(_) => 0,
             Expr::Ident(name) => {
-                let place = self.local(name).map_or(Place::At(self.root), |l| l.place);
+                let local = self.local(name).map(|l| (l.place, l.access));
+                let (place, access) = local.unwrap_or((Place::At(self.root), ACCESS));
                 self.places.insert(e.id, place);
-                ACCESS
+                access
             }
             Expr::Select(select) => self.select(e.id, select),
             Expr::Call(call) => self.call(e, call),
@@ -185,16 +191,13 @@ impl<'a> Estimator<'a> {
     }
 
     fn comprehension(&mut self, id: u64, c: &ComprehensionExpr) -> u64 {
+        if c.loop_cond.expr == Expr::Literal(LiteralValue::Boolean(false.into())) {
+            return self.bind(id, c);
+        }
         let mut sum = self.cost(&c.iter_range);
         sum = sum.saturating_add(self.cost(&c.accu_init));
         let outside = self.locals.len();
-        let accumulator = Local {
-            name: c.accu_var.clone(),
-            place: self.place(&c.accu_init),
-            size: self.size(&c.accu_init),
-            entry: self.entry(&c.accu_init),
-        };
-        self.locals.push(accumulator);
+        self.name(&c.accu_var, &c.accu_init, ACCESS);
         let inside = self.locals.len();
         if let Some(second) = &c.iter_var2 {
             self.declare(&c.iter_var, &c.iter_range, Part::Key);
@@ -225,6 +228,38 @@ impl<'a> Estimator<'a> {
         sum
     }
 
+    /// A loop over nothing, by which macros over optional values give a name to a value.
+    fn bind(&mut self, id: u64, c: &ComprehensionExpr) -> u64 {
+        let outside = self.locals.len();
+        let value = self.cost(&c.accu_init);
+        // Where the parser names the receiver of such a macro, the real server writes it out each time.
+        let (sum, access) = if c.accu_var == RECEIVER {
+            (0, value)
+        } else {
+            let range = self.cost(&c.iter_range);
+            (range.saturating_add(value), ACCESS)
+        };
+        self.name(&c.accu_var, &c.accu_init, access);
+        let sum = sum.saturating_add(self.cost(&c.result));
+        let (size, entry) = (self.size(&c.result), self.entry(&c.result));
+        self.sizes.extend(size.map(|s| (id, s)));
+        self.entries.extend(entry.map(|e| (id, e)));
+        self.locals.truncate(outside);
+        sum
+    }
+
+    /// Declares a variable that holds a value.
+    fn name(&mut self, name: &str, value: &IdedExpr, access: u64) {
+        let local = Local {
+            name: name.to_owned(),
+            access,
+            place: self.place(value),
+            size: self.size(value),
+            entry: self.entry(value),
+        };
+        self.locals.push(local);
+    }
+
     /// Declares a variable of a macro over `range`.
     fn declare(&mut self, name: &str, range: &IdedExpr, part: Part) {
         let entry = self.entry(range);
@@ -241,6 +276,7 @@ impl<'a> Estimator<'a> {
         });
         self.locals.push(Local {
             name: name.to_owned(),
+            access: ACCESS,
             place,
             size: entry.map(|e| if of_value { e.value } else { e.key }),
             entry: None,

@@ -5,17 +5,17 @@
 //! The parser is that of `cel`, a newer one than the engine's, because it keeps positions.
 
 mod functions;
-mod macros;
+mod parse;
 pub(super) mod types;
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cel::IdedExpr;
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, SelectExpr, SourceInfo,
 };
 
+use self::parse::{compile, issue};
 use self::types::{Type, assignable, join};
 use crate::crd::structural::Structural;
 
@@ -107,34 +107,6 @@ pub(crate) fn check_over(text: &str, variables: &[&str]) -> Result<String, Strin
     } else {
         Err(checker.issues.join("\n"))
     }
-}
-
-fn compile(text: &str) -> Result<cel::Program, String> {
-    let parsed = catch_unwind(AssertUnwindSafe(|| macros::parse(text)));
-    match parsed {
-        Ok(Ok(program)) => Ok(program),
-        Ok(Err(errors)) => {
-            let issue = |e: &cel::ParseError| issue(text, e.pos, &e.msg);
-            Err(errors
-                .errors
-                .iter()
-                .map(issue)
-                .collect::<Vec<_>>()
-                .join("\n"))
-        }
-        Err(_) => Err(issue(text, (1, 1), "Syntax error")),
-    }
-}
-
-/// One issue with the line it is about and a mark below the column.
-fn issue(text: &str, (line, column): (isize, isize), message: &str) -> String {
-    let row = usize::try_from(line - 1).unwrap_or_default();
-    let snippet = text.lines().nth(row).unwrap_or_default().replace('\t', " ");
-    let indent = usize::try_from(column - 1).unwrap_or_default();
-    format!(
-        "ERROR: <input>:{line}:{column}: {message}\n | {snippet}\n | {}^",
-        ".".repeat(indent)
-    )
 }
 
 /// `'t` is the life of the text and its program, `'a` that of the schema.

@@ -1,6 +1,7 @@
 //! How many pods each `ReplicaSet` is to have.
 
-use super::sets::{MAX, Rollout, Set};
+use super::set::{DESIRED, MAX, Set};
+use super::sets::Rollout;
 
 /// Gives the new set what surge leaves room for; whether it changed.
 pub(super) fn up_new(rollout: &mut Rollout) -> bool {
@@ -107,7 +108,7 @@ fn is_saturated(rollout: &Rollout) -> bool {
     let desired = rollout.replicas();
     rollout.new_set().is_some_and(|new| {
         new.replicas == desired
-            && new.number(super::sets::DESIRED) == Some(desired)
+            && new.number(DESIRED) == Some(desired)
             && new.available() == desired
     })
 }

@@ -3,7 +3,8 @@
 use k8s_openapi::api::apps::v1::{DeploymentCondition, DeploymentStatus};
 
 use super::super::pod::{later, stamp};
-use super::sets::{Rollout, Set};
+use super::set::Set;
+use super::sets::Rollout;
 
 const PROGRESSING: &str = "Progressing";
 const FAILURE: &str = "ReplicaFailure";

@@ -9,23 +9,22 @@ use k8s_openapi::api::core::v1::{
 use super::super::hash;
 use super::super::pod;
 use super::super::scheduler::after;
-use super::super::script::{Behaviour, Crash, Readiness};
-use super::House;
+use super::super::script::{Behaviour, Crash, Readiness, Scene};
 
 /// The wait before the first restart, and the longest.
 const BACK_OFF: (i64, i64) = (10, 300);
 
 /// The status with the containers as they are now, or none while they have not started; and when that changes.
 pub(super) fn status(
-    house: House<'_>,
+    scene: Scene<'_>,
     pod: &Pod,
     now: Timestamp,
 ) -> (Option<PodStatus>, Option<Timestamp>) {
-    let since = house.since(now);
+    let since = scene.since(now);
     let mut wake: Option<Timestamp> = None;
     let mut later = |at: Timestamp| wake = Some(wake.map_or(at, |wake| wake.min(at)));
-    if let Some(turn) = house.script.next_turn(pod, since) {
-        later(after(house.started, turn));
+    if let Some(turn) = scene.script.next_turn(pod, since) {
+        later(after(scene.started, turn));
     }
     let bound = pod::condition(pod, "PodScheduled")
         .and_then(|condition| condition.last_transition_time.as_ref())
@@ -35,10 +34,10 @@ pub(super) fn status(
     let known = status.container_statuses.take().unwrap_or_default();
     let mut containers = Vec::new();
     for container in pod.spec.iter().flat_map(|spec| &spec.containers) {
-        let behaviour = house.script.behaviour(pod, container, since);
+        let behaviour = scene.script.behaviour(pod, container, since);
         let before = known.iter().find(|status| status.name == container.name);
         let Some(before) = before else {
-            let due = after(bound, house.delay(pod, behaviour));
+            let due = after(bound, scene.delay(pod, behaviour));
             if due > now {
                 later(due);
                 return (None, wake);

@@ -181,7 +181,8 @@ impl Made {
 
     /// A status of a Flipper by the operator.
     pub(super) fn status(&mut self, name: &str, status: Value) {
-        let uri = format!("/apis/flipper.io.github.com/v1alpha1/namespaces/shop/flippers/{name}/status");
+        let uri =
+            format!("/apis/flipper.io.github.com/v1alpha1/namespaces/shop/flippers/{name}/status");
         let body = json!({"metadata": {"resourceVersion": "1", "uid": name}});
         let number = self.request("PATCH", &uri, body);
         let object = object("flipper.io.github.com/flippers", name);
@@ -201,7 +202,11 @@ impl Made {
         let uri = "/apis/coordination.k8s.io/v1/namespaces/slipway-system/leases/l";
         let body = json!({"metadata": {"resourceVersion": "1"}});
         let number = self.request("PUT", uri, body);
-        let lease = ("coordination.k8s.io/leases".into(), "slipway-system".into(), "l".into());
+        let lease = (
+            "coordination.k8s.io/leases".into(),
+            "slipway-system".into(),
+            "l".into(),
+        );
         self.put(lease, json!({}), Some(number));
     }
 

@@ -1,5 +1,7 @@
 //! What the rules of a definition may cost: each one, and all together.
 
+use std::cmp::Reverse;
+
 use serde_json::Value;
 
 use crate::field::{FieldError, FieldErrors};
@@ -32,7 +34,7 @@ impl Budget {
         self.total = self.total.saturating_add(cost);
         if cost >= NOTABLE {
             self.expensive.push((path, cost));
-            self.expensive.sort_by(|a, b| b.1.cmp(&a.1));
+            self.expensive.sort_by_key(|(_, cost)| Reverse(*cost));
             self.expensive.truncate(NAMED);
         }
     }

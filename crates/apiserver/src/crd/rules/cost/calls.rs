@@ -32,7 +32,7 @@ const FORMAT_PATTERN: f64 = 128.0;
 /// The longest name of a format.
 const FORMAT_NAME: u64 = 64;
 
-impl<'a> Estimator<'a> {
+impl Estimator<'_> {
     pub(super) fn function(
         &mut self,
         e: &IdedExpr,
@@ -53,15 +53,15 @@ impl<'a> Estimator<'a> {
             (Some(target), args) => self
                 .on_list(name, target, args)
                 .or_else(|| self.on_text(name, target, args))
-                .or_else(|| self.on_address(name, target, args)),
+                .or_else(|| self.on_network(name, args)),
             _ => None,
         };
         found.unwrap_or(Own::cost(1))
     }
 
     fn operator(&mut self, e: &IdedExpr, name: &str, a: &IdedExpr, b: &IdedExpr) -> Option<Own> {
-        let (x, y) = (self.size_or_unknown(a), self.size_or_unknown(b));
-        let shorter = scaled(x.max.min(y.max), PER_CHARACTER);
+        let (left, right) = (self.size_or_unknown(a), self.size_or_unknown(b));
+        let shorter = scaled(left.max.min(right.max), PER_CHARACTER);
         let types = (self.kind(a), self.kind(b));
         Some(match name {
             "_&&_" | "_||_" => Own::cost(0),
@@ -77,8 +77,8 @@ impl<'a> Estimator<'a> {
             "_+_" => return self.sum(e, a, b),
             "@in" => match types.1 {
                 Type::Map(..) => return None,
-                Type::Dyn => Own::cost(y.max.max(1)),
-                _ => Own::cost(y.max),
+                Type::Dyn => Own::cost(right.max.max(1)),
+                _ => Own::cost(right.max),
             },
             "_[_]" => {
                 let size = self.entry(a).map(|entry| entry.value);
@@ -88,9 +88,9 @@ impl<'a> Estimator<'a> {
                 }
                 Own { cost: 1, size }
             }
-            "sets.contains" | "sets.intersects" => Own::cost(each_to_each(x, y, 1.0)),
-            "sets.equivalent" => Own::cost(each_to_each(x, y, 2.0)),
-            "semver" | "isSemver" => Own::cost(x.traversed()),
+            "sets.contains" | "sets.intersects" => Own::cost(each_to_each(left, right, 1.0)),
+            "sets.equivalent" => Own::cost(each_to_each(left, right, 2.0)),
+            "semver" | "isSemver" => Own::cost(left.traversed()),
             _ => return None,
         })
     }
@@ -265,7 +265,8 @@ impl<'a> Estimator<'a> {
         })
     }
 
-    fn on_address(&mut self, name: &str, _: &IdedExpr, args: &[IdedExpr]) -> Option<Own> {
+    /// Whether a network holds an address or another network; one given as text is parsed first.
+    fn on_network(&mut self, name: &str, args: &[IdedExpr]) -> Option<Own> {
         let compared = scaled(2 * ADDRESS, PER_CHARACTER);
         let own = match name {
             "containsIP" => compared,

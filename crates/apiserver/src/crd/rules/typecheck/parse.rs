@@ -1,11 +1,12 @@
 //! Parsing, with the API's macros over two variables beside the standard ones.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, Expr, ListExpr, LiteralValue, MapExpr, operators,
 };
-use cel::parser::{Macro, MacroExprHelper, ParseError, ParseErrors};
+use cel::parser::{Macro, MacroExprHelper, ParseError};
 use cel::{Env, IdedExpr, Program};
 
 const RESULT: &str = "@result";
@@ -28,8 +29,34 @@ static ENVIRONMENT: LazyLock<Env> = LazyLock::new(|| {
     environment
 });
 
-pub(super) fn parse(text: &str) -> Result<Program, ParseErrors> {
-    ENVIRONMENT.compile(text)
+/// Parses an expression. The parser is not trusted with every input. The error is the list of issues as cel-go prints
+/// it.
+pub(super) fn compile(text: &str) -> Result<Program, String> {
+    let parsed = catch_unwind(AssertUnwindSafe(|| ENVIRONMENT.compile(text)));
+    match parsed {
+        Ok(Ok(program)) => Ok(program),
+        Ok(Err(errors)) => {
+            let issue = |e: &ParseError| issue(text, e.pos, &e.msg);
+            Err(errors
+                .errors
+                .iter()
+                .map(issue)
+                .collect::<Vec<_>>()
+                .join("\n"))
+        }
+        Err(_) => Err(issue(text, (1, 1), "Syntax error")),
+    }
+}
+
+/// One issue with the line it is about and a mark below the column.
+pub(super) fn issue(text: &str, (line, column): (isize, isize), message: &str) -> String {
+    let row = usize::try_from(line - 1).unwrap_or_default();
+    let snippet = text.lines().nth(row).unwrap_or_default().replace('\t', " ");
+    let indent = usize::try_from(column - 1).unwrap_or_default();
+    format!(
+        "ERROR: <input>:{line}:{column}: {message}\n | {snippet}\n | {}^",
+        ".".repeat(indent)
+    )
 }
 
 /// What a macro does with each element.
