@@ -147,7 +147,7 @@ impl<'a> Director<'a> {
             match screen {
                 Some(screen) => {
                     let lines = render(&self.model, screen::width(), self.show.style);
-                    screen.draw(&lines).context("drawing")?;
+                    screen.draw(lines).context("drawing")?;
                 }
                 None => self.tell(&before),
             }

@@ -14,6 +14,8 @@ const MOST_PODS: usize = 4;
 const BAR: i64 = 8;
 const STATUS: usize = 20;
 const AGE: usize = 8;
+/// How much a status takes where nothing else stands between it and what there is to say.
+const NARROW: usize = 14;
 
 /// One line of the tree, before it has a place.
 #[derive(Default)]
@@ -62,13 +64,16 @@ pub(super) fn rows(model: &Model, width: usize, style: Style) -> Vec<Line> {
             (false, icon) => format!("{icon} {}", node.word),
         };
         let bar = node.progress.map(|p| bar(p, style)).unwrap_or_default();
-        let empty = bar.is_empty() && node.age.is_empty();
+        let info = match (bar.is_empty(), node.age.is_empty()) {
+            (true, true) => column + NARROW,
+            _ => ages + AGE,
+        };
         lines.push(
             name.cut(column.saturating_sub(1), style)
                 .at(column, tone, status)
                 .at(bars, Tone::Busy, bar)
                 .at(ages, Tone::Plain, node.age)
-                .at(if empty { bars } else { ages + AGE }, Tone::Dim, node.info),
+                .at(info, Tone::Dim, node.info),
         );
     }
     lines
@@ -214,7 +219,7 @@ fn policy_node(policy: &Policy, now: Timestamp, style: Style) -> Node {
     if policy.problem.is_empty() {
         info.push(match policy.rolling {
             0 => format!("{} matched", policy.matched),
-            rolling => format!("{rolling} of {} rolling", policy.matched),
+            rolling => format!("{rolling} rolling"),
         });
         if policy.pending > 0 {
             info.push(format!("{} due", policy.pending));
