@@ -177,6 +177,18 @@ const STATIC: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "simulation",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "-p",
+            "slipway",
+            "--test",
+            "simulation",
+        ],
+    ),
+    (
         "documentation",
         &["test", "--release", "--quiet", "--workspace", "--doc"],
     ),
@@ -259,7 +271,8 @@ fn stream(command: &mut Command, counts: &mut Counts) -> Result<bool> {
 
 impl Counts {
     fn read(&mut self, line: &str) {
-        if line.starts_with("conformance: ") || line.starts_with("kubectl: ") {
+        let summaries = ["conformance: ", "kubectl: ", "simulation: "];
+        if summaries.iter().any(|start| line.starts_with(start)) {
             self.conformance = Some(line.to_owned());
         }
         let Some(rest) = line.strip_prefix("test result: ") else {
