@@ -407,3 +407,31 @@ fn a_name_that_is_taken_is_not_the_end() {
         assert_eq!(web["status"]["availableReplicas"], 1);
     });
 }
+
+#[test]
+fn scaling_down_takes_a_pod_that_is_not_ready_before_a_younger_one() {
+    let script = "pods: [{match: {labels: {sick: 'yes'}}, ready: never}]";
+    play(1, script, |stage| async move {
+        stage
+            .create(workload("Deployment", "web", 2, "web:1", json!({})))
+            .await;
+        stage.settle().await;
+        let old = stage.pods().await;
+        stage.scale("Deployment", "web", 4).await;
+        stage.settle().await;
+        let sick = json!({"metadata": {"labels": {"sick": "yes"}}});
+        stage.patch("Pod", &old[0], sick).await;
+        stage.pass(1).await;
+        assert_eq!(
+            condition(&stage.get("Pod", &old[0]).await, "Ready").1,
+            "False"
+        );
+        stage.scale("Deployment", "web", 3).await;
+        stage.settle().await;
+        let left = stage.pods().await;
+        assert!(
+            !left.contains(&old[0]) && left.contains(&old[1]),
+            "{left:?}"
+        );
+    });
+}
