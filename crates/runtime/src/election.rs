@@ -230,9 +230,10 @@ impl Candidate {
         if !self.extend(&record, began) {
             return;
         }
-        let mut state = self.shared.lock();
-        state.standings.entry(lease).or_default().phase = Phase::Fencing;
-        drop(state);
+        {
+            let mut state = self.shared.lock();
+            state.standings.entry(lease).or_default().phase = Phase::Fencing;
+        }
         tracing::info!(lease, epoch, how = ?taken, "lease taken");
         self.tell(Message::Taken(lease, epoch, taken));
         let mut tenure = Tenure {
