@@ -1,10 +1,12 @@
 //! `cargo xtask generate`: files that are made from other files and checked in.
 //!
-//! Today that is one: the table of built-in kinds, from the `OpenAPI` documents and the Go types of the Kubernetes
-//! modules that `xtask/controlplane/kubernetes` pins. The output is a function of those modules alone.
+//! The table of built-in kinds is made from the `OpenAPI` documents and the Go types of the Kubernetes modules that
+//! `xtask/controlplane/kubernetes` pins, and is a function of those modules alone. Manifests and pages of the reference
+//! are what the program itself prints.
 
 mod documents;
 mod golang;
+mod pages;
 mod proto;
 mod write;
 
@@ -18,10 +20,15 @@ use serde_json::Value;
 const TABLE: &str = "crates/apiserver/src/schema/builtin.types";
 
 /// Makes the generated files; with `check`, fails if a checked-in one differs instead of writing it.
-pub(crate) fn run(check: bool) -> Result<()> {
+/// With `pages` only what needs no Go.
+pub(crate) fn run(check: bool, pages: bool) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .context("xtask lies in the workspace")?;
+    pages::run(root, check)?;
+    if pages {
+        return Ok(());
+    }
     let pins = root.join("xtask/controlplane/kubernetes");
     let kubernetes = module(&pins, "k8s.io/kubernetes")?;
     let schemas = documents::read(&kubernetes.folder.join("api/openapi-spec/v3"))?;

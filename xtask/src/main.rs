@@ -1,5 +1,6 @@
 //! Slipway's build, test and control-plane commands: `cargo xtask --help`.
 
+mod bench;
 mod controlplane;
 mod generate;
 mod report;
@@ -29,9 +30,15 @@ enum Command {
         /// Change nothing; fail if the tree is not what would be generated
         #[arg(long)]
         check: bool,
+        /// Only manifests and pages of the reference, for which no Go is needed
+        #[arg(long)]
+        pages: bool,
     },
     /// Check the workspace's own rules: crate arrows, file sizes, generated files, README commands
     Tidy,
+    /// Figures, side by side on the embedded and on a real server
+    #[command(subcommand)]
+    Bench(bench::Command),
     /// A real Kubernetes control plane on loopback
     #[command(subcommand)]
     Controlplane(controlplane::Command),
@@ -40,8 +47,9 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Test(arguments) => test::run(&arguments),
-        Command::Generate { check } => generate::run(check),
+        Command::Generate { check, pages } => generate::run(check, pages),
         Command::Tidy => test::tidy(),
+        Command::Bench(command) => bench::run(&command),
         Command::Controlplane(command) => controlplane::run(&command),
     };
     match result {

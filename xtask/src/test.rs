@@ -28,12 +28,21 @@ struct Outcome {
     failed: bool,
 }
 
+/// How the closing lines begin of tests that count in their own way.
+const SUMMARIES: &[&str] = &[
+    "conformance: ",
+    "kubectl: ",
+    "actors: ",
+    "e2e: ",
+    "simulation: ",
+];
+
 /// Numbers out of the closing lines of test runners.
 #[derive(Default)]
 struct Counts {
     passed: u64,
     failed: u64,
-    conformance: Option<String>,
+    summary: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -45,8 +54,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     for (name, cargo_arguments) in STATIC {
         tiers.run(name, workspace::cargo().args(*cargo_arguments));
     }
-    if tiers.wants("conformance") || tiers.wants("kubectl") {
-        against_a_server(&mut tiers, arguments)?;
+    let real = match (arguments.no_controlplane, controlplane::tools::available()) {
+        (true, _) => Err("--no-controlplane".to_owned()),
+        (false, Err(error)) => Err(error.to_string()),
+        (false, Ok(())) => Ok(()),
+    };
+    for tier in ON_SERVERS {
+        on_servers(&mut tiers, tier, real.as_ref().err())?;
     }
     conclude(&tiers.outcomes, &tiers.left_out)
 }
@@ -72,65 +86,102 @@ impl Tiers {
     }
 }
 
-/// Tiers that run on the embedded server, and on a real one where there can be one.
-fn against_a_server(tiers: &mut Tiers, arguments: &Arguments) -> Result<()> {
-    let real = match (arguments.no_controlplane, controlplane::tools::available()) {
-        (true, _) => Err("--no-controlplane".to_owned()),
-        (false, Err(error)) => Err(error.to_string()),
-        (false, Ok(())) => Ok(()),
-    };
-    // Each tier has a server of its own, so that neither sees what the other leaves.
-    let borrowed = match real {
-        Ok(()) => {
-            Some(Borrowed::start(2, Profile::Collectors).context("starting real control planes")?)
-        }
-        Err(why) => {
+/// A tier that runs on the embedded server, and on a real control plane where there can be one.
+struct OnServers {
+    name: &'static str,
+    package: &'static str,
+    test: &'static str,
+    /// The variable that names the real one's kubeconfig.
+    variable: &'static str,
+    profile: Profile,
+    /// Whether it runs the `slipway` program and kubectl.
+    is_driven_by_kubectl: bool,
+}
+
+/// Each has a control plane of its own, so that none sees what another leaves.
+const ON_SERVERS: &[OnServers] = &[
+    OnServers {
+        name: "conformance",
+        package: "slipway-apiserver",
+        test: "conformance",
+        variable: "SLIPWAY_CONFORMANCE_REAL",
+        profile: Profile::Collectors,
+        is_driven_by_kubectl: false,
+    },
+    OnServers {
+        name: "kubectl",
+        package: "slipway-e2e",
+        test: "kubectl",
+        variable: "SLIPWAY_REAL_BARE",
+        profile: Profile::Collectors,
+        is_driven_by_kubectl: true,
+    },
+    OnServers {
+        name: "actors",
+        package: "slipway-sim",
+        test: "reality",
+        variable: "SLIPWAY_REAL_FULL",
+        profile: Profile::Full,
+        is_driven_by_kubectl: false,
+    },
+    OnServers {
+        name: "end to end",
+        package: "slipway-e2e",
+        test: "restarts",
+        variable: "SLIPWAY_REAL_FULL",
+        profile: Profile::Full,
+        is_driven_by_kubectl: true,
+    },
+];
+
+fn on_servers(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<&String>) -> Result<()> {
+    if !tiers.wants(tier.name) {
+        return Ok(());
+    }
+    let mut command = workspace::cargo();
+    command.args([
+        "test",
+        "--release",
+        "--quiet",
+        "-p",
+        tier.package,
+        "--test",
+        tier.test,
+    ]);
+    let borrowed = match unavailable {
+        None => Some(Borrowed::start(1, tier.profile).context("starting a real control plane")?),
+        Some(why) => {
             tiers
                 .left_out
-                .push(format!("conformance and kubectl on a real server: {why}"));
+                .push(format!("{} on a real control plane: {why}", tier.name));
             None
         }
     };
-    let mut conformance = workspace::cargo();
-    conformance.args([
-        "test",
-        "--release",
-        "--quiet",
-        "-p",
-        "slipway-apiserver",
-        "--test",
-        "conformance",
-    ]);
-    let mut kubectl = workspace::cargo();
-    kubectl.args([
-        "test",
-        "--release",
-        "--quiet",
-        "-p",
-        "slipway-e2e",
-        "--test",
-        "kubectl",
-    ]);
     if let Some(borrowed) = &borrowed {
-        conformance.env("SLIPWAY_CONFORMANCE_REAL", borrowed.kubeconfig(0));
-        kubectl.env("SLIPWAY_REAL_BARE", borrowed.kubeconfig(1));
-        kubectl.env(
-            "SLIPWAY_KUBECTL",
-            controlplane::tools::locate()?.path("kubectl")?,
-        );
+        command.env(tier.variable, borrowed.kubeconfig(0));
     }
-    tiers.run("conformance", &mut conformance);
-    if borrowed.is_none() && workspace::which("kubectl").is_none() {
-        tiers
-            .left_out
-            .push("kubectl: there is none on the PATH, and no Go to build one".to_owned());
-        return Ok(());
+    if tier.is_driven_by_kubectl {
+        if borrowed.is_some() {
+            command.env(
+                "SLIPWAY_KUBECTL",
+                controlplane::tools::locate()?.path("kubectl")?,
+            );
+        } else if workspace::which("kubectl").is_none() {
+            tiers.left_out.push(format!(
+                "{}: there is no kubectl on the PATH, and no Go to build one",
+                tier.name
+            ));
+            return Ok(());
+        }
+        let built = workspace::cargo()
+            .args(["build", "--release", "--quiet", "-p", "slipway"])
+            .status()
+            .context("building slipway")?;
+        if !built.success() {
+            bail!("building slipway failed");
+        }
     }
-    tiers.run(
-        "kubectl binary",
-        workspace::cargo().args(["build", "--release", "--quiet", "-p", "slipway"]),
-    );
-    tiers.run("kubectl", &mut kubectl);
+    tiers.run(tier.name, &mut command);
     Ok(())
 }
 
@@ -174,6 +225,58 @@ const STATIC: &[(&str, &[&str])] = &[
             "slipway-apiserver",
             "--test",
             "integration",
+        ],
+    ),
+    (
+        "capabilities",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "-p",
+            "slipway-kernel",
+            "-p",
+            "slipway-runtime",
+            "-p",
+            "slipway-restarts",
+            "--test",
+            "*",
+        ],
+    ),
+    (
+        "actors alone",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "-p",
+            "slipway-sim",
+            "--test",
+            "actors",
+        ],
+    ),
+    (
+        "program",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "-p",
+            "slipway",
+            "--test",
+            "cli",
+        ],
+    ),
+    (
+        "simulation",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "-p",
+            "slipway",
+            "--test",
+            "simulation",
         ],
     ),
     (
@@ -226,7 +329,7 @@ fn tier(name: &'static str, command: &mut Command) -> Outcome {
     let mut counts = Counts::default();
     let result = stream(command, &mut counts);
     let failed = !matches!(result, Ok(true)) || counts.failed > 0;
-    let summary = match (result, &counts.conformance) {
+    let summary = match (result, &counts.summary) {
         (Err(error), _) => error.to_string(),
         (Ok(_), Some(line)) => line.clone(),
         (Ok(_), None) if counts.passed + counts.failed > 0 => {
@@ -259,8 +362,8 @@ fn stream(command: &mut Command, counts: &mut Counts) -> Result<bool> {
 
 impl Counts {
     fn read(&mut self, line: &str) {
-        if line.starts_with("conformance: ") || line.starts_with("kubectl: ") {
-            self.conformance = Some(line.to_owned());
+        if SUMMARIES.iter().any(|start| line.starts_with(start)) {
+            self.summary = Some(line.to_owned());
         }
         let Some(rest) = line.strip_prefix("test result: ") else {
             return;

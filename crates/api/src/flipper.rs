@@ -10,11 +10,14 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSON,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, CustomResourceExt, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::waiting::WaitingFor;
 
@@ -44,14 +47,14 @@ use crate::waiting::WaitingFor;
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new("!(has(self.schedule) && has(self.interval))")
+    validation = Rule::new("!has(self.schedule) || !has(self.interval) || self.interval == duration('0s')")
         .message("set interval or schedule, not both")
 )]
 pub struct FlipperSpec {
     /// How long after its last restart a workload is restarted again: a Go duration (`90m`, `1h30m`) or days and weeks
     /// (`1d`, `2w`). Absent or zero means 10 minutes
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "interval_schema")]
+    #[schemars(schema_with = "duration_schema")]
     pub interval: Option<String>,
     /// Which workloads. Absent or empty means all
     #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
@@ -69,7 +72,7 @@ pub struct FlipperSpec {
     pub windows: Vec<Window>,
     /// Days (`2026-12-24`) on which no restart begins, in the time zone of the window or schedule, else in UTC
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 366))]
+    #[schemars(schema_with = "dates_schema")]
     pub exclude_dates: Vec<String>,
     /// Spreads restarts: each workload has a fixed offset of less than this after it is due
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,7 +148,7 @@ pub struct Window {
     pub time_zone: Option<String>,
 }
 
-/// What to do with a workload that is due in the middle of a rollout.
+/// What to do with a workload that is due in the middle of a rollout. Absent means Wait
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum WhenRolloutInProgress {
     /// Wait until it is done.
@@ -164,6 +167,7 @@ pub struct FlipperStatus {
     pub observed_generation: Option<i64>,
     /// Ready, Reconciling, Stalled, Progressing, Accepted, Overlaps
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
     /// Workloads that this policy decides about
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -209,9 +213,9 @@ pub struct Failure {
     pub retry_at: Time,
 }
 
-/// What the API server takes as a duration: its own `format`, with the signs and words left out that would only be
+/// What the API server takes as a duration: its own `format`, with the signs and fractions left out that would only be
 /// found wrong later.
-fn interval_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+fn duration_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({
         "type": "string",
         "format": "duration",
@@ -220,15 +224,120 @@ fn interval_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     })
 }
 
-fn duration_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    interval_schema(generator)
+/// Dates as ISO 8601 writes them.
+fn dates_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": "array",
+        "maxItems": 366,
+        "items": {"type": "string", "maxLength": 10, "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+    })
 }
 
-/// A Go duration without sign, or whole days and weeks.
-const DURATION_PATTERN: &str =
-    "^(0|([0-9]+(\\.[0-9]+)?(ns|us|µs|μs|ms|s|m|h))+|[0-9]+ ?(d|w|day|days|week|weeks))$";
+/// A Go duration without sign; days and weeks are whole.
+const DURATION_PATTERN: &str = "^(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+) ?(ns|us|µs|μs|ms|s|m|h) ?|[0-9]+ ?(d|w|day|days|week|weeks) ?)+)$";
 
 /// The definition of the kind.
 pub fn definition() -> CustomResourceDefinition {
-    Flipper::crd()
+    let mut definition = Flipper::crd();
+    for version in &mut definition.spec.versions {
+        let schema = version
+            .schema
+            .as_mut()
+            .and_then(|schema| schema.open_api_v3_schema.as_mut());
+        let Some(schema) = schema else { continue };
+        schema.description = Some("Which workloads are restarted how often".to_owned());
+        // The original accepts an object without a spec, so this does too.
+        schema.required = None;
+        // A new object is not up to date by accident: kstatus compares this with its generation.
+        let status = schema
+            .properties
+            .as_mut()
+            .and_then(|all| all.get_mut("status"));
+        if let Some(status) = status {
+            status.default = Some(JSON(json!({"observedGeneration": -1})));
+        }
+    }
+    definition
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        reason = "tests"
+    )]
+
+    use serde_json::{Value, json};
+
+    use super::{Flipper, definition};
+
+    fn schema() -> Value {
+        let definition = serde_json::to_value(definition()).unwrap();
+        definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+    }
+
+    #[test]
+    fn names_scope_and_subresource_are_the_originals() {
+        let crd = serde_json::to_value(definition()).unwrap();
+        assert_eq!(crd["metadata"]["name"], "flippers.flipper.io.github.com");
+        assert_eq!(crd["spec"]["group"], "flipper.io.github.com");
+        assert_eq!(crd["spec"]["scope"], "Namespaced");
+        let names = &crd["spec"]["names"];
+        assert_eq!(names["kind"], "Flipper");
+        assert_eq!(names["plural"], "flippers");
+        assert_eq!(names["singular"], "flipper");
+        let versions = crd["spec"]["versions"].as_array().unwrap();
+        let [version] = versions.as_slice() else {
+            panic!("one version, but {versions:?}");
+        };
+        assert_eq!(version["name"], "v1alpha1");
+        assert_eq!(version["served"], true);
+        assert_eq!(version["storage"], true);
+        assert_eq!(version["subresources"], json!({"status": {}}));
+    }
+
+    #[test]
+    fn nothing_is_required_of_what_people_have() {
+        let schema = schema();
+        assert_eq!(schema["required"], Value::Null);
+        let spec = &schema["properties"]["spec"];
+        assert_eq!(spec["required"], Value::Null);
+        assert_eq!(spec["properties"]["match"]["required"], Value::Null);
+        let conditions = &schema["properties"]["status"]["properties"]["conditions"];
+        assert_eq!(conditions["x-kubernetes-list-type"], "map");
+        assert_eq!(
+            schema["properties"]["status"]["default"],
+            json!({"observedGeneration": -1})
+        );
+    }
+
+    #[test]
+    fn an_object_of_a_go_client_is_read_and_written_alike() {
+        let object = json!({
+            "apiVersion": "flipper.io.github.com/v1alpha1", "kind": "Flipper",
+            "metadata": {"name": "f", "namespace": "default"},
+            "spec": {"interval": "0s", "match": {"labels": {"mesh": "true"}, "namespaces": ["inventory"]}},
+        });
+        let read: Flipper = serde_json::from_value(object.clone()).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), object);
+    }
+
+    #[test]
+    fn every_field_tells_what_it_is() {
+        fn check(path: &str, schema: &Value) {
+            let fields = schema["properties"].as_object();
+            for (name, field) in fields.into_iter().flatten() {
+                let path = format!("{path}.{name}");
+                assert!(
+                    field["description"].is_string(),
+                    "{path} has no description"
+                );
+                check(&path, field);
+                check(&path, &field["items"]);
+            }
+        }
+        check("spec", &schema()["properties"]["spec"]);
+    }
 }

@@ -20,14 +20,15 @@ use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::Value;
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 
 use crate::authenticate::{Records, Tokens};
 use crate::authorize::{Audit, Policy};
 use crate::environment::{Clock, Dial, Entropy};
 use crate::registry::Registry;
-use crate::resource::{Resource, bucket};
+use crate::resource::{Derived, Resource, bucket};
 use crate::shell::Body;
-use crate::store::{Store, Stored};
+use crate::store::{Change, Compacted, Named, Store, Stored};
 
 /// What a cluster takes from outside.
 #[derive(Debug, Clone)]
@@ -128,9 +129,25 @@ impl Cluster {
         self.store.version()
     }
 
+    /// What happened to all objects after version `since`, oldest first, each with its `group/plural`, and the version
+    /// up to which this is complete: what a checker of histories reads.
+    pub fn history(&self, since: u64) -> Result<(Vec<Named<Change>>, u64), Compacted> {
+        self.store.all_changes(since)
+    }
+
+    /// Waits for the next write after this call. Waiters are woken in the order in which they waited.
+    pub fn next_write(&self) -> Notified<'_> {
+        self.store.written()
+    }
+
     /// Forgets the past, as etcd's compaction does.
     pub fn compact(&self) {
         self.store.compact();
+    }
+
+    /// All objects at this moment, each with its `group/plural`, and the version: a look that is no request.
+    pub fn everything(&self) -> (Vec<Named<Arc<Stored>>>, u64) {
+        self.store.everything()
     }
 
     /// How many watches are open.
@@ -212,19 +229,19 @@ impl Cluster {
 
     /// Brings what is derived from objects up to date after a write to `resource`.
     pub(crate) fn written(&self, resource: &Resource) {
-        match resource.names.group.as_str() {
-            "rbac.authorization.k8s.io" => {
+        match resource.strategy.derived() {
+            Derived::Policy => {
                 *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = None;
             }
-            "apiextensions.k8s.io" => {
-                let definitions = self.objects("apiextensions.k8s.io", "customresourcedefinitions");
+            Derived::Registry => {
+                let definitions = self.store.list(&resource.bucket(), "", &|_| true);
                 let mut registry = self
                     .registry
                     .write()
                     .unwrap_or_else(PoisonError::into_inner);
-                *registry = registry.with_definitions(definitions.iter());
+                *registry = registry.with_definitions(&definitions.objects);
             }
-            _ if resource.custom => {
+            Derived::Nothing if resource.custom => {
                 let definition = format!("{}.{}", resource.names.plural, resource.names.group);
                 let going = self.store.get(
                     "apiextensions.k8s.io/customresourcedefinitions",
@@ -235,7 +252,7 @@ impl Cluster {
                     self.clean_up_definition(&definition);
                 }
             }
-            _ => {}
+            Derived::Nothing => {}
         }
     }
 

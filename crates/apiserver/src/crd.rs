@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Everything that can be compiled is compiled once with the definition: patterns, CEL rules, paths.
-//! It does not promise the real server's limits on the cost of CEL rules, nor conversion webhooks: a definition that
-//! names one is accepted, and its versions differ in their `apiVersion` and pruning only.
+//! It does not promise the real server's limit on the cost of CEL rules at run time, nor conversion webhooks: a
+//! definition that names one is accepted, and its versions differ in their `apiVersion` and pruning only.
 
 pub mod build;
 pub mod check;
@@ -38,6 +38,7 @@ use crate::value;
 pub use prune::{normalise_numbers, prune};
 pub use status::{
     CLEANUP, begin_delete, deleting_instances, establish, finish_delete, is_established,
+    is_terminating,
 };
 pub use strategy::CustomStrategy;
 
@@ -83,15 +84,12 @@ pub fn resource(crd: &Value) -> Result<Resource, String> {
         }
     }
     versions.sort_by(|a, b| version::compare(&b.name, &a.name));
-    let terminating = value::items(crd, "status.conditions")
-        .iter()
-        .any(|c| value::text(c, "type") == "Terminating" && value::text(c, "status") == "True");
     Ok(Resource {
         names,
         namespaced: value::text(crd, "spec.scope") == "Namespaced",
         versions,
         storage_version: value::text(storage, "name").to_owned(),
-        verbs: if terminating {
+        verbs: if is_terminating(crd) {
             TERMINATING_VERBS.to_vec()
         } else {
             VERBS.to_vec()
@@ -105,6 +103,7 @@ pub fn resource(crd: &Value) -> Result<Resource, String> {
         }),
         custom: true,
         returns_deleted: false,
+        hashed_as: None,
         stored_in: None,
     })
 }

@@ -1,7 +1,7 @@
 //! Discovery: which groups, versions and resources there are.
 //!
 //! All functions take the resources of one cluster and give the document that a client gets. The order of groups
-//! and versions and the preferred versions are those of the real server; `storageVersionHash` is left out.
+//! and versions and the preferred versions are those of the real server.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -140,12 +140,7 @@ fn storage_version_hash(resource: &Resource) -> String {
     let group = resource
         .stored_in
         .map_or(resource.names.group.as_str(), |other| other.group);
-    // Definitions are hashed under the version in which they began.
-    let version = if group == "apiextensions.k8s.io" {
-        "v1beta1"
-    } else {
-        resource.storage_version.as_str()
-    };
+    let version = resource.hashed_as.unwrap_or(&resource.storage_version);
     let stored = format!("{group}/{version}/{}", resource.names.kind);
     let digest = Sha256::digest(stored);
     STANDARD.encode(digest.get(..8).unwrap_or_default())

@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
+use bytes::Bytes;
 use serde_json::Value;
 
 use crate::builtin;
 use crate::crd;
 use crate::resource::Resource;
+use crate::store::Stored;
 use crate::value;
 
 /// The built-in resources, made once in a process.
@@ -21,8 +23,14 @@ static BUILTIN: LazyLock<Arc<Resources>> = LazyLock::new(|| {
     )
 });
 
-/// Custom resources by the text of their definition, so that clusters with the same definition share one schema.
-static CUSTOM: Mutex<BTreeMap<Vec<u8>, Weak<Resource>>> = Mutex::new(BTreeMap::new());
+/// Custom resources by what they are made of, so that clusters with the same definition share one schema.
+static CUSTOM: Mutex<BTreeMap<MadeOf, Weak<Resource>>> = Mutex::new(BTreeMap::new());
+
+/// The text of a definition's spec, the accepted names, and whether it is going.
+type MadeOf = (Bytes, Option<String>, bool);
+
+/// What came of a definition in a version.
+type Made = (u64, Option<Arc<Resource>>);
 
 type Resources = BTreeMap<(String, String), Arc<Resource>>;
 
@@ -35,13 +43,16 @@ fn address(resource: &Resource) -> (String, String) {
 pub(crate) struct Registry {
     builtin: Arc<Resources>,
     custom: Arc<Resources>,
+    /// By the name of the definition.
+    made: Arc<BTreeMap<Box<str>, Made>>,
 }
 
 impl Default for Registry {
     fn default() -> Self {
         Self {
             builtin: BUILTIN.clone(),
-            custom: Arc::new(Resources::new()),
+            custom: Arc::default(),
+            made: Arc::default(),
         }
     }
 }
@@ -68,46 +79,45 @@ impl Registry {
 
     /// The same with the custom resources that these definitions establish.
     #[must_use]
-    pub(crate) fn with_definitions<'a>(
-        &self,
-        definitions: impl Iterator<Item = &'a Value>,
-    ) -> Self {
-        let custom = definitions
-            .filter(|d| is_established(d))
-            .filter_map(shared)
-            .map(|r| (address(&r), r))
+    pub(crate) fn with_definitions(&self, definitions: &[Arc<Stored>]) -> Self {
+        let made = |stored: &Arc<Stored>| {
+            let known = self.made.get(&stored.header.name);
+            match known.filter(|(version, _)| *version == stored.version) {
+                Some((_, resource)) => resource.clone(),
+                None => shared(stored),
+            }
+        };
+        let made: BTreeMap<Box<str>, Made> = definitions
+            .iter()
+            .map(|stored| (stored.header.name.clone(), (stored.version, made(stored))))
             .collect();
+        let custom = made.values().filter_map(|(_, resource)| resource.clone());
         Self {
             builtin: self.builtin.clone(),
-            custom: Arc::new(custom),
+            custom: Arc::new(custom.map(|r| (address(&r), r)).collect()),
+            made: Arc::new(made),
         }
     }
 }
 
-fn is_established(definition: &Value) -> bool {
-    value::items(definition, "status.conditions")
-        .iter()
-        .any(|c| value::text(c, "type") == "Established" && value::text(c, "status") == "True")
-}
-
-/// The resource of a definition: the one that another cluster already uses, or a new one.
-fn shared(definition: &Value) -> Option<Arc<Resource>> {
+/// The resource of a definition, if it is established: the one that another cluster already uses, or a new one.
+fn shared(definition: &Stored) -> Option<Arc<Resource>> {
+    let (spec, mut rest) = definition.split("spec");
+    if !value::at(&rest, "status").is_some_and(Value::is_object) {
+        rest = definition.decode();
+    }
+    if !crd::is_established(&rest) {
+        return None;
+    }
     // What a resource is made of: the spec, and of the status the names and whether it is going.
-    let going = value::items(definition, "status.conditions")
-        .iter()
-        .any(|c| value::text(c, "type") == "Terminating" && value::text(c, "status") == "True");
-    let made_of = (
-        definition.get("spec")?,
-        value::at(definition, "status.acceptedNames"),
-        going,
-    );
-    let text = serde_json::to_vec(&made_of).ok()?;
+    let names = value::at(&rest, "status.acceptedNames").map(ToString::to_string);
+    let made_of = (spec, names, crd::is_terminating(&rest));
     let mut known = CUSTOM.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(resource) = known.get(&text).and_then(Weak::upgrade) {
+    if let Some(resource) = known.get(&made_of).and_then(Weak::upgrade) {
         return Some(resource);
     }
     known.retain(|_, resource| resource.strong_count() > 0);
-    let resource = Arc::new(crd::resource(definition).ok()?);
-    known.insert(text, Arc::downgrade(&resource));
+    let resource = Arc::new(crd::resource(&definition.decode()).ok()?);
+    known.insert(made_of, Arc::downgrade(&resource));
     Some(resource)
 }

@@ -72,6 +72,9 @@ pub struct Resource {
     pub custom: bool,
     /// A delete answers with the object that was deleted rather than with a `Status`.
     pub returns_deleted: bool,
+    /// The version that stands for the stored form in `storageVersionHash`, where it is not the one in which objects
+    /// are stored.
+    pub hashed_as: Option<&'static str>,
     /// The group under which objects are kept, where it is not [`Names::group`] (events live in two groups), and
     /// how they get from there and back.
     pub stored_in: Option<StoredIn>,
@@ -189,6 +192,17 @@ pub struct Context<'a> {
     pub user: &'a str,
 }
 
+/// What a server derives from stored objects, and makes anew when they change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Derived {
+    /// Nothing.
+    Nothing,
+    /// Who may do what.
+    Policy,
+    /// Which resources it serves.
+    Registry,
+}
+
 /// The rules of a resource. All functions are pure. Metadata that all kinds share (names, labels, annotations,
 /// owner references, finalizers, generation, uid, timestamps) is not a strategy's business.
 #[allow(
@@ -272,6 +286,28 @@ pub trait Strategy: Debug + Send + Sync {
         false
     }
 
+    /// Marks an object that the server itself takes apart after a delete, and so keeps until then. False if deletes of
+    /// this kind go the usual way. Definitions, whose objects go first.
+    fn begin_delete(&self, _object: &mut Value, _now: Timestamp) -> bool {
+        false
+    }
+
+    /// The status that the server itself gives to an object after each write, in a write of its own; none if it has
+    /// no say. `others` gives the other objects of the kind. Definitions, which it accepts.
+    fn settled_status(
+        &self,
+        _object: &Value,
+        _others: &dyn Fn() -> Vec<Value>,
+        _now: Timestamp,
+    ) -> Option<Value> {
+        None
+    }
+
+    /// What the server derives from objects of this kind.
+    fn derived(&self) -> Derived {
+        Derived::Nothing
+    }
+
     /// Whether PUT to a name that does not exist creates it.
     fn create_on_update(&self) -> bool {
         false
@@ -299,4 +335,12 @@ pub trait Strategy: Debug + Send + Sync {
 
     /// The cells of the table form, one a column.
     fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value>;
+
+    /// What a row of the table form says beside its cells. Pods that have ended.
+    fn row_condition(&self, _object: &Value) -> Option<Value> {
+        None
+    }
+
+    /// Takes out of the metadata that a row shows what the server adds only to objects that it serves whole.
+    fn trim_row(&self, _shown: &mut Value) {}
 }

@@ -265,19 +265,68 @@ impl Store {
         make: impl FnOnce(u64) -> Stored,
     ) -> Result<Arc<Stored>, Refused> {
         let key = key(namespace, name);
+        self.write(bucket, key, ChangeKind::Added, |before, version| {
+            if before.is_some() {
+                return Err(Refused::Exists);
+            }
+            Ok(make(version))
+        })
+    }
+
+    /// Replaces an object that must still be at `expected`.
+    pub fn update(
+        &self,
+        bucket: &Bucketed,
+        namespace: &str,
+        name: &str,
+        expected: u64,
+        make: impl FnOnce(u64) -> Stored,
+    ) -> Result<Arc<Stored>, Refused> {
+        let key = key(namespace, name);
+        self.write(bucket, key, ChangeKind::Modified, |before, version| {
+            unmoved(before, expected)?;
+            Ok(make(version))
+        })
+    }
+
+    /// Removes an object that must still be at `expected`. Its last form, as watches see it, is what was stored, at
+    /// the version of the deletion.
+    pub fn delete(
+        &self,
+        bucket: &Bucketed,
+        namespace: &str,
+        name: &str,
+        expected: u64,
+    ) -> Result<Arc<Stored>, Refused> {
+        let key = key(namespace, name);
+        self.write(bucket, key, ChangeKind::Deleted, |before, version| {
+            Ok(unmoved(before, expected)?.at(version))
+        })
+    }
+
+    /// Every write: `decide` sees what stands at the key and makes what comes next, in the version that it gets.
+    fn write(
+        &self,
+        bucket: &Bucketed,
+        key: Box<str>,
+        kind: ChangeKind,
+        decide: impl FnOnce(Option<&Stored>, u64) -> Result<Stored, Refused>,
+    ) -> Result<Arc<Stored>, Refused> {
         let mut inner = self.lock();
         let version = inner.version + 1;
         let found = inner.bucket(bucket);
-        if found.objects.contains_key(&key) {
-            return Err(Refused::Exists);
+        let before = found.objects.get(&key).cloned();
+        let stored = Arc::new(decide(before.as_deref(), version)?);
+        if kind == ChangeKind::Deleted {
+            found.objects.remove(&key);
+        } else {
+            found.objects.insert(key, stored.clone());
         }
-        let stored = Arc::new(make(version));
-        found.objects.insert(key, stored.clone());
         found.log.push(Change {
             version,
-            kind: ChangeKind::Added,
+            kind,
             object: stored.clone(),
-            before: None,
+            before,
         });
         inner.version = version;
         drop(inner);
@@ -301,68 +350,6 @@ impl Store {
         self.written.notify_waiters();
     }
 
-    /// Replaces an object that must still be at `expected`.
-    pub fn update(
-        &self,
-        bucket: &Bucketed,
-        namespace: &str,
-        name: &str,
-        expected: u64,
-        make: impl FnOnce(u64) -> Stored,
-    ) -> Result<Arc<Stored>, Refused> {
-        let key = key(namespace, name);
-        let mut inner = self.lock();
-        let version = inner.version + 1;
-        let found = inner.bucket(bucket);
-        let before = found.objects.get(&key).cloned().ok_or(Refused::Missing)?;
-        if before.version != expected {
-            return Err(Refused::Moved);
-        }
-        let stored = Arc::new(make(version));
-        found.objects.insert(key, stored.clone());
-        found.log.push(Change {
-            version,
-            kind: ChangeKind::Modified,
-            object: stored.clone(),
-            before: Some(before),
-        });
-        inner.version = version;
-        drop(inner);
-        self.written.notify_waiters();
-        Ok(stored)
-    }
-
-    /// Removes an object that must still be at `expected`. Its last form, as watches see it, is what was stored, at
-    /// the version of the deletion.
-    pub fn delete(
-        &self,
-        bucket: &Bucketed,
-        namespace: &str,
-        name: &str,
-        expected: u64,
-    ) -> Result<Arc<Stored>, Refused> {
-        let key = key(namespace, name);
-        let mut inner = self.lock();
-        let version = inner.version + 1;
-        let found = inner.bucket(bucket);
-        let before = found.objects.get(&key).cloned().ok_or(Refused::Missing)?;
-        if before.version != expected {
-            return Err(Refused::Moved);
-        }
-        let stored = Arc::new(before.at(version));
-        found.objects.remove(&key);
-        found.log.push(Change {
-            version,
-            kind: ChangeKind::Deleted,
-            object: stored.clone(),
-            before: Some(before),
-        });
-        inner.version = version;
-        drop(inner);
-        self.written.notify_waiters();
-        Ok(stored)
-    }
-
     /// Forgets the past of all resources: watches and pages that start before now get 410 from here on.
     pub fn compact(&self) {
         let mut inner = self.lock();
@@ -371,6 +358,15 @@ impl Store {
         for bucket in inner.buckets.values_mut() {
             bucket.log.forget(version);
         }
+    }
+}
+
+/// The object, if it is there and at this version.
+fn unmoved(stored: Option<&Stored>, expected: u64) -> Result<&Stored, Refused> {
+    match stored {
+        None => Err(Refused::Missing),
+        Some(stored) if stored.version == expected => Ok(stored),
+        Some(_) => Err(Refused::Moved),
     }
 }
 

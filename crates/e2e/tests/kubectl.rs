@@ -10,16 +10,10 @@
 //! `kubectl/session.yaml`; `kubectl/README.md` says how steps are written and which real server this needs.
 //! Words after `--` choose runs by name: `embedded`, `real`, `1.36`.
 
-#[path = "kubectl/client.rs"]
-mod client;
 #[path = "kubectl/normalise.rs"]
 mod normalise;
-#[path = "kubectl/process.rs"]
-mod process;
 #[path = "kubectl/run.rs"]
 mod run;
-#[path = "kubectl/server.rs"]
-mod server;
 #[path = "kubectl/session.rs"]
 mod session;
 #[path = "kubectl/transcript.rs"]
@@ -31,10 +25,10 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use client::Client;
 use normalise::Masks;
-use server::{Embedded, Server};
 use session::Session;
+use slipway_e2e::client::{self, Client};
+use slipway_e2e::server::{self, Embedded, Server};
 use transcript::Transcript;
 
 /// The session promises at least so many commands.
@@ -102,7 +96,7 @@ fn suite() -> Result<bool> {
                 if !wanted(&format!("embedded {}", client.version)) {
                     return Ok(score);
                 }
-                let server = Embedded::start()?;
+                let server = Embedded::start(&[])?;
                 let score = judge(&session, &masks, client, &server, score);
                 server.stop()?;
                 score

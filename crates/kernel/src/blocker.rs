@@ -1,5 +1,7 @@
 //! Why nothing happens.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use slipway_api::waiting::{MOST_WAITING, WaitingFor};
@@ -55,7 +57,63 @@ pub fn waiting_for(blockers: &[Blocker], before: &[WaitingFor]) -> Vec<WaitingFo
         })
         .collect();
     all.sort_by(|a, b| (a.since.0, &a.reason, &a.object).cmp(&(b.since.0, &b.reason, &b.object)));
-    all.dedup_by(|a, b| a.reason == b.reason && a.object == b.object);
+    let mut told = BTreeSet::new();
+    all.retain(|w| told.insert((w.reason.clone(), w.object.clone())));
     all.truncate(MOST_WAITING);
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::{Blocker, waiting_for};
+    use crate::identity::{ObjectRef, kinds};
+
+    fn blocker(reason: &'static str, name: &str, since: i64) -> Blocker {
+        Blocker {
+            reason,
+            message: format!("{name} waits"),
+            object: ObjectRef::local(kinds::DEPLOYMENT, "d", name),
+            since: Timestamp::from_second(since).unwrap_or_default(),
+            until: None,
+            unblock: "time".to_owned(),
+        }
+    }
+
+    fn shown(blockers: &[Blocker]) -> Vec<(String, i64)> {
+        let all = waiting_for(blockers, &[]);
+        all.into_iter()
+            .map(|w| (w.object.name, w.since.0.as_second()))
+            .collect()
+    }
+
+    #[test]
+    fn oldest_first_and_each_once_however_they_come() {
+        let mut all = vec![
+            blocker("A", "x", 30),
+            blocker("A", "y", 20),
+            blocker("A", "x", 10),
+        ];
+        let expected = [("x".to_owned(), 10), ("y".to_owned(), 20)];
+        assert_eq!(shown(&all), expected);
+        all.reverse();
+        assert_eq!(shown(&all), expected);
+    }
+
+    #[test]
+    fn few_are_shown() {
+        let all: Vec<Blocker> = (0..20).map(|n| blocker("A", &n.to_string(), n)).collect();
+        assert_eq!(shown(&all).len(), 8);
+        assert_eq!(shown(&all).first(), Some(&("0".to_owned(), 0)));
+    }
+
+    #[test]
+    fn what_was_waited_for_before_keeps_its_time() {
+        let before = waiting_for(&[blocker("A", "x", 10)], &[]);
+        let now = waiting_for(&[blocker("A", "x", 50), blocker("B", "x", 40)], &before);
+        let since: Vec<i64> = now.iter().map(|w| w.since.0.as_second()).collect();
+        assert_eq!(since, [10, 40]);
+        assert_eq!(waiting_for(&[blocker("A", "x", 90)], &before), before);
+    }
 }

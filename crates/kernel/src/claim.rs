@@ -24,3 +24,41 @@ impl Claim {
         serde_json::json!({"holder": self.holder, "until": self.until.to_string()}).to_string()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use jiff::Timestamp;
+
+    use super::Claim;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_claim_is_read_as_it_was_written_until_its_end() {
+        let claim = Claim {
+            holder: "zones".to_owned(),
+            until: at(100),
+        };
+        let text = claim.render();
+        assert_eq!(text, r#"{"holder":"zones","until":"1970-01-01T00:01:40Z"}"#);
+        assert_eq!(Claim::read(&text, at(99)), Some(claim));
+        assert_eq!(Claim::read(&text, at(100)), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_claims_nothing() {
+        for text in [
+            "",
+            "zones",
+            "{}",
+            r#"{"holder":"zones"}"#,
+            r#"{"holder":1,"until":2}"#,
+        ] {
+            assert_eq!(Claim::read(text, at(0)), None, "{text}");
+        }
+    }
+}

@@ -46,3 +46,30 @@ pub fn set(
 pub fn clear(conditions: &mut Vec<Condition>, kind: &str) {
     conditions.retain(|c| c.type_ != kind);
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+    use jiff::Timestamp;
+
+    use super::{READY, STALLED, clear, set};
+
+    #[test]
+    fn the_time_of_a_condition_is_that_of_its_last_change_of_status() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let mut all = Vec::new();
+        set(&mut all, READY, true, "Fine", "all is well", 1, at(10));
+        set(&mut all, READY, true, "Finer", "all is better", 2, at(20));
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].last_transition_time.0, at(10));
+        assert_eq!(all[0].reason, "Finer");
+        assert_eq!(all[0].observed_generation, Some(2));
+        set(&mut all, READY, false, "Bad", "all is lost", 2, at(30));
+        assert_eq!(all[0].last_transition_time.0, at(30));
+        set(&mut all, STALLED, true, "Bad", "all is lost", 2, at(30));
+        clear(&mut all, STALLED);
+        clear(&mut all, STALLED);
+        assert_eq!(all.len(), 1);
+    }
+}

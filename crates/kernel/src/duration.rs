@@ -117,19 +117,111 @@ fn scaled(integer: &str, fraction: &str, unit: u128) -> Option<u128> {
     Some(sum)
 }
 
-/// A duration as Go prints it: `10m0s`, `1h0m0s`, `1.5s`.
+/// A duration as Go prints it: `10m0s`, `1h0m0s`, `1.5s`, `500ms`.
 pub fn render(duration: Duration) -> String {
     let seconds = duration.as_secs();
-    let fraction = duration.subsec_nanos();
-    let tail = if fraction == 0 {
-        format!("{}s", seconds % 60)
-    } else {
-        let digits = format!("{fraction:09}");
-        format!("{}.{}s", seconds % 60, digits.trim_end_matches('0'))
-    };
+    let nanos = duration.subsec_nanos();
+    if seconds == 0 && nanos > 0 {
+        let (unit, name) = match nanos {
+            1_000_000.. => (1_000_000, "ms"),
+            1_000.. => (1_000, "µs"),
+            _ => (1, "ns"),
+        };
+        return format!("{}{}{name}", nanos / unit, fraction(nanos % unit, unit));
+    }
+    let tail = format!("{}{}s", seconds % 60, fraction(nanos, 1_000_000_000));
     match (seconds / 3600, seconds / 60 % 60) {
         (0, 0) => tail,
         (0, minutes) => format!("{minutes}m{tail}"),
         (hours, minutes) => format!("{hours}h{minutes}m{tail}"),
+    }
+}
+
+/// `part` of `whole` as decimals after a point, without zeros at the end.
+fn fraction(part: u32, whole: u32) -> String {
+    if part == 0 {
+        return String::new();
+    }
+    let width = whole.ilog10() as usize;
+    let digits = format!("{part:0width$}");
+    format!(".{}", digits.trim_end_matches('0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{NotADuration, parse, render};
+
+    fn seconds(text: &str) -> Option<f64> {
+        parse(text).ok().map(|duration| duration.as_secs_f64())
+    }
+
+    #[test]
+    fn durations_of_go_days_and_weeks() {
+        for (text, expected) in [
+            ("0", 0.0),
+            ("0s", 0.0),
+            ("-0s", 0.0),
+            ("10m", 600.0),
+            ("3m0s", 180.0),
+            ("1h30m", 5_400.0),
+            ("1.5h", 5_400.0),
+            (".5s", 0.5),
+            ("1.s", 1.0),
+            ("500ms", 0.5),
+            ("250µs", 0.000_25),
+            ("+5m", 300.0),
+            ("1d", 86_400.0),
+            ("2w", 1_209_600.0),
+            ("1 day", 86_400.0),
+            ("3 days 4 h", 273_600.0),
+            ("1d12h", 129_600.0),
+        ] {
+            assert_eq!(seconds(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_duration_is_told_why() {
+        assert_eq!(parse(""), Err(NotADuration::Empty));
+        assert_eq!(parse("  "), Err(NotADuration::Empty));
+        assert_eq!(parse("-5m"), Err(NotADuration::Negative("-5m".to_owned())));
+        assert_eq!(
+            parse("1.5d"),
+            Err(NotADuration::Fraction("1.5d".to_owned()))
+        );
+        let long = "999999999h";
+        assert_eq!(parse(long), Err(NotADuration::TooLong(long.to_owned())));
+        for text in [
+            "10", "abc", "1mo", "m", "1h-5m", "5m.", "--5m", "1e3s", "1h,5m",
+        ] {
+            assert!(
+                matches!(parse(text), Err(NotADuration::Malformed(_))),
+                "{text}"
+            );
+        }
+        let endless = format!("{}h", "9".repeat(60));
+        assert!(parse(&endless).is_err());
+    }
+
+    #[test]
+    fn as_go_prints_them() {
+        for text in [
+            "0s",
+            "1s",
+            "1.5s",
+            "10m0s",
+            "1h0m0s",
+            "24h0m0s",
+            "1h2m3.25s",
+            "500ms",
+            "1.5ms",
+            "20µs",
+            "7ns",
+        ] {
+            assert_eq!(parse(text).map(render), Ok(text.to_owned()));
+        }
+        assert_eq!(render(Duration::from_millis(90_500)), "1m30.5s");
     }
 }

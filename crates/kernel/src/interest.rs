@@ -23,6 +23,17 @@ pub struct Index {
     pub values: fn(&Seen) -> Vec<String>,
 }
 
+/// Whether a capability can do without a kind. Ordered: of several interests in one kind the strictest counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// A missing definition or a missing right turns off what needs it.
+    Optional,
+    /// Where the kind is defined it must be seen: a missing right must not look like "there are none".
+    WhereDefined,
+    /// Nothing is planned without.
+    Required,
+}
+
 /// One kind that a capability watches.
 #[derive(Debug, Clone)]
 pub struct Interest {
@@ -30,6 +41,8 @@ pub struct Interest {
     pub kind: Kind,
     /// Only objects with these labels; empty for all.
     pub labels: String,
+    /// Only the object of this name, in the operator's own namespace; none for all.
+    pub own: Option<&'static str>,
     /// What is kept of each object.
     pub project: Project,
     /// The name of the projection.
@@ -38,8 +51,8 @@ pub struct Interest {
     pub indexes: Vec<Index>,
     /// Which work a change is.
     pub triggers: Triggers,
-    /// Whether the capability can do without: a missing definition or right does not hold up its start.
-    pub optional: bool,
+    /// Whether the capability can do without.
+    pub need: Need,
 }
 
 impl Interest {
@@ -48,11 +61,12 @@ impl Interest {
         Self {
             kind,
             labels: String::new(),
+            own: None,
             project: |object| Ok(Arc::new(T::project(object)?)),
             projection: std::any::type_name::<T>(),
             indexes: Vec::new(),
             triggers,
-            optional: false,
+            need: Need::Required,
         }
     }
 
@@ -60,7 +74,26 @@ impl Interest {
     #[must_use]
     pub fn optional(self) -> Self {
         Self {
-            optional: true,
+            need: Need::Optional,
+            ..self
+        }
+    }
+
+    /// The same, without which the capability can do only where the kind is not defined.
+    #[must_use]
+    pub fn where_defined(self) -> Self {
+        Self {
+            need: Need::WhereDefined,
+            ..self
+        }
+    }
+
+    /// The same, but only in the object of this name in the operator's own namespace (a watch with the field selector
+    /// `metadata.name`, so that a role can be limited to that name).
+    #[must_use]
+    pub fn own(self, name: &'static str) -> Self {
+        Self {
+            own: Some(name),
             ..self
         }
     }

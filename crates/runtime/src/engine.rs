@@ -18,7 +18,7 @@ use futures::stream::FuturesUnordered;
 use slipway_kernel::capability::Capability;
 use slipway_kernel::fact::QuestionId;
 use slipway_kernel::identity::ClusterId;
-use slipway_kernel::interest::{Interest, Triggers};
+use slipway_kernel::interest::{Interest, Need, Triggers};
 use slipway_kernel::store::StoreKey;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -148,35 +148,35 @@ impl Engine {
         self.clusters
             .add(cluster.clone(), client.clone(), concurrency);
         let capabilities: Vec<Arc<dyn Capability>> = self.capabilities.values().cloned().collect();
-        let mut optional: BTreeMap<WatchKey, bool> = BTreeMap::new();
+        let mut needs: BTreeMap<WatchKey, Need> = BTreeMap::new();
         for capability in &capabilities {
             let name = capability.name();
             self.queue.hold(&(cluster.clone(), name), true);
             for interest in capability.interests() {
                 for key in self.open(cluster, &interest) {
                     self.needs.entry(name).or_default().insert(key.clone());
-                    let all = optional.entry(key).or_insert(true);
-                    *all &= interest.optional;
+                    let all = needs.entry(key).or_insert(Need::Optional);
+                    *all = interest.need.max(*all);
                 }
             }
         }
-        for (key, optional) in optional {
-            self.watch(key, optional, client);
+        for (key, need) in needs {
+            self.watch(key, need, client);
         }
     }
 
     /// Makes room for an interest; gives the watches that it needs.
     fn open(&mut self, cluster: &ClusterId, interest: &Interest) -> Vec<WatchKey> {
-        let namespaces = if interest.kind.namespaced {
-            self.shared.settings.namespaces.clone()
-        } else {
-            Vec::new()
+        let namespaces = match interest.own {
+            Some(_) => vec![self.shared.settings.namespace.clone()],
+            None if interest.kind.namespaced => self.shared.settings.namespaces.clone(),
+            None => Vec::new(),
         };
         let store = {
             let mut state = self.shared.lock();
             let store = state.stores.open(cluster, interest);
             let extent = Extent {
-                selected: !interest.labels.is_empty(),
+                selected: !interest.labels.is_empty() || interest.own.is_some(),
                 namespaces: namespaces.clone(),
             };
             state.extents.insert(store.clone(), extent);
@@ -199,6 +199,7 @@ impl Engine {
                 kind: interest.kind.clone(),
                 labels: interest.labels.clone(),
                 namespace,
+                name: interest.own,
             })
             .collect();
         for key in &keys {
@@ -211,12 +212,12 @@ impl Engine {
         keys
     }
 
-    fn watch(&mut self, key: WatchKey, optional: bool, client: &kube::Client) {
+    fn watch(&mut self, key: WatchKey, need: Need, client: &kube::Client) {
         let Some(watched) = self.watches.get(&key) else {
             return;
         };
         let state = WatchState {
-            required: !optional,
+            required: need != Need::Optional,
             listed: false,
             off: false,
             control: watched.control.clone(),
@@ -227,7 +228,7 @@ impl Engine {
         let watch = Watch {
             key,
             client,
-            optional,
+            need,
             times: Times {
                 answer: LIST_PATIENCE,
                 missing: self.shared.settings.heartbeat,

@@ -16,6 +16,7 @@ use kube::Api;
 use kube::runtime::watcher::{self, Event};
 use serde_json::Value;
 use slipway_kernel::identity::{ClusterId, Kind};
+use slipway_kernel::interest::Need;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -31,6 +32,8 @@ pub(crate) struct WatchKey {
     pub(crate) labels: String,
     /// Empty for all.
     pub(crate) namespace: String,
+    /// Only the object of this name.
+    pub(crate) name: Option<&'static str>,
 }
 
 /// What a watch has to tell.
@@ -111,7 +114,7 @@ const WATCH_SECONDS: u32 = 290;
 pub(crate) struct Watch {
     pub(crate) key: WatchKey,
     pub(crate) client: kube::Client,
-    pub(crate) optional: bool,
+    pub(crate) need: Need,
     pub(crate) times: Times,
     pub(crate) control: Arc<Control>,
     pub(crate) news: mpsc::UnboundedSender<Message>,
@@ -225,7 +228,12 @@ impl Watch {
     fn failed(&self, error: &watcher::Error) -> Option<End> {
         let code = code(error);
         let text = reason(error);
-        if self.optional && matches!(code, Some(403 | 404)) {
+        let is_missing = match code {
+            Some(404) => self.need != Need::Required,
+            Some(403) => self.need == Need::Optional,
+            _ => false,
+        };
+        if is_missing {
             self.tell(News::Missing(text));
             return Some(End::Missing);
         }
@@ -254,14 +262,16 @@ impl Watch {
     }
 
     fn config(&self) -> watcher::Config {
-        let config = watcher::Config::default()
+        let mut config = watcher::Config::default()
             .timeout(WATCH_SECONDS)
             .page_size(500);
-        if self.key.labels.is_empty() {
-            config
-        } else {
-            config.labels(&self.key.labels)
+        if !self.key.labels.is_empty() {
+            config = config.labels(&self.key.labels);
         }
+        if let Some(name) = self.key.name {
+            config = config.fields(&format!("metadata.name={name}"));
+        }
+        config
     }
 }
 

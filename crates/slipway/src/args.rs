@@ -1,10 +1,21 @@
-//! The command line, as people type it.
+//! The command line, as people type it. It promises names, defaults and help; what they mean is elsewhere.
 
-use std::path::PathBuf;
+mod apiserver;
+mod demo;
+mod run;
+
+pub(crate) use apiserver::Apiserver;
+pub(crate) use demo::{Color, Demo};
+pub(crate) use run::{Connection, LogFormat, RestartScope, Run};
 
 /// One Kubernetes operator that makes change safe at every scale.
 #[derive(Debug, clap::Parser)]
-#[command(name = "slipway", version, about)]
+#[command(
+    name = "slipway",
+    version,
+    about,
+    after_help = "Exit codes: 0 done · 1 runtime or API error · 2 wrong usage · 6 a violation was found"
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -13,24 +24,51 @@ pub(crate) struct Arguments {
 /// What to do.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    /// Show the product at work, without a cluster
+    Demo(Demo),
+    /// Run the operator
+    Run(Box<Run>),
     /// Run the embedded Kubernetes API server on its own
     Apiserver(Apiserver),
+    /// Print the definitions of our kinds, to be applied with kubectl
+    Crds,
+    /// Print everything that installs the operator, to be applied with kubectl
+    Manifests(Manifests),
+    /// Print a page of the reference
+    #[command(hide = true)]
+    Reference {
+        /// Which page
+        page: Page,
+    },
 }
 
-/// Options of `slipway apiserver`.
+/// Options of `slipway manifests`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Apiserver {
-    /// The port on loopback; 0 for any free one
-    #[arg(long, default_value_t = 6443)]
-    pub(crate) port: u16,
-    /// Where to write a kubeconfig; it appears when the server answers and goes when it ends. Without this option it
-    /// is printed
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kubeconfig_out: Option<PathBuf>,
-    /// Names of the clusters in this server; each has a context of its name in the kubeconfig
-    #[arg(long, value_delimiter = ',', default_value = "slipway")]
-    pub(crate) clusters: Vec<String>,
-    /// Leave garbage collection and the end of namespaces to somebody else's controller manager
+pub(crate) struct Manifests {
+    /// Which controllers the operator runs
+    #[arg(long, value_delimiter = ',', default_value = "restarts")]
+    pub(crate) controllers: Vec<String>,
+    /// The namespace it is installed in
+    #[arg(long, default_value = "rollout")]
+    pub(crate) operator_namespace: String,
+    /// The image it runs from
+    #[arg(long, default_value = concat!("slipway:", env!("CARGO_PKG_VERSION")))]
+    pub(crate) image: String,
+    /// How many replicas; all but one stand by
+    #[arg(long, default_value_t = 1)]
+    pub(crate) replicas: u16,
+    /// Leave the definitions of our kinds out
     #[arg(long)]
-    pub(crate) no_controllers: bool,
+    pub(crate) no_crds: bool,
+}
+
+/// A page of the reference that is made from the program itself.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Page {
+    /// This command line
+    Cli,
+    /// The Flipper
+    Flipper,
+    /// What the operator may do, and what for
+    Permissions,
 }

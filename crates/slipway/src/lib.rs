@@ -1,31 +1,55 @@
 //! Slipway: one Kubernetes operator that makes change safe at every scale.
 //!
-//! This crate wires: the command line is in [`args`], one file a subcommand is in [`command`]. What is decided is
-//! decided in the other crates.
+//! This crate wires: the command line is in [`args`], one file a subcommand is in [`command`], the capabilities that
+//! there are in [`registry`]. What is decided is decided in the other crates.
 
 mod args;
 mod command;
+mod connect;
+mod demo;
+mod exit;
+mod kubeconfig;
+mod logs;
+mod manifests;
 mod output;
+mod reference;
+mod registry;
+pub mod scenarios;
+mod yaml;
 
 use std::process::ExitCode;
 
+use args::{Command, LogFormat};
 use clap::Parser;
+use exit::Outcome;
 
-/// Parses the command line and carries it out. Exit codes: 0 done, 1 failed, 2 wrong usage.
+/// Parses the command line and carries it out. Exit codes: 0 done, 1 failed, 2 wrong usage, 6 a violation was found.
 pub fn run() -> ExitCode {
     let arguments = args::Arguments::parse();
-    tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
-        .with_writer(std::io::stderr)
-        .init();
+    let (format, level) = match &arguments.command {
+        Command::Run(run) => (run.log_format, "info"),
+        // The picture must stay whole.
+        Command::Demo(_) => (LogFormat::Logfmt, "off"),
+        _ => (LogFormat::Logfmt, "error"),
+    };
+    logs::start(format, level);
     let result = match arguments.command {
-        args::Command::Apiserver(arguments) => command::apiserver::run(&arguments),
+        Command::Apiserver(arguments) => command::apiserver::run(&arguments).map(done),
+        Command::Crds => command::crds::run().map(done),
+        Command::Manifests(arguments) => command::manifests::run(&arguments).map(done),
+        Command::Reference { page } => command::reference::run(page).map(done),
+        Command::Run(arguments) => command::run::run(&arguments).map(done),
+        Command::Demo(arguments) => command::demo::run(&arguments),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(outcome) => outcome.into(),
         Err(error) => {
             output::error(&error);
-            ExitCode::FAILURE
+            exit::code(&error)
         }
     }
+}
+
+fn done((): ()) -> Outcome {
+    Outcome::Done
 }

@@ -13,6 +13,11 @@ pub(crate) fn line(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
+/// The program's result, as it is.
+pub(crate) fn text(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
 /// A line for people, beside the result.
 pub(crate) fn note(text: &str) {
     eprintln!("{text}");

@@ -16,7 +16,7 @@ const GROUP: &str = "apps";
 
 /// The resources of this group.
 pub fn resources() -> Vec<Resource> {
-    let revisions = Arc::new(controllerrevision::ControllerRevisions);
+    let revisions = Arc::new(controllerrevision::RULES);
     vec![
         describe::resource(
             GROUP,
@@ -31,7 +31,7 @@ pub fn resources() -> Vec<Resource> {
             "v1",
             "DaemonSet",
             "daemonsets",
-            Arc::new(daemonset::DaemonSets),
+            Arc::new(daemonset::RULES),
         )
         .short(&["ds"])
         .category("all")
@@ -42,7 +42,7 @@ pub fn resources() -> Vec<Resource> {
             "v1",
             "Deployment",
             "deployments",
-            Arc::new(deployment::Deployments),
+            Arc::new(deployment::RULES),
         )
         .short(&["deploy"])
         .category("all")
@@ -54,7 +54,7 @@ pub fn resources() -> Vec<Resource> {
             "v1",
             "ReplicaSet",
             "replicasets",
-            Arc::new(replicaset::ReplicaSets),
+            Arc::new(replicaset::RULES),
         )
         .short(&["rs"])
         .category("all")
@@ -66,7 +66,7 @@ pub fn resources() -> Vec<Resource> {
             "v1",
             "StatefulSet",
             "statefulsets",
-            Arc::new(statefulset::StatefulSets),
+            Arc::new(statefulset::RULES),
         )
         .short(&["sts"])
         .category("all")

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::builtin::apps::workload;
 use crate::builtin::describe;
 use crate::builtin::pod::{check, condition, printing};
+use crate::builtin::rules;
 use crate::field::{FieldError, FieldErrors};
 use crate::resource::{Context, Part, Resource, Strategy};
 use crate::table::Column;
@@ -82,10 +82,8 @@ impl Strategy for Autoscalers {
 
     fn prepare_create(&self, object: &mut Value, cx: &Context<'_>) {
         change_in_version_2(object, cx, |object| {
-            workload::clear_status(
-                object,
-                json!({"desiredReplicas": 0, "currentMetrics": null}),
-            );
+            let zero = json!({"desiredReplicas": 0, "currentMetrics": null});
+            put(object, "status", zero);
         });
     }
 
@@ -98,7 +96,7 @@ impl Strategy for Autoscalers {
     fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, cx: &Context<'_>) {
         let old = in_version_2(old, cx);
         change_in_version_2(object, cx, |object| {
-            workload::keep_other_part(part, object, &old);
+            rules::keep_other_part(part, object, &old);
         });
     }
 
@@ -149,7 +147,7 @@ impl Strategy for Autoscalers {
     }
 
     fn reset_fields(&self, part: Part) -> Vec<&'static str> {
-        workload::reset(part)
+        vec![rules::other_part(part)]
     }
 
     fn columns(&self, _version: &str) -> Vec<Column> {

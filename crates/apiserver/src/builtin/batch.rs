@@ -20,13 +20,13 @@ pub fn resources() -> Vec<Resource> {
             "v1",
             "CronJob",
             "cronjobs",
-            Arc::new(cronjob::CronJobs),
+            Arc::new(cronjob::RULES),
         )
         .short(&["cj"])
         .category("all")
         .status()
         .build(),
-        describe::resource("batch", "v1", "Job", "jobs", Arc::new(job::Jobs))
+        describe::resource("batch", "v1", "Job", "jobs", Arc::new(job::RULES))
             .category("all")
             .status()
             .build(),

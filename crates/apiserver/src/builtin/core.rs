@@ -49,6 +49,7 @@ fn first_half() -> Vec<Resource> {
         core("Namespace", "namespaces", namespace::RULES)
             .cluster_scoped()
             .short(&["ns"])
+            .returns_deleted()
             .status()
             .subresource("finalize")
             .verbs(&[
@@ -66,11 +67,13 @@ fn first_half() -> Vec<Resource> {
             claim::RULES,
         )
         .short(&["pvc"])
+        .returns_deleted()
         .status()
         .build(),
         core("PersistentVolume", "persistentvolumes", volume::RULES)
             .cluster_scoped()
             .short(&["pv"])
+            .returns_deleted()
             .status()
             .build(),
     ]
@@ -78,7 +81,9 @@ fn first_half() -> Vec<Resource> {
 
 fn second_half() -> Vec<Resource> {
     vec![
-        core("PodTemplate", "podtemplates", podtemplate::RULES).build(),
+        core("PodTemplate", "podtemplates", podtemplate::RULES)
+            .returns_deleted()
+            .build(),
         core(
             "ReplicationController",
             "replicationcontrollers",
@@ -91,15 +96,18 @@ fn second_half() -> Vec<Resource> {
         .build(),
         core("ResourceQuota", "resourcequotas", quota::RULES)
             .short(&["quota"])
+            .returns_deleted()
             .status()
             .build(),
         core("Secret", "secrets", secret::RULES).build(),
         core("ServiceAccount", "serviceaccounts", serviceaccount::RULES)
             .short(&["sa"])
+            .returns_deleted()
             .subresource("token")
             .build(),
         core("Service", "services", service::RULES)
             .short(&["svc"])
+            .returns_deleted()
             .category("all")
             .status()
             .build(),

@@ -17,19 +17,6 @@ pub const ALL_VERBS: [&str; 8] = [
     "watch",
 ];
 
-/// Resources whose deletes answer with the object instead of a `Status`.
-const RETURN_DELETED: [(&str, &str); 9] = [
-    ("", "namespaces"),
-    ("", "persistentvolumeclaims"),
-    ("", "persistentvolumes"),
-    ("", "pods"),
-    ("", "podtemplates"),
-    ("", "resourcequotas"),
-    ("", "serviceaccounts"),
-    ("", "services"),
-    ("storage.k8s.io", "storageclasses"),
-];
-
 /// A resource being written down; ends with [`Description::build`].
 #[derive(Debug)]
 pub struct Description {
@@ -71,6 +58,7 @@ pub fn resource(
             strategy,
             custom: false,
             returns_deleted: false,
+            hashed_as: None,
             stored_in: None,
         },
     }
@@ -162,11 +150,22 @@ impl Description {
         self
     }
 
+    /// Deletes answer with the object instead of a `Status`.
+    #[must_use]
+    pub fn returns_deleted(mut self) -> Self {
+        self.resource.returns_deleted = true;
+        self
+    }
+
+    /// Hashed under the version in which it began.
+    #[must_use]
+    pub fn hashed_as(mut self, version: &'static str) -> Self {
+        self.resource.hashed_as = Some(version);
+        self
+    }
+
     /// The finished resource.
-    pub fn build(mut self) -> Resource {
-        let names = &self.resource.names;
-        self.resource.returns_deleted |=
-            RETURN_DELETED.contains(&(names.group.as_str(), names.plural.as_str()));
+    pub fn build(self) -> Resource {
         self.resource
     }
 }

@@ -14,12 +14,13 @@ mod validate;
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::describe;
-use crate::crd::structural::is_known_format;
+use crate::crd::{self, structural::is_known_format};
 use crate::field::{FieldErrors, quote};
-use crate::resource::{Context, Part, Resource, Strategy};
+use crate::resource::{Context, Derived, Part, Resource, Strategy};
 use crate::table::{self, Column};
 use crate::value;
 
@@ -37,6 +38,7 @@ pub fn resources() -> Vec<Resource> {
         .short(&["crd", "crds"])
         .category("api-extensions")
         .status()
+        .hashed_as("v1beta1")
         .build(),
     ]
 }
@@ -129,6 +131,24 @@ impl Strategy for Definition {
 
     fn unconditional_update(&self) -> bool {
         false
+    }
+
+    fn begin_delete(&self, object: &mut Value, now: Timestamp) -> bool {
+        crd::begin_delete(object, now);
+        true
+    }
+
+    fn settled_status(
+        &self,
+        object: &Value,
+        others: &dyn Fn() -> Vec<Value>,
+        now: Timestamp,
+    ) -> Option<Value> {
+        Some(crd::establish(object, others, now))
+    }
+
+    fn derived(&self) -> Derived {
+        Derived::Registry
     }
 
     fn columns(&self, _version: &str) -> Vec<Column> {

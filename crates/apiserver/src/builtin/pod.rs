@@ -48,6 +48,7 @@ pub fn resources() -> Vec<Resource> {
             .subresource("ephemeralcontainers")
             .subresource("eviction")
             .subresource("resize")
+            .returns_deleted()
             .build(),
     ]
 }
@@ -190,6 +191,16 @@ impl Strategy for Pods {
 
     fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value> {
         printing::pod_cells(object, cx.now)
+    }
+
+    fn row_condition(&self, object: &Value) -> Option<Value> {
+        let phase = text(object, "status.phase");
+        let message = match phase {
+            "Succeeded" => "The pod has completed successfully.",
+            "Failed" => "The pod failed.",
+            _ => return None,
+        };
+        Some(json!({"type": "Completed", "status": "True", "reason": phase, "message": message}))
     }
 }
 

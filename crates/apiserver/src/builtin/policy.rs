@@ -16,7 +16,7 @@ pub fn resources() -> Vec<Resource> {
             "v1",
             "PodDisruptionBudget",
             "poddisruptionbudgets",
-            Arc::new(budget::Budgets),
+            Arc::new(budget::RULES),
         )
         .short(&["pdb"])
         .status()
@@ -29,7 +29,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
     use serde_json::json;
 
-    use super::budget::Budgets;
+    use super::budget::RULES;
     use crate::resource::{Context, Strategy};
 
     #[test]
@@ -40,8 +40,8 @@ mod tests {
             user: "admin",
         };
         let mut both = json!({"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "maxUnavailable": "200%"}});
-        Budgets.prepare_create(&mut both, &cx);
-        let found: Vec<String> = Budgets
+        RULES.prepare_create(&mut both, &cx);
+        let found: Vec<String> = RULES
             .validate(&both, &cx)
             .iter()
             .map(ToString::to_string)
@@ -55,7 +55,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            Budgets.cells(&both, &cx)[1..4],
+            RULES.cells(&both, &cx)[1..4],
             [json!("1"), json!("200%"), json!(0)]
         );
     }

@@ -11,7 +11,7 @@ use super::describe::resource;
 use super::names;
 use super::rules::{CREATED_AT, PLAIN, Rules};
 use crate::field::{Fault, FieldError, FieldErrors, quote};
-use crate::resource::{Context, Resource};
+use crate::resource::{Context, Derived, Resource};
 use crate::selector::LabelSelector;
 use crate::value;
 
@@ -21,6 +21,7 @@ const ROLE: Rules = Rules {
     validate: |object, _| policy_rules(object, true),
     validate_update: |_, object, _, _| policy_rules(object, true),
     name: names::path_segment,
+    derived: Derived::Policy,
     create_on_update: true,
     ..CREATED_AT
 };
@@ -36,6 +37,7 @@ const ROLE_BINDING: Rules = Rules {
     validate: |object, _| binding(object, true),
     validate_update: |_, object, old, _| binding_update(object, old, true),
     name: names::path_segment,
+    derived: Derived::Policy,
     create_on_update: true,
     columns: &[
         ("Name", "string", 0),

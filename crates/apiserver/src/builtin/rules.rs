@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use crate::field::FieldErrors;
-use crate::resource::{Context, Part, Strategy};
+use crate::resource::{Context, Derived, Part, Strategy};
 use crate::table::Column;
 use crate::value;
 
@@ -44,6 +44,10 @@ pub struct Rules {
     pub also_selectable: &'static [Selectable],
     /// See [`Strategy::check_name`].
     pub name: fn(&str, bool) -> Vec<String>,
+    /// See [`Strategy::trim_row`].
+    pub trim_row: fn(&mut Value),
+    /// See [`Strategy::derived`].
+    pub derived: Derived,
     /// See [`Strategy::create_on_update`].
     pub create_on_update: bool,
     /// See [`Strategy::unconditional_update`].
@@ -68,6 +72,8 @@ pub const PLAIN: Rules = Rules {
     selectable: &[],
     also_selectable: &[],
     name: super::names::dns_subdomain,
+    trim_row: |_| (),
+    derived: Derived::Nothing,
     create_on_update: false,
     unconditional_update: true,
     columns: &[("Name", "string", 0), ("Age", "string", 0)],
@@ -94,6 +100,19 @@ pub fn never(_object: &Value, _old: &Value) -> bool {
     false
 }
 
+/// What a write to `part` of a kind with a status leaves alone.
+pub fn other_part(part: Part) -> &'static str {
+    match part {
+        Part::Status => "spec",
+        Part::Main | Part::Scale => "status",
+    }
+}
+
+/// Before update: a write to one part leaves the other as it was.
+pub fn keep_other_part(part: Part, object: &mut Value, old: &Value) {
+    value::copy(object, old, other_part(part));
+}
+
 impl Strategy for Rules {
     fn default(&self, object: &mut Value, _cx: &Context<'_>) {
         (self.default)(object);
@@ -113,12 +132,7 @@ impl Strategy for Rules {
 
     fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, cx: &Context<'_>) {
         if self.status {
-            let kept = if part == Part::Status {
-                "spec"
-            } else {
-                "status"
-            };
-            value::copy(object, old, kept);
+            keep_other_part(part, object, old);
         }
         (self.prepare_update)(part, object, old, cx);
     }
@@ -147,10 +161,8 @@ impl Strategy for Rules {
 
     fn reset_fields(&self, part: Part) -> Vec<&'static str> {
         let mut fields = (self.reset)(part);
-        match part {
-            Part::Main if self.status => fields.push("status"),
-            Part::Status if self.status => fields.push("spec"),
-            _ => (),
+        if self.status {
+            fields.push(other_part(part));
         }
         fields
     }
@@ -172,6 +184,14 @@ impl Strategy for Rules {
 
     fn check_name(&self, name: &str, prefix: bool) -> Vec<String> {
         (self.name)(name, prefix)
+    }
+
+    fn trim_row(&self, shown: &mut Value) {
+        (self.trim_row)(shown);
+    }
+
+    fn derived(&self) -> Derived {
+        self.derived
     }
 
     fn create_on_update(&self) -> bool {

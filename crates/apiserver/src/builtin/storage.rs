@@ -243,6 +243,7 @@ pub fn resources() -> Vec<Resource> {
         kind("CSINode", "csinodes", CSI_NODE).build(),
         kind("StorageClass", "storageclasses", CLASS)
             .short(&["sc"])
+            .returns_deleted()
             .build(),
         kind("VolumeAttachment", "volumeattachments", ATTACHMENT)
             .status()

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::{Cluster, Environment};
 use crate::authenticate::{MASTERS, Tokens, User};
-use crate::environment::{Dial, InProcess, SeededEntropy, SystemClock, SystemEntropy, TokioClock};
+use crate::environment::{
+    Clock, Dial, InProcess, SeededEntropy, SystemClock, SystemEntropy, TokioClock,
+};
 use crate::server::InProcessService;
 use crate::trace;
 
@@ -70,6 +72,13 @@ impl Config {
     #[must_use]
     pub fn with_admin(self, token: &str) -> Self {
         self.with_token(token, User::new("admin", &[MASTERS]))
+    }
+
+    /// Takes the time from this clock.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.environment.clock = clock;
+        self
     }
 
     /// Starts without the namespaces, roles and services of a fresh cluster.

@@ -1,10 +1,11 @@
 //! CEL rules (`x-kubernetes-validations`): compiled once with the definition, run on every write.
 //!
-//! The engine is `kube-cel` over `cel`. It has no cost budget: the real server's limits on the cost of rules, static
-//! and at run time, are not applied. It has no macros over index and value (`l.all(i, v, …)`): rules with them are
+//! The engine is `kube-cel` over `cel`. It counts no costs: the real server's limit on what rules cost at run time is
+//! not applied; that on what they may cost is, with the definition. It has no macros over index and value (`l.all(i, v, …)`): rules with them are
 //! accepted but not run.
 
 pub(crate) mod compile;
+pub(crate) mod cost;
 pub(crate) mod typecheck;
 mod values;
 

@@ -6,17 +6,17 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::builtin::extensions::{approval, structure};
-use crate::field::{self, FieldError};
+use crate::builtin::extensions::approval;
+use crate::field;
 use crate::meta;
 use crate::value;
 
 /// The finalizer that keeps a definition while it has objects.
 pub const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// The status that a definition has once the controllers have seen it. `others` are the other definitions; those of
-/// other groups do not matter.
-pub fn establish(crd: &Value, others: &[&Value], now: Timestamp) -> Value {
+/// The status that a definition has once the controllers have seen it. `others` gives the other definitions; those of
+/// other groups do not matter. Validation lets only structural schemas in, so there is nothing to say of others.
+pub fn establish(crd: &Value, others: &dyn Fn() -> Vec<Value>, now: Timestamp) -> Value {
     let mut status = crd.get("status").cloned().unwrap_or_else(|| json!({}));
     let accepted = crd
         .get("status")
@@ -26,7 +26,7 @@ pub fn establish(crd: &Value, others: &[&Value], now: Timestamp) -> Value {
         .cloned()
         .unwrap_or_else(|| json!({}));
     if spec_names != accepted {
-        let used = Used::by(value::text(crd, "spec.group"), others);
+        let used = Used::by(value::text(crd, "spec.group"), &others());
         let (names, condition) = accept(&spec_names, &accepted, &used);
         value::put(&mut status, "acceptedNames", names);
         set_condition(&mut status, condition, now);
@@ -34,10 +34,7 @@ pub fn establish(crd: &Value, others: &[&Value], now: Timestamp) -> Value {
     if let Some(condition) = approval_condition(crd) {
         set_condition(&mut status, condition, now);
     }
-    match structural_condition(crd) {
-        Some(condition) => set_condition(&mut status, condition, now),
-        None => drop_condition(&mut status, "NonStructuralSchema"),
-    }
+    drop_condition(&mut status, "NonStructuralSchema");
     let established = established(crd, &status);
     if let Some(condition) = established {
         set_condition(&mut status, condition, now);
@@ -49,6 +46,11 @@ pub fn establish(crd: &Value, others: &[&Value], now: Timestamp) -> Value {
 /// Whether the server serves the definition's resource.
 pub fn is_established(crd: &Value) -> bool {
     is_true(crd.get("status").unwrap_or(&Value::Null), "Established")
+}
+
+/// Whether the definition is being deleted.
+pub fn is_terminating(crd: &Value) -> bool {
+    is_true(crd.get("status").unwrap_or(&Value::Null), "Terminating")
 }
 
 /// What the first delete does: the definition stays, with [`CLEANUP`], until its objects are gone.
@@ -155,7 +157,7 @@ struct Used {
 }
 
 impl Used {
-    fn by(group: &str, others: &[&Value]) -> Self {
+    fn by(group: &str, others: &[Value]) -> Self {
         let mut used = Self {
             resources: BTreeSet::new(),
             kinds: BTreeSet::new(),
@@ -281,30 +283,6 @@ fn approval_condition(crd: &Value) -> Option<Value> {
     ))
 }
 
-fn structural_condition(crd: &Value) -> Option<Value> {
-    let mut errors: Vec<FieldError> = Vec::new();
-    if value::flag(crd, "spec.preserveUnknownFields") {
-        let at = "spec.preserveUnknownFields";
-        errors.push(FieldError::invalid(at, &Value::Bool(true), "must be false"));
-    }
-    for (i, version) in value::items(crd, "spec.versions").iter().enumerate() {
-        if let Some(schema) = value::at(version, "schema.openAPIV3Schema") {
-            let path = format!("spec.versions[{i}].schema.openAPIV3Schema");
-            errors.extend(structure::validate(schema, &path));
-        }
-    }
-    if errors.is_empty() {
-        return None;
-    }
-    let text = field::aggregate(&errors);
-    Some(condition(
-        "NonStructuralSchema",
-        "True",
-        "Violations",
-        &text,
-    ))
-}
-
 /// Remembers the storage version among those that were ever stored.
 fn store_version(crd: &Value, status: &mut Value) {
     let mut stored = value::items(status, "storedVersions").to_vec();
@@ -332,7 +310,7 @@ mod tests {
     #[test]
     fn a_definition_with_free_names_is_established() {
         let now: Timestamp = "2024-01-01T00:00:00Z".parse().unwrap();
-        let status = establish(&crd("widgets", "Widget"), &[], now);
+        let status = establish(&crd("widgets", "Widget"), &Vec::new, now);
         assert_eq!(
             status,
             json!({
@@ -348,9 +326,9 @@ mod tests {
     fn a_name_in_use_is_refused_and_the_rest_accepted() {
         let now: Timestamp = "2024-01-01T00:00:00Z".parse().unwrap();
         let mut first = crd("widgets", "Widget");
-        let status = establish(&first, &[], now);
+        let status = establish(&first, &Vec::new, now);
         value::put(&mut first, "status", status);
-        let status = establish(&crd("gadgets", "Widget"), &[&first], now);
+        let status = establish(&crd("gadgets", "Widget"), &|| vec![first.clone()], now);
         let names = find(&status, "NamesAccepted").unwrap();
         assert_eq!(value::text(names, "reason"), "ListKindConflict");
         assert_eq!(

@@ -123,7 +123,7 @@ impl Conformer<'_> {
 
     fn structure(&mut self, view: View<'_>, map: &mut Map<String, Value>, place: &Place<'_>) {
         map.retain(|key, value| {
-            let Some((_, inner)) = view.field(key) else {
+            let Some((field, inner)) = view.field(key) else {
                 if !self.quiet && !view.node.preserve_unknown {
                     self.complaints.push(Complaint {
                         path: place.step(Step::Key(key)).strict(),
@@ -141,15 +141,22 @@ impl Conformer<'_> {
             if !value.is_null() {
                 self.value(inner, value, &place);
             }
-            true
+            // Leaves a field out, as Go does.
+            match field.presence {
+                Presence::Optional => !is_empty(inner, value),
+                Presence::OmitZero => !is_zero(value),
+                Presence::Always => true,
+            }
         });
-        for (name, field, inner) in view.fields() {
-            self.settle(name, field, inner, map, place);
+        // Only these are missed when they are not there; types have many fields, and objects few.
+        let always = |(_, field, _): &(&str, &Field, View<'_>)| field.presence == Presence::Always;
+        for (name, field, inner) in view.fields().filter(always) {
+            self.write_always(name, field, inner, map, place);
         }
     }
 
-    /// Leaves a field out, or writes it, as Go does.
-    fn settle(
+    /// Writes a field that is not there, as Go does.
+    fn write_always(
         &mut self,
         name: &str,
         field: &Field,
@@ -157,30 +164,15 @@ impl Conformer<'_> {
         map: &mut Map<String, Value>,
         place: &Place<'_>,
     ) {
-        let found = map.get(name).unwrap_or(&Value::Null);
-        match field.presence {
-            Presence::Optional => {
-                if is_empty(view, found) {
-                    map.remove(name);
-                }
-            }
-            Presence::OmitZero => {
-                if is_zero(found) {
-                    map.remove(name);
-                }
-            }
-            Presence::Always => {
-                // An empty list is told from none until the object is stored: see `forget_empty`.
-                if !found.is_null() {
-                    return;
-                }
-                let mut value = field.default.clone().unwrap_or(Value::Null);
-                if value.is_object() {
-                    self.value(view, &mut value, place);
-                }
-                map.insert(name.to_owned(), value);
-            }
+        // An empty list is told from none until the object is stored: see `forget_empty`.
+        if map.get(name).is_some_and(|found| !found.is_null()) {
+            return;
         }
+        let mut value = field.default.clone().unwrap_or(Value::Null);
+        if value.is_object() {
+            self.value(view, &mut value, place);
+        }
+        map.insert(name.to_owned(), value);
     }
 
     /// A type that is a schema or something else, and reads itself.
@@ -256,8 +248,8 @@ fn kind_of(value: &Value) -> &'static str {
 pub(super) fn forget_empty(view: View<'_>, value: &mut Value) {
     match value {
         Value::Object(map) => {
-            for (name, field, below) in view.fields() {
-                let Some(value) = map.get_mut(name) else {
+            for (name, value) in map.iter_mut() {
+                let Some((field, below)) = view.field(name) else {
                     continue;
                 };
                 if field.presence == Presence::Always && is_empty(below, value) {

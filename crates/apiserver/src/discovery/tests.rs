@@ -11,43 +11,14 @@ use std::sync::Arc;
 
 use super::*;
 use crate::builtin::describe;
-use crate::field::FieldErrors;
-use crate::resource::{Context, Names, Part, Scale, Strategy, Version};
+use crate::builtin::rules::PLAIN;
+use crate::resource::{Names, Scale, Version};
 use crate::schema::{Node, Schema, Shape, Types};
-use crate::table::Column;
-
-/// A strategy without rules.
-#[derive(Debug)]
-struct NoRules;
-
-impl Strategy for NoRules {
-    fn default(&self, _: &mut Value, _: &Context<'_>) {}
-    fn prepare_create(&self, _: &mut Value, _: &Context<'_>) {}
-    fn validate(&self, _: &Value, _: &Context<'_>) -> FieldErrors {
-        Vec::new()
-    }
-    fn prepare_update(&self, _: Part, _: &mut Value, _: &Value, _: &Context<'_>) {}
-    fn validate_update(&self, _: Part, _: &Value, _: &Value, _: &Context<'_>) -> FieldErrors {
-        Vec::new()
-    }
-    fn generation_changed(&self, _: &Value, _: &Value) -> bool {
-        false
-    }
-    fn reset_fields(&self, _: Part) -> Vec<&'static str> {
-        Vec::new()
-    }
-    fn columns(&self, _: &str) -> Vec<Column> {
-        Vec::new()
-    }
-    fn cells(&self, _: &Value, _: &Context<'_>) -> Vec<Value> {
-        Vec::new()
-    }
-}
 
 /// Some built-in resources and a custom one.
 pub(crate) fn resources() -> Vec<Resource> {
     let describe = |group, version, kind, plural| {
-        describe::resource(group, version, kind, plural, Arc::new(NoRules))
+        describe::resource(group, version, kind, plural, Arc::new(PLAIN))
     };
     vec![
         describe("", "v1", "Pod", "pods")
@@ -126,9 +97,10 @@ fn widget() -> Resource {
             selector: String::new(),
         }),
         subresources: Vec::new(),
-        strategy: Arc::new(NoRules),
+        strategy: Arc::new(PLAIN),
         custom: true,
         returns_deleted: false,
+        hashed_as: None,
         stored_in: None,
     }
 }

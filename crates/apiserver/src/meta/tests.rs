@@ -8,36 +8,8 @@
 use serde_json::json;
 
 use super::*;
+use crate::builtin::rules::PLAIN;
 use crate::field::FieldErrors;
-use crate::resource::{Context, Part, Strategy};
-use crate::table::Column;
-
-#[derive(Debug)]
-struct Plain;
-
-impl Strategy for Plain {
-    fn default(&self, _: &mut Value, _: &Context<'_>) {}
-    fn prepare_create(&self, _: &mut Value, _: &Context<'_>) {}
-    fn validate(&self, _: &Value, _: &Context<'_>) -> FieldErrors {
-        Vec::new()
-    }
-    fn prepare_update(&self, _: Part, _: &mut Value, _: &Value, _: &Context<'_>) {}
-    fn validate_update(&self, _: Part, _: &Value, _: &Value, _: &Context<'_>) -> FieldErrors {
-        Vec::new()
-    }
-    fn generation_changed(&self, _: &Value, _: &Value) -> bool {
-        false
-    }
-    fn reset_fields(&self, _: Part) -> Vec<&'static str> {
-        Vec::new()
-    }
-    fn columns(&self, _: &str) -> Vec<Column> {
-        Vec::new()
-    }
-    fn cells(&self, _: &Value, _: &Context<'_>) -> Vec<Value> {
-        Vec::new()
-    }
-}
 
 fn texts(errors: &FieldErrors) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
@@ -48,7 +20,7 @@ fn created(metadata: Value) -> Vec<String> {
     texts(&validate_create(
         &json!({"metadata": metadata}),
         true,
-        &Plain,
+        &PLAIN,
     ))
 }
 
@@ -87,7 +59,7 @@ fn new_objects_are_judged() {
     let cluster = validate_create(
         &json!({"metadata": {"name": "a", "namespace": "n"}}),
         false,
-        &Plain,
+        &PLAIN,
     );
     assert_eq!(
         texts(&cluster),

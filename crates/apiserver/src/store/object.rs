@@ -1,5 +1,6 @@
 //! One stored object: encoded bytes and a header.
 
+use bytes::Bytes;
 use serde_json::Value;
 
 use super::Text;
@@ -77,6 +78,12 @@ impl Stored {
             header: self.header.clone(),
             text: Text::of(&self.decode(), version),
         }
+    }
+
+    /// The text of a top-level member, and the object without it and without other long members, a number in the
+    /// place of each.
+    pub fn split(&self, member: &str) -> (Bytes, Value) {
+        self.text.split(member)
     }
 
     /// The object without `apiVersion` and `kind`.

@@ -71,6 +71,29 @@ impl Text {
         }
     }
 
+    /// The text of a top-level member, and the value without it. Long members besides are left out too: they are cheap
+    /// to tell apart, and dear to decode.
+    pub(super) fn split(&self, member: &str) -> (Bytes, Value) {
+        // Every second piece is a long member. Its number stands in for it.
+        let mut outline = Vec::new();
+        for (i, piece) in self.0.iter().enumerate() {
+            if i % 2 == 0 {
+                outline.extend_from_slice(piece);
+            } else {
+                outline.extend_from_slice(i.to_string().as_bytes());
+            }
+        }
+        let mut rest: Value = serde_json::from_slice(&outline).unwrap_or_default();
+        let taken = rest.as_object_mut().and_then(|map| map.remove(member));
+        let long = taken.as_ref().and_then(Value::as_u64);
+        let piece = long.and_then(|i| self.0.get(usize::try_from(i).ok()?));
+        let text = piece.cloned().unwrap_or_else(|| {
+            let short = taken.map(|value| value.to_string()).unwrap_or_default();
+            Bytes::from(short)
+        });
+        (text, rest)
+    }
+
     /// The value.
     pub(super) fn decode(&self) -> Value {
         let parsed = if let [piece] = &*self.0 {
@@ -153,6 +176,23 @@ mod tests {
         crate::value::put(&mut expected, "metadata.resourceVersion", "7");
         assert_eq!(one.decode(), expected);
         assert_eq!(one.len(), expected.to_string().len());
+    }
+
+    #[test]
+    fn a_member_is_told_from_the_rest() {
+        let spec = json!({"text": "x".repeat(LONG)});
+        let object =
+            |spec: Value| json!({"metadata": {"name": "a"}, "spec": spec, "status": {"n": 1}});
+        for spec in [spec, json!({"short": 1})] {
+            let (text, rest) = Text::of(&object(spec.clone()), 7).split("spec");
+            assert_eq!(text, spec.to_string());
+            assert_eq!(
+                rest,
+                json!({"metadata": {"name": "a", "resourceVersion": "7"}, "status": {"n": 1}})
+            );
+        }
+        let (text, _) = Text::of(&json!({"metadata": {}}), 7).split("spec");
+        assert!(text.is_empty());
     }
 
     #[test]

@@ -151,26 +151,11 @@ impl Presenter<'_> {
         };
         let mut row = Map::new();
         row.insert("cells".to_owned(), Value::from(cells));
-        if let Some(condition) = self.row_condition(object) {
+        if let Some(condition) = self.resource.strategy.row_condition(object) {
             row.insert("conditions".to_owned(), json!([condition]));
         }
         row.insert("object".to_owned(), self.row_object(object));
         Value::Object(row)
-    }
-
-    /// Pods that have ended say so beside their cells.
-    fn row_condition(&self, object: &Value) -> Option<Value> {
-        let names = &self.resource.names;
-        if (names.group.as_str(), names.kind.as_str()) != ("", "Pod") {
-            return None;
-        }
-        let phase = text(object, "status.phase");
-        let message = match phase {
-            "Succeeded" => "The pod has completed successfully.",
-            "Failed" => "The pod failed.",
-            _ => return None,
-        };
-        Some(json!({"type": "Completed", "status": "True", "reason": phase, "message": message}))
     }
 
     fn row_object(&self, object: &Value) -> Value {
@@ -187,7 +172,7 @@ impl Presenter<'_> {
             IncludeObject::None if !ends_initial_events => Value::Null,
             IncludeObject::None | IncludeObject::Metadata => {
                 let mut shown = partial(object, self.transform.version);
-                drop_served_annotation(&mut shown);
+                self.resource.strategy.trim_row(&mut shown);
                 shown
             }
         }
@@ -209,18 +194,6 @@ impl Presenter<'_> {
         let message =
             format!("you requested {asked}, but the requested object is {found} ({go_type})");
         Box::new(Status::failure(406, "NotAcceptable", message))
-    }
-}
-
-/// An annotation that the real server adds to daemon sets only when it serves them whole, which rows are not.
-fn drop_served_annotation(object: &mut Value) {
-    const ADDED: &str = "deprecated.daemonset.template.generation";
-    let annotations = "metadata.annotations";
-    if let Some(map) = value::at_mut(object, annotations).and_then(Value::as_object_mut)
-        && map.remove(ADDED).is_some()
-        && map.is_empty()
-    {
-        value::take(object, annotations);
     }
 }
 

@@ -11,56 +11,14 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::builtin::describe;
-use crate::field::FieldErrors;
+use crate::builtin::rules::{PLAIN, Rules};
 use crate::negotiate::{MetaVersion, Shape, Transform};
-use crate::resource::{Context, Part, Resource, Strategy};
-
-#[derive(Debug)]
-struct Counted(bool);
-
-impl Strategy for Counted {
-    fn default(&self, _: &mut Value, _: &Context<'_>) {}
-    fn prepare_create(&self, _: &mut Value, _: &Context<'_>) {}
-    fn validate(&self, _: &Value, _: &Context<'_>) -> FieldErrors {
-        Vec::new()
-    }
-    fn prepare_update(&self, _: Part, _: &mut Value, _: &Value, _: &Context<'_>) {}
-    fn validate_update(&self, _: Part, _: &Value, _: &Value, _: &Context<'_>) -> FieldErrors {
-        Vec::new()
-    }
-    fn generation_changed(&self, _: &Value, _: &Value) -> bool {
-        false
-    }
-    fn reset_fields(&self, _: Part) -> Vec<&'static str> {
-        Vec::new()
-    }
-    fn columns(&self, _: &str) -> Vec<Column> {
-        if self.0 {
-            vec![
-                Column::new("Name", "string", 0),
-                Column::new("Age", "string", 0),
-            ]
-        } else {
-            Vec::new()
-        }
-    }
-    fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value> {
-        vec![
-            json!(crate::value::text(object, "metadata.name")),
-            json!(object_age(object, cx.now)),
-        ]
-    }
-}
+use crate::resource::{Context, Resource};
 
 fn config_maps(with_columns: bool) -> Resource {
-    describe::resource(
-        "",
-        "v1",
-        "ConfigMap",
-        "configmaps",
-        Arc::new(Counted(with_columns)),
-    )
-    .build()
+    let columns = if with_columns { PLAIN.columns } else { &[] };
+    let rules = Arc::new(Rules { columns, ..PLAIN });
+    describe::resource("", "v1", "ConfigMap", "configmaps", rules).build()
 }
 
 fn presenter(resource: &Resource, shape: Shape) -> Presenter<'_> {

@@ -207,7 +207,7 @@ fn store(
             });
         match (result, prefix) {
             (Ok(stored), _) => {
-                write::after(ex, &stored);
+                write::after(ex, &stored, stored_form);
                 return Ok(Created::Stored(stored));
             }
             (Err(Refused::Exists), Some(prefix)) if attempt < NAME_ATTEMPTS => {

@@ -139,15 +139,18 @@ struct Mark {
     stays: bool,
     /// It is removed, but its mark is written first, as for kinds that know grace.
     in_two_steps: bool,
+    /// The server itself removes first what hangs on it.
+    taken_apart: bool,
     object: Value,
 }
 
 fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> Mark {
-    if ex.group() == "apiextensions.k8s.io" {
-        crate::crd::begin_delete(&mut object, ex.now);
+    let taken_apart = ex.resource.strategy.begin_delete(&mut object, ex.now);
+    if taken_apart {
         return Mark {
             stays: true,
             in_two_steps: false,
+            taken_apart,
             object,
         };
     }
@@ -170,6 +173,7 @@ fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> Mark {
                 return Mark {
                     stays: true,
                     in_two_steps,
+                    taken_apart,
                     object,
                 };
             }
@@ -213,6 +217,7 @@ fn mark(ex: &Exchange<'_>, options: &DeleteOptions, mut object: Value) -> Mark {
     Mark {
         stays: graceful || pending,
         in_two_steps,
+        taken_apart,
         object,
     }
 }
@@ -315,8 +320,8 @@ fn commit(ex: &Exchange<'_>, stored: &Arc<Stored>, mark: &Mark) -> Result<Delete
             .update(&ex.bucket(), namespace, name, stored.version, |version| {
                 Cluster::encode(&ex.resource, &form, version)
             })?;
-    super::write::after(ex, &updated);
-    if ex.group() == "apiextensions.k8s.io" {
+    super::write::after(ex, &updated, form);
+    if mark.taken_apart {
         ex.cluster.clean_up_definition(name);
     }
     Ok(Deleted::Marked(render::decode(ex, &updated)))

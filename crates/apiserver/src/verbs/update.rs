@@ -361,6 +361,6 @@ fn commit(
             .update(&ex.bucket(), namespace, name, stored.version, |version| {
                 Cluster::encode(&ex.resource, &form, version)
             })?;
-    write::after(ex, &updated);
+    write::after(ex, &updated, form);
     Ok(Created::Stored(updated))
 }

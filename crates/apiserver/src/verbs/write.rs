@@ -1,15 +1,14 @@
 //! What create, update, patch and delete share: namespaces, validation, and what follows a write.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
+use crate::cluster::Cluster;
 use crate::exchange::Exchange;
 use crate::field::{self, FieldError, FieldErrors};
 use crate::resource::Part;
 use crate::status::{Cause, Outcome, Status};
 use crate::store::Stored;
-use crate::{crd, meta, value};
+use crate::{meta, value};
 
 /// Refuses to create in a namespace that is not there or about to go.
 pub(super) fn check_namespace(ex: &Exchange<'_>, name: &str) -> Outcome<()> {
@@ -115,47 +114,44 @@ pub(super) fn to_storage_over(
     form
 }
 
-/// What follows a write: derived state, and for definitions their acceptance.
-pub(super) fn after(ex: &Exchange<'_>, stored: &Arc<Stored>) {
-    let cluster = ex.cluster;
-    if ex.group() == "apiextensions.k8s.io" && !stored.header.deleting {
-        establish(ex, stored);
+/// What follows a write of `form`: what the server itself makes of it, and derived state.
+pub(super) fn after(ex: &Exchange<'_>, stored: &Stored, form: Value) {
+    if !stored.header.deleting {
+        settle(ex, stored, form);
     }
-    cluster.written(&ex.resource);
+    ex.cluster.written(&ex.resource);
 }
 
-/// Accepts a definition: a second write, as the real server's own controller makes it.
-fn establish(ex: &Exchange<'_>, stored: &Arc<Stored>) {
-    let mut definition = render_definition(ex, stored);
-    let others: Vec<Value> = ex
-        .cluster
-        .objects(ex.group(), ex.plural())
-        .into_iter()
-        .filter(|other| value::text(other, "metadata.name") != &*stored.header.name)
-        .collect();
-    let others: Vec<&Value> = others.iter().collect();
-    let status = crd::establish(&definition, &others, ex.now);
-    if definition.get("status") == Some(&status) {
+/// Gives an object the status that is the server's to give: a second write, as the real server's own controller
+/// makes it.
+fn settle(ex: &Exchange<'_>, stored: &Stored, mut object: Value) {
+    let others = || {
+        let another = |other: &Stored| other.header.name != stored.header.name;
+        let all = ex.cluster.store.list(&ex.bucket(), "", &another);
+        all.objects.iter().map(|other| other.decode()).collect()
+    };
+    let strategy = &ex.resource.strategy;
+    let Some(status) = strategy.settled_status(&object, &others, ex.now) else {
+        return;
+    };
+    if object.get("status") == Some(&status) {
         return;
     }
-    let old = definition.clone();
-    value::put(&mut definition, "status", status);
-    ex.cluster.own(
-        &ex.resource,
-        "kube-apiserver",
-        "status",
-        &old,
-        &mut definition,
-    );
-    let _ = ex.cluster.store.update(
-        &ex.bucket(),
-        "",
-        &stored.header.name,
-        stored.version,
-        |version| crate::cluster::Cluster::encode(&ex.resource, &definition, version),
-    );
-}
-
-fn render_definition(ex: &Exchange<'_>, stored: &Stored) -> Value {
-    stored.decode_as(&ex.api_version(), ex.kind())
+    // The spec stays as it is: who owns it is no question.
+    let spec = value::take(&mut object, "spec");
+    let old = object.clone();
+    value::put(&mut object, "status", status);
+    let manager = "kube-apiserver";
+    ex.cluster
+        .own(&ex.resource, manager, "status", &old, &mut object);
+    if let Some(spec) = spec {
+        value::put(&mut object, "spec", spec);
+    }
+    let (name, version) = (&stored.header.name, stored.version);
+    let _ = ex
+        .cluster
+        .store
+        .update(&ex.bucket(), "", name, version, |version| {
+            Cluster::encode(&ex.resource, &object, version)
+        });
 }

@@ -10,11 +10,10 @@ use slipway_apiserver::cluster::Cluster;
 use super::stage::{self, config, send, whole};
 
 const CLUSTERS: u32 = if cfg!(debug_assertions) { 200 } else { 1000 };
-/// Bytes of memory and microseconds of time that one more cluster may cost.
+/// Bytes of memory and microseconds of time that one more cluster may cost, with a definition of 150 fields and an
+/// object of it.
 const BYTES: usize = 50_000;
 const MICROSECONDS: usize = 1000;
-/// The same with a definition of 150 fields and an object of it.
-const FILLED: usize = 10 * MICROSECONDS;
 
 const TEST: &str = "integration::cost::a_cluster_costs_less_than_50_kilobytes_and_a_millisecond";
 
@@ -71,34 +70,32 @@ pub(crate) fn resident() -> usize {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Makes clusters that know the definition and hold one object of it, and measures those behind the first few.
+/// Makes clusters that know the definition and hold one object of it, and measures those behind the first few: how much
+/// memory each takes, and how long the fastest took. Work that is done for each shows in the fastest too; what else the
+/// machine does at that time does not.
 fn measure() {
     let definition = definition().to_string();
     let ship = json!({"apiVersion": "example.com/v1", "kind": "Ship", "metadata": {"name": "a"}});
     let ship = ship.to_string();
     stage::virtually(async {
         let mut all = Vec::new();
-        let (mut before, mut bare) = (0, Duration::ZERO);
-        let mut start = Instant::now();
+        let (mut before, mut fastest) = (0, Duration::MAX);
         for n in 0..CLUSTERS + 10 {
             if n == 10 {
                 before = resident();
-                start = Instant::now();
             }
             let began = Instant::now();
             let name = format!("c{n}");
             let cluster = config(&name, u64::from(n), Arc::default()).build();
-            bare += began.elapsed();
             let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
             post(&cluster, definitions, &definition).await;
             let ships = "/apis/example.com/v1/namespaces/default/ships";
             post(&cluster, ships, &ship).await;
+            fastest = fastest.min(began.elapsed());
             all.push(cluster);
         }
-        let filled = (start.elapsed() / CLUSTERS).as_micros();
-        let bare = (bare / CLUSTERS).as_micros();
         let bytes = (resident() - before) * 1024 / CLUSTERS as usize;
-        stage::report(&format!("{bytes} {bare} {filled}"));
+        stage::report(&format!("{bytes} {}", fastest.as_micros()));
     });
 }
 
@@ -109,12 +106,10 @@ fn a_cluster_costs_less_than_50_kilobytes_and_a_millisecond() {
         return;
     }
     // Code that is not optimised is slower, and not larger.
-    let slack = if cfg!(debug_assertions) { 5 } else { 1 };
+    let slack = if cfg!(debug_assertions) { 20 } else { 1 };
     // Memory of a process is only told apart when nothing else runs in it.
     let result = stage::in_a_process(TEST, &[("APISERVER_COST", "1")]);
     let mut numbers = result.split(' ').map(|n| n.parse::<usize>().unwrap());
     assert!(numbers.next().unwrap() < BYTES, "{result}");
     assert!(numbers.next().unwrap() < MICROSECONDS * slack, "{result}");
-    // With a definition and an object of it: two requests more.
-    assert!(numbers.next().unwrap() < FILLED * slack, "{result}");
 }

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::client::Client;
+use slipway_e2e::client::Client;
+use slipway_e2e::process::{Folder, Output, Shell};
+use slipway_e2e::server::Server;
+
 use crate::normalise::Masks;
-use crate::process::{Folder, Output, Shell};
-use crate::server::Server;
 use crate::session::{Session, Step, folder};
 use crate::transcript::Transcript;
 

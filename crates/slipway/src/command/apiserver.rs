@@ -1,24 +1,25 @@
 //! `slipway apiserver`: the embedded Kubernetes API server on its own.
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
+use kube::api::{Api, PostParams};
 use slipway_apiserver::authenticate::{MASTERS, User};
-use slipway_apiserver::cluster::Config;
+use slipway_apiserver::cluster::{Cluster, Config};
 use slipway_apiserver::collect;
 use slipway_apiserver::dial::TlsDial;
-use slipway_apiserver::environment::{Entropy, SystemEntropy};
-use slipway_apiserver::https::{self, Context as KubeContext, Https};
+use slipway_apiserver::environment::{Entropy, SystemClock, SystemEntropy};
+use slipway_apiserver::https::{self, Https};
 use slipway_apiserver::server::Server;
 use slipway_apiserver::shell;
+use slipway_sim::actors::{Actors, Script};
 use tokio::sync::mpsc;
 
 use crate::args::Apiserver;
-use crate::output;
+use crate::{kubeconfig, output};
 
 /// How many requests may wait for the core before the shell makes clients wait.
 const WAITING: usize = 1024;
@@ -35,6 +36,8 @@ pub(crate) fn run(arguments: &Apiserver) -> Result<()> {
 async fn serve(arguments: &Apiserver) -> Result<()> {
     let entropy = SystemEntropy::new().context("drawing the administrator's token")?;
     let token = format!("{:032x}", entropy.draw());
+    // From here on nothing is left behind, whoever ends this when.
+    let ended = super::until_told_to_end()?;
     let server = Server::default();
     for name in &arguments.clusters {
         if !is_segment(name) {
@@ -48,6 +51,9 @@ async fn serve(arguments: &Apiserver) -> Result<()> {
         if !arguments.no_controllers {
             tokio::spawn(collect::run(cluster.clone()));
         }
+        populate(arguments, &cluster, &token)
+            .await
+            .with_context(|| format!("filling cluster {name}"))?;
         server.add(cluster);
     }
     let (sender, receiver) = mpsc::channel(WAITING);
@@ -62,9 +68,10 @@ async fn serve(arguments: &Apiserver) -> Result<()> {
         )
     })?;
     tokio::spawn(shell::serve(Arc::new(server.clone()), receiver));
-    let kubeconfig = kubeconfig(&shell, &arguments.clusters, &token);
+    let names = arguments.clusters.iter().map(String::as_str);
+    let kubeconfig = kubeconfig::text(&shell, names, &token);
     publish(arguments, &shell, &kubeconfig)?;
-    ended().await?;
+    ended.await;
     for cluster in server.clusters() {
         cluster.shut_down();
     }
@@ -76,6 +83,28 @@ async fn serve(arguments: &Apiserver) -> Result<()> {
     Ok(())
 }
 
+/// Gives a cluster our definitions and the simulator's controllers, where they are asked for.
+async fn populate(arguments: &Apiserver, cluster: &Arc<Cluster>, token: &str) -> Result<()> {
+    let client = |agent: &str| Client::new(cluster.service(token).with_agent(agent), "default");
+    if arguments.crds {
+        let definitions: Api<CustomResourceDefinition> = Api::all(client("slipway"));
+        for definition in slipway_api::crds::crds() {
+            definitions
+                .create(&PostParams::default(), &definition)
+                .await
+                .context("installing the definition of a kind")?;
+        }
+    }
+    if arguments.actors {
+        let seed = u64::try_from(SystemEntropy::new()?.draw() >> 64).unwrap_or_default();
+        let clock = Arc::new(SystemClock);
+        let actors = Actors::new(client("actors"), clock, Script::default(), seed);
+        actors.provision().await.context("making the nodes")?;
+        tokio::spawn(actors.run());
+    }
+    Ok(())
+}
+
 fn is_segment(name: &str) -> bool {
     !name.is_empty()
         && name
@@ -83,29 +112,12 @@ fn is_segment(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))
 }
 
-fn kubeconfig(shell: &Https, clusters: &[String], token: &str) -> String {
-    let contexts: Vec<KubeContext> = clusters
-        .iter()
-        .enumerate()
-        .map(|(index, name)| KubeContext {
-            name: name.clone(),
-            // The first one also answers without prefix, which some clients like better.
-            server: if index == 0 {
-                shell.url()
-            } else {
-                format!("{}/clusters/{name}", shell.url())
-            },
-        })
-        .collect();
-    https::kubeconfig(&contexts, shell.ca_pem(), token)
-}
-
 /// Makes the kubeconfig known: whoever sees it can use the server.
-fn publish(arguments: &Apiserver, shell: &Https, kubeconfig: &str) -> Result<()> {
+fn publish(arguments: &Apiserver, shell: &Https, text: &str) -> Result<()> {
     match &arguments.kubeconfig_out {
-        None => output::line(kubeconfig.trim_end()),
+        None => output::line(text.trim_end()),
         Some(path) => {
-            write_secret(path, kubeconfig)
+            kubeconfig::write(path, text)
                 .with_context(|| format!("writing the kubeconfig to {}", path.display()))?;
             output::note(&format!(
                 "serving on {}; export KUBECONFIG={}",
@@ -113,32 +125,6 @@ fn publish(arguments: &Apiserver, shell: &Https, kubeconfig: &str) -> Result<()>
                 path.display()
             ));
         }
-    }
-    Ok(())
-}
-
-/// Writes a file that only its owner can read, all of it at once.
-fn write_secret(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(format!(".{}", std::process::id()));
-    let partial = Path::new(&partial);
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(partial)?;
-    file.write_all(text.as_bytes())?;
-    std::fs::rename(partial, path)
-}
-
-/// Waits for Ctrl-C or SIGTERM.
-async fn ended() -> Result<()> {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-        .context("listening for SIGTERM")?;
-    tokio::select! {
-        biased;
-        _ = terminate.recv() => {}
-        result = tokio::signal::ctrl_c() => result.context("listening for Ctrl-C")?,
     }
     Ok(())
 }

@@ -4,126 +4,124 @@ use serde_json::{Value, json};
 
 use super::workload;
 use crate::builtin::pod::{check, condition, internal, labels, printing};
+use crate::builtin::rules::{PLAIN, Rules};
 use crate::field::{FieldError, FieldErrors};
-use crate::resource::{Context, Part, Strategy};
-use crate::table::Column;
-use crate::value::{at, has, map, put, put_default, slot, text};
+use crate::resource::{Context, Part};
+use crate::value::{at, at_mut, has, map, put, put_default, slot, take, text};
 
 /// Where this version keeps what older ones had in the spec.
 const GENERATION: &str = "deprecated.daemonset.template.generation";
 
 /// The rules of daemon sets.
-#[derive(Debug)]
-pub(super) struct DaemonSets;
+pub(super) const RULES: Rules = Rules {
+    status: true,
+    default,
+    prepare_create,
+    validate,
+    prepare_update,
+    validate_update,
+    warnings: |object, old| workload::warn(object, old, false),
+    generation: Some(workload::spec_changed),
+    columns: &[
+        ("Name", "string", 0),
+        ("Desired", "integer", 0),
+        ("Current", "integer", 0),
+        ("Ready", "integer", 0),
+        ("Up-to-date", "integer", 0),
+        ("Available", "integer", 0),
+        ("Node Selector", "string", 0),
+        ("Age", "string", 0),
+        ("Containers", "string", 1),
+        ("Images", "string", 1),
+        ("Selector", "string", 1),
+    ],
+    cells,
+    trim_row: drop_generation,
+    ..PLAIN
+};
 
-impl Strategy for DaemonSets {
-    fn default(&self, object: &mut Value, _cx: &Context<'_>) {
-        workload::default_template(object);
-        if text(object, "spec.updateStrategy.type").is_empty() {
-            put(object, "spec.updateStrategy.type", "RollingUpdate");
-        }
-        if text(object, "spec.updateStrategy.type") == "RollingUpdate" {
-            put_default(
-                object,
-                "spec.updateStrategy.rollingUpdate.maxUnavailable",
-                1,
-            );
-            put_default(object, "spec.updateStrategy.rollingUpdate.maxSurge", 0);
-        }
-        put_default(object, "spec.revisionHistoryLimit", 10);
-        // What older versions had in the spec is an annotation here; who writes the object owns it.
-        let generation = template_generation(object);
-        set_template_generation(object, generation);
+fn default(object: &mut Value) {
+    workload::default_template(object);
+    if text(object, "spec.updateStrategy.type").is_empty() {
+        put(object, "spec.updateStrategy.type", "RollingUpdate");
     }
+    if text(object, "spec.updateStrategy.type") == "RollingUpdate" {
+        put_default(
+            object,
+            "spec.updateStrategy.rollingUpdate.maxUnavailable",
+            1,
+        );
+        put_default(object, "spec.updateStrategy.rollingUpdate.maxSurge", 0);
+    }
+    put_default(object, "spec.revisionHistoryLimit", 10);
+    // What older versions had in the spec is an annotation here; who writes the object owns it.
+    let generation = template_generation(object);
+    set_template_generation(object, generation);
+}
 
-    fn prepare_create(&self, object: &mut Value, _cx: &Context<'_>) {
-        let zero = json!({"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0});
-        workload::clear_status(object, zero);
-        let generation = template_generation(object).max(1);
-        set_template_generation(object, generation);
-    }
+fn prepare_create(object: &mut Value, _cx: &Context<'_>) {
+    let zero = json!({"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0});
+    put(object, "status", zero);
+    let generation = template_generation(object).max(1);
+    set_template_generation(object, generation);
+}
 
-    fn validate(&self, object: &Value, _cx: &Context<'_>) -> FieldErrors {
-        let mut errors = FieldErrors::new();
-        validate_spec(&mut errors, object, false);
-        errors
-    }
+fn validate(object: &Value, _cx: &Context<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    validate_spec(&mut errors, object, false);
+    errors
+}
 
-    fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, _cx: &Context<'_>) {
-        const TEMPLATE: &str = "spec.template";
-        workload::keep_other_part(part, object, old);
-        let changed = !check::same(at(object, TEMPLATE), at(old, TEMPLATE));
-        let generation = template_generation(old) + i64::from(changed);
-        set_template_generation(object, generation);
-    }
+fn prepare_update(_part: Part, object: &mut Value, old: &Value, _cx: &Context<'_>) {
+    const TEMPLATE: &str = "spec.template";
+    let changed = !check::same(at(object, TEMPLATE), at(old, TEMPLATE));
+    let generation = template_generation(old) + i64::from(changed);
+    set_template_generation(object, generation);
+}
 
-    fn validate_update(
-        &self,
-        part: Part,
-        object: &Value,
-        old: &Value,
-        _cx: &Context<'_>,
-    ) -> FieldErrors {
-        let mut errors = FieldErrors::new();
-        if part == Part::Status {
-            validate_status(&mut errors, object, old);
-        } else {
-            workload::immutable_selector(&mut errors, object, old);
-            validate_spec(
-                &mut errors,
-                object,
-                !labels::is_usable(at(old, "spec.selector")),
-            );
-        }
-        errors
+fn validate_update(part: Part, object: &Value, old: &Value, _cx: &Context<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    if part == Part::Status {
+        validate_status(&mut errors, object, old);
+    } else {
+        workload::immutable_selector(&mut errors, object, old);
+        validate_spec(
+            &mut errors,
+            object,
+            !labels::is_usable(at(old, "spec.selector")),
+        );
     }
+    errors
+}
 
-    fn warnings(&self, object: &Value, old: Option<&Value>, _cx: &Context<'_>) -> Vec<String> {
-        workload::warn(object, old, false)
+/// The annotation is added only to what is served whole.
+fn drop_generation(shown: &mut Value) {
+    const ANNOTATIONS: &str = "metadata.annotations";
+    if let Some(map) = at_mut(shown, ANNOTATIONS).and_then(Value::as_object_mut)
+        && map.remove(GENERATION).is_some()
+        && map.is_empty()
+    {
+        take(shown, ANNOTATIONS);
     }
+}
 
-    fn generation_changed(&self, object: &Value, old: &Value) -> bool {
-        workload::spec_changed(object, old)
-    }
-
-    fn reset_fields(&self, part: Part) -> Vec<&'static str> {
-        workload::reset(part)
-    }
-
-    fn columns(&self, _version: &str) -> Vec<Column> {
-        printing::columns(&[
-            ("Name", "string", 0),
-            ("Desired", "integer", 0),
-            ("Current", "integer", 0),
-            ("Ready", "integer", 0),
-            ("Up-to-date", "integer", 0),
-            ("Available", "integer", 0),
-            ("Node Selector", "string", 0),
-            ("Age", "string", 0),
-            ("Containers", "string", 1),
-            ("Images", "string", 1),
-            ("Selector", "string", 1),
-        ])
-    }
-
-    fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value> {
-        let [names, images] = printing::container_cells(object, "spec.template.spec.containers");
-        let count = |field: &str| printing::count(object, &format!("status.{field}"));
-        let nodes = labels::format_labels(map(object, "spec.template.spec.nodeSelector"));
-        vec![
-            text(object, "metadata.name").into(),
-            count("desiredNumberScheduled"),
-            count("currentNumberScheduled"),
-            count("numberReady"),
-            count("updatedNumberScheduled"),
-            count("numberAvailable"),
-            nodes.into(),
-            condition::age(object, cx.now).into(),
-            names,
-            images,
-            labels::format(at(object, "spec.selector")).into(),
-        ]
-    }
+fn cells(object: &Value, cx: &Context<'_>) -> Vec<Value> {
+    let [names, images] = printing::container_cells(object, "spec.template.spec.containers");
+    let count = |field: &str| printing::count(object, &format!("status.{field}"));
+    let nodes = labels::format_labels(map(object, "spec.template.spec.nodeSelector"));
+    vec![
+        text(object, "metadata.name").into(),
+        count("desiredNumberScheduled"),
+        count("currentNumberScheduled"),
+        count("numberReady"),
+        count("updatedNumberScheduled"),
+        count("numberAvailable"),
+        nodes.into(),
+        condition::age(object, cx.now).into(),
+        names,
+        images,
+        labels::format(at(object, "spec.selector")).into(),
+    ]
 }
 
 fn template_generation(object: &Value) -> i64 {

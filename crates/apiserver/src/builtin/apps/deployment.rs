@@ -1,122 +1,108 @@
 //! Deployments.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::workload;
 use crate::builtin::pod::{check, condition, internal, labels, printing};
+use crate::builtin::rules::{PLAIN, Rules};
 use crate::field::{FieldError, FieldErrors};
-use crate::resource::{Context, Part, Strategy};
-use crate::table::Column;
+use crate::resource::{Context, Part};
 use crate::value::{at, copy, has, integer, put, put_default, text};
 
 /// The rules of deployments.
-#[derive(Debug)]
-pub(super) struct Deployments;
+pub(super) const RULES: Rules = Rules {
+    status: true,
+    default,
+    validate,
+    prepare_update,
+    validate_update,
+    warnings: |object, old| workload::warn(object, old, true),
+    generation: Some(generation_changed),
+    reset: |part| match part {
+        Part::Status => vec!["metadata.labels"],
+        _ => Vec::new(),
+    },
+    columns: &[
+        ("Name", "string", 0),
+        ("Ready", "string", 0),
+        ("Up-to-date", "string", 0),
+        ("Available", "string", 0),
+        ("Age", "string", 0),
+        ("Containers", "string", 1),
+        ("Images", "string", 1),
+        ("Selector", "string", 1),
+    ],
+    cells,
+    ..PLAIN
+};
 
-impl Strategy for Deployments {
-    fn default(&self, object: &mut Value, _cx: &Context<'_>) {
-        workload::default_template(object);
-        put_default(object, "spec.replicas", 1);
-        if text(object, "spec.strategy.type").is_empty() {
-            put(object, "spec.strategy.type", "RollingUpdate");
-        }
-        if text(object, "spec.strategy.type") == "RollingUpdate" {
-            put_default(object, "spec.strategy.rollingUpdate.maxUnavailable", "25%");
-            put_default(object, "spec.strategy.rollingUpdate.maxSurge", "25%");
-        }
-        put_default(object, "spec.revisionHistoryLimit", 10);
-        put_default(object, "spec.progressDeadlineSeconds", 600);
+fn default(object: &mut Value) {
+    workload::default_template(object);
+    put_default(object, "spec.replicas", 1);
+    if text(object, "spec.strategy.type").is_empty() {
+        put(object, "spec.strategy.type", "RollingUpdate");
     }
-
-    fn prepare_create(&self, object: &mut Value, _cx: &Context<'_>) {
-        workload::clear_status(object, json!({}));
+    if text(object, "spec.strategy.type") == "RollingUpdate" {
+        put_default(object, "spec.strategy.rollingUpdate.maxUnavailable", "25%");
+        put_default(object, "spec.strategy.rollingUpdate.maxSurge", "25%");
     }
+    put_default(object, "spec.revisionHistoryLimit", 10);
+    put_default(object, "spec.progressDeadlineSeconds", 600);
+}
 
-    fn validate(&self, object: &Value, _cx: &Context<'_>) -> FieldErrors {
-        let mut errors = FieldErrors::new();
+fn validate(object: &Value, _cx: &Context<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    validate_spec(&mut errors, object);
+    errors
+}
+
+fn prepare_update(part: Part, object: &mut Value, old: &Value, _cx: &Context<'_>) {
+    if part == Part::Status {
+        copy(object, old, "metadata.labels");
+    }
+}
+
+fn validate_update(part: Part, object: &Value, old: &Value, _cx: &Context<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    if part == Part::Status {
+        validate_status(&mut errors, object, old);
+    } else {
         validate_spec(&mut errors, object);
-        errors
+        workload::immutable_selector(&mut errors, object, old);
     }
+    errors
+}
 
-    fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, _cx: &Context<'_>) {
-        workload::keep_other_part(part, object, old);
-        if part == Part::Status {
-            copy(object, old, "metadata.labels");
-        }
-    }
+fn generation_changed(object: &Value, old: &Value) -> bool {
+    const ANNOTATIONS: &str = "metadata.annotations";
+    workload::spec_changed(object, old)
+        || !check::same(at(object, ANNOTATIONS), at(old, ANNOTATIONS))
+}
 
-    fn validate_update(
-        &self,
-        part: Part,
-        object: &Value,
-        old: &Value,
-        _cx: &Context<'_>,
-    ) -> FieldErrors {
-        let mut errors = FieldErrors::new();
-        if part == Part::Status {
-            validate_status(&mut errors, object, old);
-        } else {
-            validate_spec(&mut errors, object);
-            workload::immutable_selector(&mut errors, object, old);
-        }
-        errors
-    }
-
-    fn warnings(&self, object: &Value, old: Option<&Value>, _cx: &Context<'_>) -> Vec<String> {
-        workload::warn(object, old, true)
-    }
-
-    fn generation_changed(&self, object: &Value, old: &Value) -> bool {
-        const ANNOTATIONS: &str = "metadata.annotations";
-        workload::spec_changed(object, old)
-            || !check::same(at(object, ANNOTATIONS), at(old, ANNOTATIONS))
-    }
-
-    fn reset_fields(&self, part: Part) -> Vec<&'static str> {
-        match part {
-            Part::Status => vec!["spec", "metadata.labels"],
-            _ => vec!["status"],
-        }
-    }
-
-    fn columns(&self, _version: &str) -> Vec<Column> {
-        printing::columns(&[
-            ("Name", "string", 0),
-            ("Ready", "string", 0),
-            ("Up-to-date", "string", 0),
-            ("Available", "string", 0),
-            ("Age", "string", 0),
-            ("Containers", "string", 1),
-            ("Images", "string", 1),
-            ("Selector", "string", 1),
-        ])
-    }
-
-    fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value> {
-        let number = |path: &str| integer(object, path).unwrap_or(0);
-        let [names, images] = printing::container_cells(object, "spec.template.spec.containers");
-        let selector = at(object, "spec.selector");
-        let selector = if labels::is_usable(selector) {
-            selector.map(labels::expression).unwrap_or_default()
-        } else {
-            "<invalid>".to_owned()
-        };
-        vec![
-            text(object, "metadata.name").into(),
-            format!(
-                "{}/{}",
-                number("status.readyReplicas"),
-                number("spec.replicas")
-            )
-            .into(),
-            number("status.updatedReplicas").into(),
-            number("status.availableReplicas").into(),
-            condition::age(object, cx.now).into(),
-            names,
-            images,
-            selector.into(),
-        ]
-    }
+fn cells(object: &Value, cx: &Context<'_>) -> Vec<Value> {
+    let number = |path: &str| integer(object, path).unwrap_or(0);
+    let [names, images] = printing::container_cells(object, "spec.template.spec.containers");
+    let selector = at(object, "spec.selector");
+    let selector = if labels::is_usable(selector) {
+        selector.map(labels::expression).unwrap_or_default()
+    } else {
+        "<invalid>".to_owned()
+    };
+    vec![
+        text(object, "metadata.name").into(),
+        format!(
+            "{}/{}",
+            number("status.readyReplicas"),
+            number("spec.replicas")
+        )
+        .into(),
+        number("status.updatedReplicas").into(),
+        number("status.availableReplicas").into(),
+        condition::age(object, cx.now).into(),
+        names,
+        images,
+        selector.into(),
+    ]
 }
 
 fn validate_spec(errors: &mut FieldErrors, object: &Value) {

@@ -5,165 +5,156 @@ use serde_json::{Value, json};
 use super::workload;
 use crate::builtin::names;
 use crate::builtin::pod::{check, condition, defaults, internal, printing, template, volume};
+use crate::builtin::rules::{PLAIN, Rules};
 use crate::field::{FieldError, FieldErrors};
-use crate::resource::{Context, Part, Strategy};
-use crate::table::Column;
+use crate::resource::{Context, Part};
 use crate::value::{at, copy, has, integer, items, items_mut, put, put_default, take, text};
 
 const FORBIDDEN: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 
 /// The rules of stateful sets.
-#[derive(Debug)]
-pub(super) struct StatefulSets;
+pub(super) const RULES: Rules = Rules {
+    status: true,
+    default,
+    prepare_create,
+    validate,
+    prepare_update,
+    validate_update,
+    warnings: warn,
+    generation: Some(workload::spec_changed),
+    name: names::dns_label,
+    columns: &[
+        ("Name", "string", 0),
+        ("Ready", "string", 0),
+        ("Age", "string", 0),
+        ("Containers", "string", 1),
+        ("Images", "string", 1),
+    ],
+    cells,
+    ..PLAIN
+};
 
-impl Strategy for StatefulSets {
-    fn default(&self, object: &mut Value, _cx: &Context<'_>) {
-        const STRATEGY: &str = "spec.updateStrategy";
-        const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
-        workload::default_template(object);
-        if text(object, "spec.podManagementPolicy").is_empty() {
-            put(object, "spec.podManagementPolicy", "OrderedReady");
-        }
-        if text(object, "spec.updateStrategy.type").is_empty() {
-            put(object, "spec.updateStrategy.type", "RollingUpdate");
-            put_default(object, ROLLING, json!({}));
-        }
-        let rolling = at(object, STRATEGY).is_some_and(|s| text(s, "type") == "RollingUpdate");
-        if rolling && has(object, ROLLING) {
-            put_default(object, &format!("{ROLLING}.partition"), 0);
-        }
-        for field in ["whenDeleted", "whenScaled"] {
-            let path = format!("spec.persistentVolumeClaimRetentionPolicy.{field}");
-            if text(object, &path).is_empty() {
-                put(object, &path, "Retain");
-            }
-        }
-        put_default(object, "spec.replicas", 1);
-        put_default(object, "spec.revisionHistoryLimit", 10);
-        for claim in items_mut(object, "spec.volumeClaimTemplates") {
-            put(claim, "kind", "PersistentVolumeClaim");
-            put(claim, "apiVersion", "v1");
-            if text(claim, "status.phase").is_empty() {
-                put(claim, "status.phase", "Pending");
-            }
-            if let Some(spec) = claim.get_mut("spec") {
-                defaults::claim_spec(spec);
-            }
+fn default(object: &mut Value) {
+    const STRATEGY: &str = "spec.updateStrategy";
+    const ROLLING: &str = "spec.updateStrategy.rollingUpdate";
+    workload::default_template(object);
+    if text(object, "spec.podManagementPolicy").is_empty() {
+        put(object, "spec.podManagementPolicy", "OrderedReady");
+    }
+    if text(object, "spec.updateStrategy.type").is_empty() {
+        put(object, "spec.updateStrategy.type", "RollingUpdate");
+        put_default(object, ROLLING, json!({}));
+    }
+    let rolling = at(object, STRATEGY).is_some_and(|s| text(s, "type") == "RollingUpdate");
+    if rolling && has(object, ROLLING) {
+        put_default(object, &format!("{ROLLING}.partition"), 0);
+    }
+    for field in ["whenDeleted", "whenScaled"] {
+        let path = format!("spec.persistentVolumeClaimRetentionPolicy.{field}");
+        if text(object, &path).is_empty() {
+            put(object, &path, "Retain");
         }
     }
-
-    fn prepare_create(&self, object: &mut Value, _cx: &Context<'_>) {
-        workload::clear_status(object, json!({"replicas": 0, "availableReplicas": 0}));
-        // Rolling several pods at a time is behind a gate that is closed.
-        take(object, "spec.updateStrategy.rollingUpdate.maxUnavailable");
-    }
-
-    fn validate(&self, object: &Value, _cx: &Context<'_>) -> FieldErrors {
-        let mut errors = FieldErrors::new();
-        let create = Leniency::default();
-        validate_spec(&mut errors, object, create);
-        errors
-    }
-
-    fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, _cx: &Context<'_>) {
-        const MOST: &str = "spec.updateStrategy.rollingUpdate.maxUnavailable";
-        workload::keep_other_part(part, object, old);
-        if !has(old, MOST) {
-            take(object, MOST);
+    put_default(object, "spec.replicas", 1);
+    put_default(object, "spec.revisionHistoryLimit", 10);
+    for claim in items_mut(object, "spec.volumeClaimTemplates") {
+        put(claim, "kind", "PersistentVolumeClaim");
+        put(claim, "apiVersion", "v1");
+        if text(claim, "status.phase").is_empty() {
+            put(claim, "status.phase", "Pending");
+        }
+        if let Some(spec) = claim.get_mut("spec") {
+            defaults::claim_spec(spec);
         }
     }
+}
 
-    fn validate_update(
-        &self,
-        part: Part,
-        object: &Value,
-        old: &Value,
-        _cx: &Context<'_>,
-    ) -> FieldErrors {
-        let mut errors = FieldErrors::new();
-        if part == Part::Status {
-            validate_status(&mut errors, object, old);
-            return errors;
-        }
-        let mut lenient = Leniency {
-            service_name: true,
-            claims: true,
-            template: false,
-        };
-        let mut before = FieldErrors::new();
-        validate_spec(&mut before, old, lenient);
-        lenient.template = !before.is_empty();
-        validate_spec(&mut errors, object, lenient);
-        let mut allowed = object.get("spec").cloned().unwrap_or_default();
-        let old_spec = old.get("spec").cloned().unwrap_or_default();
-        for field in [
-            "replicas",
-            "template",
-            "updateStrategy",
-            "minReadySeconds",
-            "ordinals",
-            "revisionHistoryLimit",
-            "persistentVolumeClaimRetentionPolicy",
-        ] {
-            copy(&mut allowed, &old_spec, field);
-        }
-        if allowed != old_spec {
-            errors.push(FieldError::forbidden("spec", FORBIDDEN));
-        }
-        errors
+fn prepare_create(object: &mut Value, _cx: &Context<'_>) {
+    put(
+        object,
+        "status",
+        json!({"replicas": 0, "availableReplicas": 0}),
+    );
+    // Rolling several pods at a time is behind a gate that is closed.
+    take(object, "spec.updateStrategy.rollingUpdate.maxUnavailable");
+}
+
+fn validate(object: &Value, _cx: &Context<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    let create = Leniency::default();
+    validate_spec(&mut errors, object, create);
+    errors
+}
+
+fn prepare_update(_part: Part, object: &mut Value, old: &Value, _cx: &Context<'_>) {
+    const MOST: &str = "spec.updateStrategy.rollingUpdate.maxUnavailable";
+    if !has(old, MOST) {
+        take(object, MOST);
     }
+}
 
-    fn warnings(&self, object: &Value, old: Option<&Value>, _cx: &Context<'_>) -> Vec<String> {
-        let mut out = workload::warn(object, old, false);
-        if integer(object, "spec.revisionHistoryLimit").is_some_and(|l| l < 0) {
-            out.push(
+fn validate_update(part: Part, object: &Value, old: &Value, _cx: &Context<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    if part == Part::Status {
+        validate_status(&mut errors, object, old);
+        return errors;
+    }
+    let mut lenient = Leniency {
+        service_name: true,
+        claims: true,
+        template: false,
+    };
+    let mut before = FieldErrors::new();
+    validate_spec(&mut before, old, lenient);
+    lenient.template = !before.is_empty();
+    validate_spec(&mut errors, object, lenient);
+    let mut allowed = object.get("spec").cloned().unwrap_or_default();
+    let old_spec = old.get("spec").cloned().unwrap_or_default();
+    for field in [
+        "replicas",
+        "template",
+        "updateStrategy",
+        "minReadySeconds",
+        "ordinals",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+    ] {
+        copy(&mut allowed, &old_spec, field);
+    }
+    if allowed != old_spec {
+        errors.push(FieldError::forbidden("spec", FORBIDDEN));
+    }
+    errors
+}
+
+fn warn(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let mut out = workload::warn(object, old, false);
+    if integer(object, "spec.revisionHistoryLimit").is_some_and(|l| l < 0) {
+        out.push(
                 "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is \
                  recommended"
                     .to_owned(),
             );
-        }
-        out
     }
+    out
+}
 
-    fn generation_changed(&self, object: &Value, old: &Value) -> bool {
-        workload::spec_changed(object, old)
-    }
-
-    fn reset_fields(&self, part: Part) -> Vec<&'static str> {
-        workload::reset(part)
-    }
-
-    fn check_name(&self, name: &str, prefix: bool) -> Vec<String> {
-        names::dns_label(name, prefix)
-    }
-
-    fn columns(&self, _version: &str) -> Vec<Column> {
-        printing::columns(&[
-            ("Name", "string", 0),
-            ("Ready", "string", 0),
-            ("Age", "string", 0),
-            ("Containers", "string", 1),
-            ("Images", "string", 1),
-        ])
-    }
-
-    fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value> {
-        let number = |path: &str| integer(object, path).unwrap_or(0);
-        let [names, images] = printing::container_cells(object, "spec.template.spec.containers");
-        let ready = format!(
-            "{}/{}",
-            number("status.readyReplicas"),
-            number("spec.replicas")
-        );
-        vec![
-            text(object, "metadata.name").into(),
-            ready.into(),
-            condition::age(object, cx.now).into(),
-            names,
-            images,
-        ]
-    }
+fn cells(object: &Value, cx: &Context<'_>) -> Vec<Value> {
+    let number = |path: &str| integer(object, path).unwrap_or(0);
+    let [names, images] = printing::container_cells(object, "spec.template.spec.containers");
+    let ready = format!(
+        "{}/{}",
+        number("status.readyReplicas"),
+        number("spec.replicas")
+    );
+    vec![
+        text(object, "metadata.name").into(),
+        ready.into(),
+        condition::age(object, cx.now).into(),
+        names,
+        images,
+    ]
 }
 
 /// What an update tolerates because it cannot be changed any more.

@@ -31,10 +31,10 @@ fn spec() -> Value {
 
 fn kinds() -> [(&'static str, Arc<dyn Strategy>); 4] {
     [
-        ("Deployment", Arc::new(deployment::Deployments)),
-        ("ReplicaSet", Arc::new(replicaset::ReplicaSets)),
-        ("StatefulSet", Arc::new(statefulset::StatefulSets)),
-        ("DaemonSet", Arc::new(daemonset::DaemonSets)),
+        ("Deployment", Arc::new(deployment::RULES)),
+        ("ReplicaSet", Arc::new(replicaset::RULES)),
+        ("StatefulSet", Arc::new(statefulset::RULES)),
+        ("DaemonSet", Arc::new(daemonset::RULES)),
     ]
 }
 
@@ -45,14 +45,14 @@ fn defaults_are_those_of_the_real_server() {
         "imagePullPolicy": "Always"}], "restartPolicy": "Always", "terminationGracePeriodSeconds": 30,
         "dnsPolicy": "ClusterFirst", "securityContext": {}, "schedulerName": "default-scheduler"}});
     let selector = json!({"matchLabels": {"a": "b"}});
-    let deployment = made(&deployment::Deployments, spec());
+    let deployment = made(&deployment::RULES, spec());
     assert_eq!(
         deployment["spec"],
         json!({"replicas": 1, "selector": selector, "template": template,
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}},
         "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600})
     );
-    let set = made(&statefulset::StatefulSets, spec());
+    let set = made(&statefulset::RULES, spec());
     assert_eq!(
         set["spec"],
         json!({"replicas": 1, "selector": selector, "template": template,
@@ -60,7 +60,7 @@ fn defaults_are_those_of_the_real_server() {
         "revisionHistoryLimit": 10,
         "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"}})
     );
-    let daemons = made(&daemonset::DaemonSets, spec());
+    let daemons = made(&daemonset::RULES, spec());
     assert_eq!(
         daemons["metadata"]["annotations"],
         json!({"deprecated.daemonset.template.generation": "1"})
@@ -81,9 +81,9 @@ fn defaults_are_those_of_the_real_server() {
 
 #[test]
 fn empty_specs_are_told_what_the_real_server_says() {
-    let deployment = made(&deployment::Deployments, json!({}));
+    let deployment = made(&deployment::RULES, json!({}));
     assert_eq!(
-        texts(&deployment::Deployments.validate(&deployment, &cx())),
+        texts(&deployment::RULES.validate(&deployment, &cx())),
         [
             "spec.selector: Required value",
             "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
@@ -91,28 +91,25 @@ fn empty_specs_are_told_what_the_real_server_says() {
         ]
     );
     let set = made(
-        &statefulset::StatefulSets,
+        &statefulset::RULES,
         json!({"updateStrategy": {"type": "x"}}),
     );
     assert_eq!(
-        texts(&statefulset::StatefulSets.validate(&set, &cx()))[0],
+        texts(&statefulset::RULES.validate(&set, &cx()))[0],
         "spec.updateStrategy: Invalid value: {\"Type\":\"x\",\"RollingUpdate\":null}: must be 'RollingUpdate' or 'OnDelete'"
     );
-    let daemons = made(
-        &daemonset::DaemonSets,
-        json!({"updateStrategy": {"type": "x"}}),
-    );
+    let daemons = made(&daemonset::RULES, json!({"updateStrategy": {"type": "x"}}));
     assert_eq!(
-        texts(&daemonset::DaemonSets.validate(&daemons, &cx())),
+        texts(&daemonset::RULES.validate(&daemons, &cx())),
         [
             "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
             "spec.template.spec.containers: Required value",
             "spec.updateStrategy: Unsupported value: {\"Type\":\"x\",\"RollingUpdate\":null}: supported values: \"RollingUpdate\", \"OnDelete\"",
         ]
     );
-    let replicas = made(&replicaset::ReplicaSets, json!({"selector": {}}));
+    let replicas = made(&replicaset::RULES, json!({"selector": {}}));
     assert_eq!(
-        texts(&replicaset::ReplicaSets.validate(&replicas, &cx())),
+        texts(&replicaset::RULES.validate(&replicas, &cx())),
         [
             "spec.selector: Invalid value: {}: empty selector is invalid for deployment",
             "spec.template.spec.containers: Required value",
@@ -145,20 +142,20 @@ fn selectors_are_immutable() {
 
 #[test]
 fn deployments_count_annotations_as_a_generation() {
-    let old = made(&deployment::Deployments, spec());
+    let old = made(&deployment::RULES, spec());
     let mut new = old.clone();
-    assert!(!deployment::Deployments.generation_changed(&new, &old));
+    assert!(!deployment::RULES.generation_changed(&new, &old));
     new["metadata"]["annotations"] = json!({"x": "y"});
-    assert!(deployment::Deployments.generation_changed(&new, &old));
-    assert!(!replicaset::ReplicaSets.generation_changed(&new, &old));
+    assert!(deployment::RULES.generation_changed(&new, &old));
+    assert!(!replicaset::RULES.generation_changed(&new, &old));
 }
 
 #[test]
 fn rolling_updates_need_room() {
-    let mut object = made(&deployment::Deployments, spec());
+    let mut object = made(&deployment::RULES, spec());
     object["spec"]["strategy"]["rollingUpdate"] = json!({"maxUnavailable": 0, "maxSurge": "0%"});
     assert_eq!(
-        texts(&deployment::Deployments.validate(&object, &cx())),
+        texts(&deployment::RULES.validate(&object, &cx())),
         [
             "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 when `maxSurge` is 0"
         ]
@@ -166,7 +163,7 @@ fn rolling_updates_need_room() {
     object["spec"]["strategy"]["rollingUpdate"] =
         json!({"maxUnavailable": "120%", "maxSurge": "x"});
     assert_eq!(
-        texts(&deployment::Deployments.validate(&object, &cx())),
+        texts(&deployment::RULES.validate(&object, &cx())),
         [
             "spec.strategy.rollingUpdate.maxSurge: Invalid value: \"x\": a valid percent string must be a numeric \
              string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
@@ -177,16 +174,16 @@ fn rolling_updates_need_room() {
 
 #[test]
 fn status_counts_are_consistent() {
-    let old = made(&deployment::Deployments, spec());
+    let old = made(&deployment::RULES, spec());
     let mut new = old.clone();
     new["status"] = json!({"replicas": 1, "readyReplicas": 2, "availableReplicas": -1});
     new["spec"]["replicas"] = json!(7);
     new["metadata"]["labels"] = json!({"x": "y"});
-    deployment::Deployments.prepare_update(Part::Status, &mut new, &old, &cx());
+    deployment::RULES.prepare_update(Part::Status, &mut new, &old, &cx());
     assert_eq!(new["spec"]["replicas"], 1);
     assert!(new["metadata"].get("labels").is_none());
     assert_eq!(
-        texts(&deployment::Deployments.validate_update(Part::Status, &new, &old, &cx())),
+        texts(&deployment::RULES.validate_update(Part::Status, &new, &old, &cx())),
         [
             "status.availableReplicas: Invalid value: -1: must be greater than or equal to 0",
             "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
@@ -196,11 +193,11 @@ fn status_counts_are_consistent() {
 
 #[test]
 fn daemon_sets_count_their_templates() {
-    let old = made(&daemonset::DaemonSets, spec());
+    let old = made(&daemonset::RULES, spec());
     let mut new = old.clone();
     new["metadata"]["annotations"] = json!({});
     new["spec"]["template"]["spec"]["containers"][0]["image"] = json!("j");
-    daemonset::DaemonSets.prepare_update(Part::Main, &mut new, &old, &cx());
+    daemonset::RULES.prepare_update(Part::Main, &mut new, &old, &cx());
     assert_eq!(
         new["metadata"]["annotations"]["deprecated.daemonset.template.generation"],
         "2"
@@ -214,9 +211,9 @@ fn claim_templates_serve_as_volumes() {
         "resources": {"requests": {"storage": "1Gi"}}}}]);
     spec["template"]["spec"]["containers"][0]["volumeMounts"] =
         json!([{"name": "data", "mountPath": "/d"}]);
-    let set = made(&statefulset::StatefulSets, spec);
+    let set = made(&statefulset::RULES, spec);
     assert_eq!(
-        texts(&statefulset::StatefulSets.validate(&set, &cx())),
+        texts(&statefulset::RULES.validate(&set, &cx())),
         Vec::<String>::new()
     );
     let claim = &set["spec"]["volumeClaimTemplates"][0];
@@ -227,11 +224,11 @@ fn claim_templates_serve_as_volumes() {
 
 #[test]
 fn tables() {
-    let mut object = made(&deployment::Deployments, spec());
+    let mut object = made(&deployment::RULES, spec());
     object["metadata"]["creationTimestamp"] = json!("2025-12-31T23:59:00Z");
     object["status"] = json!({"readyReplicas": 1, "updatedReplicas": 1, "availableReplicas": 1});
     assert_eq!(
-        deployment::Deployments.cells(&object, &cx()),
+        deployment::RULES.cells(&object, &cx()),
         [
             json!("d0"),
             json!("1/1"),
@@ -254,7 +251,7 @@ fn tables() {
     let revision = json!({"metadata": {"name": "r", "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet",
         "name": "s", "controller": true}]}, "revision": 2});
     assert_eq!(
-        controllerrevision::ControllerRevisions.cells(&revision, &cx())[1],
+        controllerrevision::RULES.cells(&revision, &cx())[1],
         "statefulset.apps/s"
     );
 }

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use crate::builtin::pod::check;
 use crate::builtin::pod::{labels, template, warnings};
 use crate::field::{FieldError, FieldErrors, show};
-use crate::resource::Part;
-use crate::value::{copy, has, integer, map, put, slot, text};
+use crate::value::{has, integer, map, slot, text};
 
 /// What pods' names and hostnames come from is judged more strictly in warnings.
 pub(super) const POD_NAMES: &str = "Pod names and hostnames";
@@ -149,29 +148,6 @@ pub(super) fn collisions(errors: &mut FieldErrors, object: &Value, old: &Value) 
     let number = |o: &Value| integer(o, PATH).unwrap_or(0);
     if integer(old, PATH).is_some() && number(object) < number(old) {
         errors.push(check::number(PATH, number(object), "cannot be decremented"));
-    }
-}
-
-/// Before create: the status is the server's.
-pub(crate) fn clear_status(object: &mut Value, zero: Value) {
-    put(object, "status", zero);
-}
-
-/// Before update: a write to one part leaves the other as it was.
-pub(crate) fn keep_other_part(part: Part, object: &mut Value, old: &Value) {
-    let other = if part == Part::Status {
-        "spec"
-    } else {
-        "status"
-    };
-    copy(object, old, other);
-}
-
-/// Fields that a write to `part` leaves alone.
-pub(crate) fn reset(part: Part) -> Vec<&'static str> {
-    match part {
-        Part::Status => vec!["spec"],
-        _ => vec!["status"],
     }
 }
 

@@ -5,137 +5,118 @@ use serde_json::{Value, json};
 use super::{schedule, spec};
 use crate::builtin::apps::workload;
 use crate::builtin::pod::{check, condition, labels, printing, warnings};
+use crate::builtin::rules::{PLAIN, Rules};
 use crate::field::{FieldError, FieldErrors};
-use crate::resource::{Context, Part, Strategy};
-use crate::table::Column;
+use crate::resource::{Context, Part};
 use crate::value::{at, flag, has, integer, items, put, put_default, slot, text};
 
 const TEMPLATE: &str = "spec.jobTemplate.spec";
 
 /// The rules of cron jobs.
-#[derive(Debug)]
-pub(super) struct CronJobs;
+pub(super) const RULES: Rules = Rules {
+    status: true,
+    default,
+    validate,
+    validate_update,
+    warnings: warn,
+    generation: Some(workload::spec_changed),
+    columns: &[
+        ("Name", "string", 0),
+        ("Schedule", "string", 0),
+        ("Timezone", "string", 0),
+        ("Suspend", "boolean", 0),
+        ("Active", "integer", 0),
+        ("Last Schedule", "string", 0),
+        ("Age", "string", 0),
+        ("Containers", "string", 1),
+        ("Images", "string", 1),
+        ("Selector", "string", 1),
+    ],
+    cells,
+    ..PLAIN
+};
 
-impl Strategy for CronJobs {
-    fn default(&self, object: &mut Value, _cx: &Context<'_>) {
-        if let Some(template) = slot(object, TEMPLATE) {
-            if template.is_null() {
-                *template = json!({});
-            }
-            spec::default_template(template);
+fn default(object: &mut Value) {
+    if let Some(template) = slot(object, TEMPLATE) {
+        if template.is_null() {
+            *template = json!({});
         }
-        if text(object, "spec.concurrencyPolicy").is_empty() {
-            put(object, "spec.concurrencyPolicy", "Allow");
-        }
-        put_default(object, "spec.suspend", false);
-        put_default(object, "spec.successfulJobsHistoryLimit", 3);
-        put_default(object, "spec.failedJobsHistoryLimit", 1);
+        spec::default_template(template);
     }
-
-    fn prepare_create(&self, object: &mut Value, _cx: &Context<'_>) {
-        workload::clear_status(object, json!({}));
+    if text(object, "spec.concurrencyPolicy").is_empty() {
+        put(object, "spec.concurrencyPolicy", "Allow");
     }
+    put_default(object, "spec.suspend", false);
+    put_default(object, "spec.successfulJobsHistoryLimit", 3);
+    put_default(object, "spec.failedJobsHistoryLimit", 1);
+}
 
-    fn validate(&self, object: &Value, _cx: &Context<'_>) -> FieldErrors {
-        let mut errors = FieldErrors::new();
-        validate_spec(&mut errors, object, None);
-        let name = text(object, "metadata.name");
-        if name.len() > 52 {
-            let detail = "must be no more than 52 characters";
-            errors.push(FieldError::invalid_str("metadata.name", name, detail));
-        }
-        errors
+fn validate(object: &Value, _cx: &Context<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    validate_spec(&mut errors, object, None);
+    let name = text(object, "metadata.name");
+    if name.len() > 52 {
+        let detail = "must be no more than 52 characters";
+        errors.push(FieldError::invalid_str("metadata.name", name, detail));
     }
+    errors
+}
 
-    fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, _cx: &Context<'_>) {
-        workload::keep_other_part(part, object, old);
+fn validate_update(part: Part, object: &Value, old: &Value, _cx: &Context<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    if part != Part::Status {
+        validate_spec(&mut errors, object, Some(old));
     }
+    errors
+}
 
-    fn validate_update(
-        &self,
-        part: Part,
-        object: &Value,
-        old: &Value,
-        _cx: &Context<'_>,
-    ) -> FieldErrors {
-        let mut errors = FieldErrors::new();
-        if part != Part::Status {
-            validate_spec(&mut errors, object, Some(old));
-        }
-        errors
+fn warn(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let mut out = Vec::new();
+    if old.is_none() {
+        out.extend(warnings::name(object, "Pod names and hostnames"));
     }
-
-    fn warnings(&self, object: &Value, old: Option<&Value>, _cx: &Context<'_>) -> Vec<String> {
-        let mut out = Vec::new();
-        if old.is_none() {
-            out.extend(warnings::name(object, "Pod names and hostnames"));
-        }
-        if old.is_none_or(|old| workload::spec_changed(object, old))
-            && let Some(template) = at(object, "spec.jobTemplate.spec.template")
-        {
-            out.extend(warnings::about(template, "spec.jobTemplate.spec.template"));
-        }
-        if old.is_some() && text(object, "spec.schedule").contains("TZ") {
-            out.push(
+    if old.is_none_or(|old| workload::spec_changed(object, old))
+        && let Some(template) = at(object, "spec.jobTemplate.spec.template")
+    {
+        out.extend(warnings::about(template, "spec.jobTemplate.spec.template"));
+    }
+    if old.is_some() && text(object, "spec.schedule").contains("TZ") {
+        out.push(
                 "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see \
                  https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
                     .to_owned(),
             );
-        }
-        out
     }
+    out
+}
 
-    fn generation_changed(&self, object: &Value, old: &Value) -> bool {
-        workload::spec_changed(object, old)
-    }
-
-    fn reset_fields(&self, part: Part) -> Vec<&'static str> {
-        workload::reset(part)
-    }
-
-    fn columns(&self, _version: &str) -> Vec<Column> {
-        printing::columns(&[
-            ("Name", "string", 0),
-            ("Schedule", "string", 0),
-            ("Timezone", "string", 0),
-            ("Suspend", "boolean", 0),
-            ("Active", "integer", 0),
-            ("Last Schedule", "string", 0),
-            ("Age", "string", 0),
-            ("Containers", "string", 1),
-            ("Images", "string", 1),
-            ("Selector", "string", 1),
-        ])
-    }
-
-    fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value> {
-        let none = || "<none>".to_owned();
-        let zone = at(object, "spec.timeZone").and_then(Value::as_str);
-        let last = if has(object, "status.lastScheduleTime") {
-            condition::since(object, "status.lastScheduleTime", cx.now)
-        } else {
-            none()
-        };
-        let suspend = if flag(object, "spec.suspend") {
-            "True"
-        } else {
-            "False"
-        };
-        let containers = "spec.jobTemplate.spec.template.spec.containers";
-        let [names, images] = printing::container_cells(object, containers);
-        vec![
-            text(object, "metadata.name").into(),
-            text(object, "spec.schedule").into(),
-            zone.map_or_else(none, str::to_owned).into(),
-            suspend.into(),
-            items(object, "status.active").len().into(),
-            last.into(),
-            condition::age(object, cx.now).into(),
-            names,
-            images,
-            labels::format(at(object, "spec.jobTemplate.spec.selector")).into(),
-        ]
-    }
+fn cells(object: &Value, cx: &Context<'_>) -> Vec<Value> {
+    let none = || "<none>".to_owned();
+    let zone = at(object, "spec.timeZone").and_then(Value::as_str);
+    let last = if has(object, "status.lastScheduleTime") {
+        condition::since(object, "status.lastScheduleTime", cx.now)
+    } else {
+        none()
+    };
+    let suspend = if flag(object, "spec.suspend") {
+        "True"
+    } else {
+        "False"
+    };
+    let containers = "spec.jobTemplate.spec.template.spec.containers";
+    let [names, images] = printing::container_cells(object, containers);
+    vec![
+        text(object, "metadata.name").into(),
+        text(object, "spec.schedule").into(),
+        zone.map_or_else(none, str::to_owned).into(),
+        suspend.into(),
+        items(object, "status.active").len().into(),
+        last.into(),
+        condition::age(object, cx.now).into(),
+        names,
+        images,
+        labels::format(at(object, "spec.jobTemplate.spec.selector")).into(),
+    ]
 }
 
 fn validate_spec(errors: &mut FieldErrors, object: &Value, old: Option<&Value>) {

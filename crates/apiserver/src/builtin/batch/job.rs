@@ -6,9 +6,10 @@ use super::{finish, spec};
 use crate::builtin::apps::workload;
 use crate::builtin::names;
 use crate::builtin::pod::{check, condition, internal, labels, printing, warnings};
+use crate::builtin::rules::{PLAIN, Rules};
 use crate::field::{FieldError, FieldErrors, show};
-use crate::resource::{Context, Part, Strategy};
-use crate::table::{Column, age};
+use crate::resource::{Context, Part};
+use crate::table::age;
 use crate::value::{at, copy, flag, has, integer, items, items_mut, map, put, slot, take, text};
 
 /// The labels that tie pods to their job, by uid and by name, in their old and new form.
@@ -16,131 +17,110 @@ const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller
 const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
 
 /// The rules of jobs.
-#[derive(Debug)]
-pub(super) struct Jobs;
+pub(super) const RULES: Rules = Rules {
+    status: true,
+    default,
+    prepare_create,
+    validate,
+    validate_update,
+    warnings: warn,
+    generation: Some(workload::spec_changed),
+    selectable: &[("status.successful", |object| {
+        integer(object, "status.succeeded").unwrap_or(0).to_string()
+    })],
+    columns: &[
+        ("Name", "string", 0),
+        ("Status", "string", 0),
+        ("Completions", "string", 0),
+        ("Duration", "string", 0),
+        ("Age", "string", 0),
+        ("Containers", "string", 1),
+        ("Images", "string", 1),
+        ("Selector", "string", 1),
+    ],
+    cells,
+    ..PLAIN
+};
 
-impl Strategy for Jobs {
-    fn default(&self, object: &mut Value, _cx: &Context<'_>) {
-        if let Some(spec) = slot(object, "spec") {
-            if spec.is_null() {
-                *spec = json!({});
-            }
-            spec::default_spec(spec);
+fn default(object: &mut Value) {
+    if let Some(spec) = slot(object, "spec") {
+        if spec.is_null() {
+            *spec = json!({});
         }
-        label_like_template(object);
+        spec::default_spec(spec);
     }
+    label_like_template(object);
+}
 
-    fn prepare_create(&self, object: &mut Value, _cx: &Context<'_>) {
-        let same_labels = labels_of(object) == at(object, "spec.template.metadata.labels");
-        if !flag(object, "spec.manualSelector") {
-            generate_selector(object);
-        }
-        workload::clear_status(object, json!({}));
-        if same_labels {
-            take(object, "metadata.labels");
-        }
-        label_like_template(object);
+fn prepare_create(object: &mut Value, _cx: &Context<'_>) {
+    let same_labels = labels_of(object) == at(object, "spec.template.metadata.labels");
+    if !flag(object, "spec.manualSelector") {
+        generate_selector(object);
     }
+    if same_labels {
+        take(object, "metadata.labels");
+    }
+    label_like_template(object);
+}
 
-    fn validate(&self, object: &Value, _cx: &Context<'_>) -> FieldErrors {
-        let mut errors = FieldErrors::new();
-        validate_job(&mut errors, object, true);
-        errors
-    }
+fn validate(object: &Value, _cx: &Context<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    validate_job(&mut errors, object, true);
+    errors
+}
 
-    fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, _cx: &Context<'_>) {
-        workload::keep_other_part(part, object, old);
+fn validate_update(part: Part, object: &Value, old: &Value, _cx: &Context<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    if part == Part::Status {
+        finish::validate(&mut errors, object, old);
+        return errors;
     }
+    let had = map(old, "spec.template.metadata.labels");
+    let prefixed = [UID_LABELS[1], NAME_LABELS[1]]
+        .iter()
+        .all(|l| had.is_some_and(|h| h.contains_key(*l)));
+    validate_job(&mut errors, object, prefixed);
+    validate_change(&mut errors, object, old);
+    errors
+}
 
-    fn validate_update(
-        &self,
-        part: Part,
-        object: &Value,
-        old: &Value,
-        _cx: &Context<'_>,
-    ) -> FieldErrors {
-        let mut errors = FieldErrors::new();
-        if part == Part::Status {
-            finish::validate(&mut errors, object, old);
-            return errors;
-        }
-        let had = map(old, "spec.template.metadata.labels");
-        let prefixed = [UID_LABELS[1], NAME_LABELS[1]]
-            .iter()
-            .all(|l| had.is_some_and(|h| h.contains_key(*l)));
-        validate_job(&mut errors, object, prefixed);
-        validate_change(&mut errors, object, old);
-        errors
+fn warn(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let mut out = Vec::new();
+    match old {
+        None => out.extend(warnings::name(object, "Pod names and hostnames")),
+        Some(old) if !workload::spec_changed(object, old) => return out,
+        Some(_) => {}
     }
+    if let Some(template) = at(object, "spec.template") {
+        out.extend(warnings::about(template, "spec.template"));
+    }
+    out
+}
 
-    fn warnings(&self, object: &Value, old: Option<&Value>, _cx: &Context<'_>) -> Vec<String> {
-        let mut out = Vec::new();
-        match old {
-            None => out.extend(warnings::name(object, "Pod names and hostnames")),
-            Some(old) if !workload::spec_changed(object, old) => return out,
-            Some(_) => {}
-        }
-        if let Some(template) = at(object, "spec.template") {
-            out.extend(warnings::about(template, "spec.template"));
-        }
-        out
-    }
-
-    fn generation_changed(&self, object: &Value, old: &Value) -> bool {
-        workload::spec_changed(object, old)
-    }
-
-    fn reset_fields(&self, part: Part) -> Vec<&'static str> {
-        workload::reset(part)
-    }
-
-    fn selectable(&self, object: &Value) -> Vec<(&'static str, String)> {
-        let succeeded = integer(object, "status.succeeded").unwrap_or(0);
-        vec![("status.successful", succeeded.to_string())]
-    }
-
-    fn selectable_names(&self) -> Vec<String> {
-        vec!["status.successful".to_owned()]
-    }
-
-    fn columns(&self, _version: &str) -> Vec<Column> {
-        printing::columns(&[
-            ("Name", "string", 0),
-            ("Status", "string", 0),
-            ("Completions", "string", 0),
-            ("Duration", "string", 0),
-            ("Age", "string", 0),
-            ("Containers", "string", 1),
-            ("Images", "string", 1),
-            ("Selector", "string", 1),
-        ])
-    }
-
-    fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value> {
-        let succeeded = integer(object, "status.succeeded").unwrap_or(0);
-        let parallelism = integer(object, "spec.parallelism").unwrap_or(0);
-        let completions = match integer(object, "spec.completions") {
-            Some(all) => format!("{succeeded}/{all}"),
-            None if parallelism > 1 => format!("{succeeded}/1 of {parallelism}"),
-            None => format!("{succeeded}/1"),
-        };
-        let duration =
-            condition::moment(object, "status.startTime").map_or_else(String::new, |start| {
-                let end = condition::moment(object, "status.completionTime").unwrap_or(cx.now);
-                age(start, end)
-            });
-        let [names, images] = printing::container_cells(object, "spec.template.spec.containers");
-        vec![
-            text(object, "metadata.name").into(),
-            state(object).into(),
-            completions.into(),
-            duration.into(),
-            condition::age(object, cx.now).into(),
-            names,
-            images,
-            labels::format(at(object, "spec.selector")).into(),
-        ]
-    }
+fn cells(object: &Value, cx: &Context<'_>) -> Vec<Value> {
+    let succeeded = integer(object, "status.succeeded").unwrap_or(0);
+    let parallelism = integer(object, "spec.parallelism").unwrap_or(0);
+    let completions = match integer(object, "spec.completions") {
+        Some(all) => format!("{succeeded}/{all}"),
+        None if parallelism > 1 => format!("{succeeded}/1 of {parallelism}"),
+        None => format!("{succeeded}/1"),
+    };
+    let duration =
+        condition::moment(object, "status.startTime").map_or_else(String::new, |start| {
+            let end = condition::moment(object, "status.completionTime").unwrap_or(cx.now);
+            age(start, end)
+        });
+    let [names, images] = printing::container_cells(object, "spec.template.spec.containers");
+    vec![
+        text(object, "metadata.name").into(),
+        state(object).into(),
+        completions.into(),
+        duration.into(),
+        condition::age(object, cx.now).into(),
+        names,
+        images,
+        labels::format(at(object, "spec.selector")).into(),
+    ]
 }
 
 fn state(job: &Value) -> &'static str {

@@ -30,7 +30,7 @@ fn spec() -> Value {
 
 #[test]
 fn a_job_gets_selector_and_labels() {
-    let job = made(&job::Jobs, spec());
+    let job = made(&job::RULES, spec());
     let labels = json!({"batch.kubernetes.io/controller-uid": "u1", "batch.kubernetes.io/job-name": "j",
         "controller-uid": "u1", "job-name": "j"});
     assert_eq!(job["spec"]["template"]["metadata"]["labels"], labels);
@@ -42,7 +42,7 @@ fn a_job_gets_selector_and_labels() {
     assert_eq!(job["spec"]["completions"], 1);
     assert_eq!(job["spec"]["podReplacementPolicy"], "TerminatingOrFailed");
     assert_eq!(
-        texts(&job::Jobs.validate(&job, &cx())),
+        texts(&job::RULES.validate(&job, &cx())),
         Vec::<String>::new()
     );
 }
@@ -50,17 +50,14 @@ fn a_job_gets_selector_and_labels() {
 #[test]
 fn empty_jobs_are_told_what_is_missing() {
     assert_eq!(
-        texts(&job::Jobs.validate(&made(&job::Jobs, json!({})), &cx())),
+        texts(&job::RULES.validate(&made(&job::RULES, json!({})), &cx())),
         [
             "spec.template.spec.containers: Required value",
             "spec.template.spec.restartPolicy: Required value: valid values: \"OnFailure\", \"Never\"",
         ]
     );
     assert_eq!(
-        texts(
-            &cronjob::CronJobs
-                .validate(&made(&cronjob::CronJobs, json!({"schedule": "x y"})), &cx())
-        ),
+        texts(&cronjob::RULES.validate(&made(&cronjob::RULES, json!({"schedule": "x y"})), &cx())),
         [
             "spec.schedule: Invalid value: \"x y\": expected exactly 5 fields, found 2: [x y]",
             "spec.jobTemplate.spec.template.spec.containers: Required value",
@@ -71,11 +68,11 @@ fn empty_jobs_are_told_what_is_missing() {
 
 #[test]
 fn templates_of_running_jobs_are_immutable() {
-    let old = made(&job::Jobs, spec());
+    let old = made(&job::RULES, spec());
     let mut new = old.clone();
     new["spec"]["template"]["spec"]["dnsPolicy"] = json!("Default");
     new["spec"]["completions"] = json!(2);
-    let found = texts(&job::Jobs.validate_update(Part::Main, &new, &old, &cx()));
+    let found = texts(&job::RULES.validate_update(Part::Main, &new, &old, &cx()));
     assert_eq!(
         found[0],
         "spec.completions: Invalid value: 2: field is immutable"
@@ -90,7 +87,7 @@ fn templates_of_running_jobs_are_immutable() {
     moved["spec"]["template"]["spec"]["nodeSelector"] = json!({"a": "b"});
     moved["spec"]["template"]["spec"]["affinity"] = json!({"nodeAffinity": {}});
     assert_eq!(
-        texts(&job::Jobs.validate_update(Part::Main, &moved, &suspended, &cx())),
+        texts(&job::RULES.validate_update(Part::Main, &moved, &suspended, &cx())),
         Vec::<String>::new()
     );
 }
@@ -101,7 +98,7 @@ fn foreign_selectors_are_refused() {
     spec["selector"] = json!({"matchLabels": {"x": "y"}});
     spec["template"]["metadata"] = json!({"labels": {"controller-uid": "foo"}});
     assert_eq!(
-        texts(&job::Jobs.validate(&made(&job::Jobs, spec), &cx())),
+        texts(&job::RULES.validate(&made(&job::RULES, spec), &cx())),
         [
             "spec.template.metadata.labels[controller-uid]: Invalid value: {\"batch.kubernetes.io/controller-uid\":\"u1\",\
              \"batch.kubernetes.io/job-name\":\"j\",\"controller-uid\":\"foo\",\"job-name\":\"j\"}: must be 'u1'",
@@ -116,14 +113,14 @@ fn foreign_selectors_are_refused() {
 
 #[test]
 fn finished_jobs_stay_finished() {
-    let mut old = made(&job::Jobs, spec());
+    let mut old = made(&job::RULES, spec());
     old["status"] = json!({"startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:01:30Z", "succeeded": 1,
         "conditions": [{"type": "SuccessCriteriaMet", "status": "True"}, {"type": "Complete", "status": "True"}]});
     let mut new = old.clone();
     new["status"]["conditions"] = json!([]);
     new["status"]["succeeded"] = json!(0);
     assert_eq!(
-        texts(&job::Jobs.validate_update(Part::Status, &new, &old, &cx())),
+        texts(&job::RULES.validate_update(Part::Status, &new, &old, &cx())),
         [
             "status.completionTime: Invalid value: \"2026-01-01T00:01:30Z\": cannot set completionTime when there is no \
              Complete=True condition",
@@ -132,19 +129,19 @@ fn finished_jobs_stay_finished() {
             "status.conditions: Invalid value: cannot disable the SuccessCriteriaMet=True condition",
         ]
     );
-    let cells = job::Jobs.cells(&old, &cx());
+    let cells = job::RULES.cells(&old, &cx());
     assert_eq!(cells[1..4], [json!("Complete"), json!("1/1"), json!("90s")]);
 }
 
 #[test]
 fn cron_jobs() {
     let cron = made(
-        &cronjob::CronJobs,
+        &cronjob::RULES,
         json!({"schedule": "TZ=UTC * * * * 8", "timeZone": "Foo/Bar",
         "jobTemplate": {"spec": spec()}}),
     );
     assert_eq!(
-        texts(&cronjob::CronJobs.validate(&cron, &cx())),
+        texts(&cronjob::RULES.validate(&cron, &cx())),
         [
             "spec.schedule: Invalid value: \"TZ=UTC * * * * 8\": end of range (8) above maximum (6): 8",
             "spec.schedule: Invalid value: \"TZ=UTC * * * * 8\": cannot use TZ or CRON_TZ in schedule, use timeZone field \
@@ -153,11 +150,11 @@ fn cron_jobs() {
         ]
     );
     let cron = made(
-        &cronjob::CronJobs,
+        &cronjob::RULES,
         json!({"schedule": "* * * * *", "jobTemplate": {"spec": spec()}}),
     );
     assert_eq!(
-        texts(&cronjob::CronJobs.validate(&cron, &cx())),
+        texts(&cronjob::RULES.validate(&cron, &cx())),
         Vec::<String>::new()
     );
     assert_eq!(
@@ -168,7 +165,7 @@ fn cron_jobs() {
         1
     );
     assert_eq!(
-        cronjob::CronJobs.cells(&cron, &cx())[1..6],
+        cronjob::RULES.cells(&cron, &cx())[1..6],
         [
             json!("* * * * *"),
             json!("<none>"),

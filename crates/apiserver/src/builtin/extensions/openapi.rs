@@ -1,11 +1,16 @@
 //! The rules of an `openAPIV3Schema` beyond being structural: what the API does not support, list and map types,
 //! and CEL rules.
 
+mod budget;
 mod lists;
 mod rules;
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
 use serde_json::Value;
 
+use self::budget::Budget;
 use super::{default_values, show, structure};
 use crate::crd::structural::Structural;
 use crate::field::{FieldError, FieldErrors};
@@ -39,8 +44,33 @@ const AT_ROOT: [&str; 22] = [
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// Judges the schema of a version; `path` leads to its parent.
-pub(super) fn validate(schema: &Value, has_status: bool, parent: &str) -> FieldErrors {
+/// Schemas that were judged before and found good, as text, and whether they stood beside a `status` subresource. Many
+/// clusters of a process get the same definitions, and each of them again with every update.
+static GOOD: Mutex<BTreeSet<(bool, Vec<u8>)>> = Mutex::new(BTreeSet::new());
+/// How many are remembered.
+const REMEMBERED: usize = 100;
+
+/// As [`judge`], without judging the same schema twice.
+pub(super) fn validate(schema: &Value, has_status: bool, known: bool, parent: &str) -> FieldErrors {
+    let text = (has_status, serde_json::to_vec(schema).unwrap_or_default());
+    let good = || GOOD.lock().unwrap_or_else(PoisonError::into_inner);
+    if good().contains(&text) {
+        return FieldErrors::new();
+    }
+    let errors = judge(schema, has_status, known, parent);
+    // What is only tolerated because it was there before is not good.
+    if errors.is_empty() && !known {
+        let mut good = good();
+        if good.len() >= REMEMBERED {
+            good.clear();
+        }
+        good.insert(text);
+    }
+    errors
+}
+
+/// Judges the schema of a version; `parent` leads to its parent. `known` says that it was accepted before.
+fn judge(schema: &Value, has_status: bool, known: bool, parent: &str) -> FieldErrors {
     let path = format!("{parent}.openAPIV3Schema");
     let mut errors = FieldErrors::new();
     if has_status {
@@ -62,17 +92,20 @@ pub(super) fn validate(schema: &Value, has_status: bool, parent: &str) -> FieldE
         errors.extend(found);
     }
     let mut found = Found::default();
+    found.budget.known = known;
     let walk = Walk {
         structural: check_rules.then_some(&structural),
         is_root: true,
+        cardinality: Some(1),
         ..Walk::default()
     };
     walk_schema(schema, &path, &walk, &mut found);
     errors.extend(found.schema);
     errors.extend(found.rules);
     if let Some(why) = unreadable.filter(|_| errors.is_empty()) {
-        errors.push(FieldError::invalid_str(path, "", why));
+        errors.push(FieldError::invalid_str(&*path, "", why));
     }
+    errors.extend(found.budget.close(&path));
     errors
 }
 
@@ -105,6 +138,7 @@ fn root_with_status(schema: &Value, path: &str) -> Option<FieldError> {
 struct Found {
     schema: FieldErrors,
     rules: FieldErrors,
+    budget: Budget,
 }
 
 /// What holds at one place of the walk.
@@ -119,20 +153,36 @@ struct Walk<'a> {
     in_meta: bool,
     /// The schema below which old and new values cannot be matched.
     unmatched: Option<String>,
+    /// How often a value can stand here in one object; none if nothing limits that.
+    cardinality: Option<u64>,
 }
 
 impl<'a> Walk<'a> {
-    fn below(&self, structural: impl FnOnce(&'a Structural) -> Option<&'a Structural>) -> Self {
+    /// A step below `schema`.
+    fn below(
+        &self,
+        schema: &Value,
+        structural: impl FnOnce(&'a Structural) -> Option<&'a Structural>,
+    ) -> Self {
+        let times = budget::multiplicity(schema);
         Self {
             structural: self.structural.and_then(structural),
             is_root: false,
+            cardinality: self
+                .cardinality
+                .zip(times)
+                .map(|(outer, times)| outer.saturating_mul(times)),
             ..self.clone()
         }
     }
 
     /// Inside a junctor there are no rules to compile.
     fn inside(&self) -> Self {
-        self.below(|_| None)
+        Self {
+            structural: None,
+            is_root: false,
+            ..self.clone()
+        }
     }
 }
 
@@ -178,15 +228,14 @@ fn walk_schema(schema: &Value, path: &str, walk: &Walk<'_>, found: &mut Found) {
     if found.schema.len() == before
         && let Some(structural) = walk.structural
     {
-        let root = walk.is_root || structural.embedded;
-        rules::compile(
-            schema,
+        let place = rules::Place {
             structural,
-            root,
+            root: walk.is_root || structural.embedded,
             path,
-            walk.unmatched.as_deref(),
-            &mut found.rules,
-        );
+            unmatched: walk.unmatched.as_deref(),
+            cardinality: walk.cardinality,
+        };
+        rules::compile(schema, place, &mut found.budget, &mut found.rules);
     }
 }
 
@@ -201,7 +250,7 @@ fn walk_additional(schema: &Value, path: &str, walk: &Walk<'_>, found: &mut Foun
         found.schema.push(FieldError::forbidden(&*at, why));
     }
     if additional.is_object() {
-        let mut below = walk.below(Structural::values);
+        let mut below = walk.below(schema, Structural::values);
         if walk.in_meta {
             below.no_defaults =
                 Some("inside additionalProperties applying to object metadata".to_owned());
@@ -213,7 +262,7 @@ fn walk_additional(schema: &Value, path: &str, walk: &Walk<'_>, found: &mut Foun
 fn walk_properties(schema: &Value, path: &str, walk: &Walk<'_>, found: &mut Found) {
     let whole = walk.is_root || value::flag(schema, "x-kubernetes-embedded-resource");
     for (key, sub) in value::map(schema, "properties").into_iter().flatten() {
-        let mut below = walk.below(|s| s.properties.get(key));
+        let mut below = walk.below(schema, |s| s.properties.get(key));
         if !matches!(
             value::text(schema, "x-kubernetes-map-type"),
             "" | "granular" | "atomic"
@@ -231,7 +280,7 @@ fn walk_properties(schema: &Value, path: &str, walk: &Walk<'_>, found: &mut Foun
 }
 
 fn walk_items(schema: &Value, path: &str, walk: &Walk<'_>, found: &mut Found) {
-    let mut below = walk.below(|s| s.items.as_deref());
+    let mut below = walk.below(schema, |s| s.items.as_deref());
     // Items can be matched only where keys identify them.
     if value::text(schema, "x-kubernetes-list-type") != "map" {
         below.unmatched = below.unmatched.or_else(|| Some(path.to_owned()));

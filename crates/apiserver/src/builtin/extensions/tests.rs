@@ -395,7 +395,7 @@ fn conversion() {
 fn what_an_update_may_change() {
     let mut old = crd(plain());
     Definition.default(&mut old, &cx());
-    old["status"] = crate::crd::establish(&old, &[], cx().now);
+    old["status"] = crd::establish(&old, &Vec::new, cx().now);
     let update = |change: fn(&mut Value)| {
         let mut new = old.clone();
         change(&mut new);
@@ -459,11 +459,30 @@ fn rules_are_compiled() {
             ),
         ]
     );
-    let items = json!({"type":"array","items":{"type":"string","x-kubernetes-validations":[{"rule":"self == oldSelf"}]}});
+    let items = json!({"type":"array","maxItems":5,"items":{"type":"string","maxLength":5,
+        "x-kubernetes-validations":[{"rule":"self == oldSelf"}]}});
     assert_eq!(
         judged(crd(object(json!({"spec":items})))),
         [
             "spec.validation.openAPIV3Schema.properties[spec].items.x-kubernetes-validations[0].rule: Invalid value: \"self == oldSelf\": oldSelf cannot be used on the uncorrelatable portion of the schema within spec.validation.openAPIV3Schema.properties[spec]",
         ]
     );
+}
+
+#[test]
+fn a_schema_that_was_accepted_is_not_refused_for_the_cost_of_a_rule() {
+    let list = json!({"type":"array","items":{"type":"integer"},
+        "x-kubernetes-validations":[{"rule":"self.all(x, x > 1 && x < 5)"}]});
+    let mut old = crd(object(json!({"spec":list})));
+    Definition.default(&mut old, &cx());
+    Definition.prepare_create(&mut old, &cx());
+    let refused = |new: &Value| {
+        let errors = Definition.validate_update(Part::Main, new, &old, &cx());
+        errors.iter().any(|e| e.detail.contains("exceeds budget"))
+    };
+    assert!(!refused(&old));
+    let mut new = old.clone();
+    let schema = new.pointer_mut("/spec/versions/0/schema/openAPIV3Schema");
+    schema.unwrap()["description"] = json!("x");
+    assert!(refused(&new));
 }

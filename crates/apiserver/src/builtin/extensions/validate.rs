@@ -6,6 +6,8 @@
 mod conversion;
 mod versions;
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::show::{self, Hoisted};
@@ -27,7 +29,7 @@ pub(super) fn create(crd: &Value) -> FieldErrors {
         let why = "must be spec.names.plural+\".\"+spec.group";
         errors.push(FieldError::invalid_str("metadata.name", name, why));
     }
-    errors.extend(spec(crd, true));
+    errors.extend(spec(crd, None, true));
     errors.extend(status(crd));
     errors.extend(stored_versions(crd));
     errors.extend(approval::validate(crd, None));
@@ -41,7 +43,7 @@ pub(super) fn update(crd: &Value, old: &Value) -> FieldErrors {
     let old_bundle = value::text(old, "spec.conversion.webhook.clientConfig.caBundle");
     let any_bundle =
         !established || (!old_bundle.is_empty() && !approval::is_ca_bundle(old_bundle));
-    let mut errors = spec(crd, any_bundle);
+    let mut errors = spec(crd, Some(old), any_bundle);
     let mut immutable = |path: &str| {
         let (new, old) = (value::text(crd, path), value::text(old, path));
         if new != old {
@@ -69,7 +71,7 @@ pub(super) fn status(crd: &Value) -> FieldErrors {
         .unwrap_or_default()
 }
 
-fn spec(crd: &Value, any_bundle: bool) -> FieldErrors {
+fn spec(crd: &Value, old: Option<&Value>, any_bundle: bool) -> FieldErrors {
     let mut errors = FieldErrors::new();
     group(value::text(crd, "spec.group"), &mut errors);
     match value::text(crd, "spec.scope") {
@@ -84,7 +86,7 @@ fn spec(crd: &Value, any_bundle: bool) -> FieldErrors {
             ));
         }
     }
-    versions::validate(crd, &mut errors);
+    versions::validate(crd, old, &mut errors);
     for key in ["plural", "singular", "kind", "listKind"] {
         let path = format!("spec.names.{key}");
         if value::text(crd, &path).is_empty() {
@@ -93,7 +95,7 @@ fn spec(crd: &Value, any_bundle: bool) -> FieldErrors {
     }
     let names = value::at(crd, "spec.names").unwrap_or(&Value::Null);
     errors.extend(judge_names(names, "spec.names"));
-    versions::validate_hoisted(crd, &mut errors);
+    versions::validate_hoisted(crd, old, &mut errors);
     conversion::validate(crd, any_bundle, &mut errors);
     errors
 }
@@ -182,23 +184,24 @@ fn stored_versions(crd: &Value) -> FieldErrors {
         return vec![FieldError::invalid(path, &Value::Null, why)];
     }
     let mut errors = FieldErrors::new();
-    let versions = value::items(crd, "spec.versions");
-    for version in versions.iter().filter(|v| value::flag(v, "storage")) {
+    let mut left: BTreeMap<&str, usize> = stored
+        .iter()
+        .enumerate()
+        .map(|(i, name)| (name.as_str().unwrap_or_default(), i))
+        .collect();
+    for version in value::items(crd, "spec.versions") {
         let name = value::text(version, "name");
-        if !stored.iter().any(|s| s == name) {
+        // A stored version answers for one version only: a second one of its name finds none.
+        if left.remove(name).is_none() && value::flag(version, "storage") {
             let why = format!("must have the storage version {name}");
             errors.push(FieldError::invalid(path, &Value::from(stored), why));
         }
     }
-    for (i, name) in stored.iter().enumerate() {
-        let known = versions.iter().any(|v| v.get("name") == Some(name));
-        if !known {
-            let v = name.as_str().unwrap_or_default();
-            let why = format!(
-                "missing from spec.versions; {v} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in {v} and removes {v} from status.storedVersions"
-            );
-            errors.push(FieldError::invalid_str(format!("{path}[{i}]"), v, why));
-        }
+    for (v, i) in left {
+        let why = format!(
+            "missing from spec.versions; {v} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in {v} and removes {v} from status.storedVersions"
+        );
+        errors.push(FieldError::invalid_str(format!("{path}[{i}]"), v, why));
     }
     errors
 }

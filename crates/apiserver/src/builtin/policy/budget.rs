@@ -5,103 +5,79 @@ use serde_json::{Value, json};
 use crate::builtin::apps::workload;
 use crate::builtin::names;
 use crate::builtin::pod::{check, condition, internal, labels, printing};
+use crate::builtin::rules::{PLAIN, Rules};
 use crate::field::FieldErrors;
-use crate::resource::{Context, Part, Strategy};
-use crate::table::Column;
-use crate::value::{at, has, items, text};
+use crate::resource::{Context, Part};
+use crate::value::{at, has, items, put, text};
 
 /// The rules of pod disruption budgets.
-#[derive(Debug)]
-pub(super) struct Budgets;
+pub(super) const RULES: Rules = Rules {
+    status: true,
+    prepare_create,
+    validate,
+    validate_update,
+    generation: Some(workload::spec_changed),
+    // Alone among the workload kinds, budgets only need names that fit into a path.
+    name: names::path_segment,
+    unconditional_update: false,
+    columns: &[
+        ("Name", "string", 0),
+        ("Min Available", "string", 0),
+        ("Max Unavailable", "string", 0),
+        ("Allowed Disruptions", "integer", 0),
+        ("Age", "string", 0),
+    ],
+    cells,
+    ..PLAIN
+};
 
-impl Strategy for Budgets {
-    fn default(&self, _object: &mut Value, _cx: &Context<'_>) {}
+fn prepare_create(object: &mut Value, _cx: &Context<'_>) {
+    let zero = json!({"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0});
+    put(object, "status", zero);
+}
 
-    fn prepare_create(&self, object: &mut Value, _cx: &Context<'_>) {
-        let zero = json!({"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0});
-        workload::clear_status(object, zero);
+fn validate(object: &Value, _cx: &Context<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    validate_spec(&mut errors, object, false);
+    errors
+}
+
+fn validate_update(part: Part, object: &Value, old: &Value, _cx: &Context<'_>) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    if part == Part::Status {
+        let conditions = items(object, "status.conditions");
+        errors.extend(crate::meta::validate_conditions(
+            conditions,
+            "status.conditions",
+        ));
+        let status = object.get("status").cloned().unwrap_or_default();
+        let counts = [
+            "disruptionsAllowed",
+            "currentHealthy",
+            "desiredHealthy",
+            "expectedPods",
+        ];
+        check::non_negative_fields(&mut errors, &status, "status", &counts);
+    } else {
+        let lenient = !labels::is_usable(at(old, "spec.selector"));
+        validate_spec(&mut errors, object, lenient);
     }
+    errors
+}
 
-    fn validate(&self, object: &Value, _cx: &Context<'_>) -> FieldErrors {
-        let mut errors = FieldErrors::new();
-        validate_spec(&mut errors, object, false);
-        errors
-    }
-
-    fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, _cx: &Context<'_>) {
-        workload::keep_other_part(part, object, old);
-    }
-
-    fn validate_update(
-        &self,
-        part: Part,
-        object: &Value,
-        old: &Value,
-        _cx: &Context<'_>,
-    ) -> FieldErrors {
-        let mut errors = FieldErrors::new();
-        if part == Part::Status {
-            let conditions = items(object, "status.conditions");
-            errors.extend(crate::meta::validate_conditions(
-                conditions,
-                "status.conditions",
-            ));
-            let status = object.get("status").cloned().unwrap_or_default();
-            let counts = [
-                "disruptionsAllowed",
-                "currentHealthy",
-                "desiredHealthy",
-                "expectedPods",
-            ];
-            check::non_negative_fields(&mut errors, &status, "status", &counts);
-        } else {
-            let lenient = !labels::is_usable(at(old, "spec.selector"));
-            validate_spec(&mut errors, object, lenient);
-        }
-        errors
-    }
-
-    fn generation_changed(&self, object: &Value, old: &Value) -> bool {
-        workload::spec_changed(object, old)
-    }
-
-    fn reset_fields(&self, part: Part) -> Vec<&'static str> {
-        workload::reset(part)
-    }
-
-    /// Alone among the workload kinds, budgets only need names that fit into a path.
-    fn check_name(&self, name: &str, prefix: bool) -> Vec<String> {
-        names::path_segment(name, prefix)
-    }
-
-    fn unconditional_update(&self) -> bool {
-        false
-    }
-
-    fn columns(&self, _version: &str) -> Vec<Column> {
-        printing::columns(&[
-            ("Name", "string", 0),
-            ("Min Available", "string", 0),
-            ("Max Unavailable", "string", 0),
-            ("Allowed Disruptions", "integer", 0),
-            ("Age", "string", 0),
-        ])
-    }
-
-    fn cells(&self, object: &Value, cx: &Context<'_>) -> Vec<Value> {
-        let part = |path: &str| match at(object, path) {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Number(number)) => number.to_string(),
-            _ => "N/A".to_owned(),
-        };
-        vec![
-            text(object, "metadata.name").into(),
-            part("spec.minAvailable").into(),
-            part("spec.maxUnavailable").into(),
-            printing::count(object, "status.disruptionsAllowed"),
-            condition::age(object, cx.now).into(),
-        ]
-    }
+fn cells(object: &Value, cx: &Context<'_>) -> Vec<Value> {
+    let part = |path: &str| match at(object, path) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => "N/A".to_owned(),
+    };
+    vec![
+        text(object, "metadata.name").into(),
+        part("spec.minAvailable").into(),
+        part("spec.maxUnavailable").into(),
+        printing::count(object, "status.disruptionsAllowed"),
+        condition::age(object, cx.now).into(),
+    ]
 }
 
 fn validate_spec(errors: &mut FieldErrors, object: &Value, lenient: bool) {

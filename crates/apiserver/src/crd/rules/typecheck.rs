@@ -5,22 +5,25 @@
 //! The parser is that of `cel`, a newer one than the engine's, because it keeps positions.
 
 mod functions;
-mod types;
+mod parse;
+pub(super) mod types;
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use cel::IdedExpr;
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, SelectExpr, SourceInfo,
 };
-use cel::{Env, IdedExpr};
 
+use self::parse::{compile, issue};
 use self::types::{Type, assignable, join};
 use crate::crd::structural::Structural;
 
 /// What the checker knows of an expression that compiles.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct Checked<'a> {
+    program: cel::Program,
+    types: BTreeMap<u64, Type<'a>>,
     /// Its value is true or false.
     pub(crate) is_bool: bool,
     /// Its value is text.
@@ -29,14 +32,31 @@ pub(crate) struct Checked {
     pub(crate) uses_old: bool,
 }
 
+impl<'a> Checked<'a> {
+    pub(super) fn expression(&self) -> &IdedExpr {
+        self.program.expression()
+    }
+
+    /// The type of a part of it.
+    pub(super) fn type_of(&self, part: &IdedExpr) -> &Type<'a> {
+        static UNKNOWN: Type<'static> = Type::Dyn;
+        self.types.get(&part.id).unwrap_or(&UNKNOWN)
+    }
+
+    /// Whether the target of a call is no value, but belongs to the function's name.
+    pub(super) fn is_namespace(&self, target: &IdedExpr) -> bool {
+        !self.types.contains_key(&target.id)
+    }
+}
+
 /// Checks an expression on a value of this schema. `root` says that the value is a whole object. The error is the
 /// list of issues as cel-go prints it.
-pub(crate) fn check(
+pub(crate) fn check<'a>(
     text: &str,
-    schema: &Structural,
+    schema: &'a Structural,
     root: bool,
     optional_old: bool,
-) -> Result<Checked, String> {
+) -> Result<Checked<'a>, String> {
     let program = compile(text)?;
     let own = types::declared(schema, root).unwrap_or(Type::Dyn);
     let old = if optional_old {
@@ -48,8 +68,10 @@ pub(crate) fn check(
         text,
         positions: program.source_info(),
         variables: BTreeMap::from([("self".to_owned(), own), ("oldSelf".to_owned(), old)]),
+        types: BTreeMap::new(),
         issues: Vec::new(),
         uses_old: false,
+        in_format: false,
     };
     let output = checker.infer(program.expression());
     if !checker.issues.is_empty() {
@@ -59,6 +81,8 @@ pub(crate) fn check(
         is_bool: output == Type::Bool,
         is_string: output == Type::String,
         uses_old: checker.uses_old,
+        types: checker.types,
+        program,
     })
 }
 
@@ -72,8 +96,10 @@ pub(crate) fn check_over(text: &str, variables: &[&str]) -> Result<String, Strin
             .iter()
             .map(|name| ((*name).to_owned(), Type::Dyn))
             .collect(),
+        types: BTreeMap::new(),
         issues: Vec::new(),
         uses_old: false,
+        in_format: false,
     };
     let output = checker.infer(program.expression());
     if checker.issues.is_empty() {
@@ -83,43 +109,20 @@ pub(crate) fn check_over(text: &str, variables: &[&str]) -> Result<String, Strin
     }
 }
 
-fn compile(text: &str) -> Result<cel::Program, String> {
-    let parsed = catch_unwind(AssertUnwindSafe(|| Env::stdlib().compile(text)));
-    match parsed {
-        Ok(Ok(program)) => Ok(program),
-        Ok(Err(errors)) => {
-            let issue = |e: &cel::ParseError| issue(text, e.pos, &e.msg);
-            Err(errors
-                .errors
-                .iter()
-                .map(issue)
-                .collect::<Vec<_>>()
-                .join("\n"))
-        }
-        Err(_) => Err(issue(text, (1, 1), "Syntax error")),
-    }
-}
-
-/// One issue with the line it is about and a mark below the column.
-fn issue(text: &str, (line, column): (isize, isize), message: &str) -> String {
-    let row = usize::try_from(line - 1).unwrap_or_default();
-    let snippet = text.lines().nth(row).unwrap_or_default().replace('\t', " ");
-    let indent = usize::try_from(column - 1).unwrap_or_default();
-    format!(
-        "ERROR: <input>:{line}:{column}: {message}\n | {snippet}\n | {}^",
-        ".".repeat(indent)
-    )
-}
-
-struct Checker<'a> {
-    text: &'a str,
-    positions: &'a SourceInfo,
+/// `'t` is the life of the text and its program, `'a` that of the schema.
+struct Checker<'t, 'a> {
+    text: &'t str,
+    positions: &'t SourceInfo,
     variables: BTreeMap<String, Type<'a>>,
+    /// What was found, by expression.
+    types: BTreeMap<u64, Type<'a>>,
     issues: Vec<String>,
     uses_old: bool,
+    /// Inside what `format` is given, where elements may differ in type.
+    in_format: bool,
 }
 
-impl<'a> Checker<'a> {
+impl<'a> Checker<'_, 'a> {
     /// Reports an issue at an expression and goes on with a type that raises no further ones.
     fn fail(&mut self, at: u64, message: &str) -> Type<'a> {
         let offset = self
@@ -138,6 +141,12 @@ impl<'a> Checker<'a> {
     }
 
     fn infer(&mut self, expression: &IdedExpr) -> Type<'a> {
+        let found = self.infer_new(expression);
+        self.types.insert(expression.id, found.clone());
+        found
+    }
+
+    fn infer_new(&mut self, expression: &IdedExpr) -> Type<'a> {
         match &expression.expr {
             Expr::Unspecified | Expr::Struct(_) => Type::Dyn,
             Expr::Literal(literal) => literal_type(literal),
@@ -181,6 +190,9 @@ impl<'a> Checker<'a> {
         let Some(first) = first else { return found };
         if assignable(&first, &found) {
             return first;
+        }
+        if self.in_format {
+            return Type::Dyn;
         }
         let at = self.positions.offset_for(at).map_or(0, |_| at);
         self.fail(at, &format!("expected type '{first}' but found '{found}'"));
@@ -237,11 +249,6 @@ impl<'a> Checker<'a> {
         if let Some(found) = self.special_call(at, call) {
             return found;
         }
-        if functions::is_two_variable_macro(&call.func_name, call.args.len())
-            && call.target.is_some()
-        {
-            return functions::two_variable_result(&call.func_name);
-        }
         let qualified = call
             .target
             .as_ref()
@@ -250,8 +257,11 @@ impl<'a> Checker<'a> {
             Some(name) => (name.as_str(), None),
             None => (call.func_name.as_str(), call.target.as_deref()),
         };
+        let outside = self.in_format;
+        self.in_format |= name == "format";
         let receiver = target.map(|t| self.infer(t));
         let arguments: Vec<Type<'a>> = call.args.iter().map(|a| self.infer(a)).collect();
+        self.in_format = outside;
         let all: Vec<Type<'a>> = receiver
             .iter()
             .cloned()
@@ -328,22 +338,27 @@ impl<'a> Checker<'a> {
 
     fn comprehension(&mut self, comprehension: &ComprehensionExpr) -> Type<'a> {
         let range = self.infer(&comprehension.iter_range);
-        let element = match range {
-            Type::List(element) => *element,
-            Type::Map(key, _) => *key,
-            Type::Dyn => Type::Dyn,
-            Type::Failed => Type::Failed,
+        let two = comprehension.iter_var2.is_some();
+        let (first, second) = match range {
+            Type::List(element) if two => (Type::Int, *element),
+            Type::List(element) => (*element, Type::Dyn),
+            Type::Map(key, value) => (*key, *value),
+            Type::Dyn => (Type::Dyn, Type::Dyn),
+            Type::Failed => (Type::Failed, Type::Failed),
             other => {
                 let message = format!(
                     "expression of type '{other}' cannot be range of a comprehension (must be list, map, or dynamic)"
                 );
-                self.fail(comprehension.iter_range.id, &message)
+                let failed = self.fail(comprehension.iter_range.id, &message);
+                (failed, Type::Failed)
             }
         };
         let mut start = self.infer(&comprehension.accu_init);
         let outer = self.variables.clone();
-        self.variables
-            .insert(comprehension.iter_var.clone(), element);
+        self.variables.insert(comprehension.iter_var.clone(), first);
+        if let Some(name) = &comprehension.iter_var2 {
+            self.variables.insert(name.clone(), second);
+        }
         self.variables
             .insert(comprehension.accu_var.clone(), start.clone());
         self.infer(&comprehension.loop_cond);

@@ -1,9 +1,11 @@
-//! `x-kubernetes-validations`: the texts of rules, and whether they compile.
+//! `x-kubernetes-validations`: the texts of rules, whether they compile, and what they cost.
 
 use serde_json::Value;
 
 use super::super::show;
+use super::budget::Budget;
 use crate::crd::fieldpath;
+use crate::crd::rules::cost::{self, declared::Declared};
 use crate::crd::rules::typecheck::{self, Checked};
 use crate::crd::structural::Structural;
 use crate::field::{FieldError, FieldErrors};
@@ -75,46 +77,63 @@ fn field_path(path: &str, schema: Option<&Structural>, at: &str, errors: &mut Fi
     }
 }
 
-/// Compiles the rules of one schema. `unmatched` names a schema above, below which `oldSelf` cannot be used.
+/// A schema whose rules are compiled.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) structural: &'a Structural,
+    /// It describes a whole object.
+    pub(super) root: bool,
+    pub(super) path: &'a str,
+    /// A schema above, below which `oldSelf` cannot be used.
+    pub(super) unmatched: Option<&'a str>,
+    /// How often a value of it can stand in an object; none if nothing limits that.
+    pub(super) cardinality: Option<u64>,
+}
+
+/// Compiles the rules of one schema, and charges their costs.
 pub(super) fn compile(
     schema: &Value,
-    structural: &Structural,
-    root: bool,
-    path: &str,
-    unmatched: Option<&str>,
+    place: Place<'_>,
+    budget: &mut Budget,
     errors: &mut FieldErrors,
 ) {
-    for (i, rule) in value::items(schema, "x-kubernetes-validations")
-        .iter()
-        .enumerate()
-    {
-        let at = |key: &str| format!("{path}.x-kubernetes-validations[{i}].{key}");
-        let mut refuse = |key: &str, why: String| {
+    let rules = value::items(schema, "x-kubernetes-validations");
+    if rules.is_empty() {
+        return;
+    }
+    let declared = Declared::read(place.structural, place.root).unwrap_or_default();
+    for (i, rule) in rules.iter().enumerate() {
+        let at = |key: &str| format!("{}.x-kubernetes-validations[{i}].{key}", place.path);
+        let refuse = |key: &str, why: String| {
             let mut error = FieldError::invalid_str(at(key), "", why);
             error.shown = show::rule(rule);
-            errors.push(error);
+            error
         };
         let text = value::text(rule, "rule");
-        let optional = value::flag(rule, "optionalOldSelf");
-        let check = |text: &str| typecheck::check(text, structural, root, optional);
-        let uses_old = match check(text) {
-            Err(issues) => {
-                refuse("rule", format!("compilation failed: {issues}"));
-                false
-            }
+        let mut uses_old = false;
+        match place.check(text, rule) {
+            Err(issues) => errors.push(refuse("rule", format!("compilation failed: {issues}"))),
             Ok(checked) if !checked.is_bool => {
-                refuse("rule", "cel expression must evaluate to a bool".to_owned());
-                false
+                let why = "cel expression must evaluate to a bool".to_owned();
+                errors.push(refuse("rule", why));
             }
             Ok(checked) => {
-                let expression = value::text(rule, "messageExpression");
-                if let Some(why) = message_error(expression, &check) {
-                    refuse("messageExpression", why);
+                uses_old = checked.uses_old;
+                let often = place
+                    .cardinality
+                    .unwrap_or_else(|| declared.most_in_a_request());
+                let cost = cost::estimate(&checked, &declared).saturating_mul(often);
+                budget.charge(at("rule"), "estimated rule cost", cost, errors);
+                match place.message_cost(rule, &declared) {
+                    Err(why) => errors.push(refuse("messageExpression", why)),
+                    Ok(cost) => {
+                        let what = "estimated messageExpression cost";
+                        budget.charge(at("messageExpression"), what, cost, errors);
+                    }
                 }
-                checked.uses_old
             }
-        };
-        if let (true, Some(above)) = (uses_old, unmatched) {
+        }
+        if let (true, Some(above)) = (uses_old, place.unmatched) {
             let why = format!(
                 "oldSelf cannot be used on the uncorrelatable portion of the schema within {above}"
             );
@@ -130,17 +149,22 @@ pub(super) fn compile(
     }
 }
 
-/// Why a `messageExpression` cannot be used.
-fn message_error(
-    expression: &str,
-    check: &dyn Fn(&str) -> Result<Checked, String>,
-) -> Option<String> {
-    if expression.is_empty() {
-        return None;
+impl<'a> Place<'a> {
+    fn check(&self, text: &str, rule: &Value) -> Result<Checked<'a>, String> {
+        let optional = value::flag(rule, "optionalOldSelf");
+        typecheck::check(text, self.structural, self.root, optional)
     }
-    match check(expression) {
-        Err(issues) => Some(format!("messageExpression compilation failed: {issues}")),
-        Ok(message) if message.is_string => None,
-        Ok(_) => Some("messageExpression must evaluate to a string".to_owned()),
+
+    /// The cost of a `messageExpression`, or why it cannot be used.
+    fn message_cost(&self, rule: &Value, declared: &Declared) -> Result<u64, String> {
+        let expression = value::text(rule, "messageExpression");
+        if expression.is_empty() {
+            return Ok(0);
+        }
+        match self.check(expression, rule) {
+            Err(issues) => Err(format!("messageExpression compilation failed: {issues}")),
+            Ok(message) if message.is_string => Ok(cost::estimate(&message, declared)),
+            Ok(_) => Err("messageExpression must evaluate to a string".to_owned()),
+        }
     }
 }

@@ -28,7 +28,7 @@ const COLUMN_FORMATS: [&str; 8] = [
 const MAX_SELECTABLE: usize = 8;
 
 /// Judges each version, then the versions together.
-pub(super) fn validate(crd: &Value, errors: &mut FieldErrors) {
+pub(super) fn validate(crd: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
     let versions = value::items(crd, "spec.versions");
     for (i, version) in versions.iter().enumerate() {
         if !value::has(version, "schema.openAPIV3Schema") {
@@ -58,7 +58,7 @@ pub(super) fn validate(crd: &Value, errors: &mut FieldErrors) {
         }
         deprecation(version, &path, errors);
         if !up.schema {
-            schema(version, versions, &format!("{path}.schema"), errors);
+            schema(version, versions, old, &format!("{path}.schema"), errors);
         }
         if !up.subresources {
             subresources(version, &format!("{path}.subresources"), errors);
@@ -110,14 +110,14 @@ fn together(crd: &Value, versions: &[Value], errors: &mut FieldErrors) {
 }
 
 /// Judges what is the same in all versions.
-pub(super) fn validate_hoisted(crd: &Value, errors: &mut FieldErrors) {
+pub(super) fn validate_hoisted(crd: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
     let versions = value::items(crd, "spec.versions");
     let up = hoisted(versions);
     let Some(first) = versions.first() else {
         return;
     };
     if up.schema {
-        schema(first, versions, "spec.validation", errors);
+        schema(first, versions, old, "spec.validation", errors);
     }
     if up.subresources {
         subresources(first, "spec.subresources", errors);
@@ -130,7 +130,13 @@ pub(super) fn validate_hoisted(crd: &Value, errors: &mut FieldErrors) {
     }
 }
 
-fn schema(version: &Value, versions: &[Value], path: &str, errors: &mut FieldErrors) {
+fn schema(
+    version: &Value,
+    versions: &[Value],
+    old: Option<&Value>,
+    path: &str,
+    errors: &mut FieldErrors,
+) {
     let Some(openapi) = value::at(version, "schema.openAPIV3Schema").filter(|v| !v.is_null())
     else {
         return;
@@ -142,7 +148,14 @@ fn schema(version: &Value, versions: &[Value], path: &str, errors: &mut FieldErr
     } else {
         status(version)
     };
-    errors.extend(openapi::validate(openapi, has_status, path));
+    let known = old.is_some_and(|old| {
+        let mut before = value::items(old, "spec.versions").iter();
+        before.any(|v| {
+            v.get("name") == version.get("name")
+                && value::at(v, "schema.openAPIV3Schema") == Some(openapi)
+        })
+    });
+    errors.extend(openapi::validate(openapi, has_status, known, path));
 }
 
 fn deprecation(version: &Value, path: &str, errors: &mut FieldErrors) {

@@ -14,7 +14,7 @@ _!=_: bool <- (A, A)
 _?_:_: A <- (bool, A, A)
 @not_strictly_false: bool <- (bool)
 @in: bool <- (A, list(A)) | bool <- (A, map(A, B))
-_[_]: A <- (list(A), int) | B <- (map(A, B), A) | optional(A) <- (optional(list(A)), int)
+_[_]: A <- (list(A), int) | B <- (map(A, B), A) | optional(A) <- (optional(list(A)), int) | optional(B) <- (optional(map(A, B)), A)
 _[?_]: optional(A) <- (list(A), int) | optional(B) <- (map(A, B), A) | optional(A) <- (optional(list(A)), int) | optional(B) <- (optional(map(A, B)), A)
 _+_: int <- (int, int) | uint <- (uint, uint) | double <- (double, double) | string <- (string, string) | bytes <- (bytes, bytes) | list(A) <- (list(A), list(A)) | timestamp <- (timestamp, duration) | timestamp <- (duration, timestamp) | duration <- (duration, duration)
 _-_: int <- (int, int) | uint <- (uint, uint) | double <- (double, double) | duration <- (timestamp, timestamp) | timestamp <- (timestamp, duration) | duration <- (duration, duration)
@@ -61,10 +61,10 @@ strings.quote: string <- (string)
 reverse: list(A) <- list(A).()
 find: string <- string.(string)
 findAll: list(string) <- string.(string) | list(string) <- string.(string, int)
-isSorted: bool <- list(A).()
-sum: A <- list(A).()
-min: A <- list(A).()
-max: A <- list(A).()
+isSorted: bool <- list(int).() | bool <- list(uint).() | bool <- list(double).() | bool <- list(bool).() | bool <- list(duration).() | bool <- list(timestamp).() | bool <- list(string).() | bool <- list(bytes).()
+sum: int <- list(int).() | uint <- list(uint).() | double <- list(double).() | duration <- list(duration).()
+min: int <- list(int).() | uint <- list(uint).() | double <- list(double).() | bool <- list(bool).() | duration <- list(duration).() | timestamp <- list(timestamp).() | string <- list(string).() | bytes <- list(bytes).()
+max: int <- list(int).() | uint <- list(uint).() | double <- list(double).() | bool <- list(bool).() | duration <- list(duration).() | timestamp <- list(timestamp).() | string <- list(string).() | bytes <- list(bytes).()
 slice: list(A) <- list(A).(int, int)
 flatten: list(dyn) <- list(A).() | list(dyn) <- list(A).(int)
 distinct: list(A) <- list(A).()
@@ -100,7 +100,7 @@ prefixLength: int <- cidr.()
 masked: cidr <- cidr.()
 quantity: quantity <- (string)
 isQuantity: bool <- (string)
-sign: int <- quantity.()
+sign: int <- (quantity)
 isInteger: bool <- quantity.()
 asInteger: int <- quantity.()
 asApproximateFloat: double <- quantity.()
@@ -129,6 +129,7 @@ format.byte: format <- ()
 format.date: format <- ()
 format.datetime: format <- ()
 validate: optional(list(string)) <- format.(string)
+cel.@mapInsert: map(A, B) <- (map(A, B), A, B) | map(A, B) <- (map(A, B), map(A, B))
 optional.of: optional(A) <- (A)
 optional.ofNonZeroValue: optional(A) <- (A)
 optional.none: optional(A) <- ()
@@ -349,23 +350,5 @@ fn ordered(arguments: &[Type<'_>]) -> bool {
         [Dyn, _] | [_, Dyn] | [Int | Uint | Double, Int | Uint | Double] => true,
         [a, b] => a == b && matches!(a, Bool | String | Bytes | Timestamp | Duration),
         _ => false,
-    }
-}
-
-/// Macros over index and value, which neither the parser nor the engine expands.
-pub(super) fn is_two_variable_macro(name: &str, arguments: usize) -> bool {
-    match name {
-        "all" | "exists" | "existsOne" | "exists_one" => arguments == 3,
-        "transformList" | "transformMap" | "transformMapEntry" => matches!(arguments, 3 | 4),
-        _ => false,
-    }
-}
-
-/// The type of such a macro.
-pub(super) fn two_variable_result<'a>(name: &str) -> Type<'a> {
-    if name.starts_with("transform") {
-        Type::Dyn
-    } else {
-        Type::Bool
     }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 /// A rule, and the first issue that the server finds in it.
-const RULES: [(&str, &str); 100] = [
+const RULES: [(&str, &str); 109] = [
     (
         "self.nul == null",
         "1:10: found no matching overload for '_==_' applied to '(string, null)'",
@@ -253,6 +253,30 @@ const RULES: [(&str, &str); 100] = [
     (
         "self.dt.getFullYear('x') == 'a'",
         "1:26: found no matching overload for '_==_' applied to '(int, string)'",
+    ),
+    (
+        "self.l.all(i, v, v > i)",
+        "1:20: found no matching overload for '_>_' applied to '(string, int)'",
+    ),
+    (
+        "self.l.all(i, self.s, true)",
+        "1:19: argument must be a simple name",
+    ),
+    (
+        "self.s.all(i, v, true)",
+        "1:5: expression of type 'string' cannot be range of a comprehension (must be list, map, or dynamic)",
+    ),
+    ("'%s %d'.format([self.s, self.i]) == 'x'", ""),
+    (
+        "self.l.sum() == 'x'",
+        "1:11: found no matching overload for 'sum' applied to 'list(string).()'",
+    ),
+    ("sign(quantity(self.s)) > 0", ""),
+    ("self.?s.optMap(x, x + 'a').orValue('') == self.s", ""),
+    ("self.?s.optFlatMap(x, self.?s).orValue('') == self.s", ""),
+    (
+        "quantity(self.s).sign() > 0",
+        "1:22: found no matching overload for 'sign' applied to 'kubernetes.Quantity.()'",
     ),
 ];
 

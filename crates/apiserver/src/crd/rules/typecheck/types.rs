@@ -23,7 +23,7 @@ pub(super) const NAMES: [&str; 12] = [
 
 /// A type.
 #[derive(Debug, Clone)]
-pub(super) enum Type<'a> {
+pub(in crate::crd::rules) enum Type<'a> {
     Dyn,
     Null,
     Bool,

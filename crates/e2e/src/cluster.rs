@@ -1,0 +1,152 @@
+//! A cluster, as kubectl sees it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::process::Folder;
+
+/// kubectl with one kubeconfig.
+pub struct Cluster {
+    /// The kubectl program.
+    pub kubectl: PathBuf,
+    /// The administrator's kubeconfig.
+    pub kubeconfig: PathBuf,
+    folder: Folder,
+}
+
+impl Cluster {
+    /// A cluster whose administrator's kubeconfig is this.
+    pub fn new(kubectl: &Path, kubeconfig: &Path) -> Result<Self> {
+        Ok(Self {
+            kubectl: kubectl.to_owned(),
+            kubeconfig: kubeconfig.to_owned(),
+            folder: Folder::new("cluster")?,
+        })
+    }
+
+    /// A kubectl command, not yet started.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.kubectl);
+        command
+            .arg(format!("--kubeconfig={}", self.kubeconfig.display()))
+            .arg(format!(
+                "--cache-dir={}",
+                self.folder.path().join("cache").display()
+            ));
+        command
+    }
+
+    /// Runs kubectl and gives what it printed.
+    pub fn kubectl(&self, arguments: &[&str]) -> Result<String> {
+        self.run(arguments, None)
+    }
+
+    /// `kubectl apply` of these manifests.
+    pub fn apply(&self, manifests: &str) -> Result<String> {
+        self.run(
+            &["apply", "--server-side", "--force-conflicts", "-f", "-"],
+            Some(manifests),
+        )
+    }
+
+    /// `kubectl create` of these manifests.
+    pub fn create(&self, manifests: &str) -> Result<String> {
+        self.run(&["create", "-f", "-"], Some(manifests))
+    }
+
+    /// What kubectl prints with `-o json`.
+    pub fn json(&self, arguments: &[&str]) -> Result<Value> {
+        let mut all = arguments.to_vec();
+        all.extend(["-o", "json"]);
+        serde_json::from_str(&self.kubectl(&all)?).context("reading kubectl's JSON")
+    }
+
+    /// What the API answers to a GET of a path.
+    pub fn raw(&self, path: &str) -> Result<Value> {
+        serde_json::from_str(&self.kubectl(&["get", "--raw", path])?)
+            .context("reading the API's JSON")
+    }
+
+    fn run(&self, arguments: &[&str], input: Option<&str>) -> Result<String> {
+        let mut child = self
+            .command()
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("starting kubectl")?;
+        if let (Some(mut stdin), Some(text)) = (child.stdin.take(), input) {
+            // kubectl may refuse before it has read everything; its exit code tells.
+            let _ = stdin.write_all(text.as_bytes());
+        }
+        let output = child.wait_with_output().context("waiting for kubectl")?;
+        if !output.status.success() {
+            bail!(
+                "kubectl {}: {}",
+                arguments.join(" "),
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Writes a kubeconfig for a service account of the cluster, with a token that the API server gave.
+    pub fn service_account(&self, namespace: &str, name: &str) -> Result<PathBuf> {
+        let token = self.kubectl(&["create", "token", name, "-n", namespace, "--duration=2h"])?;
+        let text = std::fs::read_to_string(&self.kubeconfig)?;
+        let mut config: Value = serde_saphyr::from_str(&text).context("reading the kubeconfig")?;
+        if let Some(users) = config.pointer_mut("/users").and_then(Value::as_array_mut) {
+            for user in users {
+                user["user"] = serde_json::json!({ "token": token.trim() });
+            }
+        }
+        let path = self
+            .folder
+            .path()
+            .join(format!("{namespace}-{name}.kubeconfig"));
+        std::fs::write(&path, serde_json::to_string(&config)?)?;
+        Ok(path)
+    }
+
+    /// Waits until something holds, asking several times a second; `what` is said when it does not.
+    pub fn eventually<T>(
+        &self,
+        what: &str,
+        within: Duration,
+        mut probe: impl FnMut(&Self) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let start = Instant::now();
+        loop {
+            if let Some(found) = probe(self)? {
+                return Ok(found);
+            }
+            if start.elapsed() > within {
+                bail!("not within {within:?}: {what}");
+            }
+            std::thread::sleep(Duration::from_millis(150));
+        }
+    }
+
+    /// Makes sure that something holds during all of a time.
+    pub fn throughout(
+        &self,
+        what: &str,
+        during: Duration,
+        mut probe: impl FnMut(&Self) -> Result<bool>,
+    ) -> Result<()> {
+        let start = Instant::now();
+        while start.elapsed() < during {
+            if !probe(self)? {
+                bail!("no longer true after {:?}: {what}", start.elapsed());
+            }
+            std::thread::sleep(Duration::from_millis(250));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,11 @@
+//! What end-to-end tests and benches stand on: servers, the operator as a process, kubectl, and watches.
+//!
+//! Everything is driven from outside, as a user would: by the release binary and by kubectl. Whatever is started ends
+//! with the value that stands for it.
+
+pub mod client;
+pub mod cluster;
+pub mod operator;
+pub mod process;
+pub mod server;
+pub mod watch;

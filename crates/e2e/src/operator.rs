@@ -1,0 +1,172 @@
+//! `slipway run`, as a process.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::Folder;
+use crate::server::program;
+
+/// A running operator; killed with this value.
+pub struct Operator {
+    child: Child,
+    port: u16,
+    folder: Folder,
+}
+
+impl Operator {
+    /// Starts `slipway run` with these arguments, and does not wait for anything.
+    pub fn start(kubeconfig: &Path, arguments: &[&str]) -> Result<Self> {
+        let program = program()?;
+        let folder = Folder::new("operator")?;
+        let log = std::fs::File::create(folder.path().join("log"))?;
+        let port = free_port()?;
+        let child = Command::new(&program)
+            .args(["run", "--kubeconfig"])
+            .arg(kubeconfig)
+            .args(["--port", &port.to_string()])
+            .args(arguments)
+            .env_remove("KUBECONFIG")
+            .env("HOME", folder.path())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("starting {}", program.display()))?;
+        Ok(Self {
+            child,
+            port,
+            folder,
+        })
+    }
+
+    /// Starts another program with the same right to be measured.
+    pub fn peer(program: &Path, kubeconfig: &Path, arguments: &[&str]) -> Result<Self> {
+        let folder = Folder::new("peer")?;
+        let log = std::fs::File::create(folder.path().join("log"))?;
+        let child = Command::new(program)
+            .args(arguments)
+            .env("KUBECONFIG", kubeconfig)
+            .env("HOME", folder.path())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("starting {}", program.display()))?;
+        Ok(Self {
+            child,
+            port: 0,
+            folder,
+        })
+    }
+
+    /// Waits until `/ready` says so.
+    pub fn wait_until_ready(&mut self, within: Duration) -> Result<()> {
+        let start = Instant::now();
+        while self.get("/ready").is_none() {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("the operator ended with {status}: {}", self.log());
+            }
+            if start.elapsed() > within {
+                bail!(
+                    "the operator was not ready within {within:?}: {}",
+                    self.log()
+                );
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// What its port answers to a GET, if with 200.
+    pub fn get(&self, path: &str) -> Option<String> {
+        use std::io::{Read, Write};
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        )
+        .ok()?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        head.starts_with("HTTP/1.1 200").then(|| body.to_owned())
+    }
+
+    /// What it logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// Ends it without warning.
+    pub fn kill(mut self) -> Result<()> {
+        self.child.kill().context("killing the operator")?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Ends it with SIGTERM; it must leave with 0.
+    pub fn terminate(mut self) -> Result<()> {
+        let id = self.child.id().to_string();
+        Command::new("kill").args(["-TERM", &id]).status()?;
+        let start = Instant::now();
+        loop {
+            match self.child.try_wait()? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => bail!(
+                    "the operator ended with {status} after SIGTERM: {}",
+                    self.log()
+                ),
+                None if start.elapsed() > Duration::from_secs(30) => {
+                    bail!("SIGTERM did not end the operator: {}", self.log())
+                }
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    /// Resident memory in bytes.
+    pub fn resident(&self) -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))
+            .context("reading the operator's memory")?;
+        let kilobytes = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
+            .context("the kernel does not tell the operator's memory")?;
+        Ok(kilobytes * 1024)
+    }
+
+    /// Processor time so far.
+    pub fn processor_time(&self) -> Result<Duration> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))
+            .context("reading the operator's processor time")?;
+        // The name in parentheses may hold anything; fields are counted after it.
+        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        let ticks: u64 = rest
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .filter_map(|field| field.parse::<u64>().ok())
+            .sum();
+        // 100 ticks a second on every Linux that this runs on.
+        Ok(Duration::from_millis(ticks * 10))
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A port that nobody uses now.
+pub fn free_port() -> Result<u16> {
+    let listener =
+        std::net::TcpListener::bind(("127.0.0.1", 0)).context("looking for a free port")?;
+    Ok(listener.local_addr()?.port())
+}

@@ -1,0 +1,314 @@
+//! When a workload is due: the decision table as one pure function of stamp, pod template, cadence and clock.
+//!
+//! | stamp on the workload | answer |
+//! |---|---|
+//! | missing or empty | stamp, no restart |
+//! | no RFC 3339 time | stamp, no restart |
+//! | in the future | wait |
+//! | less than an interval ago | wait |
+//! | an interval ago or more | restart |
+//!
+//! The pod template's `restartedAt` counts as a restart, whoever wrote it, unless it lies in the future.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::cron::Schedule;
+
+/// A time that was written into an annotation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Written {
+    /// It is not there, or empty.
+    #[default]
+    Missing,
+    /// It is no RFC 3339 time.
+    Unreadable(String),
+    /// It is this time.
+    At(Timestamp),
+}
+
+impl Written {
+    /// Reads an annotation.
+    pub fn read(value: Option<&str>) -> Self {
+        match value {
+            None | Some("") => Self::Missing,
+            Some(text) => instant(text).map_or_else(|| Self::Unreadable(text.to_owned()), Self::At),
+        }
+    }
+
+    /// The time, if there is one.
+    pub fn at(&self) -> Option<Timestamp> {
+        match self {
+            Self::At(at) => Some(*at),
+            _ => None,
+        }
+    }
+}
+
+/// Reads RFC 3339 and nothing looser: `2024-06-28T12:00:00Z`, with a fraction or an offset if need be.
+pub fn instant(text: &str) -> Option<Timestamp> {
+    let shape = b"dddd-dd-ddTdd:dd:dd";
+    let bytes = text.as_bytes();
+    let fits = bytes.len() > shape.len()
+        && shape.iter().zip(bytes).all(|(want, have)| match want {
+            b'd' => have.is_ascii_digit(),
+            other => have == other,
+        });
+    let tail = text.get(shape.len()..)?;
+    let zone = match tail.strip_prefix('.') {
+        Some(fraction) => {
+            let zone = fraction.trim_start_matches(|c: char| c.is_ascii_digit());
+            if zone.len() == fraction.len() {
+                return None;
+            }
+            zone
+        }
+        None => tail,
+    };
+    let offset = zone.len() == 6
+        && zone.bytes().zip(b"+dd:dd").all(|(have, want)| match want {
+            b'd' => have.is_ascii_digit(),
+            b'+' => have == b'+' || have == b'-',
+            other => have == *other,
+        });
+    if fits && (zone == "Z" || offset) {
+        text.parse().ok()
+    } else {
+        None
+    }
+}
+
+/// How restarts follow one another.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cadence {
+    /// So long after the last one.
+    Every(Duration),
+    /// At the times of a calendar.
+    At(Schedule),
+}
+
+impl Cadence {
+    /// When the next one is due after `last`; none if never.
+    pub fn after(&self, last: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Every(interval) => later(last, *interval),
+            Self::At(schedule) => schedule.next_after(last),
+        }
+    }
+}
+
+/// `at` plus `duration`, unless that is beyond all calendars.
+pub fn later(at: Timestamp, duration: Duration) -> Option<Timestamp> {
+    at.checked_add(SignedDuration::try_from(duration).ok()?)
+        .ok()
+}
+
+/// The second that `at` is in, as stamps are written.
+pub fn second(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second() - i64::from(at.subsec_nanosecond() < 0)).unwrap_or(at)
+}
+
+/// What is known about a workload's last restart.
+#[derive(Debug, Clone, Copy)]
+pub struct Past<'a> {
+    /// Our stamp on the workload.
+    pub stamp: &'a Written,
+    /// `restartedAt` in the pod template.
+    pub template: &'a Written,
+    /// Whether `restartedAt` was written by us.
+    pub template_is_ours: bool,
+    /// When somebody went back to an earlier revision, and so brought an earlier stamp back.
+    pub rolled_back: Option<Timestamp>,
+}
+
+/// What the table says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Write the stamp: the workload is seen for the first time, or (`repair`) its stamp is no time.
+    Stamp {
+        /// Whether there was something unreadable.
+        repair: bool,
+    },
+    /// The stamp lies in the future: look again after a full interval.
+    Future {
+        /// When it will be due.
+        due: Option<Timestamp>,
+    },
+    /// Not yet.
+    Wait {
+        /// When it will be due; none if never.
+        due: Option<Timestamp>,
+    },
+    /// It is due.
+    Restart {
+        /// Since when.
+        due: Timestamp,
+    },
+}
+
+/// The table.
+pub fn decide(past: Past<'_>, cadence: &Cadence, now: Timestamp) -> Decision {
+    let Some(last) = last(past, now) else {
+        return match past.stamp {
+            Written::At(future) => Decision::Future {
+                due: cadence.after(*future),
+            },
+            Written::Missing => Decision::Stamp { repair: false },
+            Written::Unreadable(_) => Decision::Stamp { repair: true },
+        };
+    };
+    match cadence.after(last) {
+        Some(due) if due <= now => Decision::Restart { due },
+        due => Decision::Wait { due },
+    }
+}
+
+/// When the workload was last restarted; none if that has to be stamped or lies in the future.
+pub fn last(past: Past<'_>, now: Timestamp) -> Option<Timestamp> {
+    let by_template = past.template.at().filter(|at| *at <= now);
+    match past.stamp {
+        Written::At(own) if *own <= now => {
+            let back = past.rolled_back.filter(|at| *at <= now);
+            Some(
+                (*own)
+                    .max(by_template.unwrap_or(*own))
+                    .max(back.unwrap_or(*own)),
+            )
+        }
+        Written::Missing if past.template_is_ours => by_template,
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+
+    use super::{Cadence, Decision, Past, Written, decide, instant, second};
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn decision(stamp: &str, template: &str, now: &str) -> Decision {
+        let past = Past {
+            stamp: &Written::read(Some(stamp)),
+            template: &Written::read(Some(template)),
+            template_is_ours: false,
+            rolled_back: None,
+        };
+        decide(past, &Cadence::Every(Duration::from_mins(10)), at(now))
+    }
+
+    const NOON: &str = "2026-03-04T12:00:00Z";
+
+    #[test]
+    fn the_table() {
+        let due = at(NOON);
+        let cases = [
+            ("", Decision::Stamp { repair: false }),
+            ("noon", Decision::Stamp { repair: true }),
+            (
+                "2026-03-04T12:00:01Z",
+                Decision::Future {
+                    due: Some(at("2026-03-04T12:10:01Z")),
+                },
+            ),
+            (
+                NOON,
+                Decision::Wait {
+                    due: Some(at("2026-03-04T12:10:00Z")),
+                },
+            ),
+            (
+                "2026-03-04T11:50:01Z",
+                Decision::Wait {
+                    due: Some(at("2026-03-04T12:00:01Z")),
+                },
+            ),
+            ("2026-03-04T11:50:00Z", Decision::Restart { due }),
+            ("2026-03-04T12:50:00+01:00", Decision::Restart { due }),
+            (
+                "2020-01-01T00:00:00Z",
+                Decision::Restart {
+                    due: at("2020-01-01T00:10:00Z"),
+                },
+            ),
+        ];
+        for (stamp, expected) in cases {
+            assert_eq!(decision(stamp, "", NOON), expected, "{stamp}");
+        }
+    }
+
+    #[test]
+    fn a_template_counts_only_if_it_is_a_time_that_has_been() {
+        let stamp = "2026-03-04T11:00:00Z";
+        let waits = Decision::Wait {
+            due: Some(at("2026-03-04T12:05:00Z")),
+        };
+        let restarts = Decision::Restart {
+            due: at("2026-03-04T11:10:00Z"),
+        };
+        assert_eq!(decision(stamp, "2026-03-04T11:55:00Z", NOON), waits);
+        assert_eq!(decision(stamp, "2026-03-04T12:00:01Z", NOON), restarts);
+        assert_eq!(decision(stamp, "five to twelve", NOON), restarts);
+        assert_eq!(decision(stamp, "2026-03-04T10:00:00Z", NOON), restarts);
+        // Seen for the first time is seen for the first time.
+        assert_eq!(
+            decision("", "2026-03-04T10:00:00Z", NOON),
+            Decision::Stamp { repair: false }
+        );
+    }
+
+    #[test]
+    fn an_interval_beyond_all_calendars_is_never_due() {
+        let past = Past {
+            stamp: &Written::read(Some(NOON)),
+            template: &Written::Missing,
+            template_is_ours: false,
+            rolled_back: None,
+        };
+        let long = Cadence::Every(Duration::from_secs(u64::MAX));
+        let decided = decide(past, &long, at("9000-01-01T00:00:00Z"));
+        assert_eq!(decided, Decision::Wait { due: None });
+    }
+
+    #[test]
+    fn only_rfc_3339_is_a_time() {
+        for text in [
+            "2024-06-28T12:00:00Z",
+            "2024-06-28T12:00:00.25Z",
+            "2024-06-28T12:00:00+05:30",
+        ] {
+            assert!(instant(text).is_some(), "{text}");
+        }
+        for text in [
+            "2024-06-28 12:00:00Z",
+            "2024-06-28t12:00:00z",
+            "2024-06-28T12:00Z",
+            "2024-06-28T12:00:00",
+            "2024-06-28T12:00:00.Z",
+            "2024-06-28T12:00:00+0530",
+            "2024-02-30T12:00:00Z",
+            "2024-06-28T12:00:00Z[UTC]",
+            "Fri, 28 Jun 2024 12:00:00 UTC",
+            "ééééééééééééééééééééé",
+        ] {
+            assert!(instant(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_second_is_never_ahead() {
+        assert_eq!(second(at("2026-03-04T12:00:00.999Z")), at(NOON));
+        assert_eq!(
+            second(at("1969-12-31T23:59:58.5Z")),
+            at("1969-12-31T23:59:58Z")
+        );
+    }
+}

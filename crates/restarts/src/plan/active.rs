@@ -1,0 +1,176 @@
+//! The policies that apply now: all valid Flippers, or else the default criteria.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use slipway_api::flipper::WorkloadKind;
+use slipway_kernel::duration;
+
+use crate::due::Cadence;
+use crate::matching::Matcher;
+use crate::observe::{Flipper, Item, Workload, World};
+use crate::policy::Policy;
+use crate::precedence::Rank;
+use crate::settings::{SHORTEST_INTERVAL, Scope, Settings};
+use crate::window::Hours;
+
+/// A policy that applies, with what the settings make of it.
+#[derive(Debug)]
+pub struct Active<'w> {
+    /// The policy.
+    pub policy: Cow<'w, Policy>,
+    /// Whose it is; none for the default criteria.
+    pub flipper: Option<&'w Item<Flipper>>,
+    /// Its cadence, not below the floor.
+    pub cadence: Cadence,
+    /// Whether the floor had to be applied.
+    pub is_raised: bool,
+    /// The namespaces it reaches; none for all.
+    pub namespaces: Option<BTreeSet<String>>,
+    /// What its calendar says now.
+    pub hours: Hours,
+    floor: std::time::Duration,
+}
+
+impl<'w> Active<'w> {
+    /// All that apply, in order of precedence.
+    pub fn all(settings: &Settings, world: &'w World, now: Timestamp) -> Vec<Self> {
+        let mut valid: Vec<(Rank, &Item<Flipper>, &Policy)> = world
+            .flippers
+            .iter()
+            .filter_map(|flipper| {
+                let policy = flipper.body().policy.as_ref().ok()?;
+                let meta = flipper.meta();
+                let created = flipper.body().created;
+                let rank = Rank::of(policy, created, &meta.namespace, &meta.name);
+                Some((rank, flipper, policy))
+            })
+            .collect();
+        valid.sort_by(|a, b| a.0.cmp(&b.0));
+        if valid.is_empty() {
+            let criteria = settings.default_criteria.iter();
+            return criteria
+                .map(|it| Self::new(settings, Cow::Owned(Policy::by_default(it)), None, now))
+                .collect();
+        }
+        valid
+            .into_iter()
+            .map(|(_, flipper, policy)| {
+                Self::new(settings, Cow::Borrowed(policy), Some(flipper), now)
+            })
+            .collect()
+    }
+
+    fn new(
+        settings: &Settings,
+        policy: Cow<'w, Policy>,
+        flipper: Option<&'w Item<Flipper>>,
+        now: Timestamp,
+    ) -> Self {
+        let floor = settings.floor.max(SHORTEST_INTERVAL);
+        let (cadence, is_raised) = match &policy.cadence {
+            Cadence::Every(interval) => (Cadence::Every((*interval).max(floor)), *interval < floor),
+            at @ Cadence::At(_) => (at.clone(), false),
+        };
+        let hours = policy.calendar.at(now);
+        Self {
+            namespaces: reach(settings, &policy, flipper),
+            policy,
+            flipper,
+            cadence,
+            is_raised,
+            hours,
+            floor,
+        }
+    }
+
+    /// `namespace/name`, or what the default criteria are called.
+    pub fn name(&self) -> String {
+        self.flipper.map_or_else(
+            || "the default criteria".to_owned(),
+            |flipper| format!("{}/{}", flipper.meta().namespace, flipper.meta().name),
+        )
+    }
+
+    /// How often, for people.
+    pub fn often(&self) -> String {
+        match &self.cadence {
+            Cadence::Every(interval) => format!("every {}", duration::render(*interval)),
+            Cadence::At(_) => "by schedule".to_owned(),
+        }
+    }
+
+    /// The cadence of one workload, which may have its own interval.
+    pub fn cadence_of(&self, workload: &Workload) -> Cow<'_, Cadence> {
+        let own = workload
+            .interval
+            .as_deref()
+            .and_then(|text| duration::parse(text).ok());
+        match own.filter(|interval| !interval.is_zero()) {
+            Some(interval) => Cow::Owned(Cadence::Every(interval.max(self.floor))),
+            None => Cow::Borrowed(&self.cadence),
+        }
+    }
+}
+
+fn reach(
+    settings: &Settings,
+    policy: &Policy,
+    flipper: Option<&Item<Flipper>>,
+) -> Option<BTreeSet<String>> {
+    let own = match (settings.scope, flipper) {
+        (Scope::OwnNamespace, Some(flipper)) => &flipper.meta().namespace,
+        _ if policy.namespaces.is_empty() => return None,
+        _ => return Some(policy.namespaces.clone()),
+    };
+    let is_named = policy.namespaces.contains(own);
+    let is_meant = policy.namespaces.is_empty() && !settings.protected_namespaces.contains(own);
+    Some(if is_named || is_meant {
+        BTreeSet::from([own.clone()])
+    } else {
+        BTreeSet::new()
+    })
+}
+
+/// Finds the policies of workloads.
+#[derive(Debug)]
+pub struct Finder<'a> {
+    matcher: Matcher<'a>,
+    settings: &'a Settings,
+    found: Vec<usize>,
+}
+
+impl<'a> Finder<'a> {
+    /// A finder over policies in order of precedence.
+    pub fn new(settings: &'a Settings, active: &'a [Active<'_>]) -> Self {
+        let policies = active
+            .iter()
+            .map(|active| (active.policy.as_ref(), active.namespaces.as_ref()));
+        Self {
+            matcher: Matcher::new(policies, &settings.protected_namespaces),
+            settings,
+            found: Vec::new(),
+        }
+    }
+
+    /// The policies that match a workload, the one that decides first.
+    pub fn find(&mut self, kind: WorkloadKind, item: &Item<Workload>) -> &[usize] {
+        let meta = item.meta();
+        let is_own = kind == WorkloadKind::Deployment
+            && self
+                .settings
+                .own_deployment
+                .as_ref()
+                .is_some_and(|(namespace, name)| {
+                    *namespace == meta.namespace && *name == meta.name
+                });
+        if is_own || self.settings.skip_controlled && item.body().is_controlled {
+            return &[];
+        }
+        let labels = &item.body().labels;
+        self.matcher
+            .find(kind, &meta.namespace, labels, &mut self.found);
+        &self.found
+    }
+}

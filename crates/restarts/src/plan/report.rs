@@ -1,0 +1,282 @@
+//! What each policy came to, on its Flipper or in the `ConfigMap` of the default criteria.
+//!
+//! A status is written only when it differs from the stored one, and an event is told only together with such a change:
+//! so a pass in which nothing happened says nothing.
+
+mod map;
+mod status;
+mod words;
+
+use jiff::Timestamp;
+use slipway_api::flipper::FlipperStatus;
+use slipway_api::waiting::MOST_WAITING;
+use slipway_kernel::event::Severity;
+use slipway_kernel::identity::kinds;
+use slipway_kernel::plan::Status;
+use slipway_kernel::{Blocker, Event, ObjectRef, Plan, Target};
+
+use super::active::Active;
+use super::gates::{Held, reference};
+use super::sweep::{Case, Outcome, Sweep};
+use crate::due;
+use crate::observe::{Flipper, Item, World};
+use crate::reasons::{Reason, news};
+use crate::render;
+use crate::settings::Settings;
+
+/// Adds statuses, blockers and events to a plan.
+pub fn report(
+    settings: &Settings,
+    world: &World,
+    active: &[Active<'_>],
+    sweep: &Sweep<'_>,
+    plan: &mut Plan,
+    now: Timestamp,
+) {
+    let mut waiting = by_policy(active.len(), sweep);
+    for (place, policy) in active.iter().enumerate() {
+        let cases = waiting
+            .get_mut(place)
+            .map(std::mem::take)
+            .unwrap_or_default();
+        let blockers = blockers(settings, world, policy, cases.as_slice());
+        let made = status::of_policy(settings, world, active, sweep, place, &blockers, now);
+        if let Some(flipper) = policy.flipper {
+            events(world, policy, &cases, &made, flipper, plan);
+            write(world, flipper, &made, plan);
+        } else {
+            tell_deferred(world, policy, &cases, &map::stored(world), plan);
+            map::write(settings, world, Some((policy, &made)), plan, now);
+        }
+        plan.blockers.extend(blockers);
+    }
+    for flipper in &world.flippers {
+        if let Err(invalid) = &flipper.body().policy {
+            let problem = invalid.to_string();
+            let made = status::of_invalid(flipper, &problem, now);
+            if status::stored(flipper).conditions != made.conditions {
+                let generation = flipper.meta().generation.to_string();
+                let note = format!("{problem}; it counts as absent until that is changed");
+                let warning = (Severity::Warning, news::INVALID);
+                plan.events
+                    .push(on_flipper(world, flipper, warning, note, &generation));
+            }
+            write(world, flipper, &made, plan);
+        }
+    }
+    if !active.iter().any(|policy| policy.flipper.is_none()) {
+        map::write(settings, world, None, plan, now);
+    }
+}
+
+type Waiting<'a, 'w> = (&'a Case<'w>, &'a Held);
+
+/// What is held back, by policy: first what should move, the oldest first.
+fn by_policy<'a, 'w>(policies: usize, sweep: &'a Sweep<'w>) -> Vec<Vec<Waiting<'a, 'w>>> {
+    let mut all: Vec<Vec<Waiting<'a, 'w>>> = vec![Vec::new(); policies];
+    for case in &sweep.cases {
+        if let Outcome::Held(held) = &case.outcome
+            && !matches!(
+                held.reason,
+                Reason::Deleting | Reason::OptedOut | Reason::ZeroReplicas
+            )
+            && let Some(of) = all.get_mut(case.place)
+        {
+            of.push((case, held));
+        }
+    }
+    for of in &mut all {
+        // The cases are in the order of their names already, and a stable sort leaves them so.
+        of.sort_by_key(|(_, held)| (held.reason.is_a_skip(), held.since, held.reason));
+    }
+    all
+}
+
+/// The blockers of one policy: one for each reason that holds back the policy as a whole, and the first of the others.
+fn blockers(
+    settings: &Settings,
+    world: &World,
+    policy: &Active<'_>,
+    cases: &[Waiting<'_, '_>],
+) -> Vec<Blocker> {
+    let mut all = Vec::new();
+    for reason in Reason::ALL.into_iter().filter(|r| r.is_of_the_policy()) {
+        let mut of = cases.iter().filter(|(_, held)| held.reason == reason);
+        if let Some((case, held)) = of.next() {
+            let mut blocker = blocker(world, policy, case, held);
+            let longest = reference(&world.cluster, case.kind, case.item);
+            blocker.object = of_policy(settings, world, policy);
+            blocker.message = words::together(policy, settings, held, 1 + of.count(), &longest);
+            all.push(blocker);
+        }
+    }
+    let room = MOST_WAITING.saturating_sub(all.len());
+    let single = cases
+        .iter()
+        .filter(|(_, held)| !held.reason.is_of_the_policy())
+        .take(room)
+        .map(|(case, held)| blocker(world, policy, case, held));
+    all.extend(single);
+    all
+}
+
+/// Why one workload is held back.
+pub fn blocker(world: &World, policy: &Active<'_>, case: &Case<'_>, held: &Held) -> Blocker {
+    let workload = reference(&world.cluster, case.kind, case.item);
+    let object = match (held.reason, &held.by) {
+        (Reason::DisruptionBudget, Some(name)) => ObjectRef {
+            kind: kinds::DISRUPTION_BUDGET,
+            name: name.clone(),
+            ..workload.clone()
+        },
+        _ => workload.clone(),
+    };
+    Blocker {
+        reason: held.reason.as_str(),
+        message: words::message(policy, held, &workload),
+        object,
+        since: due::second(held.since),
+        until: held.until,
+        unblock: words::unblock(held.reason).to_owned(),
+    }
+}
+
+/// The object that stands for a policy.
+fn of_policy(settings: &Settings, world: &World, policy: &Active<'_>) -> ObjectRef {
+    match policy.flipper {
+        Some(flipper) => flipper_reference(world, flipper),
+        None => map::reference(
+            world,
+            settings.operator_namespace.as_deref().unwrap_or_default(),
+        ),
+    }
+}
+
+fn flipper_reference(world: &World, flipper: &Item<Flipper>) -> ObjectRef {
+    ObjectRef {
+        cluster: world.cluster.clone(),
+        kind: kinds::FLIPPER,
+        namespace: flipper.meta().namespace.clone(),
+        name: flipper.meta().name.clone(),
+    }
+}
+
+fn on_flipper(
+    world: &World,
+    flipper: &Item<Flipper>,
+    (severity, reason): (Severity, &'static str),
+    note: String,
+    instance: &str,
+) -> Event {
+    Event {
+        regarding: flipper_reference(world, flipper),
+        uid: flipper.meta().uid.clone(),
+        severity,
+        reason,
+        action: "Plan",
+        note,
+        instance: instance.to_owned(),
+    }
+}
+
+/// Tells what is new about a policy and its workloads.
+fn events(
+    world: &World,
+    policy: &Active<'_>,
+    cases: &[Waiting<'_, '_>],
+    made: &FlipperStatus,
+    flipper: &Item<Flipper>,
+    plan: &mut Plan,
+) {
+    let before = status::stored(flipper);
+    let generation = flipper.meta().generation.to_string();
+    let of = |status: &FlipperStatus, kind: &str| {
+        let found = status.conditions.iter().find(|c| c.type_ == kind);
+        found.map(|c| (c.status.clone(), c.reason.clone(), c.message.clone()))
+    };
+    if of(made, status::ACCEPTED) != of(&before, status::ACCEPTED)
+        && let Some((_, _, message)) = of(made, status::ACCEPTED)
+    {
+        let news = match (policy.policy.is_interval_defaulted, policy.is_raised) {
+            (true, _) => Some((Severity::Normal, news::INTERVAL_DEFAULTED)),
+            (_, true) => Some((Severity::Warning, news::INTERVAL_RAISED)),
+            _ => None,
+        };
+        if let Some(news) = news {
+            let told = on_flipper(world, flipper, news, message, &generation);
+            plan.events.push(told);
+        }
+    }
+    if let Some((_, _, message)) = of(made, status::OVERLAPS)
+        && of(made, status::OVERLAPS) != of(&before, status::OVERLAPS)
+    {
+        let news = (Severity::Warning, news::OVERLAP);
+        let instance = message.clone();
+        plan.events
+            .push(on_flipper(world, flipper, news, message, &instance));
+    }
+    let is_dry = |w: &&slipway_api::waiting::WaitingFor| w.reason == Reason::DryRun.as_str();
+    if let Some(dry) = made.waiting_for.iter().find(is_dry)
+        && before.waiting_for.iter().find(is_dry).map(|w| &w.message) != Some(&dry.message)
+    {
+        let news = (Severity::Normal, news::DRY_RUN);
+        let told = on_flipper(world, flipper, news, dry.message.clone(), &dry.message);
+        plan.events.push(told);
+    }
+    tell_deferred(world, policy, cases, &before, plan);
+}
+
+/// Tells a workload that its restart waits, once for each reason and due time.
+fn tell_deferred(
+    world: &World,
+    policy: &Active<'_>,
+    cases: &[Waiting<'_, '_>],
+    before: &FlipperStatus,
+    plan: &mut Plan,
+) {
+    for (case, held) in cases.iter().take(MOST_WAITING) {
+        if held.reason.is_quiet() {
+            continue;
+        }
+        let blocker = blocker(world, policy, case, held);
+        let object = if held.reason.is_of_the_policy() {
+            policy
+                .flipper
+                .map(|flipper| flipper_reference(world, flipper).waiting())
+        } else {
+            Some(blocker.object.waiting())
+        };
+        let is_known = before
+            .waiting_for
+            .iter()
+            .any(|w| w.reason == blocker.reason && object.as_ref().is_none_or(|o| w.object == *o));
+        if is_known {
+            continue;
+        }
+        let severity = if held.reason.is_a_failure() {
+            Severity::Warning
+        } else {
+            Severity::Normal
+        };
+        let instance = format!("{} {}", blocker.reason, render::stamp_of(held.since));
+        plan.events.push(render::event(
+            &world.cluster,
+            case,
+            severity,
+            news::RESTART_DEFERRED,
+            "Restart",
+            format!("{}: {}", blocker.reason, blocker.message),
+            &instance,
+        ));
+    }
+}
+
+/// Asks for a status to be written if it differs from the stored one.
+fn write(world: &World, flipper: &Item<Flipper>, made: &FlipperStatus, plan: &mut Plan) {
+    let stored = &flipper.body().status;
+    let body = serde_json::to_value(made).unwrap_or_default();
+    if body != *stored {
+        let target = Target::seen(flipper_reference(world, flipper), flipper.meta());
+        plan.statuses.push(Status::whole(target, stored, body));
+    }
+}

@@ -1,0 +1,106 @@
+//! The `ConfigMap` that carries what the default criteria came to: written on change, and rarely.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use slipway_api::flipper::FlipperStatus;
+use slipway_api::names;
+use slipway_kernel::identity::kinds;
+use slipway_kernel::{Action, ObjectRef, Plan};
+
+use super::words;
+use crate::due;
+use crate::observe::{STATUS_MAP, World};
+use crate::plan::active::Active;
+use crate::render::{self, purpose};
+use crate::settings::Settings;
+
+/// It is not written more often than this.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Its name.
+pub(super) fn reference(world: &World, namespace: &str) -> ObjectRef {
+    ObjectRef {
+        cluster: world.cluster.clone(),
+        kind: kinds::CONFIG_MAP,
+        namespace: namespace.to_owned(),
+        name: STATUS_MAP.to_owned(),
+    }
+}
+
+/// The status as stored; what cannot be read counts as absent.
+pub(super) fn stored(world: &World) -> FlipperStatus {
+    let text = world
+        .status_map
+        .iter()
+        .flatten()
+        .find_map(|map| map.body().data.get("status"));
+    text.and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
+}
+
+/// Brings the `ConfigMap` up to date, rarely.
+pub(super) fn write(
+    settings: &Settings,
+    world: &World,
+    made: Option<(&Active<'_>, &FlipperStatus)>,
+    plan: &mut Plan,
+    now: Timestamp,
+) {
+    let (Some(namespace), Some(stored)) = (&settings.operator_namespace, &world.status_map) else {
+        return;
+    };
+    let before = stored.as_ref().map(|map| &map.body().data);
+    let has = |key: &str, value: &str| {
+        before.is_some_and(|data| data.get(key).is_some_and(|known| known == value))
+    };
+    let mut data = serde_json::Map::new();
+    match made {
+        Some((policy, made)) => {
+            data.insert("active".to_owned(), json!("true"));
+            let criteria = words::criteria(policy);
+            data.insert("criteria".to_owned(), json!(criteria));
+            let status = serde_json::to_string(made).unwrap_or_default();
+            data.insert("status".to_owned(), json!(status));
+        }
+        None if before.is_some() => {
+            data.insert("active".to_owned(), json!("false"));
+        }
+        None => return,
+    }
+    let is_same = data
+        .iter()
+        .all(|(key, value)| has(key, value.as_str().unwrap_or_default()));
+    if is_same {
+        return;
+    }
+    let written = before
+        .and_then(|data| data.get("updatedAt"))
+        .and_then(|at| due::instant(at));
+    if let Some(free) = written.and_then(|at| due::later(at, PAUSE))
+        && now < free
+    {
+        plan.wake(free);
+        return;
+    }
+    data.insert("updatedAt".to_owned(), json!(render::stamp_of(now)));
+    plan.act(Action::Apply {
+        object: reference(world, namespace),
+        purpose: purpose::STATUS_MAP,
+        body: configuration(namespace, &Value::Object(data)),
+    });
+}
+
+fn configuration(namespace: &str, data: &Value) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": STATUS_MAP,
+            "namespace": namespace,
+            "labels": {"app.kubernetes.io/managed-by": names::FIELD_MANAGER},
+        },
+        "data": data,
+    })
+}

@@ -1,0 +1,42 @@
+//! Which of several policies decides about a workload that all of them match.
+//!
+//! One that acts comes before one that only reports. Then the more specific one: labels and namespaces before one of
+//! them before neither. Then the shorter interval, any interval before a schedule; then the older Flipper, then namespace and name.
+//! The winner alone decides: its interval, windows, limits and suspension hold as if there were no other, so an
+//! overlap never brings a restart earlier than the winner alone would.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::due::Cadence;
+use crate::policy::Policy;
+
+/// The place of a policy: the smallest wins.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank {
+    only_reports: bool,
+    vagueness: usize,
+    interval: Duration,
+    created: Option<Timestamp>,
+    namespace: String,
+    name: String,
+}
+
+impl Rank {
+    /// The place of the policy of the Flipper with this age and name.
+    pub fn of(policy: &Policy, created: Option<Timestamp>, namespace: &str, name: &str) -> Self {
+        Self {
+            only_reports: policy.dry_run,
+            vagueness: usize::from(policy.labels.is_empty())
+                + usize::from(policy.namespaces.is_empty()),
+            interval: match policy.cadence {
+                Cadence::Every(interval) => interval,
+                Cadence::At(_) => Duration::MAX,
+            },
+            created,
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Worlds in, plans out: each file in `tests/cases` is a world, its snapshot beside it the plan.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use slipway_kernel::fact::Refusal;
+use slipway_kernel::identity::kinds;
+use slipway_kernel::{Action, Event, ObjectRef, Plan};
+use slipway_restarts::stage::Stage;
+use slipway_restarts::{Restarts, Settings};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    now: jiff::Timestamp,
+    #[serde(default)]
+    settings: Switches,
+    #[serde(default)]
+    missing: Vec<String>,
+    #[serde(default)]
+    refusals: Vec<Refused>,
+    objects: Vec<Value>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Switches {
+    operator_namespace: Option<String>,
+    max_concurrent: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Refused {
+    name: String,
+    reason: String,
+    message: String,
+    attempts: u32,
+    since: jiff::Timestamp,
+    retry_at: jiff::Timestamp,
+}
+
+fn set(case: Case) -> Stage {
+    let settings = Settings {
+        operator_namespace: case.settings.operator_namespace,
+        max_concurrent: case.settings.max_concurrent,
+        floor: Duration::from_secs(1),
+        ..Settings::default()
+    };
+    let mut stage = Stage::new(Restarts::new(settings), case.now);
+    for object in case.objects {
+        stage.put(object);
+    }
+    stage.facts.missing.extend(case.missing);
+    for refused in case.refusals {
+        let object = ObjectRef::local(kinds::DEPLOYMENT, "shop", refused.name);
+        let refusal = Refusal {
+            reason: refused.reason,
+            message: refused.message,
+            attempts: refused.attempts,
+            since: refused.since,
+            retry_at: refused.retry_at,
+        };
+        stage.facts.refusals.insert(object, refusal);
+    }
+    stage
+}
+
+fn event(event: &Event) -> Value {
+    json!(format!(
+        "{} {} on {} ({}): {}",
+        event.severity.as_str(),
+        event.reason,
+        event.regarding,
+        event.instance,
+        event.note
+    ))
+}
+
+/// A plan as people read it.
+fn readable(plan: &Plan) -> Value {
+    let steps: Vec<Value> = plan
+        .steps
+        .iter()
+        .map(|step| {
+            let body = match &step.action {
+                Action::Patch { body, .. } | Action::Apply { body, .. } => body.clone(),
+                other => panic!("{other:?}"),
+            };
+            let what = format!("{} {}", step.action.purpose(), step.action.object().unwrap());
+            json!({"do": what, "body": body, "tell": step.events.iter().map(event).collect::<Vec<_>>()})
+        })
+        .collect();
+    let statuses: Vec<Value> = plan
+        .statuses
+        .iter()
+        .map(|status| json!({"of": status.target.object().to_string(), "body": status.body}))
+        .collect();
+    let blockers: Vec<Value> = plan
+        .blockers
+        .iter()
+        .map(|b| json!({"reason": b.reason, "object": b.object.to_string(), "message": b.message, "until": b.until, "unblock": b.unblock}))
+        .collect();
+    json!({
+        "steps": steps,
+        "statuses": statuses,
+        "events": plan.events.iter().map(event).collect::<Vec<_>>(),
+        "blockers": blockers,
+        "wake_at": plan.wake_at,
+    })
+}
+
+#[test]
+fn worlds_and_their_plans() {
+    insta::glob!("../cases", "*.yaml", |path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        let case: Case = serde_saphyr::from_str(&text)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let mut stage = set(case);
+        let plan = stage.step();
+        insta::assert_yaml_snapshot!(readable(&plan));
+        // Carried out, and a moment later, no workload is written to again.
+        let again = stage.plan();
+        let restarts = again
+            .steps
+            .iter()
+            .filter(|s| s.action.purpose() == "restart");
+        assert_eq!(restarts.count(), 0, "{}", path.display());
+    });
+}

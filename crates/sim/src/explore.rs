@@ -1,0 +1,196 @@
+//! Breaks scenarios in every way there is, and sees whether what must hold still does.
+//!
+//! First each scenario without faults, twice: the reference, and the proof that a run is a function of its seed. Then
+//! every fault at every place, for scenarios that are small enough; of the others a sample. Then seeds. Each run is
+//! single-threaded; many runs go on at once.
+
+mod pool;
+mod positions;
+mod report;
+
+pub use report::{Failure, Report, Score};
+
+use std::sync::Arc;
+
+use crate::fault::{EVENT_FAULTS, Injection, REQUEST_FAULTS, RequestFault};
+use crate::oracles::{self, Verdict};
+use crate::runner::{self, Outcome};
+use crate::scenario::Scenario;
+use crate::stage::{Unplayable, Wiring};
+use crate::trial::Trial;
+
+/// How far to go.
+#[derive(Debug, Clone)]
+pub struct Effort {
+    /// Scenarios with at most so many requests of the operator are broken at every one of them; of others at so many.
+    pub positions: usize,
+    /// Whether single faults are tried at all.
+    pub exhaustive: bool,
+    /// The first seed.
+    pub first_seed: u64,
+    /// How many seeds.
+    pub seeds: u64,
+    /// How many runs at once.
+    pub threads: usize,
+    /// After so many failures it is enough.
+    pub most_failures: usize,
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            positions: 100,
+            exhaustive: true,
+            first_seed: 1,
+            seeds: 2_000,
+            threads,
+            most_failures: 5,
+        }
+    }
+}
+
+/// A scenario with its run without faults.
+pub struct Known {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// What comes of it when nothing goes wrong.
+    pub reference: Outcome,
+}
+
+/// What a run is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Aim {
+    Request,
+    Event,
+    Standstill,
+    Seed,
+}
+
+/// A run that is to be made.
+struct Job {
+    known: Arc<Known>,
+    trial: Trial,
+    aim: Aim,
+}
+
+/// Plays scenarios without faults, twice each.
+pub fn references(
+    scenarios: &[Scenario],
+    wiring: &Wiring,
+    report: &mut Report,
+) -> Result<Vec<Arc<Known>>, Unplayable> {
+    let mut all = Vec::new();
+    for scenario in scenarios {
+        let (reference, verdicts) = runner::judge(scenario, wiring, &Trial::calm(), None)?;
+        let again = runner::play(scenario, wiring, &Trial::calm())?;
+        report.scenarios += 1;
+        report.take(scenario, &Trial::calm(), &reference, verdicts);
+        report.same_seed(scenario, &reference, &again);
+        all.push(Arc::new(Known {
+            scenario: scenario.clone(),
+            reference,
+        }));
+    }
+    Ok(all)
+}
+
+/// Breaks all of them; what is found is added to the report.
+pub fn explore(
+    known: &[Arc<Known>],
+    wiring: &Wiring,
+    effort: &Effort,
+    report: Report,
+) -> Result<Report, Unplayable> {
+    let mut jobs = Vec::new();
+    if effort.exhaustive {
+        for known in known {
+            jobs.extend(singles(known, effort));
+        }
+    }
+    let scenarios = known.len() as u64;
+    for seed in effort.first_seed..effort.first_seed + effort.seeds {
+        let pick = usize::try_from(seed % scenarios.max(1)).unwrap_or_default();
+        if let Some(known) = known.get(pick) {
+            jobs.push(Job {
+                known: known.clone(),
+                trial: Trial::storm(seed),
+                aim: Aim::Seed,
+            });
+        }
+    }
+    pool::work(jobs, wiring, effort, report)
+}
+
+/// One thing goes wrong, at every place.
+fn singles(known: &Arc<Known>, effort: &Effort) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    let mut add = |injection, aim| {
+        jobs.push(Job {
+            known: known.clone(),
+            trial: Trial::with(injection),
+            aim,
+        });
+    };
+    for at in positions::requests(&known.reference.history, effort.positions) {
+        for fault in REQUEST_FAULTS {
+            add(Injection::Request(at, fault), Aim::Request);
+        }
+        if known.scenario.replicas > 1 {
+            let standstill = Injection::Request(at, RequestFault::Standstill);
+            add(standstill, Aim::Standstill);
+        }
+    }
+    for at in positions::spread(known.reference.events, effort.positions) {
+        for fault in EVENT_FAULTS {
+            add(Injection::Event(at, fault), Aim::Event);
+        }
+    }
+    jobs
+}
+
+/// Plays one run and asks the oracles, also whether it ended as the reference.
+pub fn examine(
+    known: &Known,
+    wiring: &Wiring,
+    trial: &Trial,
+) -> Result<(Outcome, Vec<Verdict>), Unplayable> {
+    let outcome = runner::play(&known.scenario, wiring, trial)?;
+    let reference = Some(&known.reference.history);
+    let verdicts = oracles::judge(&known.scenario, &outcome.history, reference);
+    Ok((outcome, verdicts))
+}
+
+/// Looks for a run in which an oracle objects: without faults, then with single ones, at most `most` in all. Gives the
+/// number of runs and what was found.
+pub fn hunt(
+    known: &[Arc<Known>],
+    wiring: &Wiring,
+    most: usize,
+) -> Result<(usize, Option<Failure>), Unplayable> {
+    let mut runs = 0;
+    let calm = known.iter().map(|known| (known, Trial::calm()));
+    let mut singles: Vec<(&Arc<Known>, Trial)> = Vec::new();
+    for known in known {
+        let effort = Effort {
+            positions: 60,
+            ..Effort::default()
+        };
+        let of_one = self::singles(known, &effort).into_iter();
+        singles.extend(of_one.map(|job| (known, job.trial)));
+    }
+    // Not in order: neighbours are alike.
+    let stride = (singles.len() / 2 + 1) | 1;
+    let mut order: Vec<usize> = (0..singles.len()).collect();
+    order.sort_by_key(|n| (n * stride * 7919) % singles.len().max(1));
+    let scattered = order.into_iter().filter_map(|n| singles.get(n).cloned());
+    for (known, trial) in calm.chain(scattered).take(most) {
+        runs += 1;
+        let (outcome, verdicts) = examine(known, wiring, &trial)?;
+        let failure = Failure::of(&known.scenario, &trial, &outcome, &verdicts);
+        if failure.is_some() {
+            return Ok((runs, failure));
+        }
+    }
+    Ok((runs, None))
+}

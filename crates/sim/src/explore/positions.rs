@@ -1,0 +1,48 @@
+//! Where to break a run.
+
+use std::collections::BTreeSet;
+
+use crate::history::{History, Request};
+
+/// All places of a small run. Of a large one every write that is no renewal of a lease, then others evenly.
+pub(super) fn requests(history: &History, most: usize) -> Vec<u64> {
+    let total = history.requests.len();
+    if total <= most {
+        return (0..total as u64).collect();
+    }
+    let matters = |request: &&Request| request.is_write() && !request.path().contains("/leases");
+    let writes: Vec<u64> = history
+        .requests
+        .iter()
+        .filter(matters)
+        .map(|request| request.number)
+        .collect();
+    let mut chosen: BTreeSet<u64> = spread(writes.len() as u64, most * 3 / 4)
+        .into_iter()
+        .filter_map(|n| writes.get(usize::try_from(n).ok()?).copied())
+        .collect();
+    let rest = most.saturating_sub(chosen.len());
+    chosen.extend(spread(total as u64, rest));
+    chosen.into_iter().collect()
+}
+
+/// Up to `most` of `0..total`, evenly.
+pub(super) fn spread(total: u64, most: usize) -> Vec<u64> {
+    let most = most as u64;
+    if total <= most {
+        return (0..total).collect();
+    }
+    (0..most).map(|n| n * total / most.max(1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spread;
+
+    #[test]
+    fn a_sample_is_even_and_a_small_whole_is_whole() {
+        assert_eq!(spread(3, 5), [0, 1, 2]);
+        assert_eq!(spread(10, 5), [0, 2, 4, 6, 8]);
+        assert_eq!(spread(10, 0), [0_u64; 0]);
+    }
+}

@@ -1,0 +1,257 @@
+//! All that happened in a run: requests of the operator, changes of objects, and marks beside them.
+//!
+//! The history is the artefact; oracles read it and nothing else. Objects are decoded when somebody looks.
+
+mod build;
+mod image;
+mod line;
+
+pub use build::Recorder;
+pub use image::Image;
+pub use line::tell;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// How a request of the operator ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It got this code.
+    Answered(u16),
+    /// It was carried out with this code, and the operator never knew.
+    Lost(u16),
+    /// It never arrived.
+    Unreachable,
+    /// The operator died or gave up before it arrived.
+    GivenUp,
+}
+
+impl Ending {
+    /// Whether the server carried it out.
+    pub fn is_done(self) -> bool {
+        matches!(self, Self::Answered(code) | Self::Lost(code) if code < 300)
+    }
+}
+
+/// What the operator says of itself with each request, in `X-Trace-Context`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Context {
+    /// The controller.
+    pub controller: String,
+    /// The leadership under which it was decided.
+    pub epoch: u64,
+    /// What for.
+    pub purpose: String,
+    /// What it was decided on: plural → version.
+    pub basis: BTreeMap<String, u64>,
+}
+
+impl Context {
+    /// Reads `controller=..;replica=..;epoch=..;purpose=..;basis=deployments:12,flippers:13`.
+    pub fn read(text: &str) -> Self {
+        let mut context = Self::default();
+        for (key, value) in text.split(';').filter_map(|part| part.split_once('=')) {
+            match key.trim() {
+                "controller" => value.clone_into(&mut context.controller),
+                "epoch" => context.epoch = value.parse().unwrap_or_default(),
+                "purpose" => value.clone_into(&mut context.purpose),
+                "basis" => {
+                    context.basis = value
+                        .split(',')
+                        .filter_map(|part| part.rsplit_once(':'))
+                        .filter_map(|(kind, version)| {
+                            Some((kind.to_owned(), version.parse().ok()?))
+                        })
+                        .collect();
+                }
+                _ => {}
+            }
+        }
+        context
+    }
+}
+
+/// One request of the operator.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Its place among all requests of the operator.
+    pub number: u64,
+    /// When it left.
+    pub at: Timestamp,
+    /// Which replica sent it.
+    pub replica: String,
+    /// `GET`, `PATCH`, ….
+    pub method: String,
+    /// Path and query.
+    pub uri: String,
+    /// The media type of its body.
+    pub media: String,
+    /// Its body; null if there is none.
+    pub body: Value,
+    /// What the operator said of itself.
+    pub context: Context,
+    /// The fault it met.
+    pub fault: Option<&'static str>,
+    /// How it ended.
+    pub ending: Ending,
+    /// The cluster's version before and after it was carried out.
+    pub versions: (u64, u64),
+}
+
+impl Request {
+    /// Whether it could change something.
+    pub fn is_write(&self) -> bool {
+        self.method != "GET"
+    }
+
+    /// Whether it changed something.
+    pub fn is_committed(&self) -> bool {
+        self.ending.is_done() && self.versions.1 > self.versions.0
+    }
+
+    /// The path without the query.
+    pub fn path(&self) -> &str {
+        self.uri.split('?').next().unwrap_or_default()
+    }
+}
+
+/// What happened to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// It is new.
+    Added,
+    /// It changed.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+/// Which object: `group/plural`, namespace, name.
+pub type Object = (Arc<str>, Arc<str>, Arc<str>);
+
+/// One change of one object.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// When it was committed.
+    pub at: Timestamp,
+    /// The version that it made.
+    pub version: u64,
+    /// What happened.
+    pub kind: ChangeKind,
+    /// To which object.
+    pub object: Object,
+    /// The object before.
+    pub before: Option<Arc<Image>>,
+    /// The object after; none if it is gone.
+    pub after: Option<Arc<Image>>,
+    /// The operator's request that did it, by its number; none if somebody else did.
+    pub by: Option<u64>,
+}
+
+/// Something that happened to a replica, or that somebody did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub what: Event,
+}
+
+/// See [`Mark`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A replica started.
+    Started(String),
+    /// A replica died.
+    Crashed(String),
+    /// A replica ended although nobody asked it to, with this error.
+    Ended(String, String),
+    /// A replica stands still for this time.
+    Paused(String, Duration),
+    /// A replica is cut off for this time.
+    CutOff(String, Duration),
+    /// A replica's clock is off by these seconds from here on.
+    Skewed(String, i64),
+    /// A watch event met a fault.
+    Watch(String, &'static str),
+    /// Somebody did or said something.
+    User(String),
+    /// Somebody's deed failed.
+    Failed(String),
+    /// Code panicked.
+    Panicked(String),
+}
+
+/// All that happened in a run.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    /// When it began.
+    pub start: Timestamp,
+    /// When it ended.
+    pub end: Timestamp,
+    /// When the last fault was over, or the start if there was none.
+    pub calm: Timestamp,
+    /// How far the operator's clocks were off at most.
+    pub skew: Duration,
+    /// The operator's requests, in order.
+    pub requests: Vec<Request>,
+    /// All changes of objects, in order.
+    pub changes: Vec<Change>,
+    /// What else happened, in order.
+    pub marks: Vec<Mark>,
+}
+
+impl History {
+    /// The request that did a change.
+    pub fn request(&self, change: &Change) -> Option<&Request> {
+        let at = usize::try_from(change.by?).ok()?;
+        self.requests.get(at)
+    }
+
+    /// Changes that the operator made, each with its request.
+    pub fn deeds(&self) -> impl Iterator<Item = (&Change, &Request)> {
+        self.changes
+            .iter()
+            .filter_map(|change| Some((change, self.request(change)?)))
+    }
+
+    /// How an object was at a version.
+    pub fn state(&self, object: &Object, version: u64) -> Option<&Arc<Image>> {
+        self.changes
+            .iter()
+            .take_while(|change| change.version <= version)
+            .filter(|change| change.object == *object)
+            .last()?
+            .after
+            .as_ref()
+    }
+
+    /// All objects of a resource as they were at a version.
+    pub fn states(&self, resource: &str, version: u64) -> BTreeMap<&Object, &Arc<Image>> {
+        let mut all = BTreeMap::new();
+        let until = self.changes.iter().take_while(|c| c.version <= version);
+        for change in until.filter(|change| &*change.object.0 == resource) {
+            match &change.after {
+                Some(image) => all.insert(&change.object, image),
+                None => all.remove(&change.object),
+            };
+        }
+        all
+    }
+
+    /// The objects of the end, of all resources.
+    pub fn last(&self) -> BTreeMap<&Object, &Arc<Image>> {
+        let mut all = BTreeMap::new();
+        for change in &self.changes {
+            match &change.after {
+                Some(image) => all.insert(&change.object, image),
+                None => all.remove(&change.object),
+            };
+        }
+        all
+    }
+}

@@ -1,0 +1,174 @@
+//! Writes the history of a run while it happens.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use slipway_apiserver::cluster::Cluster;
+use slipway_apiserver::environment::Clock;
+use slipway_apiserver::store;
+
+use super::{Change, ChangeKind, Event, History, Image, Mark, Object, Request};
+
+#[derive(Debug, Default)]
+struct Book {
+    history: History,
+    latest: BTreeMap<Object, Arc<Image>>,
+    seen: u64,
+}
+
+/// Writes down what happens in one cluster. Clones write into one book.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    cluster: Arc<Cluster>,
+    clock: Arc<dyn Clock>,
+    book: Arc<Mutex<Book>>,
+}
+
+impl Recorder {
+    /// An empty book.
+    pub fn new(cluster: Arc<Cluster>, clock: Arc<dyn Clock>) -> Self {
+        let start = clock.now();
+        let book = Book {
+            history: History {
+                start,
+                end: start,
+                calm: start,
+                ..History::default()
+            },
+            ..Book::default()
+        };
+        Self {
+            cluster,
+            clock,
+            book: Arc::new(Mutex::new(book)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows all changes until dropped. Time stands still until it has caught up, so it knows when each happened.
+    pub async fn follow(self) {
+        loop {
+            let written = self.cluster.next_write();
+            self.catch_up();
+            written.await;
+        }
+    }
+
+    /// Writes down all changes so far.
+    pub fn catch_up(&self) {
+        let at = self.clock.now();
+        let mut book = self.lock();
+        // A compaction between two looks would hide changes; then the book goes on from what is there.
+        let Ok((changes, seen)) = self.cluster.history(book.seen) else {
+            book.seen = self.cluster.version();
+            return;
+        };
+        book.seen = seen;
+        for (resource, change) in changes {
+            book.add(at, &resource, change);
+        }
+    }
+
+    /// Writes a request down as it leaves; gives its number.
+    pub fn sent(&self, request: Request) {
+        self.lock().history.requests.push(request);
+    }
+
+    /// Writes down how a request ended. What it changed is its deed.
+    pub fn ended(&self, number: u64, change: impl FnOnce(&mut Request)) {
+        let mut book = self.lock();
+        let at = usize::try_from(number).unwrap_or(usize::MAX);
+        if let Some(request) = book.history.requests.get_mut(at) {
+            change(request);
+        }
+    }
+
+    /// Writes a mark.
+    pub fn mark(&self, what: Event) {
+        let at = self.clock.now();
+        let mut book = self.lock();
+        if let Event::Skewed(_, seconds) = &what {
+            let off = Duration::from_secs(seconds.unsigned_abs());
+            book.history.skew = book.history.skew.max(off);
+        }
+        book.history.marks.push(Mark { at, what });
+    }
+
+    /// Something went wrong on purpose until now.
+    pub fn disturbed(&self) {
+        let at = self.clock.now();
+        self.disturbed_until(at);
+    }
+
+    /// Something goes wrong on purpose until then.
+    pub fn disturbed_until(&self, at: Timestamp) {
+        let mut book = self.lock();
+        book.history.calm = book.history.calm.max(at);
+    }
+
+    /// The history so far.
+    pub fn close(&self) -> History {
+        self.catch_up();
+        let mut book = self.lock();
+        let mut history = std::mem::take(&mut book.history);
+        history.end = self.clock.now();
+        history.attribute();
+        history
+    }
+}
+
+impl Book {
+    fn add(&mut self, at: Timestamp, resource: &str, change: store::Change) {
+        let header = &change.object.header;
+        let object: Object = (
+            resource.into(),
+            (*header.namespace).into(),
+            (*header.name).into(),
+        );
+        let before = self.latest.get(&object).cloned();
+        let (kind, after) = match change.kind {
+            store::ChangeKind::Deleted => {
+                self.latest.remove(&object);
+                (ChangeKind::Deleted, None)
+            }
+            made => {
+                let image = Arc::new(Image::stored(change.object));
+                self.latest.insert(object.clone(), image.clone());
+                let kind = if made == store::ChangeKind::Added {
+                    ChangeKind::Added
+                } else {
+                    ChangeKind::Modified
+                };
+                (kind, Some(image))
+            }
+        };
+        self.history.changes.push(Change {
+            at,
+            version: change.version,
+            kind,
+            object,
+            before,
+            after,
+            by: None,
+        });
+    }
+}
+
+impl History {
+    /// Says of each change which request of the operator did it: nothing else runs while a request is carried out.
+    fn attribute(&mut self) {
+        for request in self.requests.iter().filter(|r| r.is_committed()) {
+            let (before, after) = request.versions;
+            let first = self.changes.partition_point(|c| c.version <= before);
+            let made = self.changes.iter_mut().skip(first);
+            for change in made.take_while(|c| c.version <= after) {
+                change.by = Some(request.number);
+            }
+        }
+    }
+}

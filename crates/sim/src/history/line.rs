@@ -1,0 +1,86 @@
+//! A history for people: the last lines before something went wrong.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+
+use super::{Change, ChangeKind, Ending, Event, History, Request};
+
+/// The last `count` lines of a history up to a moment: requests of the operator, changes by others, marks.
+pub fn tell(history: &History, until: Timestamp, count: usize) -> Vec<String> {
+    // In the order of the cluster's versions, as far as that tells.
+    let mut lines: Vec<(Timestamp, u64, u64, String)> = Vec::new();
+    let requests = history.requests.iter().filter(|r| r.at <= until);
+    lines.extend(requests.map(|r| (r.at, r.versions.1, r.number + 1, request(r))));
+    let others = history.changes.iter().filter(|c| c.by.is_none());
+    let others = others.filter(|c| c.at <= until && c.at > history.start);
+    lines.extend(others.map(|c| (c.at, c.version, 0, change(c))));
+    let marks = history.marks.iter().filter(|m| m.at <= until);
+    lines.extend(marks.map(|m| (m.at, u64::MAX, 0, mark(&m.what))));
+    lines.sort_by(|a, b| (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)));
+    let skip = lines.len().saturating_sub(count);
+    lines
+        .into_iter()
+        .skip(skip)
+        .map(|(at, _, _, text)| {
+            let since = at.duration_since(history.start);
+            format!("{:>10} {text}", format!("{:.1}s", since.as_secs_f64()))
+        })
+        .collect()
+}
+
+fn request(request: &Request) -> String {
+    let ending = match request.ending {
+        Ending::Answered(code) => format!("{code}"),
+        Ending::Lost(code) => format!("{code}, lost"),
+        Ending::Unreachable => "did not arrive".to_owned(),
+        Ending::GivenUp => "given up".to_owned(),
+    };
+    let mut text = format!(
+        "#{:<3} {} {} {} → {ending}",
+        request.number, request.replica, request.method, request.uri
+    );
+    if !request.context.purpose.is_empty() {
+        let _ = write!(
+            text,
+            " ({}, epoch {})",
+            request.context.purpose, request.context.epoch
+        );
+    }
+    if request.is_committed() {
+        let _ = write!(text, " v{}", request.versions.1);
+    }
+    if let Some(fault) = request.fault {
+        let _ = write!(text, " ⚡{fault}");
+    }
+    text
+}
+
+fn change(change: &Change) -> String {
+    let (resource, namespace, name) = &change.object;
+    let what = match change.kind {
+        ChangeKind::Added => "added",
+        ChangeKind::Modified => "changed",
+        ChangeKind::Deleted => "gone",
+    };
+    format!(
+        "     {resource} {namespace}/{name} {what} v{}",
+        change.version
+    )
+}
+
+fn mark(event: &Event) -> String {
+    let text = match event {
+        Event::Started(replica) => format!("{replica} starts"),
+        Event::Crashed(replica) => format!("{replica} dies"),
+        Event::Ended(replica, why) => format!("{replica} ended: {why}"),
+        Event::Paused(replica, time) => format!("{replica} stands still for {time:?}"),
+        Event::CutOff(replica, time) => format!("{replica} is cut off for {time:?}"),
+        Event::Skewed(replica, by) => format!("the clock of {replica} is off by {by} s"),
+        Event::Watch(what, fault) => format!("watch event of {what} ⚡{fault}"),
+        Event::User(text) => format!("user: {text}"),
+        Event::Failed(text) => format!("user: failed: {text}"),
+        Event::Panicked(text) => format!("panic: {text}"),
+    };
+    format!("     — {text}")
+}

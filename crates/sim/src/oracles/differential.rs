@@ -1,0 +1,252 @@
+//! G8: a run with faults ends as the run without.
+//!
+//! What may differ is in [`MASKED`]; everything else of every object at the end is compared, and for each object how
+//! often its spec was changed by the operator. Where a storm delayed restarts, there may be fewer of them, as many as
+//! fit into the delay, but never more.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use serde_json::Value;
+use slipway_api::names::{DISRUPTION_CLAIM, LAST_RESTART, RESTARTED_AT};
+
+use super::{Case, Findings, workload};
+use crate::history::{History, Image, Object};
+
+/// What is not compared, and why.
+pub const MASKED: &[(&str, &str)] = &[
+    (
+        "metadata.resourceVersion",
+        "counts everybody's writes, also those that a fault made necessary",
+    ),
+    (
+        "metadata.uid, creationTimestamp, managedFields[].time",
+        "pods and replica sets are made when restarts are",
+    ),
+    (
+        "names with a pod template's hash",
+        "the hash covers restartedAt; replica sets and pods are compared by owner and state",
+    ),
+    (
+        "restartedAt, rollout-last-restart, disruption-claim",
+        "a restart that a fault delayed has a later date",
+    ),
+    (
+        "status times",
+        "lastTransitionTime, lastUpdateTime, lastRestart, nextRestart, since, until",
+    ),
+    (
+        "leases, events",
+        "who leads, and how often something was said, depends on the faults",
+    ),
+];
+
+/// Names of fields whose values are times.
+const TIMES: &[&str] = &[
+    "lastTransitionTime",
+    "lastUpdateTime",
+    "lastRestart",
+    "nextRestart",
+    "since",
+    "until",
+    "startTime",
+    "startedAt",
+    "finishedAt",
+    "time",
+    "creationTimestamp",
+];
+
+/// Names of fields that identify an object or one of its versions.
+const IDENTITIES: &[&str] = &[
+    "resourceVersion",
+    "uid",
+    "managedFields",
+    "pod-template-hash",
+    "controller-revision-hash",
+    "currentRevision",
+    "updateRevision",
+    "containerID",
+    "podIP",
+    "podIPs",
+    "nodeName",
+    "hostIP",
+    "hostIPs",
+    "message",
+    LAST_RESTART,
+    RESTARTED_AT,
+    DISRUPTION_CLAIM,
+];
+
+/// G8.
+pub(super) fn same_end(case: &Case<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let Some(reference) = case.reference else {
+        return findings;
+    };
+    let end = case.history.end;
+    let (wanted, found) = (spec_changes(reference), spec_changes(case.history));
+    let mut delayed: Vec<&Object> = Vec::new();
+    let mut objects: Vec<&Object> = wanted.keys().chain(found.keys()).copied().collect();
+    objects.sort();
+    objects.dedup();
+    for object in objects {
+        let want = wanted.get(object).copied().unwrap_or_default();
+        let have = found.get(object).copied().unwrap_or_default();
+        let fewer = have < want && have + missed(case) >= want;
+        if fewer {
+            delayed.push(object);
+        }
+        findings.check(end, have == want || fewer, || {
+            format!(
+                "{}: {have} changes of its spec by the operator, {want} without faults",
+                workload::name(object)
+            )
+        });
+    }
+    if delayed.is_empty() {
+        compare(&mut findings, case.history, reference);
+    }
+    findings
+}
+
+/// How many restarts of one object the faults can have cost: one for each ten minutes of storm, none for a single fault.
+fn missed(case: &Case<'_>) -> u64 {
+    let storm = case.history.calm.duration_since(case.history.start);
+    let single = case
+        .history
+        .requests
+        .iter()
+        .filter(|r| r.fault.is_some())
+        .count()
+        <= 1;
+    if single {
+        return 0;
+    }
+    let lasted = storm.as_secs() / SignedDuration::from_mins(10).as_secs();
+    1 + u64::try_from(lasted).unwrap_or_default()
+}
+
+/// How often the operator changed each workload's spec.
+fn spec_changes(history: &History) -> BTreeMap<&Object, u64> {
+    let mut counts = BTreeMap::new();
+    for touch in workload::touches(history) {
+        if touch.before.at("/spec") != touch.after.at("/spec") {
+            *counts.entry(&touch.change.object).or_default() += 1;
+        }
+    }
+    counts
+}
+
+fn compare(findings: &mut Findings, history: &History, reference: &History) {
+    let (wanted, found) = (ends(reference), ends(history));
+    let mut keys: Vec<&String> = wanted.keys().chain(found.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    for key in keys {
+        let (want, have) = (wanted.get(key), found.get(key));
+        findings.check(history.end, want == have, || match (want, have) {
+            (Some(want), Some(have)) => format!("{key} differs: {}", difference(want, have)),
+            (None, _) => format!("{key} is not there without faults"),
+            (_, None) => format!("{key} is missing"),
+        });
+    }
+}
+
+/// The objects of the end by name, masked. Those whose names no two runs share are counted by owner and state.
+fn ends(history: &History) -> BTreeMap<String, Vec<Value>> {
+    let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for (object, image) in history.last() {
+        let Some(key) = key(object, image) else {
+            continue;
+        };
+        let mut value = image.value().clone();
+        mask(&mut value);
+        if key.ends_with('*') {
+            value = summary(&value);
+        }
+        all.entry(key).or_default().push(value);
+    }
+    for values in all.values_mut() {
+        values.sort_by_cached_key(Value::to_string);
+    }
+    all
+}
+
+fn key(object: &Object, image: &Image) -> Option<String> {
+    let (resource, namespace, name) = object;
+    match &**resource {
+        "coordination.k8s.io/leases" | "events.k8s.io/events" | "/events" | "/nodes" => None,
+        "apps/replicasets" | "apps/controllerrevisions" | "/pods" => {
+            let owner = image
+                .text("/metadata/ownerReferences/0/name")
+                .unwrap_or_default();
+            // The hash at the end of a replica set's name.
+            let stable = match owner.rsplit_once('-') {
+                Some((stem, hash)) if hash.len() >= 8 => stem,
+                _ => owner,
+            };
+            Some(format!("{resource} of {namespace}/{stable} *"))
+        }
+        _ => Some(format!("{resource} {namespace}/{name}")),
+    }
+}
+
+/// What remains of an object whose name is not compared.
+fn summary(value: &Value) -> Value {
+    let get = |pointer: &str| value.pointer(pointer).cloned().unwrap_or_default();
+    serde_json::json!({
+        "replicas": get("/spec/replicas"),
+        "containers": get("/spec/containers/0/image"),
+        "phase": get("/status/phase"),
+        "ready": get("/status/readyReplicas"),
+        "deleting": value.pointer("/metadata/deletionTimestamp").is_some(),
+    })
+}
+
+fn mask(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|key, _| !IDENTITIES.contains(&key.as_str()));
+            for (key, field) in fields.iter_mut() {
+                if TIMES.contains(&key.as_str()) && field.is_string() {
+                    *field = Value::String("a time".to_owned());
+                } else {
+                    mask(field);
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(mask),
+        _ => {}
+    }
+}
+
+/// The first place where two values differ.
+fn difference(want: &[Value], have: &[Value]) -> String {
+    if want.len() != have.len() {
+        return format!("{} instead of {}", have.len(), want.len());
+    }
+    want.iter()
+        .zip(have)
+        .find_map(|(want, have)| first(want, have, String::new()))
+        .unwrap_or_default()
+}
+
+fn first(want: &Value, have: &Value, path: String) -> Option<String> {
+    match (want, have) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys = a.keys().chain(b.keys());
+            keys.into_iter().find_map(|key| {
+                let null = Value::Null;
+                let (a, b) = (a.get(key).unwrap_or(&null), b.get(key).unwrap_or(&null));
+                first(a, b, format!("{path}.{key}"))
+            })
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => a
+            .iter()
+            .zip(b)
+            .enumerate()
+            .find_map(|(n, (a, b))| first(a, b, format!("{path}[{n}]"))),
+        (a, b) if a == b => None,
+        (a, b) => Some(format!("{path} is {b}, without faults {a}")),
+    }
+}

@@ -1,0 +1,129 @@
+//! What a scenario itself expects.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Case, Findings, workload};
+use crate::history::{History, Image, Object};
+use crate::scenario::{Expectation, Named, When, look};
+
+/// `expect`.
+pub(super) fn met(case: &Case<'_>) -> Findings {
+    let mut findings = Findings::default();
+    // A storm may delay what is expected at a moment; what comes of it is for the other oracles.
+    let disturbed = case.history.calm > case.history.start;
+    for expectation in &case.scenario.expect {
+        let when = expectation.when(case.scenario);
+        let at_the_end = when == When::At(case.scenario.duration);
+        if disturbed && !at_the_end {
+            continue;
+        }
+        if disturbed && !expectation.restarts.is_empty() {
+            continue;
+        }
+        expect(&mut findings, case, expectation, when);
+    }
+    findings
+}
+
+fn expect(findings: &mut Findings, case: &Case<'_>, expectation: &Expectation, when: When) {
+    let history = case.history;
+    let why = expectation.why.as_deref().unwrap_or_default();
+    let moment = match when {
+        When::At(at) | When::During(_, at) => case.scenario.moment(at),
+    };
+    if let Some(object) = &expectation.object {
+        let states = match when {
+            When::At(_) => vec![(moment, state(history, object, moment))],
+            When::During(from, _) => during(history, object, case.scenario.moment(from), moment),
+        };
+        for (at, image) in states {
+            let path = expectation.path.as_deref().unwrap_or_default();
+            let value = image.and_then(|image| look(image.value(), path));
+            findings.check(at, holds(expectation, value), || {
+                let found = value.map_or_else(|| "absent".to_owned(), Value::to_string);
+                format!("{object} {path} is {found}; {} {why}", wanted(expectation))
+            });
+        }
+    }
+    for (name, want) in &expectation.restarts {
+        let count = workload::restarts(history)
+            .filter(|t| t.change.at <= moment && is(&t.change.object, name))
+            .count();
+        findings.check(moment, count as u64 == *want, || {
+            format!("{name} was restarted {count} times, not {want} {why}")
+        });
+    }
+    for (name, reason) in &expectation.events {
+        let told = history.changes.iter().any(|change| {
+            change.at <= moment
+                && matches!(&*change.object.0, "events.k8s.io/events" | "/events")
+                && change
+                    .after
+                    .as_deref()
+                    .is_some_and(|image| about(image, name, reason))
+        });
+        findings.check(moment, told, || {
+            format!("no event {reason} was told on {name} {why}")
+        });
+    }
+}
+
+fn holds(expectation: &Expectation, value: Option<&Value>) -> bool {
+    let is = expectation
+        .is
+        .as_ref()
+        .is_none_or(|want| value == Some(want));
+    let is_not = expectation
+        .is_not
+        .as_ref()
+        .is_none_or(|bad| value != Some(bad));
+    let exists = expectation
+        .exists
+        .is_none_or(|want| value.is_some() == want);
+    is && is_not && exists
+}
+
+fn wanted(expectation: &Expectation) -> String {
+    match (&expectation.is, &expectation.is_not, expectation.exists) {
+        (Some(want), _, _) => format!("expected {want}"),
+        (_, Some(bad), _) => format!("it should never be {bad}"),
+        (_, _, Some(true)) => "it should be there".to_owned(),
+        _ => "it should not be there".to_owned(),
+    }
+}
+
+fn is(object: &Object, name: &Named) -> bool {
+    *object.0 == *name.resource() && *object.1 == *name.0.namespace && *object.2 == *name.0.name
+}
+
+fn state<'a>(history: &'a History, name: &Named, at: Timestamp) -> Option<&'a Image> {
+    let changes = history.changes.iter().filter(|c| is(&c.object, name));
+    let last = changes.filter(|change| change.at <= at).last()?;
+    last.after.as_deref()
+}
+
+/// All states of an object in a time, each with its beginning.
+fn during<'a>(
+    history: &'a History,
+    name: &Named,
+    from: Timestamp,
+    to: Timestamp,
+) -> Vec<(Timestamp, Option<&'a Image>)> {
+    let mut states = vec![(from, state(history, name, from))];
+    let changes = history.changes.iter().filter(|c| is(&c.object, name));
+    let within = changes.filter(|change| change.at > from && change.at <= to);
+    states.extend(within.map(|change| (change.at, change.after.as_deref())));
+    states
+}
+
+fn about(event: &Image, name: &Named, reason: &str) -> bool {
+    let object = |field: &str| {
+        let regarding = event.text(&format!("/regarding/{field}"));
+        regarding.or_else(|| event.text(&format!("/involvedObject/{field}")))
+    };
+    event.text("/reason") == Some(reason)
+        && object("kind") == Some(name.0.kind.kind.as_ref())
+        && object("name") == Some(name.0.name.as_str())
+        && object("namespace").unwrap_or_default() == name.0.namespace
+}

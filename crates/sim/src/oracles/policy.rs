@@ -1,0 +1,138 @@
+//! The oracles' own reading of Flippers: which policies there were, and what they asked for.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use slipway_api::names::RESTART_INTERVAL;
+use slipway_kernel::duration;
+
+use super::workload;
+use crate::history::{Change, History, Image, Object, Request};
+
+/// `group/plural` of Flippers.
+pub(super) const FLIPPERS: &str = "flipper.io.github.com/flippers";
+const DEFAULT_INTERVAL: Duration = Duration::from_mins(10);
+
+/// What a policy asks for.
+#[derive(Debug, Clone)]
+pub(super) struct Policy {
+    pub(super) name: String,
+    /// None for a schedule.
+    pub(super) interval: Option<Duration>,
+    pub(super) max_concurrent: Option<i64>,
+    pub(super) ignores_rollouts: bool,
+    pub(super) respects_budgets: bool,
+    pub(super) acts: bool,
+    labels: BTreeMap<String, String>,
+    namespaces: Vec<String>,
+    kinds: Vec<String>,
+}
+
+impl Policy {
+    /// What applies while there is no valid Flipper.
+    fn by_default() -> Self {
+        Self {
+            name: "the default criteria".to_owned(),
+            interval: Some(DEFAULT_INTERVAL),
+            max_concurrent: None,
+            ignores_rollouts: false,
+            respects_budgets: false,
+            acts: true,
+            labels: BTreeMap::from([("mesh".to_owned(), "true".to_owned())]),
+            namespaces: Vec::new(),
+            kinds: vec!["Deployment".to_owned()],
+        }
+    }
+
+    /// A Flipper's policy; none if its interval is nonsense.
+    fn read(object: &Object, image: &Image) -> Option<Self> {
+        let null = Value::Null;
+        let spec = image.at("/spec").unwrap_or(&null);
+        let interval = match spec.get("interval") {
+            None => DEFAULT_INTERVAL,
+            Some(value) => match duration::parse(value.as_str()?).ok()? {
+                Duration::ZERO => DEFAULT_INTERVAL,
+                given => given,
+            },
+        };
+        let flag = |name: &str| spec.get(name).and_then(Value::as_bool).unwrap_or_default();
+        let texts = |value: Option<&Value>| -> Vec<String> {
+            let list = value.and_then(Value::as_array).into_iter().flatten();
+            list.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let kinds = texts(spec.get("kinds"));
+        let labels = spec.pointer("/match/labels").and_then(Value::as_object);
+        Some(Self {
+            name: format!("Flipper {}/{}", object.1, object.2),
+            interval: spec.get("schedule").is_none().then_some(interval),
+            max_concurrent: spec.get("maxConcurrent").and_then(Value::as_i64),
+            ignores_rollouts: spec.get("whenRolloutInProgress").and_then(Value::as_str)
+                == Some("Ignore"),
+            respects_budgets: flag("respectPodDisruptionBudgets"),
+            acts: !flag("suspend") && !flag("dryRun"),
+            labels: labels
+                .into_iter()
+                .flatten()
+                .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+                .collect(),
+            namespaces: texts(spec.pointer("/match/namespaces")),
+            kinds: if kinds.is_empty() {
+                vec!["Deployment".to_owned()]
+            } else {
+                kinds
+            },
+        })
+    }
+
+    /// Whether it is about a workload.
+    pub(super) fn matches(&self, object: &Object, image: &Image) -> bool {
+        let kind = workload::kind(&object.0);
+        let labelled = self.labels.is_empty()
+            || self
+                .labels
+                .iter()
+                .any(|(key, value)| image.label(key) == Some(value));
+        let placed =
+            self.namespaces.is_empty() || self.namespaces.iter().any(|name| **name == *object.1);
+        labelled && placed && self.kinds.iter().any(|name| Some(name.as_str()) == kind)
+    }
+}
+
+/// The policies in force at a version. An invalid Flipper counts as absent.
+pub(super) fn at(history: &History, version: u64) -> Vec<Policy> {
+    let flippers = history.states(FLIPPERS, version);
+    let valid: Vec<Policy> = flippers
+        .iter()
+        .filter_map(|(object, image)| Policy::read(object, image))
+        .collect();
+    if valid.is_empty() {
+        vec![Policy::by_default()]
+    } else {
+        valid
+    }
+}
+
+/// The policies that a deed of the operator was decided on: what it had seen, if it says so.
+pub(super) fn behind(history: &History, change: &Change, request: &Request) -> Vec<Policy> {
+    let seen = request.context.basis.get("flippers").copied();
+    at(history, seen.unwrap_or(change.version - 1))
+}
+
+/// The shortest interval that the policies and the workload itself ask for; none if only schedules do.
+pub(super) fn interval(policies: &[&Policy], image: &Image) -> Option<Duration> {
+    let own = image.annotation(RESTART_INTERVAL);
+    if let Some(own) = own.and_then(|text| duration::parse(text).ok())
+        && !own.is_zero()
+    {
+        return Some(own);
+    }
+    let intervals = policies.iter().map(|policy| policy.interval);
+    intervals.min().flatten()
+}
+
+/// A time out of an annotation.
+pub(super) fn time(text: Option<&str>) -> Option<Timestamp> {
+    text?.parse().ok()
+}

@@ -1,0 +1,149 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+//! Each oracle objects to a history that was made up to be bad, and to no good one.
+
+mod made;
+
+use made::Made;
+use serde_json::json;
+
+use super::ALL;
+use crate::history::{Ending, Event};
+
+/// A good history with one restart: 20 minutes after its stamp, by a Flipper of ten minutes.
+fn good() -> Made {
+    let mut made = Made::new();
+    made.flipper(
+        "f",
+        json!({"interval": "10m", "maxConcurrent": 1, "match": {"labels": {"mesh": "true"}}}),
+    );
+    made.deployment("a", 0);
+    made.deployment("b", 0);
+    made.pass(1200);
+    made.restart("a", 1200);
+    made
+}
+
+#[test]
+fn nobody_objects_to_a_good_history() {
+    let mut made = good();
+    made.complete("a");
+    made.pass(60);
+    made.restart("b", 1260);
+    made.complete("b");
+    made.pass(60);
+    let objections = made.objections();
+    assert!(objections.is_empty(), "{objections:?}");
+}
+
+/// One bad history for each oracle.
+fn bad(id: &str) -> Made {
+    let mut made = good();
+    match id {
+        "G1" => {
+            made.last_request().body = json!({"metadata": {"annotations": {}}});
+        }
+        "G2" => {
+            made.scenario.quiet = std::time::Duration::from_secs(30);
+            made.pass(100);
+            made.post_event();
+        }
+        "G3" => {
+            made.request("DELETE", "/api/v1/namespaces/shop/pods/x", json!({}));
+        }
+        "G4" => made.restart("unlabelled", 1200),
+        "G5" => {
+            made.status("f", json!({"observedGeneration": 2}));
+            made.status("f", json!({"observedGeneration": 1}));
+        }
+        "G6" => {
+            made.complete("a");
+            made.epoch = 2;
+            made.restart("b", 1200);
+            made.complete("b");
+            made.pass(700);
+            made.epoch = 1;
+            made.restart("a", 1900);
+        }
+        "G8" => {
+            made.reference = Some(Box::new(made.history.clone()));
+            made.complete("a");
+            made.pass(700);
+            made.restart("a", 1900);
+        }
+        "G11" => {
+            for _ in 0..1000 {
+                made.pass(1);
+                made.request("GET", "/apis/apps/v1/deployments", json!(null));
+            }
+        }
+        "R1" => {
+            made.complete("a");
+            made.pass(300);
+            made.restart("a", 1500);
+        }
+        "R2" => made.restart("b", 1200),
+        "R3" => {
+            made.pass(700);
+            made.restart("a", 1900);
+        }
+        "R4" => {
+            made.scenario
+                .except
+                .insert("R1".to_owned(), "the test is about R4".to_owned());
+            made.mark(Event::Started("slipway-0-1".to_owned()), -1);
+            made.complete("a");
+            made.pass(60);
+            made.restart("a", 1260);
+        }
+        "R5" => {
+            made.complete("a");
+            made.pass(700);
+            made.restart_with(
+                "a",
+                1900,
+                json!({"spec": {"template": {"metadata": {"labels": {"x": "y"}}}}}),
+            );
+        }
+        "R8" => {
+            made.complete("a");
+            made.pass(700);
+            made.restart("a", 9000);
+        }
+        "L1" => {
+            made.complete("a");
+            made.pass(3600);
+        }
+        "L4" => {
+            made.scenario.replicas = 2;
+            made.lease();
+            made.mark(Event::Crashed("slipway-0-0".to_owned()), 0);
+            made.pass(60);
+        }
+        "P" => made.mark(Event::Panicked("index out of bounds".to_owned()), 0),
+        "expect" => {
+            let text = "{restarts: {Deployment shop/a: 2}}";
+            made.scenario.expect = vec![serde_saphyr::from_str(text).unwrap()];
+        }
+        other => panic!("no bad history for {other}"),
+    }
+    made
+}
+
+#[test]
+fn every_oracle_objects_to_what_it_is_there_for() {
+    for oracle in ALL {
+        let objections = bad(oracle.id).objections();
+        let of_it = objections.iter().filter(|(id, _)| *id == oracle.id);
+        assert!(of_it.count() > 0, "{} is silent: {objections:?}", oracle.id);
+    }
+}
+
+#[test]
+fn a_lost_answer_counts_as_done() {
+    let mut made = good();
+    made.last_request().ending = Ending::Lost(200);
+    made.complete("a");
+    made.pass(60);
+    made.restart("a", 1260);
+    assert!(made.objections().iter().any(|(id, _)| *id == "R1"));
+}

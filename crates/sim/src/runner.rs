@@ -1,0 +1,83 @@
+//! Runs a scenario once, on one thread, in virtual time: a function of scenario, wiring and trial.
+
+use std::future::Future;
+
+use crate::history::History;
+use crate::oracles::{self, Findings, Verdict, Violation};
+use crate::scenario::Scenario;
+use crate::stage::{Audit, Stage, Unplayable, Wiring};
+use crate::trial::Trial;
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// All that happened.
+    pub history: History,
+    /// How many events the operator's watches got.
+    pub events: u64,
+    /// A hash over all requests of everybody.
+    pub hash: String,
+    /// Which rights were used, and which were missing.
+    pub audit: Audit,
+}
+
+/// Runs to the end on a clock that jumps to the next timer whenever nothing else is to do. There is no I/O driver:
+/// opening a socket panics.
+pub fn virtually<F: Future>(work: F) -> F::Output {
+    #[allow(
+        clippy::expect_used,
+        reason = "a runtime without I/O has nothing that could fail"
+    )]
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime in memory");
+    runtime.block_on(work)
+}
+
+/// Plays a scenario to its end.
+pub fn play(scenario: &Scenario, wiring: &Wiring, trial: &Trial) -> Result<Outcome, Unplayable> {
+    virtually(async {
+        let mut stage = Stage::open(scenario, wiring, trial).await?;
+        stage.play().await;
+        Ok(stage.close())
+    })
+}
+
+/// Plays a scenario and asks all oracles that watch it; with a reference, also whether both came to the same.
+pub fn judge(
+    scenario: &Scenario,
+    wiring: &Wiring,
+    trial: &Trial,
+    reference: Option<&Outcome>,
+) -> Result<(Outcome, Vec<Verdict>), Unplayable> {
+    let outcome = play(scenario, wiring, trial)?;
+    let verdicts = oracles::judge(scenario, &outcome.history, reference.map(|r| &r.history));
+    Ok((outcome, verdicts))
+}
+
+impl Outcome {
+    /// S2: no right was missing.
+    pub fn rights(&self) -> Verdict {
+        let mut findings = Findings {
+            checked: self.history.requests.len() as u64,
+            ..Findings::default()
+        };
+        for denied in &self.audit.denied {
+            let what = &denied.what;
+            findings.violations.push(Violation {
+                at: self.history.end,
+                text: format!(
+                    "no right to {} {}/{} {} in {:?}",
+                    what.verb, what.group, what.resource, what.subresource, denied.namespace
+                ),
+            });
+        }
+        Verdict {
+            id: "S2",
+            what: "the operator never lacks a right under exactly the generated role",
+            findings,
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Scenarios: what there is, what people do when, what goes wrong, and what must come of it. One YAML file each.
+//!
+//! A file that cannot be read is refused as a whole, with the name of the field. Nothing here runs anything.
+
+mod action;
+mod expect;
+mod object;
+mod path;
+mod workload;
+
+pub use action::{Action, Deed};
+pub use expect::{Expectation, When};
+pub use object::{Named, UnknownKind};
+pub use path::look;
+pub use workload::Workload;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use crate::actors::Script;
+use crate::fault::Rates;
+
+/// Why a scenario is none.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// It is no YAML of this shape.
+    #[error("reading scenario {name}: {problem}")]
+    Shape {
+        /// The file.
+        name: String,
+        /// What is wrong, with line and column.
+        problem: String,
+    },
+    /// Its parts do not fit together.
+    #[error("scenario {name}: {field}: {problem}")]
+    Sense {
+        /// The scenario.
+        name: String,
+        /// Which field.
+        field: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// One scenario.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Scenario {
+    /// What it is asked for by.
+    pub name: String,
+    /// What it shows, in a sentence for people.
+    pub about: String,
+    /// When it begins.
+    #[serde(default = "epoch")]
+    pub start: Timestamp,
+    /// How long it lasts.
+    #[serde(deserialize_with = "length")]
+    pub duration: Duration,
+    /// Nothing is due in this last stretch: the operator writes nothing then.
+    #[serde(default, deserialize_with = "length")]
+    pub quiet: Duration,
+    /// Clusters by name; the operator runs in the first.
+    #[serde(default = "one_cluster")]
+    pub clusters: Vec<String>,
+    /// How many replicas of the operator there are.
+    #[serde(default = "one")]
+    pub replicas: u32,
+    /// When the operator starts.
+    #[serde(default, deserialize_with = "length")]
+    pub operator_starts: Duration,
+    /// What the capabilities are set up with; only their wiring knows what it means.
+    #[serde(default)]
+    pub settings: Value,
+    /// How containers behave.
+    #[serde(default)]
+    pub script: Script,
+    /// Manifests that were stored before our definitions came: older definitions, and objects that these let through.
+    #[serde(default)]
+    pub before: Vec<Value>,
+    /// Workloads at the start, in few words.
+    #[serde(default)]
+    pub workloads: Vec<Workload>,
+    /// Manifests of everything else at the start.
+    #[serde(default)]
+    pub objects: Vec<Value>,
+    /// What is done when.
+    #[serde(default)]
+    pub actions: Vec<Action>,
+    /// When faults are drawn, from the run's seed.
+    #[serde(default)]
+    pub faults: Vec<Window>,
+    /// What must come of it.
+    #[serde(default)]
+    pub expect: Vec<Expectation>,
+    /// Which oracles watch; all of them if none is named.
+    #[serde(default)]
+    pub oracles: Vec<String>,
+    /// Oracles that do not apply here, with the reason.
+    #[serde(default)]
+    pub except: BTreeMap<String, String>,
+}
+
+/// A time in which faults are drawn.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Window {
+    /// From when.
+    #[serde(deserialize_with = "length")]
+    pub from: Duration,
+    /// Until when.
+    #[serde(deserialize_with = "length")]
+    pub to: Duration,
+    /// How many of a thousand.
+    pub rates: Rates,
+}
+
+impl Scenario {
+    /// Reads a scenario; `name` is where the text is from.
+    pub fn read(name: &str, text: &str) -> Result<Self, Unreadable> {
+        let scenario: Self = serde_saphyr::from_str(text).map_err(|error| Unreadable::Shape {
+            name: name.to_owned(),
+            problem: error.to_string(),
+        })?;
+        scenario.make_sense()?;
+        Ok(scenario)
+    }
+
+    /// When it ends.
+    pub fn end(&self) -> Timestamp {
+        self.moment(self.duration)
+    }
+
+    /// The moment this long after the start.
+    pub fn moment(&self, after: Duration) -> Timestamp {
+        self.start.checked_add(after).unwrap_or(Timestamp::MAX)
+    }
+
+    /// All manifests of the start: namespaces that are spoken of, workloads, other objects.
+    pub fn manifests(&self) -> Vec<Value> {
+        let workloads: Vec<Value> = self
+            .workloads
+            .iter()
+            .flat_map(Workload::manifests)
+            .collect();
+        let rest: Vec<&Value> = workloads.iter().chain(&self.objects).collect();
+        let mut all: Vec<Value> = object::namespaces(&rest, &self.actions);
+        all.extend(rest.into_iter().cloned());
+        all
+    }
+
+    /// Whether this oracle watches.
+    pub fn asks(&self, oracle: &str) -> bool {
+        !self.except.contains_key(oracle)
+            && (self.oracles.is_empty() || self.oracles.iter().any(|name| name == oracle))
+    }
+
+    fn make_sense(&self) -> Result<(), Unreadable> {
+        let nonsense = |field: String, problem: String| Unreadable::Sense {
+            name: self.name.clone(),
+            field,
+            problem,
+        };
+        if self.quiet > self.duration {
+            let problem = "it is longer than the whole scenario".to_owned();
+            return Err(nonsense("quiet".to_owned(), problem));
+        }
+        if self.clusters.is_empty() {
+            let problem = "there must be one at least".to_owned();
+            return Err(nonsense("clusters".to_owned(), problem));
+        }
+        let manifests = [("before", &self.before), ("objects", &self.objects)];
+        for (field, list) in manifests {
+            for (n, manifest) in list.iter().enumerate() {
+                Named::of(manifest)
+                    .map_err(|error| nonsense(format!("{field}[{n}]"), error.to_string()))?;
+            }
+        }
+        for (n, workload) in self.workloads.iter().enumerate() {
+            workload
+                .check()
+                .map_err(|problem| nonsense(format!("workloads[{n}]"), problem))?;
+        }
+        for (n, action) in self.actions.iter().enumerate() {
+            action
+                .check(self)
+                .map_err(|problem| nonsense(format!("actions[{n}]"), problem))?;
+        }
+        for (n, expectation) in self.expect.iter().enumerate() {
+            expectation
+                .check(self)
+                .map_err(|problem| nonsense(format!("expect[{n}]"), problem))?;
+        }
+        Ok(())
+    }
+}
+
+fn epoch() -> Timestamp {
+    // 2026-01-05, a Monday.
+    Timestamp::constant(1_767_571_200, 0)
+}
+
+fn one_cluster() -> Vec<String> {
+    vec!["hub".to_owned()]
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A duration as people write it.
+pub(crate) fn length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    slipway_kernel::duration::parse(&text).map_err(serde::de::Error::custom)
+}
+
+/// A duration as people write it, where there may be none.
+pub(crate) fn maybe_length<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Duration>, D::Error> {
+    length(deserializer).map(Some)
+}
+
+#[cfg(test)]
+mod tests;

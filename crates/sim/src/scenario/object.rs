@@ -1,0 +1,180 @@
+//! Objects as scenarios name them: `Deployment shop/cart`, `Node node-1`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use slipway_kernel::identity::{Kind, ObjectRef, kinds};
+
+use super::Action;
+
+/// What is meant by a kind's name here.
+const KNOWN: &[Kind] = &[
+    kinds::DEPLOYMENT,
+    kinds::STATEFUL_SET,
+    kinds::DAEMON_SET,
+    Kind::namespaced("apps", "v1", "ReplicaSet", "replicasets"),
+    kinds::POD,
+    kinds::CONFIG_MAP,
+    Kind::namespaced("", "v1", "Secret", "secrets"),
+    Kind::namespaced("", "v1", "Service", "services"),
+    Kind::namespaced("", "v1", "ServiceAccount", "serviceaccounts"),
+    kinds::LEASE,
+    kinds::EVENT,
+    kinds::DISRUPTION_BUDGET,
+    Kind::namespaced(
+        "autoscaling",
+        "v2",
+        "HorizontalPodAutoscaler",
+        "horizontalpodautoscalers",
+    ),
+    kinds::FLIPPER,
+    cluster_wide("", "v1", "Namespace", "namespaces"),
+    cluster_wide("", "v1", "Node", "nodes"),
+    cluster_wide(RBAC, "v1", "ClusterRole", "clusterroles"),
+    cluster_wide(RBAC, "v1", "ClusterRoleBinding", "clusterrolebindings"),
+    Kind::namespaced(RBAC, "v1", "Role", "roles"),
+    Kind::namespaced(RBAC, "v1", "RoleBinding", "rolebindings"),
+    cluster_wide(
+        "apiextensions.k8s.io",
+        "v1",
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+    ),
+];
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+const fn cluster_wide(
+    group: &'static str,
+    version: &'static str,
+    kind: &'static str,
+    plural: &'static str,
+) -> Kind {
+    let mut made = Kind::namespaced(group, version, kind, plural);
+    made.namespaced = false;
+    made
+}
+
+/// An object by kind, namespace and name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Named(pub ObjectRef);
+
+/// Why a text or a manifest names no object.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownKind {
+    /// It is not of this form.
+    #[error("{0:?} names no object; write `Deployment namespace/name`")]
+    Form(String),
+    /// Nobody knows the kind.
+    #[error("{0:?} is no kind that scenarios know: {known}", known = all())]
+    Kind(String),
+    /// A name is missing, or a namespace is missing or too much.
+    #[error("{0}")]
+    Place(String),
+}
+
+fn all() -> String {
+    let names: Vec<&str> = KNOWN.iter().map(|kind| kind.kind.as_ref()).collect();
+    names.join(", ")
+}
+
+fn known(name: &str) -> Result<Kind, UnknownKind> {
+    KNOWN
+        .iter()
+        .find(|kind| kind.kind == name)
+        .cloned()
+        .ok_or_else(|| UnknownKind::Kind(name.to_owned()))
+}
+
+impl Named {
+    /// The object that a manifest describes.
+    pub fn of(manifest: &Value) -> Result<Self, UnknownKind> {
+        let text = |path: &str| {
+            manifest
+                .pointer(path)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let kind = known(text("/kind"))?;
+        let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+        if name.is_empty() {
+            return Err(UnknownKind::Place(format!("a {kind} without a name")));
+        }
+        Self::placed(kind, namespace, name)
+    }
+
+    fn placed(kind: Kind, namespace: &str, name: &str) -> Result<Self, UnknownKind> {
+        if kind.namespaced == namespace.is_empty() {
+            let what = if kind.namespaced { "needs a" } else { "has no" };
+            let problem = format!("{kind} {name}: a {kind} {what} namespace");
+            return Err(UnknownKind::Place(problem));
+        }
+        Ok(Self(ObjectRef::local(kind, namespace, name)))
+    }
+
+    /// The path of the object.
+    pub fn path(&self) -> String {
+        let Self(object) = self;
+        format!("{}/{}", object.kind.path(&object.namespace), object.name)
+    }
+
+    /// `group/plural`, as traces and histories name resources.
+    pub fn resource(&self) -> String {
+        format!("{}/{}", self.0.kind.group, self.0.kind.plural)
+    }
+}
+
+impl FromStr for Named {
+    type Err = UnknownKind;
+
+    fn from_str(text: &str) -> Result<Self, UnknownKind> {
+        let form = || UnknownKind::Form(text.to_owned());
+        let (kind, place) = text.trim().split_once(' ').ok_or_else(form)?;
+        let kind = known(kind)?;
+        let (namespace, name) = place.split_once('/').unwrap_or(("", place));
+        if name.is_empty() || name.contains([' ', '/']) {
+            return Err(form());
+        }
+        Self::placed(kind, namespace, name)
+    }
+}
+
+impl TryFrom<String> for Named {
+    type Error = UnknownKind;
+
+    fn try_from(text: String) -> Result<Self, UnknownKind> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Manifests of all namespaces that objects are in, except those of every cluster and those that are described.
+pub(super) fn namespaces(manifests: &[&Value], actions: &[Action]) -> Vec<Value> {
+    let applied = actions.iter().filter_map(|action| action.apply.as_ref());
+    let described: BTreeSet<&str> = manifests
+        .iter()
+        .filter(|m| m.get("kind").and_then(Value::as_str) == Some("Namespace"))
+        .filter_map(|m| m.pointer("/metadata/name").and_then(Value::as_str))
+        .collect();
+    let spoken_of: BTreeSet<&str> = manifests
+        .iter()
+        .copied()
+        .chain(applied)
+        .filter_map(|m| m.pointer("/metadata/namespace").and_then(Value::as_str))
+        .filter(|name| !name.starts_with("kube-") && *name != "default" && !name.is_empty())
+        .filter(|name| !described.contains(name))
+        .collect();
+    spoken_of
+        .into_iter()
+        .map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
+        .collect()
+}

@@ -1,0 +1,78 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use super::*;
+
+const SMALL: &str = r#"
+name: small
+about: One Deployment, one restart.
+duration: 25m
+workloads:
+  - {name: web, in: shop, labels: {mesh: "true"}, replicas: 2}
+objects:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: shop}}
+actions:
+  - {at: 5m, setImage: {workload: Deployment shop/web, image: "web:2"}}
+  - {at: 6m, note: "and nothing else"}
+expect:
+  - {restarts: {Deployment shop/web: 1}}
+  - {during: {from: 1m, to: 2m}, object: Deployment shop/web, path: spec.replicas, is: 2}
+"#;
+
+fn problem(from: &str, to: &str) -> String {
+    assert!(SMALL.contains(from), "{from}");
+    Scenario::read("small.yaml", &SMALL.replace(from, to))
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn a_scenario_is_read_with_its_namespaces() {
+    let scenario = Scenario::read("small.yaml", SMALL).unwrap();
+    let names: Vec<String> = scenario
+        .manifests()
+        .iter()
+        .map(|m| Named::of(m).unwrap().to_string())
+        .collect();
+    assert_eq!(
+        names,
+        ["Namespace shop", "Deployment shop/web", "ConfigMap shop/m"]
+    );
+    assert_eq!(scenario.duration, Duration::from_mins(25));
+    assert!(scenario.asks("R1"));
+    assert!(matches!(
+        scenario.actions[0].deed().unwrap(),
+        Deed::SetImage(_)
+    ));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    assert!(problem("duration: 25m", "durations: 25m").contains("durations"));
+    assert!(problem("duration: 25m", "duration: soon").contains("soon"));
+    let both = problem("setImage", "evict: shop/web, setImage");
+    assert!(both.contains("actions[0]"), "{both}");
+    assert!(both.contains("setImage and evict"), "{both}");
+    let late = problem("at: 5m", "at: 5h");
+    assert!(late.contains("actions[0]: at"), "{late}");
+    let kind = problem("object: Deployment shop/web", "object: Deploy shop/web");
+    assert!(kind.contains("\"Deploy\""), "{kind}");
+    let form = problem("object: Deployment shop/web", "object: Deployment web");
+    assert!(form.contains("needs a namespace"), "{form}");
+    let nothing = problem(", path: spec.replicas, is: 2", "");
+    assert!(nothing.contains("expect[1]"), "{nothing}");
+    let manifest = problem("kind: ConfigMap", "kind: Config");
+    assert!(manifest.contains("objects[0]"), "{manifest}");
+}
+
+#[test]
+fn many_workloads_are_numbered() {
+    let many = SMALL.replace("name: web, in", "name: web, count: 40, in");
+    let scenario = Scenario::read("many.yaml", &many).unwrap();
+    let names: Vec<String> = scenario
+        .manifests()
+        .iter()
+        .map(|m| Named::of(m).unwrap().to_string())
+        .collect();
+    assert_eq!(names.len(), 42);
+    assert_eq!(names[40], "Deployment shop/web-39");
+}

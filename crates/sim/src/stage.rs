@@ -1,0 +1,227 @@
+//! Where a scenario is played: clusters with their controllers, replicas of the operator, people.
+//!
+//! A stage lives inside a tokio runtime, in virtual or in real time. [`crate::runner`] plays it in virtual time.
+
+mod process;
+mod setup;
+
+pub use setup::{ADMIN, NAMESPACE, Right, Setup, TOKEN, Tamper, Unplayable, Wiring, rights};
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use slipway_apiserver::authorize::Denied;
+use slipway_apiserver::cluster::Cluster;
+use slipway_apiserver::environment::Clock;
+use slipway_runtime::View;
+use tokio::task::JoinSet;
+
+use crate::fault::{Adversary, Rates};
+use crate::history::{Event, Recorder};
+use crate::runner::Outcome;
+use crate::scenario::{Deed, Scenario};
+use crate::trial::{Blow, Storm, Trial};
+use crate::user::User;
+use process::Crew;
+
+/// Which rights were used, and which were missing.
+#[derive(Debug, Clone, Default)]
+pub struct Audit {
+    /// Roles with the numbers of their rules and the verbs that were allowed by them.
+    pub used: BTreeSet<(String, usize, String)>,
+    /// What was refused for want of a right.
+    pub denied: Vec<Denied>,
+}
+
+/// A scenario in progress.
+pub struct Stage {
+    scenario: Scenario,
+    clock: Arc<dyn Clock>,
+    clusters: Vec<Arc<Cluster>>,
+    people: Vec<User>,
+    recorder: Recorder,
+    adversary: Arc<Mutex<Adversary>>,
+    storm: Option<Storm>,
+    crew: Arc<Crew>,
+    tasks: JoinSet<()>,
+    began: tokio::time::Instant,
+}
+
+/// What happens at a moment of the scenario.
+enum Cue {
+    Action(usize),
+    Blow(u32, Blow),
+    Rates(Rates),
+    Operator,
+}
+
+impl Stage {
+    /// Sets everything up: clusters, definitions, roles, controllers, the objects of the start. The operator comes when
+    /// the scenario says so.
+    pub async fn open(
+        scenario: &Scenario,
+        wiring: &Wiring,
+        trial: &Trial,
+    ) -> Result<Self, Unplayable> {
+        setup::open(scenario, wiring, trial).await
+    }
+
+    /// The clusters, in the scenario's order.
+    pub fn clusters(&self) -> &[Arc<Cluster>] {
+        &self.clusters
+    }
+
+    /// The time on this stage.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        self.clock.clone()
+    }
+
+    /// Windows into the running replicas.
+    pub fn views(&self) -> Vec<View> {
+        self.crew.views()
+    }
+
+    /// Everything that was written down so far.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// Plays to the end of the scenario.
+    pub async fn play(&mut self) {
+        for (at, cue) in self.cues() {
+            tokio::time::sleep_until(self.began + at).await;
+            self.act(&cue).await;
+        }
+        tokio::time::sleep_until(self.began + self.scenario.duration).await;
+    }
+
+    /// Ends everything.
+    pub fn close(mut self) -> Outcome {
+        self.recorder.catch_up();
+        let hash = self
+            .clusters
+            .iter()
+            .map(|cluster| cluster.trace().hash())
+            .collect();
+        let audit = self.audit();
+        let history = self.recorder.close();
+        self.tasks.abort_all();
+        let (_, events) = self
+            .adversary
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .counts();
+        Outcome {
+            history,
+            events,
+            hash,
+            audit,
+        }
+    }
+
+    fn audit(&self) -> Audit {
+        let mut all = Audit::default();
+        for cluster in &self.clusters {
+            let record = cluster.audit();
+            let ours = |role: &str| role.contains(setup::ROLE);
+            let allowed = record.allowed();
+            let used = allowed.iter().filter(|(rule, _)| ours(&rule.role));
+            for (rule, uses) in used {
+                let verbs = uses.keys().map(|what| what.verb.clone());
+                all.used
+                    .extend(verbs.map(|verb| (rule.role.clone(), rule.index, verb)));
+            }
+            let denied = record.denied().into_iter();
+            all.denied
+                .extend(denied.filter(|denied| denied.user == setup::account()));
+        }
+        all
+    }
+
+    /// All that happens, in order. What people do comes before what goes wrong.
+    fn cues(&self) -> Vec<(Duration, Cue)> {
+        let mut cues: Vec<(Duration, Cue)> = vec![(self.scenario.operator_starts, Cue::Operator)];
+        let actions = self.scenario.actions.iter().enumerate();
+        cues.extend(actions.map(|(n, action)| (action.at, Cue::Action(n))));
+        for window in &self.scenario.faults {
+            cues.push((window.from, Cue::Rates(window.rates)));
+            cues.push((window.to, Cue::Rates(Rates::default())));
+        }
+        if let Some(storm) = &self.storm {
+            cues.push((storm.from, Cue::Rates(storm.rates)));
+            cues.push((storm.to, Cue::Rates(Rates::default())));
+            let blows = storm.blows.iter();
+            cues.extend(blows.map(|(at, replica, blow)| (*at, Cue::Blow(*replica, *blow))));
+        }
+        cues.sort_by_key(|(at, _)| *at);
+        cues
+    }
+
+    async fn act(&mut self, cue: &Cue) {
+        match cue {
+            Cue::Operator => {
+                for index in 0..self.scenario.replicas {
+                    self.tasks.spawn(self.crew.clone().keep_alive(index));
+                }
+            }
+            Cue::Rates(rates) => {
+                if *rates == Rates::default() {
+                    self.recorder.disturbed();
+                }
+                self.adversary
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .set_rates(*rates);
+            }
+            Cue::Blow(replica, blow) => self.strike(*replica, *blow, true),
+            Cue::Action(n) => {
+                if let Some(action) = self.scenario.actions.get(*n).cloned() {
+                    self.carry_out(&action).await;
+                }
+            }
+        }
+    }
+
+    async fn carry_out(&self, action: &crate::scenario::Action) {
+        if let Some(note) = &action.note {
+            self.recorder.mark(Event::User(note.clone()));
+        }
+        let Ok(deed) = action.deed() else {
+            return;
+        };
+        match deed {
+            Deed::Crash(replica) => return self.strike(replica, Blow::Crash, false),
+            Deed::Pause(stop) => return self.strike(stop.replica, Blow::Pause(stop.time), false),
+            Deed::Partition(stop) => {
+                return self.strike(stop.replica, Blow::CutOff(stop.time), false);
+            }
+            Deed::Skew(skew) => return self.strike(skew.replica, Blow::Skew(skew.by), false),
+            _ => {}
+        }
+        let cluster = action.cluster.as_ref();
+        let at = cluster.and_then(|name| self.scenario.clusters.iter().position(|c| c == name));
+        let Some(user) = self.people.get(at.unwrap_or_default()) else {
+            return;
+        };
+        match user.carry_out(deed).await {
+            Ok(done) if done.is_empty() => {}
+            Ok(done) => self.recorder.mark(Event::User(done)),
+            Err(error) => self.recorder.mark(Event::Failed(error.to_string())),
+        }
+    }
+
+    /// Something happens to a replica; `fault` says that it is none of the scenario's own doing.
+    fn strike(&self, replica: u32, blow: Blow, fault: bool) {
+        let lasts = match blow {
+            Blow::Pause(time) | Blow::CutOff(time) => time,
+            Blow::Crash | Blow::Skew(_) => Duration::ZERO,
+        };
+        if fault {
+            let now = self.clock.now();
+            let until = now.checked_add(lasts).unwrap_or(now);
+            self.recorder.disturbed_until(until);
+        }
+        self.crew.strike(replica, blow);
+    }
+}

@@ -1,0 +1,151 @@
+//! The operator's replicas: each dies and comes back as the scenario wants it.
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use jiff::SignedDuration;
+use kube::Client;
+use slipway_apiserver::cluster::Cluster;
+use slipway_apiserver::environment::Clock;
+use slipway_kernel::Capability;
+use slipway_runtime::{Environment, Operator, Settings, View};
+
+use super::setup::{TOKEN, Tamper};
+use crate::fault::Adversary;
+use crate::history::{Event, Recorder};
+use crate::replica::{Alive, End, Replica};
+use crate::trial::Blow;
+use crate::wire::Wire;
+
+/// How long it takes until a process that died is replaced.
+const RESTART: Duration = Duration::from_secs(5);
+
+/// What is known of a replica beyond its process.
+#[derive(Default)]
+pub(super) struct Berth {
+    replica: Option<Arc<Replica>>,
+    view: Option<View>,
+    skew: i64,
+}
+
+/// All replicas.
+pub(super) struct Crew {
+    pub(super) cluster: Arc<Cluster>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) recorder: Recorder,
+    pub(super) adversary: Arc<Mutex<Adversary>>,
+    pub(super) settings: Settings,
+    pub(super) capabilities: Vec<Arc<dyn Capability>>,
+    pub(super) seed: u64,
+    pub(super) tamper: Option<Tamper>,
+    pub(super) berths: Mutex<BTreeMap<u32, Berth>>,
+}
+
+impl Crew {
+    fn berths(&self) -> MutexGuard<'_, BTreeMap<u32, Berth>> {
+        self.berths.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn views(&self) -> Vec<View> {
+        let berths = self.berths();
+        berths.values().filter_map(|b| b.view.clone()).collect()
+    }
+
+    /// Runs a replica, and another one in its place when it dies.
+    pub(super) async fn keep_alive(self: Arc<Self>, index: u32) {
+        let mut incarnation = 0_u64;
+        loop {
+            let name = format!("slipway-{index}-{incarnation}");
+            self.live(index, name, incarnation).await;
+            incarnation += 1;
+            tokio::time::sleep(RESTART).await;
+        }
+    }
+
+    async fn live(&self, index: u32, name: String, incarnation: u64) {
+        let replica = Arc::new(Replica::new(name.clone()));
+        let skew = self.berths().entry(index).or_default().skew;
+        let operator = self.operator(&replica, index, incarnation, skew);
+        {
+            let mut berths = self.berths();
+            let berth = berths.entry(index).or_default();
+            berth.replica = Some(replica.clone());
+            berth.view = Some(operator.view());
+        }
+        self.recorder.mark(Event::Started(name.clone()));
+        let process = operator.run(std::future::pending());
+        let process = AssertUnwindSafe(Alive::new(&replica, process)).catch_unwind();
+        let what = match process.await {
+            Ok(End::Crashed) => Event::Crashed(name),
+            Ok(End::Done(Ok(()))) => Event::Ended(name, "without being asked".to_owned()),
+            Ok(End::Done(Err(error))) => Event::Ended(name, error.to_string()),
+            Err(panic) => Event::Panicked(message(panic.as_ref())),
+        };
+        replica.crash();
+        self.recorder.mark(what);
+    }
+
+    fn operator(
+        &self,
+        replica: &Arc<Replica>,
+        index: u32,
+        incarnation: u64,
+        skew: i64,
+    ) -> Operator {
+        let agent = format!("slipway/{}", replica.name());
+        let wire = Wire {
+            service: self.cluster.service(TOKEN).with_agent(&agent),
+            cluster: self.cluster.clone(),
+            clock: self.clock.clone(),
+            replica: replica.clone(),
+            recorder: self.recorder.clone(),
+            adversary: self.adversary.clone(),
+            tamper: self.tamper,
+        };
+        let client = Client::new(wire, &self.settings.namespace);
+        let seed = self.seed ^ (u64::from(index) << 32) ^ (incarnation << 48);
+        let environment = Environment::virtual_from(self.clock.now(), seed)
+            .skewed(SignedDuration::from_secs(skew));
+        let settings = Settings {
+            replica: replica.name().to_owned(),
+            ..self.settings.clone()
+        };
+        let operator = Operator::new(environment, client, settings);
+        self.capabilities
+            .iter()
+            .cloned()
+            .fold(operator, Operator::with)
+    }
+
+    /// Something happens to a replica.
+    pub(super) fn strike(&self, index: u32, blow: Blow) {
+        let mut berths = self.berths();
+        let berth = berths.entry(index).or_default();
+        if let Blow::Skew(seconds) = blow {
+            berth.skew = seconds;
+        }
+        let Some(replica) = berth.replica.clone() else {
+            return;
+        };
+        drop(berths);
+        match blow {
+            Blow::Crash => replica.crash(),
+            Blow::Pause(time) => replica.pause(time, &self.recorder),
+            Blow::CutOff(time) => replica.cut_off(time, &self.recorder),
+            Blow::Skew(seconds) => {
+                let name = replica.name().to_owned();
+                self.recorder.mark(Event::Skewed(name, seconds));
+                replica.crash();
+            }
+        }
+    }
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("without a word").to_owned()
+}

@@ -1,0 +1,229 @@
+//! How a stage is set up.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use kube::Client;
+use serde_json::{Value, json};
+use slipway_apiserver::authenticate::User as Account;
+use slipway_apiserver::cluster::{Cluster, Config};
+use slipway_apiserver::collect;
+use slipway_apiserver::environment::{Clock, InProcess, TokioClock};
+use slipway_kernel::Capability;
+use slipway_kernel::permission::{Grantee, Permission, roles};
+use slipway_runtime::{Election, Settings};
+use tokio::task::JoinSet;
+
+use super::Stage;
+use super::process::Crew;
+use crate::actors::Actors;
+use crate::fault::Adversary;
+use crate::history::{Event, Recorder};
+use crate::scenario::{Scenario, Unreadable};
+use crate::trial::{Storm, Trial};
+use crate::user::{Undone, User};
+
+/// The operator's own namespace in simulations.
+pub const NAMESPACE: &str = "slipway-system";
+/// Its service account.
+const ACCOUNT: &str = "slipway";
+/// Its roles are called so.
+pub(super) const ROLE: &str = "slipway-simulated";
+/// What it shows to be let in.
+pub const TOKEN: &str = "operator-token";
+/// What people and controllers show to be let in.
+pub const ADMIN: &str = "admin-token";
+
+/// The operator's name, as the API server sees it.
+pub(super) fn account() -> String {
+    format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}")
+}
+
+/// Why a scenario cannot be played.
+#[derive(Debug, thiserror::Error)]
+pub enum Unplayable {
+    /// It cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// The capabilities cannot be set up as it wants.
+    #[error("scenario {0}: settings: {1}")]
+    Settings(String, String),
+    /// Something could not be made at the start.
+    #[error("scenario {0}: setting it up: {1}")]
+    Start(String, Undone),
+    /// The nodes could not be made.
+    #[error("scenario {0}: making its nodes: {1}")]
+    Nodes(String, kube::Error),
+}
+
+/// The operator as a scenario wants it.
+pub struct Setup {
+    /// How replicas run; their names are given here.
+    pub settings: Settings,
+    /// What they do.
+    pub capabilities: Vec<Arc<dyn Capability>>,
+    /// What the operator may do, each line once.
+    pub permissions: Vec<Permission>,
+    /// What happens to its requests on their way, for mutants.
+    pub tamper: Option<Tamper>,
+}
+
+/// Changes the body of a request: method, path, body.
+pub type Tamper = fn(&str, &str, &mut Value);
+
+/// A right that a role gives: the role, the number of its rule, the verb, and what it is about.
+pub type Right = (String, usize, String, String);
+
+type Assemble = dyn Fn(&Value) -> Result<Setup, String> + Send + Sync;
+
+/// What the simulator does not know: the capabilities and their definitions.
+#[derive(Clone)]
+pub struct Wiring {
+    /// Sets the operator up from a scenario's `settings`.
+    pub operator: Arc<Assemble>,
+    /// The definitions to install.
+    pub definitions: Arc<Vec<Value>>,
+}
+
+pub(super) async fn open(
+    scenario: &Scenario,
+    wiring: &Wiring,
+    trial: &Trial,
+) -> Result<Stage, Unplayable> {
+    let name = || scenario.name.clone();
+    let mut setup = (wiring.operator)(&scenario.settings)
+        .map_err(|problem| Unplayable::Settings(name(), problem))?;
+    NAMESPACE.clone_into(&mut setup.settings.namespace);
+    setup.settings.election = match (scenario.replicas, setup.settings.election) {
+        (0 | 1, _) => None,
+        (_, Some(election)) => Some(election),
+        (_, None) => Some(Election::default()),
+    };
+    let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(scenario.start));
+    let began = tokio::time::Instant::now();
+    let mut tasks = JoinSet::new();
+    let mut clusters = Vec::new();
+    let mut people = Vec::new();
+    for (n, cluster_name) in scenario.clusters.iter().enumerate() {
+        let seed = trial.seed.wrapping_add(1_000_003 * n as u64);
+        let cluster = cluster(cluster_name, seed, clock.clone());
+        tasks.spawn(collect::run(cluster.clone()));
+        people.push(User::new(&cluster, ADMIN, clock.clone()));
+        clusters.push(cluster);
+    }
+    let (Some(home), Some(user)) = (clusters.first().cloned(), people.first()) else {
+        let problem = "there are no clusters".to_owned();
+        return Err(Unplayable::Settings(name(), problem));
+    };
+    let recorder = Recorder::new(home.clone(), clock.clone());
+    tasks.spawn(recorder.clone().follow());
+    for user in &people {
+        prepare(user, scenario, wiring)
+            .await
+            .map_err(|error| Unplayable::Start(name(), error))?;
+    }
+    grant(user, &setup)
+        .await
+        .map_err(|error| Unplayable::Start(name(), error))?;
+    for cluster in &clusters {
+        let client = Client::new(cluster.service(ADMIN).with_agent("actors"), "default");
+        let actors = Actors::new(client, clock.clone(), scenario.script.clone(), trial.seed);
+        let nodes = actors.provision().await;
+        nodes.map_err(|error| Unplayable::Nodes(name(), error))?;
+        tasks.spawn(actors.run());
+    }
+    for manifest in scenario.manifests() {
+        user.apply(&manifest)
+            .await
+            .map_err(|error| Unplayable::Start(name(), error))?;
+    }
+    recorder.mark(Event::User("everything is set up".to_owned()));
+    let adversary = Adversary::new(trial.injections.clone(), trial.seed);
+    let adversary = Arc::new(Mutex::new(adversary));
+    let crew = Arc::new(Crew {
+        cluster: home,
+        clock: clock.clone(),
+        recorder: recorder.clone(),
+        adversary: adversary.clone(),
+        settings: setup.settings,
+        capabilities: setup.capabilities,
+        tamper: setup.tamper,
+        seed: trial.seed,
+        berths: Mutex::default(),
+    });
+    Ok(Stage {
+        scenario: scenario.clone(),
+        clock,
+        clusters,
+        people,
+        recorder,
+        adversary,
+        storm: trial.storm.then(|| Storm::of(scenario, trial.seed)),
+        crew,
+        tasks,
+        began,
+    })
+}
+
+fn cluster(name: &str, seed: u64, clock: Arc<dyn Clock>) -> Arc<Cluster> {
+    Config::seeded(name, seed, Arc::new(InProcess::default()))
+        .with_clock(clock)
+        .with_admin(ADMIN)
+        .with_token(TOKEN, Account::service_account(NAMESPACE, ACCOUNT, "0"))
+        .build()
+}
+
+/// What was there before our definitions, and these.
+async fn prepare(user: &User, scenario: &Scenario, wiring: &Wiring) -> Result<(), Undone> {
+    for manifest in scenario.before.iter().chain(wiring.definitions.iter()) {
+        user.apply(manifest).await?;
+    }
+    let home = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+    user.apply(&home).await?;
+    Ok(())
+}
+
+fn grantee(setup: &Setup) -> Grantee<'_> {
+    Grantee {
+        role: ROLE,
+        namespace: NAMESPACE,
+        account: ACCOUNT,
+        watched: &setup.settings.namespaces,
+    }
+}
+
+/// Exactly the rights that the capabilities and the runtime ask for.
+async fn grant(user: &User, setup: &Setup) -> Result<(), Undone> {
+    let to = grantee(setup);
+    for manifest in roles(&setup.permissions, &to) {
+        user.apply(&manifest).await?;
+    }
+    Ok(())
+}
+
+/// All rights that the operator has in simulations, as an audit names them.
+pub fn rights(setup: &Setup) -> BTreeSet<Right> {
+    let to = grantee(setup);
+    let mut all = BTreeSet::new();
+    for manifest in roles(&setup.permissions, &to) {
+        let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
+        let role = match (text("/kind"), text("/metadata/name")) {
+            (Some("ClusterRole"), Some(name)) => format!("ClusterRole {name}"),
+            (Some("Role"), Some(name)) => {
+                let namespace = text("/metadata/namespace").unwrap_or_default();
+                format!("Role {namespace}/{name}")
+            }
+            _ => continue,
+        };
+        let rules = manifest.get("rules").and_then(Value::as_array);
+        for (n, rule) in rules.into_iter().flatten().enumerate() {
+            let about = rule.pointer("/resources/0").and_then(Value::as_str);
+            let verbs = rule.get("verbs").and_then(Value::as_array);
+            for verb in verbs.into_iter().flatten().filter_map(Value::as_str) {
+                let about = about.unwrap_or_default().to_owned();
+                all.insert((role.clone(), n, verb.to_owned(), about));
+            }
+        }
+    }
+    all
+}

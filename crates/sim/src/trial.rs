@@ -1,0 +1,200 @@
+//! One run of a scenario: which seed, which faults.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use slipway_apiserver::environment::{Entropy, SeededEntropy};
+
+use crate::fault::{Injection, Rates};
+use crate::scenario::Scenario;
+
+/// What distinguishes one run of a scenario from another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trial {
+    /// Where everything that is drawn comes from.
+    pub seed: u64,
+    /// Faults at places.
+    pub injections: Vec<Injection>,
+    /// Whether faults are drawn as well.
+    pub storm: bool,
+}
+
+impl Trial {
+    /// The seed of all runs that are not about seeds.
+    pub const SEED: u64 = 1;
+
+    /// Nothing goes wrong.
+    pub fn calm() -> Self {
+        Self {
+            seed: Self::SEED,
+            injections: Vec::new(),
+            storm: false,
+        }
+    }
+
+    /// One thing goes wrong.
+    pub fn with(injection: Injection) -> Self {
+        Self {
+            injections: vec![injection],
+            ..Self::calm()
+        }
+    }
+
+    /// Whatever the seed brings goes wrong.
+    pub fn storm(seed: u64) -> Self {
+        Self {
+            seed,
+            injections: Vec::new(),
+            storm: true,
+        }
+    }
+}
+
+impl fmt::Display for Trial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let faults: Vec<String> = self.injections.iter().map(ToString::to_string).collect();
+        match (self.storm, faults.is_empty()) {
+            (true, _) => write!(f, "seed={}", self.seed),
+            (false, true) => f.write_str("calm"),
+            (false, false) => write!(f, "fault={}", faults.join(",")),
+        }
+    }
+}
+
+/// Why a text tells no run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} tells no run; write `calm`, `seed=7` or `fault=request:17:crash-after`")]
+pub struct NoTrial(String);
+
+impl FromStr for Trial {
+    type Err = NoTrial;
+
+    fn from_str(text: &str) -> Result<Self, NoTrial> {
+        let wrong = || NoTrial(text.to_owned());
+        if text == "calm" {
+            return Ok(Self::calm());
+        }
+        match text.split_once('=').ok_or_else(wrong)? {
+            ("seed", seed) => seed.parse().map(Self::storm).map_err(|_| wrong()),
+            ("fault", faults) => {
+                let read: Result<Vec<Injection>, _> = faults.split(',').map(str::parse).collect();
+                Ok(Self {
+                    injections: read.map_err(|_| wrong())?,
+                    ..Self::calm()
+                })
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// What happens to a replica in a storm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blow {
+    /// It dies.
+    Crash,
+    /// It stands still.
+    Pause(Duration),
+    /// It is cut off.
+    CutOff(Duration),
+    /// It goes on in a new process whose clock is off by these seconds.
+    Skew(i64),
+}
+
+/// What a seed brings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Storm {
+    /// How often what goes wrong.
+    pub rates: Rates,
+    /// From when.
+    pub from: Duration,
+    /// Until when.
+    pub to: Duration,
+    /// What happens to which replica when.
+    pub blows: Vec<(Duration, u32, Blow)>,
+}
+
+/// How far a storm sets clocks off, in seconds.
+const MOST_SKEW: u64 = 30;
+
+impl Storm {
+    /// The storm of a seed: over before two thirds of the scenario are.
+    pub fn of(scenario: &Scenario, seed: u64) -> Self {
+        let dice = SeededEntropy::new(seed ^ 0x0057_0412);
+        let below = |most: u64| u64::try_from(dice.draw() % u128::from(most.max(1))).unwrap_or(0);
+        let millis = u64::try_from(scenario.duration.as_millis()).unwrap_or(u64::MAX);
+        let latest = millis / 3 * 2;
+        let from = below(latest / 2);
+        let to = from + below(latest - from);
+        let mut storm = Self {
+            rates: rates(&below),
+            from: Duration::from_millis(from),
+            to: Duration::from_millis(to),
+            blows: Vec::new(),
+        };
+        for _ in 0..below(4) {
+            let at = Duration::from_millis(from + below(latest - from));
+            let replica = u32::try_from(below(u64::from(scenario.replicas))).unwrap_or_default();
+            let seconds = Duration::from_secs(1 + below(90));
+            let blow = match below(6) {
+                0 | 1 => Blow::Crash,
+                2 | 3 => Blow::Pause(seconds),
+                4 => Blow::CutOff(seconds),
+                _ => {
+                    let off = i64::try_from(below(2 * MOST_SKEW)).unwrap_or_default();
+                    Blow::Skew(off - i64::try_from(MOST_SKEW).unwrap_or_default())
+                }
+            };
+            storm.blows.push((at, replica, blow));
+        }
+        storm.blows.sort_by_key(|(at, _, _)| *at);
+        storm
+    }
+}
+
+/// Rates of up to 30 % in all, spread over some of the kinds.
+fn rates(below: &dyn Fn(u64) -> u64) -> Rates {
+    let most = below(300);
+    let kinds = 1 + below(6);
+    let each = u16::try_from(most / kinds).unwrap_or_default();
+    let mut rates = Rates::default();
+    for _ in 0..kinds {
+        match below(14) {
+            0 => rates.crash += each / 4,
+            1 => rates.lost += each,
+            2 => rates.unreachable += each,
+            3 => rates.conflict += each,
+            4 => rates.throttled += each,
+            5 => rates.error += each,
+            6 => rates.timeout += each,
+            7 => rates.forbidden += each,
+            8 => rates.slow += each / 4,
+            9 => rates.drop += each,
+            10 => rates.duplicate += each,
+            11 => rates.delay += each,
+            12 => rates.close += each,
+            _ => rates.gone += each,
+        }
+    }
+    rates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_trial_can_be_told_and_read() {
+        let with = |text: &str| Trial::with(text.parse().unwrap());
+        for trial in [
+            Trial::calm(),
+            Trial::storm(77),
+            with("request:3:lost"),
+            with("event:0:gone"),
+        ] {
+            assert_eq!(trial.to_string().parse(), Ok(trial));
+        }
+        assert!("fault=request:3".parse::<Trial>().is_err());
+    }
+}

@@ -1,0 +1,258 @@
+//! The line between a replica of the operator and the API: where its requests are written down and go wrong.
+
+mod stream;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context as Poller, Poll};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Request as Sent, Response};
+use http_body::Body as _;
+use kube::client::Body;
+use serde_json::{Value, json};
+use slipway_apiserver::cluster::Cluster;
+use slipway_apiserver::environment::Clock;
+use slipway_apiserver::server::InProcessService;
+use slipway_apiserver::status::Status;
+use tower::Service;
+
+use crate::fault::{Adversary, IN_FLIGHT, RequestFault, SLOW, STANDSTILL};
+use crate::history::{Context, Ending, Recorder, Request};
+use crate::replica::Replica;
+use crate::stage::Tamper;
+use stream::Events;
+
+/// Nothing came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the connection broke")]
+pub struct Broken;
+
+/// One replica's way to the API.
+#[derive(Debug, Clone)]
+pub struct Wire {
+    pub(crate) service: InProcessService,
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) replica: Arc<Replica>,
+    pub(crate) recorder: Recorder,
+    pub(crate) adversary: Arc<Mutex<Adversary>>,
+    pub(crate) tamper: Option<Tamper>,
+}
+
+impl Service<Sent<Body>> for Wire {
+    type Response = Response<Events>;
+    type Error = Broken;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Poller<'_>) -> Poll<Result<(), Broken>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Sent<Body>) -> Self::Future {
+        let wire = self.clone();
+        Box::pin(async move { wire.carry(request).await })
+    }
+}
+
+impl Wire {
+    fn adversary(&self) -> MutexGuard<'_, Adversary> {
+        self.adversary
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn carry(self, request: Sent<Body>) -> Result<Response<Events>, Broken> {
+        let (number, fault) = self.adversary().on_request();
+        let (parts, body) = request.into_parts();
+        let mut body = whole(body).await;
+        if let Some(tamper) = self.tamper
+            && let Ok(mut value) = serde_json::from_slice::<Value>(&body)
+        {
+            tamper(parts.method.as_str(), parts.uri.path(), &mut value);
+            body = value.to_string().into();
+        }
+        let about = resource(parts.uri.path());
+        self.recorder
+            .sent(self.record(number, fault, &parts, &body));
+        let request = Sent::from_parts(parts, Body::from(body));
+        if fault.is_some() {
+            self.recorder.disturbed();
+        }
+        if fault == Some(RequestFault::Standstill) {
+            self.replica.pause(STANDSTILL, &self.recorder);
+        }
+        self.replica.gate().await;
+        if self.replica.is_cut_off() {
+            self.end(number, Ending::Unreachable, None);
+            return Err(Broken);
+        }
+        match fault {
+            Some(RequestFault::CrashBefore) => self.die().await,
+            Some(RequestFault::CrashLate) => {
+                let wire = self.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(IN_FLIGHT).await;
+                    let _ = wire.deliver(number, request, &about, true).await;
+                });
+                self.die().await
+            }
+            Some(RequestFault::CrashAfter) => {
+                let _ = self.deliver(number, request, &about, true).await;
+                self.die().await
+            }
+            Some(RequestFault::Lost) => {
+                let _ = self.deliver(number, request, &about, true).await;
+                Err(Broken)
+            }
+            Some(RequestFault::Unreachable) => {
+                self.end(number, Ending::Unreachable, None);
+                Err(Broken)
+            }
+            Some(RequestFault::Timeout) => {
+                let _ = self.deliver(number, request, &about, true).await;
+                Ok(refusal(&Status::timeout(
+                    "the request timed out on its way",
+                )))
+            }
+            Some(RequestFault::Slow) => {
+                tokio::time::sleep(SLOW).await;
+                self.deliver(number, request, &about, false).await
+            }
+            Some(
+                refused @ (RequestFault::Conflict
+                | RequestFault::Throttled
+                | RequestFault::Error
+                | RequestFault::Forbidden),
+            ) => {
+                let status = status(refused);
+                self.end(number, Ending::Answered(status.code), None);
+                Ok(refusal(&status))
+            }
+            Some(RequestFault::Standstill) | None => {
+                self.deliver(number, request, &about, false).await
+            }
+        }
+    }
+
+    /// Brings a request to the server. Nothing else happens while it is carried out.
+    async fn deliver(
+        &self,
+        number: u64,
+        request: Sent<Body>,
+        about: &str,
+        lost: bool,
+    ) -> Result<Response<Events>, Broken> {
+        let before = self.cluster.version();
+        let mut service = self.service.clone();
+        let answer = service.call(request).await.map_err(|_| Broken);
+        let versions = Some((before, self.cluster.version()));
+        let response = match answer {
+            Ok(response) => response,
+            Err(broken) => {
+                self.end(number, Ending::Unreachable, versions);
+                return Err(broken);
+            }
+        };
+        let code = response.status().as_u16();
+        let ending = if lost {
+            Ending::Lost(code)
+        } else {
+            Ending::Answered(code)
+        };
+        self.end(number, ending, versions);
+        let (recorder, adversary) = (self.recorder.clone(), self.adversary.clone());
+        Ok(response.map(|body| Events::new(body, recorder, adversary, about)))
+    }
+
+    fn end(&self, number: u64, ending: Ending, versions: Option<(u64, u64)>) {
+        self.recorder.ended(number, |request| {
+            request.ending = ending;
+            if let Some(versions) = versions {
+                request.versions = versions;
+            }
+        });
+    }
+
+    /// The process dies here.
+    async fn die<T>(&self) -> T {
+        self.replica.crash();
+        std::future::pending().await
+    }
+
+    fn record(
+        &self,
+        number: u64,
+        fault: Option<RequestFault>,
+        parts: &http::request::Parts,
+        body: &[u8],
+    ) -> Request {
+        let header = |name: &str| {
+            let value = parts.headers.get(name).and_then(|v| v.to_str().ok());
+            value.unwrap_or_default().to_owned()
+        };
+        let version = self.cluster.version();
+        Request {
+            number,
+            at: self.clock.now(),
+            replica: self.replica.name().to_owned(),
+            method: parts.method.to_string(),
+            uri: parts.uri.to_string(),
+            media: header("content-type"),
+            body: serde_json::from_slice(body).unwrap_or(Value::Null),
+            context: Context::read(&header("x-trace-context")),
+            fault: fault.map(RequestFault::name),
+            ending: Ending::GivenUp,
+            versions: (version, version),
+        }
+    }
+}
+
+/// What the server says when it refuses.
+fn status(fault: RequestFault) -> Status {
+    match fault {
+        RequestFault::Conflict => Status::conflict("", "", "", "the object has been modified"),
+        RequestFault::Throttled => Status::too_many_requests("too many requests", 3),
+        RequestFault::Forbidden => Status::forbidden("", "", "", "on purpose"),
+        _ => Status::failure(500, "InternalError", "on purpose"),
+    }
+}
+
+fn refusal(status: &Status) -> Response<Events> {
+    let text = json!(status).to_string();
+    let mut response = Response::new(Events::said(text));
+    if let Ok(code) = http::StatusCode::from_u16(status.code) {
+        *response.status_mut() = code;
+    }
+    let headers = response.headers_mut();
+    headers.insert(
+        http::header::CONTENT_TYPE,
+        http::HeaderValue::from_static("application/json"),
+    );
+    let wait = status.details.as_ref().and_then(|d| d.retry_after_seconds);
+    if let Some(seconds) = wait {
+        headers.insert(http::header::RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+/// All of a body, which the client has in memory already.
+async fn whole(mut body: Body) -> Bytes {
+    let mut all: Vec<u8> = Vec::new();
+    loop {
+        let frame = std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx)).await;
+        match frame {
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    all.extend_from_slice(&data);
+                }
+            }
+            _ => return all.into(),
+        }
+    }
+}
+
+/// The last part of a collection's path.
+fn resource(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or_default().to_owned()
+}

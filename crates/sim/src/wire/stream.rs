@@ -1,0 +1,128 @@
+//! Answers on their way to a replica: watch events can be lost, doubled, late, or the last.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame};
+use serde_json::json;
+use slipway_apiserver::shell;
+use slipway_apiserver::status::Status;
+use tokio::time::Sleep;
+
+use crate::fault::{Adversary, EventFault, LATE};
+use crate::history::{Event, Recorder};
+
+/// The body of an answer.
+#[derive(Debug)]
+pub struct Events {
+    body: Option<shell::Body>,
+    ready: VecDeque<Bytes>,
+    late: Option<Pin<Box<Sleep>>>,
+    faults: Option<(Recorder, Arc<Mutex<Adversary>>)>,
+    about: String,
+}
+
+impl Events {
+    /// An answer of the server. Only those that come piece by piece meet faults.
+    pub(super) fn new(
+        body: shell::Body,
+        recorder: Recorder,
+        adversary: Arc<Mutex<Adversary>>,
+        about: &str,
+    ) -> Self {
+        let streams = matches!(body, shell::Body::Stream(_));
+        Self {
+            body: Some(body),
+            ready: VecDeque::new(),
+            late: None,
+            faults: streams.then_some((recorder, adversary)),
+            about: about.to_owned(),
+        }
+    }
+
+    /// An answer that the server never gave.
+    pub(super) fn said(text: String) -> Self {
+        Self {
+            body: None,
+            ready: VecDeque::from([text.into()]),
+            late: None,
+            faults: None,
+            about: String::new(),
+        }
+    }
+
+    /// Takes in an event of the watch, as the fault at its place wants it.
+    fn take(&mut self, event: Bytes) {
+        let Some((recorder, adversary)) = &self.faults else {
+            self.ready.push_back(event);
+            return;
+        };
+        if event.starts_with(b"{\"type\":\"BOOKMARK\"") {
+            self.ready.push_back(event);
+            return;
+        }
+        let (_, fault) = adversary
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .on_event();
+        if let Some(fault) = fault {
+            recorder.mark(Event::Watch(self.about.clone(), fault.name()));
+            recorder.disturbed();
+        }
+        match fault {
+            None => self.ready.push_back(event),
+            Some(EventFault::Drop) => {}
+            Some(EventFault::Duplicate) => {
+                self.ready.push_back(event.clone());
+                self.ready.push_back(event);
+            }
+            Some(EventFault::Delay) => {
+                self.late = Some(Box::pin(tokio::time::sleep(LATE)));
+                self.ready.push_back(event);
+            }
+            Some(EventFault::Close) => self.body = None,
+            Some(EventFault::Gone) => {
+                self.body = None;
+                let status = Status::expired("too old resource version: on purpose");
+                let text = json!({"type": "ERROR", "object": status}).to_string();
+                self.ready.push_back(format!("{text}\n").into());
+            }
+        }
+    }
+}
+
+impl Body for Events {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = self.get_mut();
+        loop {
+            if let Some(late) = &mut this.late {
+                std::task::ready!(late.as_mut().poll(cx));
+                this.late = None;
+            }
+            if let Some(bytes) = this.ready.pop_front() {
+                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            }
+            let Some(body) = &mut this.body else {
+                return Poll::Ready(None);
+            };
+            match std::task::ready!(Pin::new(body).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        this.take(data);
+                    }
+                }
+                _ => return Poll::Ready(None),
+            }
+        }
+    }
+}

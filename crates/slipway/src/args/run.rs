@@ -1,0 +1,143 @@
+//! Options of `slipway run`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Options of `slipway run`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// Which controllers to run
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "restarts",
+        value_name = "NAME,…"
+    )]
+    pub(crate) controllers: Vec<String>,
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+    /// Look after these namespaces only; without it, after all
+    #[arg(long, short = 'n', value_delimiter = ',', value_name = "NS,…")]
+    pub(crate) namespace: Vec<String>,
+    /// Where `/healthz`, `/ready` and `/metrics` are served; 0 for any free port, which is logged
+    #[arg(long, default_value_t = 8001)]
+    pub(crate) port: u16,
+    /// On which address they are served
+    #[arg(long, default_value = "0.0.0.0", value_name = "ADDRESS")]
+    pub(crate) bind: std::net::IpAddr,
+    #[command(flatten)]
+    pub(crate) election: Election,
+    /// How log lines are written
+    #[arg(long, value_enum, default_value_t = LogFormat::Logfmt)]
+    pub(crate) log_format: LogFormat,
+    #[command(flatten)]
+    pub(crate) restarts: Restarts,
+}
+
+/// Which cluster.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Connection {
+    /// The kubeconfig; without it KUBECONFIG, then ~/.kube/config, then the pod's own service account
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// A context of the kubeconfig; without it the current one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// How long a request may take
+    #[arg(long, default_value = "10s", value_parser = duration, value_name = "DURATION")]
+    pub(crate) request_timeout: Duration,
+}
+
+/// Who of several replicas acts.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Election {
+    /// The name of this replica; no two may have the same
+    #[arg(long, env = "POD_NAME", hide_env_values = true, value_name = "NAME")]
+    pub(crate) replica: Option<String>,
+    /// The namespace that the operator itself is in, with its Lease
+    #[arg(
+        long,
+        env = "POD_NAMESPACE",
+        default_value = "rollout",
+        value_name = "NS"
+    )]
+    pub(crate) operator_namespace: String,
+    /// The Deployment that the operator itself runs from, which it never restarts
+    #[arg(long, default_value = crate::manifests::DEPLOYMENT, value_name = "NAME")]
+    pub(crate) operator_deployment: String,
+    /// Act without holding a Lease: only where there can be no second replica
+    #[arg(long)]
+    pub(crate) no_leader_elect: bool,
+    /// How long a leader that is not heard of stays leader
+    #[arg(long, default_value = "15s", value_parser = duration, value_name = "DURATION")]
+    pub(crate) lease_duration: Duration,
+}
+
+/// Switches of restarts.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Restarts")]
+pub(crate) struct Restarts {
+    /// Whether a Flipper is about all namespaces, or about its own only
+    #[arg(long, value_enum, default_value_t = RestartScope::Cluster)]
+    pub(crate) restarts_scope: RestartScope,
+    /// Namespaces whose workloads are never restarted
+    #[arg(long, value_delimiter = ',', value_name = "NS,…")]
+    pub(crate) restarts_protected_namespaces: Vec<String>,
+    /// Whether workloads are restarted when there is no valid Flipper
+    #[arg(
+        long,
+        action = clap::ArgAction::Set,
+        default_value_t = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_name = "true|false"
+    )]
+    pub(crate) restarts_default_criteria: bool,
+    /// How often, when there is no valid Flipper
+    #[arg(long, default_value = "10m", value_parser = duration, value_name = "DURATION")]
+    pub(crate) restarts_default_interval: Duration,
+    /// Which, when there is no valid Flipper: those with one of these labels
+    #[arg(long, value_delimiter = ',', default_value = "mesh=true", value_parser = label, value_name = "KEY=VALUE,…")]
+    pub(crate) restarts_default_labels: Vec<(String, String)>,
+    /// Intervals that are shorter are taken for this one
+    #[arg(long, value_parser = duration, value_name = "DURATION")]
+    pub(crate) restarts_min_interval: Option<Duration>,
+    /// How many workloads of the whole cluster may be rolling at once; without it, any number
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    pub(crate) restarts_max_concurrent: Option<u32>,
+}
+
+/// Whose workloads a Flipper is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum RestartScope {
+    /// All namespaces
+    Cluster,
+    /// The namespace that the Flipper is in
+    OwnNamespace,
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    /// `key=value` pairs
+    Logfmt,
+    /// One JSON object a line
+    Json,
+}
+
+/// A duration as a Flipper's interval is written, but not none at all.
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed = slipway_kernel::duration::parse(text).map_err(|error| error.to_string())?;
+    match Duration::try_from(parsed) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err("must be longer than nothing".to_owned()),
+    }
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write KEY=VALUE".to_owned()),
+    }
+}

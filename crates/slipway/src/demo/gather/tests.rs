@@ -1,0 +1,130 @@
+//! Objects in, model out.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use serde_json::json;
+
+use super::*;
+
+fn owned(name: &str, uid: &str, owner: &str) -> Value {
+    json!({"name": name, "namespace": "shop", "uid": uid, "ownerReferences": [{"uid": owner}]})
+}
+
+fn pod(name: &str, owner: &str, status: Value) -> Value {
+    json!({"metadata": owned(name, name, owner), "status": status})
+}
+
+fn running() -> Value {
+    json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]})
+}
+
+/// A Deployment of two in the middle of its rollout.
+fn rolling() -> Mirror {
+    let mut mirror = Mirror::default();
+    mirror.add(
+        "apps/deployments",
+        json!({
+            "metadata": {"name": "web", "namespace": "shop", "uid": "d", "generation": 2,
+                "annotations": {"flipper.io/rollout-last-restart": "2026-01-02T03:00:00Z"}},
+            "spec": {"replicas": 2, "template": {"metadata": {"annotations":
+                {"kubectl.kubernetes.io/restartedAt": "2026-01-02T02:00:00Z"}}}},
+            "status": {"observedGeneration": 2, "replicas": 3, "updatedReplicas": 1, "availableReplicas": 2},
+        }),
+    );
+    for (name, revision) in [("web-1", "1"), ("web-2", "2"), ("web-0", "0")] {
+        let mut meta = owned(name, name, "d");
+        meta["annotations"] = json!({"deployment.kubernetes.io/revision": revision});
+        mirror.add("apps/replicasets", json!({"metadata": meta}));
+    }
+    mirror.add("/pods", pod("web-1-a", "web-1", running()));
+    mirror.add("/pods", pod("web-1-b", "web-1", running()));
+    mirror.add(
+        "/pods",
+        pod("web-2-a", "web-2", json!({"phase": "Running"})),
+    );
+    mirror
+}
+
+fn only(mirror: &Mirror) -> super::super::model::Workload {
+    let cluster = gather("hub", mirror, "2026-01-02T04:00:00Z".parse().unwrap());
+    cluster.namespaces[0].workloads[0].clone()
+}
+
+#[test]
+fn a_rollout_shows_its_revisions_newest_first() {
+    let web = only(&rolling());
+    assert_eq!(
+        (web.state, web.word.as_str(), web.progress),
+        (State::Busy, "Rolling", (0, 2))
+    );
+    let names: Vec<&str> = web.revisions.iter().map(|r| r.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["web-2", "web-1"],
+        "a revision without pods is history"
+    );
+    assert_eq!(web.revisions[0].pods[0].word, "Starting");
+    assert_eq!(web.restarted, "2026-01-02T03:00:00Z".parse().ok());
+}
+
+#[test]
+fn a_pod_that_crashes_is_named_on_its_workload() {
+    let mut mirror = rolling();
+    let crashing = json!({"phase": "Running", "containerStatuses": [
+        {"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]});
+    mirror.add("/pods", pod("web-2-a", "web-2", crashing));
+    let web = only(&mirror);
+    assert_eq!(
+        (web.state, web.word.as_str()),
+        (State::Warning, "CrashLoopBackOff")
+    );
+    assert_eq!(web.revisions[0].pods[0].restarts, 3);
+}
+
+#[test]
+fn a_finished_rollout_is_a_number_of_pods() {
+    let mut mirror = rolling();
+    mirror.add(
+        "apps/deployments",
+        json!({"metadata": {"name": "web", "namespace": "shop", "uid": "d", "generation": 2}, "spec": {"replicas": 2},
+            "status": {"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2}}),
+    );
+    let web = only(&mirror);
+    assert_eq!((web.state, web.word.as_str()), (State::Good, "2 pods"));
+}
+
+#[test]
+fn a_policy_shows_its_rhythm_and_why_it_waits() {
+    let mut mirror = Mirror::default();
+    mirror.add(
+        "flipper.io.github.com/flippers",
+        json!({"metadata": {"name": "nightly", "namespace": "shop"}, "spec": {"interval": "24h"}, "status": {
+            "matched": 3, "pending": 1, "nextRestart": "2026-01-03T03:00:00Z",
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "waitingFor": [{"reason": "RolloutInProgress", "message": "it is rolling", "unblock": "the rollout's end",
+                "since": "2026-01-02T03:00:00Z", "object": {"kind": "Deployment", "namespace": "shop", "name": "web"}}]}}),
+    );
+    let cluster = gather("hub", &mirror, "2026-01-02T04:00:00Z".parse().unwrap());
+    let policy = &cluster.namespaces[0].policies[0];
+    assert_eq!(
+        (policy.state, policy.rhythm.as_str(), policy.matched),
+        (State::Waiting, "every 24h", 3)
+    );
+    assert_eq!(cluster.waiting[0].object, "Deployment shop/web");
+}
+
+#[test]
+fn a_policy_that_cannot_be_read_shows_what_its_conditions_say() {
+    let mut mirror = Mirror::default();
+    mirror.add(
+        "flipper.io.github.com/flippers",
+        json!({"metadata": {"name": "bad", "namespace": "shop"}, "spec": {"interval": 12}, "status": {"conditions": [
+            {"type": "Stalled", "status": "True", "reason": "Invalid", "message": "spec.interval: no string"}]}}),
+    );
+    let cluster = gather("hub", &mirror, Timestamp::UNIX_EPOCH);
+    let policy = &cluster.namespaces[0].policies[0];
+    assert_eq!(
+        (policy.state, policy.word.as_str()),
+        (State::Bad, "Invalid")
+    );
+    assert_eq!(policy.problem, "spec.interval: no string");
+}

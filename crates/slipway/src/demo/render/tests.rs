@@ -1,0 +1,196 @@
+//! The picture, held against what it should be.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use jiff::Timestamp;
+
+use super::*;
+use crate::demo::model::{Cluster, Namespace, Pace, Pod, Policy, Revision, State, Told, Workload};
+
+const PLAIN: Style = Style {
+    color: false,
+    ascii: false,
+};
+
+fn at(time: &str) -> Timestamp {
+    format!("2026-01-02T{time}Z").parse().unwrap()
+}
+
+fn pod(name: &str, state: State, word: &str) -> Pod {
+    Pod {
+        name: name.to_owned(),
+        state,
+        word: word.to_owned(),
+        restarts: if state == State::Warning { 4 } else { 0 },
+        created: Some(at("03:00:02")),
+    }
+}
+
+fn workload(name: &str, state: State, word: &str) -> Workload {
+    Workload {
+        kind: "Deployment".to_owned(),
+        name: name.to_owned(),
+        state,
+        word: word.to_owned(),
+        progress: (1, 3),
+        restarted: Some(at("03:00:00")),
+        revisions: vec![
+            Revision {
+                name: format!("{name}-7d9f"),
+                number: 2,
+                pods: vec![
+                    pod(&format!("{name}-7d9f-a"), State::Good, "Running"),
+                    pod(&format!("{name}-7d9f-b"), State::Busy, "Starting"),
+                ],
+            },
+            Revision {
+                name: format!("{name}-6c4b"),
+                number: 1,
+                pods: vec![
+                    pod("x", State::Good, "Running"),
+                    pod("y", State::Good, "Running"),
+                ],
+            },
+        ],
+    }
+}
+
+fn model() -> Model {
+    let shop = Namespace {
+        name: "shop".to_owned(),
+        policies: vec![Policy {
+            name: "nightly".to_owned(),
+            state: State::Busy,
+            word: "Restarting".to_owned(),
+            rhythm: "at 0 3 * * *".to_owned(),
+            matched: 3,
+            rolling: 1,
+            pending: 1,
+            next: Some("2026-01-03T03:00:00Z".parse().unwrap()),
+            ..Policy::default()
+        }],
+        workloads: vec![
+            workload("api", State::Good, "3 pods"),
+            workload("web", State::Busy, "Rolling"),
+        ],
+    };
+    Model {
+        now: at("03:00:12"),
+        began: at("00:00:00"),
+        pace: Pace {
+            speed: 20.0,
+            ..Pace::default()
+        },
+        scenario: "nightly-restart".to_owned(),
+        about: "Every night at three the shop is restarted, one workload at a time.".to_owned(),
+        seed: 7,
+        kubeconfig: "/tmp/slipway-demo-1/kubeconfig".to_owned(),
+        clusters: vec![Cluster {
+            name: "hub".to_owned(),
+            nodes: (3, 3),
+            namespaces: vec![shop],
+            waiting: vec![Waiting {
+                since: at("03:00:00"),
+                by: "Flipper shop/nightly".to_owned(),
+                reason: "MaxConcurrent".to_owned(),
+                object: "Deployment shop/search".to_owned(),
+                message: "1 of 1 is rolling".to_owned(),
+                until: None,
+                unblock: "the end of the rollout of shop/web".to_owned(),
+            }],
+            events: vec![Told {
+                at: at("03:00:00"),
+                about: "Deployment shop/web".to_owned(),
+                reason: "RestartTriggered".to_owned(),
+                note: "restarted\u{1b}[2J by shop/nightly".to_owned(),
+                warning: false,
+                count: 1,
+            }],
+        }],
+        next_action: Some((at("06:00:00"), "ana deploys web".to_owned())),
+        ..Model::default()
+    }
+}
+
+fn picture(model: &Model, width: usize, style: Style) -> String {
+    let lines = render(model, width, style);
+    let text: Vec<String> = lines.iter().map(|line| line.paint(style)).collect();
+    text.iter()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
+}
+
+#[test]
+fn a_restart_in_the_middle() {
+    insta::assert_snapshot!(picture(&model(), 100, PLAIN));
+}
+
+#[test]
+fn in_ascii_nothing_else_is_drawn() {
+    let style = Style {
+        ascii: true,
+        ..PLAIN
+    };
+    let text = picture(&model(), 100, style);
+    assert!(text.is_ascii(), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn no_line_is_wider_than_the_screen_and_no_message_moves_the_cursor() {
+    for width in [1, 20, 40, 80, 200] {
+        for line in render(&model(), width, PLAIN) {
+            assert!(line.width() <= width, "{width}: {line:?}");
+            assert!(!line.paint(PLAIN).contains('\u{1b}'));
+        }
+    }
+}
+
+#[test]
+fn eighty_columns_show_name_status_and_progress() {
+    let text = picture(&model(), 80, PLAIN);
+    let line = text
+        .lines()
+        .find(|line| line.contains("Deployment/web "))
+        .unwrap();
+    assert!(line.contains("◌ Rolling") && line.contains("██░"), "{line}");
+}
+
+#[test]
+fn what_is_well_is_folded_when_there_is_much_of_it() {
+    let mut model = model();
+    let shop = &mut model.clusters[0].namespaces[0];
+    shop.workloads = (0..40)
+        .map(|n| workload(&format!("w{n:02}"), State::Good, "3 pods"))
+        .collect();
+    shop.workloads
+        .push(workload("sick", State::Warning, "CrashLoopBackOff"));
+    let text = picture(&model, 100, PLAIN);
+    assert!(text.contains("▣ 40 workloads"), "{text}");
+    assert!(text.contains("⚠ CrashLoopBackOff"), "{text}");
+    assert!(!text.contains("w07"), "{text}");
+}
+
+#[test]
+fn a_pause_and_the_oracles_are_shown() {
+    let mut model = model();
+    model.pace.paused = true;
+    let verdict = |oracle: &str, checked, violations: &[&str]| Verdict {
+        oracle: oracle.to_owned(),
+        what: "one restart an interval".to_owned(),
+        checked,
+        violations: violations.iter().map(|&text| text.to_owned()).collect(),
+    };
+    model.verdicts = vec![
+        verdict("R1", 6, &[]),
+        verdict("R2", 0, &[]),
+        verdict("R3", 4, &["03:00:01 2 were rolling"]),
+    ];
+    let text = picture(&model, 100, PLAIN);
+    assert!(text.lines().next().unwrap().contains("paused"));
+    let oracles = text.split("ORACLE").nth(1).unwrap();
+    let want = "  RESULT       CHECKS  RULE\n\
+        R1      ✔ holds      6       one restart an interval\n\
+        R2      • not asked  0       one restart an interval\n\
+        R3      ✖ VIOLATED   4       one restart an interval\n        03:00:01 2 were rolling\n";
+    assert_eq!(oracles, want);
+}

@@ -1,0 +1,325 @@
+//! The tree: cluster, namespace, policies and workloads, and of what is not well or on its way, revisions and pods.
+//! What is well is folded into a number.
+
+use crate::demo::line::{Line, Style, Tone};
+use crate::demo::model::{Cluster, Model, Namespace, Pod, Policy, Revision, State, Workload};
+use crate::demo::words::{count, length};
+
+use jiff::Timestamp;
+
+/// Workloads of a namespace that are well are folded when there are more than this.
+const MOST_WELL: usize = 8;
+/// Pods of one revision that are shown one by one.
+const MOST_PODS: usize = 4;
+const BAR: i64 = 8;
+const STATUS: usize = 20;
+const AGE: usize = 8;
+
+/// One line of the tree, before it has a place.
+#[derive(Default)]
+struct Node {
+    icon: &'static str,
+    name: String,
+    state: State,
+    word: String,
+    progress: Option<(i64, i64)>,
+    age: String,
+    info: String,
+    children: Vec<Node>,
+}
+
+/// The tree's lines with their heading.
+pub(super) fn rows(model: &Model, width: usize, style: Style) -> Vec<Line> {
+    let mut named = Vec::new();
+    for cluster in &model.clusters {
+        place(
+            &cluster_node(cluster, model.now, style),
+            "",
+            "",
+            style,
+            &mut named,
+        );
+    }
+    let longest = named
+        .iter()
+        .map(|(name, _)| name.width())
+        .max()
+        .unwrap_or_default();
+    let column = (longest + 2).clamp(24, (width / 2).max(24));
+    let bars = column + STATUS;
+    let ages = bars + usize::try_from(BAR).unwrap_or_default() + 2;
+    let mut lines = vec![
+        Line::of(Tone::Dim, "NAME")
+            .at(column, Tone::Dim, "STATUS")
+            .at(bars, Tone::Dim, "PROGRESS")
+            .at(ages, Tone::Dim, "SINCE")
+            .at(ages + AGE, Tone::Dim, "INFO"),
+    ];
+    for (name, node) in named {
+        let (tone, icon) = look(node.state, style);
+        let status = match (node.word.is_empty(), icon) {
+            (true, _) => String::new(),
+            (false, icon) => format!("{icon} {}", node.word),
+        };
+        let bar = node.progress.map(|p| bar(p, style)).unwrap_or_default();
+        let empty = bar.is_empty() && node.age.is_empty();
+        lines.push(
+            name.cut(column.saturating_sub(1), style)
+                .at(column, tone, status)
+                .at(bars, Tone::Busy, bar)
+                .at(ages, Tone::Plain, node.age)
+                .at(if empty { bars } else { ages + AGE }, Tone::Dim, node.info),
+        );
+    }
+    lines
+}
+
+/// A node's name with the branches that lead to it, and the rest of the node; then those below it.
+fn place(node: &Node, first: &str, rest: &str, style: Style, into: &mut Vec<(Line, Node)>) {
+    let icon = if node.icon.is_empty() {
+        String::new()
+    } else {
+        format!("{} ", node.icon)
+    };
+    let name = Line::of(Tone::Dim, first).and(Tone::Plain, format!("{icon}{}", node.name));
+    let row = Node {
+        state: node.state,
+        word: node.word.clone(),
+        progress: node.progress,
+        age: node.age.clone(),
+        info: node.info.clone(),
+        ..Node::default()
+    };
+    into.push((name, row));
+    let (tee, bend, pipe) = if style.ascii {
+        ("|- ", "`- ", "|  ")
+    } else {
+        ("├─ ", "└─ ", "│  ")
+    };
+    for (index, child) in node.children.iter().enumerate() {
+        let last = index + 1 == node.children.len();
+        let (branch, below) = if last { (bend, "   ") } else { (tee, pipe) };
+        place(
+            child,
+            &format!("{rest}{branch}"),
+            &format!("{rest}{below}"),
+            style,
+            into,
+        );
+    }
+}
+
+/// Colour and icon of a state.
+pub(super) fn look(state: State, style: Style) -> (Tone, &'static str) {
+    let (tone, unicode, ascii) = match state {
+        State::Good => (Tone::Good, "✔", "+"),
+        State::Idle => (Tone::Dim, "•", "."),
+        State::Paused => (Tone::Wait, "‖", "="),
+        State::Busy => (Tone::Busy, "◌", "o"),
+        State::Waiting => (Tone::Wait, "◷", "@"),
+        State::Warning => (Tone::Bad, "⚠", "!"),
+        State::Bad => (Tone::Bad, "✖", "x"),
+    };
+    (tone, if style.ascii { ascii } else { unicode })
+}
+
+fn bar((done, all): (i64, i64), style: Style) -> String {
+    if all <= 0 {
+        return String::new();
+    }
+    let full = usize::try_from((done * BAR / all).clamp(0, BAR)).unwrap_or_default();
+    let empty = usize::try_from(BAR)
+        .unwrap_or_default()
+        .saturating_sub(full);
+    let (on, off) = if style.ascii {
+        ("#", ".")
+    } else {
+        ("█", "░")
+    };
+    format!("{}{}", on.repeat(full), off.repeat(empty))
+}
+
+fn icon(unicode: &'static str, ascii: &'static str, style: Style) -> &'static str {
+    if style.ascii { ascii } else { unicode }
+}
+
+fn cluster_node(cluster: &Cluster, now: Timestamp, style: Style) -> Node {
+    let (ready, all) = cluster.nodes;
+    Node {
+        icon: icon("⎈", "*", style),
+        name: cluster.name.clone(),
+        state: if ready == all {
+            State::Good
+        } else {
+            State::Warning
+        },
+        word: if ready == all {
+            count(all, "node")
+        } else {
+            format!("{ready}/{all} nodes")
+        },
+        children: cluster
+            .namespaces
+            .iter()
+            .map(|n| namespace_node(n, now, style))
+            .collect(),
+        ..Node::default()
+    }
+}
+
+fn namespace_node(namespace: &Namespace, now: Timestamp, style: Style) -> Node {
+    let mut children: Vec<Node> = namespace
+        .policies
+        .iter()
+        .map(|p| policy_node(p, now, style))
+        .collect();
+    let is_well = |workload: &&Workload| workload.state == State::Good;
+    let well = namespace.workloads.iter().filter(is_well).count();
+    let fold = well > MOST_WELL;
+    for workload in &namespace.workloads {
+        if !(fold && is_well(&workload)) {
+            children.push(workload_node(workload, now, style));
+        }
+    }
+    if fold {
+        let last = namespace
+            .workloads
+            .iter()
+            .filter(is_well)
+            .filter_map(|w| w.restarted)
+            .max();
+        children.push(Node {
+            icon: icon("▣", "#", style),
+            name: count(well, "workload"),
+            state: State::Good,
+            word: "Healthy".to_owned(),
+            age: last.map(|at| length(at, now)).unwrap_or_default(),
+            info: if last.is_some() {
+                "last restart".to_owned()
+            } else {
+                String::new()
+            },
+            ..Node::default()
+        });
+    }
+    Node {
+        name: namespace.name.clone(),
+        children,
+        ..Node::default()
+    }
+}
+
+fn policy_node(policy: &Policy, now: Timestamp, style: Style) -> Node {
+    let mut info = vec![policy.rhythm.clone()];
+    if policy.problem.is_empty() {
+        info.push(match policy.rolling {
+            0 => format!("{} matched", policy.matched),
+            rolling => format!("{rolling} of {} rolling", policy.matched),
+        });
+        if policy.pending > 0 {
+            info.push(format!("{} due", policy.pending));
+        }
+        if policy.dry_run {
+            info.push("dry run".to_owned());
+        }
+        let next = policy.next.filter(|at| *at > now);
+        info.extend(next.map(|at| format!("next in {}", length(now, at))));
+    } else {
+        info.push(policy.problem.clone());
+    }
+    info.retain(|part| !part.is_empty());
+    Node {
+        icon: icon("⟳", "@", style),
+        name: format!("Flipper/{}", policy.name),
+        state: policy.state,
+        word: policy.word.clone(),
+        info: info.join(" · "),
+        ..Node::default()
+    }
+}
+
+fn workload_node(workload: &Workload, now: Timestamp, style: Style) -> Node {
+    let well = matches!(workload.state, State::Good | State::Idle);
+    let (unicode, ascii) = match workload.kind.as_str() {
+        "StatefulSet" => ("▥", "#"),
+        "DaemonSet" => ("▦", "#"),
+        _ => ("▣", "#"),
+    };
+    let children = if well {
+        Vec::new()
+    } else {
+        workload
+            .revisions
+            .iter()
+            .map(|r| revision_node(r, now, style))
+            .collect()
+    };
+    Node {
+        icon: icon(unicode, ascii, style),
+        name: format!("{}/{}", workload.kind, workload.name),
+        state: workload.state,
+        word: workload.word.clone(),
+        progress: (!well && workload.state != State::Paused).then_some(workload.progress),
+        age: workload
+            .restarted
+            .map(|at| length(at, now))
+            .unwrap_or_default(),
+        info: if workload.restarted.is_some() {
+            "restarted".to_owned()
+        } else {
+            String::new()
+        },
+        children,
+    }
+}
+
+fn revision_node(revision: &Revision, now: Timestamp, style: Style) -> Node {
+    let (well, other): (Vec<&Pod>, Vec<&Pod>) = revision
+        .pods
+        .iter()
+        .partition(|pod| pod.state == State::Good);
+    let mut children: Vec<Node> = other
+        .iter()
+        .take(MOST_PODS)
+        .map(|pod| Node {
+            icon: icon("□", "-", style),
+            name: pod.name.clone(),
+            state: pod.state,
+            word: pod.word.clone(),
+            age: pod.created.map(|at| length(at, now)).unwrap_or_default(),
+            info: if pod.restarts > 0 {
+                format!("restarts:{}", pod.restarts)
+            } else {
+                String::new()
+            },
+            ..Node::default()
+        })
+        .collect();
+    if other.len() > MOST_PODS {
+        children.push(Node {
+            name: format!("and {} more", count(other.len() - MOST_PODS, "pod")),
+            ..Node::default()
+        });
+    }
+    let worst = other.iter().map(|pod| pod.state).max();
+    let name = match revision.number {
+        0 => revision.name.clone(),
+        number => format!("{} rev {number}", revision.name),
+    };
+    Node {
+        icon: icon("⧉", "%", style),
+        name,
+        state: worst.unwrap_or(if well.is_empty() {
+            State::Idle
+        } else {
+            State::Good
+        }),
+        word: match (well.len(), other.len()) {
+            (0, 0) => "no pods".to_owned(),
+            (all, 0) => count(all, "pod"),
+            (ready, others) => format!("{ready}/{} ready", ready + others),
+        },
+        children,
+        ..Node::default()
+    }
+}

@@ -1,0 +1,166 @@
+//! Log lines: logfmt for people and Loki, JSON for whoever wants it. They go to standard error.
+
+use std::fmt;
+
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::args::LogFormat;
+
+/// Starts logging. `RUST_LOG` says what is logged; without it, what is told at `level` and above.
+pub(crate) fn start(format: LogFormat, level: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    // A second start (in tests) changes nothing.
+    let _ = match format {
+        LogFormat::Logfmt => lines.fmt_fields(Pairs).event_format(Logfmt).try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    };
+}
+
+/// `ts=… level=… msg=… key=value …`.
+struct Logfmt;
+
+impl<S, N> FormatEvent<S, N> for Logfmt
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        writer.write_str("ts=")?;
+        SystemTime.format_time(&mut writer)?;
+        let level = event.metadata().level().as_str().to_ascii_lowercase();
+        write!(writer, " level={level}")?;
+        Pairs.format_fields(writer.by_ref(), event)?;
+        for span in context.event_scope().into_iter().flatten() {
+            let extensions = span.extensions();
+            if let Some(fields) = extensions.get::<FormattedFields<N>>() {
+                writer.write_str(&fields.fields)?;
+            }
+        }
+        writeln!(writer, " target={}", event.metadata().target())
+    }
+}
+
+/// Fields as ` key=value`.
+struct Pairs;
+
+impl<'w> FormatFields<'w> for Pairs {
+    fn format_fields<R: RecordFields>(&self, writer: Writer<'w>, fields: R) -> fmt::Result {
+        let mut pairs = Writing {
+            writer,
+            result: Ok(()),
+        };
+        fields.record(&mut pairs);
+        pairs.result
+    }
+}
+
+struct Writing<'w> {
+    writer: Writer<'w>,
+    result: fmt::Result,
+}
+
+impl Writing<'_> {
+    fn pair(&mut self, field: &Field, value: &str) {
+        let key = match field.name() {
+            "message" => "msg",
+            name => name,
+        };
+        if self.result.is_ok() {
+            self.result = write!(self.writer, " {key}={}", quoted(value));
+        }
+    }
+}
+
+impl Visit for Writing<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.pair(field, value);
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        self.pair(field, &value.to_string());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.pair(field, &format!("{value:?}"));
+    }
+}
+
+/// A value, in quotes where it would otherwise not be one word.
+fn quoted(value: &str) -> String {
+    let plain = !value.is_empty()
+        && value
+            .chars()
+            .all(|c| c > ' ' && c != '"' && c != '=' && c != '\\' && !c.is_control());
+    if plain {
+        value.to_owned()
+    } else {
+        // As JSON writes strings, which is what readers of logfmt expect.
+        serde_json::Value::from(value).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_is_pairs_of_keys_and_values() {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .fmt_fields(Pairs)
+            .event_format(Logfmt)
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let span = tracing::info_span!("plan", controller = "restarts");
+            let _entered = span.enter();
+            tracing::warn!(
+                object = "shop/web",
+                count = 3,
+                why = "it said \"no\"\n",
+                "was refused"
+            );
+        });
+        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        assert!(text.starts_with("ts=20"), "{text}");
+        let rest = text.split_once(' ').unwrap().1;
+        assert_eq!(
+            rest,
+            "level=warn msg=\"was refused\" object=shop/web count=3 why=\"it said \\\"no\\\"\\n\" \
+             controller=restarts target=slipway::logs::tests\n"
+        );
+    }
+}

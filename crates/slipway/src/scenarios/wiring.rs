@@ -1,0 +1,88 @@
+//! The operator as scenarios want it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use slipway_kernel::duration;
+use slipway_restarts::{DefaultCriteria, Scope};
+use slipway_sim::stage::{NAMESPACE, Setup, Wiring};
+
+use crate::registry;
+
+/// A scenario's `settings`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+struct Settings {
+    /// Only these namespaces are watched.
+    namespaces: Vec<String>,
+    /// Whether the default criteria are off.
+    no_default_criteria: bool,
+    /// The interval of the default criteria.
+    default_interval: Option<String>,
+    /// Whether Flippers reach their own namespace only.
+    own_namespace_only: bool,
+    /// Namespaces that are left alone unless a policy names them.
+    protected_namespaces: BTreeSet<String>,
+    /// How many workloads may be rolling at once, over all policies.
+    max_concurrent: Option<usize>,
+}
+
+/// Sets operators up as scenarios say.
+pub fn wiring() -> Wiring {
+    Wiring {
+        operator: Arc::new(setup),
+        definitions: Arc::new(registry::definitions().unwrap_or_default()),
+    }
+}
+
+fn setup(settings: &Value) -> Result<Setup, String> {
+    let asked: Settings = match settings {
+        Value::Null => Settings::default(),
+        other => Settings::deserialize(other).map_err(|error| error.to_string())?,
+    };
+    let settings = registry::Settings {
+        restarts: restarts(&asked)?,
+    };
+    let names: Vec<String> = registry::NAMES.iter().map(ToString::to_string).collect();
+    let capabilities =
+        registry::capabilities(&names, &settings).map_err(|error| error.to_string())?;
+    Ok(Setup {
+        settings: slipway_runtime::Settings {
+            namespaces: asked.namespaces,
+            ..slipway_runtime::Settings::default()
+        },
+        permissions: registry::permissions(&capabilities),
+        tamper: None,
+        capabilities,
+    })
+}
+
+fn restarts(asked: &Settings) -> Result<slipway_restarts::Settings, String> {
+    let interval = match &asked.default_interval {
+        None => slipway_restarts::settings::DEFAULT_INTERVAL,
+        Some(text) => duration::parse(text).map_err(|error| format!("defaultInterval: {error}"))?,
+    };
+    Ok(slipway_restarts::Settings {
+        default_criteria: (!asked.no_default_criteria).then(|| criteria(interval)),
+        scope: if asked.own_namespace_only {
+            Scope::OwnNamespace
+        } else {
+            Scope::Cluster
+        },
+        protected_namespaces: asked.protected_namespaces.clone(),
+        operator_namespace: Some(NAMESPACE.to_owned()),
+        max_concurrent: asked.max_concurrent,
+        ..slipway_restarts::Settings::default()
+    })
+}
+
+fn criteria(interval: Duration) -> DefaultCriteria {
+    DefaultCriteria {
+        interval,
+        labels: BTreeMap::from([("mesh".to_owned(), "true".to_owned())]),
+        ..DefaultCriteria::default()
+    }
+}

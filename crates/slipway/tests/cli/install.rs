@@ -1,0 +1,164 @@
+//! What `slipway crds` and `slipway manifests` print is what an API server takes.
+
+use std::sync::Arc;
+
+use kube::Client;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::discovery::{ApiResource, Scope};
+use serde_json::Value;
+use slipway_apiserver::cluster::Config;
+use slipway_apiserver::environment::InProcess;
+
+use super::program::{Place, succeeded, wait};
+
+/// Objects of a stream of YAML documents.
+fn objects(text: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple(text).unwrap()
+}
+
+/// Applies objects as `kubectl apply --server-side` does, each to a kind that the server must know by then.
+async fn apply(client: &Client, objects: &[Value]) {
+    for object in objects {
+        let types: kube::core::TypeMeta = serde_json::from_value(object.clone()).unwrap();
+        let kind = kube::core::GroupVersionKind::try_from(&types).unwrap();
+        let (resource, capabilities): (ApiResource, _) =
+            kube::discovery::pinned_kind(client, &kind).await.unwrap();
+        let namespace = object
+            .pointer("/metadata/namespace")
+            .and_then(Value::as_str);
+        let api: Api<DynamicObject> = match (capabilities.scope, namespace) {
+            (Scope::Namespaced, Some(namespace)) => {
+                Api::namespaced_with(client.clone(), namespace, &resource)
+            }
+            (Scope::Cluster, None) => Api::all_with(client.clone(), &resource),
+            (scope, namespace) => {
+                panic!("{kind:?} is {scope:?} and has the namespace {namespace:?}")
+            }
+        };
+        let name = object
+            .pointer("/metadata/name")
+            .and_then(Value::as_str)
+            .unwrap();
+        let applied = api
+            .patch(name, &PatchParams::apply("kubectl"), &Patch::Apply(object))
+            .await;
+        applied.unwrap_or_else(|error| panic!("{} {name}: {error}", types.kind));
+    }
+}
+
+fn cluster() -> Client {
+    let cluster = Config::seeded("test", 1, Arc::new(InProcess::default()))
+        .with_admin("token")
+        .build();
+    Client::new(cluster.service("token"), "default")
+}
+
+#[test]
+fn the_definitions_are_accepted_and_fit_a_client_side_apply() {
+    let place = Place::new("crds");
+    let text = succeeded(&place.run(&["crds"]));
+    assert_eq!(
+        text,
+        succeeded(&place.run(&["crds"])),
+        "the order is not stable"
+    );
+    let definitions = objects(&text);
+    for definition in &definitions {
+        assert_eq!(definition["kind"], "CustomResourceDefinition");
+        // What `kubectl apply` writes into an annotation, whose limit is 256 KiB.
+        assert!(definition.to_string().len() < 262_144);
+    }
+    wait(async {
+        let client = cluster();
+        apply(&client, &definitions).await;
+        let flipper = serde_json::json!({
+            "apiVersion": "flipper.io.github.com/v1alpha1", "kind": "Flipper",
+            "metadata": {"name": "a", "namespace": "default"}, "spec": {"interval": "1d"},
+        });
+        apply(&client, &[flipper]).await;
+    });
+}
+
+#[test]
+fn the_manifests_are_accepted_under_the_names_of_the_design() {
+    let place = Place::new("manifests");
+    let all = objects(&succeeded(&place.run(&["manifests"])));
+    wait(async {
+        let client = cluster();
+        apply(&client, &all).await;
+    });
+    let named = |kind: &str, name: &str| {
+        let found = all
+            .iter()
+            .find(|o| o["kind"] == kind && o["metadata"]["name"] == name);
+        found.unwrap_or_else(|| panic!("there is no {kind} {name}"))
+    };
+    named("Namespace", "rollout");
+    named("ServiceAccount", "controller-manager");
+    named("CustomResourceDefinition", "flippers.flipper.io.github.com");
+    let deployment = named("Deployment", "rollout-controller");
+    assert_eq!(deployment["metadata"]["namespace"], "rollout");
+    let pod = &deployment["spec"]["template"]["spec"];
+    assert_eq!(pod["serviceAccountName"], "controller-manager");
+    assert_eq!(
+        pod["containers"][0]["readinessProbe"]["httpGet"]["path"],
+        "/ready"
+    );
+}
+
+#[test]
+fn the_container_is_told_what_the_program_understands() {
+    let place = Place::new("container");
+    let all = objects(&succeeded(&place.run(&[
+        "manifests",
+        "--image",
+        "registry/slipway:1",
+        "--replicas",
+        "2",
+    ])));
+    let deployment = all.iter().find(|o| o["kind"] == "Deployment").unwrap();
+    assert_eq!(deployment["spec"]["replicas"], 2);
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["image"], "registry/slipway:1");
+    let arguments = container["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|a| a.as_str().unwrap());
+    // Its own arguments, but with a kubeconfig that is not there: it gets as far as reading it.
+    let arguments: Vec<&str> = arguments.chain(["--kubeconfig", "/nowhere/kc"]).collect();
+    let output = place.run(&arguments);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("/nowhere/kc"), "{text}");
+}
+
+#[test]
+fn nothing_is_granted_that_lets_others_in() {
+    let place = Place::new("roles");
+    let all = objects(&succeeded(&place.run(&["manifests"])));
+    let mut rules = 0;
+    for role in all
+        .iter()
+        .filter(|o| o["kind"] == "ClusterRole" || o["kind"] == "Role")
+    {
+        for rule in role["rules"].as_array().unwrap() {
+            rules += 1;
+            let text = rule.to_string();
+            for never in [
+                "\"*\"",
+                "secrets",
+                "rbac.authorization.k8s.io",
+                "escalate",
+                "impersonate",
+            ] {
+                assert!(
+                    !text.contains(never),
+                    "{}: {text}",
+                    role["metadata"]["name"]
+                );
+            }
+        }
+    }
+    assert!(rules > 5);
+}

@@ -1,0 +1,179 @@
+//! `slipway run` against `slipway apiserver --actors --crds`: real programs, real time, short intervals.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Client;
+use kube::api::{Api, PostParams};
+use serde_json::{Value, json};
+use slipway_api::flipper::Flipper;
+
+use super::program::{NEVER, Place, Running, appears, client, wait};
+
+fn deployment() -> Deployment {
+    serde_json::from_value(json!({
+        "metadata": {"name": "web", "labels": {"mesh": "true"}},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}},
+        },
+    }))
+    .unwrap()
+}
+
+fn restarted_at(deployment: &Deployment) -> Option<String> {
+    let value = serde_json::to_value(deployment).unwrap();
+    let annotations = value.pointer("/spec/template/metadata/annotations")?;
+    annotations
+        .get("kubectl.kubernetes.io/restartedAt")
+        .and_then(Value::as_str)
+        .map(str::to_owned)
+}
+
+/// Waits until `look` finds something.
+async fn eventually<T, F: Future<Output = Option<T>>>(
+    what: &str,
+    mut look: impl FnMut() -> F,
+) -> T {
+    let until = Instant::now() + NEVER;
+    while Instant::now() < until {
+        if let Some(found) = look().await {
+            return found;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("{what}: never");
+}
+
+fn status(address: &str, path: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(NEVER)).unwrap();
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.lines().next().unwrap_or_default().to_owned()
+}
+
+async fn make(client: &Client) {
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), "default");
+    deployments
+        .create(&PostParams::default(), &deployment())
+        .await
+        .unwrap();
+    let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
+    let rollout = serde_json::from_value(json!({"metadata": {"name": "rollout"}})).unwrap();
+    namespaces
+        .create(&PostParams::default(), &rollout)
+        .await
+        .unwrap();
+    let flippers: Api<Flipper> = Api::namespaced(client.clone(), "default");
+    let flipper = serde_json::from_value(json!({
+        "apiVersion": "flipper.io.github.com/v1alpha1", "kind": "Flipper", "metadata": {"name": "often"},
+        "spec": {"interval": "6s", "match": {"labels": {"mesh": "true"}}},
+    }))
+    .unwrap();
+    flippers
+        .create(&PostParams::default(), &flipper)
+        .await
+        .unwrap();
+}
+
+#[test]
+fn a_matching_deployment_is_restarted_again_and_again_and_sigterm_drains() {
+    let place = Place::new("operator");
+    let kubeconfig = place.path("kubeconfig");
+    let file = kubeconfig.to_str().unwrap();
+    let server = [
+        "apiserver",
+        "--port",
+        "0",
+        "--actors",
+        "--crds",
+        "--kubeconfig-out",
+        file,
+    ];
+    let server = Running::start(&mut place.command(&server), true);
+    appears(&kubeconfig);
+    let operator = [
+        "run",
+        "--controllers",
+        "restarts",
+        "--kubeconfig",
+        file,
+        "--port",
+        "0",
+        "--bind",
+        "127.0.0.1",
+        "--replica",
+        "test-0",
+        "--request-timeout",
+        "1s",
+        "--lease-duration",
+        "3s",
+    ];
+    let mut operator = Running::start(&mut place.command(&operator), true);
+    let line = operator.line("serving /healthz");
+    let address = line
+        .split("address=")
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .next()
+        .unwrap()
+        .to_owned();
+    wait(observe(&kubeconfig, &address));
+    assert_eq!(operator.terminate(), Some(0));
+    wait(async {
+        let leases: Api<Lease> = Api::namespaced(client(&kubeconfig).await, "rollout");
+        let lease = leases.get("d5a9c41d.github.com").await.unwrap();
+        let holder = lease
+            .spec
+            .and_then(|spec| spec.holder_identity)
+            .unwrap_or_default();
+        assert_eq!(holder, "", "the Lease was not given back");
+    });
+    assert_eq!(server.terminate(), Some(0));
+    assert!(!kubeconfig.exists(), "the kubeconfig stays");
+}
+
+async fn observe(kubeconfig: &Path, address: &str) {
+    let client = client(kubeconfig).await;
+    make(&client).await;
+    eventually("it is ready", || async {
+        status(address, "/ready").contains("200").then_some(())
+    })
+    .await;
+    assert!(status(address, "/healthz").contains("200"));
+    assert!(status(address, "/metrics").contains("200"));
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), "default");
+    let get = || async { restarted_at(&deployments.get("web").await.unwrap()) };
+    let first = eventually("the first restart", get).await;
+    let second = eventually("the second restart", || async {
+        get().await.filter(|at| *at != first)
+    })
+    .await;
+    let parse = |text: &str| text.parse::<jiff::Timestamp>().unwrap();
+    let between = parse(&second).duration_since(parse(&first)).as_secs();
+    assert!(
+        between >= 6,
+        "restarted twice within the interval: {first}, {second}"
+    );
+    let flippers: Api<Flipper> = Api::namespaced(client, "default");
+    let matched = || async {
+        flippers
+            .get("often")
+            .await
+            .unwrap()
+            .status
+            .and_then(|status| status.matched)
+    };
+    assert_eq!(eventually("the policy's status", matched).await, 1);
+}

@@ -1,0 +1,177 @@
+//! The whole operator on the embedded API server, in virtual time, with everything going wrong that can.
+//!
+//! `cargo test -p slipway --test simulation` plays all scenarios, breaks them at every request and every watch event,
+//! tries seeds, and hunts mutants. `cargo xtask sim` runs the same for longer, or one run again.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "this is a test with an output of its own, which tells how long it took"
+)]
+
+#[path = "simulation/arguments.rs"]
+mod arguments;
+#[path = "simulation/mutants.rs"]
+mod mutants;
+
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use arguments::Arguments;
+use slipway::scenarios;
+use slipway_sim::explore::{self, Effort, Known, Report};
+use slipway_sim::history;
+use slipway_sim::scenario::Scenario;
+use slipway_sim::stage::{Wiring, rights};
+use slipway_sim::{oracles, runner};
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::read(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(problem) => {
+            println!("{problem}");
+            return ExitCode::from(2);
+        }
+    };
+    let wiring = scenarios::wiring();
+    if let Some((scenario, trial)) = &arguments.replay {
+        return replay(&wiring, scenario, trial);
+    }
+    let mut chosen = scenarios::all().unwrap();
+    if let Some(name) = &arguments.scenario {
+        chosen.retain(|scenario| scenario.name.contains(name.as_str()));
+    }
+    let report = run(&wiring, &chosen, &arguments);
+    conclude(&report)
+}
+
+/// How many runs a mutant is given to show itself.
+const MOST_RUNS: usize = 400;
+
+fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
+    let started = Instant::now();
+    let mut report = Report::default();
+    let known = explore::references(chosen, wiring, &mut report).unwrap();
+    for known in &known {
+        println!(
+            "{:24} {:>4} requests {:>4} watch events",
+            known.scenario.name,
+            known.reference.history.requests.len(),
+            known.reference.events
+        );
+    }
+    if !report.failures.is_empty() && !arguments.keep_going {
+        return report;
+    }
+    let mut report = explore::explore(&known, wiring, &arguments.effort, report).unwrap();
+    let runs =
+        report.requests.done + report.events.done + report.standstills.done + report.seeds.done;
+    let time = started.elapsed().as_secs_f64();
+    println!(
+        "{runs} runs in {time:.1} s, {:.0} a second",
+        runs as f64 / time
+    );
+    if arguments.scenario.is_none() {
+        unused_rights(wiring, &mut report);
+        if arguments.mutants {
+            hunt(&known, wiring, &mut report);
+        }
+    }
+    report
+}
+
+/// S2, the other side: every right is used in some run.
+fn unused_rights(wiring: &Wiring, report: &mut Report) {
+    let setup = (wiring.operator)(&serde_json::Value::Null).unwrap();
+    for (role, rule, verb, about) in rights(&setup) {
+        let used = report.used.contains(&(role.clone(), rule, verb.clone()));
+        report.note(
+            "S2",
+            used,
+            format!("{role}: nothing ever needed to {verb} {about}"),
+        );
+    }
+}
+
+/// Mutants, several at once.
+fn hunt(known: &[Arc<Known>], wiring: &Wiring, report: &mut Report) {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..Effort::default().threads {
+            scope.spawn(|| {
+                while let Some(mutant) = mutants::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (runs, killer) = mutant.hunt(known, wiring, MOST_RUNS);
+                    found.lock().unwrap().push((mutant.name, runs, killer));
+                }
+            });
+        }
+    });
+    let mut found = found.into_inner().unwrap();
+    found.sort_unstable();
+    for (name, runs, killer) in found {
+        report.mutants.of += 1;
+        report.mutants.done += u64::from(killer.is_some());
+        let end = killer.map_or("lives".to_owned(), |id| format!("killed by {id}"));
+        println!("mutant: {name}: {end} after {runs} runs");
+        let text = format!("the mutant {name:?} lives after {runs} runs");
+        report.note("mutants", killer.is_some(), text);
+    }
+}
+
+fn replay(wiring: &Wiring, name: &str, trial: &slipway_sim::trial::Trial) -> ExitCode {
+    let Some(scenario) = scenarios::find(name) else {
+        println!("there is no scenario {name}");
+        return ExitCode::from(2);
+    };
+    let scenario = scenario.unwrap();
+    let calm = slipway_sim::trial::Trial::calm();
+    let reference = runner::play(&scenario, wiring, &calm).unwrap();
+    let outcome = runner::play(&scenario, wiring, trial).unwrap();
+    for line in history::tell(&outcome.history, outcome.history.end, usize::MAX) {
+        println!("{line}");
+    }
+    for request in outcome.history.requests.iter().filter(|r| r.is_write()) {
+        println!("#{} {}", request.number, request.body);
+    }
+    let mut report = Report::default();
+    let verdicts = oracles::judge(&scenario, &outcome.history, Some(&reference.history));
+    report.take(&scenario, trial, &outcome, verdicts);
+    for line in report.table() {
+        println!("{line}");
+    }
+    for failure in &report.failures {
+        for (id, violation) in &failure.violations {
+            println!("{id} at {}: {}", violation.at, violation.text);
+        }
+    }
+    println!("hash {}", outcome.hash);
+    if report.failures.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(6)
+    }
+}
+
+fn conclude(report: &Report) -> ExitCode {
+    for failure in &report.failures {
+        println!("{failure}\n");
+    }
+    for line in report.table() {
+        println!("{line}");
+    }
+    for note in &report.notes {
+        println!("{note}");
+    }
+    println!("{}", report.line());
+    if report.is_good() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(6)
+    }
+}

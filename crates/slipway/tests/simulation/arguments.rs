@@ -1,0 +1,61 @@
+//! What the simulation is asked to do.
+
+use slipway_sim::explore::Effort;
+use slipway_sim::trial::Trial;
+
+/// The command line: `--seeds N --from N --scenario X --threads N --positions N --no-faults --replay 'scenario=X …'`.
+pub(crate) struct Arguments {
+    pub(crate) effort: Effort,
+    pub(crate) scenario: Option<String>,
+    pub(crate) keep_going: bool,
+    pub(crate) mutants: bool,
+    pub(crate) replay: Option<(String, Trial)>,
+}
+
+impl Arguments {
+    pub(crate) fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut arguments = Self {
+            effort: Effort::default(),
+            scenario: None,
+            keep_going: false,
+            mutants: true,
+            replay: None,
+        };
+        while let Some(word) = words.next() {
+            let mut value = || words.next().ok_or(format!("{word} needs a value"));
+            let number = |text: String| {
+                text.parse::<u64>()
+                    .map_err(|error| format!("{text}: {error}"))
+            };
+            let effort = &mut arguments.effort;
+            match word.as_str() {
+                "--seeds" => effort.seeds = number(value()?)?,
+                "--from" => effort.first_seed = number(value()?)?,
+                "--threads" => effort.threads = number(value()?)? as usize,
+                "--positions" => effort.positions = number(value()?)? as usize,
+                "--failures" => effort.most_failures = number(value()?)? as usize,
+                "--no-mutants" => arguments.mutants = false,
+                "--keep-going" => arguments.keep_going = true,
+                "--no-faults" => effort.exhaustive = false,
+                "--scenario" => arguments.scenario = Some(value()?),
+                "--replay" => arguments.replay = Some(told(&value()?)?),
+                // What cargo passes on to every test.
+                "--quiet" | "-q" | "--nocapture" => {}
+                other => return Err(format!("{other:?} is not understood")),
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+/// `scenario=X seed=7`.
+fn told(text: &str) -> Result<(String, Trial), String> {
+    let (scenario, trial) = text
+        .split_once(' ')
+        .ok_or("write 'scenario=X seed=7' or 'scenario=X fault=request:17:lost'")?;
+    let name = scenario
+        .strip_prefix("scenario=")
+        .ok_or("begin with scenario=")?;
+    let trial: Trial = trial.trim().parse().map_err(|error| format!("{error}"))?;
+    Ok((name.to_owned(), trial))
+}

@@ -1,0 +1,95 @@
+//! A capability with a bug.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+use slipway_kernel::capability::Gauge;
+use slipway_kernel::identity::kinds;
+use slipway_kernel::interest::Interest;
+use slipway_kernel::permission::Permission;
+use slipway_kernel::{Capability, Facts, Fence, Key, Plan, Stores};
+
+use super::Bend;
+
+/// A capability that is bent.
+pub(super) struct Bent {
+    inner: Arc<dyn Capability>,
+    bend: Arc<Bend>,
+    earlier: Mutex<Option<Stores>>,
+}
+
+impl Bent {
+    pub(super) fn around(inner: Arc<dyn Capability>, bend: Arc<Bend>) -> Arc<dyn Capability> {
+        Arc::new(Self {
+            inner,
+            bend,
+            earlier: Mutex::default(),
+        })
+    }
+}
+
+impl Capability for Bent {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn interests(&self) -> Vec<Interest> {
+        let mut all = self.inner.interests();
+        for interest in &mut all {
+            let is_flipper = interest.kind == kinds::FLIPPER;
+            let is_workload = interest.kind.group == "apps";
+            match &*self.bend {
+                Bend::Workloads(project) if is_workload => interest.project = *project,
+                Bend::Flippers(project) if is_flipper => interest.project = *project,
+                _ => {}
+            }
+        }
+        all
+    }
+
+    fn permissions(&self) -> Vec<Permission> {
+        self.inner.permissions()
+    }
+
+    fn lease(&self) -> &'static str {
+        self.inner.lease()
+    }
+
+    fn fence(&self) -> Fence {
+        self.inner.fence()
+    }
+
+    fn keys(&self, stores: &Stores) -> Vec<Key> {
+        self.inner.keys(stores)
+    }
+
+    fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, now: Timestamp) -> Option<Plan> {
+        match &*self.bend {
+            Bend::Ahead(seconds) => {
+                let ahead = now + SignedDuration::from_secs(*seconds);
+                self.inner.plan(stores, facts, key, ahead)
+            }
+            Bend::Plans(change) => {
+                let mut plan = self.inner.plan(stores, facts, key, now)?;
+                change(&mut plan);
+                Some(plan)
+            }
+            Bend::Stale => {
+                let fresh = self.inner.plan(stores, facts, key, now)?;
+                let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
+                let seen = earlier.replace(stores.clone());
+                let Some(seen) = seen else {
+                    return Some(fresh);
+                };
+                let mut plan = self.inner.plan(&seen, facts, key, now)?;
+                plan.basis = fresh.basis;
+                Some(plan)
+            }
+            _ => self.inner.plan(stores, facts, key, now),
+        }
+    }
+
+    fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge> {
+        self.inner.gauges(stores, now)
+    }
+}

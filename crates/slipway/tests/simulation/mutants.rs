@@ -1,0 +1,315 @@
+//! Bugs on purpose: each must be found by an oracle within a bounded number of runs.
+//!
+//! A mutant bends a capability from outside: what it sees (projections), when it believes to be, what it plans; or it
+//! tampers with requests, or with the operator's times. Nothing of it is in the product.
+
+mod bent;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use slipway_kernel::Plan;
+use slipway_kernel::interest::Project;
+use slipway_kernel::store::Projection;
+use slipway_restarts::observe::{Flipper, Workload};
+use slipway_sim::explore::{self, Known};
+use slipway_sim::stage::{Setup, Wiring};
+
+use bent::Bent;
+
+/// How a mutant differs.
+pub(crate) enum Bend {
+    /// Workloads look different to it.
+    Workloads(Project),
+    /// Flippers look different to it.
+    Flippers(Project),
+    /// Its clock is ahead by these seconds, for decisions only.
+    Ahead(i64),
+    /// It plans something else.
+    Plans(fn(&mut Plan)),
+    /// It plans on what it had seen before the last change, and sends no precondition along.
+    Stale,
+    /// Its requests are different.
+    Requests(slipway_sim::stage::Tamper),
+    /// It runs differently.
+    Settings(fn(&mut slipway_runtime::Settings)),
+}
+
+/// A bug on purpose.
+pub(crate) struct Mutant {
+    pub(crate) name: &'static str,
+    /// Scenarios in which it should show.
+    scenarios: &'static [&'static str],
+    bend: fn() -> Bend,
+}
+
+/// A projection that sees a changed object.
+macro_rules! sees {
+    ($kind:ty, $change:expr) => {
+        |object: &Value| {
+            let mut object = object.clone();
+            let change: fn(&mut Value) = $change;
+            change(&mut object);
+            Ok(Arc::new(<$kind as Projection>::project(&object)?))
+        }
+    };
+}
+
+macro_rules! workloads {
+    ($change:expr) => {
+        || Bend::Workloads(sees!(Workload, $change))
+    };
+}
+
+macro_rules! flippers {
+    ($change:expr) => {
+        || Bend::Flippers(sees!(Flipper, $change))
+    };
+}
+
+/// Takes a field away.
+fn hide(object: &mut Value, parent: &str, field: &str) {
+    if let Some(fields) = object.pointer_mut(parent).and_then(Value::as_object_mut) {
+        fields.remove(field);
+    }
+}
+
+/// The patches of a plan that restart something.
+fn restarts(plan: &mut Plan) -> impl Iterator<Item = &mut Value> {
+    plan.steps
+        .iter_mut()
+        .filter_map(|step| match &mut step.action {
+            slipway_kernel::Action::Patch { purpose, body, .. } if *purpose == "restart" => {
+                Some(body)
+            }
+            _ => None,
+        })
+}
+
+const ANNOTATIONS: &str = "/metadata/annotations";
+
+/// All of them.
+pub(crate) const ALL: &[Mutant] = &[
+    Mutant {
+        name: "the rollout gate is gone",
+        scenarios: &["restart-during-rollout", "nightly-restart"],
+        bend: workloads!(|object| object["status"] = json!({})),
+    },
+    Mutant {
+        name: "only the status' generation is looked at",
+        scenarios: &["restart-during-rollout", "nightly-restart"],
+        bend: workloads!(|object| {
+            let replicas = object["spec"]["replicas"].clone();
+            for field in [
+                "replicas",
+                "updatedReplicas",
+                "availableReplicas",
+                "readyReplicas",
+            ] {
+                object["status"][field] = replicas.clone();
+            }
+            hide(object, "/status", "conditions");
+        }),
+    },
+    Mutant {
+        name: "observedGeneration is not compared",
+        scenarios: &["restart-during-rollout", "max-concurrent-many"],
+        bend: workloads!(|object| object["status"]["observedGeneration"] =
+            object["metadata"]["generation"].clone()),
+    },
+    Mutant {
+        name: "paused workloads are restarted",
+        scenarios: &["opt-out-pause-zero"],
+        bend: workloads!(|object| hide(object, "/spec", "paused")),
+    },
+    Mutant {
+        name: "workloads without replicas are restarted",
+        scenarios: &["opt-out-pause-zero"],
+        bend: workloads!(|object| hide(object, "/spec", "replicas")),
+    },
+    Mutant {
+        name: "opting out is ignored",
+        scenarios: &["opt-out-pause-zero"],
+        bend: workloads!(|object| hide(object, ANNOTATIONS, "slipway.dev/restarts")),
+    },
+    Mutant {
+        name: "a snooze is ignored",
+        scenarios: &["opt-out-pause-zero"],
+        bend: workloads!(|object| hide(object, ANNOTATIONS, "slipway.dev/restart-not-before")),
+    },
+    Mutant {
+        name: "somebody else's claim is ignored",
+        scenarios: &["opt-out-pause-zero"],
+        bend: workloads!(|object| hide(object, ANNOTATIONS, "slipway.dev/disruption-claim")),
+    },
+    Mutant {
+        name: "a restart by hand does not count",
+        scenarios: &["restart-during-rollout"],
+        bend: workloads!(|object| {
+            let path = "/spec/template/metadata/annotations";
+            hide(object, path, "kubectl.kubernetes.io/restartedAt");
+        }),
+    },
+    Mutant {
+        name: "an empty label matches everything",
+        scenarios: &["restart-daily"],
+        bend: workloads!(|object| {
+            let labels = object
+                .pointer_mut("/metadata/labels")
+                .and_then(Value::as_object_mut);
+            if let Some(labels) = labels.filter(|labels| labels.values().any(|v| v == "")) {
+                labels.insert("mesh".to_owned(), json!("true"));
+            }
+        }),
+    },
+    Mutant {
+        name: "maxConcurrent is ignored",
+        scenarios: &["max-concurrent-many", "nightly-restart"],
+        bend: flippers!(|object| hide(object, "/spec", "maxConcurrent")),
+    },
+    Mutant {
+        name: "maxConcurrent is off by one",
+        scenarios: &["nightly-restart", "max-concurrent-many"],
+        bend: flippers!(|object| {
+            let most = object
+                .pointer("/spec/maxConcurrent")
+                .and_then(Value::as_i64);
+            if let Some(most) = most {
+                object["spec"]["maxConcurrent"] = json!(most + 1);
+            }
+        }),
+    },
+    Mutant {
+        name: "windows are ignored",
+        scenarios: &["nightly-restart"],
+        bend: flippers!(|object| hide(object, "/spec", "windows")),
+    },
+    Mutant {
+        name: "disruption budgets are ignored",
+        scenarios: &["pdb"],
+        bend: flippers!(|object| hide(object, "/spec", "respectPodDisruptionBudgets")),
+    },
+    Mutant {
+        name: "an invalid interval counts as ten minutes",
+        scenarios: &["flipper-invalid"],
+        bend: flippers!(|object| {
+            let interval = object.pointer("/spec/interval").and_then(Value::as_str);
+            if interval.is_some_and(|text| slipway_kernel::duration::parse(text).is_err()) {
+                object["spec"]["interval"] = json!("10m");
+            }
+        }),
+    },
+    Mutant {
+        name: "restarts come four minutes early",
+        scenarios: &["restart-daily"],
+        bend: || Bend::Ahead(240),
+    },
+    Mutant {
+        name: "the stamp is left out",
+        scenarios: &["restart-daily"],
+        bend: || {
+            Bend::Plans(|plan| {
+                for body in restarts(plan) {
+                    hide(body, ANNOTATIONS, "flipper.io/rollout-last-restart");
+                }
+            })
+        },
+    },
+    Mutant {
+        name: "the template is touched twice",
+        scenarios: &["restart-daily"],
+        bend: || {
+            Bend::Plans(|plan| {
+                for body in restarts(plan) {
+                    body["spec"]["template"]["metadata"]["annotations"]["slipway.dev/again"] =
+                        json!("yes");
+                }
+            })
+        },
+    },
+    Mutant {
+        name: "no status is written",
+        scenarios: &["pdb", "overlap"],
+        bend: || Bend::Plans(|plan| plan.statuses.clear()),
+    },
+    Mutant {
+        name: "patches have no precondition",
+        scenarios: &["restart-daily"],
+        bend: || {
+            Bend::Requests(|method, _, body| {
+                if method == "PATCH" {
+                    hide(body, "/metadata", "resourceVersion");
+                    hide(body, "/metadata", "uid");
+                }
+            })
+        },
+    },
+    Mutant {
+        name: "own writes are not read, and patches have no precondition",
+        scenarios: &["restart-daily", "max-concurrent-many"],
+        bend: || Bend::Stale,
+    },
+    Mutant {
+        name: "a leader acts after its lease has ended",
+        scenarios: &["leader-failover"],
+        bend: || {
+            Bend::Settings(|settings| {
+                if let Some(election) = &mut settings.election {
+                    election.renew_deadline = Duration::from_secs(600);
+                }
+            })
+        },
+    },
+];
+
+impl Mutant {
+    /// The operator with this bug.
+    fn wiring(&self, sound: &Wiring) -> Wiring {
+        let operator = sound.operator.clone();
+        let bend = self.bend;
+        Wiring {
+            operator: Arc::new(move |settings: &Value| Ok(bend_setup(operator(settings)?, bend()))),
+            definitions: sound.definitions.clone(),
+        }
+    }
+
+    /// Looks for it, in at most so many runs. Gives the number of runs and the oracle that found it.
+    pub(crate) fn hunt(
+        &self,
+        known: &[Arc<Known>],
+        sound: &Wiring,
+        most: usize,
+    ) -> (usize, Option<&'static str>) {
+        let chosen: Vec<Arc<Known>> = self
+            .scenarios
+            .iter()
+            .filter_map(|name| known.iter().find(|k| k.scenario.name == *name).cloned())
+            .collect();
+        let (runs, failure) = explore::hunt(&chosen, &self.wiring(sound), most).unwrap();
+        let found = failure.and_then(|failure| failure.violations.first().map(|(id, _)| *id));
+        (runs, found)
+    }
+}
+
+fn bend_setup(mut setup: Setup, bend: Bend) -> Setup {
+    match bend {
+        Bend::Requests(tamper) => setup.tamper = Some(tamper),
+        Bend::Settings(change) => change(&mut setup.settings),
+        bend => {
+            if matches!(bend, Bend::Stale) {
+                setup.tamper = Some(|method, path, body| {
+                    if method == "PATCH" && path.contains("/deployments/") {
+                        hide(body, "/metadata", "resourceVersion");
+                    }
+                });
+            }
+            let bend = Arc::new(bend);
+            let bent = setup.capabilities.into_iter();
+            setup.capabilities = bent
+                .map(|inner| Bent::around(inner, bend.clone()))
+                .collect();
+        }
+    }
+    setup
+}
