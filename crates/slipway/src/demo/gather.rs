@@ -16,10 +16,13 @@ const FLIPPERS: &str = "flipper.io.github.com/flippers";
 /// Events that are kept for the picture.
 const MOST_EVENTS: usize = 50;
 
+/// Objects by namespace and name, each with its version.
+type Objects = BTreeMap<(String, String), (u64, Arc<Value>)>;
+
 /// The objects of a cluster, decoded; what has not changed is not decoded again.
 #[derive(Debug, Default)]
 pub(crate) struct Mirror {
-    objects: BTreeMap<String, BTreeMap<(String, String), (u64, Arc<Value>)>>,
+    objects: BTreeMap<String, Objects>,
 }
 
 impl Mirror {

@@ -1,5 +1,7 @@
 //! Lines of styled text, and how they become bytes of a terminal.
 
+use std::fmt::Write as _;
+
 /// How to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
@@ -88,15 +90,14 @@ impl Line {
         Self(kept)
     }
 
-    /// The same with every piece of text changed by `change`.
+    /// The same in the characters that may be used.
     #[must_use]
-    pub(crate) fn map(self, change: fn(&str) -> String) -> Self {
-        Self(
-            self.0
-                .into_iter()
-                .map(|(tone, text)| (tone, change(&text)))
-                .collect(),
-        )
+    pub(crate) fn styled(self, style: Style) -> Self {
+        if !style.ascii {
+            return self;
+        }
+        let pieces = self.0.into_iter();
+        Self(pieces.map(|(tone, text)| (tone, ascii(&text))).collect())
     }
 
     /// As text, with the terminal's codes where colours are wanted.
@@ -105,7 +106,7 @@ impl Line {
         for (tone, piece) in &self.0 {
             match tone.code() {
                 Some(code) if style.color && !piece.trim().is_empty() => {
-                    text.push_str(&format!("\u{1b}[{code}m{piece}\u{1b}[0m"));
+                    let _ = write!(text, "\u{1b}[{code}m{piece}\u{1b}[0m");
                 }
                 _ => text.push_str(piece),
             }

@@ -2,7 +2,7 @@
 
 mod tree;
 
-use super::line::{Line, Style, Tone, ascii, clean};
+use super::line::{Line, Style, Tone, clean};
 use super::model::{Model, State, Verdict, Waiting};
 use super::words::{ahead, length, moment};
 
@@ -30,10 +30,7 @@ pub(crate) fn render(model: &Model, width: usize, style: Style) -> Vec<Line> {
     lines.extend(verdicts(&model.verdicts, style));
     lines
         .into_iter()
-        .map(|line| match style.ascii {
-            true => line.map(ascii),
-            false => line,
-        })
+        .map(|line| line.styled(style))
         .map(|line| line.cut(width, style))
         .collect()
 }
@@ -181,9 +178,10 @@ fn events(model: &Model) -> Vec<Line> {
         };
         let note = clean(&event.note);
         // Most notes name what they are about.
-        let about = match note.contains(&event.about) {
-            true => String::new(),
-            false => format!("{}: ", event.about),
+        let about = if note.contains(&event.about) {
+            String::new()
+        } else {
+            format!("{}: ", event.about)
         };
         lines.push(
             Line::of(Tone::Dim, moment(event.at, model.now))

@@ -9,7 +9,7 @@ fn owned(name: &str, uid: &str, owner: &str) -> Value {
     json!({"name": name, "namespace": "shop", "uid": uid, "ownerReferences": [{"uid": owner}]})
 }
 
-fn pod(name: &str, owner: &str, status: Value) -> Value {
+fn pod(name: &str, owner: &str, status: &Value) -> Value {
     json!({"metadata": owned(name, name, owner), "status": status})
 }
 
@@ -35,11 +35,11 @@ fn rolling() -> Mirror {
         meta["annotations"] = json!({"deployment.kubernetes.io/revision": revision});
         mirror.add("apps/replicasets", json!({"metadata": meta}));
     }
-    mirror.add("/pods", pod("web-1-a", "web-1", running()));
-    mirror.add("/pods", pod("web-1-b", "web-1", running()));
+    mirror.add("/pods", pod("web-1-a", "web-1", &running()));
+    mirror.add("/pods", pod("web-1-b", "web-1", &running()));
     mirror.add(
         "/pods",
-        pod("web-2-a", "web-2", json!({"phase": "Running"})),
+        pod("web-2-a", "web-2", &json!({"phase": "Running"})),
     );
     mirror
 }
@@ -71,7 +71,7 @@ fn a_pod_that_crashes_is_named_on_its_workload() {
     let mut mirror = rolling();
     let crashing = json!({"phase": "Running", "containerStatuses": [
         {"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]});
-    mirror.add("/pods", pod("web-2-a", "web-2", crashing));
+    mirror.add("/pods", pod("web-2-a", "web-2", &crashing));
     let web = only(&mirror);
     assert_eq!(
         (web.state, web.word.as_str()),

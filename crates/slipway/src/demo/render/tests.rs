@@ -113,10 +113,11 @@ fn model() -> Model {
 
 fn picture(model: &Model, width: usize, style: Style) -> String {
     let lines = render(model, width, style);
-    let text: Vec<String> = lines.iter().map(|line| line.paint(style)).collect();
-    text.iter()
-        .map(|line| format!("{}\n", line.trim_end()))
-        .collect()
+    let text: Vec<String> = lines
+        .iter()
+        .map(|line| line.paint(style).trim_end().to_owned())
+        .collect();
+    text.join("\n") + "\n"
 }
 
 #[test]
