@@ -4,6 +4,7 @@ mod bench;
 mod controlplane;
 mod generate;
 mod report;
+mod sim;
 mod test;
 mod workspace;
 
@@ -42,6 +43,8 @@ enum Command {
     /// A real Kubernetes control plane on loopback
     #[command(subcommand)]
     Controlplane(controlplane::Command),
+    /// Play all scenarios, break them in every way there is, and try seeds
+    Sim(sim::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Command::Tidy => test::tidy(),
         Command::Bench(command) => bench::run(&command),
         Command::Controlplane(command) => controlplane::run(&command),
+        Command::Sim(arguments) => sim::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,6 +10,7 @@
 //! ```
 
 pub mod action;
+pub mod admission;
 pub mod blocker;
 pub mod capability;
 pub mod claim;

@@ -167,7 +167,7 @@ impl Stage {
             }
             Cue::Rates(rates) => {
                 if *rates == Rates::default() {
-                    self.recorder.disturbed();
+                    self.recorder.disturbed_for(Duration::ZERO);
                 }
                 self.adversary
                     .lock()
@@ -218,9 +218,7 @@ impl Stage {
             Blow::Crash | Blow::Skew(_) => Duration::ZERO,
         };
         if fault {
-            let now = self.clock.now();
-            let until = now.checked_add(lasts).unwrap_or(now);
-            self.recorder.disturbed_until(until);
+            self.recorder.disturbed_for(lasts);
         }
         self.crew.strike(replica, blow);
     }

@@ -99,16 +99,12 @@ impl Recorder {
         book.history.marks.push(Mark { at, what });
     }
 
-    /// Something went wrong on purpose until now.
-    pub fn disturbed(&self) {
-        let at = self.clock.now();
-        self.disturbed_until(at);
-    }
-
-    /// Something goes wrong on purpose until then.
-    pub fn disturbed_until(&self, at: Timestamp) {
+    /// Something goes wrong on purpose, for so long.
+    pub fn disturbed_for(&self, time: Duration) {
+        let now = self.clock.now();
+        let until = now.checked_add(time).unwrap_or(Timestamp::MAX);
         let mut book = self.lock();
-        book.history.calm = book.history.calm.max(at);
+        book.history.calm = book.history.calm.max(until);
     }
 
     /// The history so far.

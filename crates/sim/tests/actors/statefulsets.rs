@@ -216,3 +216,21 @@ fn each_pod_keeps_its_own_claim() {
         assert_eq!(stage.list("PersistentVolumeClaim").await.len(), 2);
     });
 }
+
+#[test]
+fn an_update_of_parallel_pods_still_goes_one_at_a_time_and_stops_at_a_bad_one() {
+    let script = "pods: [{match: {image: 'db:2', namePrefix: db-1}, ready: never}]";
+    play(1, script, |stage| async move {
+        let spec = json!({"podManagementPolicy": "Parallel"});
+        stage
+            .create(workload("StatefulSet", "db", 4, "db:1", spec))
+            .await;
+        stage.settle().await;
+        let watcher = stage.watch_pods().await;
+        stage.set_image("StatefulSet", "db", "db:2").await;
+        stage.pass(600).await;
+        assert!(watcher.extremes().1 >= 3);
+        let images: Vec<_> = stage.images().await.into_values().collect();
+        assert_eq!(images, ["db:1", "db:2", "db:2", "db:2"]);
+    });
+}

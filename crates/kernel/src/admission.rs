@@ -1,0 +1,119 @@
+//! Admission: the same shape as planning, asked by an API server in the middle of a request.
+//!
+//! `admit` is pure. Where it cannot decide yet it names what it needs (a question, a reservation); the runtime gathers,
+//! and asks again until the deadline, when `expire` gives the verdict and what has to be undone.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::action::Action;
+use crate::fact::Facts;
+use crate::store::Stores;
+
+/// What an API server asks about.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Review {
+    /// The request's own id, which the answer repeats.
+    pub uid: String,
+    /// `CREATE`, `UPDATE`, `DELETE` or `CONNECT`.
+    pub operation: String,
+    /// The API group of the resource; empty for the core.
+    pub group: String,
+    /// The version of the resource.
+    pub version: String,
+    /// The resource: `statefulsets`.
+    pub resource: String,
+    /// The subresource: `scale`, `eviction`, or empty.
+    pub subresource: String,
+    /// The namespace of the object.
+    pub namespace: String,
+    /// The name of the object.
+    pub name: String,
+    /// The object as it would be.
+    pub object: Value,
+    /// The object as it is.
+    pub old: Value,
+    /// Whether nothing is to be changed by it.
+    pub is_dry_run: bool,
+}
+
+/// What is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may go on.
+    Allowed {
+        /// What is told with it, or empty.
+        message: String,
+        /// Warnings that the client shows.
+        warnings: Vec<String>,
+    },
+    /// It may not.
+    Denied {
+        /// The HTTP code that the client sees; none leaves it to the API server.
+        code: Option<u16>,
+        /// Why.
+        message: String,
+    },
+}
+
+impl Verdict {
+    /// It may go on, and nothing is told.
+    pub fn allowed() -> Self {
+        Self::Allowed {
+            message: String::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// It may go on, with a warning.
+    pub fn warned(warning: impl Into<String>) -> Self {
+        Self::Allowed {
+            message: String::new(),
+            warnings: vec![warning.into()],
+        }
+    }
+
+    /// It may not; the API server chooses the code.
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self::Denied {
+            code: None,
+            message: message.into(),
+        }
+    }
+
+    /// It may not, with this code.
+    pub fn refused(code: u16, message: impl Into<String>) -> Self {
+        Self::Denied {
+            code: Some(code),
+            message: message.into(),
+        }
+    }
+}
+
+/// What came of a look at a review.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Admission {
+    /// It is decided; the actions are done by the replica that serves, before it answers.
+    Decide(Verdict, Vec<Action>),
+    /// It cannot be decided before these have been done.
+    Need(Vec<Action>),
+}
+
+/// The verdict when time is up, and what has to be undone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expiry {
+    /// What is answered.
+    pub verdict: Verdict,
+    /// What is done afterwards, as often as it takes.
+    pub undo: Vec<Action>,
+}
+
+/// One webhook. Both functions are total and pure.
+pub trait Admit: Send + Sync + 'static {
+    /// Where it is served: `/admission/no-downscale`.
+    fn path(&self) -> &'static str;
+    /// Judges a review.
+    fn admit(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Admission;
+    /// Judges a review for which there is no time left.
+    fn expire(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Expiry;
+}

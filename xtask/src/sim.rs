@@ -1,0 +1,51 @@
+//! `cargo xtask sim`: the simulation for as many seeds as one likes, or one run of it again.
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// How many seeds, after every fault at every place
+    #[arg(long, default_value_t = 2_000)]
+    seeds: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    from: u64,
+    /// Only scenarios whose name contains this
+    #[arg(long)]
+    scenario: Option<String>,
+    /// Leave out the single faults: seeds only
+    #[arg(long)]
+    no_faults: bool,
+    /// One run again, as a failure tells it: 'scenario=X fault=request:17:lost' or 'scenario=X seed=7'
+    #[arg(long)]
+    replay: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let mut command = workspace::cargo();
+    command.args(["test", "--release", "--quiet", "-p", "slipway"]);
+    command.args(["--test", "simulation", "--"]);
+    command.args(words(arguments));
+    let status = command.status().context("starting cargo")?;
+    if !status.success() {
+        bail!("the simulation found something, or could not run");
+    }
+    Ok(())
+}
+
+fn words(arguments: &Arguments) -> Vec<String> {
+    if let Some(replay) = &arguments.replay {
+        return vec!["--replay".to_owned(), replay.clone()];
+    }
+    let mut words = vec!["--seeds".to_owned(), arguments.seeds.to_string()];
+    words.extend(["--from".to_owned(), arguments.from.to_string()]);
+    if let Some(scenario) = &arguments.scenario {
+        words.extend(["--scenario".to_owned(), scenario.clone()]);
+    }
+    if arguments.no_faults {
+        words.push("--no-faults".to_owned());
+    }
+    words
+}
