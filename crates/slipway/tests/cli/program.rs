@@ -126,6 +126,11 @@ impl Running {
         }
     }
 
+    /// Takes in the lines that have come.
+    pub(crate) fn catch_up(&mut self) {
+        self.seen.extend(self.lines.try_iter());
+    }
+
     /// Asks it to end, as kubelet does, and gives its exit code.
     pub(crate) fn terminate(mut self) -> Option<i32> {
         let id = self.child.id().to_string();

@@ -47,7 +47,8 @@ pub(super) fn rows(model: &Model, width: usize, style: Style) -> Vec<Line> {
         .map(|(name, _)| name.width())
         .max()
         .unwrap_or_default();
-    let column = (longest + 2).clamp(24, (width / 2).max(24));
+    let widest = if width < 96 { width * 2 / 5 } else { width / 2 };
+    let column = (longest + 2).clamp(24, widest.max(24));
     let bars = column + STATUS;
     let ages = bars + usize::try_from(BAR).unwrap_or_default() + 2;
     let mut lines = vec![
