@@ -128,3 +128,29 @@ fn a_policy_that_cannot_be_read_shows_what_its_conditions_say() {
     );
     assert_eq!(policy.problem, "spec.interval: no string");
 }
+
+#[test]
+fn the_default_criteria_are_shown_while_they_apply() {
+    let mut mirror = Mirror::default();
+    let status =
+        json!({"matched": 4, "conditions": [{"type": "Ready", "status": "True"}]}).to_string();
+    let map = |active: &str| {
+        json!({"metadata": {"name": "slipway-restarts", "namespace": "rollout"},
+            "data": {"active": active, "criteria": "interval=10m0s labels=mesh=true", "status": status}})
+    };
+    mirror.add("/configmaps", map("true"));
+    let cluster = gather("hub", &mirror, Timestamp::UNIX_EPOCH);
+    let policy = &cluster.namespaces[0].policies[0];
+    assert_eq!(
+        (policy.kind, policy.name.as_str()),
+        ("", "default criteria")
+    );
+    assert_eq!((policy.state, policy.matched), (State::Good, 4));
+    assert_eq!(policy.rhythm, "interval=10m0s labels=mesh=true");
+    mirror.add("/configmaps", map("false"));
+    assert!(
+        gather("hub", &mirror, Timestamp::UNIX_EPOCH)
+            .namespaces
+            .is_empty()
+    );
+}

@@ -58,6 +58,7 @@ fn model() -> Model {
     let shop = Namespace {
         name: "shop".to_owned(),
         policies: vec![Policy {
+            kind: "Flipper",
             name: "nightly".to_owned(),
             state: State::Busy,
             word: "Restarting".to_owned(),

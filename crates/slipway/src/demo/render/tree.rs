@@ -236,7 +236,10 @@ fn policy_node(policy: &Policy, now: Timestamp, style: Style) -> Node {
     info.retain(|part| !part.is_empty());
     Node {
         icon: icon("⟳", "@", style),
-        name: format!("Flipper/{}", policy.name),
+        name: match policy.kind {
+            "" => policy.name.clone(),
+            kind => format!("{kind}/{}", policy.name),
+        },
         state: policy.state,
         word: policy.word.clone(),
         info: info.join(" · "),
