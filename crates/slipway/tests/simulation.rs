@@ -46,6 +46,9 @@ fn main() -> ExitCode {
     if let Some(name) = &arguments.scenario {
         chosen.retain(|scenario| scenario.name.contains(name.as_str()));
     }
+    if arguments.time {
+        return measure(&wiring, &chosen);
+    }
     let report = run(&wiring, &chosen, &arguments);
     conclude(&report)
 }
@@ -122,6 +125,40 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, report: &mut Report) {
         let text = format!("the mutant {name:?} lives after {runs} runs");
         report.note("mutants", killer.is_some(), text);
     }
+}
+
+/// How long the parts of a run take.
+fn measure(wiring: &Wiring, chosen: &[Scenario]) -> ExitCode {
+    const RUNS: u32 = 20;
+    let calm = slipway_sim::trial::Trial::calm();
+    for scenario in chosen {
+        let mut empty = scenario.clone();
+        empty.duration = std::time::Duration::ZERO;
+        let start = Instant::now();
+        for _ in 0..RUNS {
+            runner::play(&empty, wiring, &calm).unwrap();
+        }
+        let setup = start.elapsed() / RUNS;
+        let start = Instant::now();
+        let mut last = None;
+        for _ in 0..RUNS {
+            last = Some(runner::play(scenario, wiring, &calm).unwrap());
+        }
+        let whole = start.elapsed() / RUNS;
+        let last = last.unwrap();
+        let start = Instant::now();
+        for _ in 0..RUNS {
+            oracles::judge(scenario, &last.history, Some(&last.history));
+        }
+        let judged = start.elapsed() / RUNS;
+        println!(
+            "{:24} set up {setup:?}, play {:?}, judge {judged:?}; {} changes",
+            scenario.name,
+            whole - setup,
+            last.history.changes.len()
+        );
+    }
+    ExitCode::SUCCESS
 }
 
 fn replay(wiring: &Wiring, name: &str, trial: &slipway_sim::trial::Trial) -> ExitCode {
