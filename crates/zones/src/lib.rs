@@ -1,0 +1,1 @@
+//! Rollouts of StatefulSets zone by zone, and the webhooks that guard them.
