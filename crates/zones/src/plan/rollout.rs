@@ -276,9 +276,10 @@ impl<'w> Decider<'_, 'w> {
             self.block(Reason::NotReady, object, message, "the pods becoming ready");
         }
         if victims.waiting > 0 {
+            let going = i64::try_from(victims.next.len()).unwrap_or(i64::MAX);
             let message = format!(
-                "{} of at most {} pods of {} are unavailable, {} more wait to be replaced",
-                survey.unavailable(),
+                "{} of at most {} pods of {} are unavailable, or about to be; {} more wait to be replaced",
+                survey.unavailable().saturating_add(going),
                 survey.set().most_unavailable(),
                 survey.name(),
                 victims.waiting,
