@@ -362,8 +362,8 @@ proptest! {
         }
         let mut stores = Stores::default();
         let mut all: Vec<Value> = Vec::new();
-        for zone in 0..ZONES.len() {
-            all.extend(stage.get("StatefulSet", NS, ZONES[zone]).cloned());
+        for (zone, name) in ZONES.iter().enumerate() {
+            all.extend(stage.get("StatefulSet", NS, name).cloned());
             all.extend((0..PODS).filter_map(|o| stage.get("Pod", NS, &pod_name(zone, o)).cloned()));
         }
         all.extend(stage.get("ConfigMap", NS, "slipway-zones-ingester").cloned());
