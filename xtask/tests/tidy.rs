@@ -22,6 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "slipway-web",
             "slipway-runtime",
             "slipway-restarts",
+            "slipway-zones",
             "slipway-kernel",
             "slipway-api",
         ],
@@ -30,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("slipway-api", &[]),
     ("slipway-kernel", &["slipway-api"]),
     ("slipway-restarts", &["slipway-kernel", "slipway-api"]),
+    ("slipway-zones", &["slipway-kernel", "slipway-api"]),
     ("slipway-runtime", &["slipway-kernel", "slipway-api"]),
     (
         "slipway-sim",

@@ -7,3 +7,4 @@ pub mod crds;
 pub mod flipper;
 pub mod names;
 pub mod waiting;
+pub mod zones;
