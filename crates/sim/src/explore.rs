@@ -16,7 +16,7 @@ use crate::fault::{EVENT_FAULTS, Injection, REQUEST_FAULTS, RequestFault};
 use crate::oracles::{self, Verdict};
 use crate::runner::{self, Outcome};
 use crate::scenario::Scenario;
-use crate::stage::{Unplayable, Wiring};
+use crate::stage::{Prepared, Unplayable, Wiring};
 use crate::trial::Trial;
 
 /// How far to go.
@@ -54,6 +54,8 @@ impl Default for Effort {
 pub struct Known {
     /// The scenario.
     pub scenario: Scenario,
+    /// Its start.
+    pub prepared: Prepared,
     /// What comes of it when nothing goes wrong.
     pub reference: Outcome,
 }
@@ -82,13 +84,17 @@ pub fn references(
 ) -> Result<Vec<Arc<Known>>, Unplayable> {
     let mut all = Vec::new();
     for scenario in scenarios {
-        let (reference, verdicts) = runner::judge(scenario, wiring, &Trial::calm(), None)?;
-        let again = runner::play(scenario, wiring, &Trial::calm())?;
+        let prepared = runner::prepare(scenario, wiring)?;
+        let calm = Trial::calm();
+        let reference = runner::play(scenario, wiring, &prepared, &calm)?;
+        let verdicts = oracles::judge(scenario, &reference.history, None);
+        let again = runner::play(scenario, wiring, &prepared, &calm)?;
         report.scenarios += 1;
         report.take(scenario, &Trial::calm(), &reference, verdicts);
         report.same_seed(scenario, &reference, &again);
         all.push(Arc::new(Known {
             scenario: scenario.clone(),
+            prepared,
             reference,
         }));
     }
@@ -155,7 +161,7 @@ pub fn examine(
     wiring: &Wiring,
     trial: &Trial,
 ) -> Result<(Outcome, Vec<Verdict>), Unplayable> {
-    let outcome = runner::play(&known.scenario, wiring, trial)?;
+    let outcome = runner::play(&known.scenario, wiring, &known.prepared, trial)?;
     let reference = Some(&known.reference.history);
     let verdicts = oracles::judge(&known.scenario, &outcome.history, reference);
     Ok((outcome, verdicts))

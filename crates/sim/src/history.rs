@@ -195,6 +195,8 @@ pub struct History {
     pub end: Timestamp,
     /// When the last fault was over, or the start if there was none.
     pub calm: Timestamp,
+    /// The version that everything began with.
+    pub base: u64,
     /// How far the operator's clocks were off at most.
     pub skew: Duration,
     /// The operator's requests, in order.

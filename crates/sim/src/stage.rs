@@ -5,7 +5,7 @@
 mod process;
 mod setup;
 
-pub use setup::{ADMIN, NAMESPACE, Right, Setup, TOKEN, Tamper, Unplayable, Wiring, rights};
+pub use setup::{ADMIN, NAMESPACE, Prepared, Right, Setup, TOKEN, Tamper, Unplayable, Wiring, rights};
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,7 +64,18 @@ impl Stage {
         wiring: &Wiring,
         trial: &Trial,
     ) -> Result<Self, Unplayable> {
-        setup::open(scenario, wiring, trial).await
+        let prepared = Prepared::new(scenario, wiring).await?;
+        setup::begin(scenario, wiring, &prepared, trial)
+    }
+
+    /// The same from what was set up before.
+    pub fn begin(
+        scenario: &Scenario,
+        wiring: &Wiring,
+        prepared: &Prepared,
+        trial: &Trial,
+    ) -> Result<Self, Unplayable> {
+        setup::begin(scenario, wiring, prepared, trial)
     }
 
     /// The clusters, in the scenario's order.

@@ -132,17 +132,13 @@ fn measure(wiring: &Wiring, chosen: &[Scenario]) -> ExitCode {
     const RUNS: u32 = 20;
     let calm = slipway_sim::trial::Trial::calm();
     for scenario in chosen {
-        let mut empty = scenario.clone();
-        empty.duration = std::time::Duration::ZERO;
         let start = Instant::now();
-        for _ in 0..RUNS {
-            runner::play(&empty, wiring, &calm).unwrap();
-        }
-        let setup = start.elapsed() / RUNS;
+        let prepared = runner::prepare(scenario, wiring).unwrap();
+        let setup = start.elapsed();
         let start = Instant::now();
         let mut last = None;
         for _ in 0..RUNS {
-            last = Some(runner::play(scenario, wiring, &calm).unwrap());
+            last = Some(runner::play(scenario, wiring, &prepared, &calm).unwrap());
         }
         let whole = start.elapsed() / RUNS;
         let last = last.unwrap();
@@ -154,7 +150,7 @@ fn measure(wiring: &Wiring, chosen: &[Scenario]) -> ExitCode {
         println!(
             "{:24} set up {setup:?}, play {:?}, judge {judged:?}; {} changes",
             scenario.name,
-            whole - setup,
+            whole,
             last.history.changes.len()
         );
     }
@@ -168,8 +164,9 @@ fn replay(wiring: &Wiring, name: &str, trial: &slipway_sim::trial::Trial) -> Exi
     };
     let scenario = scenario.unwrap();
     let calm = slipway_sim::trial::Trial::calm();
-    let reference = runner::play(&scenario, wiring, &calm).unwrap();
-    let outcome = runner::play(&scenario, wiring, trial).unwrap();
+    let prepared = runner::prepare(&scenario, wiring).unwrap();
+    let reference = runner::play(&scenario, wiring, &prepared, &calm).unwrap();
+    let outcome = runner::play(&scenario, wiring, &prepared, trial).unwrap();
     for line in history::tell(&outcome.history, outcome.history.end, usize::MAX) {
         println!("{line}");
     }

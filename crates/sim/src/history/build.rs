@@ -27,18 +27,32 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// An empty book.
+    /// A book in which is what there is already.
     pub fn new(cluster: Arc<Cluster>, clock: Arc<dyn Clock>) -> Self {
         let start = clock.now();
-        let book = Book {
+        let base = cluster.version();
+        let mut book = Book {
             history: History {
                 start,
                 end: start,
                 calm: start,
+                base,
                 ..History::default()
             },
+            seen: base,
             ..Book::default()
         };
+        let (mut objects, _) = cluster.everything();
+        objects.sort_by_key(|(_, object)| object.version);
+        for (resource, object) in objects {
+            let added = store::Change {
+                version: object.version,
+                kind: store::ChangeKind::Added,
+                object,
+                before: None,
+            };
+            book.add(start, &resource, added);
+        }
         Self {
             cluster,
             clock,

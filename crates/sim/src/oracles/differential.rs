@@ -12,7 +12,7 @@ use slipway_api::names::{DISRUPTION_CLAIM, LAST_RESTART, RESTARTED_AT};
 
 use super::{Case, Findings, workload};
 use crate::fault::EventFault;
-use crate::history::{Event, History, Image, Object};
+use crate::history::{Change, Event, History, Image, Object};
 
 /// What is not compared, and why.
 pub const MASKED: &[(&str, &str)] = &[
@@ -159,18 +159,32 @@ fn compare(findings: &mut Findings, history: &History, reference: &History) {
     }
 }
 
-/// The objects of the end by name, masked. Those whose names no two runs share are counted by owner and state.
+/// The objects of the end by name, masked, as far as they have changed since the start, which both runs share. Those
+/// whose names no two runs share are counted by owner and state.
 fn ends(history: &History) -> BTreeMap<String, Vec<Value>> {
+    let mut last: BTreeMap<&Object, &Change> = BTreeMap::new();
+    for change in history.changes.iter().filter(|c| c.version > history.base) {
+        last.insert(&change.object, change);
+    }
     let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for (object, image) in history.last() {
+    for (object, change) in last {
+        let Some(image) = change.after.as_deref().or(change.before.as_deref()) else {
+            continue;
+        };
         let Some(key) = key(object, image) else {
             continue;
         };
-        let mut value = image.value().clone();
-        mask(&mut value);
-        if key.ends_with('*') {
-            value = summary(&value);
-        }
+        let counted = key.ends_with('*');
+        let value = match (&change.after, counted) {
+            (None, true) => continue,
+            (None, false) => Value::Null,
+            (Some(_), true) => summary(image.value()),
+            (Some(_), false) => {
+                let mut value = image.value().clone();
+                mask(&mut value);
+                value
+            }
+        };
         all.entry(key).or_default().push(value);
     }
     for values in all.values_mut() {
