@@ -72,8 +72,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
         return report;
     }
     let mut report = explore::explore(&known, wiring, &arguments.effort, report).unwrap();
-    let runs =
-        report.requests.done + report.events.done + report.standstills.done + report.seeds.done;
+    let runs = report.runs;
     let time = started.elapsed().as_secs_f64();
     println!(
         "{runs} runs in {time:.1} s, {:.0} a second",

@@ -15,7 +15,7 @@ pub(super) fn met(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     // A storm may delay what is expected at a moment; what comes of it is for the other oracles.
     let history = case.history;
-    let disturbed = history.calm > history.start;
+    let disturbed = history.is_disturbed();
     let settled = history.calm.checked_add(AFTERMATH);
     if disturbed && settled.is_ok_and(|settled| settled > history.end) {
         return findings;

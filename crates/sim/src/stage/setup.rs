@@ -19,7 +19,8 @@ use super::process::Crew;
 use crate::actors::Actors;
 use crate::fault::Adversary;
 use crate::history::{Event, Recorder};
-use crate::scenario::{Scenario, Unreadable};
+use crate::quick::Rollouts;
+use crate::scenario::{Controllers, Scenario, Unreadable};
 use crate::trial::{Storm, Trial};
 use crate::user::{Undone, User};
 
@@ -165,8 +166,16 @@ pub(super) fn begin(
     for cluster in &clusters {
         tasks.spawn(collect::run(cluster.clone()));
         let client = Client::new(cluster.service(ADMIN).with_agent("actors"), "default");
-        let actors = Actors::new(client, clock.clone(), scenario.script.clone(), trial.seed);
-        tasks.spawn(actors.run());
+        match scenario.controllers {
+            Controllers::Full => {
+                let script = scenario.script.clone();
+                tasks.spawn(Actors::new(client, clock.clone(), script, trial.seed).run());
+            }
+            Controllers::Quick => {
+                let takes = scenario.script.start.try_into().unwrap_or_default();
+                tasks.spawn(Rollouts::new(cluster.clone(), client, clock.clone(), takes).run());
+            }
+        }
     }
     let adversary = Adversary::new(trial.injections.clone(), trial.seed);
     let adversary = Arc::new(Mutex::new(adversary));
