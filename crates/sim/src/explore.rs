@@ -25,8 +25,10 @@ use crate::trial::Trial;
 /// How far to go.
 #[derive(Debug, Clone)]
 pub struct Effort {
-    /// Scenarios with at most so many requests of the operator are broken at every one of them; of others at so many.
+    /// Scenarios with at most so many requests of the operator are broken at every one of them, and at every event.
     pub positions: usize,
+    /// Of others at so many.
+    pub sample: usize,
     /// Whether single faults are tried at all.
     pub exhaustive: bool,
     /// The first seed.
@@ -44,6 +46,7 @@ impl Default for Effort {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             positions: 100,
+            sample: 30,
             exhaustive: true,
             first_seed: 1,
             seeds: 2_000,
@@ -154,7 +157,8 @@ fn singles(known: &Arc<Known>, effort: &Effort) -> Vec<Job> {
         });
     };
     let small = history.requests.len() <= effort.positions;
-    for at in positions::requests(history, effort.positions) {
+    let most = if small { usize::MAX } else { effort.sample };
+    for at in positions::requests(history, most) {
         for fault in REQUEST_FAULTS {
             add(Injection::Request(at, fault), Aim::Request);
         }
@@ -163,12 +167,7 @@ fn singles(known: &Arc<Known>, effort: &Effort) -> Vec<Job> {
             add(standstill, Aim::Standstill);
         }
     }
-    let events = if small {
-        usize::MAX
-    } else {
-        effort.positions
-    };
-    for at in positions::spread(known.reference.events, events) {
+    for at in positions::spread(known.reference.events, most) {
         for fault in EVENT_FAULTS {
             add(Injection::Event(at, fault), Aim::Event);
         }
@@ -200,7 +199,7 @@ pub fn hunt(
     let mut singles: Vec<(&Arc<Known>, Trial)> = Vec::new();
     for known in known {
         let effort = Effort {
-            positions: 60,
+            sample: 60,
             ..Effort::default()
         };
         let of_one = self::singles(known, &effort).into_iter();

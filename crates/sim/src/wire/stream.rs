@@ -85,7 +85,11 @@ impl Events {
             self.ready.push_back(event);
             return;
         };
-        if event.starts_with(b"{\"type\":\"BOOKMARK\"") {
+        // The two ends at which the type can be.
+        let bookmark = b"\"type\":\"BOOKMARK\"";
+        if event.get(1..).is_some_and(|rest| rest.starts_with(bookmark))
+            || event.trim_ascii_end().ends_with(b"\"type\":\"BOOKMARK\"}")
+        {
             self.ready.push_back(event);
             return;
         }

@@ -35,6 +35,7 @@ impl Arguments {
                 "--from" => effort.first_seed = number(value()?)?,
                 "--threads" => effort.threads = number(value()?)? as usize,
                 "--positions" => effort.positions = number(value()?)? as usize,
+                "--sample" => effort.sample = number(value()?)? as usize,
                 "--failures" => effort.most_failures = number(value()?)? as usize,
                 "--time" => arguments.time = true,
                 "--no-mutants" => arguments.mutants = false,
