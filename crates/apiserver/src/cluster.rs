@@ -13,8 +13,8 @@ mod warning;
 pub use answer::Lost;
 pub use build::Config;
 use build::Start;
-pub use snapshot::Snapshot;
 pub(crate) use encode::encode;
+pub use snapshot::Snapshot;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

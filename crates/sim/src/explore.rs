@@ -134,7 +134,7 @@ pub fn explore(
             });
         }
     }
-    pool::work(jobs, wiring, effort, report)
+    pool::work(&jobs, wiring, effort, report)
 }
 
 /// One thing goes wrong, at every place. Of runs that cannot differ one is made.

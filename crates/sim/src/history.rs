@@ -213,7 +213,9 @@ impl History {
         let events = self.marks.iter();
         self.calm > self.start
             || self.requests.iter().any(|request| request.fault.is_some())
-            || events.map(|mark| &mark.what).any(|what| matches!(what, Event::Watch(..)))
+            || events
+                .map(|mark| &mark.what)
+                .any(|what| matches!(what, Event::Watch(..)))
     }
 
     /// The request that did a change.

@@ -53,7 +53,10 @@ impl Rollouts {
     pub async fn run(mut self) {
         let (all, version) = self.cluster.everything();
         self.seen = version;
-        for (_, stored) in all.iter().filter(|(resource, _)| &**resource == DEPLOYMENTS) {
+        for (_, stored) in all
+            .iter()
+            .filter(|(resource, _)| &**resource == DEPLOYMENTS)
+        {
             self.look(stored).await;
         }
         let cluster = self.cluster.clone();
@@ -101,8 +104,13 @@ impl Rollouts {
         let paused = object.pointer("/spec/paused").and_then(Value::as_bool) == Some(true);
         let replicas = number("/spec/replicas").unwrap_or(1);
         let updated = if paused { before } else { 0 };
-        self.say(&name(stored), generation, [before.min(replicas), updated, before], false)
-            .await;
+        self.say(
+            &name(stored),
+            generation,
+            [before.min(replicas), updated, before],
+            false,
+        )
+        .await;
         if !paused {
             self.done.insert(name(stored), Instant::now() + self.takes);
         }

@@ -26,6 +26,7 @@ pub struct Outcome {
 pub fn virtually<F: Future>(work: F) -> F::Output {
     #[allow(
         clippy::expect_used,
+        clippy::missing_panics_doc,
         reason = "a runtime without I/O has nothing that could fail"
     )]
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -5,7 +5,9 @@
 mod process;
 mod setup;
 
-pub use setup::{ADMIN, NAMESPACE, Prepared, Right, Setup, TOKEN, Tamper, Unplayable, Wiring, rights};
+pub use setup::{
+    ADMIN, NAMESPACE, Prepared, Right, Setup, TOKEN, Tamper, Unplayable, Wiring, rights,
+};
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -34,8 +34,7 @@ impl Cluster {
             .registry
             .write()
             .unwrap_or_else(PoisonError::into_inner) = snapshot.registry.clone();
-        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(snapshot.policy.clone());
+        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot.policy.clone());
         self.store.compact();
     }
 }

@@ -9,7 +9,7 @@ use crate::stage::{Unplayable, Wiring};
 
 /// Does all jobs, or stops after enough failures. The report is the same whatever thread did what.
 pub(super) fn work(
-    jobs: Vec<Job>,
+    jobs: &[Job],
     wiring: &Wiring,
     effort: &Effort,
     report: Report,
@@ -46,7 +46,7 @@ pub(super) fn work(
         }
     });
     let (mut report, error) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
-    for job in &jobs {
+    for job in jobs {
         match job.aim {
             Aim::Request => report.requests.of += job.stands_for,
             Aim::Event => report.events.of += job.stands_for,

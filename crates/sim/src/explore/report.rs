@@ -167,7 +167,7 @@ impl Report {
     }
 
     /// Takes in something that was found out about all runs together.
-    pub fn note(&mut self, id: &'static str, holds: bool, otherwise: String) {
+    pub fn note(&mut self, id: &'static str, holds: bool, otherwise: &str) {
         let tally = self.oracles.entry(id).or_default();
         tally.checked += 1;
         if !holds {

@@ -17,7 +17,7 @@ pub fn tell(history: &History, until: Timestamp, count: usize) -> Vec<String> {
     lines.extend(others.map(|c| (c.at, c.version, 0, change(c))));
     let marks = history.marks.iter().filter(|m| m.at <= until);
     lines.extend(marks.map(|m| (m.at, u64::MAX, 0, mark(&m.what))));
-    lines.sort_by(|a, b| (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2)));
+    lines.sort_by_key(|line| (line.0, line.1, line.2));
     let skip = lines.len().saturating_sub(count);
     lines
         .into_iter()

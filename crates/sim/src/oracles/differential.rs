@@ -120,10 +120,14 @@ fn missed(case: &Case<'_>) -> u64 {
     let storm = case.history.calm.duration_since(case.history.start);
     let requests = case.history.requests.iter();
     let faulty = requests.filter(|r| r.fault.is_some()).count();
-    let events = case.history.marks.iter().filter_map(|mark| match mark.what {
-        Event::Watch(_, fault) => Some(fault),
-        _ => None,
-    });
+    let events = case
+        .history
+        .marks
+        .iter()
+        .filter_map(|mark| match mark.what {
+            Event::Watch(_, fault) => Some(fault),
+            _ => None,
+        });
     let (lost, others): (Vec<&str>, Vec<&str>) =
         events.partition(|fault| *fault == EventFault::Drop.name());
     if lost.is_empty() && faulty + others.len() <= 1 {
@@ -248,25 +252,25 @@ fn difference(want: &[Value], have: &[Value]) -> String {
     }
     want.iter()
         .zip(have)
-        .find_map(|(want, have)| first(want, have, String::new()))
+        .find_map(|(want, have)| first(want, have, ""))
         .unwrap_or_default()
 }
 
-fn first(want: &Value, have: &Value, path: String) -> Option<String> {
+fn first(want: &Value, have: &Value, path: &str) -> Option<String> {
     match (want, have) {
         (Value::Object(a), Value::Object(b)) => {
             let keys = a.keys().chain(b.keys());
             keys.into_iter().find_map(|key| {
                 let null = Value::Null;
                 let (a, b) = (a.get(key).unwrap_or(&null), b.get(key).unwrap_or(&null));
-                first(a, b, format!("{path}.{key}"))
+                first(a, b, &format!("{path}.{key}"))
             })
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => a
             .iter()
             .zip(b)
             .enumerate()
-            .find_map(|(n, (a, b))| first(a, b, format!("{path}[{n}]"))),
+            .find_map(|(n, (a, b))| first(a, b, &format!("{path}[{n}]"))),
         (a, b) if a == b => None,
         (a, b) => Some(format!("{path} is {b}, without faults {a}")),
     }

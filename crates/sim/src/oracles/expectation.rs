@@ -107,7 +107,7 @@ fn is(object: &Object, name: &Named) -> bool {
 
 fn state<'a>(history: &'a History, name: &Named, at: Timestamp) -> Option<&'a Image> {
     let changes = history.changes.iter().filter(|c| is(&c.object, name));
-    let last = changes.filter(|change| change.at <= at).last()?;
+    let last = changes.rev().find(|change| change.at <= at)?;
     last.after.as_deref()
 }
 

@@ -226,7 +226,7 @@ pub(super) fn downtime(case: &Case<'_>) -> Findings {
     findings
 }
 
-/// What the API server itself counts up when a DaemonSet's template changes.
+/// What the API server itself counts up when a `DaemonSet`'s template changes.
 const COUNTED: &str = "deprecated.daemonset.template.generation";
 
 /// R5.

@@ -87,7 +87,9 @@ impl Events {
         };
         // The two ends at which the type can be.
         let bookmark = b"\"type\":\"BOOKMARK\"";
-        if event.get(1..).is_some_and(|rest| rest.starts_with(bookmark))
+        if event
+            .get(1..)
+            .is_some_and(|rest| rest.starts_with(bookmark))
             || event.trim_ascii_end().ends_with(b"\"type\":\"BOOKMARK\"}")
         {
             self.ready.push_back(event);

@@ -25,6 +25,10 @@ impl Arguments {
         };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
+            let size = |text: String| {
+                text.parse::<usize>()
+                    .map_err(|error| format!("{text}: {error}"))
+            };
             let number = |text: String| {
                 text.parse::<u64>()
                     .map_err(|error| format!("{text}: {error}"))
@@ -33,10 +37,10 @@ impl Arguments {
             match word.as_str() {
                 "--seeds" => effort.seeds = number(value()?)?,
                 "--from" => effort.first_seed = number(value()?)?,
-                "--threads" => effort.threads = number(value()?)? as usize,
-                "--positions" => effort.positions = number(value()?)? as usize,
-                "--sample" => effort.sample = number(value()?)? as usize,
-                "--failures" => effort.most_failures = number(value()?)? as usize,
+                "--threads" => effort.threads = size(value()?)?,
+                "--positions" => effort.positions = size(value()?)?,
+                "--sample" => effort.sample = size(value()?)?,
+                "--failures" => effort.most_failures = size(value()?)?,
                 "--time" => arguments.time = true,
                 "--no-mutants" => arguments.mutants = false,
                 "--keep-going" => arguments.keep_going = true,

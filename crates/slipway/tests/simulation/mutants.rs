@@ -256,7 +256,7 @@ pub(crate) const ALL: &[Mutant] = &[
         bend: || {
             Bend::Settings(|settings| {
                 if let Some(election) = &mut settings.election {
-                    election.renew_deadline = Duration::from_secs(600);
+                    election.renew_deadline = Duration::from_mins(10);
                 }
             })
         },
