@@ -34,7 +34,7 @@ pub const MASKED: &[(&str, &str)] = &[
     ),
     (
         "status times",
-        "lastTransitionTime, lastUpdateTime, lastRestart, nextRestart, since, until",
+        "lastTransitionTime, lastUpdateTime, lastRestart, nextRestart, since, until, updatedAt",
     ),
     (
         "leases, events",
@@ -55,6 +55,7 @@ const TIMES: &[&str] = &[
     "finishedAt",
     "time",
     "creationTimestamp",
+    "updatedAt",
 ];
 
 /// Names of fields that identify an object or one of its versions.
@@ -97,10 +98,11 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
         let want = wanted.get(object).copied().unwrap_or_default();
         let have = found.get(object).copied().unwrap_or_default();
         let fewer = have < want && have + missed(case) >= want;
+        let more = have > want && is_misled(case);
         if fewer {
             delayed.push(object);
         }
-        findings.check(end, have == want || fewer, || {
+        findings.check(end, have == want || fewer || more, || {
             format!(
                 "{}: {have} changes of its spec by the operator, {want} without faults",
                 workload::name(object)
@@ -108,10 +110,19 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
         });
     }
     let settled = case.history.calm.checked_add(AFTERMATH);
-    if delayed.is_empty() && settled.is_ok_and(|settled| settled <= end) {
+    if delayed.is_empty() && !is_misled(case) && settled.is_ok_and(|settled| settled <= end) {
         compare(&mut findings, case.history, reference);
     }
     findings
+}
+
+/// Whether the operator never heard of a change of a policy: then it went on by the old one until it listed them again,
+/// which R1 to R3 judge.
+fn is_misled(case: &Case<'_>) -> bool {
+    let lost = EventFault::Drop.name();
+    case.history.marks.iter().any(|mark| {
+        matches!(&mark.what, Event::Watch(about, fault) if about == "flippers" && *fault == lost)
+    })
 }
 
 /// How many restarts of one object the faults can have cost: one for each ten minutes of storm, or until a lost event was
@@ -241,6 +252,13 @@ fn mask(value: &mut Value) {
             }
         }
         Value::Array(list) => list.iter_mut().for_each(mask),
+        // A status inside a ConfigMap.
+        Value::String(text) if text.starts_with('{') => {
+            if let Ok(mut inside) = serde_json::from_str::<Value>(text) {
+                mask(&mut inside);
+                *value = inside;
+            }
+        }
         _ => {}
     }
 }

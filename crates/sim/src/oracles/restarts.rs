@@ -25,12 +25,12 @@ fn signed(duration: std::time::Duration) -> SignedDuration {
     SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }
 
-/// R1. By the annotations exactly; by the time of the commits up to the rounding of stamps and the skew of clocks.
+/// R1. By the annotations exactly; by the time of the requests up to the rounding of stamps and the skew of clocks.
 pub(super) fn interval(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
     let slack = SignedDuration::from_secs(1) + signed(history.skew) * 2;
-    let mut commits: BTreeMap<&str, Timestamp> = BTreeMap::new();
+    let mut sends: BTreeMap<&str, Timestamp> = BTreeMap::new();
     for touch in restarts(history) {
         let change = touch.change;
         let what = || name(&change.object);
@@ -56,9 +56,11 @@ pub(super) fn interval(case: &Case<'_>) -> Findings {
                 )
             });
         }
+        // When it was sent: a request of a process that died may arrive later.
+        let sent = touch.request.at;
         let uid = touch.after.text("/metadata/uid").unwrap_or_default();
-        if let (Some(before), Some(least)) = (commits.insert(uid, change.at), least) {
-            let passed = change.at.duration_since(before);
+        if let (Some(before), Some(least)) = (sends.insert(uid, sent), least) {
+            let passed = sent.duration_since(before);
             findings.check(change.at, passed + slack >= least, || {
                 format!(
                     "{}: restarted twice within {passed}, the interval is {least}",
