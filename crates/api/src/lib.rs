@@ -6,4 +6,6 @@
 pub mod crds;
 pub mod flipper;
 pub mod names;
+pub mod replica_template;
 pub mod waiting;
+pub mod zpdb;

@@ -1,1 +1,3 @@
-//! Rollouts of StatefulSets zone by zone, and the webhooks that guard them.
+//! Rollouts of `StatefulSets` zone by zone, and the webhooks that guard them.
+
+pub mod admit;
