@@ -104,7 +104,7 @@ pub enum Admission {
 pub struct Expiry {
     /// What is answered.
     pub verdict: Verdict,
-    /// What is done afterwards, as often as it takes.
+    /// What is done afterwards, in this order, as often as it takes; a write that finds its object changed is done.
     pub undo: Vec<Action>,
 }
 
@@ -129,8 +129,8 @@ pub struct Remarks {
 /// One webhook. All functions are total and pure.
 ///
 /// What a review needs is asked for with [`Action::Ask`]. A question whose address begins with `/` is a request to the
-/// API of the cluster that the review came from (a read, or a write that names the version it changes); any other goes
-/// to a pod. Questions carry the review's uid, and their answers are facts of that review only.
+/// API of the cluster that the review came from (a read, a write that names the version it changes, or a JSON merge
+/// patch); any other goes to a pod. Questions carry the review's uid, and their answers are facts of that review only.
 pub trait Admit: Send + Sync + 'static {
     /// Where it is served: `/admission/no-downscale`.
     fn path(&self) -> &'static str;

@@ -11,11 +11,17 @@
 //! Errors let a change pass in no-downscale, and in prepare-downscale until it is known that pods have to be prepared;
 //! everywhere else they stop it.
 
+pub mod disruption;
 pub(crate) mod grammar;
 mod inquiry;
 mod names;
 pub mod no_downscale;
+pub mod outcome;
+pub mod pod_eviction;
+pub mod prepare_downscale;
 mod replicas;
+pub mod reservations;
 pub mod review;
+pub mod seen;
 pub mod zpdb;
 pub mod zpdb_validation;

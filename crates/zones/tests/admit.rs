@@ -9,9 +9,17 @@
     reason = "tests"
 )]
 
+#[path = "admit/eviction.rs"]
+mod eviction;
 #[path = "admit/harness.rs"]
 mod harness;
 #[path = "admit/no_downscale.rs"]
 mod no_downscale;
+#[path = "admit/prepare.rs"]
+mod prepare;
+#[path = "admit/properties.rs"]
+mod properties;
 #[path = "admit/validation.rs"]
 mod validation;
+#[path = "admit/world.rs"]
+mod world;

@@ -104,6 +104,41 @@ impl<'a> Inquiry<'a> {
         Err(Pending)
     }
 
+    /// Whether there is no time left to ask.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The answer to a question, if it has one.
+    pub(super) fn told(&self, id: &QuestionId) -> Option<&Answer> {
+        self.facts.answers.get(id).map(|(_, answer)| answer)
+    }
+
+    /// Whether the API has been asked this, and has answered.
+    pub(super) fn is_answered(&self, purpose: &'static str, attempt: u32) -> bool {
+        self.told(&self.id(purpose, attempt)).is_some()
+    }
+
+    /// Has something done whatever the answer is; gives it back if there is no time left.
+    pub(super) fn attempt(&mut self, question: Question) -> Result<Option<Question>, Pending> {
+        if self.is_over && self.told(&question.id).is_none() {
+            return Ok(Some(question));
+        }
+        self.ask(question).map(|_| None)
+    }
+
+    /// A request to the API itself.
+    pub(super) fn to_api(
+        &self,
+        purpose: &'static str,
+        attempt: u32,
+        method: &'static str,
+        path: String,
+        body: Value,
+    ) -> Question {
+        self.question(purpose, attempt, method, path, body, API_TIMEOUT)
+    }
+
     /// Asks the API itself.
     pub(super) fn api(
         &mut self,
@@ -113,7 +148,7 @@ impl<'a> Inquiry<'a> {
         path: String,
         body: Value,
     ) -> Result<Result<Value, Failure>, Pending> {
-        let question = self.question(purpose, attempt, method, path, body, API_TIMEOUT);
+        let question = self.to_api(purpose, attempt, method, path, body);
         self.ask(question).map(|answer| object(&answer))
     }
 

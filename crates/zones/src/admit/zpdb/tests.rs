@@ -220,6 +220,7 @@ fn field() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn whatever_is_read_keeps_its_promises(
         names in proptest::collection::vec(0_usize..6, 0..5),
