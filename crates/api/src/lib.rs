@@ -8,4 +8,5 @@ pub mod flipper;
 pub mod names;
 pub mod replica_template;
 pub mod waiting;
+pub mod zones;
 pub mod zpdb;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::identity::{ClusterId, Key, Kind};
-use crate::store::{Meta, Projection, Seen, Undecodable};
+use crate::store::{Meta, Projection, Seen, Stores, Undecodable};
 
 /// Takes of an object what is needed.
 pub type Project = fn(&Value) -> Result<Arc<dyn Any + Send + Sync>, Undecodable>;
 
-/// Which work a change of an object is.
-pub type Triggers = fn(&ClusterId, &Meta) -> Vec<Key>;
+/// Which work a change of an object is, with all that is known now: an object that is gone is not in the stores any more.
+pub type Triggers = fn(&ClusterId, &Meta, &Stores) -> Vec<Key>;
 
 /// A secondary index: the values an object is found under.
 #[derive(Debug, Clone, Copy)]

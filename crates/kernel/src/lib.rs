@@ -18,10 +18,13 @@ pub mod condition;
 pub mod duration;
 pub mod event;
 pub mod fact;
+pub mod fields;
 pub mod identity;
+pub mod instant;
 pub mod interest;
 pub mod permission;
 pub mod plan;
+pub mod stage;
 pub mod store;
 
 pub use action::{Action, Target};

@@ -8,16 +8,17 @@ mod flipper;
 mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use serde_json::Value;
 use slipway_api::flipper::WorkloadKind;
 use slipway_kernel::fact::{Facts, Refusal};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::interest::Interest;
 use slipway_kernel::plan::Basis;
-use slipway_kernel::store::{Meta, Projection, Seen, Store};
+use slipway_kernel::store::{Meta, Projection, Store};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
+
+use slipway_kernel::fields::{integer, strings, text};
+pub use slipway_kernel::store::Item;
 
 pub use budget::Budget;
 pub use flipper::{Flipper, StatusMap};
@@ -43,7 +44,7 @@ pub fn sweep(cluster: &ClusterId) -> Key {
     }
 }
 
-fn triggers(cluster: &ClusterId, _: &Meta) -> Vec<Key> {
+fn triggers(cluster: &ClusterId, _: &Meta, _: &Stores) -> Vec<Key> {
     vec![sweep(cluster)]
 }
 
@@ -62,33 +63,6 @@ pub fn interests() -> Vec<Interest> {
             .optional(),
     );
     all
-}
-
-/// An object of one of our projections.
-#[derive(Debug, Clone)]
-pub struct Item<T> {
-    seen: Arc<Seen>,
-    body: Arc<T>,
-}
-
-impl<T: Projection> Item<T> {
-    fn of(seen: &Arc<Seen>) -> Option<Self> {
-        let body = seen.body.as_ref().ok()?.clone().downcast::<T>().ok()?;
-        Some(Self {
-            seen: seen.clone(),
-            body,
-        })
-    }
-
-    /// What every object has.
-    pub fn meta(&self) -> &Meta {
-        &self.seen.meta
-    }
-
-    /// What was taken of it.
-    pub fn body(&self) -> &T {
-        &self.body
-    }
 }
 
 /// All that a sweep depends on.
@@ -185,23 +159,6 @@ fn status_map(
         .typed::<StatusMap>(cluster, &kinds::CONFIG_MAP)
         .filter(|store: &&Store| store.is_synced() && !is_missing(facts, &kinds::CONFIG_MAP))?;
     Some(store.get(namespace?, STATUS_MAP).and_then(Item::of))
-}
-
-/// The strings in an object's map.
-fn strings(object: &Value, path: &str) -> BTreeMap<String, String> {
-    let map = object.pointer(path).and_then(Value::as_object);
-    map.into_iter()
-        .flatten()
-        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-        .collect()
-}
-
-fn integer(object: &Value, path: &str) -> Option<i64> {
-    object.pointer(path).and_then(Value::as_i64)
-}
-
-fn text<'a>(object: &'a Value, path: &str) -> Option<&'a str> {
-    object.pointer(path).and_then(Value::as_str)
 }
 
 /// The clusters that are looked at.

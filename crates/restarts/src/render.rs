@@ -29,7 +29,7 @@ pub mod purpose {
 
 /// The stamp of a moment: RFC 3339, whole seconds, UTC.
 pub fn stamp_of(now: Timestamp) -> String {
-    due::second(now).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    slipway_kernel::instant::stamp(now)
 }
 
 /// Stamps a workload, and restarts nothing.

@@ -1,3 +1,102 @@
-//! Rollouts of `StatefulSets` zone by zone, and the webhooks that guard them.
+//! Rollouts of `StatefulSet`s zone by zone, and the webhooks that guard them.
+//!
+//! ```text
+//! StatefulSets with rollout-group ─┐
+//! pods, zone-aware budgets ────────┼─ readiness ─► replicas ─► rollout (budget, guard) ─► act ─► report ─► Plan
+//! tracker, answers ────────────────┘
+//! ```
+//!
+//! One key for each namespace and rollout group. What holds always, by our doing:
+//!
+//! - No pod is deleted while a pod of another zone of the group is down; a paused zone counts like any other.
+//! - Never more pods of a zone are down than it allows. A pod that is down already may be replaced at any time.
+//! - Only pods that a `StatefulSet` of the group controls are deleted, each as it was seen, and only outdated ones.
+//! - A group in which something is not as expected (strategy, status, deletion) is left alone, and says why.
 
+pub mod access;
 pub mod admit;
+pub mod budget;
+pub mod gauges;
+pub mod group;
+pub mod guard;
+pub mod observe;
+pub mod plan;
+pub mod readiness;
+pub mod reasons;
+pub mod render;
+pub mod replicas;
+pub mod settings;
+
+use jiff::Timestamp;
+use slipway_api::zones;
+use slipway_kernel::capability::Gauge;
+use slipway_kernel::interest::Interest;
+use slipway_kernel::permission::Permission;
+use slipway_kernel::{Controller, Facts, Fence, Key, Plan, Stores};
+
+use observe::World;
+pub use settings::Settings;
+
+/// Names the capability in keys, metrics, logs, events and claims.
+pub const NAME: &str = "zones";
+
+/// The planner of zones.
+#[derive(Debug, Clone, Default)]
+pub struct Zones {
+    settings: Settings,
+}
+
+impl Zones {
+    /// A planner with these settings.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings }
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}
+
+impl Controller for Zones {
+    const NAME: &'static str = NAME;
+    type World = World;
+
+    fn interests(&self) -> Vec<Interest> {
+        observe::interests(&self.settings)
+    }
+
+    fn permissions(&self) -> Vec<Permission> {
+        access::PERMISSIONS.to_vec()
+    }
+
+    fn lease(&self) -> &'static str {
+        zones::LEASE
+    }
+
+    fn fence(&self) -> Fence {
+        Fence::Touch
+    }
+
+    fn keys(&self, stores: &Stores) -> Vec<Key> {
+        observe::keys(stores)
+    }
+
+    fn observe(&self, stores: &Stores, facts: &Facts, key: &Key) -> Option<World> {
+        observe::world(&self.settings, stores, facts, key)
+    }
+
+    fn plan(&self, world: &World, now: Timestamp) -> Plan {
+        plan::plan(&self.settings, world, now)
+    }
+
+    fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge> {
+        let worlds = observe::keys(stores).into_iter().filter_map(|key| {
+            let facts = observe::unlisted(stores, &key.cluster);
+            observe::world(&self.settings, stores, &facts, &key)
+        });
+        worlds
+            .flat_map(|world| gauges::gauges(&world, now))
+            .collect()
+    }
+}

@@ -42,7 +42,7 @@ fn by_colour(seen: &Seen) -> Vec<String> {
 fn stores() -> (Stores, StoreKey) {
     let mut stores = Stores::default();
     let interest =
-        Interest::of::<Colour>(kinds::POD, |_, _| Vec::new()).indexed("colour", by_colour);
+        Interest::of::<Colour>(kinds::POD, |_, _, _| Vec::new()).indexed("colour", by_colour);
     let key = stores.open(&ClusterId::local(), &interest);
     (stores, key)
 }
@@ -203,7 +203,8 @@ fn an_index_that_comes_later_knows_what_was_there_before() {
             .map(|c| c.len().to_string())
             .collect()
     };
-    let other = Interest::of::<Colour>(kinds::POD, |_, _| Vec::new()).indexed("length", by_length);
+    let other =
+        Interest::of::<Colour>(kinds::POD, |_, _, _| Vec::new()).indexed("length", by_length);
     assert_eq!(stores.open(&ClusterId::local(), &other), key);
     let found = stores.indexed::<Colour>(&ClusterId::local(), &kinds::POD, "length", "3");
     assert_eq!(found.count(), 1);

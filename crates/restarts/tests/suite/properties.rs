@@ -224,7 +224,7 @@ proptest! {
         let straight = stage.plan();
         let mut stores = Stores::default();
         let mut keys = BTreeMap::new();
-        for interest in Controller::interests(&stage.restarts) {
+        for interest in Controller::interests(&stage.planner) {
             let key = stores.open(&ClusterId::local(), &interest);
             stores.store_mut(&key).unwrap().observe_list(&[], "0");
             keys.insert(interest.kind.kind.to_string(), key);
@@ -238,7 +238,7 @@ proptest! {
             stores.store_mut(&keys[kind]).unwrap().observe(object);
         }
         let key = slipway_restarts::observe::sweep(&ClusterId::local());
-        let shuffled = Capability::plan(&stage.restarts, &stores, &Facts::default(), &key, stage.now).unwrap();
+        let shuffled = Capability::plan(&stage.planner, &stores, &Facts::default(), &key, stage.now).unwrap();
         prop_assert_eq!(shuffled.steps, straight.steps);
         prop_assert_eq!(shuffled.statuses, straight.statuses);
         prop_assert_eq!(shuffled.events, straight.events);

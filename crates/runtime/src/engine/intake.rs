@@ -194,18 +194,25 @@ impl Engine {
 
     /// Queues the work that changes of stores are.
     pub(super) fn take_changes(&mut self) {
-        let changes = std::mem::take(&mut self.shared.lock().changes);
+        let (changes, stores) = {
+            let mut state = self.shared.lock();
+            let changes = std::mem::take(&mut state.changes);
+            // A snapshot makes the next change of a store a copy, so none is taken without need.
+            let stores = (!changes.is_empty()).then(|| state.stores.clone());
+            (changes, stores.unwrap_or_default())
+        };
         let now = Instant::now();
         for (store, meta) in changes {
             let Some(feeds) = self.feeds.get(&store) else {
                 continue;
             };
             for triggers in &feeds.triggers {
-                for key in triggers(&store.0, &meta) {
+                for key in triggers(&store.0, &meta, &stores) {
                     self.queue.changed(&key, now);
                 }
             }
         }
+        drop(stores);
         self.release_lanes();
     }
 }

@@ -249,7 +249,7 @@ impl Controller for Toy {
     type World = World;
 
     fn interests(&self) -> Vec<Interest> {
-        let by_namespace = |cluster: &ClusterId, meta: &Meta| vec![key(cluster, &meta.namespace)];
+        let by_namespace = |cluster: &ClusterId, meta: &Meta, _: &Stores| vec![key(cluster, &meta.namespace)];
         let mut all = vec![Interest::of::<Map>(kinds::CONFIG_MAP, by_namespace)];
         if self.gadgets {
             all.push(Interest::of::<Gadget>(GADGET, by_namespace));

@@ -10,7 +10,7 @@ fn decider(stage: &Stage, namespace: &str, name: &str) -> Option<String> {
     let world = stage.world().unwrap();
     let kind = slipway_kernel::identity::kinds::DEPLOYMENT;
     let object = slipway_kernel::ObjectRef::local(kind, namespace, name);
-    let explained = stage.restarts.explain(&world, &object, stage.now)?;
+    let explained = stage.planner.explain(&world, &object, stage.now)?;
     let policy = explained.policy.map(|policy| policy.name);
     Some(policy.unwrap_or_else(|| "default".to_owned()))
 }
@@ -25,7 +25,7 @@ fn m1_default_criteria_match_mesh_true() {
     let mut stage = stage();
     stage.put(deployment("any", "a", MESH, Some(&ago(9))));
     assert_eq!(decider(&stage, "any", "a"), Some("default".to_owned()));
-    let criteria = stage.restarts.settings().default_criteria.clone().unwrap();
+    let criteria = stage.planner.settings().default_criteria.clone().unwrap();
     assert_eq!(criteria.interval.as_secs(), 600);
     assert_eq!(criteria.labels.len(), 1);
     assert!(criteria.namespaces.is_empty());

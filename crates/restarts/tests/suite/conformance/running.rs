@@ -98,7 +98,7 @@ fn default_criteria_never_act_before_the_flippers_are_known() {
     let listed = stage.stores();
     let local = slipway_kernel::ClusterId::local();
     let deployments = [stage.get("Deployment", "d", "a").unwrap().clone()];
-    for interest in Controller::interests(&stage.restarts) {
+    for interest in Controller::interests(&stage.planner) {
         let key = stores.open(&local, &interest);
         if interest.kind == kinds::DEPLOYMENT {
             stores
@@ -111,7 +111,7 @@ fn default_criteria_never_act_before_the_flippers_are_known() {
     }
     let key = slipway_restarts::observe::sweep(&local);
     let plan =
-        |stores, facts: &Facts| Capability::plan(&stage.restarts, stores, facts, &key, noon());
+        |stores, facts: &Facts| Capability::plan(&stage.planner, stores, facts, &key, noon());
     assert!(plan(&stores, &Facts::default()).is_none());
     let mut facts = Facts::default();
     facts.missing.insert("watch flippers".to_owned());

@@ -1,0 +1,201 @@
+//! A stage for plans: objects in memory, a clock that is set by hand, and just enough of an API to carry a plan out.
+//!
+//! For tests and previews. It keeps uids, versions, generations and merge patches as the API does. It has no controllers, no
+//! admission and no conflicts.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::action::Action;
+use crate::capability::Controller;
+use crate::fact::Facts;
+use crate::identity::{ClusterId, Key, ObjectRef};
+use crate::plan::Plan;
+use crate::store::{Meta, StoreKey, Stores};
+
+/// Objects, a clock, and a planner over them.
+#[derive(Debug)]
+pub struct Stage<C> {
+    /// The planner.
+    pub planner: C,
+    /// What time it is.
+    pub now: Timestamp,
+    /// What is known besides the objects.
+    pub facts: Facts,
+    objects: BTreeMap<ObjectRef, Value>,
+    version: u64,
+}
+
+impl<C: Controller> Stage<C> {
+    /// An empty stage.
+    pub fn new(planner: C, now: Timestamp) -> Self {
+        Self {
+            planner,
+            now,
+            facts: Facts::default(),
+            objects: BTreeMap::new(),
+            version: 0,
+        }
+    }
+
+    /// Puts an object there, or in the place of the one of its name. Objects of kinds that the planner does not
+    /// watch are left out.
+    pub fn put(&mut self, mut object: Value) {
+        let Some(reference) = self.reference(&object) else {
+            return;
+        };
+        let before = self.objects.get(&reference);
+        let generation = generation(before, &object);
+        let uid = before.map_or_else(
+            || format!("uid-{}-{}", reference.namespace, reference.name),
+            |known| Meta::of(known).uid,
+        );
+        self.version += 1;
+        let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+            return;
+        };
+        metadata.entry("uid").or_insert(Value::String(uid));
+        metadata.insert("resourceVersion".into(), self.version.to_string().into());
+        metadata.insert("generation".into(), generation.into());
+        self.objects.insert(reference, object);
+    }
+
+    /// The object of this name.
+    pub fn get(&self, kind: &str, namespace: &str, name: &str) -> Option<&Value> {
+        self.objects
+            .iter()
+            .find(|(of, _)| of.kind.kind == kind && of.namespace == namespace && of.name == name)
+            .map(|(_, object)| object)
+    }
+
+    /// Takes an object away.
+    pub fn delete(&mut self, kind: &str, namespace: &str, name: &str) {
+        self.objects
+            .retain(|of, _| of.kind.kind != kind || of.namespace != namespace || of.name != name);
+    }
+
+    /// Merges a patch into an object, as the API does.
+    pub fn patch(&mut self, kind: &str, namespace: &str, name: &str, patch: &Value) {
+        if let Some(mut object) = self.get(kind, namespace, name).cloned() {
+            merge(&mut object, patch);
+            self.put(object);
+        }
+    }
+
+    /// What a replica would have in its stores after it has listed everything.
+    pub fn stores(&self) -> Stores {
+        let mut stores = Stores::default();
+        for interest in self.planner.interests() {
+            let key: StoreKey = stores.open(&ClusterId::local(), &interest);
+            let of_kind: Vec<Value> = self
+                .objects
+                .iter()
+                .filter(|(of, _)| of.kind == interest.kind)
+                .map(|(_, object)| object.clone())
+                .collect();
+            if let Some(store) = stores.store_mut(&key) {
+                store.observe_list(&of_kind, &self.version.to_string());
+            }
+        }
+        stores
+    }
+
+    /// The first piece of work that there is.
+    fn key(&self, stores: &Stores) -> Option<Key> {
+        self.planner.keys(stores).into_iter().next()
+    }
+
+    /// What the planner sees of the first piece of work.
+    pub fn world(&self) -> Option<C::World> {
+        let stores = self.stores();
+        let key = self.key(&stores)?;
+        self.planner.observe(&stores, &self.facts, &key)
+    }
+
+    /// What is to be done now about the first piece of work.
+    pub fn plan(&self) -> Plan {
+        let world = self.world();
+        world.map_or_else(Plan::default, |world| self.planner.plan(&world, self.now))
+    }
+
+    /// Does it.
+    pub fn execute(&mut self, plan: &Plan) {
+        for step in &plan.steps {
+            match &step.action {
+                Action::Patch { target, body, .. } => self.change(target.object(), body),
+                Action::Apply { object, body, .. } => {
+                    let known = self.objects.contains_key(object);
+                    if known {
+                        self.change(object, body);
+                    } else {
+                        self.put(body.clone());
+                    }
+                }
+                Action::Delete { target, .. } => {
+                    let object = target.object();
+                    self.delete(&object.kind.kind, &object.namespace, &object.name);
+                }
+                // Nobody answers: tests put answers into the facts.
+                Action::Ask(_) => {}
+            }
+        }
+        for status in &plan.statuses {
+            self.change(status.target.object(), &json!({"status": status.body}));
+        }
+    }
+
+    /// Plans and does it; the plan.
+    pub fn step(&mut self) -> Plan {
+        let plan = self.plan();
+        self.execute(&plan);
+        plan
+    }
+
+    fn change(&mut self, object: &ObjectRef, patch: &Value) {
+        let kind = object.kind.kind.clone();
+        self.patch(&kind, &object.namespace, &object.name, patch);
+    }
+
+    fn reference(&self, object: &Value) -> Option<ObjectRef> {
+        let meta = Meta::of(object);
+        let kind = object.get("kind").and_then(Value::as_str)?;
+        let interests = self.planner.interests();
+        let known = interests.iter().find(|known| known.kind.kind == kind)?;
+        let kind = known.kind.clone();
+        Some(ObjectRef::local(kind, meta.namespace, meta.name))
+    }
+}
+
+/// A generation counts changes of the spec, and for workloads those of annotations too.
+fn generation(before: Option<&Value>, object: &Value) -> i64 {
+    let Some(before) = before else {
+        return Meta::of(object).generation.max(1);
+    };
+    let differs = |path: &str| before.pointer(path) != object.pointer(path);
+    let annotations = object.get("kind").and_then(Value::as_str) == Some("Deployment")
+        && differs("/metadata/annotations");
+    Meta::of(before).generation + i64::from(differs("/spec") || annotations)
+}
+
+/// RFC 7386.
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(changes) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    let Some(fields) = target.as_object_mut() else {
+        return;
+    };
+    for (name, change) in changes {
+        if change.is_null() {
+            fields.remove(name);
+        } else {
+            merge(fields.entry(name.clone()).or_insert(Value::Null), change);
+        }
+    }
+}

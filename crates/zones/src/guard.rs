@@ -1,0 +1,92 @@
+//! What zone-aware budgets say to the deletion of a pod by a rollout: the same as to an eviction, except that a budget of
+//! zero means what the zone itself allows.
+//!
+//! It knows the zones of one group. A budget whose selector spans several groups is judged on the group's own zones.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use slipway_kernel::store::Item;
+
+use crate::admit::disruption::{Pod, Scene, Zone, budget_of, evict};
+use crate::admit::seen;
+use crate::admit::zpdb::BudgetSeen;
+use crate::observe::World;
+use crate::readiness::{Member, Survey};
+
+/// Why a pod may not go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// The budget that says so; none if it is not only one.
+    pub budget: Option<String>,
+    /// In words.
+    pub message: String,
+    /// When that ends by itself.
+    pub until: Option<Timestamp>,
+}
+
+/// Asks the budgets, and remembers what they allowed.
+#[derive(Debug)]
+pub struct Guard<'w> {
+    budgets: Vec<(&'w str, &'w BudgetSeen)>,
+    zones: Vec<Zone<'w>>,
+    now: Timestamp,
+    held: BTreeMap<String, Timestamp>,
+}
+
+fn view(pod: &Item<crate::observe::Pod>) -> Pod<'_> {
+    seen::pod(pod.meta(), pod.body())
+}
+
+impl<'w> Guard<'w> {
+    /// A guard over the zones of a group.
+    pub fn new(world: &'w World, now: Timestamp) -> Self {
+        let budgets = world.budgets.iter();
+        let zones = world.zones.iter().map(|zone| {
+            let pods = zone.pods.iter().map(view).collect();
+            seen::zone(zone.set.meta(), zone.set.body(), pods)
+        });
+        Self {
+            budgets: budgets
+                .map(|budget| (budget.meta().name.as_str(), budget.body()))
+                .collect(),
+            zones: zones.collect(),
+            now,
+            held: world.holds.clone(),
+        }
+    }
+
+    /// Counts a pod as gone without asking.
+    pub fn take(&mut self, member: &Member<'w>) {
+        let uid = member.pod.meta().uid.clone();
+        self.held.insert(uid, Timestamp::MAX);
+    }
+
+    /// Asks whether a pod of this zone may go.
+    pub fn ask(&mut self, zone: &Survey<'w>, member: &Member<'w>) -> Result<(), Denial> {
+        let pod = view(member.pod);
+        let budget = budget_of(&self.budgets, pod.labels);
+        let (name, is_partitioned) = match &budget {
+            Ok(Some((name, budget))) => (Some((*name).to_owned()), budget.partition.is_some()),
+            _ => (None, false),
+        };
+        let instead = if is_partitioned {
+            1
+        } else {
+            zone.set().most_unavailable()
+        };
+        let scene = Scene {
+            budgets: &self.budgets,
+            zones: &self.zones,
+            held: &self.held,
+            now: self.now,
+        };
+        evict(&scene, &pod, Some(instead)).map_err(|denial| Denial {
+            budget: name,
+            message: denial.message,
+            until: denial.until,
+        })?;
+        self.take(member);
+        Ok(())
+    }
+}

@@ -1,0 +1,299 @@
+//! What zones look at: of each object only what a decision depends on.
+//!
+//! A pod belongs to the `StatefulSet` that controls it, by uid. A pod that nobody controls, but that has the name and the
+//! label `name` of one, is about to be adopted: it counts, and is never deleted. Any other pod with that label is somebody
+//! else's: it neither counts nor is it touched.
+
+mod maps;
+mod pod;
+mod set;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use slipway_api::zones;
+use slipway_kernel::fact::{Answer, Facts, QuestionId, Refusal};
+use slipway_kernel::identity::kinds;
+use slipway_kernel::interest::Interest;
+use slipway_kernel::plan::Basis;
+use slipway_kernel::store::{Item, Meta, Projection, Seen};
+use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
+
+pub(crate) use maps::written;
+pub use maps::{StatusMap, Tracker};
+pub use pod::{Owner, Pod};
+pub use set::{Mirror, Scaling, Set, Status};
+
+use crate::admit::zpdb::BudgetSeen;
+use crate::settings::Settings;
+
+/// rollout-operator.grafana.com/v1 `ZoneAwarePodDisruptionBudget`.
+pub const ZONE_BUDGET: Kind = Kind::namespaced(
+    "rollout-operator.grafana.com",
+    "v1",
+    "ZoneAwarePodDisruptionBudget",
+    "zoneawarepoddisruptionbudgets",
+);
+
+/// Pods by the uid of the `StatefulSet` that controls them, or by the namespace and name of the one that may adopt them.
+pub(crate) const BY_SET: &str = "set";
+
+/// The work of one group.
+pub fn key(cluster: &ClusterId, namespace: &str, group: &str) -> Key {
+    Key {
+        cluster: cluster.clone(),
+        controller: crate::NAME,
+        namespace: namespace.to_owned(),
+        name: group.to_owned(),
+    }
+}
+
+/// What zones want to see.
+pub fn interests(settings: &Settings) -> Vec<Interest> {
+    let mut maps = Interest::of::<StatusMap>(kinds::CONFIG_MAP, by_namespace).optional();
+    zones::STATUS_LABEL.clone_into(&mut maps.labels);
+    vec![
+        // All of them: a budget may be about zones that are in no group.
+        Interest::of::<Set>(kinds::STATEFUL_SET, by_namespace),
+        Interest::of::<Pod>(kinds::POD, by_pod).indexed(BY_SET, pod_values),
+        Interest::of::<BudgetSeen>(ZONE_BUDGET, by_namespace).where_defined(),
+        maps,
+        Interest::of::<Tracker>(kinds::CONFIG_MAP, by_namespace)
+            .own(settings.tracker)
+            .optional(),
+    ]
+}
+
+/// All groups of the namespace: of a `StatefulSet` that is gone or has changed its label nobody knows the group any more.
+fn by_namespace(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    keys(stores)
+        .into_iter()
+        .filter(|key| key.cluster == *cluster && key.namespace == meta.namespace)
+        .collect()
+}
+
+/// The group of the `StatefulSet` that a pod is named after, which is known also when the pod is gone.
+fn by_pod(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let set = named_after(&meta.name).and_then(|(set, _)| {
+        stores.get::<Set>(cluster, &kinds::STATEFUL_SET, &meta.namespace, set)
+    });
+    let group = set.and_then(|set| set.body.group());
+    group
+        .map(|group| key(cluster, &meta.namespace, group))
+        .into_iter()
+        .collect()
+}
+
+/// The `StatefulSet` and the ordinal that a pod's name speaks of.
+pub fn named_after(pod: &str) -> Option<(&str, i64)> {
+    let (set, ordinal) = pod.rsplit_once('-')?;
+    let digits = !ordinal.is_empty() && ordinal.bytes().all(|byte| byte.is_ascii_digit());
+    Some((set, ordinal.parse().ok().filter(|_| digits)?))
+}
+
+fn pod_values(seen: &Seen) -> Vec<String> {
+    let body = seen.body.as_ref().ok();
+    let Some(pod) = body.and_then(|body| body.downcast_ref::<Pod>()) else {
+        return Vec::new();
+    };
+    match &pod.owner {
+        Owner::Set(uid) => vec![uid.clone()],
+        Owner::Nobody => named_after(&seen.meta.name)
+            .map(|(set, _)| orphanage(&seen.meta.namespace, set))
+            .into_iter()
+            .collect(),
+        Owner::Other(_) => Vec::new(),
+    }
+}
+
+pub(crate) fn orphanage(namespace: &str, set: &str) -> String {
+    format!("{namespace}/{set}")
+}
+
+/// One zone of a group.
+#[derive(Debug, Clone)]
+pub struct Zone {
+    /// The `StatefulSet`.
+    pub set: Item<Set>,
+    /// Its pods, by name.
+    pub pods: Vec<Item<Pod>>,
+}
+
+/// All that the plan of one group depends on.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// The namespace.
+    pub namespace: String,
+    /// The rollout group.
+    pub group: String,
+    /// The zones, by name.
+    pub zones: Vec<Zone>,
+    /// The zone-aware budgets of the namespace.
+    pub budgets: Vec<Item<BudgetSeen>>,
+    /// When zones were last scaled down, by the tracker.
+    pub tracker: Tracker,
+    /// The `ConfigMap` with the status of the group, if `ConfigMaps` can be seen.
+    pub status_map: Option<Option<StatusMap>>,
+    /// Answers to our questions about these zones.
+    pub answers: BTreeMap<QuestionId, (Timestamp, Answer)>,
+    /// Writes that the API refused.
+    pub refusals: BTreeMap<ObjectRef, Refusal>,
+    /// Pods, by uid, that have been let go, and until when they count as away although they are still seen.
+    pub holds: BTreeMap<String, Timestamp>,
+    /// The newest version seen of each kind.
+    pub basis: Basis,
+}
+
+impl World {
+    /// A `StatefulSet` of the group.
+    pub fn set_ref(&self, zone: &Zone) -> ObjectRef {
+        self.object(kinds::STATEFUL_SET, &zone.set.meta().name)
+    }
+
+    /// An object of the group's namespace.
+    pub fn object(&self, kind: Kind, name: &str) -> ObjectRef {
+        ObjectRef {
+            cluster: self.cluster.clone(),
+            kind,
+            namespace: self.namespace.clone(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// A refusal that still holds.
+    pub fn refused(&self, object: &ObjectRef, now: Timestamp) -> Option<&Refusal> {
+        self.refusals
+            .get(object)
+            .filter(|refusal| now < refusal.retry_at)
+    }
+}
+
+/// Gathers the world of a group. None while a kind that can be seen has not been listed yet, and if there is no such group.
+pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> Option<World> {
+    let cluster = &key.cluster;
+    let sets = synced::<Set>(stores, cluster, &kinds::STATEFUL_SET)?;
+    if !stores.is_synced::<Pod>(cluster, &kinds::POD) {
+        return None;
+    }
+    let zones: Vec<Zone> = sets
+        .filter(|set| set.meta().namespace == key.namespace)
+        .filter(|set| set.body().group() == Some(key.name.as_str()))
+        .map(|set| zone(stores, cluster, set))
+        .collect();
+    if zones.is_empty() {
+        return None;
+    }
+    let budgets = if is_missing(facts, &ZONE_BUDGET) {
+        Vec::new()
+    } else {
+        synced::<BudgetSeen>(stores, cluster, &ZONE_BUDGET)?
+            .filter(|budget| budget.meta().namespace == key.namespace)
+            .collect()
+    };
+    let names: BTreeSet<&str> = zones.iter().map(|z| z.set.meta().uid.as_str()).collect();
+    let answers = facts
+        .answers
+        .iter()
+        .filter(|(id, _)| id.controller == crate::NAME && names.contains(id.uid.as_str()))
+        .map(|(id, answer)| (id.clone(), answer.clone()))
+        .collect();
+    let tracker = stores.get::<Tracker>(
+        cluster,
+        &kinds::CONFIG_MAP,
+        &key.namespace,
+        settings.tracker,
+    );
+    Some(World {
+        cluster: cluster.clone(),
+        namespace: key.namespace.clone(),
+        group: key.name.clone(),
+        budgets,
+        tracker: tracker.map(|map| map.body.clone()).unwrap_or_default(),
+        status_map: status_map(stores, facts, key),
+        answers,
+        refusals: facts.refusals.clone(),
+        holds: facts.holds.clone(),
+        basis: stores
+            .iter()
+            .filter(|((of, _, _), _)| of == cluster)
+            .map(|((of, kind, _), store)| ((of.clone(), kind.clone()), store.version()))
+            .collect(),
+        zones,
+    })
+}
+
+fn synced<'a, T: Projection>(
+    stores: &'a Stores,
+    cluster: &ClusterId,
+    kind: &Kind,
+) -> Option<impl Iterator<Item = Item<T>> + use<'a, T>> {
+    let store = stores.typed::<T>(cluster, kind).filter(|s| s.is_synced())?;
+    Some(store.objects().filter_map(Item::of))
+}
+
+pub(crate) fn is_missing(facts: &Facts, kind: &Kind) -> bool {
+    facts.missing.contains(&format!("watch {}", kind.plural))
+}
+
+fn zone(stores: &Stores, cluster: &ClusterId, set: Item<Set>) -> Zone {
+    let meta = set.meta();
+    let store = stores.typed::<Pod>(cluster, &kinds::POD);
+    let found = |value: &str| -> Vec<Item<Pod>> {
+        stores
+            .indexed::<Pod>(cluster, &kinds::POD, BY_SET, value)
+            .filter_map(|pod| Item::of(store?.get(&pod.meta.namespace, &pod.meta.name)?))
+            .filter(|pod: &Item<Pod>| pod.meta().namespace == meta.namespace)
+            .collect()
+    };
+    let label = set.body().pod_name_label.as_ref();
+    let mut pods = found(&meta.uid);
+    let orphans = found(&orphanage(&meta.namespace, &meta.name)).into_iter();
+    pods.extend(
+        orphans.filter(|pod| label.is_some() && pod.body().labels.get(zones::NAME_LABEL) == label),
+    );
+    Zone { set, pods }
+}
+
+#[expect(
+    clippy::option_option,
+    reason = "not there and not visible are different"
+)]
+fn status_map(stores: &Stores, facts: &Facts, key: &Key) -> Option<Option<StatusMap>> {
+    let store = stores
+        .typed::<StatusMap>(&key.cluster, &kinds::CONFIG_MAP)
+        .filter(|store| store.is_synced() && !is_missing(facts, &kinds::CONFIG_MAP))?;
+    let name = crate::render::status_map_name(&key.name);
+    let seen = store.get(&key.namespace, &name);
+    Some(
+        seen.and_then(Item::<StatusMap>::of)
+            .map(|map| map.body().clone()),
+    )
+}
+
+/// What is off, for who has no facts: a kind that has not been listed cannot be waited for.
+pub fn unlisted(stores: &Stores, cluster: &ClusterId) -> Facts {
+    let mut facts = Facts::default();
+    if !stores.is_synced::<BudgetSeen>(cluster, &ZONE_BUDGET) {
+        let feature = format!("watch {}", ZONE_BUDGET.plural);
+        facts.missing.insert(feature);
+    }
+    facts
+}
+
+/// The groups that there are.
+pub fn keys(stores: &Stores) -> Vec<Key> {
+    let sets = stores.iter().filter(|((_, kind, projection), _)| {
+        *kind == kinds::STATEFUL_SET && *projection == std::any::type_name::<Set>()
+    });
+    let mut all = BTreeSet::new();
+    for ((cluster, _, _), store) in sets {
+        for set in store.objects().filter_map(Item::<Set>::of) {
+            if let Some(group) = set.body().group() {
+                all.insert(key(cluster, &set.meta().namespace, group));
+            }
+        }
+    }
+    all.into_iter().collect()
+}

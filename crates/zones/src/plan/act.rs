@@ -1,0 +1,181 @@
+//! Replaces pods under a claim: the zone that has the turn is claimed in one plan, its pods go in the next ones, and the
+//! claim is given up when the zone is done. So at most one zone of a group is claimed by us at a time, and it is the API
+//! that knows which.
+//!
+//! Where the API refuses the claim, pods go without.
+
+use jiff::Timestamp;
+use slipway_kernel::Plan;
+use slipway_kernel::claim::Claim;
+use slipway_kernel::identity::kinds;
+use slipway_kernel::instant::later;
+
+use super::rollout::{self, Rollout, Victim};
+use crate::observe::{World, Zone};
+use crate::readiness::Survey;
+use crate::reasons::Reason;
+use crate::render;
+use crate::settings::Settings;
+
+/// Adds what is to be done about pods to a plan.
+pub(super) fn roll(
+    settings: &Settings,
+    world: &World,
+    surveys: &[Survey<'_>],
+    plan: &mut Plan,
+    now: Timestamp,
+) {
+    let rollout = rollout::decide(world, surveys, now);
+    if let Some(at) = rollout.wake_at {
+        plan.wake(at);
+    }
+    plan.blockers.extend(rollout.blockers.iter().cloned());
+    if may_act(settings, world, surveys, &rollout, plan, now) {
+        for victim in &rollout.victims {
+            replace(world, victim, plan, now);
+        }
+    }
+    let settled = rollout.settled.iter();
+    for zone in settled.filter_map(|place| world.zones.get(*place)) {
+        match world.refused(&world.set_ref(zone), now) {
+            Some(refusal) => plan.wake(refusal.retry_at),
+            None => plan.statuses.push(render::settle(world, zone)),
+        }
+    }
+}
+
+fn replace(world: &World, victim: &Victim<'_>, plan: &mut Plan, now: Timestamp) {
+    let Some(zone) = world.zones.get(victim.zone) else {
+        return;
+    };
+    let name = &victim.member.pod.meta().name;
+    let object = world.object(kinds::POD, name);
+    let Some(refusal) = world.refused(&object, now) else {
+        plan.steps
+            .push(render::replace(world, zone, &victim.member));
+        return;
+    };
+    let message = format!(
+        "the deletion of pod {name} was refused: {}",
+        refusal.message
+    );
+    let unblock = "what the API or a webhook asks for";
+    let mut blocker = super::blocker(Reason::RefusedByApi, object, message, unblock, now);
+    blocker.until = Some(refusal.retry_at);
+    plan.wake(refusal.retry_at);
+    plan.blockers.push(blocker);
+}
+
+/// Whose a zone is now.
+enum Held {
+    Nobody,
+    Us(Timestamp),
+    Other(Claim),
+}
+
+fn held(zone: &Zone, now: Timestamp) -> Held {
+    let claim = zone.set.body().claim.as_deref();
+    match claim.and_then(|claim| Claim::read(claim, now)) {
+        None => Held::Nobody,
+        Some(claim) if claim.holder == crate::NAME => Held::Us(claim.until),
+        Some(claim) => Held::Other(claim),
+    }
+}
+
+/// Takes, renews and gives up claims; gives whether pods may go in this plan.
+fn may_act(
+    settings: &Settings,
+    world: &World,
+    surveys: &[Survey<'_>],
+    rollout: &Rollout<'_>,
+    plan: &mut Plan,
+    now: Timestamp,
+) -> bool {
+    let turn = rollout.victims.first().map(|victim| victim.zone);
+    let mut is_free = true;
+    for (place, zone) in world.zones.iter().enumerate() {
+        if Some(place) == turn {
+            continue;
+        }
+        let is_settling = rollout.settled.contains(&place);
+        let is_done = surveys
+            .get(place)
+            .is_some_and(|survey| survey.outdated() == 0 && survey.unavailable() == 0);
+        match held(zone, now) {
+            Held::Us(_) if world.refused(&world.set_ref(zone), now).is_some() => {}
+            Held::Us(_) if turn.is_some() || is_done => {
+                is_free = false;
+                // The write of the status carries the version that a release would change.
+                if !is_settling {
+                    plan.act(render::release(world, zone));
+                }
+            }
+            // Its pods are still on their way back: nobody else may come between.
+            Held::Us(until) if rollout.turn == Some(place) => {
+                renew(settings, world, zone, until, plan, now);
+            }
+            Held::Other(claim) if turn.is_some() => {
+                is_free = false;
+                claimed(world, zone, &claim, plan, now);
+            }
+            _ => {}
+        }
+    }
+    let Some(zone) = turn.and_then(|turn| world.zones.get(turn)) else {
+        return false;
+    };
+    let is_refused = world.refused(&world.set_ref(zone), now).is_some();
+    match held(zone, now) {
+        Held::Other(claim) => {
+            claimed(world, zone, &claim, plan, now);
+            false
+        }
+        Held::Us(until) => {
+            if !is_refused {
+                renew(settings, world, zone, until, plan, now);
+            }
+            is_free
+        }
+        Held::Nobody if is_refused => is_free,
+        Held::Nobody => {
+            if is_free {
+                plan.act(render::claim(settings, world, zone, now));
+            }
+            false
+        }
+    }
+}
+
+/// Renews a claim when half of its time is over.
+fn renew(
+    settings: &Settings,
+    world: &World,
+    zone: &Zone,
+    until: Timestamp,
+    plan: &mut Plan,
+    now: Timestamp,
+) {
+    let Some(half) = later(now, settings.claim / 2) else {
+        return;
+    };
+    if until < half {
+        plan.act(render::claim(settings, world, zone, now));
+    } else if let Some(at) = later(now, until.duration_since(half).unsigned_abs()) {
+        plan.wake(at);
+    }
+}
+
+fn claimed(world: &World, zone: &Zone, claim: &Claim, plan: &mut Plan, now: Timestamp) {
+    let message = format!(
+        "{} is claimed by {} until {}",
+        zone.set.meta().name,
+        claim.holder,
+        claim.until
+    );
+    let object = world.set_ref(zone);
+    let unblock = "the end of the other's disruption";
+    let mut blocker = super::blocker(Reason::ClaimedByOther, object, message, unblock, now);
+    blocker.until = Some(claim.until);
+    plan.wake(claim.until);
+    plan.blockers.push(blocker);
+}

@@ -1,0 +1,201 @@
+//! Decisions as the API takes them, with what is told when they are done.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use slipway_api::{names, zones};
+use slipway_kernel::claim::Claim;
+use slipway_kernel::event::Severity;
+use slipway_kernel::identity::kinds;
+use slipway_kernel::instant::{later, second};
+use slipway_kernel::plan::Status;
+use slipway_kernel::{Action, Event, Step, Target};
+
+use crate::observe::{World, Zone};
+use crate::readiness::{Health, Member};
+use crate::reasons::news;
+use crate::replicas::Scale;
+use crate::settings::Settings;
+
+/// The purposes of our writes.
+pub mod purpose {
+    /// A pod is deleted, to come back with the zone's revision.
+    pub const REPLACE: &str = "replace";
+    /// A zone is scaled.
+    pub const SCALE: &str = "scale";
+    /// A zone is claimed.
+    pub const CLAIM: &str = "claim";
+    /// A claim is given up.
+    pub const RELEASE: &str = "release";
+    /// The status of a group.
+    pub const STATUS_MAP: &str = "status";
+}
+
+/// Deletes a pod, as it was seen.
+pub fn replace(world: &World, zone: &Zone, member: &Member<'_>) -> Step {
+    let meta = member.pod.meta();
+    let object = world.object(kinds::POD, &meta.name);
+    let status = &zone.set.body().status;
+    let down = if member.health == Health::Unready {
+        let why = member.pod.body().stuck.as_deref().unwrap_or("not ready");
+        format!("; it was down already ({why})")
+    } else {
+        String::new()
+    };
+    let note = format!(
+        "terminating pod {} of revision {}, to come back with {}{down}",
+        meta.name,
+        member.pod.body().revision().unwrap_or("unknown"),
+        status.update_revision,
+    );
+    let told = (Severity::Normal, news::POD_DELETED, "Replace");
+    Step {
+        action: Action::Delete {
+            target: Target::seen(object, meta),
+            purpose: purpose::REPLACE,
+        },
+        events: vec![event(world, zone, told, note, &meta.uid)],
+    }
+}
+
+/// Scales a zone.
+pub fn scale(world: &World, zone: &Zone, scale: &Scale) -> Step {
+    let from = zone.set.body().desired();
+    let note = format!("Scaled from {from} to {} replicas, {}", scale.to, scale.why);
+    let instance = format!("{}-{}", zone.set.meta().generation, scale.to);
+    let told = (Severity::Normal, news::SCALED, "Scale");
+    Step {
+        action: Action::Patch {
+            target: target(world, zone),
+            purpose: purpose::SCALE,
+            body: json!({"spec": {"replicas": scale.to}}),
+        },
+        events: vec![event(world, zone, told, note, &instance)],
+    }
+}
+
+/// Claims a zone, so that nobody else disrupts it.
+pub fn claim(settings: &Settings, world: &World, zone: &Zone, now: Timestamp) -> Action {
+    let claim = Claim {
+        holder: crate::NAME.to_owned(),
+        until: later(second(now), settings.claim).unwrap_or(now),
+    };
+    annotate(world, zone, purpose::CLAIM, &claim.render().into())
+}
+
+/// Gives a claim up.
+pub fn release(world: &World, zone: &Zone) -> Action {
+    annotate(world, zone, purpose::RELEASE, &Value::Null)
+}
+
+fn annotate(world: &World, zone: &Zone, purpose: &'static str, claim: &Value) -> Action {
+    Action::Patch {
+        target: target(world, zone),
+        purpose,
+        body: json!({"metadata": {"annotations": {names::DISRUPTION_CLAIM: claim}}}),
+    }
+}
+
+/// Says in a zone's status that all its pods are of its revision.
+pub fn settle(world: &World, zone: &Zone) -> Status {
+    Status {
+        target: target(world, zone),
+        body: json!({"currentRevision": zone.set.body().status.update_revision}),
+    }
+}
+
+fn target(world: &World, zone: &Zone) -> Target {
+    Target::seen(world.set_ref(zone), zone.set.meta())
+}
+
+/// Something to be told on a zone.
+pub fn event(
+    world: &World,
+    zone: &Zone,
+    (severity, reason, action): (Severity, &'static str, &'static str),
+    note: String,
+    instance: &str,
+) -> Event {
+    Event {
+        regarding: world.set_ref(zone),
+        uid: zone.set.meta().uid.clone(),
+        severity,
+        reason,
+        action,
+        note,
+        instance: instance.to_owned(),
+    }
+}
+
+/// The name of the `ConfigMap` with the status of a group: the group's own name where it can be part of one, otherwise
+/// with a digest, so that no two groups share one.
+pub fn status_map_name(group: &str) -> String {
+    const PREFIX: &str = "slipway-zones";
+    if group.is_empty() {
+        return PREFIX.to_owned();
+    }
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let fits = group.chars().all(|c| plain(c) || c == '-')
+        && group.starts_with(plain)
+        && group.ends_with(plain)
+        && group.len() <= 63;
+    if fits {
+        return format!("{PREFIX}-{group}");
+    }
+    // FNV-1a: the name must be the same in every version of the operator.
+    let digest = group.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let readable: String = group
+        .to_ascii_lowercase()
+        .chars()
+        .map(|c| if plain(c) { c } else { '-' })
+        .take(63)
+        .collect();
+    format!("{PREFIX}-{readable}-{digest:016x}")
+}
+
+/// The `ConfigMap` with the status of a group.
+pub fn status_map(world: &World, data: &Value) -> Action {
+    let name = status_map_name(&world.group);
+    let object = world.object(kinds::CONFIG_MAP, &name);
+    Action::Apply {
+        body: json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": name,
+                "namespace": world.namespace,
+                "labels": {
+                    "app.kubernetes.io/managed-by": names::FIELD_MANAGER,
+                    zones::STATUS_LABEL: "true",
+                },
+            },
+            "data": data,
+        }),
+        object,
+        purpose: purpose::STATUS_MAP,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::status_map_name;
+
+    #[test]
+    fn every_group_has_a_name_of_its_own_that_the_api_takes() {
+        assert_eq!(status_map_name("ingester"), "slipway-zones-ingester");
+        assert_eq!(status_map_name(""), "slipway-zones");
+        let odd = [
+            status_map_name("A.b_c"),
+            status_map_name("a.b_c"),
+            status_map_name("a-b-c"),
+        ];
+        assert!(odd[0] != odd[1] && odd[1] != odd[2]);
+        for name in odd {
+            assert!(
+                name.bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            );
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! How many replicas a zone should have: as its leader, or as a resource that it mirrors, or as somebody forces.
+//!
+//! At most one zone is changed in a plan, and no pod is deleted in the same plan: what is known of the group is stale then.
+//! What goes wrong here is told, and does not stop the rollout of pods.
+
+pub mod follow;
+pub mod mirror;
+pub mod prepare;
+
+use jiff::Timestamp;
+use slipway_kernel::fact::Question;
+use slipway_kernel::plan::Status;
+use slipway_kernel::{Blocker, ObjectRef};
+
+use crate::observe::{World, Zone};
+use crate::plan::blocker;
+use crate::reasons::Reason;
+use crate::settings::Settings;
+
+/// A change of replicas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scale {
+    /// The place of the zone.
+    pub zone: usize,
+    /// To how many.
+    pub to: i64,
+    /// As whom.
+    pub why: String,
+}
+
+/// What is to be done about replicas.
+#[derive(Debug, Default, PartialEq)]
+pub struct Adjustment {
+    /// The one change.
+    pub scale: Option<Scale>,
+    /// Replicas written back into mirrored resources.
+    pub write_backs: Vec<Status>,
+    /// What has to be known first.
+    pub questions: Vec<Question>,
+    /// Why not more is done.
+    pub blockers: Vec<Blocker>,
+    /// When that changes by itself.
+    pub wake_at: Option<Timestamp>,
+}
+
+impl Adjustment {
+    pub(crate) fn wake(&mut self, at: Option<Timestamp>) {
+        self.wake_at = match (self.wake_at, at) {
+            (Some(known), Some(at)) => Some(known.min(at)),
+            (known, at) => known.or(at),
+        };
+    }
+}
+
+/// Why a zone keeps its replicas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) reason: Reason,
+    pub(crate) message: String,
+    pub(crate) unblock: &'static str,
+    pub(crate) until: Option<Timestamp>,
+}
+
+impl Held {
+    pub(crate) fn new(reason: Reason, message: String, unblock: &'static str) -> Self {
+        Self {
+            reason,
+            message,
+            unblock,
+            until: None,
+        }
+    }
+
+    pub(crate) fn until(self, until: Option<Timestamp>) -> Self {
+        Self { until, ..self }
+    }
+
+    fn blocker(self, object: ObjectRef, now: Timestamp) -> Blocker {
+        let mut made = blocker(self.reason, object, self.message, self.unblock, now);
+        made.until = self.until;
+        made
+    }
+}
+
+/// Decides about the replicas of a group. First the followers; mirrors only when nothing is wrong or changed there.
+pub fn adjust(settings: &Settings, world: &World, now: Timestamp) -> Adjustment {
+    let mut adjustment = Adjustment::default();
+    let goes_on = followers(world, &mut adjustment, now);
+    if goes_on && adjustment.scale.is_none() {
+        mirror::mirrors(settings, world, &mut adjustment, now);
+    }
+    adjustment
+}
+
+/// Gives whether to go on: an error ends all adjustment of the group.
+fn followers(world: &World, adjustment: &mut Adjustment, now: Timestamp) -> bool {
+    for (place, zone) in world.zones.iter().enumerate() {
+        let (held, is_error) = match follow::desired(world, zone, now) {
+            Ok(to) if to == zone.set.body().desired() => continue,
+            Ok(to) => {
+                let leader = zone.set.body().scaling.leader.clone();
+                let why = format!("as {}", leader.unwrap_or_default());
+                match scale(world, place, zone, to, why, now) {
+                    Ok(scale) => {
+                        adjustment.scale = Some(scale);
+                        return true;
+                    }
+                    Err(refused) => (refused, true),
+                }
+            }
+            Err(follow::Kept::Waits(held)) => (held, false),
+            Err(follow::Kept::Error(held)) => (held, true),
+        };
+        adjustment.wake(held.until);
+        let object = world.set_ref(zone);
+        adjustment.blockers.push(held.blocker(object, now));
+        if is_error {
+            return false;
+        }
+    }
+    true
+}
+
+/// A change, unless the API refused it a short time ago.
+pub(crate) fn scale(
+    world: &World,
+    place: usize,
+    zone: &Zone,
+    to: i64,
+    why: String,
+    now: Timestamp,
+) -> Result<Scale, Held> {
+    match world.refused(&world.set_ref(zone), now) {
+        None => Ok(Scale {
+            zone: place,
+            to,
+            why,
+        }),
+        Some(refusal) => Err(Held::new(
+            Reason::RefusedByApi,
+            format!(
+                "scaling {} to {to} was refused: {}",
+                zone.set.meta().name,
+                refusal.message
+            ),
+            "what the API or a webhook asks for",
+        )
+        .until(Some(refusal.retry_at))),
+    }
+}

@@ -1,0 +1,132 @@
+//! `TestRolloutController_Reconcile` of specs/zones.md §5.2: rollouts under zone-aware budgets.
+
+use serde_json::{Value, json};
+
+use crate::controller::{NOTHING, b_outdated, both_outdated, of};
+use crate::objects::*;
+
+fn budget(spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    spec["selector"] = json!({"matchLabels": {"rollout-group": "ingester"}});
+    json!({
+        "apiVersion": "rollout-operator.grafana.com/v1",
+        "kind": "ZoneAwarePodDisruptionBudget",
+        "metadata": {"namespace": NS, "name": "ingester"},
+        "spec": spec,
+    })
+}
+
+/// A budget by partitions, with a delay that pods of the other zone have not passed.
+fn resting(
+    partition_of: &str,
+    ordinals: &[i64],
+) -> impl Fn(&mut slipway_kernel::stage::Stage<slipway_zones::Zones>) {
+    let pods: Vec<String> = ordinals
+        .iter()
+        .map(|o| format!("{partition_of}-{o}"))
+        .collect();
+    move |stage| {
+        let spec = json!({
+            "maxUnavailable": 1, "crossZoneEvictionDelay": "20m",
+            "podNamePartitionRegex": "[a-z-]+-zone-[a-z]-([0-9]+)",
+        });
+        stage.put(budget(&spec));
+        for pod in &pods {
+            let ready = json!({"status": {"conditions": [
+                {"type": "Ready", "status": "True", "lastTransitionTime": "2026-03-04T11:50:00Z"},
+            ]}});
+            change(stage, "Pod", pod, &ready);
+        }
+    }
+}
+
+#[test]
+fn zpdb_allows_the_first_and_denies_the_second() {
+    let plan = of(&b_outdated(), |stage| {
+        stage.put(budget(&json!({"maxUnavailable": 1})));
+    });
+    assert_eq!(deleted(&plan), ["ingester-zone-b-0"]);
+    assert!(plan.blockers.iter().any(|b| b.message.contains(
+        "pod eviction denied for ingester-zone-b-1: 1 pod not ready in ingester-zone-b"
+    )));
+}
+
+#[test]
+fn zpdb_denies_the_first_and_allows_the_second() {
+    let plan = of(&b_outdated(), resting("ingester-zone-a", &[0]));
+    assert_eq!(deleted(&plan), ["ingester-zone-b-1"]);
+    // The exact end of the delay: 11:50 and 20 minutes, which must have passed.
+    let until = plan.blockers.iter().find_map(|b| b.until).unwrap();
+    assert_eq!(until, at("2026-03-04T12:10:00.001Z"));
+    assert_eq!(
+        plan.wake_at,
+        Some(noon() + jiff::SignedDuration::from_mins(5))
+    );
+}
+
+#[test]
+fn zpdb_denies_all_in_a_and_b_is_not_touched() {
+    let plan = of(&both_outdated(), resting("ingester-zone-b", &[0, 1, 2]));
+    assert_eq!(deleted(&plan), NOTHING);
+}
+
+#[test]
+fn zpdb_denies_only_the_first_of_a() {
+    let plan = of(&both_outdated(), resting("ingester-zone-b", &[0]));
+    assert_eq!(deleted(&plan), ["ingester-zone-a-1"]);
+}
+
+#[test]
+fn no_denial_two_of_a_go() {
+    let plan = of(&both_outdated(), |stage| {
+        stage.put(budget(&json!({"maxUnavailable": 2})));
+    });
+    assert_eq!(deleted(&plan), ["ingester-zone-a-0", "ingester-zone-a-1"]);
+}
+
+#[test]
+fn no_denial_in_partition_mode_two_of_a_go() {
+    let plan = of(&both_outdated(), resting("ingester-zone-b", &[]));
+    assert_eq!(deleted(&plan), ["ingester-zone-a-0", "ingester-zone-a-1"]);
+}
+
+/// Where a budget says 0, a rollout goes by the zone's own number, and by one in each partition.
+#[test]
+fn a_budget_of_zero_is_overridden_for_rollouts() {
+    let regex = "[a-z-]+-zone-[a-z]-([0-9]+)";
+    for spec in [
+        json!({"maxUnavailable": 0}),
+        json!({"maxUnavailable": 0, "podNamePartitionRegex": regex}),
+    ] {
+        let plan = of(&both_outdated(), |stage| stage.put(budget(&spec)));
+        assert_eq!(
+            deleted(&plan),
+            ["ingester-zone-a-0", "ingester-zone-a-1"],
+            "{spec}"
+        );
+    }
+}
+
+#[test]
+fn an_invalid_budget_or_two_of_them_stop_what_they_are_about() {
+    for spec in [
+        json!({"maxUnavailable": -1}),
+        json!({"podNamePartitionRegex": "x"}),
+    ] {
+        let plan = of(&b_outdated(), |stage| stage.put(budget(&spec)));
+        assert_eq!(deleted(&plan), NOTHING, "{spec}");
+        assert!(reasons(&plan).contains(&"DisruptionBudget"));
+    }
+    let plan = of(&b_outdated(), |stage| {
+        let mut second = budget(&json!({"maxUnavailable": 2}));
+        second["metadata"]["name"] = json!("second");
+        stage.put(budget(&json!({"maxUnavailable": 2})));
+        stage.put(second);
+    });
+    assert_eq!(deleted(&plan), NOTHING);
+    assert!(
+        plan.blockers[0]
+            .message
+            .contains("multiple zoned pod disruption budgets found for pod")
+    );
+}

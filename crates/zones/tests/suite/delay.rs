@@ -1,0 +1,226 @@
+//! `TestRolloutController_ReconcileStatefulsetWithDownscaleDelay` of specs/zones.md §5.2: one hour of delay, mirrored replicas.
+
+use serde_json::{Value, json};
+use slipway_kernel::Plan;
+use slipway_kernel::fact::Answer;
+
+use crate::mirror::{answer, mirroring, reference};
+use crate::objects::*;
+
+const A: &str = "ingester-zone-a";
+const B: &str = "ingester-zone-b";
+
+fn delayed(name: &str, replicas: i64) -> Value {
+    let mut set = mirroring(name, replicas, Some("false"));
+    let annotations = &mut set["metadata"]["annotations"];
+    annotations["grafana.com/rollout-delayed-downscale"] = json!("1h");
+    annotations["grafana.com/rollout-prepare-delayed-downscale-url"] =
+        json!("http://pod:8080/prepare");
+    set
+}
+
+fn forced(mut set: Value, value: &str) -> Value {
+    set["metadata"]["annotations"]["grafana.com/rollout-force-replicas"] = json!(value);
+    set
+}
+
+/// A pod that was prepared so many minutes ago.
+fn since(minutes: i64) -> Answer {
+    let at = noon().as_second() - minutes * 60;
+    Answer::Said {
+        code: 200,
+        body: json!({"timestamp": at}).to_string(),
+    }
+}
+
+fn short(asked: &str) -> String {
+    let asked = asked.replace(".ingester.mimir.svc.cluster.local.:8080/prepare", "");
+    asked.replace("http://", "")
+}
+
+/// Plans until nothing more is asked; what was asked of pods, and the last plan.
+fn drive(zones: &[Value], wanted: i64, pod: impl Fn(&str, &str) -> Answer) -> (Vec<String>, Plan) {
+    let mut stage = stage(zones);
+    let mut asked = Vec::new();
+    for _ in 0..5 {
+        let plan = stage.plan();
+        let now = answer(&mut stage, &plan, |method, url| {
+            if url.starts_with("scale:") {
+                return reference(url, wanted, wanted);
+            }
+            pod(method, &short(url))
+        });
+        if now.is_empty() || !scaled(&plan).is_empty() {
+            return (asked, plan);
+        }
+        asked.extend(
+            now.iter()
+                .filter(|a| !a.starts_with("GET"))
+                .map(|a| short(a)),
+        );
+    }
+    panic!("no end: {asked:?}")
+}
+
+fn ordinal(pod: &str) -> i64 {
+    pod.rsplit_once('-').unwrap().1.parse().unwrap()
+}
+
+#[test]
+fn all_prepared_long_ago_the_others_are_called_off_and_it_is_scaled() {
+    let (mut asked, plan) = drive(&[delayed(A, 5)], 3, |_, _| since(70));
+    asked.sort();
+    let want = [
+        "DELETE ingester-zone-a-0",
+        "DELETE ingester-zone-a-1",
+        "DELETE ingester-zone-a-2",
+        "POST ingester-zone-a-3",
+        "POST ingester-zone-a-4",
+    ];
+    assert_eq!(asked, want);
+    assert_eq!(scaled(&plan), [(A.to_owned(), 3)]);
+}
+
+#[test]
+fn none_old_enough_no_scaling_and_the_exact_end_is_waited_for() {
+    let (_, plan) = drive(&[delayed(A, 5)], 3, |_, _| since(50));
+    assert_eq!(scaled(&plan), []);
+    let blocker = plan
+        .blockers
+        .iter()
+        .find(|b| b.reason == "DelayNotReached")
+        .unwrap();
+    assert_eq!(blocker.until, Some(at("2026-03-04T12:10:00Z")));
+}
+
+#[test]
+fn the_last_too_young_no_scaling_though_another_is_old() {
+    let (_, plan) = drive(&[delayed(A, 5)], 3, |_, pod| {
+        since(if ordinal(pod) == 4 { 5 } else { 70 })
+    });
+    assert_eq!(scaled(&plan), []);
+}
+
+#[test]
+fn the_tail_alone_may_go() {
+    let (_, plan) = drive(&[delayed(A, 5)], 1, |_, pod| {
+        since(if ordinal(pod) == 2 { 5 } else { 70 })
+    });
+    assert_eq!(scaled(&plan), [(A.to_owned(), 3)]);
+}
+
+#[test]
+fn a_pod_that_fails_in_any_way_no_scaling() {
+    for failure in [
+        Answer::Said {
+            code: 500,
+            body: String::new(),
+        },
+        Answer::Refused("connection refused".to_owned()),
+        Answer::Said {
+            code: 200,
+            body: "OK".to_owned(),
+        },
+        Answer::Said {
+            code: 200,
+            body: json!({"timestamp": 0}).to_string(),
+        },
+        Answer::Timeout,
+    ] {
+        let (_, plan) = drive(&[delayed(A, 5)], 3, |method, pod| {
+            if method == "POST" && ordinal(pod) == 3 {
+                failure.clone()
+            } else {
+                since(70)
+            }
+        });
+        assert_eq!(scaled(&plan), [], "{failure:?}");
+        assert!(reasons(&plan).contains(&"PrepareFailed"));
+    }
+}
+
+#[test]
+fn zone_a_not_allowed_zone_b_allowed_only_b_is_scaled() {
+    let (_, plan) = drive(&[delayed(A, 5), delayed(B, 5)], 3, |_, pod| {
+        since(if pod.starts_with(A) { 5 } else { 70 })
+    });
+    assert_eq!(scaled(&plan), [(B.to_owned(), 3)]);
+}
+
+#[test]
+fn up_calls_all_off_and_scales_also_when_they_answer_with_a_conflict() {
+    for code in [200, 409, 500] {
+        let (asked, plan) = drive(&[delayed(A, 2)], 5, |_, _| Answer::Said {
+            code,
+            body: String::new(),
+        });
+        assert_eq!(
+            asked,
+            ["DELETE ingester-zone-a-0", "DELETE ingester-zone-a-1"],
+            "{code}"
+        );
+        assert_eq!(scaled(&plan), [(A.to_owned(), 5)], "{code}");
+    }
+}
+
+#[test]
+fn equal_calls_all_off() {
+    let (asked, plan) = drive(&[delayed(A, 3)], 3, |_, _| since(0));
+    assert_eq!(asked.len(), 3);
+    assert!(asked.iter().all(|a| a.starts_with("DELETE")));
+    assert_eq!(scaled(&plan), []);
+}
+
+#[test]
+fn force_respects_the_delay() {
+    let (_, plan) = drive(&[forced(delayed(A, 5), "2")], 10, |_, _| since(70));
+    assert_eq!(scaled(&plan), [(A.to_owned(), 2)]);
+    let (asked, plan) = drive(&[forced(delayed(A, 3), "0")], 10, |_, _| since(5));
+    assert_eq!(
+        asked,
+        [
+            "POST ingester-zone-a-0",
+            "POST ingester-zone-a-1",
+            "POST ingester-zone-a-2"
+        ]
+    );
+    assert_eq!(scaled(&plan), []);
+    let (asked, plan) = drive(&[forced(delayed(A, 3), "3")], 10, |_, _| since(5));
+    assert!(asked.iter().all(|a| a.starts_with("DELETE")) && asked.len() == 3);
+    assert_eq!(scaled(&plan), []);
+}
+
+/// §6.2 defect 9: what was prepared and is wanted again is called off, also shortly after an earlier call.
+#[test]
+fn ten_nine_ten_leaves_no_pod_prepared() {
+    let mut stage = stage(&[delayed(A, 3)]);
+    for (minutes, wanted) in [(0, 3), (0, 3), (1, 2), (1, 2), (2, 3), (2, 3)] {
+        stage.now = noon() + jiff::SignedDuration::from_mins(minutes);
+        let plan = stage.plan();
+        let asked = answer(&mut stage, &plan, |_, url| {
+            if url.starts_with("scale:") {
+                reference(url, wanted, wanted)
+            } else {
+                since(0)
+            }
+        });
+        if minutes == 2 && !asked[0].starts_with("GET") {
+            assert_eq!(short(&asked[0]), "DELETE ingester-zone-a-2");
+            assert_eq!(asked.len(), 1, "{asked:?}");
+            return;
+        }
+    }
+    panic!("it was never called off");
+}
+
+/// Pods are addressed by their own ordinals.
+#[test]
+fn ordinals_may_start_elsewhere() {
+    let mut set = delayed(A, 2);
+    set["spec"]["ordinals"] = json!({"start": 7});
+    let (asked, _) = drive(&[set], 1, |_, _| since(5));
+    assert_eq!(
+        asked,
+        ["DELETE ingester-zone-a-7", "POST ingester-zone-a-8"]
+    );
+}
