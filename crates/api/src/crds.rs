@@ -4,5 +4,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 
 /// The definitions, ordered by name.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    vec![crate::flipper::definition()]
+    vec![
+        crate::flipper::definition(),
+        crate::replica_template::definition(),
+        crate::zpdb::definition(),
+    ]
 }

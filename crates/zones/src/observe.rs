@@ -7,7 +7,6 @@
 mod maps;
 mod pod;
 mod set;
-mod zpdb;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,17 +22,10 @@ use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 pub use maps::{StatusMap, Tracker};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
-pub use zpdb::{Most, Partitions, Terms, ZoneBudget};
 
+use crate::admit::seen::ZONE_BUDGET;
+use crate::admit::zpdb::BudgetSeen;
 use crate::settings::Settings;
-
-/// rollout-operator.grafana.com/v1 `ZoneAwarePodDisruptionBudget`.
-pub const ZONE_BUDGET: Kind = Kind::namespaced(
-    "rollout-operator.grafana.com",
-    "v1",
-    "ZoneAwarePodDisruptionBudget",
-    "zoneawarepoddisruptionbudgets",
-);
 
 /// Pods by the uid of the `StatefulSet` that controls them, or by the namespace and name of the one that may adopt them.
 const BY_SET: &str = "set";
@@ -57,7 +49,7 @@ pub fn interests(settings: &Settings) -> Vec<Interest> {
     vec![
         sets,
         Interest::of::<Pod>(kinds::POD, by_pod).indexed(BY_SET, pod_values),
-        Interest::of::<ZoneBudget>(ZONE_BUDGET, by_namespace).where_defined(),
+        Interest::of::<BudgetSeen>(ZONE_BUDGET, by_namespace).where_defined(),
         maps,
         Interest::of::<Tracker>(kinds::CONFIG_MAP, by_namespace)
             .own(settings.tracker)
@@ -132,7 +124,7 @@ pub struct World {
     /// The zones, by name.
     pub zones: Vec<Zone>,
     /// The zone-aware budgets of the namespace.
-    pub budgets: Vec<Item<ZoneBudget>>,
+    pub budgets: Vec<Item<BudgetSeen>>,
     /// When zones were last scaled down, by the tracker.
     pub tracker: Tracker,
     /// The `ConfigMap` with the status of the group, if `ConfigMaps` can be seen.
@@ -187,7 +179,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
     let budgets = if is_missing(facts, &ZONE_BUDGET) {
         Vec::new()
     } else {
-        synced::<ZoneBudget>(stores, cluster, &ZONE_BUDGET)?
+        synced::<BudgetSeen>(stores, cluster, &ZONE_BUDGET)?
             .filter(|budget| budget.meta().namespace == key.namespace)
             .collect()
     };
@@ -273,7 +265,7 @@ fn status_map(stores: &Stores, facts: &Facts, key: &Key) -> Option<Option<Status
 /// What is off, for who has no facts: a kind that has not been listed cannot be waited for.
 pub fn unlisted(stores: &Stores, cluster: &ClusterId) -> Facts {
     let mut facts = Facts::default();
-    if !stores.is_synced::<ZoneBudget>(cluster, &ZONE_BUDGET) {
+    if !stores.is_synced::<BudgetSeen>(cluster, &ZONE_BUDGET) {
         let feature = format!("watch {}", ZONE_BUDGET.plural);
         facts.missing.insert(feature);
     }

@@ -10,9 +10,10 @@ use jiff::Timestamp;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::{Blocker, ObjectRef};
 
+use crate::admit::seen::ZONE_BUDGET;
 use crate::budget;
 use crate::guard::{Denial, Guard};
-use crate::observe::{World, ZONE_BUDGET};
+use crate::observe::World;
 use crate::readiness::{Member, Survey};
 use crate::reasons::Reason;
 

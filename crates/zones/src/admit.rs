@@ -1,0 +1,27 @@
+//! The four webhooks: what may be scaled down and what may be evicted.
+//!
+//! ```text
+//! body ─► review::parse ─► Review ─► judge(review, stores, facts, now) ─► Decide | Need ─► review::render ─► body
+//! ```
+//!
+//! Everything here is pure. Requests to pods and to the API are questions, whose answers are facts of the next look;
+//! a review whose time is up is judged as if each open question had timed out, so its verdict and what is to be undone
+//! come from the same code.
+//!
+//! Errors let a change pass in no-downscale, and in prepare-downscale until it is known that pods have to be prepared;
+//! everywhere else they stop it.
+
+pub mod disruption;
+pub(crate) mod grammar;
+mod inquiry;
+mod names;
+pub mod no_downscale;
+pub mod outcome;
+pub mod pod_eviction;
+pub mod prepare_downscale;
+mod replicas;
+pub mod reservations;
+pub mod review;
+pub mod seen;
+pub mod zpdb;
+pub mod zpdb_validation;
