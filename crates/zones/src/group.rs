@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use slipway_kernel::duration::{self, NotADuration};
+use slipway_kernel::duration::NotADuration;
+
+use crate::admit::grammar;
 
 /// How many pods of a zone may be unavailable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,11 +91,7 @@ pub fn api_group(version: &str) -> Option<&str> {
 
 /// A duration by Go's grammar, which knows no days. What is below zero has always passed.
 pub fn go_duration(text: &str) -> Result<Duration, NotADuration> {
-    let foreign = |c: char| matches!(c, 'd' | 'w') || c.is_whitespace();
-    if text.contains(foreign) {
-        return Err(NotADuration::Malformed(text.to_owned()));
-    }
-    match duration::parse(text) {
+    match grammar::go_duration(text) {
         Err(NotADuration::Negative(_)) => Ok(Duration::ZERO),
         other => other,
     }

@@ -24,16 +24,9 @@ pub use maps::{StatusMap, Tracker};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
 
+use crate::admit::seen::ZONE_BUDGET;
 use crate::admit::zpdb::BudgetSeen;
 use crate::settings::Settings;
-
-/// rollout-operator.grafana.com/v1 `ZoneAwarePodDisruptionBudget`.
-pub const ZONE_BUDGET: Kind = Kind::namespaced(
-    "rollout-operator.grafana.com",
-    "v1",
-    "ZoneAwarePodDisruptionBudget",
-    "zoneawarepoddisruptionbudgets",
-);
 
 /// Pods by the uid of the `StatefulSet` that controls them, or by the namespace and name of the one that may adopt them.
 pub(crate) const BY_SET: &str = "set";
@@ -50,11 +43,12 @@ pub fn key(cluster: &ClusterId, namespace: &str, group: &str) -> Key {
 
 /// What zones want to see.
 pub fn interests(settings: &Settings) -> Vec<Interest> {
+    // All of them: a budget may be about zones that are in no group.
+    let sets = Interest::of::<Set>(kinds::STATEFUL_SET, by_namespace);
     let mut maps = Interest::of::<StatusMap>(kinds::CONFIG_MAP, by_namespace).optional();
     zones::STATUS_LABEL.clone_into(&mut maps.labels);
     vec![
-        // All of them: a budget may be about zones that are in no group.
-        Interest::of::<Set>(kinds::STATEFUL_SET, by_namespace),
+        sets,
         Interest::of::<Pod>(kinds::POD, by_pod).indexed(BY_SET, pod_values),
         Interest::of::<BudgetSeen>(ZONE_BUDGET, by_namespace).where_defined(),
         maps,
@@ -140,8 +134,6 @@ pub struct World {
     pub answers: BTreeMap<QuestionId, (Timestamp, Answer)>,
     /// Writes that the API refused.
     pub refusals: BTreeMap<ObjectRef, Refusal>,
-    /// Pods, by uid, that have been let go, and until when they count as away although they are still seen.
-    pub holds: BTreeMap<String, Timestamp>,
     /// The newest version seen of each kind.
     pub basis: Basis,
 }
@@ -214,7 +206,6 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         status_map: status_map(stores, facts, key),
         answers,
         refusals: facts.refusals.clone(),
-        holds: facts.holds.clone(),
         basis: stores
             .iter()
             .filter(|((of, _, _), _)| of == cluster)

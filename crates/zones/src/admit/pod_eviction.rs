@@ -129,8 +129,8 @@ impl<'a> Case<'a> {
         let (name, seen, terms) = budget;
         let zones = seen::zones(self.stores, namespace, terms, pod)?;
         let scene = Scene {
-            budgets: &[(name, seen)],
-            zones: &zones,
+            budgets: vec![(name, seen)],
+            zones,
             held,
             now: self.now,
         };

@@ -6,8 +6,9 @@ use slipway_kernel::fact::Answer;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::{Action, ClusterId, Facts, Stores};
 use slipway_zones::admit::pod_eviction::PodEviction;
+use slipway_zones::admit::seen::ZONE_BUDGET;
 use slipway_zones::admit::zpdb::BudgetSeen;
-use slipway_zones::observe::{Pod, ZONE_BUDGET};
+use slipway_zones::observe::Pod;
 
 use crate::harness::*;
 use crate::world::*;

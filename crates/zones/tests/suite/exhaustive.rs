@@ -171,7 +171,6 @@ fn world(sets: &[Item<Set>]) -> World {
         status_map: None,
         answers: BTreeMap::new(),
         refusals: BTreeMap::new(),
-        holds: BTreeMap::new(),
         basis: BTreeMap::new(),
     }
 }
