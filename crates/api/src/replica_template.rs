@@ -75,18 +75,10 @@ pub struct ReplicaTemplateStatus {
 
 /// The definition of the kind.
 pub fn definition() -> CustomResourceDefinition {
-    let mut definition = ReplicaTemplate::crd();
-    for version in &mut definition.spec.versions {
-        let schema = version
-            .schema
-            .as_mut()
-            .and_then(|schema| schema.open_api_v3_schema.as_mut());
-        let Some(schema) = schema else { continue };
-        schema.description = Some("A number of replicas that others follow".to_owned());
-        // The original accepts an object without a spec, so this does too.
-        schema.required = None;
-    }
-    definition
+    crate::crds::lenient(
+        ReplicaTemplate::crd(),
+        "A number of replicas that others follow",
+    )
 }
 
 #[cfg(test)]

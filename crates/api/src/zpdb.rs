@@ -103,19 +103,10 @@ pub struct ZoneAwarePodDisruptionBudgetStatus {
 
 /// The definition of the kind.
 pub fn definition() -> CustomResourceDefinition {
-    let mut definition = ZoneAwarePodDisruptionBudget::crd();
-    for version in &mut definition.spec.versions {
-        let schema = version
-            .schema
-            .as_mut()
-            .and_then(|schema| schema.open_api_v3_schema.as_mut());
-        let Some(schema) = schema else { continue };
-        schema.description =
-            Some("How many pods of a zone or partition may be away at once".to_owned());
-        // The original's schema does not ask for a spec; its webhook does.
-        schema.required = None;
-    }
-    definition
+    crate::crds::lenient(
+        ZoneAwarePodDisruptionBudget::crd(),
+        "How many pods of a zone or partition may be away at once",
+    )
 }
 
 #[cfg(test)]

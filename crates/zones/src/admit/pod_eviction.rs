@@ -71,6 +71,15 @@ fn check(review: &Review) -> Result<(), Denial> {
 }
 
 impl<'a> Case<'a> {
+    fn new(review: &'a Review, stores: &'a Stores, facts: &'a Facts, now: Timestamp) -> Self {
+        Self {
+            review,
+            stores,
+            facts,
+            now,
+        }
+    }
+
     fn decide(&self, inquiry: &mut Inquiry<'_>) -> Result<Decision, Pending> {
         self.judge(inquiry)
             .map(|judged| judged.unwrap_or_else(denied))
@@ -198,13 +207,7 @@ impl Admit for PodEviction {
         now: Timestamp,
     ) -> (Admission, Remarks) {
         let mut inquiry = Inquiry::open(review, facts);
-        let case = Case {
-            review,
-            stores,
-            facts,
-            now,
-        };
-        let decided = case.decide(&mut inquiry);
+        let decided = Case::new(review, stores, facts, now).decide(&mut inquiry);
         inquiry.admission(decided)
     }
 
@@ -214,13 +217,7 @@ impl Admit for PodEviction {
 
     fn expire(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Expiry {
         let mut inquiry = Inquiry::over(review, facts);
-        let case = Case {
-            review,
-            stores,
-            facts,
-            now,
-        };
-        let decided = case.decide(&mut inquiry);
+        let decided = Case::new(review, stores, facts, now).decide(&mut inquiry);
         expiry(decided, Verdict::refused(500, "context deadline exceeded"))
     }
 }

@@ -1,10 +1,14 @@
 //! §5.4, eviction.
 
+#[path = "eviction/partitions.rs"]
+mod partitions;
+#[path = "eviction/reservations.rs"]
+mod reservations;
+
 use serde_json::{Value, json};
-use slipway_kernel::admission::{Admission, Admit, Review, Verdict};
-use slipway_kernel::fact::Answer;
+use slipway_kernel::admission::{Review, Verdict};
 use slipway_kernel::identity::kinds;
-use slipway_kernel::{Action, ClusterId, Facts, Stores};
+use slipway_kernel::{ClusterId, Facts, Stores};
 use slipway_zones::admit::pod_eviction::PodEviction;
 use slipway_zones::admit::seen::ZONE_BUDGET;
 use slipway_zones::admit::zpdb::BudgetSeen;
@@ -77,6 +81,14 @@ fn guarded(fields: &Value) -> World {
     let mut world = World::healthy(&["a", "b", "c"]);
     world.budget(fields);
     world
+}
+
+fn partitioned(fields: &Value) -> World {
+    let mut all = json!({"podNamePartitionRegex": PARTITION, "maxUnavailable": 1});
+    for (name, value) in fields.as_object().unwrap() {
+        all[name] = value.clone();
+    }
+    guarded(&all)
 }
 
 #[test]
@@ -312,160 +324,6 @@ fn pods_of_others_with_the_same_label_do_not_count() {
     denied(&world, "a", 0, "1 pod not ready in ingester-zone-b");
 }
 
-fn partitions(fields: &Value) -> World {
-    let mut all = json!({"podNamePartitionRegex": PARTITION, "maxUnavailable": 1});
-    for (name, value) in fields.as_object().unwrap() {
-        all[name] = value.clone();
-    }
-    guarded(&all)
-}
-
-#[test]
-fn partition_healthy() {
-    allowed(&partitions(&json!({})), "a", 0);
-}
-
-#[test]
-fn partition_others_failed() {
-    let mut world = partitions(&json!({}));
-    world.fail("a", 1);
-    world.fail("b", 2);
-    allowed(&world, "a", 0);
-    // Own zone is ignored altogether.
-    denied(&world, "c", 1, "1 pod not ready in partition 1");
-}
-
-#[test]
-fn partition_same_in_other_zone() {
-    let mut world = partitions(&json!({}));
-    world.fail("b", 0);
-    denied(&world, "a", 0, "1 pod not ready in partition 0");
-}
-
-#[test]
-fn partition_unknown_replica() {
-    for fields in [
-        json!({}),
-        json!({"podNamePartitionRegex": "([a-z\\-]+)-zone-[a-z]-([0-9]+)", "podNameRegexGroup": 2}),
-    ] {
-        let mut world = partitions(&fields);
-        world.set_mut("b")["spec"]["replicas"] = json!(4);
-        denied(&world, "a", 0, "1 pod unknown in partition 0");
-    }
-}
-
-#[test]
-fn partition_max_two() {
-    let mut world = partitions(&json!({"maxUnavailable": 2}));
-    world.fail("b", 0);
-    allowed(&world, "a", 0);
-    world.fail("c", 0);
-    denied(&world, "a", 0, "2 pods not ready in partition 0");
-}
-
-#[test]
-fn partition_not_identified() {
-    let world = partitions(&json!({"podNamePartitionRegex": "store-([0-9]+)"}));
-    let text = "failed to extract partition from pod Name regular expression";
-    refused(&world, "a", 0, 400, text, "partition-not-identified");
-}
-
-#[test]
-fn partition_lost_by_a_downscale() {
-    let mut world = partitions(&json!({}));
-    world.set("a", 2);
-    world.pods.remove("ingester-zone-a-2");
-    denied(&world, "b", 2, "1 pod unknown in partition 2");
-    let mut world = partitions(&json!({"maxUnavailable": 2}));
-    world.set("a", 1);
-    world.pods.remove("ingester-zone-a-1");
-    world.pods.remove("ingester-zone-a-2");
-    world.fail("b", 2);
-    denied(
-        &world,
-        "c",
-        2,
-        "1 pod not ready, 1 pod unknown in partition 2",
-    );
-}
-
-/// §5.4 isReady: delay zero, no time, bad time, inside and outside of the window, and that pending comes first.
-#[test]
-fn cross_zone_eviction_delay() {
-    let world = |delay: &str, since: Option<&str>, annotation: Option<&str>| {
-        let mut world = partitions(&json!({"crossZoneEvictionDelay": delay}));
-        for letter in ["b", "c"] {
-            let pod = world.pod_mut(letter, 0);
-            if let Some(since) = since {
-                pod["status"]["conditions"] =
-                    json!([{"type": "Ready", "status": "True", "lastTransitionTime": since}]);
-            }
-            if let Some(time) = annotation {
-                pod["metadata"]["annotations"] = json!({"grafana.com/ready-time": time});
-            }
-        }
-        world
-    };
-    let text = "2 pods not ready in partition 0";
-    allowed(&world("0s", None, None), "a", 0);
-    denied(&world("15m", None, None), "a", 0, text);
-    denied(&world("15m", None, Some("yesterday")), "a", 0, text);
-    allowed(&world("15m", Some("2026-03-04T11:00:00Z"), None), "a", 0);
-    allowed(&world("15m", None, Some("2026-03-04T11:00:00Z")), "a", 0);
-    denied(
-        &world("15m", Some("2026-03-04T11:50:00Z"), None),
-        "a",
-        0,
-        text,
-    );
-    // It must have passed, not only come; and what the original wrote may be older than the last fall.
-    denied(
-        &world("15m", Some("2026-03-04T11:45:00Z"), None),
-        "a",
-        0,
-        text,
-    );
-    allowed(&world("15m", Some("2026-03-04T11:44:59Z"), None), "a", 0);
-    denied(
-        &world(
-            "15m",
-            Some("2026-03-04T11:50:00Z"),
-            Some("2026-03-04T09:00:00Z"),
-        ),
-        "a",
-        0,
-        text,
-    );
-}
-
-/// T5 and T6: what has been let go counts at once, in its own zone and in others.
-#[test]
-fn a_pod_that_was_let_go_counts_before_anybody_sees_it_go() {
-    let world = guarded(&json!({"maxUnavailable": 1}));
-    let mut api = Api::default();
-    let stores = world.stores();
-    let mut ask = |letter: &str, ordinal: i64| {
-        serve(
-            &PodEviction,
-            &review(letter, ordinal),
-            &stores,
-            &Facts::default(),
-            &mut api,
-        )
-    };
-    assert!(ask("a", 0).is_allowed());
-    assert_eq!(
-        ask("a", 1).denial(),
-        (Some(429), "1 pod not ready in ingester-zone-a")
-    );
-    assert_eq!(
-        ask("b", 0).denial(),
-        (Some(429), "1 pod not ready in ingester-zone-a")
-    );
-    // The same pod again is no second one.
-    assert!(ask("a", 0).is_allowed());
-}
-
 /// §6.1 defect 4: the original dies of a selector that misses the pod's own zone.
 #[test]
 fn d4_a_selector_that_misses_the_owner_is_no_crash() {
@@ -474,7 +332,7 @@ fn d4_a_selector_that_misses_the_owner_is_no_crash() {
     allowed(&world, "a", 0);
     world.fail("a", 1);
     denied(&world, "a", 0, "1 pod not ready in ingester-zone-a");
-    let mut world = partitions(&json!({}));
+    let mut world = partitioned(&json!({}));
     world.set_mut("a")["metadata"]["labels"] = json!({});
     allowed(&world, "a", 0);
 }
@@ -530,163 +388,4 @@ fn pods_that_are_not_listed_yet_stay() {
         &mut Nobody,
     );
     assert!(!served.is_allowed());
-}
-
-/// §6.2 item 10, and W5.
-#[test]
-fn d10_a_dry_run_asks_nothing_and_consumes_nothing() {
-    let world = guarded(&json!({"maxUnavailable": 1}));
-    let dry = Review {
-        is_dry_run: true,
-        ..review("a", 0)
-    };
-    let served = serve(
-        &PodEviction,
-        &dry,
-        &world.stores(),
-        &Facts::default(),
-        &mut Nobody,
-    );
-    assert_eq!(served.verdict, Verdict::allowed());
-    assert_eq!(served.remarks.hold, None);
-    assert!(served.actions.is_empty());
-    allowed(&world, "b", 0);
-}
-
-/// W7: of two replicas that look at the same moment, one finds the map changed and looks again.
-#[test]
-fn w7_two_replicas_let_one_pod_go() {
-    let world = guarded(&json!({"maxUnavailable": 1}));
-    let stores = world.stores();
-    let mut api = Api::default();
-    let (first, second) = (
-        review("a", 0),
-        Review {
-            uid: "other".to_owned(),
-            ..review("b", 0)
-        },
-    );
-    let mut facts = [Facts::default(), Facts::default()];
-    let mut verdicts = [None, None];
-    while verdicts.contains(&None) {
-        for (index, review) in [&first, &second].into_iter().enumerate() {
-            if verdicts[index].is_some() {
-                continue;
-            }
-            match PodEviction.admit(review, &stores, &facts[index], now()) {
-                Admission::Decide(verdict, _) => verdicts[index] = Some(verdict),
-                Admission::Need(needs) => {
-                    for need in needs {
-                        let Action::Ask(question) = need else {
-                            panic!()
-                        };
-                        let answer = api.answer(&question);
-                        facts[index].answers.insert(question.id, (now(), answer));
-                    }
-                }
-            }
-        }
-    }
-    let [one, two] = verdicts;
-    assert_eq!(one, Some(Verdict::allowed()));
-    assert_eq!(
-        two,
-        Some(Verdict::refused(429, "1 pod not ready in ingester-zone-a"))
-    );
-}
-
-#[test]
-fn where_maps_are_forbidden_one_replica_remembers_by_itself() {
-    let world = guarded(&json!({"maxUnavailable": 1}));
-    let mut api = Api::default();
-    for method in ["GET", "POST", "PUT"] {
-        api.fix(
-            method,
-            "configmaps",
-            said(403, &json!({"message": "forbidden"})),
-        );
-    }
-    let stores = world.stores();
-    let served = serve(
-        &PodEviction,
-        &review("a", 0),
-        &stores,
-        &Facts::default(),
-        &mut api,
-    );
-    let (uid, until) = served.remarks.hold.clone().unwrap();
-    assert!(served.is_allowed());
-    let mut facts = Facts::default();
-    facts.holds.insert(uid, until);
-    let served = serve(&PodEviction, &review("b", 0), &stores, &facts, &mut api);
-    assert_eq!(
-        served.denial(),
-        (Some(429), "1 pod not ready in ingester-zone-a")
-    );
-}
-
-#[test]
-fn what_cannot_be_recorded_is_not_allowed() {
-    let world = guarded(&json!({}));
-    for (method, answer) in [
-        ("GET", said(500, &json!({"message": "boom"}))),
-        ("GET", Answer::Timeout),
-        ("POST", Answer::Refused("no".to_owned())),
-    ] {
-        let mut api = Api::default();
-        api.fix(method, "configmaps", answer);
-        let served = serve(
-            &PodEviction,
-            &review("a", 0),
-            &world.stores(),
-            &Facts::default(),
-            &mut api,
-        );
-        assert_eq!(served.denial().0, Some(500));
-        assert_eq!(pair(&served), "sts-pod-status-not-determined/500");
-    }
-    let expiry = PodEviction.expire(&review("a", 0), &world.stores(), &Facts::default(), now());
-    assert!(matches!(
-        expiry.verdict,
-        Verdict::Denied {
-            code: Some(500),
-            ..
-        }
-    ));
-}
-
-#[test]
-fn entries_end_after_a_minute_or_with_their_pod() {
-    let mut world = guarded(&json!({}));
-    let mut api = Api::default();
-    let data =
-        json!({"pod-a-0": "2026-03-04T11:59:59Z", "gone": "2026-03-04T13:00:00Z", "bad": "never"});
-    api.put(
-        "slipway-zpdb-budget-0",
-        json!({"metadata": {"name": "slipway-zpdb-budget-0"}, "data": data}),
-    );
-    let served = serve(
-        &PodEviction,
-        &review("b", 0),
-        &world.stores(),
-        &Facts::default(),
-        &mut api,
-    );
-    assert!(served.is_allowed());
-    // What is void is swept out with the next write.
-    let data = &api.map("slipway-zpdb-budget-0")["data"];
-    assert_eq!(
-        *data,
-        json!({"pod-b-0": "2026-03-04T12:01:00Z", "gone": "2026-03-04T13:00:00Z"})
-    );
-    // A new pod of the same name is another one.
-    world.pod_mut("b", 0)["metadata"]["uid"] = json!("pod-b-0-anew");
-    let served = serve(
-        &PodEviction,
-        &review("a", 0),
-        &world.stores(),
-        &Facts::default(),
-        &mut api,
-    );
-    assert!(served.is_allowed());
 }
