@@ -24,3 +24,33 @@ pub mod review;
 pub mod seen;
 pub mod zpdb;
 pub mod zpdb_validation;
+
+use slipway_kernel::admission::Admit;
+
+use crate::settings::Settings;
+
+/// How the webhooks are run, besides the settings of zones.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Switches {
+    /// Whether the times of downscales are kept in the zone tracker (`-use-zone-tracker`).
+    pub tracks_zones: bool,
+    /// Whether no-downscale refuses what it cannot see (`--strict-admission`).
+    pub is_strict: bool,
+}
+
+/// The four webhooks, by path.
+pub fn webhooks(settings: &Settings, switches: Switches) -> Vec<Box<dyn Admit>> {
+    let prepare = prepare_downscale::PrepareDownscale {
+        tracker: switches.tracks_zones.then(|| settings.tracker.to_owned()),
+        cluster_domain: settings.cluster_domain.clone(),
+        pod_timeout: settings.question_timeout,
+    };
+    vec![
+        Box::new(no_downscale::NoDownscale {
+            strict: switches.is_strict,
+        }),
+        Box::new(pod_eviction::PodEviction),
+        Box::new(prepare),
+        Box::new(zpdb_validation::ZpdbValidation),
+    ]
+}

@@ -1,5 +1,7 @@
 //! §5.4, eviction.
 
+#[path = "eviction/budgets.rs"]
+mod budgets;
 #[path = "eviction/partitions.rs"]
 mod partitions;
 #[path = "eviction/reservations.rs"]
@@ -10,8 +12,6 @@ use slipway_kernel::admission::{Review, Verdict};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::{ClusterId, Facts, Stores};
 use slipway_zones::admit::pod_eviction::PodEviction;
-use slipway_zones::admit::seen::ZONE_BUDGET;
-use slipway_zones::admit::zpdb::BudgetSeen;
 use slipway_zones::observe::Pod;
 
 use crate::harness::*;
@@ -204,21 +204,6 @@ fn not_in_scope() {
 }
 
 #[test]
-fn two_budgets() {
-    let mut world = guarded(&json!({}));
-    world.budget(&json!({"maxUnavailable": 2}));
-    let text = "multiple zoned pod disruption budgets found for pod";
-    refused(&world, "a", 0, 400, text, "cfg-not-found");
-}
-
-#[test]
-fn a_budget_that_makes_no_sense_lets_nobody_go() {
-    let world = guarded(&json!({"maxUnavailable": -1}));
-    let text = "zoned pod disruption budget budget-0 makes no sense: invalid value: max unavailable must be 0 <= val, got -1";
-    refused(&world, "a", 0, 400, text, "cfg-not-found");
-}
-
-#[test]
 fn max_unavailable_zero() {
     for fields in [
         json!({"maxUnavailable": 0}),
@@ -335,33 +320,6 @@ fn d4_a_selector_that_misses_the_owner_is_no_crash() {
     let mut world = partitioned(&json!({}));
     world.set_mut("a")["metadata"]["labels"] = json!({});
     allowed(&world, "a", 0);
-}
-
-/// §6.1 defect 6: without the definition everything works, but while it is only not listed yet nobody goes.
-#[test]
-fn d6_budgets_may_be_undefined_but_not_unlisted() {
-    let world = World::healthy(&["a", "b"]);
-    let mut stores = world.stores();
-    let key = (
-        ClusterId::local(),
-        ZONE_BUDGET,
-        std::any::type_name::<BudgetSeen>(),
-    );
-    stores.store_mut(&key).unwrap().set_synced(false);
-    let served = serve(
-        &PodEviction,
-        &review("a", 0),
-        &stores,
-        &Facts::default(),
-        &mut Nobody,
-    );
-    assert_eq!(served.denial().0, Some(429));
-    let mut facts = Facts::default();
-    facts
-        .missing
-        .insert("watch zoneawarepoddisruptionbudgets".to_owned());
-    let served = serve(&PodEviction, &review("a", 0), &stores, &facts, &mut Nobody);
-    assert_eq!(pair(&served), "pod-not-in-scope/200");
 }
 
 #[test]

@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 use slipway_kernel::admission::{Admit, Review, Verdict};
 use slipway_kernel::fact::{Answer, Question};
 use slipway_kernel::{Facts, Stores};
+use slipway_zones::Settings;
 use slipway_zones::admit::no_downscale::NoDownscale;
 use slipway_zones::admit::pod_eviction::PodEviction;
 use slipway_zones::admit::prepare_downscale::PrepareDownscale;
 use slipway_zones::admit::review::{Version, parse, render};
-use slipway_zones::admit::zpdb_validation::ZpdbValidation;
+use slipway_zones::admit::{Switches, webhooks};
 
 use crate::harness::*;
 use crate::world::World;
@@ -129,18 +130,33 @@ fn answers() -> impl Strategy<Value = Answer> {
     ]
 }
 
+/// All webhooks, however they are switched.
 fn hooks() -> Vec<Box<dyn Admit>> {
-    vec![
-        Box::new(NoDownscale { strict: false }),
-        Box::new(NoDownscale { strict: true }),
-        Box::new(PrepareDownscale::default()),
-        Box::new(PrepareDownscale {
-            tracker: Some("t".to_owned()),
-            ..PrepareDownscale::default()
-        }),
-        Box::new(PodEviction),
-        Box::new(ZpdbValidation),
-    ]
+    let with = |is_strict, tracks_zones| {
+        let switches = Switches {
+            tracks_zones,
+            is_strict,
+        };
+        webhooks(&Settings::default(), switches)
+    };
+    let mut all = with(false, false);
+    all.extend(with(true, true));
+    all
+}
+
+#[test]
+fn paths_are_the_originals() {
+    let hooks = webhooks(&Settings::default(), Switches::default());
+    let paths: Vec<&str> = hooks.iter().map(|hook| hook.path()).collect();
+    assert_eq!(
+        paths,
+        [
+            "/admission/no-downscale",
+            "/admission/pod-eviction",
+            "/admission/prepare-downscale",
+            "/admission/zpdb-validation"
+        ]
+    );
 }
 
 /// The number of replicas, written anew here as the oracle.
