@@ -11,7 +11,7 @@ mod set;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use slipway_api::zones;
+use slipway_api::{names, zones};
 use slipway_kernel::fact::{Answer, Facts, QuestionId, Refusal};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::interest::Interest;
@@ -19,16 +19,20 @@ use slipway_kernel::plan::Basis;
 use slipway_kernel::store::{Item, Meta, Projection, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
-pub use maps::{StatusMap, Tracker};
+pub use maps::{Reservations, StatusMap, Tracker};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
 
 use crate::admit::seen::ZONE_BUDGET;
 use crate::admit::zpdb::BudgetSeen;
+use crate::readiness::Survey;
 use crate::settings::Settings;
 
 /// Pods by the uid of the `StatefulSet` that controls them, or by the namespace and name of the one that may adopt them.
 const BY_SET: &str = "set";
+
+/// How the names of the `ConfigMap`s begin in which the eviction webhook notes whom it let go.
+const RESERVATIONS: &str = "slipway-zpdb-";
 
 /// The work of one group.
 pub fn key(cluster: &ClusterId, namespace: &str, group: &str) -> Key {
@@ -46,6 +50,8 @@ pub fn interests(settings: &Settings) -> Vec<Interest> {
     zones::ROLLOUT_GROUP.clone_into(&mut sets.labels);
     let mut maps = Interest::of::<StatusMap>(kinds::CONFIG_MAP, by_namespace).optional();
     zones::STATUS_LABEL.clone_into(&mut maps.labels);
+    let mut reservations = Interest::of::<Reservations>(kinds::CONFIG_MAP, by_namespace).optional();
+    reservations.labels = format!("app.kubernetes.io/managed-by={}", names::FIELD_MANAGER);
     vec![
         sets,
         Interest::of::<Pod>(kinds::POD, by_pod).indexed(BY_SET, pod_values),
@@ -54,6 +60,7 @@ pub fn interests(settings: &Settings) -> Vec<Interest> {
         Interest::of::<Tracker>(kinds::CONFIG_MAP, by_namespace)
             .own(settings.tracker)
             .optional(),
+        reservations,
     ]
 }
 
@@ -127,6 +134,8 @@ pub struct World {
     pub budgets: Vec<Item<BudgetSeen>>,
     /// When zones were last scaled down, by the tracker.
     pub tracker: Tracker,
+    /// Pods that an eviction was allowed for, by uid, and until when that counts.
+    pub leaving: BTreeMap<String, Timestamp>,
     /// The `ConfigMap` with the status of the group, if `ConfigMaps` can be seen.
     pub status_map: Option<Option<StatusMap>>,
     /// Answers to our questions about these zones.
@@ -151,6 +160,14 @@ impl World {
             namespace: self.namespace.clone(),
             name: name.to_owned(),
         }
+    }
+
+    /// What is seen of each zone now.
+    pub fn surveys(&self, now: Timestamp) -> Vec<Survey<'_>> {
+        let zones = self.zones.iter();
+        zones
+            .map(|zone| Survey::of(zone, &self.leaving, now))
+            .collect()
     }
 
     /// A refusal that still holds.
@@ -183,11 +200,11 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
             .filter(|budget| budget.meta().namespace == key.namespace)
             .collect()
     };
-    let names: BTreeSet<&str> = zones.iter().map(|z| z.set.meta().uid.as_str()).collect();
+    let uids: BTreeSet<&str> = zones.iter().map(|z| z.set.meta().uid.as_str()).collect();
     let answers = facts
         .answers
         .iter()
-        .filter(|(id, _)| id.controller == crate::NAME && names.contains(id.uid.as_str()))
+        .filter(|(id, _)| id.controller == crate::NAME && uids.contains(id.uid.as_str()))
         .map(|(id, answer)| (id.clone(), answer.clone()))
         .collect();
     let tracker = stores.get::<Tracker>(
@@ -202,6 +219,12 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         group: key.name.clone(),
         budgets,
         tracker: tracker.map(|map| map.body.clone()).unwrap_or_default(),
+        leaving: stores
+            .list::<Reservations>(cluster, &kinds::CONFIG_MAP)
+            .filter(|map| map.meta.namespace == key.namespace)
+            .filter(|map| map.meta.name.starts_with(RESERVATIONS))
+            .flat_map(|map| map.body.until.clone())
+            .collect(),
         status_map: status_map(stores, facts, key),
         answers,
         refusals: facts.refusals.clone(),
