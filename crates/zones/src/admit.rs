@@ -12,15 +12,14 @@
 //! everywhere else they stop it.
 
 pub mod disruption;
-pub(crate) mod grammar;
+mod grammar;
 mod inquiry;
-mod names;
 pub mod no_downscale;
 pub mod outcome;
 pub mod pod_eviction;
 pub mod prepare_downscale;
 mod replicas;
-pub mod reservations;
+mod reservations;
 pub mod review;
 pub mod seen;
 pub mod zpdb;

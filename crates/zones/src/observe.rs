@@ -19,17 +19,25 @@ use slipway_kernel::plan::Basis;
 use slipway_kernel::store::{Item, Meta, Projection, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
+pub(crate) use maps::written;
 pub use maps::{Reservations, StatusMap, Tracker};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
 
-use crate::admit::seen::ZONE_BUDGET;
 use crate::admit::zpdb::BudgetSeen;
 use crate::readiness::Survey;
 use crate::settings::Settings;
 
+/// rollout-operator.grafana.com/v1 `ZoneAwarePodDisruptionBudget`.
+pub const ZONE_BUDGET: Kind = Kind::namespaced(
+    "rollout-operator.grafana.com",
+    "v1",
+    "ZoneAwarePodDisruptionBudget",
+    "zoneawarepoddisruptionbudgets",
+);
+
 /// Pods by the uid of the `StatefulSet` that controls them, or by the namespace and name of the one that may adopt them.
-const BY_SET: &str = "set";
+pub(crate) const BY_SET: &str = "set";
 
 /// How the names of the `ConfigMap`s begin in which the eviction webhook notes whom it let go.
 const RESERVATIONS: &str = "slipway-zpdb-";
@@ -46,14 +54,13 @@ pub fn key(cluster: &ClusterId, namespace: &str, group: &str) -> Key {
 
 /// What zones want to see.
 pub fn interests(settings: &Settings) -> Vec<Interest> {
-    let mut sets = Interest::of::<Set>(kinds::STATEFUL_SET, by_namespace);
-    zones::ROLLOUT_GROUP.clone_into(&mut sets.labels);
     let mut maps = Interest::of::<StatusMap>(kinds::CONFIG_MAP, by_namespace).optional();
     zones::STATUS_LABEL.clone_into(&mut maps.labels);
     let mut reservations = Interest::of::<Reservations>(kinds::CONFIG_MAP, by_namespace).optional();
     reservations.labels = format!("app.kubernetes.io/managed-by={}", names::FIELD_MANAGER);
     vec![
-        sets,
+        // All of them: a budget may be about zones that are in no group.
+        Interest::of::<Set>(kinds::STATEFUL_SET, by_namespace),
         Interest::of::<Pod>(kinds::POD, by_pod).indexed(BY_SET, pod_values),
         Interest::of::<BudgetSeen>(ZONE_BUDGET, by_namespace).where_defined(),
         maps,
@@ -102,11 +109,11 @@ fn pod_values(seen: &Seen) -> Vec<String> {
             .map(|(set, _)| orphanage(&seen.meta.namespace, set))
             .into_iter()
             .collect(),
-        Owner::Other => Vec::new(),
+        Owner::Other(_) => Vec::new(),
     }
 }
 
-fn orphanage(namespace: &str, set: &str) -> String {
+pub(crate) fn orphanage(namespace: &str, set: &str) -> String {
     format!("{namespace}/{set}")
 }
 
@@ -134,14 +141,14 @@ pub struct World {
     pub budgets: Vec<Item<BudgetSeen>>,
     /// When zones were last scaled down, by the tracker.
     pub tracker: Tracker,
-    /// Pods that an eviction was allowed for, by uid, and until when that counts.
-    pub leaving: BTreeMap<String, Timestamp>,
     /// The `ConfigMap` with the status of the group, if `ConfigMaps` can be seen.
     pub status_map: Option<Option<StatusMap>>,
     /// Answers to our questions about these zones.
     pub answers: BTreeMap<QuestionId, (Timestamp, Answer)>,
     /// Writes that the API refused.
     pub refusals: BTreeMap<ObjectRef, Refusal>,
+    /// Pods, by uid, that have been let go, and until when they count as away although they are still seen.
+    pub holds: BTreeMap<String, Timestamp>,
     /// The newest version seen of each kind.
     pub basis: Basis,
 }
@@ -166,7 +173,7 @@ impl World {
     pub fn surveys(&self, now: Timestamp) -> Vec<Survey<'_>> {
         let zones = self.zones.iter();
         zones
-            .map(|zone| Survey::of(zone, &self.leaving, now))
+            .map(|zone| Survey::of(zone, &self.holds, now))
             .collect()
     }
 
@@ -219,15 +226,10 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         group: key.name.clone(),
         budgets,
         tracker: tracker.map(|map| map.body.clone()).unwrap_or_default(),
-        leaving: stores
-            .list::<Reservations>(cluster, &kinds::CONFIG_MAP)
-            .filter(|map| map.meta.namespace == key.namespace)
-            .filter(|map| map.meta.name.starts_with(RESERVATIONS))
-            .flat_map(|map| map.body.until.clone())
-            .collect(),
         status_map: status_map(stores, facts, key),
         answers,
         refusals: facts.refusals.clone(),
+        holds: holds(stores, facts, key),
         basis: stores
             .iter()
             .filter(|((of, _, _), _)| of == cluster)
@@ -235,6 +237,20 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
             .collect(),
         zones,
     })
+}
+
+/// Whom this replica let go, and whom the others did, by the `ConfigMap`s in which they note it.
+fn holds(stores: &Stores, facts: &Facts, key: &Key) -> BTreeMap<String, Timestamp> {
+    let mut all = facts.holds.clone();
+    let maps = stores
+        .list::<Reservations>(&key.cluster, &kinds::CONFIG_MAP)
+        .filter(|map| map.meta.namespace == key.namespace)
+        .filter(|map| map.meta.name.starts_with(RESERVATIONS));
+    for (uid, until) in maps.flat_map(|map| &map.body.until) {
+        let known = all.entry(uid.clone()).or_insert(*until);
+        *known = (*known).max(*until);
+    }
+    all
 }
 
 fn synced<'a, T: Projection>(
@@ -246,7 +262,7 @@ fn synced<'a, T: Projection>(
     Some(store.objects().filter_map(Item::of))
 }
 
-fn is_missing(facts: &Facts, kind: &Kind) -> bool {
+pub(crate) fn is_missing(facts: &Facts, kind: &Kind) -> bool {
     facts.missing.contains(&format!("watch {}", kind.plural))
 }
 

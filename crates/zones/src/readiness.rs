@@ -82,8 +82,8 @@ pub struct Survey<'w> {
 }
 
 impl<'w> Survey<'w> {
-    /// Looks at a zone; pods that are leaving count as such until the moment that is said.
-    pub fn of(zone: &'w Zone, leaving: &BTreeMap<String, Timestamp>, now: Timestamp) -> Self {
+    /// Looks at a zone; pods that were let go count as leaving until the moment that is said.
+    pub fn of(zone: &'w Zone, holds: &BTreeMap<String, Timestamp>, now: Timestamp) -> Self {
         let set = zone.set.body();
         let expected = set.start..set.start.saturating_add(set.desired());
         let mut members: Vec<Member<'w>> = zone
@@ -94,7 +94,7 @@ impl<'w> Survey<'w> {
         members.sort_by_key(|member| member.ordinal);
         let mut stays_at = None;
         for member in &mut members {
-            let until = leaving.get(&member.pod.meta().uid).filter(|at| now < **at);
+            let until = holds.get(&member.pod.meta().uid).filter(|at| now < **at);
             if let Some(until) = until
                 && member.health != Health::Terminating
             {

@@ -5,11 +5,11 @@
 //! warning: that is the design. With `strict` it refuses instead, and takes an absent number as one.
 
 use jiff::Timestamp;
+use slipway_api::zones;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
 use slipway_kernel::{Facts, Stores};
 
 use super::inquiry::{Decision, Inquiry, Pending, expiry};
-use super::names;
 use super::replicas::{Change, Downscale, change, marked, parent};
 
 /// The webhook.
@@ -47,13 +47,13 @@ impl NoDownscale {
         } else {
             &review.old
         };
-        if marked(labelled, "labels", names::NO_DOWNSCALE) != Some("true") {
+        if marked(labelled, "labels", zones::NO_DOWNSCALE) != Some("true") {
             return Ok(Verdict::allowed().into());
         }
         let message = format!(
             "{} because it has the label '{}=true'",
             refusal(review, down),
-            names::NO_DOWNSCALE
+            zones::NO_DOWNSCALE
         );
         Ok(Verdict::denied(message).into())
     }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::{Facts, Stores};
 
-use super::disruption::{self, Denial, budget_of, evict};
+use super::disruption::{self, Denial, Scene, budget_of, evict};
 use super::inquiry::{Decision, Inquiry, Pending, expiry};
 use super::outcome::Outcome;
 use super::reservations;
@@ -126,7 +126,14 @@ impl<'a> Case<'a> {
         held: &BTreeMap<String, Timestamp>,
     ) -> Result<(), Denial> {
         let namespace = &self.review.namespace;
-        let scene = seen::scene(self.stores, namespace, budget, pod, held, self.now)?;
+        let (name, seen, terms) = budget;
+        let zones = seen::zones(self.stores, namespace, terms, pod)?;
+        let scene = Scene {
+            budgets: &[(name, seen)],
+            zones: &zones,
+            held,
+            now: self.now,
+        };
         evict(&scene, pod, None)
     }
 

@@ -17,12 +17,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_api::zones;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::{Facts, Stores};
 
 use super::inquiry::{Decision, Inquiry, Pending, expiry};
-use super::names;
 use super::no_downscale::refusal;
 use super::replicas::{Change, change, marked, parent};
 use case::{Case, Objection};
@@ -82,7 +82,7 @@ impl PrepareDownscale {
             let warning = format!("unsupported type {kind}, allowing the change");
             return Ok(Verdict::warned(warning).into());
         }
-        if marked(set, "labels", names::PREPARE_DOWNSCALE) != Some("true") {
+        if marked(set, "labels", zones::PREPARE_DOWNSCALE) != Some("true") {
             return Ok(Verdict::allowed().into());
         }
         let denied = |why: &str| {
@@ -96,7 +96,7 @@ impl PrepareDownscale {
         let Some(addresses) = pods::addresses(review, down, &endpoint, &self.cluster_domain) else {
             return Ok(denied("one or more pods failed to prepare for shutdown."));
         };
-        let group = marked(set, "labels", names::ROLLOUT_GROUP).filter(|group| !group.is_empty());
+        let group = marked(set, "labels", zones::ROLLOUT_GROUP).filter(|group| !group.is_empty());
         let case = Case {
             hook: self,
             review,
@@ -116,8 +116,8 @@ fn endpoint(set: &Value) -> Result<Endpoint<'_>, Objection> {
         let value = marked(set, "annotations", key).filter(|value| !value.is_empty());
         value.ok_or_else(|| format!("the {key} annotation is not set or empty."))
     };
-    let port = filled(names::PREPARE_PORT)?;
-    let path = filled(names::PREPARE_PATH)?;
+    let port = filled(zones::PREPARE_DOWNSCALE_PORT)?;
+    let path = filled(zones::PREPARE_DOWNSCALE_PATH)?;
     let spec = |field: &str| set.get("spec").and_then(|spec| spec.get(field));
     let service = spec("serviceName").and_then(Value::as_str);
     let service = service.filter(|service| !service.is_empty());

@@ -9,14 +9,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_kernel::identity::kinds;
+use slipway_kernel::instant::later;
 
 use super::inquiry::{Failure, Inquiry, Pending};
 
 /// How long a pod that was let go counts as away although it is still seen.
-pub const HOLD: Duration = Duration::from_mins(1);
+const HOLD: Duration = Duration::from_mins(1);
 
 /// The map of a budget, as read.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,8 +45,7 @@ pub(super) fn held(map: &Map, now: Timestamp) -> BTreeMap<String, Timestamp> {
 
 /// Until when a pod that is let go now counts as away.
 pub(super) fn until(now: Timestamp) -> Timestamp {
-    let hold = SignedDuration::try_from(HOLD).unwrap_or_default();
-    now.checked_add(hold).unwrap_or(now)
+    later(now, HOLD).unwrap_or(now)
 }
 
 fn name(budget: &str) -> String {

@@ -60,7 +60,7 @@ impl Projection for Reservations {
 }
 
 /// `{"lastDownscaled": "…"}`, with the name in any case, as the original reads it.
-fn written(entry: &str) -> Written {
+pub(crate) fn written(entry: &str) -> Written {
     let parsed: Option<Value> = serde_json::from_str(entry).ok();
     let Some(Value::Object(fields)) = parsed else {
         return Written::Unreadable(entry.to_owned());

@@ -6,7 +6,8 @@ use slipway_kernel::fact::Answer;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::{Action, ClusterId, Facts, Stores};
 use slipway_zones::admit::pod_eviction::PodEviction;
-use slipway_zones::admit::seen::{PodSeen, ZONE_BUDGET};
+use slipway_zones::admit::zpdb::BudgetSeen;
+use slipway_zones::observe::{Pod, ZONE_BUDGET};
 
 use crate::harness::*;
 use crate::world::*;
@@ -485,7 +486,7 @@ fn d6_budgets_may_be_undefined_but_not_unlisted() {
     let key = (
         ClusterId::local(),
         ZONE_BUDGET,
-        std::any::type_name::<slipway_zones::admit::zpdb::BudgetSeen>(),
+        std::any::type_name::<BudgetSeen>(),
     );
     stores.store_mut(&key).unwrap().set_synced(false);
     let served = serve(
@@ -507,11 +508,7 @@ fn d6_budgets_may_be_undefined_but_not_unlisted() {
 #[test]
 fn pods_that_are_not_listed_yet_stay() {
     let mut stores = guarded(&json!({})).stores();
-    let key = (
-        ClusterId::local(),
-        kinds::POD,
-        std::any::type_name::<PodSeen>(),
-    );
+    let key = (ClusterId::local(), kinds::POD, std::any::type_name::<Pod>());
     stores.store_mut(&key).unwrap().set_synced(false);
     let served = serve(
         &PodEviction,

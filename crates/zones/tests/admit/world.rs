@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use slipway_kernel::fact::{Answer, Question};
-use slipway_kernel::identity::kinds;
-use slipway_kernel::interest::Interest;
-use slipway_kernel::{ClusterId, Kind, Stores};
-use slipway_zones::admit::seen::{BY_OWNER, PodSeen, SetSeen, ZONE_BUDGET, owners};
-use slipway_zones::admit::zpdb::BudgetSeen;
+use slipway_kernel::{ClusterId, Stores};
+use slipway_zones::Settings;
+use slipway_zones::observe::interests;
 
 use crate::harness::{Peer, said};
 
@@ -86,25 +84,18 @@ impl World {
 
     pub(crate) fn stores(&self) -> Stores {
         let mut stores = Stores::default();
-        fill::<SetSeen>(&mut stores, kinds::STATEFUL_SET, self.sets.values());
-        fill::<PodSeen>(&mut stores, kinds::POD, self.pods.values());
-        fill::<BudgetSeen>(&mut stores, ZONE_BUDGET, self.budgets.iter());
+        for interest in interests(&Settings::default()) {
+            let objects: Vec<Value> = match interest.kind.kind.as_ref() {
+                "StatefulSet" => self.sets.values().cloned().collect(),
+                "Pod" => self.pods.values().cloned().collect(),
+                "ZoneAwarePodDisruptionBudget" => self.budgets.clone(),
+                _ => continue,
+            };
+            let key = stores.open(&ClusterId::local(), &interest);
+            stores.store_mut(&key).unwrap().observe_list(&objects, "1");
+        }
         stores
     }
-}
-
-fn fill<'a, T: slipway_kernel::store::Projection>(
-    stores: &mut Stores,
-    kind: Kind,
-    objects: impl Iterator<Item = &'a Value>,
-) {
-    let mut interest = Interest::of::<T>(kind, |_, _, _| Vec::new());
-    if interest.kind == kinds::POD {
-        interest = interest.indexed(BY_OWNER, owners);
-    }
-    let key = stores.open(&ClusterId::local(), &interest);
-    let objects: Vec<Value> = objects.cloned().collect();
-    stores.store_mut(&key).unwrap().observe_list(&objects, "1");
 }
 
 /// An API server with `ConfigMap`s, and whatever else is put into it.

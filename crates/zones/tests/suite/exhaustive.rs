@@ -168,10 +168,10 @@ fn world(sets: &[Item<Set>]) -> World {
             .collect(),
         budgets: Vec::new(),
         tracker: Tracker::default(),
-        leaving: BTreeMap::new(),
         status_map: None,
         answers: BTreeMap::new(),
         refusals: BTreeMap::new(),
+        holds: BTreeMap::new(),
         basis: BTreeMap::new(),
     }
 }

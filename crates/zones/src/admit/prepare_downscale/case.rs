@@ -2,17 +2,18 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_api::zones;
 use slipway_kernel::admission::{Review, Verdict};
 use slipway_kernel::fact::Question;
 use slipway_kernel::identity::kinds;
+use slipway_kernel::instant::stamp;
 use slipway_kernel::{Action, Stores};
 
-use super::ledger::{self, Ledger};
+use super::ledger::Ledger;
 use super::lock::Taken;
 use super::others::{self, Keeping};
 use super::{PrepareDownscale, pods};
 use crate::admit::inquiry::{Decision, Inquiry, Pending};
-use crate::admit::names;
 use crate::admit::no_downscale::refusal;
 use crate::admit::replicas::Downscale;
 
@@ -80,7 +81,7 @@ impl Case<'_> {
         let collection = kinds::STATEFUL_SET.path(&self.review.namespace);
         let path = format!(
             "{collection}?labelSelector={}%3D{group}",
-            names::ROLLOUT_GROUP
+            zones::ROLLOUT_GROUP
         );
         let answer = inquiry.api("list-group", round, "GET", path, Value::Null)?;
         let list = answer.ok().filter(|list| others::listed(list).is_some());
@@ -135,8 +136,8 @@ impl Case<'_> {
         }
         let collection = kinds::STATEFUL_SET.path(&self.review.namespace);
         let path = format!("{collection}/{}", self.review.name);
-        let stamp = ledger::stamp(self.now);
-        let body = json!({"metadata": {"annotations": {names::LAST_DOWNSCALE: stamp}}});
+        let stamp = stamp(self.now);
+        let body = json!({"metadata": {"annotations": {zones::LAST_DOWNSCALE: stamp}}});
         if inquiry.api("annotate", 0, "PATCH", path, body)?.is_err() {
             return Ok(Err("adding an annotation to the statefulset failed."));
         }

@@ -7,11 +7,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use slipway_api::zones;
+use slipway_kernel::instant::{Written, later, stamp};
 
-use crate::admit::names;
+use crate::observe::written;
 
 /// How long a lock holds without being given back: longer than any webhook may take.
 const LOCK: Duration = Duration::from_mins(1);
@@ -33,8 +35,7 @@ pub(super) struct Lock {
 
 /// When a lock that is taken now is void.
 pub(super) fn until(now: Timestamp) -> Timestamp {
-    let hold = SignedDuration::try_from(LOCK).unwrap_or_default();
-    now.checked_add(hold).unwrap_or(now)
+    later(now, LOCK).unwrap_or(now)
 }
 
 /// The map, as read or as it is to be.
@@ -66,7 +67,7 @@ impl Ledger {
     fn locks(&self) -> BTreeMap<String, Lock> {
         let text = self.0.get("metadata").and_then(|meta| {
             meta.get("annotations")?
-                .get(names::DOWNSCALE_LOCKS)?
+                .get(zones::DOWNSCALE_LOCKS)?
                 .as_str()
         });
         // What cannot be read locks nobody: it would lock for ever.
@@ -92,9 +93,9 @@ impl Ledger {
             if locks.is_empty() {
                 annotations
                     .as_object_mut()
-                    .map(|all| all.remove(names::DOWNSCALE_LOCKS));
+                    .map(|all| all.remove(zones::DOWNSCALE_LOCKS));
             } else {
-                annotations[names::DOWNSCALE_LOCKS] = json!(text);
+                annotations[zones::DOWNSCALE_LOCKS] = json!(text);
             }
         }
         self
@@ -102,22 +103,12 @@ impl Ledger {
 
     /// When a zone was last scaled down; an error if that cannot be read.
     pub(super) fn last_downscale(&self, set: &str) -> Result<Option<Timestamp>, ()> {
-        let Some(entry) = self.0.get("data").and_then(|data| data.get(set)) else {
-            return Ok(None);
-        };
-        let fields: Map<String, Value> = entry
-            .as_str()
-            .and_then(|text| serde_json::from_str(text).ok())
-            .ok_or(())?;
-        let time = fields
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case("lastDownscaled"))
-            .and_then(|(_, time)| time.as_str())
-            .unwrap_or_default();
-        if time.is_empty() {
-            return Ok(None);
+        let entry = self.0.get("data").and_then(|data| data.get(set));
+        match entry.map(|entry| written(entry.as_str().unwrap_or_default())) {
+            None | Some(Written::Missing) => Ok(None),
+            Some(Written::At(at)) => Ok(Some(at)),
+            Some(Written::Unreadable(_)) => Err(()),
         }
-        time.parse().map(Some).map_err(|_| ())
     }
 
     /// The same, with a zone scaled down now.
@@ -151,9 +142,4 @@ fn entry<'a>(object: &'a mut Value, field: &str) -> Option<&'a mut Value> {
         *inner = json!({});
     }
     Some(inner)
-}
-
-/// A moment as annotations carry it: whole seconds.
-pub(super) fn stamp(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_api::zones;
 use slipway_kernel::{Stores, duration};
 
 use super::ledger::Ledger;
-use crate::admit::grammar::go_duration;
-use crate::admit::names;
 use crate::admit::replicas::marked;
 use crate::admit::seen;
+use crate::group::go_duration;
 
 /// Where the time of a zone's last downscale is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ fn recent(
     keeping: Keeping,
     now: Timestamp,
 ) -> Result<Option<String>, ()> {
-    let annotated = marked(set, "annotations", names::LAST_DOWNSCALE).filter(|t| !t.is_empty());
+    let annotated = marked(set, "annotations", zones::LAST_DOWNSCALE).filter(|t| !t.is_empty());
     let last = match keeping {
         Keeping::Annotation => annotated
             .map(|time| time.parse::<Timestamp>().map_err(|_| ()))
@@ -86,7 +86,8 @@ fn recent(
             ledger.last_downscale(name_of(set))?.max(annotated)
         }
     };
-    let label = marked(set, "labels", names::MIN_TIME).filter(|label| !label.is_empty());
+    let label =
+        marked(set, "labels", zones::MIN_TIME_BETWEEN_DOWNSCALES).filter(|label| !label.is_empty());
     let (Some(last), Some(label)) = (last, label) else {
         return Ok(None);
     };
@@ -114,8 +115,8 @@ pub(super) fn incomplete(
         let uid = set.get("metadata").and_then(|meta| meta.get("uid"));
         let uid = uid.and_then(Value::as_str).unwrap_or_default();
         let label = set.pointer("/spec/template/metadata/labels");
-        let label = label.and_then(|all| all.get(names::NAME_LABEL)?.as_str());
-        let Ok(ready) = seen::ready_pods(stores, namespace, uid, label) else {
+        let label = label.and_then(|all| all.get(zones::NAME_LABEL)?.as_str());
+        let Ok(ready) = seen::ready_pods(stores, namespace, (name_of(set), uid), label) else {
             let why =
                 "an error occurred while checking whether StatefulSets have non-updated replicas";
             return Some(why.to_owned());

@@ -11,6 +11,7 @@ use slipway_kernel::fact::{Answer, Question};
 
 use crate::admit::inquiry::{Inquiry, Pending};
 use crate::admit::replicas::{Downscale, is_name};
+use crate::group::pod_host;
 
 /// How many pods are asked at once.
 const AT_ONCE: usize = 32;
@@ -56,10 +57,8 @@ pub(super) fn addresses(
             .rev()
             .map(|index| start.saturating_add(index))
             .map(|ordinal| {
-                format!(
-                    "http://{name}-{ordinal}.{service}.{namespace}.svc.{domain}:{port}/{}",
-                    path.trim_start_matches('/')
-                )
+                let host = pod_host(name, ordinal, service, namespace, domain);
+                format!("http://{host}:{port}/{}", path.trim_start_matches('/'))
             })
             .collect()
     })
