@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: figures, side by side on the embedded and on a real server.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -9,7 +10,7 @@ use crate::report;
 use crate::workspace;
 
 #[derive(clap::Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum Bench {
     /// Restarts of many Deployments: memory, processor time, delay from due to patched, writes
     Restarts {
         /// How many Deployments
@@ -24,22 +25,14 @@ pub(crate) enum Command {
     },
 }
 
-pub(crate) fn run(command: &Command) -> Result<()> {
-    let Command::Restarts {
+pub(crate) fn run(bench: &Bench) -> Result<()> {
+    let Bench::Restarts {
         deployments,
         peer,
         no_controlplane,
-    } = command;
+    } = bench;
     let built = workspace::cargo()
-        .args([
-            "build",
-            "--release",
-            "--quiet",
-            "-p",
-            "slipway",
-            "-p",
-            "slipway-e2e",
-        ])
+        .args(["build", "--release", "--quiet", "--workspace", "--bins"])
         .status()
         .context("building the programs to measure")?;
     if !built.success() {
@@ -50,19 +43,8 @@ pub(crate) fn run(command: &Command) -> Result<()> {
     } else {
         Some(Borrowed::start(1, Profile::Bare).context("starting a real API server")?)
     };
-    let mut bench = workspace::cargo();
-    bench
-        .args([
-            "run",
-            "--release",
-            "--quiet",
-            "-p",
-            "slipway-e2e",
-            "--bin",
-            "bench-restarts",
-            "--",
-        ])
-        .args(["--deployments", &deployments.to_string()]);
+    let mut bench = Command::new(workspace::target().join("release/bench-restarts"));
+    bench.args(["--deployments", &deployments.to_string()]);
     if let Some(peer) = peer {
         bench.arg("--peer").arg(peer);
     }

@@ -39,7 +39,7 @@ enum Command {
     Tidy,
     /// Figures, side by side on the embedded and on a real server
     #[command(subcommand)]
-    Bench(bench::Command),
+    Bench(bench::Bench),
     /// A real Kubernetes control plane on loopback
     #[command(subcommand)]
     Controlplane(controlplane::Command),

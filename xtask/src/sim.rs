@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut command = workspace::cargo();
-    command.args(["test", "--release", "--quiet", "-p", "slipway"]);
+    command.args(["test", "--release", "--quiet", "--workspace"]);
     command.args(["--test", "simulation", "--"]);
     command.args(words(arguments));
     let status = command.status().context("starting cargo")?;

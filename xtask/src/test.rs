@@ -89,7 +89,6 @@ impl Tiers {
 /// A tier that runs on the embedded server, and on a real control plane where there can be one.
 struct OnServers {
     name: &'static str,
-    package: &'static str,
     test: &'static str,
     /// The variable that names the real one's kubeconfig.
     variable: &'static str,
@@ -102,7 +101,6 @@ struct OnServers {
 const ON_SERVERS: &[OnServers] = &[
     OnServers {
         name: "conformance",
-        package: "slipway-apiserver",
         test: "conformance",
         variable: "SLIPWAY_CONFORMANCE_REAL",
         profile: Profile::Collectors,
@@ -110,7 +108,6 @@ const ON_SERVERS: &[OnServers] = &[
     },
     OnServers {
         name: "kubectl",
-        package: "slipway-e2e",
         test: "kubectl",
         variable: "SLIPWAY_REAL_BARE",
         profile: Profile::Collectors,
@@ -118,7 +115,6 @@ const ON_SERVERS: &[OnServers] = &[
     },
     OnServers {
         name: "actors",
-        package: "slipway-sim",
         test: "reality",
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
@@ -126,7 +122,6 @@ const ON_SERVERS: &[OnServers] = &[
     },
     OnServers {
         name: "end to end",
-        package: "slipway-e2e",
         test: "restarts",
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
@@ -143,8 +138,7 @@ fn on_servers(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<&String>)
         "test",
         "--release",
         "--quiet",
-        "-p",
-        tier.package,
+        "--workspace",
         "--test",
         tier.test,
     ]);
@@ -174,7 +168,7 @@ fn on_servers(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<&String>)
             return Ok(());
         }
         let built = workspace::cargo()
-            .args(["build", "--release", "--quiet", "-p", "slipway"])
+            .args(["build", "--release", "--quiet", "--workspace", "--bins"])
             .status()
             .context("building slipway")?;
         if !built.success() {
@@ -185,7 +179,8 @@ fn on_servers(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<&String>)
     Ok(())
 }
 
-/// Tiers that need nothing but Rust.
+/// Tiers that need nothing but Rust. Each selects the whole workspace and then targets by name: with a single package
+/// selected, cargo would build the dependencies anew with that package's features.
 const STATIC: &[(&str, &[&str])] = &[
     ("format", &["fmt", "--all", "--check"]),
     (
@@ -201,7 +196,7 @@ const STATIC: &[(&str, &[&str])] = &[
             "warnings",
         ],
     ),
-    ("tidy", &["test", "--release", "--quiet", "-p", "xtask"]),
+    ("tidy", TIDY),
     (
         "units",
         &[
@@ -209,8 +204,6 @@ const STATIC: &[(&str, &[&str])] = &[
             "--release",
             "--quiet",
             "--workspace",
-            "--exclude",
-            "xtask",
             "--lib",
             "--bins",
         ],
@@ -221,8 +214,7 @@ const STATIC: &[(&str, &[&str])] = &[
             "test",
             "--release",
             "--quiet",
-            "-p",
-            "slipway-apiserver",
+            "--workspace",
             "--test",
             "integration",
         ],
@@ -233,14 +225,9 @@ const STATIC: &[(&str, &[&str])] = &[
             "test",
             "--release",
             "--quiet",
-            "-p",
-            "slipway-kernel",
-            "-p",
-            "slipway-runtime",
-            "-p",
-            "slipway-restarts",
+            "--workspace",
             "--test",
-            "*",
+            "suite",
         ],
     ),
     (
@@ -249,8 +236,7 @@ const STATIC: &[(&str, &[&str])] = &[
             "test",
             "--release",
             "--quiet",
-            "-p",
-            "slipway-sim",
+            "--workspace",
             "--test",
             "actors",
         ],
@@ -261,8 +247,7 @@ const STATIC: &[(&str, &[&str])] = &[
             "test",
             "--release",
             "--quiet",
-            "-p",
-            "slipway",
+            "--workspace",
             "--test",
             "cli",
         ],
@@ -273,8 +258,7 @@ const STATIC: &[(&str, &[&str])] = &[
             "test",
             "--release",
             "--quiet",
-            "-p",
-            "slipway",
+            "--workspace",
             "--test",
             "simulation",
         ],
@@ -285,12 +269,18 @@ const STATIC: &[(&str, &[&str])] = &[
     ),
 ];
 
+const TIDY: &[&str] = &[
+    "test",
+    "--release",
+    "--quiet",
+    "--workspace",
+    "--test",
+    "tidy",
+];
+
 /// `cargo xtask tidy`.
 pub(crate) fn tidy() -> Result<()> {
-    let outcome = tier(
-        "tidy",
-        workspace::cargo().args(["test", "--release", "--quiet", "-p", "xtask"]),
-    );
+    let outcome = tier("tidy", workspace::cargo().args(TIDY));
     conclude(&[outcome], &[])
 }
 

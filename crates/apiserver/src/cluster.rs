@@ -7,10 +7,13 @@ mod definitions;
 mod encode;
 mod nonresource;
 mod own;
+mod snapshot;
 mod warning;
 
 pub use answer::Lost;
 pub use build::Config;
+use build::Start;
+pub use snapshot::Snapshot;
 pub(crate) use encode::encode;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -98,8 +101,10 @@ impl Cluster {
             watches: AtomicUsize::new(0),
             drained: Notify::new(),
         });
-        if config.bootstrap {
-            cluster.bootstrap();
+        match &config.start {
+            Start::Bare => {}
+            Start::Fresh => cluster.bootstrap(),
+            Start::With(snapshot) => cluster.begin_with(snapshot),
         }
         cluster
     }

@@ -136,11 +136,13 @@ pub fn program() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("SLIPWAY_BIN") {
         return Ok(PathBuf::from(path));
     }
-    let here = std::env::current_exe().context("finding this test")?;
+    let here = std::env::current_exe().context("finding this program")?;
+    // A test lies in a folder below the programs, a bench beside them.
     let beside = here
         .ancestors()
-        .nth(2)
+        .skip(1)
+        .take(2)
         .map(|folder| folder.join("slipway"))
-        .filter(|file| file.is_file());
+        .find(|file| file.is_file());
     beside.context("there is no slipway program beside this test: build it with cargo build --release -p slipway")
 }

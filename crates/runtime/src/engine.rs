@@ -36,7 +36,7 @@ use crate::watch::{Control, Times, Watch, WatchKey, impatient};
 /// The loop turns at least this often, so that its health shows.
 const TURN: Duration = Duration::from_secs(20);
 /// How long a list may take to be answered.
-const LIST_PATIENCE: Duration = Duration::from_secs(60);
+const LIST_PATIENCE: Duration = Duration::from_mins(1);
 
 /// One watch, and what hangs on it.
 struct Watched {
@@ -340,7 +340,7 @@ impl Engine {
         match message {
             Message::Watch(key, news) => self.news(&key, news),
             Message::Executed(key, report) => self.executed(&key, &report),
-            Message::Publish(controller, event) => self.publish(controller, event),
+            Message::Publish(controller, event) => self.publish(controller, &event),
             Message::Ask(key, question) => self.ask(key, question),
             Message::Answered(key, id, answer) => self.answered(&key, id, answer),
             Message::Taken(lease, epoch, taken) => self.taken(lease, epoch, taken),

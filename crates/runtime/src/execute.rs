@@ -38,7 +38,7 @@ pub(crate) use settle::Doubt;
 const BATCH: usize = 64;
 
 /// How one step or status ended.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 enum Ended {
     /// It is done, or was not worth doing.
     Well,

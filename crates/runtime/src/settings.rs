@@ -40,9 +40,9 @@ impl Default for Settings {
             status_every: Duration::from_secs(5),
             concurrency: 16,
             backoff: Backoff::default(),
-            heartbeat: Duration::from_secs(300),
+            heartbeat: Duration::from_mins(5),
             debounce: Duration::from_millis(100),
-            relist: Duration::from_secs(1_800),
+            relist: Duration::from_mins(30),
         }
     }
 }
@@ -84,7 +84,7 @@ impl Default for Backoff {
     fn default() -> Self {
         Self {
             first: Duration::from_secs(1),
-            most: Duration::from_secs(300),
+            most: Duration::from_mins(5),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::state::Shared;
 /// The API may be away for this long before the replica is not ready.
 const REACHABLE_WITHIN: Duration = Duration::from_secs(30);
 /// The loop turns at least this often.
-const PROGRESS_WITHIN: Duration = Duration::from_secs(60);
+const PROGRESS_WITHIN: Duration = Duration::from_mins(1);
 
 /// A window into a running operator. It outlives it and then shows its last state.
 #[derive(Debug)]

@@ -197,15 +197,15 @@ impl Watch {
                 }
                 Ok(Some(Ok(Event::Apply(object)))) => News::Applied(object.into_value()),
                 Ok(Some(Ok(Event::Delete(object)))) => News::Deleted(object.into_value()),
-                Ok(Some(Err(error))) => match self.failed(&error) {
-                    Some(end) => return end,
-                    None => {
-                        // The watch goes on from where it was.
-                        *failures += 1;
-                        sleep(BACKOFF.after(*failures)).await;
-                        continue;
+                Ok(Some(Err(error))) => {
+                    if let Some(end) = self.failed(&error) {
+                        return end;
                     }
-                },
+                    // The watch goes on from where it was.
+                    *failures += 1;
+                    sleep(BACKOFF.after(*failures)).await;
+                    continue;
+                }
                 Ok(None) => return End::Failed,
                 Err(_) => {
                     self.tell(News::Failed("no answer to a list".to_owned()));

@@ -10,13 +10,16 @@ mod report;
 
 pub use report::{Failure, Report, Score};
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use positions::Class;
 
 use crate::fault::{EVENT_FAULTS, Injection, REQUEST_FAULTS, RequestFault};
 use crate::oracles::{self, Verdict};
 use crate::runner::{self, Outcome};
 use crate::scenario::Scenario;
-use crate::stage::{Unplayable, Wiring};
+use crate::stage::{Prepared, Unplayable, Wiring};
 use crate::trial::Trial;
 
 /// How far to go.
@@ -54,6 +57,8 @@ impl Default for Effort {
 pub struct Known {
     /// The scenario.
     pub scenario: Scenario,
+    /// Its start.
+    pub prepared: Prepared,
     /// What comes of it when nothing goes wrong.
     pub reference: Outcome,
 }
@@ -72,6 +77,8 @@ struct Job {
     known: Arc<Known>,
     trial: Trial,
     aim: Aim,
+    /// How many runs it stands for: with itself, those that cannot differ from it.
+    stands_for: u64,
 }
 
 /// Plays scenarios without faults, twice each.
@@ -82,13 +89,17 @@ pub fn references(
 ) -> Result<Vec<Arc<Known>>, Unplayable> {
     let mut all = Vec::new();
     for scenario in scenarios {
-        let (reference, verdicts) = runner::judge(scenario, wiring, &Trial::calm(), None)?;
-        let again = runner::play(scenario, wiring, &Trial::calm())?;
+        let prepared = runner::prepare(scenario, wiring)?;
+        let calm = Trial::calm();
+        let reference = runner::play(scenario, wiring, &prepared, &calm)?;
+        let verdicts = oracles::judge(scenario, &reference.history, None);
+        let again = runner::play(scenario, wiring, &prepared, &calm)?;
         report.scenarios += 1;
         report.take(scenario, &Trial::calm(), &reference, verdicts);
         report.same_seed(scenario, &reference, &again);
         all.push(Arc::new(Known {
             scenario: scenario.clone(),
+            prepared,
             reference,
         }));
     }
@@ -116,23 +127,34 @@ pub fn explore(
                 known: known.clone(),
                 trial: Trial::storm(seed),
                 aim: Aim::Seed,
+                stands_for: 1,
             });
         }
     }
     pool::work(jobs, wiring, effort, report)
 }
 
-/// One thing goes wrong, at every place.
+/// One thing goes wrong, at every place. Of runs that cannot differ one is made.
 fn singles(known: &Arc<Known>, effort: &Effort) -> Vec<Job> {
-    let mut jobs = Vec::new();
+    let mut jobs: Vec<Job> = Vec::new();
+    let mut classes: BTreeMap<Class, usize> = BTreeMap::new();
+    let history = &known.reference.history;
     let mut add = |injection, aim| {
+        let class = Class::of(history, injection);
+        if let Some(job) = classes.get(&class).and_then(|at| jobs.get_mut(*at)) {
+            job.stands_for += 1;
+            return;
+        }
+        classes.insert(class, jobs.len());
         jobs.push(Job {
             known: known.clone(),
             trial: Trial::with(injection),
             aim,
+            stands_for: 1,
         });
     };
-    for at in positions::requests(&known.reference.history, effort.positions) {
+    let small = history.requests.len() <= effort.positions;
+    for at in positions::requests(history, effort.positions) {
         for fault in REQUEST_FAULTS {
             add(Injection::Request(at, fault), Aim::Request);
         }
@@ -141,7 +163,12 @@ fn singles(known: &Arc<Known>, effort: &Effort) -> Vec<Job> {
             add(standstill, Aim::Standstill);
         }
     }
-    for at in positions::spread(known.reference.events, effort.positions) {
+    let events = if small {
+        usize::MAX
+    } else {
+        effort.positions
+    };
+    for at in positions::spread(known.reference.events, events) {
         for fault in EVENT_FAULTS {
             add(Injection::Event(at, fault), Aim::Event);
         }
@@ -155,7 +182,7 @@ pub fn examine(
     wiring: &Wiring,
     trial: &Trial,
 ) -> Result<(Outcome, Vec<Verdict>), Unplayable> {
-    let outcome = runner::play(&known.scenario, wiring, trial)?;
+    let outcome = runner::play(&known.scenario, wiring, &known.prepared, trial)?;
     let reference = Some(&known.reference.history);
     let verdicts = oracles::judge(&known.scenario, &outcome.history, reference);
     Ok((outcome, verdicts))

@@ -195,6 +195,8 @@ pub struct History {
     pub end: Timestamp,
     /// When the last fault was over, or the start if there was none.
     pub calm: Timestamp,
+    /// The version that everything began with.
+    pub base: u64,
     /// How far the operator's clocks were off at most.
     pub skew: Duration,
     /// The operator's requests, in order.
@@ -206,6 +208,14 @@ pub struct History {
 }
 
 impl History {
+    /// Whether anything went wrong on purpose.
+    pub fn is_disturbed(&self) -> bool {
+        let events = self.marks.iter();
+        self.calm > self.start
+            || self.requests.iter().any(|request| request.fault.is_some())
+            || events.map(|mark| &mark.what).any(|what| matches!(what, Event::Watch(..)))
+    }
+
     /// The request that did a change.
     pub fn request(&self, change: &Change) -> Option<&Request> {
         let at = usize::try_from(change.by?).ok()?;

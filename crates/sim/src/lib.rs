@@ -18,6 +18,7 @@ pub mod explore;
 pub mod fault;
 pub mod history;
 pub mod oracles;
+pub mod quick;
 pub mod replica;
 pub mod runner;
 pub mod scenario;

@@ -5,7 +5,7 @@ use std::future::Future;
 use crate::history::History;
 use crate::oracles::{self, Findings, Verdict, Violation};
 use crate::scenario::Scenario;
-use crate::stage::{Audit, Stage, Unplayable, Wiring};
+use crate::stage::{Audit, Prepared, Stage, Unplayable, Wiring};
 use crate::trial::Trial;
 
 /// What came of a run.
@@ -36,23 +36,34 @@ pub fn virtually<F: Future>(work: F) -> F::Output {
     runtime.block_on(work)
 }
 
+/// Makes all that is there at a scenario's start.
+pub fn prepare(scenario: &Scenario, wiring: &Wiring) -> Result<Prepared, Unplayable> {
+    virtually(Prepared::new(scenario, wiring))
+}
+
 /// Plays a scenario to its end.
-pub fn play(scenario: &Scenario, wiring: &Wiring, trial: &Trial) -> Result<Outcome, Unplayable> {
+pub fn play(
+    scenario: &Scenario,
+    wiring: &Wiring,
+    prepared: &Prepared,
+    trial: &Trial,
+) -> Result<Outcome, Unplayable> {
     virtually(async {
-        let mut stage = Stage::open(scenario, wiring, trial).await?;
+        let mut stage = Stage::begin(scenario, wiring, prepared, trial)?;
         stage.play().await;
         Ok(stage.close())
     })
 }
 
-/// Plays a scenario and asks all oracles that watch it; with a reference, also whether both came to the same.
+/// Plays a scenario once and asks all oracles that watch it; with a reference, also whether both came to the same.
 pub fn judge(
     scenario: &Scenario,
     wiring: &Wiring,
     trial: &Trial,
     reference: Option<&Outcome>,
 ) -> Result<(Outcome, Vec<Verdict>), Unplayable> {
-    let outcome = play(scenario, wiring, trial)?;
+    let prepared = prepare(scenario, wiring)?;
+    let outcome = play(scenario, wiring, &prepared, trial)?;
     let verdicts = oracles::judge(scenario, &outcome.history, reference.map(|r| &r.history));
     Ok((outcome, verdicts))
 }

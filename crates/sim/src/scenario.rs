@@ -76,6 +76,9 @@ pub struct Scenario {
     /// What the capabilities are set up with; only their wiring knows what it means.
     #[serde(default)]
     pub settings: Value,
+    /// Who looks after workloads.
+    #[serde(default)]
+    pub controllers: Controllers,
     /// How containers behave.
     #[serde(default)]
     pub script: Script,
@@ -103,6 +106,17 @@ pub struct Scenario {
     /// Oracles that do not apply here, with the reason.
     #[serde(default)]
     pub except: BTreeMap<String, String>,
+}
+
+/// Who looks after workloads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Controllers {
+    /// All of them, with pods that start and stop.
+    #[default]
+    Full,
+    /// Deployments roll without pods, for scenarios that are not about these.
+    Quick,
 }
 
 /// A time in which faults are drawn.

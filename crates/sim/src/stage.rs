@@ -5,7 +5,7 @@
 mod process;
 mod setup;
 
-pub use setup::{ADMIN, NAMESPACE, Right, Setup, TOKEN, Tamper, Unplayable, Wiring, rights};
+pub use setup::{ADMIN, NAMESPACE, Prepared, Right, Setup, TOKEN, Tamper, Unplayable, Wiring, rights};
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,7 +64,18 @@ impl Stage {
         wiring: &Wiring,
         trial: &Trial,
     ) -> Result<Self, Unplayable> {
-        setup::open(scenario, wiring, trial).await
+        let prepared = Prepared::new(scenario, wiring).await?;
+        setup::begin(scenario, wiring, &prepared, trial)
+    }
+
+    /// The same from what was set up before.
+    pub fn begin(
+        scenario: &Scenario,
+        wiring: &Wiring,
+        prepared: &Prepared,
+        trial: &Trial,
+    ) -> Result<Self, Unplayable> {
+        setup::begin(scenario, wiring, prepared, trial)
     }
 
     /// The clusters, in the scenario's order.
@@ -167,7 +178,7 @@ impl Stage {
             }
             Cue::Rates(rates) => {
                 if *rates == Rates::default() {
-                    self.recorder.disturbed();
+                    self.recorder.disturbed_for(Duration::ZERO);
                 }
                 self.adversary
                     .lock()
@@ -218,9 +229,7 @@ impl Stage {
             Blow::Crash | Blow::Skew(_) => Duration::ZERO,
         };
         if fault {
-            let now = self.clock.now();
-            let until = now.checked_add(lasts).unwrap_or(now);
-            self.recorder.disturbed_until(until);
+            self.recorder.disturbed_for(lasts);
         }
         self.crew.strike(replica, blow);
     }

@@ -4,6 +4,7 @@ mod stream;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Poller, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -21,7 +22,7 @@ use crate::fault::{Adversary, IN_FLIGHT, RequestFault, SLOW, STANDSTILL};
 use crate::history::{Context, Ending, Recorder, Request};
 use crate::replica::Replica;
 use crate::stage::Tamper;
-use stream::Events;
+use stream::{Events, Faults};
 
 /// Nothing came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +39,8 @@ pub struct Wire {
     pub(crate) recorder: Recorder,
     pub(crate) adversary: Arc<Mutex<Adversary>>,
     pub(crate) tamper: Option<Tamper>,
+    /// After this time the operator lists everything again.
+    pub(crate) relist: Duration,
 }
 
 impl Service<Sent<Body>> for Wire {
@@ -77,7 +80,7 @@ impl Wire {
             .sent(self.record(number, fault, &parts, &body));
         let request = Sent::from_parts(parts, Body::from(body));
         if fault.is_some() {
-            self.recorder.disturbed();
+            self.recorder.disturbed_for(Duration::ZERO);
         }
         if fault == Some(RequestFault::Standstill) {
             self.replica.pause(STANDSTILL, &self.recorder);
@@ -161,8 +164,13 @@ impl Wire {
             Ending::Answered(code)
         };
         self.end(number, ending, versions);
-        let (recorder, adversary) = (self.recorder.clone(), self.adversary.clone());
-        Ok(response.map(|body| Events::new(body, recorder, adversary, about)))
+        let faults = Faults {
+            recorder: self.recorder.clone(),
+            adversary: self.adversary.clone(),
+            relist: self.relist,
+            about: about.to_owned(),
+        };
+        Ok(response.map(|body| Events::new(body, faults)))
     }
 
     fn end(&self, number: u64, ending: Ending, versions: Option<(u64, u64)>) {

@@ -12,6 +12,8 @@
 mod deployments;
 #[path = "actors/others.rs"]
 mod others;
+#[path = "actors/replicas.rs"]
+mod replicas;
 #[path = "actors/shell.rs"]
 mod shell;
 #[path = "actors/stage.rs"]

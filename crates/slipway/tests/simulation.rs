@@ -46,6 +46,9 @@ fn main() -> ExitCode {
     if let Some(name) = &arguments.scenario {
         chosen.retain(|scenario| scenario.name.contains(name.as_str()));
     }
+    if arguments.time {
+        return measure(&wiring, &chosen);
+    }
     let report = run(&wiring, &chosen, &arguments);
     conclude(&report)
 }
@@ -69,8 +72,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
         return report;
     }
     let mut report = explore::explore(&known, wiring, &arguments.effort, report).unwrap();
-    let runs =
-        report.requests.done + report.events.done + report.standstills.done + report.seeds.done;
+    let runs = report.runs;
     let time = started.elapsed().as_secs_f64();
     println!(
         "{runs} runs in {time:.1} s, {:.0} a second",
@@ -124,6 +126,36 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, report: &mut Report) {
     }
 }
 
+/// How long the parts of a run take.
+fn measure(wiring: &Wiring, chosen: &[Scenario]) -> ExitCode {
+    const RUNS: u32 = 20;
+    let calm = slipway_sim::trial::Trial::calm();
+    for scenario in chosen {
+        let start = Instant::now();
+        let prepared = runner::prepare(scenario, wiring).unwrap();
+        let setup = start.elapsed();
+        let start = Instant::now();
+        let mut last = None;
+        for _ in 0..RUNS {
+            last = Some(runner::play(scenario, wiring, &prepared, &calm).unwrap());
+        }
+        let whole = start.elapsed() / RUNS;
+        let last = last.unwrap();
+        let start = Instant::now();
+        for _ in 0..RUNS {
+            oracles::judge(scenario, &last.history, Some(&last.history));
+        }
+        let judged = start.elapsed() / RUNS;
+        println!(
+            "{:24} set up {setup:?}, play {:?}, judge {judged:?}; {} changes",
+            scenario.name,
+            whole,
+            last.history.changes.len()
+        );
+    }
+    ExitCode::SUCCESS
+}
+
 fn replay(wiring: &Wiring, name: &str, trial: &slipway_sim::trial::Trial) -> ExitCode {
     let Some(scenario) = scenarios::find(name) else {
         println!("there is no scenario {name}");
@@ -131,8 +163,9 @@ fn replay(wiring: &Wiring, name: &str, trial: &slipway_sim::trial::Trial) -> Exi
     };
     let scenario = scenario.unwrap();
     let calm = slipway_sim::trial::Trial::calm();
-    let reference = runner::play(&scenario, wiring, &calm).unwrap();
-    let outcome = runner::play(&scenario, wiring, trial).unwrap();
+    let prepared = runner::prepare(&scenario, wiring).unwrap();
+    let reference = runner::play(&scenario, wiring, &prepared, &calm).unwrap();
+    let outcome = runner::play(&scenario, wiring, &prepared, trial).unwrap();
     for line in history::tell(&outcome.history, outcome.history.end, usize::MAX) {
         println!("{line}");
     }

@@ -12,7 +12,7 @@
 //! everywhere else they stop it.
 
 pub mod disruption;
-pub(crate) mod grammar;
+mod grammar;
 mod inquiry;
 pub mod no_downscale;
 pub mod outcome;

@@ -5,9 +5,7 @@
 
 use std::time::Duration;
 
-use slipway_kernel::duration::NotADuration;
-
-use crate::admit::grammar;
+use slipway_kernel::duration::{self, NotADuration};
 
 /// How many pods of a zone may be unavailable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +89,11 @@ pub fn api_group(version: &str) -> Option<&str> {
 
 /// A duration by Go's grammar, which knows no days. What is below zero has always passed.
 pub fn go_duration(text: &str) -> Result<Duration, NotADuration> {
-    match grammar::go_duration(text) {
+    let foreign = |c: char| matches!(c, 'd' | 'w') || c.is_whitespace();
+    if text.contains(foreign) {
+        return Err(NotADuration::Malformed(text.to_owned()));
+    }
+    match duration::parse(text) {
         Err(NotADuration::Negative(_)) => Ok(Duration::ZERO),
         other => other,
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Cluster, Environment};
+use super::{Cluster, Environment, Snapshot};
 use crate::authenticate::{MASTERS, Tokens, User};
 use crate::environment::{
     Clock, Dial, InProcess, SeededEntropy, SystemClock, SystemEntropy, TokioClock,
@@ -13,12 +13,23 @@ use crate::trace;
 /// The moment at which virtual clusters begin.
 const VIRTUAL_EPOCH: jiff::Timestamp = jiff::Timestamp::constant(1_767_225_600, 0);
 
+/// What a cluster begins with.
+#[derive(Debug)]
+pub(super) enum Start {
+    /// Nothing.
+    Bare,
+    /// The namespaces, roles and services of a fresh cluster.
+    Fresh,
+    /// The objects of another one.
+    With(Snapshot),
+}
+
 /// What a fresh cluster is made of.
 #[derive(Debug)]
 pub struct Config {
     pub(super) name: String,
     pub(super) tokens: Tokens,
-    pub(super) bootstrap: bool,
+    pub(super) start: Start,
     pub(super) environment: Environment,
     /// How many records of the trace are kept.
     pub(super) trace: usize,
@@ -37,7 +48,7 @@ impl Config {
         Self {
             name: name.to_owned(),
             tokens: Tokens::new(u128::from(seed)),
-            bootstrap: true,
+            start: Start::Fresh,
             environment,
             trace: trace::KEPT,
         }
@@ -55,7 +66,7 @@ impl Config {
         Ok(Self {
             name: name.to_owned(),
             tokens: Tokens::new(key),
-            bootstrap: true,
+            start: Start::Fresh,
             environment,
             trace: trace::KEPT_IN_REAL_TIME,
         })
@@ -84,7 +95,14 @@ impl Config {
     /// Starts without the namespaces, roles and services of a fresh cluster.
     #[must_use]
     pub fn bare(mut self) -> Self {
-        self.bootstrap = false;
+        self.start = Start::Bare;
+        self
+    }
+
+    /// Starts with the objects of another cluster.
+    #[must_use]
+    pub fn beginning_with(mut self, snapshot: &Snapshot) -> Self {
+        self.start = Start::With(snapshot.clone());
         self
     }
 

@@ -156,9 +156,9 @@ impl Engine {
     }
 
     /// Tells an event, in its own time.
-    pub(super) fn publish(&mut self, controller: &'static str, event: Event) {
+    pub(super) fn publish(&mut self, controller: &'static str, event: &Event) {
         let now = Instant::now();
-        if self.events_off.is_some_and(|until| now < until) || !self.recorder.is_new(&event) {
+        if self.events_off.is_some_and(|until| now < until) || !self.recorder.is_new(event) {
             return;
         }
         self.events_off = None;
@@ -167,7 +167,7 @@ impl Engine {
         };
         let shared = self.shared.clone();
         let replica = &shared.settings.replica;
-        let wanted = events::render(&event, controller, replica, shared.environment.now());
+        let wanted = events::render(event, controller, replica, shared.environment.now());
         self.telling += 1;
         self.start(async move {
             Message::Told(tell(&shared, &cluster.client, &wanted, controller).await)

@@ -56,7 +56,7 @@ fn a_conflict_is_read_and_planned_again_at_once_e1() {
         stage.cluster.faults().add_watch(
             about,
             Frequency::Count { skip: 1, times: 1 },
-            WatchFault::Delay(Duration::from_secs(60)),
+            WatchFault::Delay(Duration::from_mins(1)),
         );
         stage.want("a", "2").await;
         stage.want("a", "3").await;

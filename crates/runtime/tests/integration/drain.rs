@@ -65,7 +65,7 @@ fn a_stop_waits_for_answers_starts_nothing_and_then_releases_the_lease() {
 #[test]
 fn a_stop_does_not_release_what_may_still_be_written() {
     virtually(async {
-        let (stage, replica) = busy(3_600).await;
+        let (_stage, replica) = busy(3_600).await;
         let began = tokio::time::Instant::now();
         replica.stop().await;
         assert!(
@@ -73,7 +73,6 @@ fn a_stop_does_not_release_what_may_still_be_written() {
             "{:?}",
             began.elapsed()
         );
-        let _ = stage;
     });
 }
 

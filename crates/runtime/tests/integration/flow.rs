@@ -57,7 +57,7 @@ fn nothing_to_do_is_no_request_in_24_hours_g2() {
         let stage = Stage::new().await;
         stage.map("a", json!({"want": "1"})).await;
         let toy = Toy {
-            every: Some(Duration::from_secs(60)),
+            every: Some(Duration::from_mins(1)),
             ..Toy::default()
         };
         let _replica = stage.start(alone(), toy);
@@ -102,7 +102,7 @@ fn a_backlog_is_planned_again_between_batches() {
         let old = stage
             .writes()
             .iter()
-            .filter(|w| w.name >= "m100".to_owned() && w.ending == Ending::Answered(409))
+            .filter(|w| w.name.as_str() >= "m100" && w.ending == Ending::Answered(409))
             .count();
         assert!(
             old == 0,

@@ -143,24 +143,9 @@ impl Stage {
 
     /// Starts a replica.
     pub(crate) fn start(&self, settings: Settings, toy: Toy) -> Replica {
-        self.start_with(
-            &settings.replica.clone(),
-            self.client(&settings.replica),
-            settings,
-            toy,
-        )
-    }
-
-    pub(crate) fn start_with(
-        &self,
-        _name: &str,
-        client: Client,
-        settings: Settings,
-        toy: Toy,
-    ) -> Replica {
         let environment = Environment::virtual_from(epoch(), 7);
-        let operator = Operator::new(environment, client, settings).with(Arc::new(toy));
-        Replica::run(operator)
+        let client = self.client(&settings.replica);
+        Replica::run(Operator::new(environment, client, settings).with(Arc::new(toy)))
     }
 
     /// What replicas wrote: neither reads nor leases nor events.

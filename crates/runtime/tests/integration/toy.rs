@@ -85,6 +85,8 @@ pub(crate) struct Toy {
     pub(crate) widgets: bool,
     /// Steps per plan.
     pub(crate) budget: usize,
+    /// From the last object to the first.
+    pub(crate) reverse: bool,
     /// Wakes up this often.
     pub(crate) every: Option<std::time::Duration>,
     pub(crate) lease: &'static str,
@@ -96,6 +98,7 @@ impl Default for Toy {
             gadgets: false,
             widgets: false,
             budget: 1_000,
+            reverse: false,
             every: None,
             lease: "toy",
         }
@@ -143,7 +146,13 @@ impl Toy {
         };
         let basis = (key.cluster.clone(), kinds::CONFIG_MAP);
         plan.basis.insert(basis, store.version());
-        for entry in stores.list::<Map>(&key.cluster, &kinds::CONFIG_MAP) {
+        let mut all: Vec<_> = stores
+            .list::<Map>(&key.cluster, &kinds::CONFIG_MAP)
+            .collect();
+        if self.reverse {
+            all.reverse();
+        }
+        for entry in all {
             if entry.meta.namespace != key.namespace {
                 continue;
             }

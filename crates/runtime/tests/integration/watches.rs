@@ -20,7 +20,7 @@ fn watch() -> Match {
 
 fn quick() -> Settings {
     Settings {
-        relist: Duration::from_secs(600),
+        relist: Duration::from_mins(10),
         ..alone()
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn work(
                     let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
                     match result {
                         Ok((outcome, verdicts)) => {
-                            count(&mut shared.0, job.aim);
+                            count(&mut shared.0, job);
                             let scenario = &job.known.scenario;
                             shared.0.take(scenario, &job.trial, &outcome, verdicts);
                             if shared.0.failures.len() >= effort.most_failures {
@@ -48,10 +48,10 @@ pub(super) fn work(
     let (mut report, error) = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
     for job in &jobs {
         match job.aim {
-            Aim::Request => report.requests.of += 1,
-            Aim::Event => report.events.of += 1,
-            Aim::Standstill => report.standstills.of += 1,
-            Aim::Seed => report.seeds.of += 1,
+            Aim::Request => report.requests.of += job.stands_for,
+            Aim::Event => report.events.of += job.stands_for,
+            Aim::Standstill => report.standstills.of += job.stands_for,
+            Aim::Seed => report.seeds.of += job.stands_for,
         }
     }
     report.sort();
@@ -61,12 +61,13 @@ pub(super) fn work(
     }
 }
 
-fn count(report: &mut Report, aim: Aim) {
-    let score = match aim {
+fn count(report: &mut Report, job: &Job) {
+    report.runs += 1;
+    let score = match job.aim {
         Aim::Request => &mut report.requests,
         Aim::Event => &mut report.events,
         Aim::Standstill => &mut report.standstills,
         Aim::Seed => &mut report.seeds,
     };
-    score.done += 1;
+    score.done += job.stands_for;
 }

@@ -2,7 +2,42 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
+
+use crate::fault::{Injection, RequestFault};
 use crate::history::{History, Request};
+
+/// Runs of one class cannot differ.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Class {
+    /// A run of its own.
+    Own(Injection),
+    /// A replica dies at this moment, with the cluster at this version. Whether the read that it was about to send
+    /// arrives does not matter to anybody.
+    Dead(String, Timestamp, u64),
+    /// This read is not answered. Whether it arrived does not matter to anybody.
+    Broken(u64),
+}
+
+impl Class {
+    pub(super) fn of(history: &History, injection: Injection) -> Self {
+        let Injection::Request(number, fault) = injection else {
+            return Self::Own(injection);
+        };
+        let at = usize::try_from(number).ok();
+        let request = at.and_then(|at| history.requests.get(at));
+        let Some(read) = request.filter(|request| !request.is_write()) else {
+            return Self::Own(injection);
+        };
+        match fault {
+            RequestFault::CrashBefore | RequestFault::CrashAfter | RequestFault::CrashLate => {
+                Self::Dead(read.replica.clone(), read.at, read.versions.0)
+            }
+            RequestFault::Lost | RequestFault::Unreachable => Self::Broken(number),
+            _ => Self::Own(injection),
+        }
+    }
+}
 
 /// All places of a small run. Of a large one every write that is no renewal of a lease, then others evenly.
 pub(super) fn requests(history: &History, most: usize) -> Vec<u64> {

@@ -110,6 +110,8 @@ pub struct Report {
     pub standstills: Score,
     /// Seeds.
     pub seeds: Score,
+    /// Runs that were made for all of these; some stand for several that cannot differ.
+    pub runs: u64,
     /// Oracles by id.
     pub oracles: BTreeMap<&'static str, Tally>,
     /// Runs that failed.

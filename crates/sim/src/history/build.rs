@@ -27,18 +27,32 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// An empty book.
+    /// A book in which is what there is already.
     pub fn new(cluster: Arc<Cluster>, clock: Arc<dyn Clock>) -> Self {
         let start = clock.now();
-        let book = Book {
+        let base = cluster.version();
+        let mut book = Book {
             history: History {
                 start,
                 end: start,
                 calm: start,
+                base,
                 ..History::default()
             },
+            seen: base,
             ..Book::default()
         };
+        let (mut objects, _) = cluster.everything();
+        objects.sort_by_key(|(_, object)| object.version);
+        for (resource, object) in objects {
+            let added = store::Change {
+                version: object.version,
+                kind: store::ChangeKind::Added,
+                object,
+                before: None,
+            };
+            book.add(start, &resource, added);
+        }
         Self {
             cluster,
             clock,
@@ -99,16 +113,12 @@ impl Recorder {
         book.history.marks.push(Mark { at, what });
     }
 
-    /// Something went wrong on purpose until now.
-    pub fn disturbed(&self) {
-        let at = self.clock.now();
-        self.disturbed_until(at);
-    }
-
-    /// Something goes wrong on purpose until then.
-    pub fn disturbed_until(&self, at: Timestamp) {
+    /// Something goes wrong on purpose, for so long.
+    pub fn disturbed_for(&self, time: Duration) {
+        let now = self.clock.now();
+        let until = now.checked_add(time).unwrap_or(Timestamp::MAX);
         let mut book = self.lock();
-        book.history.calm = book.history.calm.max(at);
+        book.history.calm = book.history.calm.max(until);
     }
 
     /// The history so far.

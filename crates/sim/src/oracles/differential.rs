@@ -11,7 +11,8 @@ use serde_json::Value;
 use slipway_api::names::{DISRUPTION_CLAIM, LAST_RESTART, RESTARTED_AT};
 
 use super::{Case, Findings, workload};
-use crate::history::{History, Image, Object};
+use crate::fault::EventFault;
+use crate::history::{Change, Event, History, Image, Object};
 
 /// What is not compared, and why.
 pub const MASKED: &[(&str, &str)] = &[
@@ -77,6 +78,9 @@ const IDENTITIES: &[&str] = &[
     DISRUPTION_CLAIM,
 ];
 
+/// How long after the last fault the end may still differ.
+const AFTERMATH: SignedDuration = SignedDuration::from_mins(2);
+
 /// G8.
 pub(super) fn same_end(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
@@ -103,23 +107,26 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
             )
         });
     }
-    if delayed.is_empty() {
+    let settled = case.history.calm.checked_add(AFTERMATH);
+    if delayed.is_empty() && settled.is_ok_and(|settled| settled <= end) {
         compare(&mut findings, case.history, reference);
     }
     findings
 }
 
-/// How many restarts of one object the faults can have cost: one for each ten minutes of storm, none for a single fault.
+/// How many restarts of one object the faults can have cost: one for each ten minutes of storm, or until a lost event was
+/// noticed; none for any other single fault.
 fn missed(case: &Case<'_>) -> u64 {
     let storm = case.history.calm.duration_since(case.history.start);
-    let single = case
-        .history
-        .requests
-        .iter()
-        .filter(|r| r.fault.is_some())
-        .count()
-        <= 1;
-    if single {
+    let requests = case.history.requests.iter();
+    let faulty = requests.filter(|r| r.fault.is_some()).count();
+    let events = case.history.marks.iter().filter_map(|mark| match mark.what {
+        Event::Watch(_, fault) => Some(fault),
+        _ => None,
+    });
+    let (lost, others): (Vec<&str>, Vec<&str>) =
+        events.partition(|fault| *fault == EventFault::Drop.name());
+    if lost.is_empty() && faulty + others.len() <= 1 {
         return 0;
     }
     let lasted = storm.as_secs() / SignedDuration::from_mins(10).as_secs();
@@ -152,18 +159,32 @@ fn compare(findings: &mut Findings, history: &History, reference: &History) {
     }
 }
 
-/// The objects of the end by name, masked. Those whose names no two runs share are counted by owner and state.
+/// The objects of the end by name, masked, as far as they have changed since the start, which both runs share. Those
+/// whose names no two runs share are counted by owner and state.
 fn ends(history: &History) -> BTreeMap<String, Vec<Value>> {
+    let mut last: BTreeMap<&Object, &Change> = BTreeMap::new();
+    for change in history.changes.iter().filter(|c| c.version > history.base) {
+        last.insert(&change.object, change);
+    }
     let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for (object, image) in history.last() {
+    for (object, change) in last {
+        let Some(image) = change.after.as_deref().or(change.before.as_deref()) else {
+            continue;
+        };
         let Some(key) = key(object, image) else {
             continue;
         };
-        let mut value = image.value().clone();
-        mask(&mut value);
-        if key.ends_with('*') {
-            value = summary(&value);
-        }
+        let counted = key.ends_with('*');
+        let value = match (&change.after, counted) {
+            (None, true) => continue,
+            (None, false) => Value::Null,
+            (Some(_), true) => summary(image.value()),
+            (Some(_), false) => {
+                let mut value = image.value().clone();
+                mask(&mut value);
+                value
+            }
+        };
         all.entry(key).or_default().push(value);
     }
     for values in all.values_mut() {

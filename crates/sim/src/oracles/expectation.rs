@@ -1,17 +1,25 @@
 //! What a scenario itself expects.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::{Case, Findings, workload};
 use crate::history::{History, Image, Object};
 use crate::scenario::{Expectation, Named, When, look};
 
+/// How long after the last fault an expectation may still be wrong.
+const AFTERMATH: SignedDuration = SignedDuration::from_mins(2);
+
 /// `expect`.
 pub(super) fn met(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     // A storm may delay what is expected at a moment; what comes of it is for the other oracles.
-    let disturbed = case.history.calm > case.history.start;
+    let history = case.history;
+    let disturbed = history.is_disturbed();
+    let settled = history.calm.checked_add(AFTERMATH);
+    if disturbed && settled.is_ok_and(|settled| settled > history.end) {
+        return findings;
+    }
     for expectation in &case.scenario.expect {
         let when = expectation.when(case.scenario);
         let at_the_end = when == When::At(case.scenario.duration);

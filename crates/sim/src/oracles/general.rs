@@ -65,7 +65,7 @@ pub(super) fn quiet(case: &Case<'_>) -> Findings {
     let history = case.history;
     let length = SignedDuration::try_from(case.scenario.quiet).unwrap_or_default();
     let begins = history.end.checked_sub(length).unwrap_or(history.end);
-    let calm = if history.calm > history.start {
+    let calm = if history.is_disturbed() {
         history
             .calm
             .checked_add(AFTERMATH)

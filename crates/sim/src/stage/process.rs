@@ -104,6 +104,7 @@ impl Crew {
             recorder: self.recorder.clone(),
             adversary: self.adversary.clone(),
             tamper: self.tamper,
+            relist: self.settings.relist,
         };
         let client = Client::new(wire, &self.settings.namespace);
         let seed = self.seed ^ (u64::from(index) << 32) ^ (incarnation << 48);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use kube::Client;
 use serde_json::{Value, json};
 use slipway_apiserver::authenticate::User as Account;
-use slipway_apiserver::cluster::{Cluster, Config};
+use slipway_apiserver::cluster::{Config, Snapshot};
 use slipway_apiserver::collect;
 use slipway_apiserver::environment::{Clock, InProcess, TokioClock};
 use slipway_kernel::Capability;
@@ -19,7 +19,8 @@ use super::process::Crew;
 use crate::actors::Actors;
 use crate::fault::Adversary;
 use crate::history::{Event, Recorder};
-use crate::scenario::{Scenario, Unreadable};
+use crate::quick::Rollouts;
+use crate::scenario::{Controllers, Scenario, Unreadable};
 use crate::trial::{Storm, Trial};
 use crate::user::{Undone, User};
 
@@ -85,59 +86,97 @@ pub struct Wiring {
     pub definitions: Arc<Vec<Value>>,
 }
 
-pub(super) async fn open(
-    scenario: &Scenario,
-    wiring: &Wiring,
-    trial: &Trial,
-) -> Result<Stage, Unplayable> {
-    let name = || scenario.name.clone();
+/// The clusters of a scenario at its start, from which any number of runs can begin.
+#[derive(Debug, Clone)]
+pub struct Prepared(Vec<Snapshot>);
+
+impl Prepared {
+    /// Makes all that is there at the start. Call it inside a tokio runtime.
+    pub async fn new(scenario: &Scenario, wiring: &Wiring) -> Result<Self, Unplayable> {
+        let name = || scenario.name.clone();
+        let start = |error| Unplayable::Start(name(), error);
+        let setup = assemble(scenario, wiring)?;
+        let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(scenario.start));
+        let mut snapshots = Vec::new();
+        for (n, cluster_name) in scenario.clusters.iter().enumerate() {
+            let seed = SEED.wrapping_add(n as u64);
+            let cluster = config(cluster_name, seed, clock.clone()).build();
+            let user = User::new(&cluster, ADMIN, clock.clone());
+            prepare(&user, scenario, wiring).await.map_err(start)?;
+            let client = Client::new(cluster.service(ADMIN).with_agent("actors"), "default");
+            let script = scenario.script.clone();
+            let actors = Actors::new(client, clock.clone(), script, seed);
+            let nodes = actors.provision().await;
+            nodes.map_err(|error| Unplayable::Nodes(name(), error))?;
+            if n == 0 {
+                grant(&user, &setup).await.map_err(start)?;
+                for manifest in scenario.manifests() {
+                    user.apply(&manifest).await.map_err(start)?;
+                }
+            }
+            snapshots.push(cluster.snapshot());
+        }
+        Ok(Self(snapshots))
+    }
+}
+
+/// Where the ids of what is there at the start come from.
+const SEED: u64 = 0x0511_9aa7;
+
+/// The operator as the scenario wants it.
+fn assemble(scenario: &Scenario, wiring: &Wiring) -> Result<Setup, Unplayable> {
     let mut setup = (wiring.operator)(&scenario.settings)
-        .map_err(|problem| Unplayable::Settings(name(), problem))?;
+        .map_err(|problem| Unplayable::Settings(scenario.name.clone(), problem))?;
     NAMESPACE.clone_into(&mut setup.settings.namespace);
     setup.settings.election = match (scenario.replicas, setup.settings.election) {
         (0 | 1, _) => None,
         (_, Some(election)) => Some(election),
         (_, None) => Some(Election::default()),
     };
+    Ok(setup)
+}
+
+pub(super) fn begin(
+    scenario: &Scenario,
+    wiring: &Wiring,
+    prepared: &Prepared,
+    trial: &Trial,
+) -> Result<Stage, Unplayable> {
+    let setup = assemble(scenario, wiring)?;
     let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(scenario.start));
     let began = tokio::time::Instant::now();
     let mut tasks = JoinSet::new();
     let mut clusters = Vec::new();
     let mut people = Vec::new();
-    for (n, cluster_name) in scenario.clusters.iter().enumerate() {
+    let names = scenario.clusters.iter().zip(&prepared.0);
+    for (n, (name, snapshot)) in names.enumerate() {
         let seed = trial.seed.wrapping_add(1_000_003 * n as u64);
-        let cluster = cluster(cluster_name, seed, clock.clone());
-        tasks.spawn(collect::run(cluster.clone()));
+        let config = config(name, seed, clock.clone());
+        let cluster = config.beginning_with(snapshot).build();
         people.push(User::new(&cluster, ADMIN, clock.clone()));
         clusters.push(cluster);
     }
-    let (Some(home), Some(user)) = (clusters.first().cloned(), people.first()) else {
+    let Some(home) = clusters.first().cloned() else {
         let problem = "there are no clusters".to_owned();
-        return Err(Unplayable::Settings(name(), problem));
+        return Err(Unplayable::Settings(scenario.name.clone(), problem));
     };
     let recorder = Recorder::new(home.clone(), clock.clone());
-    tasks.spawn(recorder.clone().follow());
-    for user in &people {
-        prepare(user, scenario, wiring)
-            .await
-            .map_err(|error| Unplayable::Start(name(), error))?;
-    }
-    grant(user, &setup)
-        .await
-        .map_err(|error| Unplayable::Start(name(), error))?;
-    for cluster in &clusters {
-        let client = Client::new(cluster.service(ADMIN).with_agent("actors"), "default");
-        let actors = Actors::new(client, clock.clone(), scenario.script.clone(), trial.seed);
-        let nodes = actors.provision().await;
-        nodes.map_err(|error| Unplayable::Nodes(name(), error))?;
-        tasks.spawn(actors.run());
-    }
-    for manifest in scenario.manifests() {
-        user.apply(&manifest)
-            .await
-            .map_err(|error| Unplayable::Start(name(), error))?;
-    }
     recorder.mark(Event::User("everything is set up".to_owned()));
+    tasks.spawn(recorder.clone().follow());
+    for cluster in &clusters {
+        tasks.spawn(collect::run(cluster.clone()));
+        let client = Client::new(cluster.service(ADMIN).with_agent("actors"), "default");
+        match scenario.controllers {
+            Controllers::Full => {
+                let script = scenario.script.clone();
+                tasks.spawn(Actors::new(client, clock.clone(), script, trial.seed).run());
+            }
+            Controllers::Quick => {
+                let takes = scenario.script.start.try_into().unwrap_or_default();
+                tasks.spawn(Rollouts::new(cluster.clone(), client, clock.clone(), takes).run());
+            }
+        }
+    }
     let adversary = Adversary::new(trial.injections.clone(), trial.seed);
     let adversary = Arc::new(Mutex::new(adversary));
     let crew = Arc::new(Crew {
@@ -165,12 +204,11 @@ pub(super) async fn open(
     })
 }
 
-fn cluster(name: &str, seed: u64, clock: Arc<dyn Clock>) -> Arc<Cluster> {
+fn config(name: &str, seed: u64, clock: Arc<dyn Clock>) -> Config {
     Config::seeded(name, seed, Arc::new(InProcess::default()))
         .with_clock(clock)
         .with_admin(ADMIN)
         .with_token(TOKEN, Account::service_account(NAMESPACE, ACCOUNT, "0"))
-        .build()
 }
 
 /// What was there before our definitions, and these.

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame};
@@ -22,25 +23,49 @@ pub struct Events {
     body: Option<shell::Body>,
     ready: VecDeque<Bytes>,
     late: Option<Pin<Box<Sleep>>>,
-    faults: Option<(Recorder, Arc<Mutex<Adversary>>)>,
-    about: String,
+    faults: Option<Faults>,
+}
+
+/// What a watch needs to go wrong.
+#[derive(Debug)]
+pub(super) struct Faults {
+    pub(super) recorder: Recorder,
+    pub(super) adversary: Arc<Mutex<Adversary>>,
+    pub(super) relist: Duration,
+    pub(super) about: String,
+}
+
+impl Faults {
+    /// What happens to the next event. It is written down, with the time until its consequences are over.
+    fn next(&self) -> Option<EventFault> {
+        let (_, fault) = self
+            .adversary
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .on_event();
+        let fault = fault?;
+        self.recorder
+            .mark(Event::Watch(self.about.clone(), fault.name()));
+        let lasts = match fault {
+            // Nobody can know before everything is listed again.
+            EventFault::Drop => self.relist,
+            EventFault::Delay => LATE,
+            EventFault::Duplicate | EventFault::Close | EventFault::Gone => Duration::ZERO,
+        };
+        self.recorder.disturbed_for(lasts);
+        Some(fault)
+    }
 }
 
 impl Events {
     /// An answer of the server. Only those that come piece by piece meet faults.
-    pub(super) fn new(
-        body: shell::Body,
-        recorder: Recorder,
-        adversary: Arc<Mutex<Adversary>>,
-        about: &str,
-    ) -> Self {
+    pub(super) fn new(body: shell::Body, faults: Faults) -> Self {
         let streams = matches!(body, shell::Body::Stream(_));
         Self {
             body: Some(body),
             ready: VecDeque::new(),
             late: None,
-            faults: streams.then_some((recorder, adversary)),
-            about: about.to_owned(),
+            faults: streams.then_some(faults),
         }
     }
 
@@ -51,13 +76,12 @@ impl Events {
             ready: VecDeque::from([text.into()]),
             late: None,
             faults: None,
-            about: String::new(),
         }
     }
 
     /// Takes in an event of the watch, as the fault at its place wants it.
     fn take(&mut self, event: Bytes) {
-        let Some((recorder, adversary)) = &self.faults else {
+        let Some(faults) = &self.faults else {
             self.ready.push_back(event);
             return;
         };
@@ -65,15 +89,7 @@ impl Events {
             self.ready.push_back(event);
             return;
         }
-        let (_, fault) = adversary
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .on_event();
-        if let Some(fault) = fault {
-            recorder.mark(Event::Watch(self.about.clone(), fault.name()));
-            recorder.disturbed();
-        }
-        match fault {
+        match faults.next() {
             None => self.ready.push_back(event),
             Some(EventFault::Drop) => {}
             Some(EventFault::Duplicate) => {

@@ -19,7 +19,7 @@ pub(crate) struct Demo {
     /// The port of the dashboard, which is still to come
     #[arg(long, default_value_t = 8420)]
     pub(crate) port: u16,
-    /// When to use colours; NO_COLOR counts
+    /// When to use colours; `NO_COLOR` counts
     #[arg(long, value_enum, default_value_t = Color::Auto)]
     pub(crate) color: Color,
     /// Draw with ASCII characters only
@@ -30,7 +30,7 @@ pub(crate) struct Demo {
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal, unless NO_COLOR is set
+    /// On a terminal, unless `NO_COLOR` is set
     Auto,
     /// Always
     Always,

@@ -78,14 +78,18 @@ pub(crate) struct Election {
 #[command(next_help_heading = "Restarts")]
 pub(crate) struct Restarts {
     /// Whether a Flipper is about all namespaces, or about its own only
-    #[arg(long, value_enum, default_value_t = RestartScope::Cluster)]
-    pub(crate) restarts_scope: RestartScope,
+    #[arg(long = "restarts-scope", value_enum, default_value_t = RestartScope::Cluster)]
+    pub(crate) scope: RestartScope,
     /// Namespaces whose workloads are never restarted
-    #[arg(long, value_delimiter = ',', value_name = "NS,…")]
-    pub(crate) restarts_protected_namespaces: Vec<String>,
+    #[arg(
+        long = "restarts-protected-namespaces",
+        value_delimiter = ',',
+        value_name = "NS,…"
+    )]
+    pub(crate) protected_namespaces: Vec<String>,
     /// Whether workloads are restarted when there is no valid Flipper
     #[arg(
-        long,
+        long = "restarts-default-criteria",
         action = clap::ArgAction::Set,
         default_value_t = true,
         num_args = 0..=1,
@@ -93,19 +97,19 @@ pub(crate) struct Restarts {
         default_missing_value = "true",
         value_name = "true|false"
     )]
-    pub(crate) restarts_default_criteria: bool,
+    pub(crate) default_criteria: bool,
     /// How often, when there is no valid Flipper
-    #[arg(long, default_value = "10m", value_parser = duration, value_name = "DURATION")]
-    pub(crate) restarts_default_interval: Duration,
+    #[arg(long = "restarts-default-interval", default_value = "10m", value_parser = duration, value_name = "DURATION")]
+    pub(crate) default_interval: Duration,
     /// Which, when there is no valid Flipper: those with one of these labels
-    #[arg(long, value_delimiter = ',', default_value = "mesh=true", value_parser = label, value_name = "KEY=VALUE,…")]
-    pub(crate) restarts_default_labels: Vec<(String, String)>,
+    #[arg(long = "restarts-default-labels", value_delimiter = ',', default_value = "mesh=true", value_parser = label, value_name = "KEY=VALUE,…")]
+    pub(crate) default_labels: Vec<(String, String)>,
     /// Intervals that are shorter are taken for this one
-    #[arg(long, value_parser = duration, value_name = "DURATION")]
-    pub(crate) restarts_min_interval: Option<Duration>,
+    #[arg(long = "restarts-min-interval", value_parser = duration, value_name = "DURATION")]
+    pub(crate) min_interval: Option<Duration>,
     /// How many workloads of the whole cluster may be rolling at once; without it, any number
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
-    pub(crate) restarts_max_concurrent: Option<u32>,
+    #[arg(long = "restarts-max-concurrent", value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
+    pub(crate) max_concurrent: Option<u32>,
 }
 
 /// Whose workloads a Flipper is about.
@@ -129,10 +133,10 @@ pub(crate) enum LogFormat {
 /// A duration as a Flipper's interval is written, but not none at all.
 fn duration(text: &str) -> Result<Duration, String> {
     let parsed = slipway_kernel::duration::parse(text).map_err(|error| error.to_string())?;
-    match Duration::try_from(parsed) {
-        Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err("must be longer than nothing".to_owned()),
+    if parsed.is_zero() {
+        return Err("must be longer than nothing".to_owned());
     }
+    Ok(parsed)
 }
 
 fn label(text: &str) -> Result<(String, String), String> {

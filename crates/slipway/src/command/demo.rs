@@ -37,17 +37,13 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
 }
 
 fn find(name: &str) -> Result<Scenario> {
-    match scenarios::find(name) {
-        Some(scenario) => Ok(scenario?),
-        None => {
-            let known: Vec<&str> = scenarios::names().collect();
-            let known = known.join(", ");
-            Err(Usage(format!(
-                "--scenario: there is no scenario {name:?}; there are: {known}"
-            ))
-            .into())
-        }
-    }
+    let Some(scenario) = scenarios::find(name) else {
+        let known: Vec<&str> = scenarios::names().collect();
+        let known = known.join(", ");
+        let text = format!("--scenario: there is no scenario {name:?}; there are: {known}");
+        return Err(Usage(text).into());
+    };
+    Ok(scenario?)
 }
 
 fn judge(chosen: &[Scenario], seed: u64, style: Style) -> Result<Outcome> {

@@ -84,26 +84,20 @@ fn restarts(arguments: &Run) -> slipway_restarts::Settings {
     let home = &arguments.election.operator_namespace;
     let usual = slipway_restarts::Settings::default();
     slipway_restarts::Settings {
-        default_criteria: given.restarts_default_criteria.then(|| DefaultCriteria {
-            labels: given.restarts_default_labels.iter().cloned().collect(),
-            interval: given.restarts_default_interval,
+        default_criteria: given.default_criteria.then(|| DefaultCriteria {
+            labels: given.default_labels.iter().cloned().collect(),
+            interval: given.default_interval,
             ..DefaultCriteria::default()
         }),
-        scope: match given.restarts_scope {
+        scope: match given.scope {
             RestartScope::Cluster => Scope::Cluster,
             RestartScope::OwnNamespace => Scope::OwnNamespace,
         },
-        protected_namespaces: given
-            .restarts_protected_namespaces
-            .iter()
-            .cloned()
-            .collect(),
+        protected_namespaces: given.protected_namespaces.iter().cloned().collect(),
         own_deployment: Some((home.clone(), arguments.election.operator_deployment.clone())),
         operator_namespace: Some(home.clone()),
-        floor: given.restarts_min_interval.unwrap_or(usual.floor),
-        max_concurrent: given
-            .restarts_max_concurrent
-            .and_then(|n| usize::try_from(n).ok()),
+        floor: given.min_interval.unwrap_or(usual.floor),
+        max_concurrent: given.max_concurrent.and_then(|n| usize::try_from(n).ok()),
         ..usual
     }
 }

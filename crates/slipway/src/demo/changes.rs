@@ -111,8 +111,11 @@ fn policies(cluster: &super::model::Cluster) -> BTreeMap<String, &Policy> {
         .namespaces
         .iter()
         .flat_map(|n| n.policies.iter().map(move |p| (n, p)));
-    all.map(|(n, p)| (format!("Flipper {}/{}", n.name, p.name), p))
-        .collect()
+    all.map(|(n, p)| match p.kind {
+        "" => (p.name.clone(), p),
+        kind => (format!("{kind} {}/{}", n.name, p.name), p),
+    })
+    .collect()
 }
 
 /// What a workload turned into, if that is worth a line.

@@ -6,20 +6,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 use slipway_api::flipper::FlipperSpec;
 use slipway_apiserver::store::Stored;
+use slipway_restarts::observe::STATUS_MAP;
 
 use super::model::{Cluster, Namespace, Policy, State, Told, Waiting};
 
 const FLIPPERS: &str = "flipper.io.github.com/flippers";
+/// What the default criteria are called.
+const DEFAULT: &str = "default criteria";
 /// Events that are kept for the picture.
 const MOST_EVENTS: usize = 50;
+
+/// Objects by namespace and name, each with its version.
+type Objects = BTreeMap<(String, String), (u64, Arc<Value>)>;
 
 /// The objects of a cluster, decoded; what has not changed is not decoded again.
 #[derive(Debug, Default)]
 pub(crate) struct Mirror {
-    objects: BTreeMap<String, BTreeMap<(String, String), (u64, Arc<Value>)>>,
+    objects: BTreeMap<String, Objects>,
 }
 
 impl Mirror {
@@ -84,8 +90,13 @@ pub(crate) fn gather(name: &str, mirror: &Mirror, now: Timestamp) -> Cluster {
     let mut policies = Vec::new();
     let mut waiting = Vec::new();
     for object in mirror.all(FLIPPERS) {
+        let by = format!("Flipper {}", place(object, "/metadata"));
         policies.push((room(object), policy(object)));
-        waiting.extend(waits(object));
+        waiting.extend(waits(&by, object));
+    }
+    for object in mirror.all("/configmaps").filter_map(default_criteria) {
+        policies.push((room(&object), default_policy(&object)));
+        waiting.extend(waits(DEFAULT, &object));
     }
     let mut workloads = Vec::new();
     for (kind, resource) in workload::KINDS {
@@ -160,6 +171,7 @@ fn policy(object: &Value) -> Policy {
         .unwrap_or_default();
     let (state, word, problem) = policy_state(object, &spec);
     Policy {
+        kind: "Flipper",
         name,
         state,
         word,
@@ -170,6 +182,23 @@ fn policy(object: &Value) -> Policy {
         next: time(object, "/status/nextRestart"),
         problem,
         dry_run: spec.dry_run == Some(true),
+    }
+}
+
+/// The default criteria while they apply, in the shape of an object: a `ConfigMap` carries their status.
+fn default_criteria(map: &Value) -> Option<Value> {
+    let ours = text(map, "/metadata/name") == STATUS_MAP && text(map, "/data/active") == "true";
+    let status: Value = serde_json::from_str(&text(map, "/data/status")).ok()?;
+    let made = json!({"metadata": map.get("metadata"), "data": map.get("data"), "status": status});
+    ours.then_some(made)
+}
+
+fn default_policy(object: &Value) -> Policy {
+    Policy {
+        kind: "",
+        name: DEFAULT.to_owned(),
+        rhythm: text(object, "/data/criteria"),
+        ..policy(object)
     }
 }
 
@@ -211,14 +240,13 @@ fn rhythm(spec: &FlipperSpec) -> String {
     }
 }
 
-fn waits(object: &Value) -> Vec<Waiting> {
-    let by = format!("Flipper {}", place(object, "/metadata"));
+fn waits(by: &str, object: &Value) -> Vec<Waiting> {
     list(object, "/status/waitingFor")
         .iter()
         .filter_map(|one| {
             Some(Waiting {
                 since: time(one, "/since")?,
-                by: by.clone(),
+                by: by.to_owned(),
                 reason: text(one, "/reason"),
                 object: format!("{} {}", text(one, "/object/kind"), place(one, "/object")),
                 message: text(one, "/message"),

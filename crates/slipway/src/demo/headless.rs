@@ -44,9 +44,8 @@ pub(crate) fn judge(scenario: &Scenario, seed: u64, style: Style) -> Result<(Vec
         )
         .and(Tone::Plain, format!("; again: {again}"))
     });
-    let text = lines.into_iter().map(|line| match style.ascii {
-        true => line.map(super::line::ascii).paint(style),
-        false => line.paint(style),
-    });
+    let text = lines
+        .into_iter()
+        .map(|line| line.styled(style).paint(style));
     Ok((text.collect(), broken == 0))
 }

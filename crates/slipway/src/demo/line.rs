@@ -1,5 +1,7 @@
 //! Lines of styled text, and how they become bytes of a terminal.
 
+use std::fmt::Write as _;
+
 /// How to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Style {
@@ -39,18 +41,33 @@ impl Tone {
 
 /// One line on the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Line(Vec<(Tone, String)>);
+pub(crate) struct Line {
+    pieces: Vec<(Tone, String)>,
+    rank: u16,
+}
 
 impl Line {
     /// A line of one tone.
     pub(crate) fn of(tone: Tone, text: impl Into<String>) -> Self {
-        Self(vec![(tone, text.into())])
+        Self::default().and(tone, text)
+    }
+
+    /// The same with a rank: where there is no room for all, lines of the highest rank go first.
+    #[must_use]
+    pub(crate) fn ranked(mut self, rank: u16) -> Self {
+        self.rank = rank;
+        self
+    }
+
+    /// Its rank.
+    pub(crate) fn rank(&self) -> u16 {
+        self.rank
     }
 
     /// Adds text.
     #[must_use]
     pub(crate) fn and(mut self, tone: Tone, text: impl Into<String>) -> Self {
-        self.0.push((tone, text.into()));
+        self.pieces.push((tone, text.into()));
         self
     }
 
@@ -67,7 +84,10 @@ impl Line {
 
     /// How many columns it takes. All that we draw with is one column wide.
     pub(crate) fn width(&self) -> usize {
-        self.0.iter().map(|(_, text)| text.chars().count()).sum()
+        self.pieces
+            .iter()
+            .map(|(_, text)| text.chars().count())
+            .sum()
     }
 
     /// The same, no wider than this; what is cut off leaves a mark.
@@ -79,33 +99,38 @@ impl Line {
         let mark = if style.ascii { "~" } else { "…" };
         let mut room = width.saturating_sub(1);
         let mut kept = Vec::new();
-        for (tone, text) in self.0 {
+        for (tone, text) in self.pieces {
             let piece: String = text.chars().take(room).collect();
             room -= piece.chars().count();
             kept.push((tone, piece));
         }
         kept.push((Tone::Dim, mark.to_owned()));
-        Self(kept)
+        Self {
+            pieces: kept,
+            rank: self.rank,
+        }
     }
 
-    /// The same with every piece of text changed by `change`.
+    /// The same in the characters that may be used.
     #[must_use]
-    pub(crate) fn map(self, change: fn(&str) -> String) -> Self {
-        Self(
-            self.0
-                .into_iter()
-                .map(|(tone, text)| (tone, change(&text)))
-                .collect(),
-        )
+    pub(crate) fn styled(self, style: Style) -> Self {
+        if !style.ascii {
+            return self;
+        }
+        let pieces = self.pieces.into_iter();
+        Self {
+            pieces: pieces.map(|(tone, text)| (tone, ascii(&text))).collect(),
+            rank: self.rank,
+        }
     }
 
     /// As text, with the terminal's codes where colours are wanted.
     pub(crate) fn paint(&self, style: Style) -> String {
         let mut text = String::new();
-        for (tone, piece) in &self.0 {
+        for (tone, piece) in &self.pieces {
             match tone.code() {
                 Some(code) if style.color && !piece.trim().is_empty() => {
-                    text.push_str(&format!("\u{1b}[{code}m{piece}\u{1b}[0m"));
+                    let _ = write!(text, "\u{1b}[{code}m{piece}\u{1b}[0m");
                 }
                 _ => text.push_str(piece),
             }

@@ -87,9 +87,11 @@ pub(crate) enum State {
     Bad,
 }
 
-/// A Flipper.
+/// A Flipper, or the default criteria.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Policy {
+    /// Its kind; empty for the default criteria.
+    pub(crate) kind: &'static str,
     /// Its name.
     pub(crate) name: String,
     /// How it is.

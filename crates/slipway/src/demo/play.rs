@@ -28,7 +28,7 @@ use crate::{output, scenarios};
 /// Between two frames.
 const FRAME: Duration = Duration::from_millis(40);
 /// How far `n` goes at most when nothing happens.
-const FURTHEST: Duration = Duration::from_secs(24 * 3600);
+const FURTHEST: Duration = Duration::from_hours(24);
 const STEP: Duration = Duration::from_secs(1);
 
 /// How a scenario is shown.
@@ -147,7 +147,7 @@ impl<'a> Director<'a> {
             match screen {
                 Some(screen) => {
                     let lines = render(&self.model, screen::width(), self.show.style);
-                    screen.draw(&lines).context("drawing")?;
+                    screen.draw(lines).context("drawing")?;
                 }
                 None => self.tell(&before),
             }

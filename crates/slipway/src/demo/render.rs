@@ -2,9 +2,9 @@
 
 mod tree;
 
-use super::line::{Line, Style, Tone, ascii, clean};
+use super::line::{Line, Style, Tone, clean};
 use super::model::{Model, State, Verdict, Waiting};
-use super::words::{ahead, length, moment};
+use super::words::{self, ahead, length, moment};
 
 /// How many reasons to wait and how many events are shown.
 const MOST_WAITING: usize = 3;
@@ -17,25 +17,65 @@ const MOST_VIOLATIONS: usize = 3;
 const RESULT: usize = 8;
 const CHECKS: usize = 21;
 const RULE: usize = 29;
+/// What goes first where there is no room for all, from last to first.
+mod rank {
+    /// Why something waits, in a line.
+    pub(super) const WAITING: u16 = 5;
+    pub(super) const VIOLATION: u16 = 6;
+    pub(super) const TREE: u16 = 20;
+    pub(super) const KUBECTL: u16 = 25;
+    pub(super) const NEXT: u16 = 28;
+    pub(super) const KEYS: u16 = 30;
+    pub(super) const HELP: u16 = 50;
+    pub(super) const EVENTS: u16 = 55;
+    pub(super) const EMPTY: u16 = 70;
+    pub(super) const ORACLES: u16 = 80;
+    pub(super) const ABOUT: u16 = 90;
+}
+
 /// Where what stands beside a heading begins.
 const BESIDE: usize = 9;
 
 /// Draws the model, `width` columns wide.
 pub(crate) fn render(model: &Model, width: usize, style: Style) -> Vec<Line> {
     let mut lines = header(model, width);
-    lines.push(Line::default());
+    lines.push(Line::default().ranked(rank::EMPTY));
     lines.extend(waiting(model, width));
-    lines.extend(tree::rows(model, width, style));
+    let rows = tree::rows(model, width, style).into_iter();
+    lines.extend(rows.map(|row| row.ranked(rank::TREE)));
     lines.extend(events(model));
     lines.extend(verdicts(&model.verdicts, style));
     lines
         .into_iter()
-        .map(|line| match style.ascii {
-            true => line.map(ascii),
-            false => line,
-        })
+        .map(|line| line.styled(style))
         .map(|line| line.cut(width, style))
         .collect()
+}
+
+/// The lines that fit on a screen: what matters least is left out, and a line says how much of the tree is.
+pub(crate) fn fit(mut lines: Vec<Line>, height: usize) -> Vec<Line> {
+    let mut hidden = 0;
+    while lines.len() > height {
+        let worst = lines.iter().map(Line::rank).max().unwrap_or_default();
+        let Some(index) = lines.iter().rposition(|line| line.rank() == worst) else {
+            break;
+        };
+        lines.remove(index);
+        if worst == rank::TREE {
+            hidden += 1;
+            let text = format!(
+                "({} more: make the window taller)",
+                words::count(hidden + 1, "line")
+            );
+            if let Some(last) = index
+                .checked_sub(1)
+                .and_then(|before| lines.get_mut(before))
+            {
+                *last = Line::of(Tone::Dim, text).ranked(rank::TREE);
+            }
+        }
+    }
+    lines
 }
 
 fn header(model: &Model, width: usize) -> Vec<Line> {
@@ -53,18 +93,27 @@ fn header(model: &Model, width: usize) -> Vec<Line> {
             .and(Tone::Dim, format!(" · seed {}", model.seed)),
     ];
     let about = wrap(&clean(&model.about), width);
-    lines.extend(about.into_iter().map(|part| Line::of(Tone::Dim, part)));
-    let beside =
-        |heading: &str, text: String| Line::of(Tone::Dim, heading).at(BESIDE, Tone::Plain, text);
+    lines.extend(
+        about
+            .into_iter()
+            .map(|part| Line::of(Tone::Dim, part).ranked(rank::ABOUT)),
+    );
+    let beside = |heading: &str, text: String, rank: u16| {
+        Line::of(Tone::Dim, heading)
+            .at(BESIDE, Tone::Plain, text)
+            .ranked(rank)
+    };
     if !model.kubeconfig.is_empty() {
         lines.push(beside(
             "kubectl",
             format!("export KUBECONFIG={}", model.kubeconfig),
+            rank::KUBECTL,
         ));
     }
     lines.push(beside(
         "keys",
         "space pause · + - speed · a auto · n next · o oracles · q quit".to_owned(),
+        rank::KEYS,
     ));
     let next = match (&model.next_action, model.ends) {
         (Some((at, what)), _) => format!("{} {}", ahead(*at, model.now), clean(what)),
@@ -74,7 +123,7 @@ fn header(model: &Model, width: usize) -> Vec<Line> {
         (None, Some(_)) => "the scenario is over; the clusters go on until you quit".to_owned(),
         (None, None) => return lines,
     };
-    lines.push(beside("next", next));
+    lines.push(beside("next", next, rank::NEXT));
     lines
 }
 
@@ -115,17 +164,27 @@ fn waiting(model: &Model, width: usize) -> Vec<Line> {
             clean(&one.unblock)
         );
         for (tone, text) in [(Tone::Plain, message), (Tone::Dim, help)] {
-            for part in wrap(&text, room).into_iter().take(MOST_WRAPPED) {
+            for (index, part) in wrap(&text, room).into_iter().take(MOST_WRAPPED).enumerate() {
                 let heading = if lines.is_empty() { "WAITING" } else { "" };
-                lines.push(Line::of(Tone::Wait, heading).at(BESIDE, tone, part));
+                let is_first = tone == Tone::Plain && index == 0;
+                let rank = if is_first { rank::WAITING } else { rank::HELP };
+                lines.push(
+                    Line::of(Tone::Wait, heading)
+                        .at(BESIDE, tone, part)
+                        .ranked(rank),
+                );
             }
         }
     }
     if more > 0 {
-        lines.push(Line::default().at(BESIDE, Tone::Dim, format!("and {more} more")));
+        lines.push(
+            Line::default()
+                .at(BESIDE, Tone::Dim, format!("and {more} more"))
+                .ranked(rank::HELP),
+        );
     }
     if !lines.is_empty() {
-        lines.push(Line::default());
+        lines.push(Line::default().ranked(rank::EMPTY));
     }
     lines
 }
@@ -160,9 +219,11 @@ fn events(model: &Model) -> Vec<Line> {
     all.sort();
     let skipped = all.len().saturating_sub(MOST_EVENTS);
     let mut lines = Vec::new();
+    let mut older = u16::try_from(all.len() - skipped).unwrap_or_default();
     for (event, cluster) in all.into_iter().skip(skipped) {
         if lines.is_empty() {
-            lines.extend([Line::default(), Line::of(Tone::Dim, "EVENTS")]);
+            let heading = Line::of(Tone::Dim, "EVENTS").ranked(rank::EVENTS);
+            lines.extend([Line::default().ranked(rank::EMPTY), heading]);
         }
         let tone = if event.warning {
             Tone::Bad
@@ -181,15 +242,19 @@ fn events(model: &Model) -> Vec<Line> {
         };
         let note = clean(&event.note);
         // Most notes name what they are about.
-        let about = match note.contains(&event.about) {
-            true => String::new(),
-            false => format!("{}: ", event.about),
+        let about = if note.contains(&event.about) {
+            String::new()
+        } else {
+            format!("{}: ", event.about)
         };
         lines.push(
             Line::of(Tone::Dim, moment(event.at, model.now))
                 .and(tone, format!("  {}", event.reason))
-                .and(Tone::Plain, format!("  {place}{about}{note}{times}")),
+                .and(Tone::Plain, format!("  {place}{about}{note}{times}"))
+                // The oldest goes first, the heading after all of them.
+                .ranked(rank::EVENTS + older),
         );
+        older = older.saturating_sub(1);
     }
     lines
 }
@@ -200,11 +265,12 @@ pub(crate) fn verdicts(all: &[Verdict], style: Style) -> Vec<Line> {
         return Vec::new();
     }
     let mut lines = vec![
-        Line::default(),
+        Line::default().ranked(rank::EMPTY),
         Line::of(Tone::Dim, "ORACLE")
             .at(RESULT, Tone::Dim, "RESULT")
             .at(CHECKS, Tone::Dim, "CHECKS")
-            .at(RULE, Tone::Dim, "RULE"),
+            .at(RULE, Tone::Dim, "RULE")
+            .ranked(rank::ORACLES),
     ];
     for verdict in all {
         let (tone, state) = match (verdict.violations.is_empty(), verdict.checked) {
@@ -225,10 +291,18 @@ pub(crate) fn verdicts(all: &[Verdict], style: Style) -> Vec<Line> {
                     format!("{} {word}", tree::look(state, style).1),
                 )
                 .at(CHECKS, Tone::Plain, verdict.checked.to_string())
-                .at(RULE, Tone::Dim, clean(&verdict.what)),
+                .at(RULE, Tone::Dim, clean(&verdict.what))
+                .ranked(match state {
+                    State::Bad => rank::VIOLATION,
+                    _ => rank::ORACLES,
+                }),
         );
         for violation in verdict.violations.iter().take(MOST_VIOLATIONS) {
-            lines.push(Line::default().at(RESULT, Tone::Bad, clean(violation)));
+            lines.push(
+                Line::default()
+                    .at(RESULT, Tone::Bad, clean(violation))
+                    .ranked(rank::VIOLATION),
+            );
         }
     }
     lines

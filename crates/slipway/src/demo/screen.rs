@@ -6,7 +6,8 @@ use std::time::Duration;
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use crossterm::{cursor, execute, terminal};
 
-use super::line::{Line, Style, Tone};
+use super::line::{Line, Style};
+use super::render::fit;
 
 /// What a person can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl Screen {
     }
 
     /// Draws a frame over the last one.
-    pub(crate) fn draw(&self, lines: &[Line]) -> io::Result<()> {
+    pub(crate) fn draw(&self, lines: Vec<Line>) -> io::Result<()> {
         let (_, height) = terminal::size().unwrap_or((80, 24));
         let mut frame = String::from("\u{1b}[?2026h\u{1b}[H");
         for (index, line) in fit(lines, usize::from(height)).iter().enumerate() {
@@ -91,24 +92,6 @@ pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal() && std::env::var("TERM").is_ok_and(|term| term != "dumb")
 }
 
-/// The lines that fit on the screen; where some are left out, a line says so.
-fn fit(lines: &[Line], height: usize) -> Vec<Line> {
-    if lines.len() <= height {
-        return lines.to_vec();
-    }
-    // What was told last stands at the end, so the middle goes.
-    let tail = height / 3;
-    let head = height.saturating_sub(tail + 1);
-    let hidden = lines.len() - head - tail;
-    let mut kept: Vec<Line> = lines.iter().take(head).cloned().collect();
-    kept.push(Line::of(
-        Tone::Dim,
-        format!("  ({hidden} lines more: make the window taller)"),
-    ));
-    kept.extend(lines.iter().skip(lines.len() - tail).cloned());
-    kept
-}
-
 /// Waits for keys, for this long in real time, and gives what was asked for.
 pub(crate) fn listen(time: Duration) -> Vec<Key> {
     let mut keys = Vec::new();
@@ -137,33 +120,5 @@ fn meaning(key: event::KeyEvent) -> Option<Key> {
         KeyCode::Char('n') => Some(Key::Next),
         KeyCode::Char('o') => Some(Key::Oracles),
         _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_small_window_keeps_beginning_and_end() {
-        let lines: Vec<Line> = (0..30)
-            .map(|n| Line::of(Tone::Plain, format!("line {n}")))
-            .collect();
-        let style = Style {
-            color: false,
-            ascii: false,
-        };
-        for height in [1, 2, 3, 10, 29] {
-            let kept = fit(&lines, height);
-            assert_eq!(kept.len(), height);
-        }
-        let kept: Vec<String> = fit(&lines, 10)
-            .iter()
-            .map(|line| line.paint(style))
-            .collect();
-        assert_eq!(kept.first().unwrap(), "line 0");
-        assert_eq!(kept.last().unwrap(), "line 29");
-        assert!(kept[6].contains("21 lines more"), "{kept:?}");
-        assert_eq!(fit(&lines, 30), lines);
     }
 }

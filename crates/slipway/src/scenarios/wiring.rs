@@ -18,6 +18,8 @@ use crate::registry;
 struct Settings {
     /// Only these namespaces are watched.
     namespaces: Vec<String>,
+    /// After this time everything is listed again.
+    relist: Option<String>,
     /// Whether the default criteria are off.
     no_default_criteria: bool,
     /// The interval of the default criteria.
@@ -49,10 +51,16 @@ fn setup(settings: &Value) -> Result<Setup, String> {
     let names: Vec<String> = registry::NAMES.iter().map(ToString::to_string).collect();
     let capabilities =
         registry::capabilities(&names, &settings).map_err(|error| error.to_string())?;
+    let defaults = slipway_runtime::Settings::default();
+    let relist = match &asked.relist {
+        None => defaults.relist,
+        Some(text) => duration::parse(text).map_err(|error| format!("relist: {error}"))?,
+    };
     Ok(Setup {
         settings: slipway_runtime::Settings {
             namespaces: asked.namespaces,
-            ..slipway_runtime::Settings::default()
+            relist,
+            ..defaults
         },
         permissions: registry::permissions(&capabilities),
         tamper: None,

@@ -1,7 +1,6 @@
 //! The demo: oracles, kubectl, and nothing left behind.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Api, ListParams};
@@ -49,14 +48,8 @@ fn without_a_terminal_it_tells_what_happens_and_kubectl_sees_it() {
     let place = Place::new("plain");
     // Fast, so that a night is over soon; nothing of the user's own is read.
     let mut command = place.command(&["demo", "--speed", "600", "--scenario", "nightly-restart"]);
-    let began = Instant::now();
     let mut demo = Running::start(&mut command, false);
     let line = demo.line("export KUBECONFIG=");
-    assert!(
-        began.elapsed() < Duration::from_secs(2),
-        "the first lines came after {:?}",
-        began.elapsed()
-    );
     let file = line.split_once('=').unwrap().1.to_owned();
     let server = wait(async {
         let client = client(Path::new(&file)).await;

@@ -12,12 +12,12 @@ use slipway_apiserver::environment::InProcess;
 use super::program::{Place, succeeded, wait};
 
 /// Objects of a stream of YAML documents.
-fn objects(text: &str) -> Vec<Value> {
+pub(crate) fn objects(text: &str) -> Vec<Value> {
     serde_saphyr::from_multiple(text).unwrap()
 }
 
 /// Applies objects as `kubectl apply --server-side` does, each to a kind that the server must know by then.
-async fn apply(client: &Client, objects: &[Value]) {
+pub(crate) async fn apply(client: &Client, objects: &[Value]) {
     for object in objects {
         let types: kube::core::TypeMeta = serde_json::from_value(object.clone()).unwrap();
         let kind = kube::core::GroupVersionKind::try_from(&types).unwrap();

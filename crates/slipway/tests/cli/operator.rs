@@ -1,17 +1,20 @@
 //! `slipway run` against `slipway apiserver --actors --crds`: real programs, real time, short intervals.
 
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Client;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use slipway_api::flipper::Flipper;
 
-use super::program::{NEVER, Place, Running, appears, client, wait};
+use super::install::{apply, objects};
+use super::program::{NEVER, Place, Running, appears, client, succeeded, wait};
 
 fn deployment() -> Deployment {
     serde_json::from_value(json!({
@@ -68,12 +71,6 @@ async fn make(client: &Client) {
         .create(&PostParams::default(), &deployment())
         .await
         .unwrap();
-    let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
-    let rollout = serde_json::from_value(json!({"metadata": {"name": "rollout"}})).unwrap();
-    namespaces
-        .create(&PostParams::default(), &rollout)
-        .await
-        .unwrap();
     let flippers: Api<Flipper> = Api::namespaced(client.clone(), "default");
     let flipper = serde_json::from_value(json!({
         "apiVersion": "flipper.io.github.com/v1alpha1", "kind": "Flipper", "metadata": {"name": "often"},
@@ -84,6 +81,31 @@ async fn make(client: &Client) {
         .create(&PostParams::default(), &flipper)
         .await
         .unwrap();
+}
+
+/// Installs the operator as `slipway manifests` says, and gives a kubeconfig of its service account.
+async fn install(place: &Place, admin: &Path) -> PathBuf {
+    let client = client(admin).await;
+    let manifests = succeeded(&place.run(&["manifests"]));
+    apply(&client, &objects(&manifests)).await;
+    let accounts: Api<ServiceAccount> = Api::namespaced(client, "rollout");
+    let asked = TokenRequest::default();
+    let given = accounts
+        .create_token_request("controller-manager", &PostParams::default(), &asked)
+        .await
+        .unwrap();
+    let token = given.status.unwrap().token;
+    let text = std::fs::read_to_string(admin).unwrap();
+    let own: Vec<String> = text
+        .lines()
+        .map(|line| match line.split_once("token: ") {
+            Some((before, _)) => format!("{before}token: {token}"),
+            None => line.to_owned(),
+        })
+        .collect();
+    let file = place.path("operator-kubeconfig");
+    std::fs::write(&file, own.join("\n")).unwrap();
+    file
 }
 
 #[test]
@@ -102,12 +124,15 @@ fn a_matching_deployment_is_restarted_again_and_again_and_sigterm_drains() {
     ];
     let server = Running::start(&mut place.command(&server), true);
     appears(&kubeconfig);
+    // Under exactly the rights of the manifests.
+    let own = wait(install(&place, &kubeconfig));
+    let own = own.to_str().unwrap();
     let operator = [
         "run",
         "--controllers",
         "restarts",
         "--kubeconfig",
-        file,
+        own,
         "--port",
         "0",
         "--bind",
@@ -130,6 +155,13 @@ fn a_matching_deployment_is_restarted_again_and_again_and_sigterm_drains() {
         .unwrap()
         .to_owned();
     wait(observe(&kubeconfig, &address));
+    operator.catch_up();
+    let refused: Vec<&String> = operator
+        .seen
+        .iter()
+        .filter(|line| line.contains("level=warn") || line.contains("level=error"))
+        .collect();
+    assert!(refused.is_empty(), "{refused:#?}");
     assert_eq!(operator.terminate(), Some(0));
     wait(async {
         let leases: Api<Lease> = Api::namespaced(client(&kubeconfig).await, "rollout");

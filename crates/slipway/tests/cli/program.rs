@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// How long anything may take before it counts as never.
-pub(crate) const NEVER: Duration = Duration::from_secs(60);
+pub(crate) const NEVER: Duration = Duration::from_mins(1);
 
 /// A folder of the test's own, which goes with it.
 pub(crate) struct Place(PathBuf);
@@ -118,9 +118,17 @@ impl Running {
                         return line;
                     }
                 }
-                Err(_) => panic!("no line with {with:?} came; these did: {:#?}", self.seen),
+                Err(error) => panic!(
+                    "no line with {with:?}: {error}; these came: {:#?}",
+                    self.seen
+                ),
             }
         }
+    }
+
+    /// Takes in the lines that have come.
+    pub(crate) fn catch_up(&mut self) {
+        self.seen.extend(self.lines.try_iter());
     }
 
     /// Asks it to end, as kubelet does, and gives its exit code.

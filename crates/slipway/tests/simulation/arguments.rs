@@ -9,6 +9,7 @@ pub(crate) struct Arguments {
     pub(crate) scenario: Option<String>,
     pub(crate) keep_going: bool,
     pub(crate) mutants: bool,
+    pub(crate) time: bool,
     pub(crate) replay: Option<(String, Trial)>,
 }
 
@@ -19,6 +20,7 @@ impl Arguments {
             scenario: None,
             keep_going: false,
             mutants: true,
+            time: false,
             replay: None,
         };
         while let Some(word) = words.next() {
@@ -34,6 +36,7 @@ impl Arguments {
                 "--threads" => effort.threads = number(value()?)? as usize,
                 "--positions" => effort.positions = number(value()?)? as usize,
                 "--failures" => effort.most_failures = number(value()?)? as usize,
+                "--time" => arguments.time = true,
                 "--no-mutants" => arguments.mutants = false,
                 "--keep-going" => arguments.keep_going = true,
                 "--no-faults" => effort.exhaustive = false,

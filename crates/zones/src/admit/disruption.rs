@@ -5,6 +5,7 @@
 //! zones. Whatever is not known counts against it. It looks at nothing but its [`Scene`].
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_kernel::instant::later;
@@ -65,12 +66,12 @@ pub struct Zone<'a> {
 }
 
 /// What is seen of a namespace.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
     /// Its budgets, by name.
-    pub budgets: Vec<(&'a str, &'a BudgetSeen)>,
+    pub budgets: &'a [(&'a str, &'a BudgetSeen)],
     /// Its zones, by name.
-    pub zones: Vec<Zone<'a>>,
+    pub zones: &'a [Zone<'a>],
     /// Pods, by uid, that have been let go, and until when that counts.
     pub held: &'a BTreeMap<String, Timestamp>,
     /// Now.
@@ -126,7 +127,7 @@ pub fn evict(scene: &Scene<'_>, pod: &Pod<'_>, instead_of_zero: Option<i64>) -> 
     if pod.is_idle {
         return Ok(());
     }
-    match budget_of(&scene.budgets, pod.labels)? {
+    match budget_of(scene.budgets, pod.labels)? {
         Some((_, budget)) => judge(scene, budget, pod, instead_of_zero),
         None => Ok(()),
     }
@@ -166,7 +167,7 @@ fn judge(
     }
 }
 
-fn own_zone<'s, 'a>(scene: &'s Scene<'a>, pod: &Pod<'_>) -> Result<&'s Zone<'a>, Denial> {
+fn own_zone<'a>(scene: &Scene<'a>, pod: &Pod<'_>) -> Result<&'a Zone<'a>, Denial> {
     let denial = |message: String| Denial::new(Outcome::SetNotFound, message);
     let (name, uid) = match pod.owner {
         Owner::Set { name, uid } => (name, uid),
@@ -244,15 +245,16 @@ fn judge_partition<'s, 'a: 's>(
     sum.limited(most, &format!("partition {own}"))
 }
 
-/// Whether a ready pod has not been so for long enough, and the moment after which it has, if that is known.
+/// Whether a ready pod has not been so for long enough, and when it will have been, if that is known.
 #[expect(clippy::option_option, reason = "resting, and until when")]
 fn resting(pod: &Pod<'_>, budget: &Budget, now: Timestamp) -> Option<Option<Timestamp>> {
     if budget.delay.is_zero() {
         return None;
     }
     // It is not enough that the moment has come: it must have passed.
-    let free = pod.ready_since.and_then(|since| later(since, budget.delay));
-    let is_free = free.is_some_and(|free| free < now);
+    let past = budget.delay.saturating_add(Duration::from_millis(1));
+    let free = pod.ready_since.and_then(|since| later(since, past));
+    let is_free = free.is_some_and(|free| free <= now);
     (!is_free).then_some(free)
 }
 

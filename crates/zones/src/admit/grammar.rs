@@ -1,19 +1,7 @@
-//! Small grammars of texts in objects: durations and labels as Go and the API take them.
-
-use std::time::Duration;
-
-use slipway_kernel::duration::{self, NotADuration};
-
-/// Reads a Go duration: no days, no weeks, no blanks.
-pub(crate) fn go_duration(text: &str) -> Result<Duration, NotADuration> {
-    if text.contains(|c: char| c.is_whitespace() || c == 'd' || c == 'w') {
-        return Err(NotADuration::Malformed(text.to_owned()));
-    }
-    duration::parse(text)
-}
+//! Labels, as the API takes them.
 
 /// Whether a text can be the key of a label.
-pub(crate) fn is_label_key(key: &str) -> bool {
+pub(super) fn is_label_key(key: &str) -> bool {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
@@ -22,7 +10,7 @@ pub(crate) fn is_label_key(key: &str) -> bool {
 }
 
 /// Whether a text can be the value of a label.
-pub(crate) fn is_label_value(value: &str) -> bool {
+pub(super) fn is_label_value(value: &str) -> bool {
     let is_edge = |c: char| c.is_ascii_alphanumeric();
     let is_inner = |c: char| is_edge(c) || matches!(c, '-' | '_' | '.');
     value.is_empty()

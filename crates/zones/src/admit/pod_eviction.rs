@@ -138,8 +138,8 @@ impl<'a> Case<'a> {
         let (name, seen, terms) = budget;
         let zones = seen::zones(self.stores, namespace, terms, pod)?;
         let scene = Scene {
-            budgets: vec![(name, seen)],
-            zones,
+            budgets: &[(name, seen)],
+            zones: &zones,
             held,
             now: self.now,
         };

@@ -2,19 +2,11 @@
 
 use slipway_kernel::identity::kinds;
 use slipway_kernel::store::Meta;
-use slipway_kernel::{ClusterId, Facts, Kind, Stores};
+use slipway_kernel::{ClusterId, Facts, Stores};
 
 use super::disruption::{self, Owner, Zone};
 use super::zpdb::{Budget, BudgetSeen};
-use crate::observe::{self, BY_SET, Pod, Set, is_missing, named_after, orphanage};
-
-/// rollout-operator.grafana.com/v1 `ZoneAwarePodDisruptionBudget`.
-pub const ZONE_BUDGET: Kind = Kind::namespaced(
-    slipway_api::zpdb::GROUP,
-    "v1",
-    slipway_api::zpdb::KIND,
-    "zoneawarepoddisruptionbudgets",
-);
+use crate::observe::{self, BY_SET, Pod, Set, ZONE_BUDGET, is_missing, named_after, orphanage};
 
 /// What counts of a pod.
 pub fn pod<'a>(meta: &'a Meta, seen: &'a Pod) -> disruption::Pod<'a> {

@@ -8,10 +8,11 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::{Map, Value};
 use slipway_api::zpdb::KIND;
-use slipway_kernel::duration::NotADuration;
+use slipway_kernel::duration::{self, NotADuration};
 use slipway_kernel::store::{Projection, Undecodable};
 
-use super::grammar::{go_duration, is_label_key, is_label_value};
+use super::grammar::{is_label_key, is_label_value};
+use crate::group::go_duration;
 
 /// How many pods may be away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,10 +208,10 @@ fn delay(spec: &Map<String, Value>, has_partition: bool) -> Result<Duration, Inv
     let Some(text) = text(spec, "crossZoneEvictionDelay")? else {
         return Ok(Duration::ZERO);
     };
-    let delay = go_duration(text).map_err(|error| match error {
-        NotADuration::Negative(_) => Invalid::NegativeDelay(text.to_owned()),
-        _ => Invalid::Delay(text.to_owned()),
-    })?;
+    if matches!(duration::parse(text), Err(NotADuration::Negative(_))) {
+        return Err(Invalid::NegativeDelay(text.to_owned()));
+    }
+    let delay = go_duration(text).map_err(|_| Invalid::Delay(text.to_owned()))?;
     if !has_partition {
         return Err(Invalid::DelayWithoutPartition);
     }

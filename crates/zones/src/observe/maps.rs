@@ -1,7 +1,8 @@
-//! `ConfigMap`s: the status of a group, and when each zone was last scaled down.
+//! `ConfigMap`s: the status of a group, when each zone was last scaled down, and which pods were let go.
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::fields::strings;
 use slipway_kernel::instant::Written;
@@ -35,6 +36,24 @@ impl Projection for Tracker {
         Ok(Self {
             last_downscale: entries
                 .map(|(zone, entry)| (zone, written(&entry)))
+                .collect(),
+        })
+    }
+}
+
+/// Pods that an eviction was allowed for, by uid, and until when that counts; see [`crate::admit::reservations`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reservations {
+    /// The moments.
+    pub until: BTreeMap<String, Timestamp>,
+}
+
+impl Projection for Reservations {
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        let entries = strings(object, "/data").into_iter();
+        Ok(Self {
+            until: entries
+                .filter_map(|(uid, until)| Some((uid, until.parse().ok()?)))
                 .collect(),
         })
     }

@@ -10,10 +10,9 @@ use jiff::Timestamp;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::{Blocker, ObjectRef};
 
-use crate::admit::seen::ZONE_BUDGET;
 use crate::budget;
 use crate::guard::{Denial, Guard};
-use crate::observe::World;
+use crate::observe::{World, ZONE_BUDGET};
 use crate::readiness::{Member, Survey};
 use crate::reasons::Reason;
 
@@ -237,7 +236,7 @@ impl<'w> Decider<'_, 'w> {
     }
 
     fn replace(&mut self, place: usize, survey: &Survey<'w>) {
-        let mut guard = Guard::new(&self.world.budgets, self.surveys, self.now);
+        let mut guard = Guard::new(self.world, self.now);
         let victims = budget::victims(survey);
         for member in &victims.stuck {
             guard.take(member);

@@ -9,7 +9,7 @@ fn owned(name: &str, uid: &str, owner: &str) -> Value {
     json!({"name": name, "namespace": "shop", "uid": uid, "ownerReferences": [{"uid": owner}]})
 }
 
-fn pod(name: &str, owner: &str, status: Value) -> Value {
+fn pod(name: &str, owner: &str, status: &Value) -> Value {
     json!({"metadata": owned(name, name, owner), "status": status})
 }
 
@@ -35,11 +35,11 @@ fn rolling() -> Mirror {
         meta["annotations"] = json!({"deployment.kubernetes.io/revision": revision});
         mirror.add("apps/replicasets", json!({"metadata": meta}));
     }
-    mirror.add("/pods", pod("web-1-a", "web-1", running()));
-    mirror.add("/pods", pod("web-1-b", "web-1", running()));
+    mirror.add("/pods", pod("web-1-a", "web-1", &running()));
+    mirror.add("/pods", pod("web-1-b", "web-1", &running()));
     mirror.add(
         "/pods",
-        pod("web-2-a", "web-2", json!({"phase": "Running"})),
+        pod("web-2-a", "web-2", &json!({"phase": "Running"})),
     );
     mirror
 }
@@ -71,7 +71,7 @@ fn a_pod_that_crashes_is_named_on_its_workload() {
     let mut mirror = rolling();
     let crashing = json!({"phase": "Running", "containerStatuses": [
         {"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]});
-    mirror.add("/pods", pod("web-2-a", "web-2", crashing));
+    mirror.add("/pods", pod("web-2-a", "web-2", &crashing));
     let web = only(&mirror);
     assert_eq!(
         (web.state, web.word.as_str()),
@@ -127,4 +127,30 @@ fn a_policy_that_cannot_be_read_shows_what_its_conditions_say() {
         (State::Bad, "Invalid")
     );
     assert_eq!(policy.problem, "spec.interval: no string");
+}
+
+#[test]
+fn the_default_criteria_are_shown_while_they_apply() {
+    let mut mirror = Mirror::default();
+    let status =
+        json!({"matched": 4, "conditions": [{"type": "Ready", "status": "True"}]}).to_string();
+    let map = |active: &str| {
+        json!({"metadata": {"name": "slipway-restarts", "namespace": "rollout"},
+            "data": {"active": active, "criteria": "interval=10m0s labels=mesh=true", "status": status}})
+    };
+    mirror.add("/configmaps", map("true"));
+    let cluster = gather("hub", &mirror, Timestamp::UNIX_EPOCH);
+    let policy = &cluster.namespaces[0].policies[0];
+    assert_eq!(
+        (policy.kind, policy.name.as_str()),
+        ("", "default criteria")
+    );
+    assert_eq!((policy.state, policy.matched), (State::Good, 4));
+    assert_eq!(policy.rhythm, "interval=10m0s labels=mesh=true");
+    mirror.add("/configmaps", map("false"));
+    assert!(
+        gather("hub", &mirror, Timestamp::UNIX_EPOCH)
+            .namespaces
+            .is_empty()
+    );
 }

@@ -58,6 +58,7 @@ fn model() -> Model {
     let shop = Namespace {
         name: "shop".to_owned(),
         policies: vec![Policy {
+            kind: "Flipper",
             name: "nightly".to_owned(),
             state: State::Busy,
             word: "Restarting".to_owned(),
@@ -113,10 +114,11 @@ fn model() -> Model {
 
 fn picture(model: &Model, width: usize, style: Style) -> String {
     let lines = render(model, width, style);
-    let text: Vec<String> = lines.iter().map(|line| line.paint(style)).collect();
-    text.iter()
-        .map(|line| format!("{}\n", line.trim_end()))
-        .collect()
+    let text: Vec<String> = lines
+        .iter()
+        .map(|line| line.paint(style).trim_end().to_owned())
+        .collect();
+    text.join("\n") + "\n"
 }
 
 #[test]
@@ -193,4 +195,48 @@ fn a_pause_and_the_oracles_are_shown() {
         R2      • not asked  0       one restart an interval\n\
         R3      ✖ VIOLATED   4       one restart an interval\n        03:00:01 2 were rolling\n";
     assert_eq!(oracles, want);
+}
+
+#[test]
+fn a_small_window_keeps_what_matters() {
+    let mut model = model();
+    model.verdicts = vec![Verdict {
+        oracle: "R1".to_owned(),
+        what: "one restart an interval".to_owned(),
+        checked: 1,
+        violations: Vec::new(),
+    }];
+    let all = render(&model, 80, PLAIN);
+    assert_eq!(fit(all.clone(), all.len()), all);
+    for height in [1, 2, 5, 10, 16] {
+        assert_eq!(fit(all.clone(), height).len(), height);
+    }
+    let text = |height: usize| -> Vec<String> {
+        fit(all.clone(), height)
+            .iter()
+            .map(|line| line.paint(PLAIN))
+            .collect()
+    };
+    // First go the words about the scenario and the oracles that hold, then empty lines, then the oldest events.
+    assert!(
+        text(20)
+            .iter()
+            .all(|line| !line.contains("Every night") && !line.contains("R1")),
+        "{:#?}",
+        text(20)
+    );
+    let few = text(12);
+    assert!(
+        few.iter().any(|line| line.contains("Deployment/web")),
+        "{few:#?}"
+    );
+    assert!(
+        few.iter().any(|line| line.starts_with("WAITING")),
+        "{few:#?}"
+    );
+    let fewer = text(8);
+    assert!(
+        fewer[0].starts_with("slipway demo") && fewer[7].contains("lines more"),
+        "{fewer:#?}"
+    );
 }

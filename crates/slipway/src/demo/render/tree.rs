@@ -14,6 +14,8 @@ const MOST_PODS: usize = 4;
 const BAR: i64 = 8;
 const STATUS: usize = 20;
 const AGE: usize = 8;
+/// How much a status takes where nothing else stands between it and what there is to say.
+const NARROW: usize = 14;
 
 /// One line of the tree, before it has a place.
 #[derive(Default)]
@@ -45,7 +47,8 @@ pub(super) fn rows(model: &Model, width: usize, style: Style) -> Vec<Line> {
         .map(|(name, _)| name.width())
         .max()
         .unwrap_or_default();
-    let column = (longest + 2).clamp(24, (width / 2).max(24));
+    let widest = if width < 96 { width * 2 / 5 } else { width / 2 };
+    let column = (longest + 2).clamp(24, widest.max(24));
     let bars = column + STATUS;
     let ages = bars + usize::try_from(BAR).unwrap_or_default() + 2;
     let mut lines = vec![
@@ -62,13 +65,16 @@ pub(super) fn rows(model: &Model, width: usize, style: Style) -> Vec<Line> {
             (false, icon) => format!("{icon} {}", node.word),
         };
         let bar = node.progress.map(|p| bar(p, style)).unwrap_or_default();
-        let empty = bar.is_empty() && node.age.is_empty();
+        let info = match (bar.is_empty(), node.age.is_empty()) {
+            (true, true) => column + NARROW,
+            _ => ages + AGE,
+        };
         lines.push(
             name.cut(column.saturating_sub(1), style)
                 .at(column, tone, status)
                 .at(bars, Tone::Busy, bar)
                 .at(ages, Tone::Plain, node.age)
-                .at(if empty { bars } else { ages + AGE }, Tone::Dim, node.info),
+                .at(info, Tone::Dim, node.info),
         );
     }
     lines
@@ -214,7 +220,7 @@ fn policy_node(policy: &Policy, now: Timestamp, style: Style) -> Node {
     if policy.problem.is_empty() {
         info.push(match policy.rolling {
             0 => format!("{} matched", policy.matched),
-            rolling => format!("{rolling} of {} rolling", policy.matched),
+            rolling => format!("{rolling} rolling"),
         });
         if policy.pending > 0 {
             info.push(format!("{} due", policy.pending));
@@ -230,7 +236,10 @@ fn policy_node(policy: &Policy, now: Timestamp, style: Style) -> Node {
     info.retain(|part| !part.is_empty());
     Node {
         icon: icon("⟳", "@", style),
-        name: format!("Flipper/{}", policy.name),
+        name: match policy.kind {
+            "" => policy.name.clone(),
+            kind => format!("{kind}/{}", policy.name),
+        },
         state: policy.state,
         word: policy.word.clone(),
         info: info.join(" · "),

@@ -1,8 +1,8 @@
 //! Which budget a pod is under.
 
 use slipway_kernel::store::Change;
-use slipway_zones::admit::seen::ZONE_BUDGET;
 use slipway_zones::admit::zpdb::BudgetSeen;
+use slipway_zones::observe::ZONE_BUDGET;
 
 use super::*;
 

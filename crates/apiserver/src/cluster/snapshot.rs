@@ -1,0 +1,41 @@
+//! A cluster's objects at a moment, with which any number of clusters can begin.
+
+use std::sync::{Arc, PoisonError};
+
+use super::Cluster;
+use crate::authorize::Policy;
+use crate::registry::Registry;
+use crate::store::{Named, Stored};
+
+/// All objects of a cluster at a moment. Cheap to clone; clusters that begin with it share them until they change.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    objects: Arc<Vec<Named<Arc<Stored>>>>,
+    registry: Registry,
+    policy: Arc<Policy>,
+}
+
+impl Cluster {
+    /// All objects at this moment.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            objects: Arc::new(self.everything().0),
+            registry: self.registry(),
+            policy: self.policy(),
+        }
+    }
+
+    /// Begins with the objects of another cluster.
+    pub(super) fn begin_with(&self, snapshot: &Snapshot) {
+        for (bucket, object) in snapshot.objects.iter() {
+            self.store.restore(bucket, [object.clone()]);
+        }
+        *self
+            .registry
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = snapshot.registry.clone();
+        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(snapshot.policy.clone());
+        self.store.compact();
+    }
+}
