@@ -11,6 +11,7 @@
 //! Errors let a change pass in no-downscale, and in prepare-downscale until it is known that pods have to be prepared;
 //! everywhere else they stop it.
 
+pub mod access;
 pub mod disruption;
 mod grammar;
 mod inquiry;
