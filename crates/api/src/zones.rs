@@ -79,6 +79,9 @@ pub const WEBHOOK_NAMESPACE: &str = "grafana.com/namespace";
 /// The `ConfigMap` that tells when each zone was last scaled down, by default.
 pub const ZONE_TRACKER: &str = "rollout-operator-zone-tracker";
 
+/// Annotation of the `ConfigMap` that guards downscales: who is at it, by rollout group.
+pub const DOWNSCALE_LOCKS: &str = "slipway.dev/downscale-locks";
+
 /// The Lease of zones. The original has none: it must not run beside this operator.
 pub const LEASE: &str = "slipway-zones";
 

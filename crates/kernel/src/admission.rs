@@ -104,14 +104,46 @@ pub enum Admission {
 pub struct Expiry {
     /// What is answered.
     pub verdict: Verdict,
-    /// What is done afterwards, as often as it takes.
+    /// What is done afterwards, in this order, as often as it takes; a write that finds its object changed is done.
     pub undo: Vec<Action>,
 }
 
-/// One webhook. Both functions are total and pure.
+/// One more on a counter at `/metrics`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Count {
+    /// The metric's name.
+    pub name: &'static str,
+    /// Labels.
+    pub labels: Vec<(&'static str, String)>,
+}
+
+/// What is noted beside a verdict, by the replica that serves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Remarks {
+    /// What is counted.
+    pub count: Option<Count>,
+    /// What has to be remembered in [`Facts::holds`] before the next review is looked at.
+    pub hold: Option<(String, Timestamp)>,
+}
+
+/// One webhook. All functions are total and pure.
+///
+/// What a review needs is asked for with [`Action::Ask`]. A question whose address begins with `/` is a request to the
+/// API of the cluster that the review came from (a read, a write that names the version it changes, or a JSON merge
+/// patch); any other goes to a pod. Questions carry the review's uid, and their answers are facts of that review only.
 pub trait Admit: Send + Sync + 'static {
     /// Where it is served: `/admission/no-downscale`.
     fn path(&self) -> &'static str;
+    /// Judges a review, and says what is noted beside the verdict.
+    fn judge(
+        &self,
+        review: &Review,
+        stores: &Stores,
+        facts: &Facts,
+        now: Timestamp,
+    ) -> (Admission, Remarks) {
+        (self.admit(review, stores, facts, now), Remarks::default())
+    }
     /// Judges a review.
     fn admit(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Admission;
     /// Judges a review for which there is no time left.

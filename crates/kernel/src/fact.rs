@@ -82,4 +82,6 @@ pub struct Facts {
     pub answers: BTreeMap<QuestionId, (Timestamp, Answer)>,
     /// Optional features that are off because of a missing right or definition: `watch poddisruptionbudgets`, ….
     pub missing: BTreeSet<String>,
+    /// Pods, by uid, that this replica has let go, and until when they count as away although they are still seen.
+    pub holds: BTreeMap<String, Timestamp>,
 }

@@ -9,10 +9,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::action::Action;
+use crate::blocker::Blocker;
 use crate::capability::Controller;
+use crate::event::Event;
 use crate::fact::Facts;
 use crate::identity::{ClusterId, Key, ObjectRef};
-use crate::plan::Plan;
+use crate::plan::{Plan, Status, Step};
 use crate::store::{Meta, StoreKey, Stores};
 
 /// Objects, a clock, and a planner over them.
@@ -165,6 +167,58 @@ impl<C: Controller> Stage<C> {
         let known = interests.iter().find(|known| known.kind.kind == kind)?;
         let kind = known.kind.clone();
         Some(ObjectRef::local(kind, meta.namespace, meta.name))
+    }
+}
+
+/// A plan as people read it, for snapshots.
+pub fn readable(plan: &Plan) -> Value {
+    let told = |events: &[Event]| -> Vec<String> { events.iter().map(sentence).collect() };
+    let step = |step: &Step| {
+        let object = step.action.object().map(ToString::to_string);
+        json!({
+            "do": format!("{} {}", step.action.purpose(), object.unwrap_or_default()),
+            "body": body(&step.action),
+            "tell": told(&step.events),
+        })
+    };
+    let status =
+        |status: &Status| json!({"of": status.target.object().to_string(), "body": status.body});
+    let blocker = |b: &Blocker| {
+        json!({
+            "reason": b.reason,
+            "object": b.object.to_string(),
+            "message": b.message,
+            "until": b.until.map(|at| at.to_string()),
+            "unblock": b.unblock,
+        })
+    };
+    json!({
+        "steps": plan.steps.iter().map(step).collect::<Vec<_>>(),
+        "statuses": plan.statuses.iter().map(status).collect::<Vec<_>>(),
+        "events": told(&plan.events),
+        "blockers": plan.blockers.iter().map(blocker).collect::<Vec<_>>(),
+        "wake_at": plan.wake_at.map(|at| at.to_string()),
+    })
+}
+
+fn sentence(event: &Event) -> String {
+    format!(
+        "{} {} on {} ({}): {}",
+        event.severity.as_str(),
+        event.reason,
+        event.regarding,
+        event.instance,
+        event.note
+    )
+}
+
+fn body(action: &Action) -> Value {
+    match action {
+        Action::Patch { body, .. } | Action::Apply { body, .. } => body.clone(),
+        Action::Delete { target, .. } => {
+            json!({"preconditions": {"uid": target.uid(), "resourceVersion": target.version()}})
+        }
+        Action::Ask(question) => json!(format!("{} {}", question.method, question.url)),
     }
 }
 

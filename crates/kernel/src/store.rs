@@ -3,6 +3,7 @@
 //! A store keeps of each object only what its projection takes. An object that cannot be projected is kept as such,
 //! beside the others, with the reason. Stores are cheap to clone: a clone is a snapshot.
 
+mod item;
 mod stores;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use serde_json::Value;
 use crate::identity::{ClusterId, Kind, ObjectRef};
 use crate::interest::{Index, Interest};
 
+pub use item::Item;
 pub use stores::{StoreKey, Stores};
 
 /// Why an object could not be understood.
@@ -98,44 +100,6 @@ pub struct Entry<'a, T> {
     pub meta: &'a Meta,
     /// What the projection took.
     pub body: &'a T,
-}
-
-/// An object of one projection, for worlds: it shares what the store holds.
-#[derive(Debug, Clone)]
-pub struct Item<T> {
-    seen: Arc<Seen>,
-    body: Arc<T>,
-}
-
-impl<T: Projection> Item<T> {
-    /// The object, if it is of this projection and could be understood.
-    pub fn of(seen: &Arc<Seen>) -> Option<Self> {
-        let body = seen.body.as_ref().ok()?.clone().downcast::<T>().ok()?;
-        Some(Self {
-            seen: seen.clone(),
-            body,
-        })
-    }
-
-    /// An object that is in no store, for previews and tests.
-    pub fn new(meta: Meta, body: T) -> Self {
-        let body = Arc::new(body);
-        let seen = Arc::new(Seen {
-            meta,
-            body: Ok(body.clone()),
-        });
-        Self { seen, body }
-    }
-
-    /// What every object has.
-    pub fn meta(&self) -> &Meta {
-        &self.seen.meta
-    }
-
-    /// What was taken of it.
-    pub fn body(&self) -> &T {
-        &self.body
-    }
 }
 
 /// The objects of one kind in one cluster, by one projection.

@@ -6,13 +6,11 @@ use jiff::Timestamp;
 use slipway_kernel::capability::Gauge;
 
 use crate::observe::World;
-use crate::readiness::Survey;
 
 /// The numbers of one group.
 pub fn gauges(world: &World, now: Timestamp) -> Vec<Gauge> {
     let mut all = Vec::new();
-    for zone in &world.zones {
-        let survey = Survey::of(zone, now);
+    for survey in world.surveys(now) {
         let labels = BTreeMap::from([
             ("namespace", world.namespace.clone()),
             ("rollout_group", world.group.clone()),

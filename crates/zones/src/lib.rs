@@ -14,6 +14,7 @@
 //! - A group in which something is not as expected (strategy, status, deletion) is left alone, and says why.
 
 pub mod access;
+pub mod admit;
 pub mod budget;
 pub mod gauges;
 pub mod group;

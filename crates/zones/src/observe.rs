@@ -7,12 +7,11 @@
 mod maps;
 mod pod;
 mod set;
-mod zpdb;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use slipway_api::zones;
+use slipway_api::{names, zones};
 use slipway_kernel::fact::{Answer, Facts, QuestionId, Refusal};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::interest::Interest;
@@ -20,11 +19,13 @@ use slipway_kernel::plan::Basis;
 use slipway_kernel::store::{Item, Meta, Projection, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
-pub use maps::{StatusMap, Tracker};
+pub(crate) use maps::written;
+pub use maps::{Reservations, StatusMap, Tracker};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
-pub use zpdb::{Most, Partitions, Terms, ZoneBudget};
 
+use crate::admit::zpdb::BudgetSeen;
+use crate::readiness::Survey;
 use crate::settings::Settings;
 
 /// rollout-operator.grafana.com/v1 `ZoneAwarePodDisruptionBudget`.
@@ -36,7 +37,10 @@ pub const ZONE_BUDGET: Kind = Kind::namespaced(
 );
 
 /// Pods by the uid of the `StatefulSet` that controls them, or by the namespace and name of the one that may adopt them.
-const BY_SET: &str = "set";
+pub(crate) const BY_SET: &str = "set";
+
+/// How the names of the `ConfigMap`s begin in which the eviction webhook notes whom it let go.
+const RESERVATIONS: &str = "slipway-zpdb-";
 
 /// The work of one group.
 pub fn key(cluster: &ClusterId, namespace: &str, group: &str) -> Key {
@@ -50,18 +54,20 @@ pub fn key(cluster: &ClusterId, namespace: &str, group: &str) -> Key {
 
 /// What zones want to see.
 pub fn interests(settings: &Settings) -> Vec<Interest> {
-    let mut sets = Interest::of::<Set>(kinds::STATEFUL_SET, by_namespace);
-    zones::ROLLOUT_GROUP.clone_into(&mut sets.labels);
     let mut maps = Interest::of::<StatusMap>(kinds::CONFIG_MAP, by_namespace).optional();
     zones::STATUS_LABEL.clone_into(&mut maps.labels);
+    let mut reservations = Interest::of::<Reservations>(kinds::CONFIG_MAP, by_namespace).optional();
+    reservations.labels = format!("app.kubernetes.io/managed-by={}", names::FIELD_MANAGER);
     vec![
-        sets,
+        // All of them: a budget may be about zones that are in no group.
+        Interest::of::<Set>(kinds::STATEFUL_SET, by_namespace),
         Interest::of::<Pod>(kinds::POD, by_pod).indexed(BY_SET, pod_values),
-        Interest::of::<ZoneBudget>(ZONE_BUDGET, by_namespace).where_defined(),
+        Interest::of::<BudgetSeen>(ZONE_BUDGET, by_namespace).where_defined(),
         maps,
         Interest::of::<Tracker>(kinds::CONFIG_MAP, by_namespace)
             .own(settings.tracker)
             .optional(),
+        reservations,
     ]
 }
 
@@ -103,11 +109,11 @@ fn pod_values(seen: &Seen) -> Vec<String> {
             .map(|(set, _)| orphanage(&seen.meta.namespace, set))
             .into_iter()
             .collect(),
-        Owner::Other => Vec::new(),
+        Owner::Other(_) => Vec::new(),
     }
 }
 
-fn orphanage(namespace: &str, set: &str) -> String {
+pub(crate) fn orphanage(namespace: &str, set: &str) -> String {
     format!("{namespace}/{set}")
 }
 
@@ -132,7 +138,7 @@ pub struct World {
     /// The zones, by name.
     pub zones: Vec<Zone>,
     /// The zone-aware budgets of the namespace.
-    pub budgets: Vec<Item<ZoneBudget>>,
+    pub budgets: Vec<Item<BudgetSeen>>,
     /// When zones were last scaled down, by the tracker.
     pub tracker: Tracker,
     /// The `ConfigMap` with the status of the group, if `ConfigMaps` can be seen.
@@ -141,6 +147,8 @@ pub struct World {
     pub answers: BTreeMap<QuestionId, (Timestamp, Answer)>,
     /// Writes that the API refused.
     pub refusals: BTreeMap<ObjectRef, Refusal>,
+    /// Pods, by uid, that have been let go, and until when they count as away although they are still seen.
+    pub holds: BTreeMap<String, Timestamp>,
     /// The newest version seen of each kind.
     pub basis: Basis,
 }
@@ -159,6 +167,14 @@ impl World {
             namespace: self.namespace.clone(),
             name: name.to_owned(),
         }
+    }
+
+    /// What is seen of each zone now.
+    pub fn surveys(&self, now: Timestamp) -> Vec<Survey<'_>> {
+        let zones = self.zones.iter();
+        zones
+            .map(|zone| Survey::of(zone, &self.holds, now))
+            .collect()
     }
 
     /// A refusal that still holds.
@@ -187,15 +203,15 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
     let budgets = if is_missing(facts, &ZONE_BUDGET) {
         Vec::new()
     } else {
-        synced::<ZoneBudget>(stores, cluster, &ZONE_BUDGET)?
+        synced::<BudgetSeen>(stores, cluster, &ZONE_BUDGET)?
             .filter(|budget| budget.meta().namespace == key.namespace)
             .collect()
     };
-    let names: BTreeSet<&str> = zones.iter().map(|z| z.set.meta().uid.as_str()).collect();
+    let uids: BTreeSet<&str> = zones.iter().map(|z| z.set.meta().uid.as_str()).collect();
     let answers = facts
         .answers
         .iter()
-        .filter(|(id, _)| id.controller == crate::NAME && names.contains(id.uid.as_str()))
+        .filter(|(id, _)| id.controller == crate::NAME && uids.contains(id.uid.as_str()))
         .map(|(id, answer)| (id.clone(), answer.clone()))
         .collect();
     let tracker = stores.get::<Tracker>(
@@ -213,6 +229,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         status_map: status_map(stores, facts, key),
         answers,
         refusals: facts.refusals.clone(),
+        holds: holds(stores, facts, key),
         basis: stores
             .iter()
             .filter(|((of, _, _), _)| of == cluster)
@@ -220,6 +237,20 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
             .collect(),
         zones,
     })
+}
+
+/// Whom this replica let go, and whom the others did, by the `ConfigMap`s in which they note it.
+fn holds(stores: &Stores, facts: &Facts, key: &Key) -> BTreeMap<String, Timestamp> {
+    let mut all = facts.holds.clone();
+    let maps = stores
+        .list::<Reservations>(&key.cluster, &kinds::CONFIG_MAP)
+        .filter(|map| map.meta.namespace == key.namespace)
+        .filter(|map| map.meta.name.starts_with(RESERVATIONS));
+    for (uid, until) in maps.flat_map(|map| &map.body.until) {
+        let known = all.entry(uid.clone()).or_insert(*until);
+        *known = (*known).max(*until);
+    }
+    all
 }
 
 fn synced<'a, T: Projection>(
@@ -231,7 +262,7 @@ fn synced<'a, T: Projection>(
     Some(store.objects().filter_map(Item::of))
 }
 
-fn is_missing(facts: &Facts, kind: &Kind) -> bool {
+pub(crate) fn is_missing(facts: &Facts, kind: &Kind) -> bool {
     facts.missing.contains(&format!("watch {}", kind.plural))
 }
 
@@ -273,7 +304,7 @@ fn status_map(stores: &Stores, facts: &Facts, key: &Key) -> Option<Option<Status
 /// What is off, for who has no facts: a kind that has not been listed cannot be waited for.
 pub fn unlisted(stores: &Stores, cluster: &ClusterId) -> Facts {
     let mut facts = Facts::default();
-    if !stores.is_synced::<ZoneBudget>(cluster, &ZONE_BUDGET) {
+    if !stores.is_synced::<BudgetSeen>(cluster, &ZONE_BUDGET) {
         let feature = format!("watch {}", ZONE_BUDGET.plural);
         facts.missing.insert(feature);
     }

@@ -16,14 +16,13 @@ use slipway_kernel::instant::later;
 use slipway_kernel::{Action, Blocker, ObjectRef, Plan};
 
 use crate::observe::World;
-use crate::readiness::Survey;
 use crate::reasons::Reason;
 use crate::settings::Settings;
 use crate::{render, replicas};
 
 /// Decides about a group.
 pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
-    let surveys: Vec<Survey<'_>> = world.zones.iter().map(|z| Survey::of(z, now)).collect();
+    let surveys = world.surveys(now);
     let mut plan = Plan {
         basis: world.basis.clone(),
         ..Plan::default()

@@ -3,6 +3,7 @@
 //! Down is a pod that should be there and is missing, terminating, not ready, or ready for too short a time; and a pod
 //! that should not be there any more and is not gone. The `StatefulSet`'s own status may know of more.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -20,7 +21,7 @@ pub enum Health {
     Settling(Option<Timestamp>),
     /// Not ready.
     Unready,
-    /// Being deleted.
+    /// Being deleted, or allowed to be evicted.
     Terminating,
 }
 
@@ -76,13 +77,13 @@ pub struct Survey<'w> {
     pub missing: i64,
     /// How many pods are down.
     pub down: i64,
-    /// When a pod will have been ready for long enough.
+    /// When a pod will have been ready for long enough, or will not have been evicted after all.
     pub settled_at: Option<Timestamp>,
 }
 
 impl<'w> Survey<'w> {
-    /// Looks at a zone.
-    pub fn of(zone: &'w Zone, now: Timestamp) -> Self {
+    /// Looks at a zone; pods that were let go count as leaving until the moment that is said.
+    pub fn of(zone: &'w Zone, holds: &BTreeMap<String, Timestamp>, now: Timestamp) -> Self {
         let set = zone.set.body();
         let expected = set.start..set.start.saturating_add(set.desired());
         let mut members: Vec<Member<'w>> = zone
@@ -91,6 +92,16 @@ impl<'w> Survey<'w> {
             .filter_map(|pod| member(pod, set, &expected, now))
             .collect();
         members.sort_by_key(|member| member.ordinal);
+        let mut stays_at = None;
+        for member in &mut members {
+            let until = holds.get(&member.pod.meta().uid).filter(|at| now < **at);
+            if let Some(until) = until
+                && member.health != Health::Terminating
+            {
+                member.health = Health::Terminating;
+                stays_at = Some(stays_at.map_or(*until, |known: Timestamp| known.min(*until)));
+            }
+        }
         let is_down = |member: &&Member<'_>| member.health != Health::Available;
         let present = members.iter().filter(|member| member.is_expected).count();
         let missing = (set.desired() - count(present)).max(0);
@@ -103,7 +114,7 @@ impl<'w> Survey<'w> {
             zone,
             missing,
             down,
-            settled_at: settled_at.min(),
+            settled_at: settled_at.chain(stays_at).min(),
             members,
         }
     }

@@ -32,3 +32,5 @@ mod objects;
 mod properties;
 #[path = "suite/replicas.rs"]
 mod replicas;
+#[path = "suite/triggers.rs"]
+mod triggers;

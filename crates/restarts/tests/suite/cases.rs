@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+use slipway_kernel::ObjectRef;
 use slipway_kernel::fact::Refusal;
 use slipway_kernel::identity::kinds;
-use slipway_kernel::{Action, Event, ObjectRef, Plan};
+use slipway_kernel::stage::readable;
 use slipway_restarts::stage::Stage;
 use slipway_restarts::{Restarts, Settings};
 
@@ -65,50 +66,6 @@ fn set(case: Case) -> Stage {
         stage.facts.refusals.insert(object, refusal);
     }
     stage
-}
-
-fn event(event: &Event) -> Value {
-    json!(format!(
-        "{} {} on {} ({}): {}",
-        event.severity.as_str(),
-        event.reason,
-        event.regarding,
-        event.instance,
-        event.note
-    ))
-}
-
-/// A plan as people read it.
-fn readable(plan: &Plan) -> Value {
-    let steps: Vec<Value> = plan
-        .steps
-        .iter()
-        .map(|step| {
-            let body = match &step.action {
-                Action::Patch { body, .. } | Action::Apply { body, .. } => body.clone(),
-                other => panic!("{other:?}"),
-            };
-            let what = format!("{} {}", step.action.purpose(), step.action.object().unwrap());
-            json!({"do": what, "body": body, "tell": step.events.iter().map(event).collect::<Vec<_>>()})
-        })
-        .collect();
-    let statuses: Vec<Value> = plan
-        .statuses
-        .iter()
-        .map(|status| json!({"of": status.target.object().to_string(), "body": status.body}))
-        .collect();
-    let blockers: Vec<Value> = plan
-        .blockers
-        .iter()
-        .map(|b| json!({"reason": b.reason, "object": b.object.to_string(), "message": b.message, "until": b.until, "unblock": b.unblock}))
-        .collect();
-    json!({
-        "steps": steps,
-        "statuses": statuses,
-        "events": plan.events.iter().map(event).collect::<Vec<_>>(),
-        "blockers": blockers,
-        "wake_at": plan.wake_at,
-    })
 }
 
 #[test]

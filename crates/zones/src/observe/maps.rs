@@ -1,7 +1,8 @@
-//! `ConfigMap`s: the status of a group, and when each zone was last scaled down.
+//! `ConfigMap`s: the status of a group, when each zone was last scaled down, and which pods were let go.
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::fields::strings;
 use slipway_kernel::instant::Written;
@@ -40,8 +41,26 @@ impl Projection for Tracker {
     }
 }
 
+/// Pods that an eviction was allowed for, by uid, and until when that counts; see [`crate::admit::reservations`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reservations {
+    /// The moments.
+    pub until: BTreeMap<String, Timestamp>,
+}
+
+impl Projection for Reservations {
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        let entries = strings(object, "/data").into_iter();
+        Ok(Self {
+            until: entries
+                .filter_map(|(uid, until)| Some((uid, until.parse().ok()?)))
+                .collect(),
+        })
+    }
+}
+
 /// `{"lastDownscaled": "…"}`, with the name in any case, as the original reads it.
-fn written(entry: &str) -> Written {
+pub(crate) fn written(entry: &str) -> Written {
     let parsed: Option<Value> = serde_json::from_str(entry).ok();
     let Some(Value::Object(fields)) = parsed else {
         return Written::Unreadable(entry.to_owned());

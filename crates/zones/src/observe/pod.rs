@@ -16,8 +16,8 @@ pub enum Owner {
     Nobody,
     /// That of the `StatefulSet` with this uid.
     Set(String),
-    /// Another controller's.
-    Other,
+    /// Another controller's, by name and kind: `web (ReplicaSet)`.
+    Other(String),
 }
 
 /// What is kept of a pod.
@@ -85,7 +85,10 @@ fn owner(object: &Value) -> Owner {
         Some(owner) if text(owner, "/kind") == Some("StatefulSet") => {
             Owner::Set(text(owner, "/uid").unwrap_or_default().to_owned())
         }
-        Some(_) => Owner::Other,
+        Some(owner) => {
+            let said = |path: &str| text(owner, path).unwrap_or_default();
+            Owner::Other(format!("{} ({})", said("/name"), said("/kind")))
+        }
     }
 }
 

@@ -110,6 +110,10 @@ fn may_act(
                     plan.act(render::release(world, zone));
                 }
             }
+            // Its pods are still on their way back: nobody else may come between.
+            Held::Us(until) if rollout.turn == Some(place) => {
+                renew(settings, world, zone, until, plan, now);
+            }
             Held::Other(claim) if turn.is_some() => {
                 is_free = false;
                 claimed(world, zone, &claim, plan, now);
@@ -127,9 +131,8 @@ fn may_act(
             false
         }
         Held::Us(until) => {
-            let is_short = later(now, settings.claim / 2).is_some_and(|half| until < half);
-            if is_short && !is_refused {
-                plan.act(render::claim(settings, world, zone, now));
+            if !is_refused {
+                renew(settings, world, zone, until, plan, now);
             }
             is_free
         }
@@ -140,6 +143,25 @@ fn may_act(
             }
             false
         }
+    }
+}
+
+/// Renews a claim when half of its time is over.
+fn renew(
+    settings: &Settings,
+    world: &World,
+    zone: &Zone,
+    until: Timestamp,
+    plan: &mut Plan,
+    now: Timestamp,
+) {
+    let Some(half) = later(now, settings.claim / 2) else {
+        return;
+    };
+    if until < half {
+        plan.act(render::claim(settings, world, zone, now));
+    } else if let Some(at) = later(now, until.duration_since(half).unsigned_abs()) {
+        plan.wake(at);
     }
 }
 

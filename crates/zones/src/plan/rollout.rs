@@ -236,7 +236,7 @@ impl<'w> Decider<'_, 'w> {
     }
 
     fn replace(&mut self, place: usize, survey: &Survey<'w>) {
-        let mut guard = Guard::new(&self.world.budgets, self.surveys, self.now);
+        let mut guard = Guard::new(self.world, self.now);
         let victims = budget::victims(survey);
         for member in &victims.stuck {
             guard.take(member);

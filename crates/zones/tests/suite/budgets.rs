@@ -1,6 +1,8 @@
 //! `TestRolloutController_Reconcile` of specs/zones.md §5.2: rollouts under zone-aware budgets.
 
 use serde_json::{Value, json};
+use slipway_kernel::stage::Stage;
+use slipway_zones::Zones;
 
 use crate::controller::{NOTHING, b_outdated, both_outdated, of};
 use crate::objects::*;
@@ -17,10 +19,7 @@ fn budget(spec: &Value) -> Value {
 }
 
 /// A budget by partitions, with a delay that pods of the other zone have not passed.
-fn resting(
-    partition_of: &str,
-    ordinals: &[i64],
-) -> impl Fn(&mut slipway_kernel::stage::Stage<slipway_zones::Zones>) {
+fn resting(partition_of: &str, ordinals: &[i64]) -> impl Fn(&mut Stage<Zones>) {
     let pods: Vec<String> = ordinals
         .iter()
         .map(|o| format!("{partition_of}-{o}"))
@@ -129,4 +128,33 @@ fn an_invalid_budget_or_two_of_them_stop_what_they_are_about() {
             .message
             .contains("multiple zoned pod disruption budgets found for pod")
     );
+}
+
+/// Zones of which the eviction webhook has let b-2 go, a moment ago.
+fn evicting(zones: &[Value]) -> Stage<Zones> {
+    let mut stage = stage(zones);
+    stage.put(json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"namespace": NS, "name": "slipway-zpdb-ingester"},
+        "data": {format!("uid-{NS}-ingester-zone-b-2"): "2026-03-04T12:00:40Z"},
+    }));
+    stage
+}
+
+/// A pod that the eviction webhook has let go counts as gone, although it is still seen as ready: until it is, or until the
+/// reservation is void.
+#[test]
+fn an_allowed_eviction_counts_before_it_is_seen() {
+    let plan = pass(&mut evicting(&both_outdated()));
+    assert_eq!(
+        deleted(&plan),
+        ["ingester-zone-b-0"],
+        "b has the turn, and one place left"
+    );
+    let mut stage = evicting(&[outdated("ingester-zone-a"), zone("ingester-zone-b")]);
+    let plan = pass(&mut stage);
+    assert_eq!(deleted(&plan), NOTHING);
+    assert_eq!(plan.wake_at, Some(at("2026-03-04T12:00:40Z")));
+    stage.now = at("2026-03-04T12:00:40Z");
+    assert_eq!(deleted(&pass(&mut stage)).len(), 2);
 }

@@ -2,8 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use slipway_kernel::stage::Stage;
-use slipway_kernel::{Action, Event, Plan};
+use slipway_kernel::stage::{Stage, readable};
 use slipway_zones::Zones;
 
 use crate::objects::{NS, pod};
@@ -41,52 +40,6 @@ fn set(case: Case) -> Stage<Zones> {
     }
     stage.facts.missing.extend(case.missing);
     stage
-}
-
-fn event(event: &Event) -> Value {
-    json!(format!(
-        "{} {} on {} ({}): {}",
-        event.severity.as_str(),
-        event.reason,
-        event.regarding,
-        event.instance,
-        event.note
-    ))
-}
-
-fn body(action: &Action) -> Value {
-    match action {
-        Action::Patch { body, .. } | Action::Apply { body, .. } => body.clone(),
-        Action::Delete { target, .. } => {
-            json!({"preconditions": {"uid": target.uid(), "resourceVersion": target.version()}})
-        }
-        Action::Ask(question) => json!(format!("{} {}", question.method, question.url)),
-    }
-}
-
-/// A plan as people read it.
-fn readable(plan: &Plan) -> Value {
-    let step = |step: &slipway_kernel::Step| {
-        let object = step
-            .action
-            .object()
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        json!({
-            "do": format!("{} {object}", step.action.purpose()),
-            "body": body(&step.action),
-            "tell": step.events.iter().map(event).collect::<Vec<_>>(),
-        })
-    };
-    let status = |status: &slipway_kernel::plan::Status| json!({"of": status.target.object().to_string(), "body": status.body});
-    let blocker = |b: &slipway_kernel::Blocker| json!({"reason": b.reason, "object": b.object.to_string(), "message": b.message, "until": b.until, "unblock": b.unblock});
-    json!({
-        "steps": plan.steps.iter().map(step).collect::<Vec<_>>(),
-        "statuses": plan.statuses.iter().map(status).collect::<Vec<_>>(),
-        "events": plan.events.iter().map(event).collect::<Vec<_>>(),
-        "blockers": plan.blockers.iter().map(blocker).collect::<Vec<_>>(),
-        "wake_at": plan.wake_at,
-    })
 }
 
 #[test]

@@ -82,6 +82,20 @@ fn a_claim_is_renewed_in_time_and_not_before() {
     }
 }
 
+#[test]
+fn a_claim_is_kept_while_pods_of_the_zone_are_on_their_way_back() {
+    let mut stage = stage(&[
+        claimed(zone(A), "zones", "2026-03-04T12:08:00Z"),
+        outdated(B),
+    ]);
+    unready(&mut stage, "ingester-zone-a-1");
+    let plan = pass(&mut stage);
+    assert!(names(&plan, "release").is_empty() && names(&plan, "claim").is_empty());
+    assert_eq!(plan.wake_at, Some(at("2026-03-04T12:03:00Z")));
+    stage.now = at("2026-03-04T12:03:00.5Z");
+    assert_eq!(names(&stage.plan(), "claim"), [A]);
+}
+
 /// Rule 12: where the right to patch is missing, pods go without a claim.
 #[test]
 fn a_refused_claim_does_not_stop_the_rollout() {

@@ -167,6 +167,10 @@ fn defect_12_pods_of_others_with_the_same_label_are_neither_counted_nor_deleted(
             "ingester-zone-a-3",
             json!([{"kind": "StatefulSet", "controller": true, "name": A, "uid": "former"}]),
         ),
+        (
+            "ingester-zone-a-4",
+            json!([{"kind": "ReplicaSet", "controller": true, "name": "r", "uid": "r"}]),
+        ),
         ("debug", json!([])),
     ] {
         let mut other = pod(A, 0, "old");

@@ -171,6 +171,7 @@ fn world(sets: &[Item<Set>]) -> World {
         status_map: None,
         answers: BTreeMap::new(),
         refusals: BTreeMap::new(),
+        holds: BTreeMap::new(),
         basis: BTreeMap::new(),
     }
 }
@@ -204,7 +205,7 @@ fn look(rules: Rules, step: usize) -> u64 {
 }
 
 fn check(world: &World, cells: &[[Cell; PODS]; ZONES], rules: Rules, now: Timestamp) -> bool {
-    let surveys: Vec<Survey<'_>> = world.zones.iter().map(|z| Survey::of(z, now)).collect();
+    let surveys: Vec<Survey<'_>> = world.surveys(now);
     let rollout = decide(world, &surveys, now);
     let seen = || format!("{cells:?} {rules:?}");
     let Some(first) = rollout.victims.first() else {
@@ -305,7 +306,7 @@ fn the_plan_is_the_decision() {
                 .map(|(ordinal, cell)| parts.pod(place, ordinal, *cell))
                 .collect();
         }
-        let surveys: Vec<Survey<'_>> = world.zones.iter().map(|z| Survey::of(z, now)).collect();
+        let surveys: Vec<Survey<'_>> = world.surveys(now);
         let rollout = decide(&world, &surveys, now);
         let victims = rollout.victims.iter();
         let names: Vec<String> = victims.map(|v| v.member.pod.meta().name.clone()).collect();

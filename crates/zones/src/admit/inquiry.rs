@@ -1,0 +1,213 @@
+//! What a review has been told so far, and what it still has to ask.
+//!
+//! A webhook is judged from the top each time; [`Inquiry::ask`] gives the answer of a question that has been put, and
+//! otherwise notes it as needed. When time is up every open question counts as timed out, so that the same code gives
+//! the verdict of an expired review and what is to be undone.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use slipway_kernel::Action;
+use slipway_kernel::admission::{Admission, Expiry, Remarks, Review, Verdict};
+use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
+
+/// How long one request to the API may take.
+const API_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The answer cannot be given before the questions that were noted are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pending;
+
+/// A verdict, what is done with it, and what is noted beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Decision {
+    pub(super) verdict: Verdict,
+    pub(super) actions: Vec<Action>,
+    pub(super) remarks: Remarks,
+}
+
+impl From<Verdict> for Decision {
+    fn from(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            actions: Vec::new(),
+            remarks: Remarks::default(),
+        }
+    }
+}
+
+/// The questions and answers of one review.
+#[derive(Debug)]
+pub(super) struct Inquiry<'a> {
+    review: &'a Review,
+    facts: &'a Facts,
+    is_over: bool,
+    needs: Vec<Action>,
+}
+
+impl<'a> Inquiry<'a> {
+    pub(super) fn open(review: &'a Review, facts: &'a Facts) -> Self {
+        Self {
+            review,
+            facts,
+            is_over: false,
+            needs: Vec::new(),
+        }
+    }
+
+    /// One in which there is no time left to ask.
+    pub(super) fn over(review: &'a Review, facts: &'a Facts) -> Self {
+        Self {
+            is_over: true,
+            ..Self::open(review, facts)
+        }
+    }
+
+    pub(super) fn question(
+        &self,
+        purpose: &'static str,
+        attempt: u32,
+        method: &'static str,
+        url: String,
+        body: Value,
+        timeout: Duration,
+    ) -> Question {
+        Question {
+            id: self.id(purpose, attempt),
+            method,
+            url,
+            body,
+            timeout,
+        }
+    }
+
+    fn id(&self, purpose: &'static str, attempt: u32) -> QuestionId {
+        QuestionId {
+            controller: "zones",
+            uid: self.review.uid.clone(),
+            purpose,
+            attempt,
+            due: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    /// The answer; without one the question is noted, and nothing can be decided now.
+    pub(super) fn ask(&mut self, question: Question) -> Result<Answer, Pending> {
+        if let Some((_, answer)) = self.facts.answers.get(&question.id) {
+            return Ok(answer.clone());
+        }
+        if self.is_over {
+            return Ok(Answer::Timeout);
+        }
+        self.needs.push(Action::Ask(question));
+        Err(Pending)
+    }
+
+    /// Whether there is no time left to ask.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// The answer to a question, if it has one.
+    pub(super) fn told(&self, id: &QuestionId) -> Option<&Answer> {
+        self.facts.answers.get(id).map(|(_, answer)| answer)
+    }
+
+    /// Whether the API has been asked this, and has answered.
+    pub(super) fn is_answered(&self, purpose: &'static str, attempt: u32) -> bool {
+        self.told(&self.id(purpose, attempt)).is_some()
+    }
+
+    /// Has something done whatever the answer is; gives it back if there is no time left.
+    pub(super) fn attempt(&mut self, question: Question) -> Result<Option<Question>, Pending> {
+        if self.is_over && self.told(&question.id).is_none() {
+            return Ok(Some(question));
+        }
+        self.ask(question).map(|_| None)
+    }
+
+    /// A request to the API itself.
+    pub(super) fn to_api(
+        &self,
+        purpose: &'static str,
+        attempt: u32,
+        method: &'static str,
+        path: String,
+        body: Value,
+    ) -> Question {
+        self.question(purpose, attempt, method, path, body, API_TIMEOUT)
+    }
+
+    /// Asks the API itself.
+    pub(super) fn api(
+        &mut self,
+        purpose: &'static str,
+        attempt: u32,
+        method: &'static str,
+        path: String,
+        body: Value,
+    ) -> Result<Result<Value, Failure>, Pending> {
+        let question = self.to_api(purpose, attempt, method, path, body);
+        self.ask(question).map(|answer| object(&answer))
+    }
+
+    pub(super) fn admission(self, decided: Result<Decision, Pending>) -> (Admission, Remarks) {
+        match decided {
+            Ok(decision) => (
+                Admission::Decide(decision.verdict, decision.actions),
+                decision.remarks,
+            ),
+            Err(Pending) => (Admission::Need(self.needs), Remarks::default()),
+        }
+    }
+}
+
+/// The outcome of a review whose time is up; `closed` is said where even that could not be decided.
+pub(super) fn expiry(decided: Result<Decision, Pending>, closed: Verdict) -> Expiry {
+    match decided {
+        Ok(decision) => Expiry {
+            verdict: decision.verdict,
+            undo: decision.actions,
+        },
+        Err(Pending) => Expiry {
+            verdict: closed,
+            undo: Vec::new(),
+        },
+    }
+}
+
+/// A request to the API that did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub(super) struct Failure {
+    /// The HTTP code; none if there was no answer.
+    pub(super) code: Option<u16>,
+    /// What the API said, or why it said nothing.
+    pub(super) message: String,
+}
+
+/// The object in an answer of the API.
+fn object(answer: &Answer) -> Result<Value, Failure> {
+    let silent = |message: &str| Failure {
+        code: None,
+        message: message.to_owned(),
+    };
+    match answer {
+        Answer::Said { code, body } if (200..300).contains(code) => {
+            serde_json::from_str(body).map_err(|error| silent(&error.to_string()))
+        }
+        Answer::Said { code, body } => {
+            let status: Option<Value> = serde_json::from_str(body).ok();
+            let message = status
+                .as_ref()
+                .and_then(|status| status.get("message")?.as_str());
+            Err(Failure {
+                code: Some(*code),
+                message: message.map_or_else(|| format!("the API answered {code}"), str::to_owned),
+            })
+        }
+        Answer::Timeout => Err(silent("context deadline exceeded")),
+        Answer::Refused(why) | Answer::Malformed(why) => Err(silent(why)),
+    }
+}

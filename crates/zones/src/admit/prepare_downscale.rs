@@ -1,0 +1,149 @@
+//! `/admission/prepare-downscale`: the pods that a downscale takes away are told first, and the zones of a group go one
+//! after the other.
+//!
+//! It promises that a downscale of a labelled `StatefulSet` is let through only while it holds the lock of its group,
+//! after the other zones were found whole and rested, and after every pod that goes has said yes; and that otherwise
+//! every pod that may have been told is told that it stays, before the lock is given back or by what is to be undone.
+//! Until it is known that pods have to be told, errors let the change pass with a warning; from then on they stop it.
+//! A dry run asks and writes nothing.
+
+mod case;
+mod ledger;
+mod lock;
+mod others;
+mod pods;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use slipway_api::zones;
+use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
+use slipway_kernel::identity::kinds;
+use slipway_kernel::{Facts, Stores};
+
+use super::inquiry::{Decision, Inquiry, Pending, expiry};
+use super::no_downscale::refusal;
+use super::replicas::{Change, change, marked, parent};
+use case::{Case, Objection};
+use pods::Endpoint;
+
+/// The webhook.
+#[derive(Debug, Clone)]
+pub struct PrepareDownscale {
+    /// The `ConfigMap` of the zone tracker; without, times are kept in annotations.
+    pub tracker: Option<String>,
+    /// The DNS domain of the cluster.
+    pub cluster_domain: String,
+    /// How long a pod may take to answer.
+    pub pod_timeout: Duration,
+}
+
+impl Default for PrepareDownscale {
+    fn default() -> Self {
+        Self {
+            tracker: None,
+            cluster_domain: "cluster.local.".to_owned(),
+            pod_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+impl PrepareDownscale {
+    fn decide(
+        &self,
+        review: &Review,
+        stores: &Stores,
+        inquiry: &mut Inquiry<'_>,
+        now: Timestamp,
+    ) -> Result<Decision, Pending> {
+        if review.is_dry_run {
+            return Ok(Verdict::allowed().into());
+        }
+        let down = match change(review, false) {
+            Change::Settled(verdict) | Change::Unclear(verdict) => return Ok(verdict.into()),
+            Change::Down(down) => down,
+        };
+        let fetched;
+        let set = if down.is_scale {
+            match parent(review, inquiry)? {
+                Ok(object) => fetched = object,
+                Err(failure) => {
+                    let warning = format!("{failure}, allowing the change");
+                    return Ok(Verdict::warned(warning).into());
+                }
+            }
+            &fetched
+        } else {
+            &review.old
+        };
+        let kind = set.get("kind").and_then(Value::as_str).unwrap_or_default();
+        if kind != kinds::STATEFUL_SET.kind {
+            let warning = format!("unsupported type {kind}, allowing the change");
+            return Ok(Verdict::warned(warning).into());
+        }
+        if marked(set, "labels", zones::PREPARE_DOWNSCALE) != Some("true") {
+            return Ok(Verdict::allowed().into());
+        }
+        let denied = |why: &str| {
+            let message = format!("{} because {why}", refusal(review, down));
+            Decision::from(Verdict::denied(message))
+        };
+        let endpoint = match endpoint(set) {
+            Ok(endpoint) => endpoint,
+            Err(why) => return Ok(denied(&why)),
+        };
+        let Some(addresses) = pods::addresses(review, down, &endpoint, &self.cluster_domain) else {
+            return Ok(denied("one or more pods failed to prepare for shutdown."));
+        };
+        let group = marked(set, "labels", zones::ROLLOUT_GROUP).filter(|group| !group.is_empty());
+        let case = Case {
+            hook: self,
+            review,
+            stores,
+            now,
+            down,
+            group,
+            addresses,
+        };
+        case.decide(inquiry)
+    }
+}
+
+/// Where the pods of a `StatefulSet` are told.
+fn endpoint(set: &Value) -> Result<Endpoint<'_>, Objection> {
+    let filled = |key: &str| {
+        let value = marked(set, "annotations", key).filter(|value| !value.is_empty());
+        value.ok_or_else(|| format!("the {key} annotation is not set or empty."))
+    };
+    let port = filled(zones::PREPARE_DOWNSCALE_PORT)?;
+    let path = filled(zones::PREPARE_DOWNSCALE_PATH)?;
+    let spec = |field: &str| set.get("spec").and_then(|spec| spec.get(field));
+    let service = spec("serviceName").and_then(Value::as_str);
+    let service = service.filter(|service| !service.is_empty());
+    let start = spec("ordinals").and_then(|ordinals| ordinals.get("start")?.as_i64());
+    Ok(Endpoint {
+        service: service.ok_or("the serviceName is not set or empty.")?,
+        port,
+        path,
+        start: start.unwrap_or_default(),
+    })
+}
+
+impl Admit for PrepareDownscale {
+    fn path(&self) -> &'static str {
+        "/admission/prepare-downscale"
+    }
+
+    fn admit(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Admission {
+        let mut inquiry = Inquiry::open(review, facts);
+        let decided = self.decide(review, stores, &mut inquiry, now);
+        inquiry.admission(decided).0
+    }
+
+    fn expire(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Expiry {
+        let mut inquiry = Inquiry::over(review, facts);
+        let decided = self.decide(review, stores, &mut inquiry, now);
+        expiry(decided, Verdict::denied("context deadline exceeded"))
+    }
+}

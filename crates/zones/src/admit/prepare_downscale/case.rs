@@ -1,0 +1,164 @@
+//! A downscale whose pods have to be told, from the lock of its group to the verdict.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use slipway_api::zones;
+use slipway_kernel::admission::{Review, Verdict};
+use slipway_kernel::fact::Question;
+use slipway_kernel::identity::kinds;
+use slipway_kernel::instant::stamp;
+use slipway_kernel::{Action, Stores};
+
+use super::ledger::Ledger;
+use super::lock::Taken;
+use super::others::{self, Keeping};
+use super::{PrepareDownscale, pods};
+use crate::admit::inquiry::{Decision, Inquiry, Pending};
+use crate::admit::no_downscale::refusal;
+use crate::admit::replicas::Downscale;
+
+/// A downscale of which it is known that pods have to be told.
+pub(super) struct Case<'a> {
+    pub(super) hook: &'a PrepareDownscale,
+    pub(super) review: &'a Review,
+    pub(super) stores: &'a Stores,
+    pub(super) now: Timestamp,
+    pub(super) down: Downscale,
+    /// The rollout group, if there is one.
+    pub(super) group: Option<&'a str>,
+    /// The pods that go.
+    pub(super) addresses: Vec<String>,
+}
+
+/// Why a downscale is stopped, after `because`.
+pub(super) type Objection = String;
+
+impl Case<'_> {
+    pub(super) fn decide(&self, inquiry: &mut Inquiry<'_>) -> Result<Decision, Pending> {
+        let taken = match self.take(inquiry)? {
+            Ok(taken) => taken,
+            Err(why) => return Ok(self.denied(&why, Vec::new())),
+        };
+        match self.prepared(inquiry, &taken)? {
+            Ok(()) => {}
+            Err((why, is_told)) => return self.withdraw(inquiry, &why, is_told, &taken),
+        }
+        let late = match self.record(inquiry, &taken)? {
+            Ok(late) => late,
+            Err(why) => return self.withdraw(inquiry, why, true, &taken),
+        };
+        let message = format!(
+            "{} -- all pods successfully prepared for shutdown.",
+            refusal(self.review, self.down).replace(" is not allowed", " is allowed")
+        );
+        Ok(Decision {
+            actions: late.into_iter().map(Action::Ask).collect(),
+            ..Verdict::Allowed {
+                message,
+                warnings: Vec::new(),
+            }
+            .into()
+        })
+    }
+
+    fn denied(&self, why: &str, actions: Vec<Action>) -> Decision {
+        let message = format!("{} because {why}", refusal(self.review, self.down));
+        Decision {
+            actions,
+            ..Verdict::denied(message).into()
+        }
+    }
+
+    /// The `StatefulSets` of the group, as they are now.
+    pub(super) fn list(
+        &self,
+        inquiry: &mut Inquiry<'_>,
+        round: u32,
+    ) -> Result<Result<Value, Objection>, Pending> {
+        let Some(group) = self.group else {
+            return Ok(Ok(json!({"items": []})));
+        };
+        let collection = kinds::STATEFUL_SET.path(&self.review.namespace);
+        let path = format!(
+            "{collection}?labelSelector={}%3D{group}",
+            zones::ROLLOUT_GROUP
+        );
+        let answer = inquiry.api("list-group", round, "GET", path, Value::Null)?;
+        let list = answer.ok().filter(|list| others::listed(list).is_some());
+        Ok(list.ok_or_else(|| "finding other statefulsets failed.".to_owned()))
+    }
+
+    /// What the other zones say.
+    pub(super) fn objection(&self, list: &Value, ledger: &Ledger) -> Option<Objection> {
+        let sets = others::listed(list).unwrap_or_default();
+        let own = self.review.name.as_str();
+        others::objection(&sets, own, ledger, self.keeping(), self.now)
+            .or_else(|| others::incomplete(&sets, own, self.stores, &self.review.namespace))
+    }
+
+    /// Looks at the other zones again, now that nobody else may begin, and has the pods told. If that fails: why, and
+    /// whether pods may have been told.
+    fn prepared(
+        &self,
+        inquiry: &mut Inquiry<'_>,
+        taken: &Taken,
+    ) -> Result<Result<(), (Objection, bool)>, Pending> {
+        let list = match self.list(inquiry, 1)? {
+            Ok(list) => list,
+            Err(why) => return Ok(Err((why, false))),
+        };
+        let nothing = Ledger::new("", "");
+        let ledger = match taken {
+            Taken::Held(ledger) => ledger,
+            Taken::Unguarded => &nothing,
+        };
+        if let Some(why) = self.objection(&list, ledger) {
+            return Ok(Err((why, true)));
+        }
+        let is_well = pods::prepare(inquiry, &self.addresses, self.hook.pod_timeout)?;
+        let why = "one or more pods failed to prepare for shutdown.".to_owned();
+        Ok(if is_well { Ok(()) } else { Err((why, true)) })
+    }
+
+    /// Writes down when the zone was scaled down, and gives the lock back; what there is no time for is left.
+    fn record(
+        &self,
+        inquiry: &mut Inquiry<'_>,
+        taken: &Taken,
+    ) -> Result<Result<Option<Question>, &'static str>, Pending> {
+        if self.keeping() == Keeping::Tracker {
+            let failed = "setting downscale timestamp in the zone ConfigMap failed.";
+            let Taken::Held(ledger) = taken else {
+                return Ok(Err(failed));
+            };
+            let recorded = self.settle(inquiry, "record", ledger, Some(self.now))?;
+            return Ok(recorded.map(|()| None).map_err(|_| failed));
+        }
+        let collection = kinds::STATEFUL_SET.path(&self.review.namespace);
+        let path = format!("{collection}/{}", self.review.name);
+        let stamp = stamp(self.now);
+        let body = json!({"metadata": {"annotations": {zones::LAST_DOWNSCALE: stamp}}});
+        if inquiry.api("annotate", 0, "PATCH", path, body)?.is_err() {
+            return Ok(Err("adding an annotation to the statefulset failed."));
+        }
+        Ok(Ok(self.give_back(inquiry, taken)?))
+    }
+
+    /// Stops the downscale: tells the pods that they stay, then gives the lock back.
+    fn withdraw(
+        &self,
+        inquiry: &mut Inquiry<'_>,
+        why: &str,
+        is_told: bool,
+        taken: &Taken,
+    ) -> Result<Decision, Pending> {
+        let addresses = if is_told {
+            self.addresses.as_slice()
+        } else {
+            &[]
+        };
+        let mut left = pods::undo(inquiry, addresses, self.hook.pod_timeout)?;
+        left.extend(self.give_back(inquiry, taken)?);
+        Ok(self.denied(why, left.into_iter().map(Action::Ask).collect()))
+    }
+}

@@ -1,0 +1,145 @@
+//! The `ConfigMap` that guards downscales: one lock per group, and with the zone tracker the time of each zone's last
+//! downscale.
+//!
+//! It is only ever written from the version that was read, so of two reviews one finds it changed and looks again. A
+//! lock is void after [`LOCK`]: whoever held it has been answered for by then.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use slipway_api::zones;
+use slipway_kernel::instant::{Written, later, stamp};
+
+use crate::observe::written;
+
+/// How long a lock holds without being given back: longer than any webhook may take.
+const LOCK: Duration = Duration::from_mins(1);
+
+/// Who scales a group down now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Lock {
+    /// The uid of the review.
+    pub(super) holder: String,
+    /// The zone.
+    pub(super) statefulset: String,
+    /// From how many replicas.
+    pub(super) from: i64,
+    /// To how many.
+    pub(super) to: i64,
+    /// When it is void.
+    pub(super) until: Timestamp,
+}
+
+/// When a lock that is taken now is void.
+pub(super) fn until(now: Timestamp) -> Timestamp {
+    later(now, LOCK).unwrap_or(now)
+}
+
+/// The map, as read or as it is to be.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ledger(Value);
+
+impl Ledger {
+    /// As the API gave it.
+    pub(super) fn read(object: Value) -> Self {
+        Self(object)
+    }
+
+    /// One that is not there yet.
+    pub(super) fn new(namespace: &str, name: &str) -> Self {
+        Self(json!({"metadata": {"name": name, "namespace": namespace}}))
+    }
+
+    /// One that is not there yet, in which each of these zones is scaled down just now.
+    pub(super) fn tracking<'a>(
+        namespace: &str,
+        name: &str,
+        sets: impl Iterator<Item = &'a str>,
+        now: Timestamp,
+    ) -> Self {
+        let fresh = Self::new(namespace, name);
+        sets.fold(fresh, |ledger, set| ledger.with_downscale(set, now))
+    }
+
+    fn locks(&self) -> BTreeMap<String, Lock> {
+        let text = self.0.get("metadata").and_then(|meta| {
+            meta.get("annotations")?
+                .get(zones::DOWNSCALE_LOCKS)?
+                .as_str()
+        });
+        // What cannot be read locks nobody: it would lock for ever.
+        text.and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_default()
+    }
+
+    /// Who holds the lock of a group.
+    pub(super) fn lock(&self, group: &str, now: Timestamp) -> Option<Lock> {
+        self.locks().remove(group).filter(|lock| now < lock.until)
+    }
+
+    /// The same with a lock, or without.
+    pub(super) fn with_lock(mut self, group: &str, lock: Option<Lock>) -> Self {
+        let mut locks = self.locks();
+        match lock {
+            Some(lock) => locks.insert(group.to_owned(), lock),
+            None => locks.remove(group),
+        };
+        let text = serde_json::to_string(&locks).unwrap_or_default();
+        let metadata = entry(&mut self.0, "metadata");
+        if let Some(annotations) = metadata.and_then(|metadata| entry(metadata, "annotations")) {
+            if locks.is_empty() {
+                annotations
+                    .as_object_mut()
+                    .map(|all| all.remove(zones::DOWNSCALE_LOCKS));
+            } else {
+                annotations[zones::DOWNSCALE_LOCKS] = json!(text);
+            }
+        }
+        self
+    }
+
+    /// When a zone was last scaled down; an error if that cannot be read.
+    pub(super) fn last_downscale(&self, set: &str) -> Result<Option<Timestamp>, ()> {
+        let entry = self.0.get("data").and_then(|data| data.get(set));
+        match entry.map(|entry| written(entry.as_str().unwrap_or_default())) {
+            None | Some(Written::Missing) => Ok(None),
+            Some(Written::At(at)) => Ok(Some(at)),
+            Some(Written::Unreadable(_)) => Err(()),
+        }
+    }
+
+    /// The same, with a zone scaled down now.
+    pub(super) fn with_downscale(mut self, set: &str, now: Timestamp) -> Self {
+        if let Some(data) = entry(&mut self.0, "data") {
+            data[set] = json!(json!({"lastDownscaled": stamp(now)}).to_string());
+        }
+        self
+    }
+
+    /// As it is sent.
+    pub(super) fn body(mut self) -> Value {
+        if let Some(metadata) = self.0.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+        if let Some(fields) = self.0.as_object_mut() {
+            fields.insert("apiVersion".to_owned(), json!("v1"));
+            fields.insert("kind".to_owned(), json!("ConfigMap"));
+        }
+        self.0
+    }
+}
+
+/// An object within an object, made if need be.
+fn entry<'a>(object: &'a mut Value, field: &str) -> Option<&'a mut Value> {
+    let inner = object
+        .as_object_mut()?
+        .entry(field)
+        .or_insert_with(|| json!({}));
+    if !inner.is_object() {
+        *inner = json!({});
+    }
+    Some(inner)
+}

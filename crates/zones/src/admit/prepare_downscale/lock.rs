@@ -1,0 +1,237 @@
+//! The lock of a group: taken and given back by compare-and-swap on one `ConfigMap`.
+
+use jiff::Timestamp;
+use serde_json::Value;
+use slipway_kernel::fact::Question;
+use slipway_kernel::identity::kinds;
+
+use super::case::{Case, Objection};
+use super::ledger::{self, Ledger, Lock};
+use super::others::{self, Keeping};
+use crate::admit::inquiry::{Failure, Inquiry, Pending};
+
+/// How often a map that others change is looked at again.
+const MOST_ROUNDS: u32 = 8;
+
+/// Where locks are kept without a zone tracker.
+const LOCKS: &str = "slipway-downscale-locks";
+
+/// How far the lock of a group was taken.
+pub(super) enum Taken {
+    /// It is ours, in this map.
+    Held(Box<Ledger>),
+    /// Locks must not be kept here.
+    Unguarded,
+}
+
+impl Case<'_> {
+    pub(super) fn keeping(&self) -> Keeping {
+        if self.hook.tracker.is_some() {
+            Keeping::Tracker
+        } else {
+            Keeping::Annotation
+        }
+    }
+
+    fn map(&self) -> &str {
+        self.hook.tracker.as_deref().unwrap_or(LOCKS)
+    }
+
+    fn map_path(&self) -> String {
+        let collection = kinds::CONFIG_MAP.path(&self.review.namespace);
+        format!("{collection}/{}", self.map())
+    }
+
+    /// What is locked: the group, or the one zone that is in none.
+    fn scope(&self) -> String {
+        let alone = || format!("statefulset/{}", self.review.name);
+        self.group.map_or_else(alone, str::to_owned)
+    }
+
+    /// Takes the lock of the group, unless the other zones object already.
+    pub(super) fn take(
+        &self,
+        inquiry: &mut Inquiry<'_>,
+    ) -> Result<Result<Taken, Objection>, Pending> {
+        let list = match self.list(inquiry, 0)? {
+            Ok(list) => list,
+            Err(why) => return Ok(Err(why)),
+        };
+        for round in 0..MOST_ROUNDS {
+            let (ledger, is_new) = match self.load(inquiry, round, &list)? {
+                Ok(Some(found)) => found,
+                Ok(None) => continue,
+                Err(Failure {
+                    code: Some(403), ..
+                }) if self.keeping() == Keeping::Annotation => {
+                    let nothing = Ledger::new("", "");
+                    let objection = self.objection(&list, &nothing);
+                    return Ok(objection.map_or(Ok(Taken::Unguarded), Err));
+                }
+                Err(_) => return Ok(Err(self.unloaded())),
+            };
+            // Once the lock is ours, what stood in the map before is of no interest any more.
+            if !inquiry.is_answered("lock", round) {
+                if let Some(lock) = ledger.lock(&self.scope(), self.now) {
+                    let set = lock.statefulset;
+                    let why =
+                        format!("statefulset {set} is already in process of updating replicas");
+                    return Ok(Err(why));
+                }
+                if let Some(why) = self.objection(&list, &ledger) {
+                    return Ok(Err(why));
+                }
+            }
+            match self.lock(inquiry, round, ledger, is_new)? {
+                Ok(object) => return Ok(Ok(Taken::Held(Box::new(Ledger::read(object))))),
+                Err(Failure {
+                    code: Some(404 | 409),
+                    ..
+                }) => {}
+                Err(Failure {
+                    code: Some(403), ..
+                }) if self.keeping() == Keeping::Annotation => {
+                    return Ok(Ok(Taken::Unguarded));
+                }
+                Err(_) => return Ok(Err(self.unset())),
+            }
+        }
+        Ok(Err(self.unset()))
+    }
+
+    fn unloaded(&self) -> Objection {
+        match self.keeping() {
+            Keeping::Tracker => "loading zones failed.".to_owned(),
+            Keeping::Annotation => "reading the lock of the group failed.".to_owned(),
+        }
+    }
+
+    fn unset(&self) -> Objection {
+        match self.keeping() {
+            Keeping::Tracker => {
+                "setting downscale timestamp in the zone ConfigMap failed.".to_owned()
+            }
+            Keeping::Annotation => "taking the lock of the group failed.".to_owned(),
+        }
+    }
+
+    /// Reads the map, or makes it. None if somebody else made it meanwhile; true if it is yet to be made.
+    fn load(
+        &self,
+        inquiry: &mut Inquiry<'_>,
+        round: u32,
+        list: &Value,
+    ) -> Result<Result<Option<(Ledger, bool)>, Failure>, Pending> {
+        let namespace = &self.review.namespace;
+        match inquiry.api("read-locks", round, "GET", self.map_path(), Value::Null)? {
+            Ok(object) => return Ok(Ok(Some((Ledger::read(object), false)))),
+            Err(Failure {
+                code: Some(404), ..
+            }) => {}
+            Err(failure) => return Ok(Err(failure)),
+        }
+        if self.keeping() == Keeping::Annotation {
+            return Ok(Ok(Some((Ledger::new(namespace, self.map()), true))));
+        }
+        let sets = others::listed(list).unwrap_or_default();
+        let sets = others::names_of(&sets);
+        let body = Ledger::tracking(namespace, self.map(), sets, self.now).body();
+        let path = kinds::CONFIG_MAP.path(namespace);
+        Ok(
+            match inquiry.api("create-tracker", round, "POST", path, body)? {
+                Ok(object) => Ok(Some((Ledger::read(object), false))),
+                Err(Failure {
+                    code: Some(409), ..
+                }) => Ok(None),
+                Err(failure) => Err(failure),
+            },
+        )
+    }
+
+    fn lock(
+        &self,
+        inquiry: &mut Inquiry<'_>,
+        round: u32,
+        ledger: Ledger,
+        is_new: bool,
+    ) -> Result<Result<Value, Failure>, Pending> {
+        let lock = Lock {
+            holder: self.review.uid.clone(),
+            statefulset: self.review.name.clone(),
+            from: self.down.from,
+            to: self.down.to,
+            until: ledger::until(self.now),
+        };
+        let body = ledger.with_lock(&self.scope(), Some(lock)).body();
+        let (method, path) = if is_new {
+            ("POST", kinds::CONFIG_MAP.path(&self.review.namespace))
+        } else {
+            ("PUT", self.map_path())
+        };
+        inquiry.api("lock", round, method, path, body)
+    }
+
+    /// Gives the lock back, with the time of the downscale if there is one.
+    pub(super) fn settle(
+        &self,
+        inquiry: &mut Inquiry<'_>,
+        purpose: &'static str,
+        ledger: &Ledger,
+        downscaled: Option<Timestamp>,
+    ) -> Result<Result<(), Failure>, Pending> {
+        let scope = self.scope();
+        let mut ledger = ledger.clone();
+        let mut last = Failure {
+            code: Some(409),
+            message: "the lock was lost".to_owned(),
+        };
+        for round in 0..MOST_ROUNDS {
+            let mut next = ledger.with_lock(&scope, None);
+            if let Some(at) = downscaled {
+                next = next.with_downscale(&self.review.name, at);
+            }
+            match inquiry.api(purpose, round, "PUT", self.map_path(), next.body())? {
+                Ok(_) => return Ok(Ok(())),
+                Err(Failure {
+                    code: Some(409), ..
+                }) => {}
+                Err(failure) => return Ok(Err(failure)),
+            }
+            let read = inquiry.api(
+                "read-lock-again",
+                round,
+                "GET",
+                self.map_path(),
+                Value::Null,
+            )?;
+            ledger = match read {
+                Ok(object) => Ledger::read(object),
+                Err(failure) => return Ok(Err(failure)),
+            };
+            let holder = ledger.lock(&scope, self.now).map(|lock| lock.holder);
+            if holder.as_ref() != Some(&self.review.uid) {
+                return Ok(Err(last));
+            }
+            "the map is changed too often".clone_into(&mut last.message);
+        }
+        Ok(Err(last))
+    }
+
+    /// Gives the lock back; what there is no time for is left. A lock that cannot be given back ends by itself.
+    pub(super) fn give_back(
+        &self,
+        inquiry: &mut Inquiry<'_>,
+        taken: &Taken,
+    ) -> Result<Option<Question>, Pending> {
+        let Taken::Held(ledger) = taken else {
+            return Ok(None);
+        };
+        if inquiry.is_over() && !inquiry.is_answered("unlock", 0) {
+            let body = (**ledger).clone().with_lock(&self.scope(), None).body();
+            let unlock = inquiry.to_api("unlock", 0, "PUT", self.map_path(), body);
+            return Ok(Some(unlock));
+        }
+        let _ = self.settle(inquiry, "unlock", ledger, None)?;
+        Ok(None)
+    }
+}

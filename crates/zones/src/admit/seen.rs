@@ -1,0 +1,144 @@
+//! The scene of a namespace, out of what zones keep of its objects.
+
+use slipway_kernel::identity::kinds;
+use slipway_kernel::store::Meta;
+use slipway_kernel::{ClusterId, Facts, Stores};
+
+use super::disruption::{self, Owner, Zone};
+use super::zpdb::{Budget, BudgetSeen};
+use crate::observe::{self, BY_SET, Pod, Set, ZONE_BUDGET, is_missing, named_after, orphanage};
+
+/// What counts of a pod.
+pub fn pod<'a>(meta: &'a Meta, seen: &'a Pod) -> disruption::Pod<'a> {
+    let owner = match &seen.owner {
+        observe::Owner::Nobody => Owner::Nobody,
+        observe::Owner::Set(uid) => Owner::Set {
+            name: named_after(&meta.name).map_or("", |(set, _)| set),
+            uid,
+        },
+        observe::Owner::Other(owner) => Owner::Other(owner),
+    };
+    disruption::Pod {
+        name: &meta.name,
+        uid: &meta.uid,
+        labels: &seen.labels,
+        owner,
+        is_idle: seen.is_idle || seen.is_deleting,
+        is_ready: seen.is_ready && !seen.is_deleting,
+        ready_since: seen.ready_since,
+    }
+}
+
+/// What counts of a zone.
+pub fn zone<'a>(meta: &'a Meta, set: &'a Set, pods: Vec<disruption::Pod<'a>>) -> Zone<'a> {
+    Zone {
+        name: &meta.name,
+        uid: &meta.uid,
+        labels: &set.labels,
+        asked: set.desired(),
+        are: set.status.replicas,
+        pods,
+    }
+}
+
+/// What cannot be said yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} have not been listed yet; try again")]
+pub(super) struct Unlisted(&'static str);
+
+/// The budgets of a namespace. None where the kind is not defined or must not be seen.
+pub(super) fn budgets<'a>(
+    stores: &'a Stores,
+    facts: &Facts,
+    namespace: &str,
+) -> Result<Vec<(&'a str, &'a BudgetSeen)>, Unlisted> {
+    if is_missing(facts, &ZONE_BUDGET) {
+        return Ok(Vec::new());
+    }
+    let cluster = ClusterId::local();
+    if !stores.is_synced::<BudgetSeen>(&cluster, &ZONE_BUDGET) {
+        return Err(Unlisted("zone-aware pod disruption budgets"));
+    }
+    let all = stores.list::<BudgetSeen>(&cluster, &ZONE_BUDGET);
+    let all = all.filter(|entry| entry.meta.namespace == namespace);
+    Ok(all
+        .map(|entry| (entry.meta.name.as_str(), entry.body))
+        .collect())
+}
+
+/// A pod of a namespace.
+pub(super) fn pod_of<'a>(
+    stores: &'a Stores,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<disruption::Pod<'a>>, Unlisted> {
+    let cluster = ClusterId::local();
+    if !stores.is_synced::<Pod>(&cluster, &kinds::POD) {
+        return Err(Unlisted("pods"));
+    }
+    let found = stores.get::<Pod>(&cluster, &kinds::POD, namespace, name);
+    Ok(found.map(|entry| pod(entry.meta, entry.body)))
+}
+
+/// How many pods of a `StatefulSet` are running and ready.
+pub(super) fn ready_pods(
+    stores: &Stores,
+    namespace: &str,
+    set: (&str, &str),
+    label: Option<&str>,
+) -> Result<i64, Unlisted> {
+    if !stores.is_synced::<Pod>(&ClusterId::local(), &kinds::POD) {
+        return Err(Unlisted("pods"));
+    }
+    let pods = members(stores, namespace, set, label);
+    let ready = pods.iter().filter(|pod| pod.is_ready).count();
+    Ok(i64::try_from(ready).unwrap_or(i64::MAX))
+}
+
+/// The pods that the `StatefulSet` of this name and uid controls, and those that it is about to adopt.
+fn members<'a>(
+    stores: &'a Stores,
+    namespace: &str,
+    (name, uid): (&str, &str),
+    label: Option<&str>,
+) -> Vec<disruption::Pod<'a>> {
+    let cluster = ClusterId::local();
+    let found = |value: &str| {
+        let pods = stores.indexed::<Pod>(&cluster, &kinds::POD, BY_SET, value);
+        pods.filter(|entry| entry.meta.namespace == namespace)
+            .map(|entry| pod(entry.meta, entry.body))
+    };
+    let mut pods: Vec<disruption::Pod<'a>> = found(uid).collect();
+    if let Some(label) = label {
+        let is_meant = |pod: &disruption::Pod<'_>| {
+            let own = pod.labels.get(slipway_api::zones::NAME_LABEL);
+            own.is_some_and(|own| own == label)
+        };
+        pods.extend(found(&orphanage(namespace, name)).filter(is_meant));
+    }
+    pods
+}
+
+/// The zones of a budget, and the one that a pod is of.
+pub(super) fn zones<'a>(
+    stores: &'a Stores,
+    namespace: &str,
+    budget: &Budget,
+    of: &disruption::Pod<'_>,
+) -> Result<Vec<Zone<'a>>, Unlisted> {
+    let cluster = ClusterId::local();
+    if !stores.is_synced::<Set>(&cluster, &kinds::STATEFUL_SET) {
+        return Err(Unlisted("StatefulSets"));
+    }
+    let is_own = |uid: &str| matches!(of.owner, Owner::Set { uid: own, .. } if own == uid);
+    let sets = stores
+        .list::<Set>(&cluster, &kinds::STATEFUL_SET)
+        .filter(|set| set.meta.namespace == namespace)
+        .filter(|set| budget.selects(&set.body.labels) || is_own(&set.meta.uid));
+    let zones = sets.map(|set| {
+        let names = (set.meta.name.as_str(), set.meta.uid.as_str());
+        let label = set.body.pod_name_label.as_deref();
+        zone(set.meta, set.body, members(stores, namespace, names, label))
+    });
+    Ok(zones.collect())
+}

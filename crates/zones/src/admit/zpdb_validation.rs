@@ -1,0 +1,35 @@
+//! `/admission/zpdb-validation`: a budget that makes no sense is not stored.
+
+use jiff::Timestamp;
+use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
+use slipway_kernel::{Facts, Stores};
+
+use super::zpdb::Budget;
+
+/// The webhook.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ZpdbValidation;
+
+fn verdict(review: &Review) -> Verdict {
+    match Budget::parse(&review.object) {
+        Ok(_) => Verdict::allowed(),
+        Err(error) => Verdict::refused(400, error.to_string()),
+    }
+}
+
+impl Admit for ZpdbValidation {
+    fn path(&self) -> &'static str {
+        "/admission/zpdb-validation"
+    }
+
+    fn admit(&self, review: &Review, _: &Stores, _: &Facts, _: Timestamp) -> Admission {
+        Admission::Decide(verdict(review), Vec::new())
+    }
+
+    fn expire(&self, review: &Review, _: &Stores, _: &Facts, _: Timestamp) -> Expiry {
+        Expiry {
+            verdict: verdict(review),
+            undo: Vec::new(),
+        }
+    }
+}

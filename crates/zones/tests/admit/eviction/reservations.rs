@@ -1,0 +1,194 @@
+//! What has been let go counts, for all replicas.
+
+use slipway_kernel::Action;
+use slipway_kernel::admission::{Admission, Admit};
+use slipway_kernel::fact::Answer;
+
+use super::*;
+
+/// T5 and T6: what has been let go counts at once, in its own zone and in others.
+#[test]
+fn a_pod_that_was_let_go_counts_before_anybody_sees_it_go() {
+    let world = guarded(&json!({"maxUnavailable": 1}));
+    let mut api = Api::default();
+    let stores = world.stores();
+    let mut ask = |letter: &str, ordinal: i64| {
+        serve(
+            &PodEviction,
+            &review(letter, ordinal),
+            &stores,
+            &Facts::default(),
+            &mut api,
+        )
+    };
+    assert!(ask("a", 0).is_allowed());
+    assert_eq!(
+        ask("a", 1).denial(),
+        (Some(429), "1 pod not ready in ingester-zone-a")
+    );
+    assert_eq!(
+        ask("b", 0).denial(),
+        (Some(429), "1 pod not ready in ingester-zone-a")
+    );
+    // The same pod again is no second one.
+    assert!(ask("a", 0).is_allowed());
+}
+
+/// §6.2 item 10, and W5.
+#[test]
+fn d10_a_dry_run_asks_nothing_and_consumes_nothing() {
+    let world = guarded(&json!({"maxUnavailable": 1}));
+    let dry = Review {
+        is_dry_run: true,
+        ..review("a", 0)
+    };
+    let served = serve(
+        &PodEviction,
+        &dry,
+        &world.stores(),
+        &Facts::default(),
+        &mut Nobody,
+    );
+    assert_eq!(served.verdict, Verdict::allowed());
+    assert_eq!(served.remarks.hold, None);
+    assert!(served.actions.is_empty());
+    allowed(&world, "b", 0);
+}
+
+/// W7: of two replicas that look at the same moment, one finds the map changed and looks again.
+#[test]
+fn w7_two_replicas_let_one_pod_go() {
+    let world = guarded(&json!({"maxUnavailable": 1}));
+    let stores = world.stores();
+    let mut api = Api::default();
+    let (first, second) = (
+        review("a", 0),
+        Review {
+            uid: "other".to_owned(),
+            ..review("b", 0)
+        },
+    );
+    let mut facts = [Facts::default(), Facts::default()];
+    let mut verdicts = [None, None];
+    while verdicts.contains(&None) {
+        for (index, review) in [&first, &second].into_iter().enumerate() {
+            if verdicts[index].is_some() {
+                continue;
+            }
+            match PodEviction.admit(review, &stores, &facts[index], now()) {
+                Admission::Decide(verdict, _) => verdicts[index] = Some(verdict),
+                Admission::Need(needs) => {
+                    for need in needs {
+                        let Action::Ask(question) = need else {
+                            panic!()
+                        };
+                        let answer = api.answer(&question);
+                        facts[index].answers.insert(question.id, (now(), answer));
+                    }
+                }
+            }
+        }
+    }
+    let [one, two] = verdicts;
+    assert_eq!(one, Some(Verdict::allowed()));
+    assert_eq!(
+        two,
+        Some(Verdict::refused(429, "1 pod not ready in ingester-zone-a"))
+    );
+}
+
+#[test]
+fn where_maps_are_forbidden_one_replica_remembers_by_itself() {
+    let world = guarded(&json!({"maxUnavailable": 1}));
+    let mut api = Api::default();
+    for method in ["GET", "POST", "PUT"] {
+        api.fix(
+            method,
+            "configmaps",
+            said(403, &json!({"message": "forbidden"})),
+        );
+    }
+    let stores = world.stores();
+    let served = serve(
+        &PodEviction,
+        &review("a", 0),
+        &stores,
+        &Facts::default(),
+        &mut api,
+    );
+    let (uid, until) = served.remarks.hold.clone().unwrap();
+    assert!(served.is_allowed());
+    let mut facts = Facts::default();
+    facts.holds.insert(uid, until);
+    let served = serve(&PodEviction, &review("b", 0), &stores, &facts, &mut api);
+    assert_eq!(
+        served.denial(),
+        (Some(429), "1 pod not ready in ingester-zone-a")
+    );
+}
+
+#[test]
+fn what_cannot_be_recorded_is_not_allowed() {
+    let world = guarded(&json!({}));
+    for (method, answer) in [
+        ("GET", said(500, &json!({"message": "boom"}))),
+        ("GET", Answer::Timeout),
+        ("POST", Answer::Refused("no".to_owned())),
+    ] {
+        let mut api = Api::default();
+        api.fix(method, "configmaps", answer);
+        let served = serve(
+            &PodEviction,
+            &review("a", 0),
+            &world.stores(),
+            &Facts::default(),
+            &mut api,
+        );
+        assert_eq!(served.denial().0, Some(500));
+        assert_eq!(pair(&served), "sts-pod-status-not-determined/500");
+    }
+    let expiry = PodEviction.expire(&review("a", 0), &world.stores(), &Facts::default(), now());
+    assert!(matches!(
+        expiry.verdict,
+        Verdict::Denied {
+            code: Some(500),
+            ..
+        }
+    ));
+}
+
+#[test]
+fn entries_end_after_a_minute_or_with_their_pod() {
+    let mut world = guarded(&json!({}));
+    let mut api = Api::default();
+    let data =
+        json!({"pod-a-0": "2026-03-04T11:59:59Z", "gone": "2026-03-04T13:00:00Z", "bad": "never"});
+    api.put(
+        "slipway-zpdb-budget-0",
+        json!({"metadata": {"name": "slipway-zpdb-budget-0"}, "data": data}),
+    );
+    let served = serve(
+        &PodEviction,
+        &review("b", 0),
+        &world.stores(),
+        &Facts::default(),
+        &mut api,
+    );
+    assert!(served.is_allowed());
+    // What is void is swept out with the next write.
+    let data = &api.map("slipway-zpdb-budget-0")["data"];
+    assert_eq!(
+        *data,
+        json!({"pod-b-0": "2026-03-04T12:01:00Z", "gone": "2026-03-04T13:00:00Z"})
+    );
+    // A new pod of the same name is another one.
+    world.pod_mut("b", 0)["metadata"]["uid"] = json!("pod-b-0-anew");
+    let served = serve(
+        &PodEviction,
+        &review("a", 0),
+        &world.stores(),
+        &Facts::default(),
+        &mut api,
+    );
+    assert!(served.is_allowed());
+}

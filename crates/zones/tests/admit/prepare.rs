@@ -1,0 +1,387 @@
+//! §5.3, prepare-downscale: each in annotation and in zone-tracker mode.
+
+#[path = "prepare/locks.rs"]
+mod locks;
+#[path = "prepare/pods.rs"]
+mod pods;
+#[path = "prepare/zones.rs"]
+mod zones;
+
+use serde_json::{Value, json};
+use slipway_kernel::admission::{Review, Verdict};
+use slipway_kernel::fact::{Answer, Question};
+use slipway_kernel::{Facts, Stores};
+use slipway_zones::admit::prepare_downscale::PrepareDownscale;
+
+use crate::harness::*;
+use crate::world::*;
+
+const TRACKER: &str = "rollout-operator-zone-tracker";
+const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+const LAST: &str = "grafana.com/last-downscale";
+const MIN_TIME: &str = "grafana.com/min-time-between-zones-downscale";
+
+fn modes() -> [PrepareDownscale; 2] {
+    let tracker = Some(TRACKER.to_owned());
+    let tracking = PrepareDownscale {
+        tracker,
+        ..PrepareDownscale::default()
+    };
+    [PrepareDownscale::default(), tracking]
+}
+
+fn is_tracking(hook: &PrepareDownscale) -> bool {
+    hook.tracker.is_some()
+}
+
+/// A cluster with an API: zones with everything that preparation needs, pods that answer.
+struct Scenario {
+    world: World,
+    api: Cluster,
+}
+
+/// An API that also lists and annotates the zones of a world, and pods that answer.
+struct Cluster {
+    maps: Api,
+    sets: Vec<Value>,
+    pods: Answer,
+    /// Pods that fail, by name.
+    failing: Vec<String>,
+    annotate: Answer,
+    annotated: Vec<(String, Value)>,
+}
+
+impl Peer for Cluster {
+    fn answer(&mut self, question: &Question) -> Answer {
+        let Question { method, url, .. } = question;
+        if url.starts_with("http://") {
+            self.maps.log.push(format!("{method} {url}"));
+            let host = url.trim_start_matches("http://").split('.').next().unwrap();
+            assert_eq!(question.timeout.as_secs(), 5);
+            if *method == "POST" && self.failing.iter().any(|name| name == host) {
+                return said(500, &json!({}));
+            }
+            return self.pods.clone();
+        }
+        let fixed = self
+            .maps
+            .fixed
+            .iter()
+            .any(|(m, part, _)| m == method && url.contains(part.as_str()));
+        if fixed || !url.starts_with(SETS) {
+            return self.maps.answer(question);
+        }
+        self.maps.log.push(format!("{method} {url}"));
+        let named = url.rsplit('/').next().unwrap();
+        match *method {
+            "GET" if url.ends_with("?labelSelector=rollout-group%3Dingester") => {
+                said(200, &json!({"items": self.sets}))
+            }
+            "GET" => {
+                let found = self
+                    .sets
+                    .iter()
+                    .find(|set| set["metadata"]["name"] == *named);
+                found.map_or_else(
+                    || said(404, &json!({"message": "gone"})),
+                    |set| said(200, set),
+                )
+            }
+            "PATCH" => {
+                self.annotated
+                    .push((named.to_owned(), question.body.clone()));
+                self.annotate.clone()
+            }
+            other => panic!("{other} {url}"),
+        }
+    }
+}
+
+impl Scenario {
+    fn new() -> Self {
+        let mut world = World::healthy(&["a", "b", "c"]);
+        for letter in ["a", "b", "c"] {
+            let set = world.set_mut(letter);
+            set["metadata"]["labels"]["grafana.com/prepare-downscale"] = json!("true");
+            set["metadata"]["annotations"] = json!({
+                "grafana.com/prepare-downscale-http-path": "ingester/prepare-shutdown",
+                "grafana.com/prepare-downscale-http-port": "8080",
+            });
+        }
+        let api = Cluster {
+            maps: Api::default(),
+            sets: Vec::new(),
+            pods: said(200, &json!({})),
+            failing: Vec::new(),
+            annotate: said(200, &json!({})),
+            annotated: Vec::new(),
+        };
+        let mut scenario = Self { world, api };
+        // The tracker is there, and knows of nothing.
+        scenario
+            .api
+            .maps
+            .put(TRACKER, json!({"metadata": {"name": TRACKER}, "data": {}}));
+        scenario
+    }
+
+    fn review(&self, letter: &str, from: i64, to: i64) -> Review {
+        let mut old = self.world.sets[&zone(letter)].clone();
+        old["spec"]["replicas"] = json!(from);
+        let mut new = old.clone();
+        new["spec"]["replicas"] = json!(to);
+        Review {
+            uid: format!("review-{letter}"),
+            ..update("statefulsets", "", &zone(letter), old, new)
+        }
+    }
+
+    fn ask(&mut self, hook: &PrepareDownscale, review: &Review) -> Served {
+        self.api.sets = self.world.sets.values().cloned().collect();
+        serve(
+            hook,
+            review,
+            &self.world.stores(),
+            &Facts::default(),
+            &mut self.api,
+        )
+    }
+
+    fn down(&mut self, hook: &PrepareDownscale) -> Served {
+        let review = self.review("a", 3, 1);
+        self.ask(hook, &review)
+    }
+
+    /// Whether the time of a downscale of zone a was kept.
+    fn is_kept(&self, hook: &PrepareDownscale) -> bool {
+        if is_tracking(hook) {
+            let map = self.api.maps.map(TRACKER);
+            map["data"].get("ingester-zone-a").is_some()
+        } else {
+            !self.api.annotated.is_empty()
+        }
+    }
+
+    fn is_locked(&self, hook: &PrepareDownscale) -> bool {
+        let name = hook.tracker.as_deref().unwrap_or("slipway-downscale-locks");
+        let map = self
+            .api
+            .maps
+            .maps
+            .get(&format!("/api/v1/namespaces/default/configmaps/{name}"));
+        map.is_some_and(|map| {
+            map["metadata"]["annotations"]
+                .get("slipway.dev/downscale-locks")
+                .is_some()
+        })
+    }
+
+    fn posts(&self) -> usize {
+        self.api.maps.count("POST http://")
+    }
+
+    fn deletes(&self) -> usize {
+        self.api.maps.count("DELETE http://")
+    }
+}
+
+fn denial(why: &str) -> String {
+    format!(
+        "downscale of statefulsets/ingester-zone-a in default from 3 to 1 replicas is not allowed because {why}"
+    )
+}
+
+/// Each mode in a fresh scenario.
+fn each(test: impl Fn(&PrepareDownscale, &mut Scenario)) {
+    for hook in modes() {
+        test(&hook, &mut Scenario::new());
+    }
+}
+
+#[test]
+fn upscale_and_no_change() {
+    each(|hook, scenario| {
+        for (from, to) in [(3, 5), (3, 3)] {
+            let review = scenario.review("a", from, to);
+            assert_eq!(scenario.ask(hook, &review).verdict, Verdict::allowed());
+        }
+        assert!(scenario.api.maps.log.is_empty());
+    });
+}
+
+#[test]
+fn valid_downscale_is_prepared_and_kept() {
+    for code in [200, 204] {
+        each(|hook, scenario| {
+            scenario.api.pods = said(code, &Value::Null);
+            let served = scenario.down(hook);
+            let message = "downscale of statefulsets/ingester-zone-a in default from 3 to 1 replicas is allowed -- \
+                           all pods successfully prepared for shutdown.";
+            assert_eq!(
+                served.verdict,
+                Verdict::Allowed {
+                    message: message.to_owned(),
+                    warnings: Vec::new()
+                }
+            );
+            assert!(scenario.is_kept(hook));
+            assert!(!scenario.is_locked(hook));
+            assert_eq!((scenario.posts(), scenario.deletes()), (2, 0));
+        });
+    }
+}
+
+#[test]
+fn the_time_is_kept_as_the_original_reads_it() {
+    let [annotating, tracking] = modes();
+    let mut scenario = Scenario::new();
+    scenario.down(&annotating);
+    let body = json!({"metadata": {"annotations": {LAST: "2026-03-04T12:00:00Z"}}});
+    assert_eq!(
+        scenario.api.annotated,
+        [("ingester-zone-a".to_owned(), body)]
+    );
+    let mut scenario = Scenario::new();
+    scenario.down(&tracking);
+    let data = &scenario.api.maps.map(TRACKER)["data"];
+    assert_eq!(
+        *data,
+        json!({"ingester-zone-a": r#"{"lastDownscaled":"2026-03-04T12:00:00Z"}"#})
+    );
+    assert!(scenario.api.annotated.is_empty());
+}
+
+#[test]
+fn a_failing_pod_stops_it_and_all_are_told_to_stay() {
+    each(|hook, scenario| {
+        scenario.api.failing.push("ingester-zone-a-1".to_owned());
+        let served = scenario.down(hook);
+        let why = "one or more pods failed to prepare for shutdown.";
+        assert_eq!(served.denial(), (None, denial(why).as_str()));
+        assert_eq!(scenario.deletes(), 2);
+        assert!(!scenario.is_kept(hook) && !scenario.is_locked(hook));
+        // The lock is given back only after that.
+        let log = &scenario.api.maps.log;
+        let told = log
+            .iter()
+            .rposition(|line| line.starts_with("DELETE"))
+            .unwrap();
+        assert!(
+            log[told + 1..].iter().any(|line| line.starts_with("PUT")),
+            "{log:?}"
+        );
+    });
+}
+
+#[test]
+fn a_time_that_cannot_be_kept_stops_it_and_all_are_told_to_stay() {
+    let [annotating, tracking] = modes();
+    let mut scenario = Scenario::new();
+    scenario.api.annotate = said(500, &json!({}));
+    let why = "adding an annotation to the statefulset failed.";
+    assert_eq!(
+        scenario.down(&annotating).denial(),
+        (None, denial(why).as_str())
+    );
+    assert_eq!(scenario.deletes(), 2);
+    let mut scenario = Scenario::new();
+    scenario.api.maps.fix("PUT", TRACKER, said(500, &json!({})));
+    let why = "setting downscale timestamp in the zone ConfigMap failed.";
+    assert_eq!(
+        scenario.down(&tracking).denial(),
+        (None, denial(why).as_str())
+    );
+    assert_eq!(
+        (scenario.posts(), scenario.deletes()),
+        (0, 0),
+        "without a lock nobody is told"
+    );
+}
+
+/// Defect 7 of §6.1 and W5: whatever says it is a dry run asks and writes nothing.
+#[test]
+fn dry_run_is_allowed_and_nothing_is_kept() {
+    each(|hook, scenario| {
+        let review = Review {
+            is_dry_run: true,
+            ..scenario.review("a", 3, 1)
+        };
+        assert_eq!(scenario.ask(hook, &review).verdict, Verdict::allowed());
+        assert!(scenario.api.maps.log.is_empty());
+    });
+}
+
+#[test]
+fn annotations_and_service_must_be_set() {
+    let table = [
+        (
+            "/metadata/annotations/grafana.com~1prepare-downscale-http-port",
+            "the grafana.com/prepare-downscale-http-port annotation is not set or empty.",
+        ),
+        (
+            "/metadata/annotations/grafana.com~1prepare-downscale-http-path",
+            "the grafana.com/prepare-downscale-http-path annotation is not set or empty.",
+        ),
+        ("/spec/serviceName", "the serviceName is not set or empty."),
+    ];
+    for (path, why) in table {
+        each(|hook, scenario| {
+            for value in [json!(""), Value::Null] {
+                *scenario.world.set_mut("a").pointer_mut(path).unwrap() = value;
+                assert_eq!(scenario.down(hook).denial(), (None, denial(why).as_str()));
+            }
+            assert!(scenario.api.maps.log.is_empty());
+        });
+    }
+}
+
+#[test]
+fn only_the_label_true_counts() {
+    each(|hook, scenario| {
+        for label in [json!("false"), json!("yes"), Value::Null] {
+            scenario.world.set_mut("a")["metadata"]["labels"]["grafana.com/prepare-downscale"] =
+                label;
+            assert_eq!(scenario.down(hook).verdict, Verdict::allowed());
+        }
+        assert!(scenario.api.maps.log.is_empty());
+    });
+}
+
+#[test]
+fn a_scale_is_judged_by_its_parent() {
+    let scale =
+        |n: i64| json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": n}});
+    each(|hook, scenario| {
+        let review = update(
+            "statefulsets",
+            "scale",
+            "ingester-zone-a",
+            scale(3),
+            scale(1),
+        );
+        assert!(scenario.ask(hook, &review).is_allowed());
+        assert_eq!(scenario.posts(), 2);
+        let gone = update("statefulsets", "scale", "nobody", scale(3), scale(1));
+        assert_eq!(
+            scenario.ask(hook, &gone).warnings(),
+            ["gone, allowing the change"]
+        );
+        let other = update("daemonsets", "scale", "x", scale(3), scale(1));
+        assert_eq!(scenario.ask(hook, &other).warnings().len(), 1);
+    });
+}
+
+#[test]
+fn a_deployment_is_none_of_its_business() {
+    let object = |n: i64| {
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": n},
+        "metadata": {"labels": {"grafana.com/prepare-downscale": "true"}}})
+    };
+    each(|hook, scenario| {
+        let review = update("deployments", "", "x", object(3), object(1));
+        assert_eq!(
+            scenario.ask(hook, &review).warnings(),
+            ["unsupported type Deployment, allowing the change"]
+        );
+    });
+}

@@ -1,0 +1,224 @@
+//! Locks of groups, the zone tracker, and what happens when time is up.
+
+use slipway_kernel::Action;
+use slipway_kernel::admission::{Admission, Admit};
+
+use super::*;
+
+/// The map fails only once the pods have been told.
+#[test]
+fn a_tracker_that_fails_late_stops_it_and_all_are_told_to_stay() {
+    struct Late(Cluster);
+    impl Peer for Late {
+        fn answer(&mut self, question: &Question) -> Answer {
+            let is_late = self.0.maps.count("POST http://") > 0;
+            if is_late && question.method == "PUT" {
+                return said(500, &json!({"message": "boom"}));
+            }
+            self.0.answer(question)
+        }
+    }
+    let [_, hook] = modes();
+    let mut scenario = Scenario::new();
+    let review = scenario.review("a", 3, 1);
+    scenario.api.sets = scenario.world.sets.values().cloned().collect();
+    let mut late = Late(scenario.api);
+    let served = serve(
+        &hook,
+        &review,
+        &scenario.world.stores(),
+        &Facts::default(),
+        &mut late,
+    );
+    let why = "setting downscale timestamp in the zone ConfigMap failed.";
+    assert_eq!(served.denial(), (None, denial(why).as_str()));
+    assert_eq!(late.0.maps.count("DELETE http://"), 2);
+}
+
+/// Zone tracker: made with the present moment for every zone, so that those with a least time wait for it.
+#[test]
+fn a_missing_tracker_is_made() {
+    let [_, hook] = modes();
+    let mut scenario = Scenario::new();
+    scenario.api.maps.maps.clear();
+    assert!(scenario.down(&hook).is_allowed());
+    let data = scenario.api.maps.map(TRACKER)["data"]
+        .as_object()
+        .unwrap()
+        .clone();
+    assert_eq!(data.len(), 3);
+    let mut scenario = Scenario::new();
+    scenario.api.maps.maps.clear();
+    scenario.world.set_mut("c")["metadata"]["labels"][MIN_TIME] = json!("1h");
+    assert!(
+        scenario
+            .down(&hook)
+            .denial()
+            .1
+            .contains("statefulset ingester-zone-c was downscaled at")
+    );
+}
+
+/// §6.2 item 8, and W4: while zone a is being prepared, zone b is refused, another group passes, and afterwards b does.
+#[test]
+fn d8_the_lock_of_a_group_is_real() {
+    each(|hook, scenario| {
+        scenario.api.sets = scenario.world.sets.values().cloned().collect();
+        let stores = scenario.world.stores();
+        let first = scenario.review("a", 3, 1);
+        // Zone a is served until its pods are asked.
+        let mut facts = Facts::default();
+        let open = loop {
+            let Admission::Need(needs) = hook.admit(&first, &stores, &facts, now()) else {
+                panic!()
+            };
+            let questions: Vec<Question> = needs
+                .into_iter()
+                .map(|need| match need {
+                    Action::Ask(question) => question,
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            if questions
+                .iter()
+                .any(|question| question.url.starts_with("http://"))
+            {
+                break questions;
+            }
+            for question in questions {
+                let answer = scenario.api.answer(&question);
+                facts.answers.insert(question.id, (now(), answer));
+            }
+        };
+        assert!(scenario.is_locked(hook));
+        let second = scenario.review("b", 3, 1);
+        let why = "downscale of statefulsets/ingester-zone-b in default from 3 to 1 replicas is not allowed because \
+                   statefulset ingester-zone-a is already in process of updating replicas";
+        assert_eq!(scenario.ask(hook, &second).denial(), (None, why));
+        let mut other = scenario.review("c", 3, 1);
+        other.name = "compactor".to_owned();
+        other.old["metadata"]["labels"]["rollout-group"] = json!("compactor");
+        scenario
+            .api
+            .maps
+            .fix("GET", "%3Dcompactor", said(200, &json!({"items": []})));
+        assert!(scenario.ask(hook, &other).is_allowed());
+        for question in open {
+            let answer = scenario.api.answer(&question);
+            facts.answers.insert(question.id, (now(), answer));
+        }
+        // The other group has changed the map meanwhile: the end of zone a finds that, and still is one.
+        assert!(serve(hook, &first, &stores, &facts, &mut scenario.api).is_allowed());
+        assert!(scenario.is_kept(hook) && !scenario.is_locked(hook));
+        assert!(scenario.ask(hook, &second).is_allowed());
+    });
+}
+
+/// A lock whose holder died ends by itself.
+#[test]
+fn a_lock_is_void_after_a_minute() {
+    let [_, hook] = modes();
+    for (until, is_free) in [
+        ("2026-03-04T12:00:01Z", false),
+        ("2026-03-04T12:00:00Z", true),
+    ] {
+        let mut scenario = Scenario::new();
+        let locks = json!({"ingester": {"holder": "x", "statefulset": "ingester-zone-b", "from": 3, "to": 1,
+            "until": until}});
+        let annotations = json!({"slipway.dev/downscale-locks": locks.to_string()});
+        scenario.api.maps.put(
+            TRACKER,
+            json!({"metadata": {"name": TRACKER, "annotations": annotations}}),
+        );
+        assert_eq!(scenario.down(&hook).is_allowed(), is_free);
+    }
+}
+
+#[test]
+fn without_the_right_to_keep_locks_annotations_still_work() {
+    let [hook, _] = modes();
+    let mut scenario = Scenario::new();
+    for method in ["GET", "POST", "PUT"] {
+        scenario
+            .api
+            .maps
+            .fix(method, "configmaps", said(403, &json!({})));
+    }
+    assert!(scenario.down(&hook).is_allowed());
+    assert_eq!(scenario.api.annotated.len(), 1);
+}
+
+/// Time is up while pods are being asked: the verdict is no, and what is undone covers every pod, then the lock.
+#[test]
+fn expiry_undoes_what_may_have_been_done() {
+    each(|hook, scenario| {
+        scenario.api.sets = scenario.world.sets.values().cloned().collect();
+        let stores = scenario.world.stores();
+        let review = scenario.review("a", 3, 1);
+        let mut facts = Facts::default();
+        let mut steps = 0;
+        loop {
+            let expiry = hook.expire(&review, &stores, &facts, now());
+            let admission = hook.admit(&review, &stores, &facts, now());
+            let Admission::Need(needs) = admission else {
+                break;
+            };
+            let Verdict::Denied { .. } = &expiry.verdict else {
+                panic!("{:?}", expiry.verdict)
+            };
+            let undone: Vec<&Question> = expiry
+                .undo
+                .iter()
+                .map(|action| match action {
+                    Action::Ask(question) => question,
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            let asks = |method: &str| {
+                undone
+                    .iter()
+                    .filter(|question| question.method == method)
+                    .count()
+            };
+            let posts = needs
+                .iter()
+                .any(|need| matches!(need, Action::Ask(q) if q.url.starts_with("http://")));
+            if posts {
+                assert_eq!(asks("DELETE"), 2);
+                assert_eq!(undone.last().unwrap().method, "PUT", "the lock comes last");
+            }
+            for need in needs {
+                let Action::Ask(question) = need else {
+                    panic!()
+                };
+                let answer = scenario.api.answer(&question);
+                facts.answers.insert(question.id, (now(), answer));
+            }
+            steps += 1;
+            if posts {
+                break;
+            }
+        }
+        assert!(steps >= 4);
+        // From here on only the keeping of the time is open: without it the pods are told to stay as well.
+        let expiry = hook.expire(&review, &stores, &facts, now());
+        assert!(matches!(expiry.verdict, Verdict::Denied { .. }));
+        assert_eq!(expiry.undo.len(), 3);
+    });
+}
+
+/// Before it is known that pods have to be told, no time left lets the change pass.
+#[test]
+fn expiry_without_a_parent_is_open() {
+    let scale =
+        |n: i64| json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": n}});
+    for hook in modes() {
+        let review = update("statefulsets", "scale", "x", scale(3), scale(1));
+        let expiry = hook.expire(&review, &Stores::default(), &Facts::default(), now());
+        assert_eq!(
+            expiry.verdict,
+            Verdict::warned("context deadline exceeded, allowing the change")
+        );
+        assert!(expiry.undo.is_empty());
+    }
+}

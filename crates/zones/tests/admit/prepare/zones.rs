@@ -1,0 +1,104 @@
+//! What the other zones of a group say.
+
+use super::*;
+
+#[test]
+fn another_zone_was_downscaled_just_now() {
+    each(|hook, scenario| {
+        scenario.world.set_mut("b")["metadata"]["labels"][MIN_TIME] = json!("12h");
+        let last = "2026-03-04T11:30:00Z";
+        if is_tracking(hook) {
+            let data = json!({"ingester-zone-b": format!("{{\"LastDownscaled\":\"{last}\"}}")});
+            scenario.api.maps.put(
+                TRACKER,
+                json!({"metadata": {"name": TRACKER}, "data": data}),
+            );
+        } else {
+            scenario.world.set_mut("b")["metadata"]["annotations"][LAST] = json!(last);
+        }
+        let why = "statefulset ingester-zone-b was downscaled at 2026-03-04 11:30:00 +0000 UTC and is labelled to wait \
+                   12h0m0s between zone downscales";
+        assert_eq!(scenario.down(hook).denial(), (None, denial(why).as_str()));
+        assert!(!scenario.is_kept(hook) && scenario.posts() == 0 && !scenario.is_locked(hook));
+        // Its own last downscale is no matter, nor one of a zone that asks for no time, nor one long ago.
+        let review = scenario.review("b", 3, 1);
+        assert!(scenario.ask(hook, &review).is_allowed());
+        scenario.world.set_mut("b")["metadata"]["labels"][MIN_TIME] = json!("10m");
+        if !is_tracking(hook) {
+            assert!(scenario.down(hook).is_allowed());
+        }
+    });
+}
+
+#[test]
+fn times_that_cannot_be_read_stop_it() {
+    each(|hook, scenario| {
+        scenario.world.set_mut("b")["metadata"]["labels"][MIN_TIME] = json!("12h");
+        let why = if is_tracking(hook) {
+            let data = json!({"ingester-zone-b": "{\"lastDownscaled\":\"yesterday\"}"});
+            scenario.api.maps.put(
+                TRACKER,
+                json!({"metadata": {"name": TRACKER}, "data": data}),
+            );
+            "parsing parsing downscale timestamps from the zone ConfigMap failed."
+        } else {
+            scenario.world.set_mut("b")["metadata"]["annotations"][LAST] = json!("yesterday");
+            "parsing downscale annotations failed."
+        };
+        assert_eq!(scenario.down(hook).denial(), (None, denial(why).as_str()));
+    });
+}
+
+#[test]
+fn another_zone_is_not_whole() {
+    each(|hook, scenario| {
+        scenario.world.set_mut("b")["status"]["updatedReplicas"] = json!(1);
+        let why = "statefulset ingester-zone-b has 2 non-updated replicas and 0 non-ready replicas";
+        assert_eq!(scenario.down(hook).denial(), (None, denial(why).as_str()));
+        scenario.world.set_mut("b")["status"]["updatedReplicas"] = json!(3);
+        scenario.world.fail("b", 0);
+        let why = "statefulset ingester-zone-b has 0 non-updated replicas and 1 non-ready replicas";
+        assert_eq!(scenario.down(hook).denial(), (None, denial(why).as_str()));
+        assert_eq!(scenario.posts(), 0);
+        assert!(!scenario.is_kept(hook));
+    });
+}
+
+#[test]
+fn its_own_zone_need_not_be_whole() {
+    each(|hook, scenario| {
+        scenario.world.set_mut("a")["status"]["updatedReplicas"] = json!(1);
+        scenario.world.fail("a", 0);
+        assert!(scenario.down(hook).is_allowed());
+    });
+}
+
+#[test]
+fn what_is_not_known_stops_it() {
+    each(|hook, scenario| {
+        let review = scenario.review("a", 3, 1);
+        scenario.api.sets = scenario.world.sets.values().cloned().collect();
+        let served = serve(
+            hook,
+            &review,
+            &Stores::default(),
+            &Facts::default(),
+            &mut scenario.api,
+        );
+        let why = "an error occurred while checking whether StatefulSets have non-updated replicas";
+        assert_eq!(served.denial(), (None, denial(why).as_str()));
+        scenario
+            .api
+            .maps
+            .fix("GET", "labelSelector", said(500, &json!({})));
+        let why = "finding other statefulsets failed.";
+        assert_eq!(scenario.down(hook).denial(), (None, denial(why).as_str()));
+    });
+    let [_, hook] = modes();
+    let mut scenario = Scenario::new();
+    scenario.api.maps.fix("GET", TRACKER, said(403, &json!({})));
+    assert_eq!(
+        scenario.down(&hook).denial(),
+        (None, denial("loading zones failed.").as_str())
+    );
+}
