@@ -228,6 +228,8 @@ const STATIC: &[(&str, &[&str])] = &[
             "--workspace",
             "--test",
             "suite",
+            "--test",
+            "admit",
         ],
     ),
     (
