@@ -14,7 +14,7 @@ fn good() -> Made {
     let mut made = Made::new();
     made.flipper(
         "f",
-        json!({"interval": "10m", "maxConcurrent": 1, "match": {"labels": {"mesh": "true"}}}),
+        &json!({"interval": "10m", "maxConcurrent": 1, "match": {"labels": {"mesh": "true"}}}),
     );
     made.deployment("a", 0);
     made.deployment("b", 0);
@@ -101,7 +101,7 @@ fn bad(id: &str) -> Made {
             made.restart_with(
                 "a",
                 1900,
-                json!({"spec": {"template": {"metadata": {"labels": {"x": "y"}}}}}),
+                &json!({"spec": {"template": {"metadata": {"labels": {"x": "y"}}}}}),
             );
         }
         "R8" => {

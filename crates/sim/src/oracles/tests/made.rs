@@ -97,7 +97,7 @@ impl Made {
             .map_or(json!({}), |image| image.value().clone())
     }
 
-    pub(super) fn flipper(&mut self, name: &str, spec: Value) {
+    pub(super) fn flipper(&mut self, name: &str, spec: &Value) {
         let value = json!({"metadata": {"name": name, "generation": 9}, "spec": spec});
         self.put(object("flipper.io.github.com/flippers", name), value, None);
     }
@@ -152,10 +152,10 @@ impl Made {
 
     /// A restart by the operator, dated at a time.
     pub(super) fn restart(&mut self, name: &str, dated: i64) {
-        self.restart_with(name, dated, json!({}));
+        self.restart_with(name, dated, &json!({}));
     }
 
-    pub(super) fn restart_with(&mut self, name: &str, dated: i64, more: Value) {
+    pub(super) fn restart_with(&mut self, name: &str, dated: i64, more: &Value) {
         let object = object("apps/deployments", name);
         let uri = format!("/apis/apps/v1/namespaces/shop/deployments/{name}?fieldManager=slipway");
         let body = json!({"metadata": {"resourceVersion": "1", "uid": name}});
@@ -169,7 +169,7 @@ impl Made {
             self.put(object.clone(), value, None);
         }
         let mut value = self.current(&object);
-        merge(&mut value, &more);
+        merge(&mut value, more);
         let generation = value["metadata"]["generation"].as_i64().unwrap_or_default();
         let patch = json!({
             "metadata": {"generation": generation + 1, "annotations": {LAST_RESTART: date}},
