@@ -7,5 +7,6 @@ pub mod client;
 pub mod cluster;
 pub mod operator;
 pub mod process;
+pub mod score;
 pub mod server;
 pub mod watch;

@@ -28,27 +28,12 @@ use anyhow::{Context, Result, bail};
 use normalise::Masks;
 use session::Session;
 use slipway_e2e::client::{self, Client};
+use slipway_e2e::score::Score;
 use slipway_e2e::server::{self, Embedded, Server};
 use transcript::Transcript;
 
 /// The session promises at least so many commands.
 const AT_LEAST: usize = 80;
-
-/// What runs came to, over all clients.
-#[derive(Default, Clone, Copy)]
-struct Score {
-    ran: usize,
-    held: usize,
-}
-
-impl std::fmt::Display for Score {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.ran == 0 {
-            return f.write_str("not run");
-        }
-        write!(f, "{}/{}", self.held, self.ran)
-    }
-}
 
 fn main() -> ExitCode {
     match suite() {

@@ -26,6 +26,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use slipway_e2e::client;
+use slipway_e2e::score::Score;
 use slipway_e2e::server::{Embedded, Real, Server};
 use stage::Stage;
 
@@ -55,22 +56,6 @@ const TESTS: &[Test] = &[
     ),
     ("sigterm_drains_and_releases_the_lease", leaders::drain),
 ];
-
-/// What the tests came to on one server.
-#[derive(Default)]
-struct Score {
-    ran: usize,
-    held: usize,
-}
-
-impl std::fmt::Display for Score {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.ran == 0 {
-            return f.write_str("not run");
-        }
-        write!(f, "{}/{}", self.held, self.ran)
-    }
-}
 
 fn main() -> ExitCode {
     match suite() {

@@ -3,6 +3,7 @@
 use serde_json::json;
 use slipway_apiserver::faults::{Fault, Frequency, Match};
 use slipway_apiserver::status::Status;
+use slipway_kernel::interest::Need;
 
 use crate::stage::{Stage, alone, one_of_many, secs, virtually};
 use crate::toy::Toy;
@@ -137,7 +138,7 @@ fn an_optional_kind_may_be_missing_come_and_go_e5() {
         let stage = Stage::new().await;
         stage.map("a", json!({"want": "1"})).await;
         let toy = Toy {
-            widgets: true,
+            widgets: Some(Need::Optional),
             ..Toy::default()
         };
         let replica = stage.start(alone(), toy);
@@ -168,7 +169,46 @@ fn an_optional_kind_that_is_forbidden_holds_up_nothing() {
         forbid(&stage, "toy.dev/widgets");
         stage.map("a", json!({"want": "1"})).await;
         let toy = Toy {
-            widgets: true,
+            widgets: Some(Need::Optional),
+            ..Toy::default()
+        };
+        let replica = stage.start(alone(), toy);
+        stage.until_have("a", "1", 5).await;
+        assert!(replica.view.is_ready());
+        assert!(replica.view.facts().missing.contains("watch widgets"));
+    });
+}
+
+#[test]
+fn a_kind_that_is_defined_must_be_seen_or_nothing_is_done() {
+    virtually(async {
+        let stage = Stage::new().await;
+        stage.create(DEFINITION, &widgets()).await;
+        secs(1).await;
+        forbid(&stage, "toy.dev/widgets");
+        stage.map("a", json!({"want": "1"})).await;
+        let toy = Toy {
+            widgets: Some(Need::WhereDefined),
+            ..Toy::default()
+        };
+        let replica = stage.start(alone(), toy);
+        secs(120).await;
+        assert!(!replica.view.is_ready());
+        assert!(replica.view.facts().missing.is_empty());
+        assert!(stage.writes().is_empty());
+        stage.cluster.faults().clear();
+        stage.until_have("a", "1", 400).await;
+        assert!(replica.view.is_ready());
+    });
+}
+
+#[test]
+fn a_kind_that_is_defined_nowhere_holds_up_nothing() {
+    virtually(async {
+        let stage = Stage::new().await;
+        stage.map("a", json!({"want": "1"})).await;
+        let toy = Toy {
+            widgets: Some(Need::WhereDefined),
             ..Toy::default()
         };
         let replica = stage.start(alone(), toy);

@@ -11,7 +11,7 @@ use slipway_kernel::capability::{Controller, Fence, Gauge};
 use slipway_kernel::event::{Event, Severity};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
 use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef, kinds};
-use slipway_kernel::interest::Interest;
+use slipway_kernel::interest::{Interest, Need};
 use slipway_kernel::permission::Permission;
 use slipway_kernel::plan::{Plan, Status, Step};
 use slipway_kernel::store::{Meta, Projection, Stores, Undecodable};
@@ -82,7 +82,7 @@ impl Projection for Anything {
 #[derive(Debug, Clone)]
 pub(crate) struct Toy {
     pub(crate) gadgets: bool,
-    pub(crate) widgets: bool,
+    pub(crate) widgets: Option<Need>,
     /// Steps per plan.
     pub(crate) budget: usize,
     /// From the last object to the first.
@@ -96,7 +96,7 @@ impl Default for Toy {
     fn default() -> Self {
         Self {
             gadgets: false,
-            widgets: false,
+            widgets: None,
             budget: 1_000,
             reverse: false,
             every: None,
@@ -264,8 +264,9 @@ impl Controller for Toy {
         if self.gadgets {
             all.push(Interest::of::<Gadget>(GADGET, by_namespace));
         }
-        if self.widgets {
-            all.push(Interest::of::<Anything>(WIDGET, by_namespace).optional());
+        if let Some(need) = self.widgets {
+            let widgets = Interest::of::<Anything>(WIDGET, by_namespace);
+            all.push(Interest { need, ..widgets });
         }
         all
     }
