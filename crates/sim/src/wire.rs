@@ -79,8 +79,8 @@ impl Wire {
         self.recorder
             .sent(self.record(number, fault, &parts, &body));
         let request = Sent::from_parts(parts, Body::from(body));
-        if fault.is_some() {
-            self.recorder.disturbed_for(Duration::ZERO);
+        if let Some(fault) = fault {
+            self.recorder.disturbed_for(aftermath(fault));
         }
         if fault == Some(RequestFault::Standstill) {
             self.replica.pause(STANDSTILL, &self.recorder);
@@ -213,6 +213,17 @@ impl Wire {
             ending: Ending::GivenUp,
             versions: (version, version),
         }
+    }
+}
+
+/// How long the operator may be kept from something by a fault: what it may not do it leaves off until its next
+/// heartbeat.
+fn aftermath(fault: RequestFault) -> Duration {
+    match fault {
+        RequestFault::Forbidden => Duration::from_mins(5),
+        RequestFault::CrashLate => IN_FLIGHT,
+        RequestFault::Standstill => STANDSTILL,
+        _ => Duration::ZERO,
     }
 }
 

@@ -18,6 +18,9 @@ const MOST_LEASES_AN_HOUR: usize = 4_000;
 /// How long after the last fault the consequences may last.
 const AFTERMATH: SignedDuration = SignedDuration::from_mins(6);
 
+/// How long after a restart the operator has something to say about it.
+const SETTLING: SignedDuration = SignedDuration::from_mins(2);
+
 fn is_lease(request: &Request) -> bool {
     request.path().contains("/leases")
 }
@@ -73,7 +76,11 @@ pub(super) fn quiet(case: &Case<'_>) -> Findings {
     } else {
         begins
     };
-    let quiet = begins.max(calm);
+    // A fault may have put off what was due into this time; then it is quiet after that.
+    let last = workload::touches(history).last().map(|touch| touch.change.at);
+    let last = last.filter(|_| history.is_disturbed());
+    let last = last.and_then(|at| at.checked_add(SETTLING).ok());
+    let quiet = begins.max(calm).max(last.unwrap_or(begins));
     let late = history.requests.iter().filter(|r| r.at > quiet);
     for request in late {
         let disturbs = request.is_write() && !is_lease(request);
