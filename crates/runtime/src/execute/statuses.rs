@@ -1,6 +1,7 @@
 //! Writes statuses, after the steps.
 
 use slipway_kernel::plan::Status;
+use slipway_kernel::store::Meta;
 use tokio::time::Instant;
 
 use super::{Doubt, Ended, Execution, Report, settle::Found};
@@ -51,7 +52,7 @@ impl Execution {
             }
             Outcome::Absent(_) => match self.read(object, &doubt.uid).await {
                 // The object is there, so it is its status that is not.
-                Found::Object(meta) if meta.uid == doubt.uid => {
+                Found::Object(value) if Meta::of(&value).uid == doubt.uid => {
                     let mut state = self.shared.lock();
                     state.statuses.written(status, None, Instant::now());
                     Ended::Well
