@@ -58,8 +58,10 @@ pub enum Unreached {
 /// Reaches pods.
 pub trait Dial: Send + Sync + 'static {
     /// Makes one request, to the whole URL that it has. Given up by being dropped.
-    fn call(&self, request: Request<Bytes>)
-    -> BoxFuture<'static, Result<Response<Bytes>, Unreached>>;
+    fn call(
+        &self,
+        request: Request<Bytes>,
+    ) -> BoxFuture<'static, Result<Response<Bytes>, Unreached>>;
 }
 
 /// Asks pods and the API of one cluster.

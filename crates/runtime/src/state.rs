@@ -207,13 +207,7 @@ impl State {
     }
 
     /// Remembers that something has been let go, unless anything else was since the hold of the number `seen`.
-    pub(crate) fn hold(
-        &mut self,
-        seen: u64,
-        what: &str,
-        until: Timestamp,
-        now: Timestamp,
-    ) -> bool {
+    pub(crate) fn hold(&mut self, seen: u64, what: &str, until: Timestamp, now: Timestamp) -> bool {
         if self.holds != seen {
             return false;
         }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use slipway_kernel::admission::review::{self, Refusal};
 use slipway_kernel::admission::{Admit, Count, Review, Verdict};
 use slipway_kernel::store::Stores;
@@ -86,7 +86,7 @@ impl Admissions {
             .into_iter()
             .map(|admit| {
                 let path = admit.path();
-                let meter = traffic.meter(path);
+                let meter = traffic.meter(Method::POST, path);
                 (path, Hook { admit, meter })
             })
             .collect();
@@ -95,7 +95,7 @@ impl Admissions {
             gatherer,
             late,
             hooks,
-            other: traffic.meter("/other"),
+            other: traffic.meter(Method::POST, "/other"),
             limits,
             nothing: Stores::default(),
             shared,
@@ -118,7 +118,9 @@ impl Admissions {
         let arrived = arrived.map_or_else(Instant::now, |at| at.0);
         let path = request.uri().path();
         let hook = self.0.hooks.get(path);
-        let under_way = self.meter(path).begin(request.method(), request.body().len());
+        let under_way = self
+            .meter(path)
+            .begin(request.method(), request.body().len());
         let response = match hook {
             Some(hook) => self.admit(hook, &request, arrived).await,
             None => plain(StatusCode::NOT_FOUND, "404 page not found\n"),
@@ -154,8 +156,15 @@ impl Admissions {
         let deadline = arrived + self.0.limits.patience(request.uri().query());
         let judgement = Judgement::new(&self.0, hook.admit.as_ref(), &review, deadline);
         let Some((verdict, count)) = judgement.reach().await else {
-            tracing::error!(path = hook.admit.path(), uid = review.uid, "judging has a defect");
-            return plain(StatusCode::INTERNAL_SERVER_ERROR, "the webhook has a defect");
+            tracing::error!(
+                path = hook.admit.path(),
+                uid = review.uid,
+                "judging has a defect"
+            );
+            return plain(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the webhook has a defect",
+            );
         };
         if let Some(count) = &count {
             self.0.shared.metrics.traffic.count(count);

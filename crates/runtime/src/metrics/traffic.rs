@@ -192,14 +192,14 @@ impl Traffic {
         self.handshakes.get_or_create(&Handshake { outcome }).inc();
     }
 
-    /// What measures the requests to a path.
-    pub(crate) fn meter(&self, path: &str) -> Meter {
+    /// What measures the requests to a path, most of which are of this method.
+    pub(crate) fn meter(&self, method: Method, path: &str) -> Meter {
         let route = route(path);
         let labels = Route {
-            method: Method::POST.to_string(),
+            method: method.to_string(),
             route: route.clone(),
         };
-        let ok = Served::new(&Method::POST, &route, StatusCode::OK);
+        let ok = Served::new(&method, &route, StatusCode::OK);
         Meter {
             served: self.served.clone(),
             ok: self.served.get_or_create(&ok).clone(),
@@ -207,18 +207,13 @@ impl Traffic {
             responses: self.responses.get_or_create(&labels).clone(),
             inflight: self.inflight.get_or_create(&labels).clone(),
             evictions: (route == "admission_pod_eviction").then(|| self.evictions.clone()),
+            method,
             route,
         }
     }
 }
 
-fn observe(
-    timings: &Timings<Called>,
-    path: &str,
-    method: &str,
-    code: Option<u16>,
-    took: Duration,
-) {
+fn observe(timings: &Timings<Called>, path: &str, method: &str, code: Option<u16>, took: Duration) {
     let labels = Called {
         path: path.to_owned(),
         method: method.to_owned(),
@@ -251,8 +246,9 @@ impl Served {
     }
 }
 
-/// Measures the requests to one path. What an API server sends is counted without looking anything up.
+/// Measures the requests to one path. The usual ones are counted without looking anything up.
 pub(crate) struct Meter {
+    method: Method,
     route: String,
     served: Timings<Served>,
     ok: Histogram,
@@ -270,7 +266,7 @@ impl Meter {
             evictions.inc();
         }
         self.requests.observe(number(size));
-        let other = (method != Method::POST).then(|| method.clone());
+        let other = (*method != self.method).then(|| method.clone());
         UnderWay { meter: self, other }
     }
 }
@@ -289,7 +285,7 @@ impl UnderWay<'_> {
         if code == StatusCode::OK && self.other.is_none() {
             meter.ok.observe(took.as_secs_f64());
         } else {
-            let method = self.other.as_ref().unwrap_or(&Method::POST);
+            let method = self.other.as_ref().unwrap_or(&meter.method);
             let labels = Served::new(method, &meter.route, code);
             let timing = meter.served.get_or_create(&labels);
             timing.observe(took.as_secs_f64());
@@ -306,10 +302,7 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "no body has 2^52 bytes"
-)]
+#[allow(clippy::cast_precision_loss, reason = "no body has 2^52 bytes")]
 fn number(size: usize) -> f64 {
     size as f64
 }
