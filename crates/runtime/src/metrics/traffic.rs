@@ -48,6 +48,7 @@ struct Handshake {
 
 type Timings<L> = Family<L, Histogram, fn() -> Histogram>;
 type Labels = Vec<(String, String)>;
+type Named = (Registry, BTreeMap<&'static str, Family<Labels, Counter>>);
 
 const SECONDS: [f64; 14] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0,
@@ -73,7 +74,7 @@ pub(crate) struct Traffic {
     rejected: Family<Rejected, Counter>,
     handshakes: Family<Handshake, Counter>,
     /// Counters that webhooks name, made when they are first counted.
-    named: Mutex<(Registry, BTreeMap<&'static str, Family<Labels, Counter>>)>,
+    named: Mutex<Named>,
 }
 
 impl Default for Traffic {

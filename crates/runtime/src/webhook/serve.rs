@@ -188,11 +188,11 @@ enum Unread {
 }
 
 /// Reads a body as far as it may be long, and keeps its room until it is done with.
-async fn read<'r>(
+async fn read(
     body: Incoming,
     limit: usize,
-    room: &'r Semaphore,
-) -> Result<(Bytes, Option<SemaphorePermit<'r>>), Unread> {
+    room: &Semaphore,
+) -> Result<(Bytes, Option<SemaphorePermit<'_>>), Unread> {
     let announced = body.size_hint().upper();
     let announced = announced.map_or(limit, |n| usize::try_from(n).unwrap_or(usize::MAX));
     if announced > limit {
