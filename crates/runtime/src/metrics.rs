@@ -1,6 +1,8 @@
 //! Numbers for operators of the operator. No object's name is in a label.
 
+pub(crate) mod client;
 mod scrape;
+pub(crate) mod traffic;
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -48,6 +50,7 @@ pub(crate) struct Metrics {
     actions: Family<Act, Counter>,
     watch_failures: Family<Failure, Counter>,
     events: Family<OfController, Counter>,
+    pub(crate) traffic: traffic::Traffic,
 }
 
 fn buckets() -> Histogram {
@@ -63,6 +66,7 @@ impl Default for Metrics {
             actions: Family::default(),
             watch_failures: Family::default(),
             events: Family::default(),
+            traffic: traffic::Traffic::default(),
         };
         {
             let mut registry = metrics
@@ -94,6 +98,7 @@ impl Default for Metrics {
                 "Events told",
                 metrics.events.clone(),
             );
+            metrics.traffic.register(&mut registry);
         }
         metrics
     }
@@ -148,6 +153,9 @@ impl Metrics {
             &mut text,
             &self.registry.lock().unwrap_or_else(PoisonError::into_inner),
         );
+        let _ = self
+            .traffic
+            .named(|registry| encode_registry(&mut text, registry));
         let _ = encode_registry(&mut text, &scrape::registry(shared));
         let _ = encode_eof(&mut text);
         text

@@ -1,12 +1,19 @@
 //! What kubelet and Prometheus ask: `/ready`, `/healthz`, `/metrics`.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::IntoResponse;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use hyper::body::Body;
+use tokio::time::Instant;
 
+use crate::metrics::traffic::Meter;
 use crate::view::View;
 
 /// Serves until the process ends.
@@ -16,11 +23,39 @@ pub async fn serve(listener: tokio::net::TcpListener, view: View) -> std::io::Re
 
 /// The routes, to be served with others.
 pub fn router(view: View) -> Router {
+    let meters: Meters = ["/ready", "/healthz", "/metrics", OTHER]
+        .into_iter()
+        .map(|path| (path, view.meter(path)))
+        .collect();
     Router::new()
         .route("/ready", get(ready))
         .route("/healthz", get(health))
         .route("/metrics", get(metrics))
         .with_state(view)
+        .layer(from_fn_with_state(Arc::new(meters), measure))
+}
+
+/// What measures the requests to each path.
+type Meters = BTreeMap<&'static str, Meter>;
+
+const OTHER: &str = "/other";
+
+async fn measure(State(meters): State<Arc<Meters>>, request: Request, next: Next) -> Response {
+    let began = Instant::now();
+    let path = request.uri().path();
+    let Some(meter) = meters.get(path).or_else(|| meters.get(OTHER)) else {
+        return next.run(request).await;
+    };
+    let size = request.body().size_hint().lower();
+    let under_way = meter.begin(
+        request.method(),
+        usize::try_from(size).unwrap_or(usize::MAX),
+    );
+    let response = next.run(request).await;
+    let size = response.body().size_hint().lower();
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    under_way.end(response.status(), size, began.elapsed());
+    response
 }
 
 async fn ready(State(view): State<View>) -> impl IntoResponse {

@@ -3,19 +3,22 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use slipway_kernel::action::Action;
 use slipway_kernel::event::Event;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
-use slipway_kernel::identity::Key;
+use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::plan::Plan;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use super::Engine;
 use crate::events;
 use crate::execute::{Execution, Report};
+use crate::gather;
 use crate::message::Message;
 use crate::queue::{Verdict, lane};
 use crate::request::{Outcome, Wanted};
 use crate::state::Shared;
+use crate::webhook::Carrier;
 
 /// How often an event is tried to be told.
 const TELLINGS: u32 = 3;
@@ -191,14 +194,28 @@ impl Engine {
         if !self.asking.insert(question.id.clone()) {
             return;
         }
-        let gatherer = self.gatherer.clone();
+        let (shared, gatherer) = (self.shared.clone(), self.gatherer.clone());
         self.start(async move {
             let id = question.id.clone();
-            let answer = match timeout(question.timeout, gatherer.gather(question)).await {
-                Ok(answer) => answer,
-                Err(_) => Answer::Timeout,
-            };
+            let answer = gather::put(&shared, gatherer.as_ref(), question).await;
             Message::Answered(key, id, answer)
+        });
+    }
+
+    /// Undoes what a webhook began, for as long as it takes.
+    pub(super) fn undo(&mut self, actions: Vec<Action>) {
+        let Some(cluster) = self.clusters.get(&ClusterId::local()) else {
+            return;
+        };
+        let carrier = Carrier {
+            shared: self.shared.clone(),
+            client: cluster.client,
+            gatherer: self.gatherer.clone(),
+        };
+        self.undoing += 1;
+        self.start(async move {
+            carrier.until_done(actions).await;
+            Message::Undone
         });
     }
 
