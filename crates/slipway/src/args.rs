@@ -2,10 +2,12 @@
 
 mod apiserver;
 mod demo;
+mod rollout_operator;
 mod run;
 
 pub(crate) use apiserver::Apiserver;
 pub(crate) use demo::{Color, Demo};
+pub(crate) use rollout_operator::{PROGRAM, RolloutOperator};
 pub(crate) use run::{Connection, LogFormat, RestartScope, Run};
 
 /// One Kubernetes operator that makes change safe at every scale.

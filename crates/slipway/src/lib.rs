@@ -8,6 +8,7 @@ mod command;
 mod connect;
 mod demo;
 mod exit;
+mod goflag;
 mod kubeconfig;
 mod logs;
 mod manifests;
