@@ -29,6 +29,7 @@ mod request;
 pub mod settings;
 mod state;
 mod status;
+pub mod tls;
 pub mod view;
 mod watch;
 

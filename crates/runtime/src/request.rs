@@ -9,6 +9,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, Request};
 use http_body_util::{BodyExt, Limited};
 use kube::client::Body;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use slipway_kernel::action::Target;
 use slipway_kernel::identity::{Kind, ObjectRef};
@@ -108,6 +109,20 @@ impl Wanted {
             object.name
         );
         Self::new(Method::GET, uri, "", None)
+    }
+
+    /// Lists the objects of a kind in all namespaces that have these labels, consistently.
+    pub(crate) fn list(kind: &Kind, selector: &str) -> Self {
+        let selector = utf8_percent_encode(selector, NON_ALPHANUMERIC);
+        let uri = format!("{}?labelSelector={selector}", kind.path(""));
+        Self::new(Method::GET, uri, "", None)
+    }
+
+    /// Changes places of an object one by one.
+    pub(crate) fn json_patch(object: &ObjectRef, changes: Vec<Value>) -> Self {
+        let uri = format!("{}?fieldManager={FIELD_MANAGER}", path(object));
+        let content = "application/json-patch+json";
+        Self::new(Method::PATCH, uri, content, Some(Value::Array(changes)))
     }
 
     /// Changes an object, unless it has changed meanwhile.

@@ -90,6 +90,8 @@ pub(crate) struct State {
     pub(crate) unreachable: Option<Instant>,
     pub(crate) progress: Option<Instant>,
     pub(crate) depth: BTreeMap<&'static str, usize>,
+    /// When the webhook certificate that is shown now ends.
+    pub(crate) certificate_ends: Option<Timestamp>,
     /// Changes that our own writes made.
     pub(crate) changes: Vec<(StoreKey, Meta)>,
 }

@@ -39,6 +39,10 @@ impl View {
         }
     }
 
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        self.shared.clone()
+    }
+
     /// Whether everything that is needed has been listed and the API can be reached. A follower is ready too.
     pub fn is_ready(&self) -> bool {
         let state = self.shared.lock();
