@@ -340,7 +340,9 @@ impl Engine {
         match message {
             Message::Watch(key, news) => self.news(&key, news),
             Message::Executed(key, report) => self.executed(&key, &report),
-            Message::Publish(controller, event) => self.publish(controller, &event),
+            Message::Publish(controller, event, acted) => {
+                self.publish(controller, &event, acted.as_ref());
+            }
             Message::Ask(key, question) => self.ask(key, question),
             Message::Answered(key, id, answer) => self.answered(&key, id, answer),
             Message::Taken(lease, epoch, taken) => self.taken(lease, epoch, taken),

@@ -64,6 +64,9 @@ pub(crate) struct Report {
     pub(crate) pause: Option<Duration>,
     /// Look again then, also if the plan did not ask for it.
     pub(crate) wake: Option<Timestamp>,
+    /// Whether something was refused that should have been done. A missing right to do more than deleting is none: what
+    /// it is for is off then.
+    pub(crate) failed: bool,
 }
 
 impl Report {
@@ -72,6 +75,7 @@ impl Report {
             verdict: Verdict::Done,
             pause: None,
             wake: None,
+            failed: false,
         }
     }
 
@@ -110,6 +114,7 @@ pub(crate) struct Execution {
     pub(crate) lease: &'static str,
     pub(crate) plan: Plan,
     stopped: AtomicBool,
+    failed: AtomicBool,
 }
 
 impl Execution {
@@ -129,6 +134,7 @@ impl Execution {
             lease,
             plan,
             stopped: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
         }
     }
 
@@ -142,9 +148,10 @@ impl Execution {
         }
         if !self.is_stopped() {
             for event in std::mem::take(&mut self.plan.events) {
-                self.tell(Message::Publish(self.key.controller, event));
+                self.tell(Message::Publish(self.key.controller, event, None));
             }
         }
+        report.failed = self.failed.load(Ordering::Acquire);
         if self.is_in_doubt() && !self.settle().await {
             report.verdict = report.verdict.max(Verdict::Failed);
         }
@@ -257,7 +264,8 @@ impl Execution {
                     self.written(&object, &value);
                 }
                 for event in step.events {
-                    self.tell(Message::Publish(self.key.controller, event));
+                    let acted = Some(object.clone());
+                    self.tell(Message::Publish(self.key.controller, event, acted));
                 }
                 Ended::Well
             }
@@ -265,7 +273,12 @@ impl Execution {
                 self.shared.lock().overlay_absence(&object, &doubt.uid);
                 Ended::Outdated
             }
-            outcome => self.fell_short(&object, doubt, outcome).await,
+            outcome => {
+                if deletes && matches!(outcome, Outcome::Refused(_)) {
+                    self.failed.store(true, Ordering::Release);
+                }
+                self.fell_short(&object, doubt, outcome).await
+            }
         }
     }
 
@@ -367,6 +380,9 @@ impl Execution {
                 Ended::Outdated
             }
             Outcome::Refused(refused) | Outcome::Absent(refused) => {
+                if refused.reason != "Forbidden" {
+                    self.failed.store(true, Ordering::Release);
+                }
                 let now = self.shared.environment.now();
                 let backoff = self.shared.settings.backoff;
                 self.shared.lock().refuse(object, refused, backoff, now);

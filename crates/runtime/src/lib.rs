@@ -18,6 +18,7 @@ pub mod error;
 mod events;
 mod execute;
 pub mod gather;
+mod journal;
 mod lease;
 mod ledger;
 mod message;

@@ -2,7 +2,7 @@
 
 use slipway_kernel::event::Event;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
-use slipway_kernel::identity::Key;
+use slipway_kernel::identity::{Key, ObjectRef};
 
 use crate::election::Taken;
 use crate::execute::Report;
@@ -15,8 +15,8 @@ pub(crate) enum Message {
     Watch(WatchKey, News),
     /// A plan has been carried out.
     Executed(Key, Report),
-    /// An event is to be told.
-    Publish(&'static str, Event),
+    /// An event is to be told, about what was done to an object if it was.
+    Publish(&'static str, Event, Option<ObjectRef>),
     /// A question is to be asked.
     Ask(Key, Question),
     /// A question has been answered.

@@ -33,6 +33,11 @@ impl Operator {
     /// The same with one capability more.
     #[must_use]
     pub fn with(self, capability: Arc<dyn Capability>) -> Self {
+        if let Some(passes) = capability.passes() {
+            let namespaced = self.shared.settings.namespaces.len() != 1;
+            let metrics = &self.shared.metrics;
+            metrics.show_passes(capability.name(), passes, namespaced);
+        }
         self.shared.lock().capabilities.push(capability);
         self
     }
