@@ -3,6 +3,8 @@
 //! `admit` is pure. Where it cannot decide yet it names what it needs (a question, a reservation); the runtime gathers,
 //! and asks again until the deadline, when `expire` gives the verdict and what has to be undone.
 
+pub mod review;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -134,6 +136,11 @@ pub struct Remarks {
 pub trait Admit: Send + Sync + 'static {
     /// Where it is served: `/admission/no-downscale`.
     fn path(&self) -> &'static str;
+    /// Whether it judges by the review and its answers alone: then it is given neither stores nor other facts, and a
+    /// flood of its reviews has nothing to do with anything else in the process.
+    fn is_self_contained(&self) -> bool {
+        false
+    }
     /// Judges a review, and says what is noted beside the verdict.
     fn judge(
         &self,

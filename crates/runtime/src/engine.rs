@@ -71,6 +71,8 @@ pub(crate) struct Engine {
     /// Plans being carried out, and events being told.
     executing: usize,
     telling: usize,
+    /// What webhooks left to be undone.
+    undoing: usize,
     next_beat: Instant,
 }
 
@@ -78,9 +80,12 @@ impl Engine {
     pub(crate) fn new(
         shared: Arc<Shared>,
         gatherer: Arc<dyn Gather>,
+        (sender, inbox): (
+            mpsc::UnboundedSender<Message>,
+            mpsc::UnboundedReceiver<Message>,
+        ),
         capabilities: Vec<Arc<dyn Capability>>,
     ) -> Result<Self, Error> {
-        let (sender, inbox) = mpsc::unbounded_channel();
         let settings = &shared.settings;
         let queue = Queue::new(settings.debounce, settings.backoff);
         let mut engine = Self {
@@ -101,6 +106,7 @@ impl Engine {
             running: FuturesUnordered::new(),
             executing: 0,
             telling: 0,
+            undoing: 0,
             next_beat: Instant::now(),
             shared,
         };
@@ -349,6 +355,8 @@ impl Engine {
             Message::WaitedOut(lease, epoch) => self.waited_out(lease, epoch),
             Message::Lost(lease) => self.lost(lease),
             Message::Told(why) => self.told(why.as_deref()),
+            Message::Undo(actions) => self.undo(actions),
+            Message::Undone => self.undoing = self.undoing.saturating_sub(1),
             Message::Ended => {}
         }
     }
@@ -357,7 +365,7 @@ impl Engine {
     async fn end(&mut self, client: &kube::Client) {
         self.shared.draining.store(true, Ordering::Release);
         let patience = Instant::now() + self.shared.settings.request_timeout;
-        while self.executing > 0 || self.telling > 0 {
+        while self.executing > 0 || self.telling > 0 || self.undoing > 0 {
             let message = tokio::select! {
                 biased;
                 () = sleep_until(patience) => break,

@@ -33,9 +33,11 @@ mod status;
 pub mod tls;
 pub mod view;
 mod watch;
+pub mod webhook;
 
 pub use environment::Environment;
 pub use error::Error;
 pub use operator::Operator;
 pub use settings::{Backoff, Election, Settings};
 pub use view::View;
+pub use webhook::Admissions;

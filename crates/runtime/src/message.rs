@@ -1,5 +1,6 @@
 //! What the loop is told by what it has started.
 
+use slipway_kernel::action::Action;
 use slipway_kernel::event::Event;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
 use slipway_kernel::identity::{Key, ObjectRef};
@@ -29,6 +30,10 @@ pub(crate) enum Message {
     WaitedOut(&'static str, i64),
     /// An event has been told, or not: events cannot be told because of this.
     Told(Option<String>),
+    /// This is to be undone after a review was answered.
+    Undo(Vec<Action>),
+    /// What was to be undone has been.
+    Undone,
     /// Something has ended that nobody waits for.
     Ended,
 }

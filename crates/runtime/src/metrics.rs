@@ -1,7 +1,9 @@
 //! Numbers for operators of the operator. No object's name is in a label.
 
+pub(crate) mod client;
 mod passes;
 mod scrape;
+pub(crate) mod traffic;
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -54,6 +56,7 @@ pub(crate) struct Metrics {
     watch_failures: Family<Failure, Counter>,
     events: Family<OfController, Counter>,
     passes: Mutex<Shows>,
+    pub(crate) traffic: traffic::Traffic,
 }
 
 fn buckets() -> Histogram {
@@ -70,6 +73,7 @@ impl Default for Metrics {
             watch_failures: Family::default(),
             events: Family::default(),
             passes: Mutex::default(),
+            traffic: traffic::Traffic::default(),
         };
         {
             let mut registry = metrics
@@ -101,6 +105,7 @@ impl Default for Metrics {
                 "Events told",
                 metrics.events.clone(),
             );
+            metrics.traffic.register(&mut registry);
         }
         metrics
     }
@@ -118,12 +123,7 @@ impl Metrics {
     }
 
     /// From now on the passes of a controller are shown, key by key.
-    pub(crate) fn show_passes(
-        &self,
-        controller: &'static str,
-        passes: Passes,
-        namespaced: bool,
-    ) {
+    pub(crate) fn show_passes(&self, controller: &'static str, passes: Passes, namespaced: bool) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         let mut shows = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
         shows.add(controller, passes, namespaced, &mut registry);
@@ -179,6 +179,9 @@ impl Metrics {
             &mut text,
             &self.registry.lock().unwrap_or_else(PoisonError::into_inner),
         );
+        let _ = self
+            .traffic
+            .named(|registry| encode_registry(&mut text, registry));
         let _ = encode_registry(&mut text, &scrape::registry(shared));
         let _ = encode_eof(&mut text);
         text

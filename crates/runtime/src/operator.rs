@@ -2,31 +2,46 @@
 
 use std::sync::Arc;
 
+use slipway_kernel::admission::Admit;
 use slipway_kernel::capability::Capability;
 use slipway_kernel::identity::ClusterId;
+use tokio::sync::mpsc;
 
 use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::gather::{Gather, Nobody};
+use crate::message::Message;
+use crate::metrics::client::measured;
 use crate::settings::Settings;
 use crate::state::Shared;
 use crate::view::View;
+use crate::webhook::{Admissions, Limits};
 
 /// One replica of the operator.
 pub struct Operator {
     client: kube::Client,
     gatherer: Arc<dyn Gather>,
     shared: Arc<Shared>,
+    hooks: Vec<Arc<dyn Admit>>,
+    limits: Limits,
+    sender: mpsc::UnboundedSender<Message>,
+    inbox: mpsc::UnboundedReceiver<Message>,
 }
 
 impl Operator {
     /// An operator without capabilities. Build the client without retries: they are decided here.
     pub fn new(environment: Environment, client: kube::Client, settings: Settings) -> Self {
+        let (sender, inbox) = mpsc::unbounded_channel();
+        let shared = Arc::new(Shared::new(environment, settings));
         Self {
-            client,
+            client: measured(&client, &shared),
             gatherer: Arc::new(Nobody),
-            shared: Arc::new(Shared::new(environment, settings)),
+            shared,
+            hooks: Vec::new(),
+            limits: Limits::default(),
+            sender,
+            inbox,
         }
     }
 
@@ -42,11 +57,30 @@ impl Operator {
         self
     }
 
-    /// The same with somebody who answers questions.
+    /// The same with webhooks, each at its own path; see [`Operator::admissions`].
+    #[must_use]
+    pub fn admitting(mut self, hooks: Vec<Arc<dyn Admit>>) -> Self {
+        self.hooks.extend(hooks);
+        self
+    }
+
+    /// The same with other limits for its webhooks.
+    #[must_use]
+    pub fn limited(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The same with somebody who answers questions, of plans and of webhooks.
     #[must_use]
     pub fn gathering(mut self, gatherer: Arc<dyn Gather>) -> Self {
         self.gatherer = gatherer;
         self
+    }
+
+    /// The client that it was given, measured for its metrics: for whoever asks the API on its behalf.
+    pub fn client(&self) -> kube::Client {
+        self.client.clone()
     }
 
     /// What others may see while it runs.
@@ -54,12 +88,30 @@ impl Operator {
         View::new(self.shared.clone())
     }
 
+    /// The webhooks of this replica, to be served. They ask whoever was named last with [`Operator::gathering`]; what
+    /// is left to be undone after an answer is done by [`Operator::run`].
+    pub fn admissions(&self) -> Admissions {
+        Admissions::new(
+            self.shared.clone(),
+            self.client.clone(),
+            self.gatherer.clone(),
+            self.sender.clone(),
+            self.hooks.clone(),
+            self.limits,
+        )
+    }
+
     /// Runs until `stop`, then ends in good order: no new steps, answers awaited, leases released.
     ///
     /// Everything happens in this one future: whoever does not poll it pauses the replica, and dropping it is a crash.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) -> Result<(), Error> {
         let capabilities = self.shared.lock().capabilities.clone();
-        let mut engine = Engine::new(self.shared, self.gatherer, capabilities)?;
+        let mut engine = Engine::new(
+            self.shared,
+            self.gatherer,
+            (self.sender, self.inbox),
+            capabilities,
+        )?;
         engine.add_cluster(&ClusterId::local(), &self.client);
         engine.elect(&self.client);
         // The engine is large; whoever awaits this should not have to carry it around.

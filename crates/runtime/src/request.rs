@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, Request};
 use http_body_util::{BodyExt, Limited};
@@ -208,26 +209,31 @@ impl Wanted {
             Ok(request) => request,
             Err(refused) => return Outcome::Refused(refused),
         };
-        let exchange = async {
-            let response = client.send(request).await.map_err(|e| e.to_string())?;
-            let code = response.status().as_u16();
-            let after = retry_after(response.headers());
-            let body = Limited::new(response.into_body(), LARGEST_ANSWER);
-            let body = body.collect().await.map_err(|e| e.to_string())?.to_bytes();
-            Ok::<_, String>((code, after, body))
-        };
         tokio::select! {
             biased;
             () = tokio::time::sleep(timeout) => {
                 let message = format!("no answer within {} s", timeout.as_secs());
                 Outcome::Unknown(Refused::new("Timeout", message), None)
             }
-            ended = exchange => match ended {
+            ended = exchange(client, request) => match ended {
                 Ok((code, after, body)) => read(code, after, &body),
                 Err(error) => Outcome::Unknown(Refused::new("Unreachable", error), None),
             }
         }
     }
+}
+
+/// Sends a request; gives the code, how long to wait before the next, and the body.
+pub(crate) async fn exchange(
+    client: &kube::Client,
+    request: Request<Body>,
+) -> Result<(u16, Option<Duration>, Bytes), String> {
+    let response = client.send(request).await.map_err(|e| e.to_string())?;
+    let code = response.status().as_u16();
+    let after = retry_after(response.headers());
+    let body = Limited::new(response.into_body(), LARGEST_ANSWER);
+    let body = body.collect().await.map_err(|e| e.to_string())?.to_bytes();
+    Ok((code, after, body))
 }
 
 /// What an answer means.

@@ -92,6 +92,10 @@ pub(crate) struct State {
     pub(crate) depth: BTreeMap<&'static str, usize>,
     /// When the webhook certificate that is shown now ends.
     pub(crate) certificate_ends: Option<Timestamp>,
+    /// How many holds there have been.
+    pub(crate) holds: u64,
+    /// Addresses at which something is being undone, and by which undoing.
+    pub(crate) undoing: BTreeMap<String, u64>,
     /// Changes that our own writes made.
     pub(crate) changes: Vec<(StoreKey, Meta)>,
 }
@@ -202,6 +206,17 @@ impl State {
     pub(crate) fn refused_until(&self, object: &ObjectRef, now: Timestamp) -> Option<Timestamp> {
         let refusal = self.facts.refusals.get(object)?;
         (refusal.retry_at > now).then_some(refusal.retry_at)
+    }
+
+    /// Remembers that something has been let go, unless anything else was since the hold of the number `seen`.
+    pub(crate) fn hold(&mut self, seen: u64, what: &str, until: Timestamp, now: Timestamp) -> bool {
+        if self.holds != seen {
+            return false;
+        }
+        self.holds += 1;
+        self.facts.holds.retain(|_, until| now < *until);
+        self.facts.holds.insert(what.to_owned(), until);
+        true
     }
 
     /// Whether all that a capability cannot do without has been listed.

@@ -21,12 +21,13 @@ pub mod pod_eviction;
 pub mod prepare_downscale;
 mod replicas;
 mod reservations;
-pub mod review;
+
 pub mod seen;
 pub mod zpdb;
 pub mod zpdb_validation;
 
 use slipway_kernel::admission::Admit;
+pub use slipway_kernel::admission::review;
 
 use crate::settings::Settings;
 

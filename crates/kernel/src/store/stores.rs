@@ -10,16 +10,15 @@ use crate::interest::Interest;
 /// Which store: cluster, kind and projection.
 pub type StoreKey = (ClusterId, Kind, &'static str);
 
-/// All stores of one replica. A clone is a snapshot.
+/// All stores of one replica. A clone is a snapshot, and costs no more than counting it.
 #[derive(Debug, Clone, Default)]
-pub struct Stores(BTreeMap<StoreKey, Arc<Store>>);
+pub struct Stores(Arc<BTreeMap<StoreKey, Arc<Store>>>);
 
 impl Stores {
     /// Makes room for an interest in a cluster; if there is, only its indexes are added.
     pub fn open(&mut self, cluster: &ClusterId, interest: &Interest) -> StoreKey {
         let key = (cluster.clone(), interest.kind.clone(), interest.projection);
-        let store = self
-            .0
+        let store = Arc::make_mut(&mut self.0)
             .entry(key.clone())
             .or_insert_with(|| Arc::new(Store::new(interest, cluster)));
         for index in &interest.indexes {
@@ -32,7 +31,7 @@ impl Stores {
 
     /// Forgets all that was seen of a cluster.
     pub fn close(&mut self, cluster: &ClusterId) {
-        self.0.retain(|(of, _, _), _| of != cluster);
+        Arc::make_mut(&mut self.0).retain(|(of, _, _), _| of != cluster);
     }
 
     /// The store behind a key.
@@ -42,7 +41,7 @@ impl Stores {
 
     /// The store behind a key, to take something in.
     pub fn store_mut(&mut self, key: &StoreKey) -> Option<&mut Store> {
-        self.0.get_mut(key).map(Arc::make_mut)
+        Arc::make_mut(&mut self.0).get_mut(key).map(Arc::make_mut)
     }
 
     /// All stores.

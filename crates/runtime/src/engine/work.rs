@@ -3,23 +3,26 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use slipway_kernel::action::Action;
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::{Capability, Gravity};
 use slipway_kernel::event::Event;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
-use slipway_kernel::identity::{Key, ObjectRef};
+use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
 use slipway_kernel::plan::Plan;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use super::Engine;
 use crate::events;
 use crate::execute::{Execution, Report};
+use crate::gather;
 use crate::journal;
 use crate::message::Message;
 use crate::metrics;
 use crate::queue::{Verdict, lane};
 use crate::request::{Outcome, Wanted};
 use crate::state::Shared;
+use crate::webhook::Carrier;
 
 /// How often an event is tried to be told.
 const TELLINGS: u32 = 3;
@@ -108,13 +111,17 @@ impl Engine {
         let idle = plan.steps.is_empty() && plan.statuses.is_empty() && plan.events.is_empty();
         if !leads {
             self.shared.metrics.forget(&key);
-            self.shared.metrics.reconciled(key.controller, "followed", 0.0);
+            self.shared
+                .metrics
+                .reconciled(key.controller, "followed", 0.0);
             self.queue.finish(&key, Verdict::Done, began);
             return;
         }
         pass.begin(&key);
         if idle && !doubtful {
-            self.shared.metrics.reconciled(key.controller, "nothing", 0.0);
+            self.shared
+                .metrics
+                .reconciled(key.controller, "nothing", 0.0);
             pass.end(&self.shared, &key, began.elapsed(), false);
             self.queue.finish(&key, Verdict::Done, began);
             return;
@@ -172,14 +179,7 @@ impl Engine {
             .unwrap_or(now + self.shared.settings.heartbeat)
     }
 
-    fn execute(
-        &mut self,
-        key: Key,
-        lease: &'static str,
-        plan: Plan,
-        doubtful: bool,
-        pass: Pass,
-    ) {
+    fn execute(&mut self, key: Key, lease: &'static str, plan: Plan, doubtful: bool, pass: Pass) {
         let shared = self.shared.clone();
         let execution = Execution::new(
             shared.clone(),
@@ -279,14 +279,28 @@ impl Engine {
         if !self.asking.insert(question.id.clone()) {
             return;
         }
-        let gatherer = self.gatherer.clone();
+        let (shared, gatherer) = (self.shared.clone(), self.gatherer.clone());
         self.start(async move {
             let id = question.id.clone();
-            let answer = match timeout(question.timeout, gatherer.gather(question)).await {
-                Ok(answer) => answer,
-                Err(_) => Answer::Timeout,
-            };
+            let answer = gather::put(&shared, gatherer.as_ref(), question).await;
             Message::Answered(key, id, answer)
+        });
+    }
+
+    /// Undoes what a webhook began, for as long as it takes.
+    pub(super) fn undo(&mut self, actions: Vec<Action>) {
+        let Some(cluster) = self.clusters.get(&ClusterId::local()) else {
+            return;
+        };
+        let carrier = Carrier {
+            shared: self.shared.clone(),
+            client: cluster.client,
+            gatherer: self.gatherer.clone(),
+        };
+        self.undoing += 1;
+        self.start(async move {
+            carrier.until_done(actions).await;
+            Message::Undone
         });
     }
 

@@ -73,11 +73,7 @@ impl Shows {
             duration: Family::new_with_constructor(buckets as fn() -> Histogram),
             last_success: Family::default(),
         };
-        registry.register(
-            stem(passes.total),
-            "Passes over a key",
-            shown.total.clone(),
-        );
+        registry.register(stem(passes.total), "Passes over a key", shown.total.clone());
         registry.register(
             stem(passes.failed),
             "Passes over a key that failed",

@@ -83,6 +83,10 @@ impl Admit for NoDownscale {
         "/admission/no-downscale"
     }
 
+    fn is_self_contained(&self) -> bool {
+        true
+    }
+
     fn admit(&self, review: &Review, _: &Stores, facts: &Facts, _: Timestamp) -> Admission {
         let mut inquiry = Inquiry::open(review, facts);
         let decided = self.decide(review, &mut inquiry);

@@ -22,6 +22,10 @@ impl Admit for ZpdbValidation {
         "/admission/zpdb-validation"
     }
 
+    fn is_self_contained(&self) -> bool {
+        true
+    }
+
     fn admit(&self, review: &Review, _: &Stores, _: &Facts, _: Timestamp) -> Admission {
         Admission::Decide(verdict(review), Vec::new())
     }

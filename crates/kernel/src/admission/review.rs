@@ -7,7 +7,7 @@ mod lean;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use slipway_kernel::admission::{Review, Verdict};
+use super::{Review, Verdict};
 
 use lean::lean;
 

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use serde_json::json;
-use slipway_kernel::admission::Verdict;
+use crate::admission::Verdict;
 
 use super::{Version, parse, render};
 

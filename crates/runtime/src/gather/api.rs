@@ -1,0 +1,99 @@
+//! Requests to the API as questions: code and body as they come, also of refusals.
+
+use ::http::header::{ACCEPT, CONTENT_TYPE};
+use ::http::{HeaderName, HeaderValue, Method, Request};
+use kube::client::Body;
+use serde_json::Value;
+use slipway_kernel::fact::{Answer, Question};
+
+use super::CLUSTER;
+use crate::request::{FIELD_MANAGER, exchange};
+
+/// The API of one cluster.
+#[derive(Clone)]
+pub(super) struct Api {
+    client: kube::Client,
+    label: Option<HeaderValue>,
+}
+
+impl Api {
+    pub(super) fn new(client: kube::Client) -> Self {
+        Self {
+            client,
+            label: None,
+        }
+    }
+
+    pub(super) fn labelled(self, label: Option<HeaderValue>) -> Self {
+        Self { label, ..self }
+    }
+
+    /// Asks what a question says.
+    pub(super) async fn ask(&self, question: &Question) -> Answer {
+        let purpose = question.id.purpose;
+        let request = self.request(question.method, &question.url, &question.body, purpose);
+        self.send(request).await
+    }
+
+    /// Reads something that is needed for a question.
+    pub(super) async fn get(&self, path: &str, purpose: &str) -> Answer {
+        let request = self.request("GET", path, &Value::Null, purpose);
+        self.send(request).await
+    }
+
+    async fn send(&self, request: Result<Request<Body>, String>) -> Answer {
+        let request = match request {
+            Ok(request) => request,
+            Err(why) => return Answer::Refused(why),
+        };
+        match exchange(&self.client, request).await {
+            Ok((code, _, body)) => Answer::Said {
+                code,
+                body: String::from_utf8_lossy(&body).into_owned(),
+            },
+            Err(why) => Answer::Refused(why),
+        }
+    }
+
+    fn request(
+        &self,
+        method: &str,
+        path: &str,
+        body: &Value,
+        purpose: &str,
+    ) -> Result<Request<Body>, String> {
+        let method = Method::from_bytes(method.as_bytes()).map_err(|error| error.to_string())?;
+        let is_write = method != Method::GET;
+        let content = if method == Method::PATCH {
+            "application/merge-patch+json"
+        } else {
+            "application/json"
+        };
+        let uri = match (is_write && method != Method::DELETE, path.contains('?')) {
+            (false, _) => path.to_owned(),
+            (true, false) => format!("{path}?fieldManager={FIELD_MANAGER}"),
+            (true, true) => format!("{path}&fieldManager={FIELD_MANAGER}"),
+        };
+        let bytes = match body {
+            Value::Null => Vec::new(),
+            body => body.to_string().into_bytes(),
+        };
+        let mut request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .body(Body::from(bytes))
+            .map_err(|error| format!("{path}: {error}"))?;
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if is_write {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(content));
+        }
+        if let Some(label) = &self.label {
+            headers.insert(CLUSTER, label.clone());
+        }
+        if let Ok(context) = HeaderValue::from_str(&format!("purpose={purpose}")) {
+            headers.insert(HeaderName::from_static("x-trace-context"), context);
+        }
+        Ok(request)
+    }
+}

@@ -1,0 +1,96 @@
+//! Measures the requests that go to the API, by what they are about.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use crate::state::Shared;
+
+/// The same client, measured until the head of each answer.
+pub(crate) fn measured(client: &kube::Client, shared: &Arc<Shared>) -> kube::Client {
+    let namespace = client.default_namespace().to_owned();
+    let (client, shared) = (client.clone(), shared.clone());
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (client, shared) = (client.clone(), shared.clone());
+        async move {
+            let (path, method) = (describe(request.uri().path()), request.method().clone());
+            let began = Instant::now();
+            let answer = client.send(request).await;
+            let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            let traffic = &shared.metrics.traffic;
+            traffic.asked_api(&path, method.as_str(), code, began.elapsed());
+            answer.map_err(tower::BoxError::from)
+        }
+    });
+    kube::Client::new(service, namespace)
+}
+
+/// What a path of the API is about: `apps/v1/statefulsets object scale subresource`. Neither namespaces nor names are in
+/// it; a path of another form is given as it is.
+fn describe(path: &str) -> String {
+    about(path).unwrap_or_else(|| path.to_owned())
+}
+
+fn about(path: &str) -> Option<String> {
+    let mut parts = path.trim_matches('/').split('/');
+    let group = match parts.next()? {
+        "api" => "core",
+        "apis" => parts.next()?,
+        _ => return None,
+    };
+    let version = parts.next()?;
+    let rest: Vec<&str> = parts.collect();
+    let (plural, rest) = match rest.as_slice() {
+        // A namespace's own subresources come where kinds do otherwise.
+        ["namespaces", _, sub @ ("status" | "finalize")] => {
+            return Some(format!(
+                "{group}/{version}/namespaces object {sub} subresource"
+            ));
+        }
+        ["namespaces", _, plural, rest @ ..] | [plural, rest @ ..] => (*plural, rest),
+        [] => return None,
+    };
+    let what = match rest {
+        [] => "collection".to_owned(),
+        [_] => "object".to_owned(),
+        [_, sub @ ..] => format!("object {} subresource", sub.join("/")),
+    };
+    Some(format!("{group}/{version}/{plural} {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_told_by_kind_without_names() {
+        for (path, expected) in [
+            ("/api/v1/pods", "core/v1/pods collection"),
+            ("/api/v1/namespaces/a/pods", "core/v1/pods collection"),
+            ("/api/v1/namespaces/a/pods/b", "core/v1/pods object"),
+            (
+                "/api/v1/namespaces/a/pods/b/eviction",
+                "core/v1/pods object eviction subresource",
+            ),
+            ("/api/v1/namespaces", "core/v1/namespaces collection"),
+            ("/api/v1/namespaces/a", "core/v1/namespaces object"),
+            (
+                "/api/v1/namespaces/a/status",
+                "core/v1/namespaces object status subresource",
+            ),
+            (
+                "/apis/apps/v1/namespaces/a/statefulsets/b/status",
+                "apps/v1/statefulsets object status subresource",
+            ),
+            (
+                "/apis/rbac.authorization.k8s.io/v1/clusterroles/x",
+                "rbac.authorization.k8s.io/v1/clusterroles object",
+            ),
+            ("/apis/apps", "/apis/apps"),
+            ("/apis/apps/v1", "/apis/apps/v1"),
+            ("/version", "/version"),
+        ] {
+            assert_eq!(describe(path), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Requests, those that come and those that go, under the names that dashboards of zones look for.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use slipway_kernel::admission::Count;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Served {
+    method: String,
+    route: String,
+    status_code: String,
+    ws: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Route {
+    method: String,
+    route: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Called {
+    path: String,
+    method: String,
+    status_code: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Rejected {
+    method: String,
+    protocol: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Handshake {
+    outcome: &'static str,
+}
+
+type Timings<L> = Family<L, Histogram, fn() -> Histogram>;
+type Labels = Vec<(String, String)>;
+
+const SECONDS: [f64; 14] = [
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0,
+];
+
+fn seconds() -> Histogram {
+    Histogram::new(SECONDS)
+}
+
+fn bytes() -> Histogram {
+    Histogram::new(exponential_buckets(4.0, 4.0, 15))
+}
+
+/// All that is counted of requests.
+pub(crate) struct Traffic {
+    served: Timings<Served>,
+    requests: Timings<Route>,
+    responses: Timings<Route>,
+    inflight: Family<Route, Gauge>,
+    evictions: Gauge,
+    api: Timings<Called>,
+    pods: Timings<Called>,
+    rejected: Family<Rejected, Counter>,
+    handshakes: Family<Handshake, Counter>,
+    /// Counters that webhooks name, made when they are first counted.
+    named: Mutex<(Registry, BTreeMap<&'static str, Family<Labels, Counter>>)>,
+}
+
+impl Default for Traffic {
+    fn default() -> Self {
+        Self {
+            served: Family::new_with_constructor(seconds as fn() -> Histogram),
+            requests: Family::new_with_constructor(bytes as fn() -> Histogram),
+            responses: Family::new_with_constructor(bytes as fn() -> Histogram),
+            inflight: Family::default(),
+            evictions: Gauge::default(),
+            api: Family::new_with_constructor(seconds as fn() -> Histogram),
+            pods: Family::new_with_constructor(seconds as fn() -> Histogram),
+            rejected: Family::default(),
+            handshakes: Family::default(),
+            named: Mutex::default(),
+        }
+    }
+}
+
+impl Traffic {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        let under = registry.sub_registry_with_prefix("rollout_operator");
+        under.register(
+            "request_duration_seconds",
+            "Time to answer requests",
+            self.served.clone(),
+        );
+        under.register(
+            "request_message_bytes",
+            "Size of requests",
+            self.requests.clone(),
+        );
+        under.register(
+            "response_message_bytes",
+            "Size of answers",
+            self.responses.clone(),
+        );
+        under.register(
+            "inflight_requests",
+            "Requests that are being answered",
+            self.inflight.clone(),
+        );
+        under.register(
+            "zpdb_inflight_eviction_requests",
+            "Evictions that are being judged",
+            self.evictions.clone(),
+        );
+        under.register(
+            "kubernetes_api_client_request_duration_seconds",
+            "Time until the API answers",
+            self.api.clone(),
+        );
+        under.register(
+            "pod_http_client_request_duration_seconds",
+            "Time until pods answer",
+            self.pods.clone(),
+        );
+        under.register(
+            "client_invalid_cluster_validation_label_requests",
+            "Requests that pods took for those of another cluster",
+            self.rejected.clone(),
+        );
+        registry.register(
+            "slipway_tls_handshakes",
+            "TLS handshakes by how they ended",
+            self.handshakes.clone(),
+        );
+    }
+
+    /// Lets somebody read the counters that webhooks named.
+    pub(super) fn named<T>(&self, read: impl FnOnce(&Registry) -> T) -> T {
+        read(&self.named.lock().unwrap_or_else(PoisonError::into_inner).0)
+    }
+
+    /// One more of what a webhook counts.
+    pub(crate) fn count(&self, count: &Count) {
+        let labels: Labels = count
+            .labels
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect();
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let (registry, families) = &mut *named;
+        let family = families.entry(count.name).or_insert_with(|| {
+            let family = Family::default();
+            // The encoder adds the ending itself.
+            let name = count.name.strip_suffix("_total").unwrap_or(count.name);
+            registry.register(name, "Verdicts of a webhook", family.clone());
+            family
+        });
+        family.get_or_create(&labels).inc();
+    }
+
+    /// The API has answered, or not.
+    pub(crate) fn asked_api(&self, path: &str, method: &str, code: Option<u16>, took: Duration) {
+        observe(&self.api, path, method, code, took);
+    }
+
+    /// A pod has answered, or not.
+    pub(crate) fn asked_pod(&self, path: &str, method: &str, code: Option<u16>, took: Duration) {
+        observe(&self.pods, path, method, code, took);
+    }
+
+    /// A pod took a request for one of another cluster.
+    pub(crate) fn rejected(&self, route: &str) {
+        let labels = Rejected {
+            method: route.to_owned(),
+            protocol: "http",
+        };
+        self.rejected.get_or_create(&labels).inc();
+    }
+
+    /// A TLS handshake has ended.
+    pub(crate) fn shook_hands(&self, outcome: &'static str) {
+        self.handshakes.get_or_create(&Handshake { outcome }).inc();
+    }
+
+    /// What measures the requests to a path.
+    pub(crate) fn meter(&self, path: &str) -> Meter {
+        let route = route(path);
+        let labels = Route {
+            method: Method::POST.to_string(),
+            route: route.clone(),
+        };
+        let ok = Served::new(&Method::POST, &route, StatusCode::OK);
+        Meter {
+            served: self.served.clone(),
+            ok: self.served.get_or_create(&ok).clone(),
+            requests: self.requests.get_or_create(&labels).clone(),
+            responses: self.responses.get_or_create(&labels).clone(),
+            inflight: self.inflight.get_or_create(&labels).clone(),
+            evictions: (route == "admission_pod_eviction").then(|| self.evictions.clone()),
+            route,
+        }
+    }
+}
+
+fn observe(timings: &Timings<Called>, path: &str, method: &str, code: Option<u16>, took: Duration) {
+    let labels = Called {
+        path: path.to_owned(),
+        method: method.to_owned(),
+        status_code: code.map_or_else(|| "error".to_owned(), |code| code.to_string()),
+    };
+    timings.get_or_create(&labels).observe(took.as_secs_f64());
+}
+
+/// As dashboards spell a path.
+fn route(path: &str) -> String {
+    let letters = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_lowercase()
+        } else {
+            '_'
+        }
+    };
+    let route: String = path.chars().map(letters).collect();
+    route.trim_matches('_').to_owned()
+}
+
+impl Served {
+    fn new(method: &Method, route: &str, code: StatusCode) -> Self {
+        Self {
+            method: method.to_string(),
+            route: route.to_owned(),
+            status_code: code.as_str().to_owned(),
+            ws: "false",
+        }
+    }
+}
+
+/// Measures the requests to one path. What an API server sends is counted without looking anything up.
+pub(crate) struct Meter {
+    route: String,
+    served: Timings<Served>,
+    ok: Histogram,
+    requests: Histogram,
+    responses: Histogram,
+    inflight: Gauge,
+    evictions: Option<Gauge>,
+}
+
+impl Meter {
+    /// A request has come.
+    pub(crate) fn begin(&self, method: &Method, size: usize) -> UnderWay<'_> {
+        self.inflight.inc();
+        if let Some(evictions) = &self.evictions {
+            evictions.inc();
+        }
+        self.requests.observe(number(size));
+        let other = (method != Method::POST).then(|| method.clone());
+        UnderWay { meter: self, other }
+    }
+}
+
+/// A request that is being answered; over when it is dropped.
+pub(crate) struct UnderWay<'a> {
+    meter: &'a Meter,
+    other: Option<Method>,
+}
+
+impl UnderWay<'_> {
+    /// It has been answered.
+    pub(crate) fn end(self, code: StatusCode, size: usize, took: Duration) {
+        let meter = self.meter;
+        meter.responses.observe(number(size));
+        if code == StatusCode::OK && self.other.is_none() {
+            meter.ok.observe(took.as_secs_f64());
+        } else {
+            let method = self.other.as_ref().unwrap_or(&Method::POST);
+            let labels = Served::new(method, &meter.route, code);
+            let timing = meter.served.get_or_create(&labels);
+            timing.observe(took.as_secs_f64());
+        }
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.meter.inflight.dec();
+        if let Some(evictions) = &self.meter.evictions {
+            evictions.dec();
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "no body has 2^52 bytes")]
+fn number(size: usize) -> f64 {
+    size as f64
+}

@@ -1,0 +1,223 @@
+//! The webhooks of one replica: from the body of a request to the body of its answer.
+//!
+//! ```text
+//! answer(request) ─► parse ─► judge ─► Decide ──────────────► do its actions ─► render
+//!                              ▲  └──► Need ─► gather (32 at once) ─┐
+//!                              └─────── facts of this review ◄──────┘     at 0.9 of the time: expire ─► render, undo later
+//! ```
+//!
+//! It promises an answer to every body within 0.9 of the time that the caller waits, and that two reviews are never let
+//! through on one place. It opens no socket and spawns nothing; [`serve`] does that. What is undone after the deadline
+//! is done by the operator's own future, and is lost with it.
+
+mod carry;
+mod judgement;
+mod limits;
+mod serve;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Request, Response, StatusCode};
+use slipway_kernel::admission::review::{self, Refusal};
+use slipway_kernel::admission::{Admit, Count, Review, Verdict};
+use slipway_kernel::store::Stores;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::gather::Gather;
+use crate::message::Message;
+use crate::metrics::traffic::Meter;
+use crate::state::Shared;
+
+pub(crate) use carry::Carrier;
+pub use limits::Limits;
+pub use serve::{Error, serve};
+
+use judgement::Judgement;
+
+/// When a request came in, if it was not just now; an extension of the request.
+#[derive(Debug, Clone, Copy)]
+struct Arrived(Instant);
+
+/// One webhook, and what is measured of it.
+struct Hook {
+    admit: Arc<dyn Admit>,
+    meter: Meter,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    client: kube::Client,
+    gatherer: Arc<dyn Gather>,
+    late: mpsc::UnboundedSender<Message>,
+    hooks: BTreeMap<&'static str, Hook>,
+    other: Meter,
+    limits: Limits,
+    nothing: Stores,
+}
+
+/// The webhooks of one replica. Clones are the same ones.
+#[derive(Clone)]
+pub struct Admissions(Arc<Inner>);
+
+impl std::fmt::Debug for Admissions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let paths: Vec<&str> = self.0.hooks.keys().copied().collect();
+        f.debug_tuple("Admissions").field(&paths).finish()
+    }
+}
+
+impl Admissions {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        client: kube::Client,
+        gatherer: Arc<dyn Gather>,
+        late: mpsc::UnboundedSender<Message>,
+        hooks: Vec<Arc<dyn Admit>>,
+        limits: Limits,
+    ) -> Self {
+        let traffic = &shared.metrics.traffic;
+        let hooks = hooks
+            .into_iter()
+            .map(|admit| {
+                let path = admit.path();
+                let meter = traffic.meter(path);
+                (path, Hook { admit, meter })
+            })
+            .collect();
+        Self(Arc::new(Inner {
+            client,
+            gatherer,
+            late,
+            hooks,
+            other: traffic.meter("/other"),
+            limits,
+            nothing: Stores::default(),
+            shared,
+        }))
+    }
+
+    /// Where webhooks are served.
+    pub fn paths(&self) -> impl Iterator<Item = &'static str> {
+        self.0.hooks.keys().copied()
+    }
+
+    /// The limits of size and time.
+    pub fn limits(&self) -> Limits {
+        self.0.limits
+    }
+
+    /// Answers a request. The API server's `timeout` in its query says how long it waits.
+    pub async fn answer(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let arrived = request.extensions().get::<Arrived>();
+        let arrived = arrived.map_or_else(Instant::now, |at| at.0);
+        let path = request.uri().path();
+        let hook = self.0.hooks.get(path);
+        let under_way = self
+            .meter(path)
+            .begin(request.method(), request.body().len());
+        let response = match hook {
+            Some(hook) => self.admit(hook, &request, arrived).await,
+            None => plain(StatusCode::NOT_FOUND, "404 page not found\n"),
+        };
+        under_way.end(response.status(), response.body().len(), arrived.elapsed());
+        response
+    }
+
+    fn meter(&self, path: &str) -> &Meter {
+        let hook = self.0.hooks.get(path);
+        hook.map_or(&self.0.other, |hook| &hook.meter)
+    }
+
+    async fn admit(
+        &self,
+        hook: &Hook,
+        request: &Request<Bytes>,
+        arrived: Instant,
+    ) -> Response<Bytes> {
+        let body = request.body();
+        if body.len() > self.0.limits.body_bytes {
+            return plain(StatusCode::PAYLOAD_TOO_LARGE, "request body is too large");
+        }
+        let kind = request.headers().get(CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let (version, review) = match review::parse(body, kind) {
+            Ok(parsed) => parsed,
+            Err(Refusal { code, text }) => {
+                let code = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST);
+                return plain(code, &text);
+            }
+        };
+        let deadline = arrived + self.0.limits.patience(request.uri().query());
+        let judgement = Judgement::new(&self.0, hook.admit.as_ref(), &review, deadline);
+        let Some((verdict, count)) = judgement.reach().await else {
+            tracing::error!(
+                path = hook.admit.path(),
+                uid = review.uid,
+                "judging has a defect"
+            );
+            return plain(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "the webhook has a defect",
+            );
+        };
+        if let Some(count) = &count {
+            self.0.shared.metrics.traffic.count(count);
+        }
+        log(hook.admit.path(), &review, &verdict, count.as_ref());
+        let text = review::render(version, &review.uid, &verdict);
+        let mut response = Response::new(Bytes::from(text));
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(CONTENT_TYPE, json);
+        response
+    }
+}
+
+/// An answer that is no verdict.
+fn plain(code: StatusCode, text: &str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::copy_from_slice(text.as_bytes()));
+    *response.status_mut() = code;
+    let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+/// Tells what was said: refusals, and whatever is counted. All else would be a line for every write to the cluster.
+fn log(path: &str, review: &Review, verdict: &Verdict, count: Option<&Count>) {
+    let (ended, reason) = match verdict {
+        Verdict::Denied { message, .. } => ("denied", message.as_str()),
+        Verdict::Allowed { .. } if count.is_none() => return,
+        Verdict::Allowed { message, warnings } => (
+            "allowed",
+            warnings.first().map_or(message.as_str(), String::as_str),
+        ),
+    };
+    // `pod-eviction` is logged as `pod eviction denied` by `admission.PodEviction()`: people look for these.
+    let words = || path.rsplit('/').next().unwrap_or_default().split('-');
+    let title = words().collect::<Vec<_>>().join(" ");
+    let method = words().map(capital).collect::<String>();
+    tracing::info!(
+        method = format!("admission.{method}()"),
+        object.name = review.name,
+        object.namespace = review.namespace,
+        object.resource = review.resource,
+        request.uid = review.uid,
+        reason,
+        "{title} {ended}"
+    );
+}
+
+fn capital(word: &str) -> String {
+    let mut letters = word.chars();
+    letters
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .chain(letters)
+        .collect()
+}

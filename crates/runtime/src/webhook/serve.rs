@@ -1,0 +1,218 @@
+//! The webhooks over HTTPS: HTTP/1.1 and HTTP/2, as the API server likes.
+//!
+//! It promises bounds: on connections, heads, bodies and how long each may take. Whatever goes wrong on one connection
+//! ends that one. Dropping the future closes all of them.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use rustls::ServerConfig;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use super::{Admissions, Arrived, plain};
+
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// For the head of a request, and so also between two requests of a connection.
+const HEAD: Duration = Duration::from_secs(30);
+const HEAD_BYTES: usize = 64 << 10;
+const STREAMS: u32 = 250;
+/// Accepting fails again at once while there are no file descriptors left.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Why webhooks cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The listener is none any more.
+    #[error("serving webhooks: the listener cannot be used: {0}")]
+    Listener(#[from] std::io::Error),
+}
+
+/// Serves until `stop`, then lets requests under way end. Connections are tasks of the runtime that it is polled on.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Arc<ServerConfig>,
+    admissions: Admissions,
+    stop: impl Future<Output = ()> + Send,
+) -> Result<(), Error> {
+    listener.local_addr()?;
+    let mut tls = (*tls).clone();
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let limits = admissions.limits();
+    let places = Arc::new(Semaphore::new(limits.connections.max(1)));
+    let door = Arc::new(Door {
+        acceptor: TlsAcceptor::from(Arc::new(tls)),
+        admissions,
+        closing: Notify::new(),
+        is_closing: std::sync::atomic::AtomicBool::new(false),
+    });
+    let mut open: JoinSet<()> = JoinSet::new();
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let accepted = async {
+            let place = places.clone().acquire_owned().await;
+            (place, listener.accept().await)
+        };
+        tokio::select! {
+            biased;
+            () = &mut stop => break,
+            Some(_) = open.join_next(), if !open.is_empty() => {}
+            (place, accepted) = accepted => match accepted {
+                Ok((stream, _)) => {
+                    let door = door.clone();
+                    open.spawn(async move {
+                        door.connection(stream).await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    sleep(PAUSE).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    door.close();
+    let ending = async { while open.join_next().await.is_some() {} };
+    let _ = timeout(limits.request_timeout, ending).await;
+    Ok(())
+}
+
+/// What all connections share.
+struct Door {
+    acceptor: TlsAcceptor,
+    admissions: Admissions,
+    closing: Notify,
+    is_closing: std::sync::atomic::AtomicBool,
+}
+
+impl Door {
+    fn close(&self) {
+        use std::sync::atomic::Ordering;
+        self.is_closing.store(true, Ordering::Release);
+        self.closing.notify_waiters();
+    }
+
+    async fn closed(&self) {
+        use std::sync::atomic::Ordering;
+        let mut closing = std::pin::pin!(self.closing.notified());
+        closing.as_mut().enable();
+        if !self.is_closing.load(Ordering::Acquire) {
+            closing.await;
+        }
+    }
+
+    async fn connection(&self, stream: TcpStream) {
+        let _ = stream.set_nodelay(true);
+        let traffic = &self.admissions.0.shared.metrics.traffic;
+        let stream = match timeout(HANDSHAKE, self.acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                traffic.shook_hands("failed");
+                tracing::debug!(%error, "a TLS handshake failed");
+                return;
+            }
+            Err(_) => {
+                traffic.shook_hands("timeout");
+                return;
+            }
+        };
+        traffic.shook_hands("done");
+        let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let builder = builder(is_h2);
+        let service = service_fn(|request| {
+            let admissions = self.admissions.clone();
+            async move { Ok::<_, Infallible>(exchange(&admissions, request).await) }
+        });
+        let serving = builder.serve_connection(TokioIo::new(stream), service);
+        let mut serving = std::pin::pin!(serving);
+        tokio::select! {
+            biased;
+            ended = &mut serving => {
+                if let Err(error) = ended {
+                    tracing::debug!(error, "a connection ended badly");
+                }
+                return;
+            }
+            () = self.closed() => {}
+        }
+        serving.as_mut().graceful_shutdown();
+        let _ = serving.await;
+    }
+}
+
+fn builder(is_h2: bool) -> auto::Builder<TokioExecutor> {
+    let builder = auto::Builder::new(TokioExecutor::new());
+    let mut builder = if is_h2 {
+        builder.http2_only()
+    } else {
+        builder.http1_only()
+    };
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(HEAD_BYTES);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(u32::try_from(HEAD_BYTES).unwrap_or(u32::MAX))
+        .keep_alive_interval(HEAD)
+        .keep_alive_timeout(HEAD / 2);
+    builder
+}
+
+/// Reads a request to its end, and answers it.
+async fn exchange(admissions: &Admissions, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let arrived = Instant::now();
+    let limits = admissions.limits();
+    let (head, body) = request.into_parts();
+    let body = Limited::new(body, limits.body_bytes).collect();
+    let body = match timeout(limits.request_timeout, body).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let code = StatusCode::PAYLOAD_TOO_LARGE;
+            return admissions.turned_away(&head, code, "request body is too large", arrived);
+        }
+        Ok(Err(error)) => {
+            let text = format!("the body could not be read: {error}");
+            return admissions.turned_away(&head, StatusCode::BAD_REQUEST, &text, arrived);
+        }
+        Err(_) => {
+            let text = "the body took too long";
+            return admissions.turned_away(&head, StatusCode::REQUEST_TIMEOUT, text, arrived);
+        }
+    };
+    let mut request = Request::from_parts(head, body);
+    request.extensions_mut().insert(Arrived(arrived));
+    admissions.answer(request).await.map(Full::new)
+}
+
+impl Admissions {
+    /// Refuses a request that could not be read.
+    fn turned_away(
+        &self,
+        head: &http::request::Parts,
+        code: StatusCode,
+        text: &str,
+        arrived: Instant,
+    ) -> Response<Full<Bytes>> {
+        let under_way = self.meter(head.uri.path()).begin(&head.method, 0);
+        let response = plain(code, text);
+        under_way.end(code, response.body().len(), arrived.elapsed());
+        response.map(Full::new)
+    }
+}
