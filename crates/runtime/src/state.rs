@@ -90,6 +90,8 @@ pub(crate) struct State {
     pub(crate) unreachable: Option<Instant>,
     pub(crate) progress: Option<Instant>,
     pub(crate) depth: BTreeMap<&'static str, usize>,
+    /// Whether webhooks cannot be served without a certificate.
+    pub(crate) certificate_needed: bool,
     /// When the webhook certificate that is shown now ends.
     pub(crate) certificate_ends: Option<Timestamp>,
     /// How many holds there have been.

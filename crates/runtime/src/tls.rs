@@ -136,7 +136,7 @@ impl std::fmt::Debug for Certificates {
 
 impl Certificates {
     /// Nothing is read or written before [`Certificates::prepare`]. A client is needed for [`Source::SelfSigned`]; the
-    /// view's metrics show what could not be done.
+    /// view's metrics show what could not be done, and it is not ready before there is a certificate.
     pub fn new(
         source: Source,
         environment: Environment,
@@ -144,6 +144,9 @@ impl Certificates {
         view: Option<&View>,
     ) -> Self {
         let shared: Option<Arc<Shared>> = view.map(View::shared);
+        if let Some(shared) = &shared {
+            shared.lock().certificate_needed = true;
+        }
         let served = Arc::new(Served::new(shared.clone()));
         let keeper = match source {
             Source::SelfSigned(wanted) => Keeper::SelfSigned(Box::new(Rotation::new(
