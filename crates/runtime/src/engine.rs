@@ -365,6 +365,8 @@ impl Engine {
     async fn end(&mut self, client: &kube::Client) {
         self.shared.draining.store(true, Ordering::Release);
         let patience = Instant::now() + self.shared.settings.request_timeout;
+        // What webhooks have just left to be undone is not lost.
+        self.drain_inbox();
         while self.executing > 0 || self.telling > 0 || self.undoing > 0 {
             let message = tokio::select! {
                 biased;

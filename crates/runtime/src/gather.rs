@@ -28,6 +28,10 @@ use scale::Scales;
 pub trait Gather: Send + Sync + 'static {
     /// Asks.
     fn gather(&self, question: Question) -> BoxFuture<'static, Answer>;
+    /// The cluster that its requests say they come from, or empty.
+    fn label(&self) -> &str {
+        ""
+    }
 }
 
 /// Answers every question with a refusal: what an operator has unless told otherwise.
@@ -139,6 +143,11 @@ fn key(id: &QuestionId) -> String {
 }
 
 impl Gather for Gatherer {
+    fn label(&self) -> &str {
+        let label = self.label.as_ref().and_then(|label| label.to_str().ok());
+        label.unwrap_or_default()
+    }
+
     fn gather(&self, question: Question) -> BoxFuture<'static, Answer> {
         if question.url.starts_with('/') {
             let api = self.api.clone();
@@ -185,7 +194,7 @@ pub(crate) async fn put(shared: &Shared, gatherer: &dyn Gather, question: Questi
     match answer {
         Answer::Said { code: 511, body } => match rejection(&body) {
             Some((message, route)) => {
-                traffic.rejected(&route);
+                traffic.rejected(&route, gatherer.label());
                 Answer::Refused(format!("request rejected by the server: {message}"))
             }
             None => Answer::Said { code: 511, body },

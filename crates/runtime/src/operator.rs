@@ -78,6 +78,11 @@ impl Operator {
         self
     }
 
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// The client that it was given, measured for its metrics: for whoever asks the API on its behalf.
     pub fn client(&self) -> kube::Client {
         self.client.clone()

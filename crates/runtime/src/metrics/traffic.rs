@@ -38,6 +38,7 @@ struct Called {
 struct Rejected {
     method: String,
     protocol: &'static str,
+    request_cluster: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -177,10 +178,11 @@ impl Traffic {
     }
 
     /// A pod took a request for one of another cluster.
-    pub(crate) fn rejected(&self, route: &str) {
+    pub(crate) fn rejected(&self, route: &str, label: &str) {
         let labels = Rejected {
             method: route.to_owned(),
             protocol: "http",
+            request_cluster: label.to_owned(),
         };
         self.rejected.get_or_create(&labels).inc();
     }

@@ -17,3 +17,5 @@ mod rights;
 mod stage;
 mod toy;
 mod watches;
+mod webhook;
+mod webhook_tls;

@@ -51,7 +51,12 @@ impl Stage {
     }
 
     pub(crate) async fn seeded(seed: u64) -> Self {
-        let cluster = Config::seeded("test", seed, Arc::default())
+        Self::built(Config::seeded("test", seed, Arc::default())).await
+    }
+
+    /// One on an API server of one's own making.
+    pub(crate) async fn built(config: Config) -> Self {
+        let cluster = config
             .with_admin(ADMIN)
             .with_token(
                 "weak",
