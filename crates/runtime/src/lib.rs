@@ -31,6 +31,7 @@ pub mod settings;
 mod state;
 mod status;
 pub mod tls;
+pub mod vet;
 pub mod view;
 mod watch;
 pub mod webhook;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -25,6 +25,7 @@ use crate::queue::Lane;
 use crate::request::Refused;
 use crate::settings::{Backoff, Settings};
 use crate::status::Statuses;
+use crate::vet::Vet;
 use crate::watch::{Control, WatchKey};
 
 /// Whether this replica acts for a lease.
@@ -234,6 +235,8 @@ pub(crate) struct Shared {
     pub(crate) environment: Environment,
     pub(crate) settings: Settings,
     pub(crate) metrics: Metrics,
+    /// Who looks at requests before they are answered.
+    pub(crate) vet: OnceLock<Arc<dyn Vet>>,
     state: Mutex<State>,
     /// No new steps: the process is about to end.
     pub(crate) draining: AtomicBool,
@@ -253,6 +256,7 @@ impl Shared {
             environment,
             settings,
             metrics: Metrics::default(),
+            vet: OnceLock::new(),
             state: Mutex::default(),
             draining: AtomicBool::new(false),
             version: AtomicU64::new(0),

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use slipway_kernel::admission::review::{self, Refusal};
 use slipway_kernel::admission::{Admit, Count, Review, Verdict};
 use slipway_kernel::store::Stores;
@@ -86,7 +86,7 @@ impl Admissions {
             .into_iter()
             .map(|admit| {
                 let path = admit.path();
-                let meter = traffic.meter(path);
+                let meter = traffic.meter(&Method::POST, path);
                 (path, Hook { admit, meter })
             })
             .collect();
@@ -95,7 +95,7 @@ impl Admissions {
             gatherer,
             late,
             hooks,
-            other: traffic.meter("/other"),
+            other: traffic.meter(&Method::POST, "/other"),
             limits,
             nothing: Stores::default(),
             shared,
@@ -121,9 +121,11 @@ impl Admissions {
         let under_way = self
             .meter(path)
             .begin(request.method(), request.body().len());
-        let response = match hook {
-            Some(hook) => self.admit(hook, &request, arrived).await,
-            None => plain(StatusCode::NOT_FOUND, "404 page not found\n"),
+        let refused = self.0.shared.refuse_request(path, request.headers());
+        let response = match (refused, hook) {
+            (Some(refusal), _) => refusal,
+            (None, Some(hook)) => self.admit(hook, &request, arrived).await,
+            (None, None) => plain(StatusCode::NOT_FOUND, "404 page not found\n"),
         };
         under_way.end(response.status(), response.body().len(), arrived.elapsed());
         response

@@ -8,7 +8,7 @@ mod zones;
 
 pub(crate) use apiserver::Apiserver;
 pub(crate) use demo::{Color, Demo};
-pub(crate) use rollout_operator::{PROGRAM, RolloutOperator};
+pub(crate) use rollout_operator::{ClusterValidation, PROGRAM, RolloutOperator};
 pub(crate) use run::{LogFormat, RestartScope, Run};
 
 /// One Kubernetes operator that makes change safe at every scale.
@@ -39,7 +39,11 @@ pub(crate) enum Command {
     )]
     RolloutOperator {
         /// The original's flags, as Go reads them: -kubernetes.namespace=NS
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAG")]
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "FLAG"
+        )]
         flags: Vec<String>,
     },
     /// Run the embedded Kubernetes API server on its own

@@ -4,6 +4,7 @@
 //! there are in [`registry`]. What is decided is decided in the other crates.
 
 mod args;
+mod cluster_label;
 mod command;
 mod connect;
 mod demo;

@@ -5,9 +5,9 @@
 
 mod lean;
 
+use super::{Review, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use super::{Review, Verdict};
 
 use lean::lean;
 

@@ -105,9 +105,12 @@ impl Engine {
             }
         };
         let leads = self.shared.leads(capability.lease()).is_some();
+        let pass = Pass::new(capability.as_ref(), &plan);
+        if leads {
+            pass.begin(&key);
+        }
         self.show(&key, &plan, leads.then_some(capability.as_ref()));
         self.wake(&key, plan.wake_at);
-        let pass = Pass::new(capability.as_ref(), &plan);
         let idle = plan.steps.is_empty() && plan.statuses.is_empty() && plan.events.is_empty();
         if !leads {
             self.shared.metrics.forget(&key);
@@ -117,7 +120,6 @@ impl Engine {
             self.queue.finish(&key, Verdict::Done, began);
             return;
         }
-        pass.begin(&key);
         if idle && !doubtful {
             self.shared
                 .metrics

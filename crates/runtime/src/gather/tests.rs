@@ -76,8 +76,10 @@ fn api(answers: &[(&'static str, u16, Value)]) -> (kube::Client, Sent) {
             heard.lock().unwrap().push(Request::from_parts(head, body));
             let found = answers.iter().find(|(known, ..)| *known == path);
             let missing = json!({"kind": "Status", "message": format!("no {path}")});
-            let (code, body) = found.map_or((404, missing), |(_, code, body)| (*code, body.clone()));
-            let mut response = Response::new(kube::client::Body::from(body.to_string().into_bytes()));
+            let (code, body) =
+                found.map_or((404, missing), |(_, code, body)| (*code, body.clone()));
+            let mut response =
+                Response::new(kube::client::Body::from(body.to_string().into_bytes()));
             *response.status_mut() = code.try_into().unwrap();
             Ok::<_, tower::BoxError>(response)
         }
@@ -104,7 +106,10 @@ async fn pods_are_sent_what_they_know_from_the_original() {
         assert_eq!(answer, Answer::Said { code: 204, body });
     }
     let sent = pod.sent.lock().unwrap();
-    for (request, content) in sent.iter().zip(["application/json", "application/json", ""]) {
+    for (request, content) in sent
+        .iter()
+        .zip(["application/json", "application/json", ""])
+    {
         assert_eq!(request.uri().to_string(), url);
         assert_eq!(header(request, "content-type"), content);
         assert_eq!(header(request, "x-cluster"), "mimir");
@@ -134,17 +139,31 @@ async fn the_api_is_asked_and_its_refusals_are_told_as_they_are() {
     let path = "/api/v1/namespaces/a/configmaps/locks";
     let (client, sent) = api(&[
         (path, 409, json!({"message": "changed"})),
-        ("/api/v1/namespaces/a/configmaps", 201, json!({"kind": "ConfigMap"})),
+        (
+            "/api/v1/namespaces/a/configmaps",
+            201,
+            json!({"kind": "ConfigMap"}),
+        ),
     ]);
     let gatherer = Gatherer::new(client, Arc::new(Pod::default())).labelled("mimir");
     let body = json!({"data": {"a": "b"}});
     for method in ["GET", "PUT", "PATCH"] {
         let answer = gatherer.gather(question(method, path, body.clone())).await;
         let said = r#"{"message":"changed"}"#.to_owned();
-        assert_eq!(answer, Answer::Said { code: 409, body: said });
+        assert_eq!(
+            answer,
+            Answer::Said {
+                code: 409,
+                body: said
+            }
+        );
     }
     let answer = gatherer
-        .gather(question("POST", "/api/v1/namespaces/a/configmaps", body.clone()))
+        .gather(question(
+            "POST",
+            "/api/v1/namespaces/a/configmaps",
+            body.clone(),
+        ))
         .await;
     assert!(matches!(answer, Answer::Said { code: 201, .. }));
     let sent = sent.lock().unwrap();
@@ -177,10 +196,20 @@ async fn a_scale_is_found_by_discovery_once() {
             200,
             json!({"resources": [{"name": "gadgets/x", "kind": "Widget"}, {"name": "widgets", "kind": "Widget"}]}),
         ),
-        ("/apis/example.com/v1/namespaces/ns/widgets/w/scale", 200, scale.clone()),
+        (
+            "/apis/example.com/v1/namespaces/ns/widgets/w/scale",
+            200,
+            scale.clone(),
+        ),
     ]);
     let gatherer = Gatherer::new(client, Arc::new(Pod::default()));
-    let ask = || gatherer.gather(question("GET", "scale://example.com/Widget/ns/w", Value::Null));
+    let ask = || {
+        gatherer.gather(question(
+            "GET",
+            "scale://example.com/Widget/ns/w",
+            Value::Null,
+        ))
+    };
     for _ in 0..2 {
         let Answer::Said { code: 200, body } = ask().await else {
             panic!("no scale");
@@ -189,7 +218,10 @@ async fn a_scale_is_found_by_discovery_once() {
         let expected = json!({
             "group": "example.com", "version": "v1", "kind": "Widget", "plural": "widgets", "scale": scale,
         });
-        assert_eq!(body, expected, "the preferred version has none, the other one does");
+        assert_eq!(
+            body, expected,
+            "the preferred version has none, the other one does"
+        );
     }
     let paths: Vec<String> = sent
         .lock()
@@ -197,7 +229,8 @@ async fn a_scale_is_found_by_discovery_once() {
         .iter()
         .map(|r| r.uri().path().to_owned())
         .collect();
-    let found = ["v2", "v1"].map(|v| format!("/apis/example.com/{v}/namespaces/ns/widgets/w/scale"));
+    let found =
+        ["v2", "v1"].map(|v| format!("/apis/example.com/{v}/namespaces/ns/widgets/w/scale"));
     assert_eq!(paths.len(), 7, "{paths:?}");
     assert_eq!(paths[3..5], found);
     assert_eq!(paths[5..7], found, "discovery is remembered");

@@ -61,6 +61,11 @@ fn bytes() -> Histogram {
     Histogram::new(exponential_buckets(4.0, 4.0, 15))
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Limited {
+    api_group: String,
+}
+
 /// All that is counted of requests.
 pub(crate) struct Traffic {
     served: Timings<Served>,
@@ -70,6 +75,7 @@ pub(crate) struct Traffic {
     evictions: Gauge,
     api: Timings<Called>,
     pods: Timings<Called>,
+    limited: Family<Limited, Counter>,
     rejected: Family<Rejected, Counter>,
     handshakes: Family<Handshake, Counter>,
     /// Counters that webhooks name, made when they are first counted.
@@ -86,6 +92,7 @@ impl Default for Traffic {
             evictions: Gauge::default(),
             api: Family::new_with_constructor(seconds as fn() -> Histogram),
             pods: Family::new_with_constructor(seconds as fn() -> Histogram),
+            limited: Family::default(),
             rejected: Family::default(),
             handshakes: Family::default(),
             named: Mutex::default(),
@@ -126,6 +133,18 @@ impl Traffic {
             "Time until the API answers",
             self.api.clone(),
         );
+        under.register(
+            "kubernetes_api_client_rate_limited_requests",
+            "Requests that the API had too many of",
+            self.limited.clone(),
+        );
+        for group in ["core", "apps"] {
+            // Zero is an answer too.
+            let labels = Limited {
+                api_group: group.to_owned(),
+            };
+            drop(self.limited.get_or_create(&labels));
+        }
         under.register(
             "pod_http_client_request_duration_seconds",
             "Time until pods answer",
@@ -172,6 +191,14 @@ impl Traffic {
         observe(&self.api, path, method, code, took);
     }
 
+    /// The API has too much to do.
+    pub(crate) fn limited(&self, api_group: &str) {
+        let labels = Limited {
+            api_group: api_group.to_owned(),
+        };
+        self.limited.get_or_create(&labels).inc();
+    }
+
     /// A pod has answered, or not.
     pub(crate) fn asked_pod(&self, path: &str, method: &str, code: Option<u16>, took: Duration) {
         observe(&self.pods, path, method, code, took);
@@ -192,14 +219,14 @@ impl Traffic {
         self.handshakes.get_or_create(&Handshake { outcome }).inc();
     }
 
-    /// What measures the requests to a path.
-    pub(crate) fn meter(&self, path: &str) -> Meter {
+    /// What measures the requests to a path, which are mostly of this method.
+    pub(crate) fn meter(&self, method: &Method, path: &str) -> Meter {
         let route = route(path);
         let labels = Route {
-            method: Method::POST.to_string(),
+            method: method.to_string(),
             route: route.clone(),
         };
-        let ok = Served::new(&Method::POST, &route, StatusCode::OK);
+        let ok = Served::new(method, &route, StatusCode::OK);
         Meter {
             served: self.served.clone(),
             ok: self.served.get_or_create(&ok).clone(),
@@ -207,6 +234,7 @@ impl Traffic {
             responses: self.responses.get_or_create(&labels).clone(),
             inflight: self.inflight.get_or_create(&labels).clone(),
             evictions: (route == "admission_pod_eviction").then(|| self.evictions.clone()),
+            method: method.clone(),
             route,
         }
     }
@@ -245,8 +273,9 @@ impl Served {
     }
 }
 
-/// Measures the requests to one path. What an API server sends is counted without looking anything up.
+/// Measures the requests to one path. What is usual there is counted without looking anything up.
 pub(crate) struct Meter {
+    method: Method,
     route: String,
     served: Timings<Served>,
     ok: Histogram,
@@ -264,7 +293,7 @@ impl Meter {
             evictions.inc();
         }
         self.requests.observe(number(size));
-        let other = (method != Method::POST).then(|| method.clone());
+        let other = (*method != self.method).then(|| method.clone());
         UnderWay { meter: self, other }
     }
 }
@@ -283,7 +312,7 @@ impl UnderWay<'_> {
         if code == StatusCode::OK && self.other.is_none() {
             meter.ok.observe(took.as_secs_f64());
         } else {
-            let method = self.other.as_ref().unwrap_or(&Method::POST);
+            let method = self.other.as_ref().unwrap_or(&meter.method);
             let labels = Served::new(method, &meter.route, code);
             let timing = meter.served.get_or_create(&labels);
             timing.observe(took.as_secs_f64());

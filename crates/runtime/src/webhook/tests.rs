@@ -140,7 +140,10 @@ async fn at_most_32_questions_are_under_way_and_answers_are_facts_of_one_review(
 #[tokio::test(start_paused = true)]
 async fn a_webhook_that_asks_in_circles_is_asked_for_its_last_word() {
     let toy = Toy::new("/admission/toy", |review, _| {
-        (Admission::Need(vec![ask(review, "ask", 0)]), Remarks::default())
+        (
+            Admission::Need(vec![ask(review, "ask", 0)]),
+            Remarks::default(),
+        )
     });
     let pods = Pods::answering(Duration::from_millis(1));
     let admissions = operator(pods.clone())
@@ -158,7 +161,10 @@ async fn requests_and_verdicts_are_counted_under_the_original_s_names() {
     let toy = Toy::new("/admission/pod-eviction", |_, _| {
         let count = Count {
             name: "rollout_operator_zpdb_eviction_requests_total",
-            labels: vec![("reason", "denied".to_owned()), ("status", "429".to_owned())],
+            labels: vec![
+                ("reason", "denied".to_owned()),
+                ("status", "429".to_owned()),
+            ],
         };
         let remarks = Remarks {
             count: Some(count),
@@ -170,7 +176,11 @@ async fn requests_and_verdicts_are_counted_under_the_original_s_names() {
     let operator = operator(Pods::silent()).admitting(vec![Arc::new(toy)]);
     let (admissions, view) = (operator.admissions(), operator.view());
     for _ in 0..2 {
-        said(&admissions.answer(post("/admission/pod-eviction", "a")).await);
+        said(
+            &admissions
+                .answer(post("/admission/pod-eviction", "a"))
+                .await,
+        );
     }
     admissions.answer(post("/nowhere", "a")).await;
     let text = view.metrics();

@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use crate::args::Manifests;
-use crate::manifests::{Install, install};
 use crate::exit::no_webhooks;
+use crate::manifests::{Install, install};
 use crate::registry::{self, Settings};
 use crate::{output, yaml};
 

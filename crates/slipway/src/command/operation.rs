@@ -9,6 +9,7 @@ use slipway_kernel::Capability;
 use slipway_kernel::admission::Admit;
 use slipway_runtime::gather::{Gatherer, Http};
 use slipway_runtime::tls::{self, Certificates, Source};
+use slipway_runtime::vet::Vet;
 use slipway_runtime::webhook::{self, Limits};
 use slipway_runtime::{Environment, Operator, Settings, probes};
 use tokio::net::TcpListener;
@@ -28,6 +29,8 @@ pub(crate) struct Operation {
     pub(crate) probes: SocketAddr,
     /// The header `X-Cluster` of requests to pods.
     pub(crate) label: Option<String>,
+    /// Who looks at requests before they are answered.
+    pub(crate) vet: Option<Arc<dyn Vet>>,
     /// What is served to the API server.
     pub(crate) webhooks: Option<Webhooks>,
 }
@@ -68,6 +71,9 @@ impl Operation {
             gatherer = gatherer.labelled(label);
         }
         operator = operator.gathering(Arc::new(gatherer));
+        if let Some(vet) = self.vet {
+            operator = operator.vetting(vet);
+        }
         let mut door = None;
         if let Some(webhooks) = self.webhooks {
             operator = operator.admitting(webhooks.hooks).limited(webhooks.limits);

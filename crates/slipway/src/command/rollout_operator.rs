@@ -2,16 +2,19 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use slipway_runtime::tls::{Files, Injection, SelfSigned, Source};
+use slipway_runtime::vet::Vet;
 use slipway_runtime::webhook::Limits;
 use slipway_zones::admit::Switches;
 
 use super::operation::{Operation, Webhooks};
 use super::run;
 use crate::args::{LogFormat, PROGRAM, RolloutOperator};
+use crate::cluster_label::ClusterLabel;
 use crate::connect::Cluster;
 use crate::goflag::Stopped;
 use crate::registry::{self, Settings};
@@ -118,13 +121,22 @@ fn operation(options: &RolloutOperator) -> Result<Operation> {
         capabilities,
         probes: everywhere("-server.port", options.port)?,
         label: given(&options.namespace),
+        vet: ClusterLabel::new(&options.namespace, &options.validation)?.map(shared),
         webhooks,
     })
 }
 
+fn shared(label: ClusterLabel) -> Arc<dyn Vet> {
+    Arc::new(label)
+}
+
 fn settings(options: &RolloutOperator) -> Settings {
     let is_served = options.tls.is_enabled;
-    let selector = format!("{}={}", slipway_api::zones::WEBHOOK_NAMESPACE, options.namespace);
+    let selector = format!(
+        "{}={}",
+        slipway_api::zones::WEBHOOK_NAMESPACE,
+        options.namespace
+    );
     let usual = slipway_zones::Settings::default();
     Settings {
         zones: slipway_zones::Settings {

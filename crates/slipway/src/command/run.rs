@@ -53,6 +53,7 @@ fn operation(arguments: &Run) -> Result<Operation> {
         capabilities,
         probes: SocketAddr::new(arguments.bind, arguments.port),
         label: arguments.zones.cluster_label.clone().or(label),
+        vet: None,
         webhooks: (!hooks.is_empty()).then(|| Webhooks {
             hooks,
             address: SocketAddr::new(arguments.bind, given.webhooks_port),

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use serde_json::json;
 use crate::admission::Verdict;
+use serde_json::json;
 
 use super::{Version, parse, render};
 

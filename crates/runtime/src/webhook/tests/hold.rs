@@ -22,10 +22,7 @@ fn one_place(uid: &str, facts: &Facts, until: Timestamp) -> (Admission, Remarks)
         hold: Some((uid.to_owned(), until)),
         count: None,
     };
-    (
-        Admission::Decide(Verdict::allowed(), Vec::new()),
-        remarks,
-    )
+    (Admission::Decide(Verdict::allowed(), Vec::new()), remarks)
 }
 
 #[tokio::test(start_paused = true)]

@@ -57,7 +57,11 @@ async fn at_nine_tenths_of_the_time_the_last_word_is_said_and_what_was_begun_is_
     let (stop, stopped) = tokio::sync::oneshot::channel();
     let running = tokio::spawn(operator.run(end(stopped)));
     let began = Instant::now();
-    let answer = said(&admissions.answer(post("/admission/toy?timeout=5s", "a")).await);
+    let answer = said(
+        &admissions
+            .answer(post("/admission/toy?timeout=5s", "a"))
+            .await,
+    );
     assert_eq!(answer["response"]["status"]["message"], "time is up");
     assert_eq!(began.elapsed(), Duration::from_millis(4_500), "W6");
     let posts = pods.heard().len();
@@ -96,13 +100,16 @@ async fn what_a_newer_review_asks_of_a_pod_is_not_undone_by_an_older_one() {
     let admissions = operator.admissions();
     let (stop, stopped) = tokio::sync::oneshot::channel();
     let running = tokio::spawn(operator.run(end(stopped)));
-    let old = said(&admissions.answer(post("/admission/toy?timeout=5s", "old")).await);
+    let old = said(
+        &admissions
+            .answer(post("/admission/toy?timeout=5s", "old"))
+            .await,
+    );
     assert_eq!(old["response"]["allowed"], false);
     tokio::time::sleep(Duration::from_secs(20)).await;
     assert!(pods.heard().len() > 4, "it is tried again and again");
-    let newer = tokio::spawn(async move {
-        said(&admissions.answer(post("/admission/toy", "new")).await)
-    });
+    let newer =
+        tokio::spawn(async move { said(&admissions.answer(post("/admission/toy", "new")).await) });
     tokio::time::sleep(Duration::from_secs(60)).await;
     let heard = pods.heard();
     let post = heard.iter().rposition(|(_, what)| what.starts_with("POST"));
@@ -123,7 +130,11 @@ async fn an_operator_that_ends_tries_to_undo_what_is_left() {
     let admissions = operator.admissions();
     let (stop, stopped) = tokio::sync::oneshot::channel();
     let running = tokio::spawn(operator.run(end(stopped)));
-    said(&admissions.answer(post("/admission/toy?timeout=5s", "a")).await);
+    said(
+        &admissions
+            .answer(post("/admission/toy?timeout=5s", "a"))
+            .await,
+    );
     stop.send(()).unwrap();
     running.await.unwrap().unwrap();
     let last = pods.heard().pop().map(|(_, what)| what);
