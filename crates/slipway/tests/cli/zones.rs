@@ -4,14 +4,14 @@ use std::path::Path;
 
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use super::install::apply;
+use super::install::{apply, objects};
 use super::operator::{address, eventually, get, kubeconfig_of, status};
-use super::program::{Place, Running, appears, client, wait};
+use super::program::{Place, Running, appears, client, succeeded, wait};
 
 const NAMESPACE: &str = "default";
 const ZONES: [&str; 3] = ["ingester-zone-a", "ingester-zone-b", "ingester-zone-c"];
@@ -367,6 +367,95 @@ fn the_original_s_arguments_and_roles_start_our_binary_and_a_group_is_rolled() {
     wait(observe(&admin, &probes, &webhooks));
     measured(&probes);
     logged(&mut operator);
+    assert_eq!(operator.terminate(), Some(0));
+    assert_eq!(server.terminate(), Some(0));
+}
+
+async fn install(place: &Place, admin: &Path) -> std::path::PathBuf {
+    let asked = [
+        "manifests",
+        "--controllers",
+        "zones",
+        "--webhooks",
+        "--namespace",
+        NAMESPACE,
+    ];
+    let all = objects(&succeeded(&place.run(&asked)));
+    // There is no network in which the webhooks' Service would lead anywhere.
+    let all: Vec<Value> = all
+        .into_iter()
+        .filter(|o| {
+            !o["kind"]
+                .as_str()
+                .unwrap()
+                .ends_with("WebhookConfiguration")
+        })
+        .collect();
+    apply(&client(admin).await, &all).await;
+    kubeconfig_of(place, admin, "rollout", "rollout-operator").await
+}
+
+#[test]
+fn under_our_own_role_nothing_is_missing() {
+    let place = Place::new("zones-run");
+    let admin = place.path("kubeconfig");
+    let file = admin.to_str().unwrap();
+    let server = [
+        "apiserver",
+        "--port",
+        "0",
+        "--actors",
+        "--kubeconfig-out",
+        file,
+    ];
+    let server = Running::start(&mut place.command(&server), true);
+    appears(&admin);
+    let own = wait(install(&place, &admin));
+    let operator = [
+        "run",
+        "--controllers",
+        "zones",
+        "--webhooks",
+        "--namespace",
+        NAMESPACE,
+        "--kubeconfig",
+        own.to_str().unwrap(),
+        "--port",
+        "0",
+        "--webhooks-port",
+        "0",
+        "--bind",
+        "127.0.0.1",
+    ];
+    let mut operator = Running::start(&mut place.command(&operator), true);
+    let probes = address(&operator.line("serving /healthz"));
+    wait(async {
+        let client = client(&admin).await;
+        eventually("it is ready", || async {
+            status(&probes, "/ready").contains("200").then_some(())
+        })
+        .await;
+        roll(&client).await;
+        let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
+        let done = || async {
+            let map = maps.get_opt("slipway-zones-ingester").await.unwrap()?;
+            let status = map.data?.get("status")?.clone();
+            let is_done = status.contains("all pods are up to date and ready");
+            is_done.then_some(())
+        };
+        eventually("the group's status", done).await;
+    });
+    let text = get(&probes, "/metrics");
+    assert!(!text.contains("slipway_feature_off{"), "{text}");
+    assert!(
+        text.contains("slipway_leader{controller=\"zones\"} 1"),
+        "{text}"
+    );
+    operator.catch_up();
+    let refused =
+        |line: &&String| line.contains("write not done") || line.contains("goes on without");
+    let refused: Vec<&String> = operator.seen.iter().filter(refused).collect();
+    assert!(refused.is_empty(), "{refused:#?}");
     assert_eq!(operator.terminate(), Some(0));
     assert_eq!(server.terminate(), Some(0));
 }
