@@ -28,9 +28,9 @@ use scale::Scales;
 pub trait Gather: Send + Sync + 'static {
     /// Asks.
     fn gather(&self, question: Question) -> BoxFuture<'static, Answer>;
-    /// The cluster that its requests say they come from, or empty.
-    fn label(&self) -> &str {
-        ""
+    /// The cluster that its requests say they come from.
+    fn label(&self) -> Option<&str> {
+        None
     }
 }
 
@@ -143,9 +143,8 @@ fn key(id: &QuestionId) -> String {
 }
 
 impl Gather for Gatherer {
-    fn label(&self) -> &str {
-        let label = self.label.as_ref().and_then(|label| label.to_str().ok());
-        label.unwrap_or_default()
+    fn label(&self) -> Option<&str> {
+        self.label.as_ref()?.to_str().ok()
     }
 
     fn gather(&self, question: Question) -> BoxFuture<'static, Answer> {
@@ -194,7 +193,7 @@ pub(crate) async fn put(shared: &Shared, gatherer: &dyn Gather, question: Questi
     match answer {
         Answer::Said { code: 511, body } => match rejection(&body) {
             Some((message, route)) => {
-                traffic.rejected(&route, gatherer.label());
+                traffic.rejected(&route, gatherer.label().unwrap_or_default());
                 Answer::Refused(format!("request rejected by the server: {message}"))
             }
             None => Answer::Said { code: 511, body },

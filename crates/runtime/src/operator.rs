@@ -36,7 +36,7 @@ impl Operator {
         let (sender, inbox) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared::new(environment, settings));
         Self {
-            client: measured(&client, &shared),
+            client: measured(client, &shared),
             gatherer: Arc::new(Nobody),
             shared,
             hooks: Vec::new(),

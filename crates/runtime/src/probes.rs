@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use hyper::body::Body;
 use tokio::time::Instant;
 
 use crate::metrics::traffic::Meter;
-use crate::state::Shared;
 use crate::view::View;
 
 /// Serves until the process ends.
@@ -22,57 +21,51 @@ pub async fn serve(listener: tokio::net::TcpListener, view: View) -> std::io::Re
     axum::serve(listener, router(view)).await
 }
 
-/// The routes, to be served with others. Requests are measured and looked at like those to webhooks.
+/// The routes, to be served with others.
 pub fn router(view: View) -> Router {
-    let watch = Arc::new(Watch::new(view.shared()));
+    let meters: Meters = ["/ready", "/healthz", "/metrics", OTHER]
+        .into_iter()
+        .map(|path| (path, view.meter(path)))
+        .collect();
     Router::new()
         .route("/ready", get(ready))
         .route("/healthz", get(health))
         .route("/metrics", get(metrics))
-        .fallback(nothing)
-        .layer(from_fn_with_state(watch, watched))
-        .with_state(view)
+        .with_state(view.clone())
+        .layer(from_fn_with_state(view, vet))
+        .layer(from_fn_with_state(Arc::new(meters), measure))
 }
 
-/// What is noted of requests.
-struct Watch {
-    shared: Arc<Shared>,
-    meters: BTreeMap<&'static str, Meter>,
-    other: Meter,
-}
-
-impl Watch {
-    fn new(shared: Arc<Shared>) -> Self {
-        let traffic = &shared.metrics.traffic;
-        let paths = ["/ready", "/healthz", "/metrics"];
-        Self {
-            meters: paths
-                .map(|path| (path, traffic.meter(&Method::GET, path)))
-                .into(),
-            other: traffic.meter(&Method::GET, "/other"),
-            shared,
-        }
+/// Refuses what must not be answered.
+async fn vet(State(view): State<View>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    match view.shared().refuse_request(path, request.headers()) {
+        Some(refusal) => refusal.map(axum::body::Body::from),
+        None => next.run(request).await,
     }
 }
 
-async fn watched(State(watch): State<Arc<Watch>>, request: Request, next: Next) -> Response {
+/// What measures the requests to each path.
+type Meters = BTreeMap<&'static str, Meter>;
+
+const OTHER: &str = "/other";
+
+async fn measure(State(meters): State<Arc<Meters>>, request: Request, next: Next) -> Response {
     let began = Instant::now();
-    let path = request.uri().path().to_owned();
-    let meter = watch.meters.get(path.as_str()).unwrap_or(&watch.other);
-    let under_way = meter.begin(request.method(), 0);
-    let refused = watch.shared.refuse_request(&path, request.headers());
-    let response = match refused {
-        Some(refusal) => refusal.map(Body::from),
-        None => next.run(request).await,
+    let path = request.uri().path();
+    let Some(meter) = meters.get(path).or_else(|| meters.get(OTHER)) else {
+        return next.run(request).await;
     };
-    let size = response.body().size_hint().exact().unwrap_or_default();
-    let size = usize::try_from(size).unwrap_or_default();
+    let size = request.body().size_hint().lower();
+    let under_way = meter.begin(
+        request.method(),
+        usize::try_from(size).unwrap_or(usize::MAX),
+    );
+    let response = next.run(request).await;
+    let size = response.body().size_hint().lower();
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
     under_way.end(response.status(), size, began.elapsed());
     response
-}
-
-async fn nothing() -> impl IntoResponse {
-    (StatusCode::NOT_FOUND, "404 page not found\n")
 }
 
 async fn ready(State(view): State<View>) -> impl IntoResponse {

@@ -8,6 +8,7 @@ use slipway_kernel::blocker::Blocker;
 use slipway_kernel::fact::Facts;
 use slipway_kernel::store::Stores;
 
+use crate::metrics::traffic::Meter;
 use crate::state::Shared;
 
 /// The API may be away for this long before the replica is not ready.
@@ -97,6 +98,11 @@ impl View {
     /// The metrics as `OpenMetrics` text.
     pub fn metrics(&self) -> String {
         self.shared.metrics.text(&self.shared)
+    }
+
+    /// What measures requests to a path, for those metrics.
+    pub(crate) fn meter(&self, path: &str) -> Meter {
+        self.shared.metrics.traffic.meter(http::Method::GET, path)
     }
 
     /// Waits until something has changed since the last call on this view.

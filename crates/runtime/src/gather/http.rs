@@ -72,3 +72,47 @@ fn whole(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_pod_is_reached_over_a_socket_and_a_closed_port_is_an_answer() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let pod = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = vec![0; 1_024];
+            let n = stream.read(&mut head).await.unwrap();
+            let answer =
+                "HTTP/1.1 409 Conflict\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno";
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            head.truncate(n);
+            String::from_utf8(head).unwrap()
+        });
+        let http = Http::new();
+        let post = || {
+            let request = Request::post(format!("http://{address}/ingester/prepare?a=b"));
+            request.body(Bytes::new()).unwrap()
+        };
+        let answer = http.call(post()).await.unwrap();
+        assert_eq!(answer.status().as_u16(), 409);
+        assert_eq!(answer.into_body(), "no");
+        let head = pod.await.unwrap();
+        assert!(
+            head.starts_with("POST /ingester/prepare?a=b HTTP/1.1\r\n"),
+            "{head}"
+        );
+        let refused = http.call(post()).await.unwrap_err();
+        assert!(
+            matches!(&refused, Unreached::Refused(why) if why.contains("efused")),
+            "{refused}"
+        );
+    }
+}

@@ -115,7 +115,10 @@ impl Scales {
         };
         let preferred = found.pointer("/preferredVersion/version");
         let all = found.get("versions").and_then(Value::as_array);
-        let all = all.into_iter().flatten().map(|one| &one["version"]);
+        let all = all
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one.get("version"));
         let mut versions: Vec<String> = Vec::new();
         for version in preferred.into_iter().chain(all).filter_map(Value::as_str) {
             if !versions.iter().any(|known| known == version) {

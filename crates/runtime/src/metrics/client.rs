@@ -7,9 +7,9 @@ use tokio::time::Instant;
 use crate::state::Shared;
 
 /// The same client, measured until the head of each answer.
-pub(crate) fn measured(client: &kube::Client, shared: &Arc<Shared>) -> kube::Client {
+pub(crate) fn measured(client: kube::Client, shared: &Arc<Shared>) -> kube::Client {
     let namespace = client.default_namespace().to_owned();
-    let (client, shared) = (client.clone(), shared.clone());
+    let shared = shared.clone();
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
         let (client, shared) = (client.clone(), shared.clone());
         async move {

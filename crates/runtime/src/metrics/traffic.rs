@@ -48,6 +48,7 @@ struct Handshake {
 
 type Timings<L> = Family<L, Histogram, fn() -> Histogram>;
 type Labels = Vec<(String, String)>;
+type Named = (Registry, BTreeMap<&'static str, Family<Labels, Counter>>);
 
 const SECONDS: [f64; 14] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0,
@@ -79,7 +80,7 @@ pub(crate) struct Traffic {
     rejected: Family<Rejected, Counter>,
     handshakes: Family<Handshake, Counter>,
     /// Counters that webhooks name, made when they are first counted.
-    named: Mutex<(Registry, BTreeMap<&'static str, Family<Labels, Counter>>)>,
+    named: Mutex<Named>,
 }
 
 impl Default for Traffic {
@@ -219,14 +220,14 @@ impl Traffic {
         self.handshakes.get_or_create(&Handshake { outcome }).inc();
     }
 
-    /// What measures the requests to a path, which are mostly of this method.
-    pub(crate) fn meter(&self, method: &Method, path: &str) -> Meter {
+    /// What measures the requests to a path, most of which are of this method.
+    pub(crate) fn meter(&self, method: Method, path: &str) -> Meter {
         let route = route(path);
         let labels = Route {
             method: method.to_string(),
             route: route.clone(),
         };
-        let ok = Served::new(method, &route, StatusCode::OK);
+        let ok = Served::new(&method, &route, StatusCode::OK);
         Meter {
             served: self.served.clone(),
             ok: self.served.get_or_create(&ok).clone(),
@@ -234,7 +235,7 @@ impl Traffic {
             responses: self.responses.get_or_create(&labels).clone(),
             inflight: self.inflight.get_or_create(&labels).clone(),
             evictions: (route == "admission_pod_eviction").then(|| self.evictions.clone()),
-            method: method.clone(),
+            method,
             route,
         }
     }
@@ -273,7 +274,7 @@ impl Served {
     }
 }
 
-/// Measures the requests to one path. What is usual there is counted without looking anything up.
+/// Measures the requests to one path. The usual ones are counted without looking anything up.
 pub(crate) struct Meter {
     method: Method,
     route: String,

@@ -5,18 +5,19 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -28,6 +29,10 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const HEAD: Duration = Duration::from_secs(30);
 const HEAD_BYTES: usize = 64 << 10;
 const STREAMS: u32 = 250;
+/// How much of large bodies is held at once; who comes with one when there is no room waits for it.
+const ROOM: usize = 64 << 20;
+/// A body that says it is no larger than this needs no room: large ones that come slowly hold up only each other.
+const SMALL: usize = 256 << 10;
 /// Accepting fails again at once while there are no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -54,8 +59,9 @@ pub async fn serve(
     let door = Arc::new(Door {
         acceptor: TlsAcceptor::from(Arc::new(tls)),
         admissions,
+        room: Arc::new(Semaphore::new(ROOM >> 10)),
         closing: Notify::new(),
-        is_closing: std::sync::atomic::AtomicBool::new(false),
+        is_closing: AtomicBool::new(false),
     });
     let mut open: JoinSet<()> = JoinSet::new();
     let mut stop = std::pin::pin!(stop);
@@ -94,19 +100,19 @@ pub async fn serve(
 struct Door {
     acceptor: TlsAcceptor,
     admissions: Admissions,
+    /// In KiB.
+    room: Arc<Semaphore>,
     closing: Notify,
-    is_closing: std::sync::atomic::AtomicBool,
+    is_closing: AtomicBool,
 }
 
 impl Door {
     fn close(&self) {
-        use std::sync::atomic::Ordering;
         self.is_closing.store(true, Ordering::Release);
         self.closing.notify_waiters();
     }
 
     async fn closed(&self) {
-        use std::sync::atomic::Ordering;
         let mut closing = std::pin::pin!(self.closing.notified());
         closing.as_mut().enable();
         if !self.is_closing.load(Ordering::Acquire) {
@@ -133,8 +139,8 @@ impl Door {
         let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let builder = builder(is_h2);
         let service = service_fn(|request| {
-            let admissions = self.admissions.clone();
-            async move { Ok::<_, Infallible>(exchange(&admissions, request).await) }
+            let (admissions, room) = (self.admissions.clone(), self.room.clone());
+            async move { Ok::<_, Infallible>(exchange(&admissions, &room, request).await) }
         });
         let serving = builder.serve_connection(TokioIo::new(stream), service);
         let mut serving = std::pin::pin!(serving);
@@ -175,20 +181,55 @@ fn builder(is_h2: bool) -> auto::Builder<TokioExecutor> {
     builder
 }
 
+/// Why a body could not be read.
+enum Unread {
+    Large,
+    Broken(String),
+}
+
+/// Reads a body as far as it may be long, and keeps its room until it is done with.
+async fn read(
+    body: Incoming,
+    limit: usize,
+    room: &Semaphore,
+) -> Result<(Bytes, Option<SemaphorePermit<'_>>), Unread> {
+    let announced = body.size_hint().upper();
+    let announced = announced.map_or(limit, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    if announced > limit {
+        return Err(Unread::Large);
+    }
+    let place = if announced > SMALL {
+        let needed = (announced >> 10).min(ROOM >> 10);
+        let needed = u32::try_from(needed).unwrap_or(1);
+        room.acquire_many(needed).await.ok()
+    } else {
+        None
+    };
+    match Limited::new(body, limit).collect().await {
+        Ok(body) => Ok((body.to_bytes(), place)),
+        Err(error) if error.is::<LengthLimitError>() => Err(Unread::Large),
+        Err(error) => Err(Unread::Broken(error.to_string())),
+    }
+}
+
 /// Reads a request to its end, and answers it.
-async fn exchange(admissions: &Admissions, request: Request<Incoming>) -> Response<Full<Bytes>> {
+async fn exchange(
+    admissions: &Admissions,
+    room: &Semaphore,
+    request: Request<Incoming>,
+) -> Response<Full<Bytes>> {
     let arrived = Instant::now();
     let limits = admissions.limits();
     let (head, body) = request.into_parts();
-    let body = Limited::new(body, limits.body_bytes).collect();
-    let body = match timeout(limits.request_timeout, body).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+    let read = read(body, limits.body_bytes, room);
+    let (body, _place) = match timeout(limits.request_timeout, read).await {
+        Ok(Ok(read)) => read,
+        Ok(Err(Unread::Large)) => {
             let code = StatusCode::PAYLOAD_TOO_LARGE;
             return admissions.turned_away(&head, code, "request body is too large", arrived);
         }
-        Ok(Err(error)) => {
-            let text = format!("the body could not be read: {error}");
+        Ok(Err(Unread::Broken(why))) => {
+            let text = format!("the body could not be read: {why}");
             return admissions.turned_away(&head, StatusCode::BAD_REQUEST, &text, arrived);
         }
         Err(_) => {

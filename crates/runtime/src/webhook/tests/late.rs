@@ -110,7 +110,7 @@ async fn what_a_newer_review_asks_of_a_pod_is_not_undone_by_an_older_one() {
     assert!(pods.heard().len() > 4, "it is tried again and again");
     let newer =
         tokio::spawn(async move { said(&admissions.answer(post("/admission/toy", "new")).await) });
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     let heard = pods.heard();
     let post = heard.iter().rposition(|(_, what)| what.starts_with("POST"));
     let after = &heard[post.unwrap() + 1..];
