@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use crate::action::Target;
 use crate::fact::Facts;
 use crate::identity::Key;
 use crate::interest::Interest;
@@ -14,7 +15,8 @@ use crate::store::Stores;
 /// How a new leader makes sure that the old one no longer acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fence {
-    /// It changes every object that the old one could still act on, so that the old one's preconditions fail.
+    /// It changes every object that the old one could still act on ([`Controller::touches`]), so that the old one's
+    /// preconditions fail. Where it may not, it waits.
     Touch,
     /// It waits until every request of the old one must have ended.
     WaitOut,
@@ -56,6 +58,10 @@ pub trait Controller: Send + Sync + 'static {
     fn plan(&self, world: &Self::World, now: Timestamp) -> Plan;
     /// Numbers about objects, computed when they are asked for.
     fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge>;
+    /// With [`Fence::Touch`]: all that a former leader may be about to change or delete for this key.
+    fn touches(&self, _stores: &Stores, _key: &Key) -> Vec<Target> {
+        Vec::new()
+    }
 }
 
 /// A [`Controller`] whose world nobody needs to know.
@@ -76,6 +82,8 @@ pub trait Capability: Send + Sync + 'static {
     fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, now: Timestamp) -> Option<Plan>;
     /// See [`Controller::gauges`].
     fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge>;
+    /// See [`Controller::touches`].
+    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target>;
 }
 
 impl<C: Controller> Capability for C {
@@ -110,5 +118,9 @@ impl<C: Controller> Capability for C {
 
     fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge> {
         Controller::gauges(self, stores, now)
+    }
+
+    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target> {
+        Controller::touches(self, stores, key)
     }
 }

@@ -16,6 +16,7 @@
 pub mod access;
 pub mod admit;
 pub mod budget;
+pub mod fence;
 pub mod gauges;
 pub mod group;
 pub mod guard;
@@ -32,7 +33,7 @@ use slipway_api::zones;
 use slipway_kernel::capability::Gauge;
 use slipway_kernel::interest::Interest;
 use slipway_kernel::permission::Permission;
-use slipway_kernel::{Controller, Facts, Fence, Key, Plan, Stores};
+use slipway_kernel::{Controller, Facts, Fence, Key, Plan, Stores, Target};
 
 use observe::World;
 pub use settings::Settings;
@@ -98,5 +99,12 @@ impl Controller for Zones {
         worlds
             .flat_map(|world| gauges::gauges(&world, now))
             .collect()
+    }
+
+    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target> {
+        let facts = observe::unlisted(stores, &key.cluster);
+        observe::world(&self.settings, stores, &facts, key)
+            .map(|world| fence::touches(&world))
+            .unwrap_or_default()
     }
 }
