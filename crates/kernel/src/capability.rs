@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::action::Target;
 use crate::admission::Count;
 use crate::fact::Facts;
 use crate::identity::{Key, Kind};
@@ -16,7 +17,8 @@ use crate::store::Stores;
 /// How a new leader makes sure that the old one no longer acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fence {
-    /// It changes every object that the old one could still act on, so that the old one's preconditions fail.
+    /// It changes every object that the old one could still act on ([`Controller::touches`]), so that the old one's
+    /// preconditions fail. Where it may not, it waits.
     Touch,
     /// It waits until every request of the old one must have ended.
     WaitOut,
@@ -109,6 +111,10 @@ pub trait Controller: Send + Sync + 'static {
     fn counted(&self, _arrival: &Arrival<'_>) -> Option<Count> {
         None
     }
+    /// With [`Fence::Touch`]: all that a former leader may be about to change or delete for this key.
+    fn touches(&self, _stores: &Stores, _key: &Key) -> Vec<Target> {
+        Vec::new()
+    }
 }
 
 /// A [`Controller`] whose world nobody needs to know.
@@ -141,6 +147,8 @@ pub trait Capability: Send + Sync + 'static {
     fn counted(&self, _arrival: &Arrival<'_>) -> Option<Count> {
         None
     }
+    /// See [`Controller::touches`].
+    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target>;
 }
 
 impl<C: Controller> Capability for C {
@@ -187,5 +195,9 @@ impl<C: Controller> Capability for C {
 
     fn counted(&self, arrival: &Arrival<'_>) -> Option<Count> {
         Controller::counted(self, arrival)
+    }
+
+    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target> {
+        Controller::touches(self, stores, key)
     }
 }

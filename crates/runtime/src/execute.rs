@@ -22,7 +22,6 @@ use serde_json::Value;
 use slipway_kernel::action::Action;
 use slipway_kernel::identity::{Key, ObjectRef};
 use slipway_kernel::plan::{Plan, Step};
-use slipway_kernel::store::{Meta, number};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -351,22 +350,15 @@ impl Execution {
 
     /// A write has made the object this.
     fn written(&self, object: &ObjectRef, value: &Value) {
-        let version = number(&Meta::of(value).version);
-        let mut state = self.shared.lock();
-        state.ledger.record(object, version);
-        state.accept(object);
-        state.overlay(object, value);
+        self.shared.lock().wrote(object, value);
     }
 
     /// A deletion was accepted: the object is gone, or on its way.
     fn deleted(&self, object: &ObjectRef, uid: &str, value: &Value) {
         let going = value.pointer("/metadata/deletionTimestamp").is_some();
         let mut state = self.shared.lock();
-        state.accept(object);
         if going {
-            let version = number(&Meta::of(value).version);
-            state.ledger.record(object, version);
-            state.overlay(object, value);
+            state.wrote(object, value);
         } else {
             state.overlay_absence(object, uid);
         }

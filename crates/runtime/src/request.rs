@@ -171,7 +171,12 @@ impl Wanted {
 
     /// Replaces an object.
     pub(crate) fn replace(object: &ObjectRef, body: Value) -> Self {
-        let uri = format!("{}?fieldManager={FIELD_MANAGER}", path(object));
+        Self::replace_part(object, "", body)
+    }
+
+    /// Replaces a subresource of an object.
+    pub(crate) fn replace_part(object: &ObjectRef, subresource: &str, body: Value) -> Self {
+        let uri = format!("{}{subresource}?fieldManager={FIELD_MANAGER}", path(object));
         Self::new(Method::PUT, uri, "application/json", Some(body))
     }
 

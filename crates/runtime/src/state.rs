@@ -11,8 +11,8 @@ use serde_json::Value;
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::Capability;
 use slipway_kernel::fact::{Facts, Refusal};
-use slipway_kernel::identity::{Key, ObjectRef};
-use slipway_kernel::store::{Change, Meta, StoreKey, Stores};
+use slipway_kernel::identity::{Key, Kind, ObjectRef};
+use slipway_kernel::store::{Change, Meta, StoreKey, Stores, number};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -88,6 +88,8 @@ pub(crate) struct State {
     pub(crate) standings: BTreeMap<&'static str, Standing>,
     /// Objects that we may or may not have changed.
     pub(crate) doubts: BTreeMap<Lane, BTreeMap<ObjectRef, Doubt>>,
+    /// Kinds whose statuses are replaced, because patching them is forbidden, until it is tried again.
+    pub(crate) replaced: BTreeMap<Kind, Instant>,
     pub(crate) unreachable: Option<Instant>,
     pub(crate) progress: Option<Instant>,
     pub(crate) depth: BTreeMap<&'static str, usize>,
@@ -119,6 +121,13 @@ impl State {
             }
         }
         self.look_at(object);
+    }
+
+    /// A write of ours has made the object this.
+    pub(crate) fn wrote(&mut self, object: &ObjectRef, value: &Value) {
+        self.ledger.record(object, number(&Meta::of(value).version));
+        self.accept(object);
+        self.overlay(object, value);
     }
 
     /// Takes in that there is no such object any more.
@@ -298,9 +307,14 @@ impl Shared {
 
     /// The same, also while ending.
     pub(crate) fn holds(&self, lease: &str) -> Option<i64> {
+        self.is_in(Phase::Acting, lease)
+    }
+
+    /// The number of this replica's leadership, if the lease is its own in this phase.
+    pub(crate) fn is_in(&self, phase: Phase, lease: &str) -> Option<i64> {
         let state = self.lock();
         let standing = state.standings.get(lease)?;
-        if standing.phase != Phase::Acting {
+        if standing.phase != phase {
             return None;
         }
         let valid = standing.until.is_none_or(|(instant, timestamp)| {

@@ -16,6 +16,7 @@
 pub mod access;
 pub mod admit;
 pub mod budget;
+pub mod fence;
 pub mod gauges;
 pub mod group;
 pub mod guard;
@@ -33,7 +34,7 @@ use slipway_kernel::admission::Count;
 use slipway_kernel::capability::{Arrival, Gauge, Gravity, Passes};
 use slipway_kernel::interest::Interest;
 use slipway_kernel::permission::Permission;
-use slipway_kernel::{ClusterId, Controller, Facts, Fence, Key, Plan, Stores};
+use slipway_kernel::{ClusterId, Controller, Facts, Fence, Key, Plan, Stores, Target};
 
 use observe::World;
 use reasons::Reason;
@@ -113,5 +114,12 @@ impl Controller for Zones {
 
     fn counted(&self, arrival: &Arrival<'_>) -> Option<Count> {
         gauges::counted(arrival)
+    }
+
+    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target> {
+        let facts = observe::unlisted(stores, &key.cluster);
+        observe::world(&self.settings, stores, &facts, key)
+            .map(|world| fence::touches(&world))
+            .unwrap_or_default()
     }
 }

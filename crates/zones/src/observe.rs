@@ -67,7 +67,7 @@ pub fn interests(settings: &Settings) -> Vec<Interest> {
         Interest::of::<BudgetSeen>(ZONE_BUDGET, by_namespace).where_defined(),
         maps,
         Interest::of::<Tracker>(kinds::CONFIG_MAP, by_namespace)
-            .own(settings.tracker)
+            .named(settings.tracker)
             .optional(),
         reservations,
     ];

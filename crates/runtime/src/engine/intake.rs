@@ -50,6 +50,19 @@ impl Engine {
             News::Applied(object) => self.object(state, key, &object, false),
             News::Deleted(object) => self.object(state, key, &object, true),
             News::Missing(why) => self.missing(state, key, &why),
+            News::Polled(why) => {
+                if state.facts.missing.insert(stream(key)) {
+                    let kind = key.kind.kind.as_ref();
+                    tracing::warn!(
+                        kind,
+                        why,
+                        "kind cannot be watched; it is listed again and again"
+                    );
+                }
+            }
+            News::Streamed => {
+                state.facts.missing.remove(&stream(key));
+            }
             News::Failed(why) => {
                 state.unreachable.get_or_insert(now);
                 let (cluster, kind) = (key.cluster.to_string(), key.kind.kind.as_ref());
@@ -141,6 +154,7 @@ impl Engine {
             watch.off = true;
             watch.listed = false;
         }
+        state.facts.missing.remove(&stream(key));
         if state.facts.missing.insert(feature(key)) {
             let kind = key.kind.kind.as_ref();
             tracing::warn!(
@@ -250,6 +264,11 @@ fn reference(key: &WatchKey, meta: &Meta) -> ObjectRef {
 fn is_named(object: &Value, namespace: &str, name: &str) -> bool {
     let meta = Meta::of(object);
     meta.namespace == namespace && meta.name == name
+}
+
+/// The feature's name where a kind is seen, but late.
+fn stream(key: &WatchKey) -> String {
+    format!("stream {}", key.kind.plural)
 }
 
 fn feature(key: &WatchKey) -> String {

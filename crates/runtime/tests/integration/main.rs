@@ -19,6 +19,7 @@ mod tls;
 mod tls_files;
 mod tls_inject;
 mod tls_rotation;
+mod touching;
 mod toy;
 mod watches;
 mod webhook;
