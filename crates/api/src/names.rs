@@ -18,6 +18,9 @@ pub const RESTART_INTERVAL: &str = "slipway.dev/restart-interval";
 /// On a workload: who disrupts it now, and until when at the latest.
 pub const DISRUPTION_CLAIM: &str = "slipway.dev/disruption-claim";
 
+/// On an object that a new leader has to keep a former one from: the number of the leadership.
+pub const FENCE: &str = "slipway.dev/fence";
+
 /// The Lease of restarts: the one of the controller that it replaces, so that the two exclude each other.
 pub const RESTARTS_LEASE: &str = "d5a9c41d.github.com";
 

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
+use crate::action::Target;
+use crate::admission::Count;
 use crate::fact::Facts;
-use crate::identity::Key;
+use crate::identity::{Key, Kind};
 use crate::interest::Interest;
 use crate::permission::Permission;
 use crate::plan::Plan;
@@ -14,7 +17,8 @@ use crate::store::Stores;
 /// How a new leader makes sure that the old one no longer acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fence {
-    /// It changes every object that the old one could still act on, so that the old one's preconditions fail.
+    /// It changes every object that the old one could still act on ([`Controller::touches`]), so that the old one's
+    /// preconditions fail. Where it may not, it waits.
     Touch,
     /// It waits until every request of the old one must have ended.
     WaitOut,
@@ -31,6 +35,45 @@ pub struct Gauge {
     pub labels: BTreeMap<&'static str, String>,
     /// The value.
     pub value: f64,
+}
+
+/// How the passes over a controller's keys are shown at `/metrics`: as one series for each key, under these names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passes {
+    /// The label with the name of a key.
+    pub label: &'static str,
+    /// Counts them.
+    pub total: &'static str,
+    /// Counts those that failed.
+    pub failed: &'static str,
+    /// How long they took, in seconds.
+    pub duration: &'static str,
+    /// When the last one succeeded, in seconds since 1970.
+    pub last_success: &'static str,
+}
+
+/// How bad it is that something is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gravity {
+    /// It is waited for every time.
+    Usual,
+    /// Somebody should know.
+    Trouble,
+    /// The pass has failed, and a person has to do something.
+    Failure,
+}
+
+/// An object that a watch or a list has brought, or its end.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival<'a> {
+    /// Its kind.
+    pub kind: &'a Kind,
+    /// The object, whole.
+    pub object: &'a Value,
+    /// Whether it is its end.
+    pub is_deletion: bool,
+    /// Whether it was not known yet.
+    pub is_new: bool,
 }
 
 /// One planner: observes a world, answers with a plan. Both are total and pure.
@@ -56,6 +99,22 @@ pub trait Controller: Send + Sync + 'static {
     fn plan(&self, world: &Self::World, now: Timestamp) -> Plan;
     /// Numbers about objects, computed when they are asked for.
     fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge>;
+    /// How its passes are shown; not by key if there are none.
+    fn passes(&self) -> Option<Passes> {
+        None
+    }
+    /// How bad a blocker of this reason is.
+    fn gravity(&self, _reason: &str) -> Gravity {
+        Gravity::Usual
+    }
+    /// What is counted when an object arrives.
+    fn counted(&self, _arrival: &Arrival<'_>) -> Option<Count> {
+        None
+    }
+    /// With [`Fence::Touch`]: all that a former leader may be about to change or delete for this key.
+    fn touches(&self, _stores: &Stores, _key: &Key) -> Vec<Target> {
+        Vec::new()
+    }
 }
 
 /// A [`Controller`] whose world nobody needs to know.
@@ -76,6 +135,20 @@ pub trait Capability: Send + Sync + 'static {
     fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, now: Timestamp) -> Option<Plan>;
     /// See [`Controller::gauges`].
     fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge>;
+    /// See [`Controller::passes`].
+    fn passes(&self) -> Option<Passes> {
+        None
+    }
+    /// See [`Controller::gravity`].
+    fn gravity(&self, _reason: &str) -> Gravity {
+        Gravity::Usual
+    }
+    /// See [`Controller::counted`].
+    fn counted(&self, _arrival: &Arrival<'_>) -> Option<Count> {
+        None
+    }
+    /// See [`Controller::touches`].
+    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target>;
 }
 
 impl<C: Controller> Capability for C {
@@ -110,5 +183,21 @@ impl<C: Controller> Capability for C {
 
     fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge> {
         Controller::gauges(self, stores, now)
+    }
+
+    fn passes(&self) -> Option<Passes> {
+        Controller::passes(self)
+    }
+
+    fn gravity(&self, reason: &str) -> Gravity {
+        Controller::gravity(self, reason)
+    }
+
+    fn counted(&self, arrival: &Arrival<'_>) -> Option<Count> {
+        Controller::counted(self, arrival)
+    }
+
+    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target> {
+        Controller::touches(self, stores, key)
     }
 }

@@ -28,3 +28,24 @@ pub fn list<'a>(object: &'a Value, path: &str) -> impl Iterator<Item = &'a Value
     let list = object.pointer(path).and_then(Value::as_array);
     list.into_iter().flatten()
 }
+
+/// Changes an object by a merge patch (RFC 7386).
+pub fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(changes) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(serde_json::Map::new());
+    }
+    let Some(fields) = target.as_object_mut() else {
+        return;
+    };
+    for (name, change) in changes {
+        if change.is_null() {
+            fields.remove(name);
+        } else {
+            merge(fields.entry(name.clone()).or_insert(Value::Null), change);
+        }
+    }
+}

@@ -65,6 +65,22 @@ impl Kind {
         }
     }
 
+    /// A kind whose objects are in no namespace.
+    pub const fn clustered(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+    ) -> Self {
+        Self {
+            group: Cow::Borrowed(group),
+            version: Cow::Borrowed(version),
+            kind: Cow::Borrowed(kind),
+            plural: Cow::Borrowed(plural),
+            namespaced: false,
+        }
+    }
+
     /// `apps/v1`, or `v1` for the core.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
@@ -109,6 +125,22 @@ pub mod kinds {
     pub const POD: Kind = Kind::namespaced("", "v1", "Pod", "pods");
     /// v1 `ConfigMap`.
     pub const CONFIG_MAP: Kind = Kind::namespaced("", "v1", "ConfigMap", "configmaps");
+    /// v1 Secret.
+    pub const SECRET: Kind = Kind::namespaced("", "v1", "Secret", "secrets");
+    /// admissionregistration.k8s.io/v1 `ValidatingWebhookConfiguration`.
+    pub const VALIDATING_WEBHOOKS: Kind = Kind::clustered(
+        "admissionregistration.k8s.io",
+        "v1",
+        "ValidatingWebhookConfiguration",
+        "validatingwebhookconfigurations",
+    );
+    /// admissionregistration.k8s.io/v1 `MutatingWebhookConfiguration`.
+    pub const MUTATING_WEBHOOKS: Kind = Kind::clustered(
+        "admissionregistration.k8s.io",
+        "v1",
+        "MutatingWebhookConfiguration",
+        "mutatingwebhookconfigurations",
+    );
     /// coordination.k8s.io/v1 Lease.
     pub const LEASE: Kind = Kind::namespaced("coordination.k8s.io", "v1", "Lease", "leases");
     /// events.k8s.io/v1 Event.

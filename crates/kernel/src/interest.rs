@@ -43,6 +43,8 @@ pub struct Interest {
     pub labels: String,
     /// Only the object of this name, in the operator's own namespace; none for all.
     pub own: Option<&'static str>,
+    /// Only the object of this name, in each watched namespace; none for all.
+    pub named: Option<&'static str>,
     /// What is kept of each object.
     pub project: Project,
     /// The name of the projection.
@@ -62,6 +64,7 @@ impl Interest {
             kind,
             labels: String::new(),
             own: None,
+            named: None,
             project: |object| Ok(Arc::new(T::project(object)?)),
             projection: std::any::type_name::<T>(),
             indexes: Vec::new(),
@@ -94,6 +97,15 @@ impl Interest {
     pub fn own(self, name: &'static str) -> Self {
         Self {
             own: Some(name),
+            ..self
+        }
+    }
+
+    /// The same, but only in the objects of this name, in the watched namespaces.
+    #[must_use]
+    pub fn named(self, name: &'static str) -> Self {
+        Self {
+            named: Some(name),
             ..self
         }
     }

@@ -9,6 +9,8 @@ pub enum Scope {
     Watched,
     /// In the operator's own namespace only.
     Own,
+    /// On objects outside of namespaces.
+    Cluster,
 }
 
 /// One line of a role.
@@ -64,6 +66,12 @@ pub fn roles(permissions: &[Permission], to: &Grantee<'_>) -> Vec<Value> {
     if !own.is_empty() {
         let name = format!("{}-own", to.role);
         all.extend(granted("Role", &name, to.namespace, &own, to));
+    }
+    let cluster = of(Scope::Cluster);
+    if !cluster.is_empty() {
+        // Named after the namespace too: operators of several namespaces share the cluster.
+        let name = format!("{}-{}", to.role, to.namespace);
+        all.extend(granted("ClusterRole", &name, "", &cluster, to));
     }
     all
 }

@@ -13,6 +13,7 @@ use crate::blocker::Blocker;
 use crate::capability::Controller;
 use crate::event::Event;
 use crate::fact::Facts;
+use crate::fields::merge;
 use crate::identity::{ClusterId, Key, ObjectRef};
 use crate::plan::{Plan, Status, Step};
 use crate::store::{Meta, StoreKey, Stores};
@@ -231,25 +232,4 @@ fn generation(before: Option<&Value>, object: &Value) -> i64 {
     let annotations = object.get("kind").and_then(Value::as_str) == Some("Deployment")
         && differs("/metadata/annotations");
     Meta::of(before).generation + i64::from(differs("/spec") || annotations)
-}
-
-/// RFC 7386.
-fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(changes) = patch else {
-        *target = patch.clone();
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    let Some(fields) = target.as_object_mut() else {
-        return;
-    };
-    for (name, change) in changes {
-        if change.is_null() {
-            fields.remove(name);
-        } else {
-            merge(fields.entry(name.clone()).or_insert(Value::Null), change);
-        }
-    }
 }

@@ -5,6 +5,7 @@
 
 mod fence;
 mod intake;
+mod touch;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +33,8 @@ use crate::message::Message;
 use crate::queue::{Lane, Queue};
 use crate::state::{Extent, Phase, Shared, Standing, WatchState};
 use crate::watch::{Control, Times, Watch, WatchKey, impatient};
+
+pub(crate) use touch::Touched;
 
 /// The loop turns at least this often, so that its health shows.
 const TURN: Duration = Duration::from_secs(20);
@@ -182,7 +185,9 @@ impl Engine {
             let mut state = self.shared.lock();
             let store = state.stores.open(cluster, interest);
             let extent = Extent {
-                selected: !interest.labels.is_empty() || interest.own.is_some(),
+                selected: !interest.labels.is_empty()
+                    || interest.own.is_some()
+                    || interest.named.is_some(),
                 namespaces: namespaces.clone(),
             };
             state.extents.insert(store.clone(), extent);
@@ -205,7 +210,7 @@ impl Engine {
                 kind: interest.kind.clone(),
                 labels: interest.labels.clone(),
                 namespace,
-                name: interest.own,
+                name: interest.own.or(interest.named),
             })
             .collect();
         for key in &keys {
@@ -239,6 +244,7 @@ impl Engine {
                 answer: LIST_PATIENCE,
                 missing: self.shared.settings.heartbeat,
                 relist: self.shared.settings.relist,
+                poll: self.shared.settings.poll,
             },
             control: watched.control.clone(),
             news: self.sender.clone(),
@@ -346,11 +352,14 @@ impl Engine {
         match message {
             Message::Watch(key, news) => self.news(&key, news),
             Message::Executed(key, report) => self.executed(&key, &report),
-            Message::Publish(controller, event) => self.publish(controller, &event),
+            Message::Publish(controller, event, acted) => {
+                self.publish(controller, &event, acted.as_ref());
+            }
             Message::Ask(key, question) => self.ask(key, question),
             Message::Answered(key, id, answer) => self.answered(&key, id, answer),
             Message::Taken(lease, epoch, taken) => self.taken(lease, epoch, taken),
             Message::WaitedOut(lease, epoch) => self.waited_out(lease, epoch),
+            Message::Touched(lease, epoch, touched) => self.touched(lease, epoch, touched),
             Message::Lost(lease) => self.lost(lease),
             Message::Told(why) => self.told(why.as_deref()),
             Message::Undo(actions) => self.undo(actions),

@@ -22,7 +22,6 @@ use serde_json::Value;
 use slipway_kernel::action::Action;
 use slipway_kernel::identity::{Key, ObjectRef};
 use slipway_kernel::plan::{Plan, Step};
-use slipway_kernel::store::{Meta, number};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -64,6 +63,9 @@ pub(crate) struct Report {
     pub(crate) pause: Option<Duration>,
     /// Look again then, also if the plan did not ask for it.
     pub(crate) wake: Option<Timestamp>,
+    /// Whether something was refused that should have been done. A missing right to do more than deleting is none: what
+    /// it is for is off then.
+    pub(crate) failed: bool,
 }
 
 impl Report {
@@ -72,6 +74,7 @@ impl Report {
             verdict: Verdict::Done,
             pause: None,
             wake: None,
+            failed: false,
         }
     }
 
@@ -110,6 +113,7 @@ pub(crate) struct Execution {
     pub(crate) lease: &'static str,
     pub(crate) plan: Plan,
     stopped: AtomicBool,
+    failed: AtomicBool,
 }
 
 impl Execution {
@@ -129,6 +133,7 @@ impl Execution {
             lease,
             plan,
             stopped: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
         }
     }
 
@@ -142,9 +147,10 @@ impl Execution {
         }
         if !self.is_stopped() {
             for event in std::mem::take(&mut self.plan.events) {
-                self.tell(Message::Publish(self.key.controller, event));
+                self.tell(Message::Publish(self.key.controller, event, None));
             }
         }
+        report.failed = self.failed.load(Ordering::Acquire);
         if self.is_in_doubt() && !self.settle().await {
             report.verdict = report.verdict.max(Verdict::Failed);
         }
@@ -257,7 +263,8 @@ impl Execution {
                     self.written(&object, &value);
                 }
                 for event in step.events {
-                    self.tell(Message::Publish(self.key.controller, event));
+                    let acted = Some(object.clone());
+                    self.tell(Message::Publish(self.key.controller, event, acted));
                 }
                 Ended::Well
             }
@@ -265,7 +272,12 @@ impl Execution {
                 self.shared.lock().overlay_absence(&object, &doubt.uid);
                 Ended::Outdated
             }
-            outcome => self.fell_short(&object, doubt, outcome).await,
+            outcome => {
+                if deletes && matches!(outcome, Outcome::Refused(_)) {
+                    self.failed.store(true, Ordering::Release);
+                }
+                self.fell_short(&object, doubt, outcome).await
+            }
         }
     }
 
@@ -338,22 +350,15 @@ impl Execution {
 
     /// A write has made the object this.
     fn written(&self, object: &ObjectRef, value: &Value) {
-        let version = number(&Meta::of(value).version);
-        let mut state = self.shared.lock();
-        state.ledger.record(object, version);
-        state.accept(object);
-        state.overlay(object, value);
+        self.shared.lock().wrote(object, value);
     }
 
     /// A deletion was accepted: the object is gone, or on its way.
     fn deleted(&self, object: &ObjectRef, uid: &str, value: &Value) {
         let going = value.pointer("/metadata/deletionTimestamp").is_some();
         let mut state = self.shared.lock();
-        state.accept(object);
         if going {
-            let version = number(&Meta::of(value).version);
-            state.ledger.record(object, version);
-            state.overlay(object, value);
+            state.wrote(object, value);
         } else {
             state.overlay_absence(object, uid);
         }
@@ -367,6 +372,9 @@ impl Execution {
                 Ended::Outdated
             }
             Outcome::Refused(refused) | Outcome::Absent(refused) => {
+                if refused.reason != "Forbidden" {
+                    self.failed.store(true, Ordering::Release);
+                }
                 let now = self.shared.environment.now();
                 let backoff = self.shared.settings.backoff;
                 self.shared.lock().refuse(object, refused, backoff, now);

@@ -3,9 +3,10 @@
 use slipway_kernel::action::Action;
 use slipway_kernel::event::Event;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
-use slipway_kernel::identity::Key;
+use slipway_kernel::identity::{Key, ObjectRef};
 
 use crate::election::Taken;
+use crate::engine::Touched;
 use crate::execute::Report;
 use crate::watch::{News, WatchKey};
 
@@ -16,8 +17,8 @@ pub(crate) enum Message {
     Watch(WatchKey, News),
     /// A plan has been carried out.
     Executed(Key, Report),
-    /// An event is to be told.
-    Publish(&'static str, Event),
+    /// An event is to be told, about what was done to an object if it was.
+    Publish(&'static str, Event, Option<ObjectRef>),
     /// A question is to be asked.
     Ask(Key, Question),
     /// A question has been answered.
@@ -28,6 +29,8 @@ pub(crate) enum Message {
     Lost(&'static str),
     /// Nothing of the former holder of a lease can be under way any more.
     WaitedOut(&'static str, i64),
+    /// What a former leader could act on has been changed, or could not be.
+    Touched(&'static str, i64, Touched),
     /// An event has been told, or not: events cannot be told because of this.
     Told(Option<String>),
     /// This is to be undone after a review was answered.

@@ -1,6 +1,7 @@
 //! Numbers for operators of the operator. No object's name is in a label.
 
 pub(crate) mod client;
+mod passes;
 mod scrape;
 pub(crate) mod traffic;
 
@@ -13,8 +14,12 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use slipway_kernel::capability::Passes;
+use slipway_kernel::identity::Key;
 
 use crate::state::Shared;
+pub(crate) use passes::Pass;
+use passes::Shows;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Reconcile {
@@ -50,6 +55,7 @@ pub(crate) struct Metrics {
     actions: Family<Act, Counter>,
     watch_failures: Family<Failure, Counter>,
     events: Family<OfController, Counter>,
+    passes: Mutex<Shows>,
     pub(crate) traffic: traffic::Traffic,
 }
 
@@ -66,6 +72,7 @@ impl Default for Metrics {
             actions: Family::default(),
             watch_failures: Family::default(),
             events: Family::default(),
+            passes: Mutex::default(),
             traffic: traffic::Traffic::default(),
         };
         {
@@ -113,6 +120,25 @@ impl Metrics {
         self.reconciles.get_or_create(&labels).inc();
         let labels = OfController { controller };
         self.durations.get_or_create(&labels).observe(took);
+    }
+
+    /// From now on the passes of a controller are shown, key by key.
+    pub(crate) fn show_passes(&self, controller: &'static str, passes: Passes, namespaced: bool) {
+        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shows = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
+        shows.add(controller, passes, namespaced, &mut registry);
+    }
+
+    /// A pass over a key has ended.
+    pub(crate) fn passed(&self, key: &Key, pass: Pass) {
+        let shows = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
+        shows.passed(key, pass);
+    }
+
+    /// This replica has nothing to do with a key any more.
+    pub(crate) fn forget(&self, key: &Key) {
+        let shows = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
+        shows.forget(key);
     }
 
     pub(crate) fn acted(

@@ -15,6 +15,7 @@ use crate::message::Message;
 use crate::metrics::client::measured;
 use crate::settings::Settings;
 use crate::state::Shared;
+use crate::vet::Vet;
 use crate::view::View;
 use crate::webhook::{Admissions, Limits};
 
@@ -48,6 +49,11 @@ impl Operator {
     /// The same with one capability more.
     #[must_use]
     pub fn with(self, capability: Arc<dyn Capability>) -> Self {
+        if let Some(passes) = capability.passes() {
+            let namespaced = self.shared.settings.namespaces.len() != 1;
+            let metrics = &self.shared.metrics;
+            metrics.show_passes(capability.name(), passes, namespaced);
+        }
         self.shared.lock().capabilities.push(capability);
         self
     }
@@ -76,6 +82,14 @@ impl Operator {
     #[cfg(test)]
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    /// The same with somebody who looks at requests, to probes and to webhooks, before they are answered.
+    #[must_use]
+    pub fn vetting(self, vet: Arc<dyn Vet>) -> Self {
+        // A second one would have come too late for requests that are under way.
+        let _ = self.shared.vet.set(vet);
+        self
     }
 
     /// The client that it was given, measured for its metrics: for whoever asks the API on its behalf.

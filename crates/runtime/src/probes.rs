@@ -31,8 +31,18 @@ pub fn router(view: View) -> Router {
         .route("/ready", get(ready))
         .route("/healthz", get(health))
         .route("/metrics", get(metrics))
-        .with_state(view)
+        .with_state(view.clone())
+        .layer(from_fn_with_state(view, vet))
         .layer(from_fn_with_state(Arc::new(meters), measure))
+}
+
+/// Refuses what must not be answered.
+async fn vet(State(view): State<View>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    match view.shared().refuse_request(path, request.headers()) {
+        Some(refusal) => refusal.map(axum::body::Body::from),
+        None => next.run(request).await,
+    }
 }
 
 /// What measures the requests to each path.
@@ -62,7 +72,7 @@ async fn ready(State(view): State<View>) -> impl IntoResponse {
     answer(
         view.is_ready(),
         "ready\n",
-        "not ready: not everything has been listed\n",
+        "not ready: not everything has been listed, or there is no certificate yet\n",
     )
 }
 

@@ -10,6 +10,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, Request};
 use http_body_util::{BodyExt, Limited};
 use kube::client::Body;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use slipway_kernel::action::Target;
 use slipway_kernel::identity::{Kind, ObjectRef};
@@ -111,6 +112,20 @@ impl Wanted {
         Self::new(Method::GET, uri, "", None)
     }
 
+    /// Lists the objects of a kind in all namespaces that have these labels, consistently.
+    pub(crate) fn list(kind: &Kind, selector: &str) -> Self {
+        let selector = utf8_percent_encode(selector, NON_ALPHANUMERIC);
+        let uri = format!("{}?labelSelector={selector}", kind.path(""));
+        Self::new(Method::GET, uri, "", None)
+    }
+
+    /// Changes places of an object one by one.
+    pub(crate) fn json_patch(object: &ObjectRef, changes: Vec<Value>) -> Self {
+        let uri = format!("{}?fieldManager={FIELD_MANAGER}", path(object));
+        let content = "application/json-patch+json";
+        Self::new(Method::PATCH, uri, content, Some(Value::Array(changes)))
+    }
+
     /// Changes an object, unless it has changed meanwhile.
     pub(crate) fn patch(target: &Target, subresource: &str, body: Value) -> Self {
         let mut body = if body.is_object() { body } else { json!({}) };
@@ -156,7 +171,12 @@ impl Wanted {
 
     /// Replaces an object.
     pub(crate) fn replace(object: &ObjectRef, body: Value) -> Self {
-        let uri = format!("{}?fieldManager={FIELD_MANAGER}", path(object));
+        Self::replace_part(object, "", body)
+    }
+
+    /// Replaces a subresource of an object.
+    pub(crate) fn replace_part(object: &ObjectRef, subresource: &str, body: Value) -> Self {
+        let uri = format!("{}{subresource}?fieldManager={FIELD_MANAGER}", path(object));
         Self::new(Method::PUT, uri, "application/json", Some(body))
     }
 

@@ -25,6 +25,8 @@ pub struct Settings {
     pub heartbeat: Duration,
     /// Changes within this time become one plan.
     pub debounce: Duration,
+    /// Kinds that may be listed but not watched are listed this often.
+    pub poll: Duration,
     /// Everything is listed again after this time, in case a watch has lost an event.
     pub relist: Duration,
 }
@@ -42,6 +44,7 @@ impl Default for Settings {
             backoff: Backoff::default(),
             heartbeat: Duration::from_mins(5),
             debounce: Duration::from_millis(100),
+            poll: Duration::from_secs(5),
             relist: Duration::from_mins(30),
         }
     }

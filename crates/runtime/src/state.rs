@@ -4,15 +4,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::Capability;
 use slipway_kernel::fact::{Facts, Refusal};
-use slipway_kernel::identity::{Key, ObjectRef};
-use slipway_kernel::store::{Change, Meta, StoreKey, Stores};
+use slipway_kernel::identity::{Key, Kind, ObjectRef};
+use slipway_kernel::store::{Change, Meta, StoreKey, Stores, number};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -25,6 +25,7 @@ use crate::queue::Lane;
 use crate::request::Refused;
 use crate::settings::{Backoff, Settings};
 use crate::status::Statuses;
+use crate::vet::Vet;
 use crate::watch::{Control, WatchKey};
 
 /// Whether this replica acts for a lease.
@@ -87,9 +88,15 @@ pub(crate) struct State {
     pub(crate) standings: BTreeMap<&'static str, Standing>,
     /// Objects that we may or may not have changed.
     pub(crate) doubts: BTreeMap<Lane, BTreeMap<ObjectRef, Doubt>>,
+    /// Kinds whose statuses are replaced, because patching them is forbidden, until it is tried again.
+    pub(crate) replaced: BTreeMap<Kind, Instant>,
     pub(crate) unreachable: Option<Instant>,
     pub(crate) progress: Option<Instant>,
     pub(crate) depth: BTreeMap<&'static str, usize>,
+    /// Whether webhooks cannot be served without a certificate.
+    pub(crate) certificate_needed: bool,
+    /// When the webhook certificate that is shown now ends.
+    pub(crate) certificate_ends: Option<Timestamp>,
     /// How many holds there have been.
     pub(crate) holds: u64,
     /// Addresses at which something is being undone, and by which undoing.
@@ -114,6 +121,13 @@ impl State {
             }
         }
         self.look_at(object);
+    }
+
+    /// A write of ours has made the object this.
+    pub(crate) fn wrote(&mut self, object: &ObjectRef, value: &Value) {
+        self.ledger.record(object, number(&Meta::of(value).version));
+        self.accept(object);
+        self.overlay(object, value);
     }
 
     /// Takes in that there is no such object any more.
@@ -230,6 +244,8 @@ pub(crate) struct Shared {
     pub(crate) environment: Environment,
     pub(crate) settings: Settings,
     pub(crate) metrics: Metrics,
+    /// Who looks at requests before they are answered.
+    pub(crate) vet: OnceLock<Arc<dyn Vet>>,
     state: Mutex<State>,
     /// No new steps: the process is about to end.
     pub(crate) draining: AtomicBool,
@@ -249,6 +265,7 @@ impl Shared {
             environment,
             settings,
             metrics: Metrics::default(),
+            vet: OnceLock::new(),
             state: Mutex::default(),
             draining: AtomicBool::new(false),
             version: AtomicU64::new(0),
@@ -290,9 +307,14 @@ impl Shared {
 
     /// The same, also while ending.
     pub(crate) fn holds(&self, lease: &str) -> Option<i64> {
+        self.is_in(Phase::Acting, lease)
+    }
+
+    /// The number of this replica's leadership, if the lease is its own in this phase.
+    pub(crate) fn is_in(&self, phase: Phase, lease: &str) -> Option<i64> {
         let state = self.lock();
         let standing = state.standings.get(lease)?;
-        if standing.phase != Phase::Acting {
+        if standing.phase != phase {
             return None;
         }
         let valid = standing.until.is_none_or(|(instant, timestamp)| {

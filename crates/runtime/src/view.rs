@@ -40,13 +40,19 @@ impl View {
         }
     }
 
-    /// Whether everything that is needed has been listed and the API can be reached. A follower is ready too.
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        self.shared.clone()
+    }
+
+    /// Whether everything that is needed has been listed, the API can be reached, and webhooks can be served if they are
+    /// to be. A follower is ready too.
     pub fn is_ready(&self) -> bool {
         let state = self.shared.lock();
         let reachable = state
             .unreachable
             .is_none_or(|since| since.elapsed() < REACHABLE_WITHIN);
-        state.progress.is_some() && state.is_complete() && reachable
+        let can_serve = !state.certificate_needed || state.certificate_ends.is_some();
+        state.progress.is_some() && state.is_complete() && reachable && can_serve
     }
 
     /// Whether the loop has made progress lately.

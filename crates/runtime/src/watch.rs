@@ -1,9 +1,11 @@
 //! Watches one kind, and never stops.
 //!
 //! Lists are consistent (a quorum read) and paged. A watch that is closed, expired or silent is opened again within
-//! 300 s; a missing definition or right of an optional kind is looked for again with every heartbeat. No object can
+//! 300 s; a missing definition or right of an optional kind is looked for again with every heartbeat. A kind that may be
+//! listed but not watched is listed again and again, with a look for the right at every heartbeat. No object can
 //! stall the others of its kind: they are taken as they are, and understood later, one by one.
 
+mod poll;
 mod whole;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +24,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::message::Message;
 use crate::settings::Backoff;
+use poll::Look;
 use whole::Whole;
 
 /// What one watch is about.
@@ -47,6 +50,10 @@ pub(crate) enum News {
     Applied(Value),
     /// This object is gone.
     Deleted(Value),
+    /// The kind may not be watched, and is listed again and again.
+    Polled(String),
+    /// The kind is watched, although it could not be before.
+    Streamed,
     /// The kind is not served, or may not be watched.
     Missing(String),
     /// The API cannot be reached, or refuses.
@@ -99,6 +106,8 @@ pub(crate) struct Times {
     pub(crate) missing: Duration,
     /// After this time everything is listed again, whatever the watch has told.
     pub(crate) relist: Duration,
+    /// Between lists of what may not be watched.
+    pub(crate) poll: Duration,
 }
 
 /// Between failures.
@@ -106,6 +115,9 @@ const BACKOFF: Backoff = Backoff {
     first: Duration::from_secs(1),
     most: Duration::from_secs(30),
 };
+
+/// A watch that is not refused within this time is open.
+const STREAMS: Duration = Duration::from_secs(10);
 
 /// The server ends a watch after this time; five seconds later it counts as silent.
 const WATCH_SECONDS: u32 = 290;
@@ -126,6 +138,8 @@ enum End {
     Relist,
     /// The kind is not there.
     Missing,
+    /// It may only be looked at in this way.
+    Unwatchable(Look, String),
     /// It failed.
     Failed,
     /// Nobody listens any more.
@@ -136,15 +150,22 @@ impl Watch {
     /// Watches until nobody listens any more.
     pub(crate) async fn run(self) {
         let mut failures = 0;
+        let mut polled = false;
         loop {
             let began = Instant::now();
-            let end = self.round(&mut failures).await;
+            let mut end = self.round(&mut failures, polled).await;
+            if let End::Unwatchable(look, why) = end {
+                polled = true;
+                end = self.poll(look, why).await;
+            } else if began.elapsed() > STREAMS {
+                polled = false;
+            }
             if began.elapsed() > BACKOFF.most * 2 {
                 failures = 0;
             }
             let wait = match end {
                 End::Deaf => return,
-                End::Relist => continue,
+                End::Relist | End::Unwatchable(..) => continue,
                 End::Missing => self.times.missing,
                 End::Failed => {
                     failures += 1;
@@ -160,12 +181,14 @@ impl Watch {
     }
 
     /// One list and what follows.
-    async fn round(&self, failures: &mut u32) -> End {
+    async fn round(&self, failures: &mut u32, polled: bool) -> End {
         let round = self.control.round.load(Ordering::Acquire);
         let mut stream = std::pin::pin!(watcher::watcher(self.api(), self.config()));
         let mut list = Vec::new();
         let mut listed = false;
         let relist = Instant::now() + self.times.relist;
+        // A watch that was refused before and is not now says nothing.
+        let mut streams = polled.then(|| Instant::now() + STREAMS);
         loop {
             // Between the pages of a list an answer must come; a watch has its own, longer time.
             let next = async {
@@ -179,6 +202,11 @@ impl Watch {
                 biased;
                 () = self.control.again.notified() => return End::Relist,
                 () = sleep_until(relist) => return End::Relist,
+                () = sleep_until(streams.unwrap_or(relist)), if listed && streams.is_some() => {
+                    streams = None;
+                    self.tell(News::Streamed);
+                    continue;
+                }
                 event = next => event,
             };
             let news = match event {
@@ -228,6 +256,9 @@ impl Watch {
     fn failed(&self, error: &watcher::Error) -> Option<End> {
         let code = code(error);
         let text = reason(error);
+        if let Some(look) = self.only(error, code) {
+            return Some(End::Unwatchable(look, text));
+        }
         let is_missing = match code {
             Some(404) => self.need != Need::Required,
             Some(403) => self.need == Need::Optional,
@@ -247,6 +278,18 @@ impl Watch {
             (watcher::Error::WatchStartFailed(_), Some(_)) => Some(End::Failed),
             (watcher::Error::InitialListFailed(_) | watcher::Error::NoResourceVersion, _) => {
                 Some(End::Failed)
+            }
+            _ => None,
+        }
+    }
+
+    /// How else a kind can be looked at that may not be watched.
+    fn only(&self, error: &watcher::Error, code: Option<u16>) -> Option<Look> {
+        match error {
+            watcher::Error::WatchStartFailed(_) if code == Some(403) => Some(Look::List),
+            watcher::Error::InitialListFailed(_) if code == Some(403) => {
+                let name = self.key.name.filter(|_| !self.key.namespace.is_empty());
+                name.map(Look::Get)
             }
             _ => None,
         }

@@ -121,9 +121,11 @@ impl Admissions {
         let under_way = self
             .meter(path)
             .begin(request.method(), request.body().len());
-        let response = match hook {
-            Some(hook) => self.admit(hook, &request, arrived).await,
-            None => plain(StatusCode::NOT_FOUND, "404 page not found\n"),
+        let refused = self.0.shared.refuse_request(path, request.headers());
+        let response = match (refused, hook) {
+            (Some(refusal), _) => refusal,
+            (None, Some(hook)) => self.admit(hook, &request, arrived).await,
+            (None, None) => plain(StatusCode::NOT_FOUND, "404 page not found\n"),
         };
         under_way.end(response.status(), response.body().len(), arrived.elapsed());
         response

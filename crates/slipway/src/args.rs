@@ -2,11 +2,14 @@
 
 mod apiserver;
 mod demo;
+mod rollout_operator;
 mod run;
+mod zones;
 
 pub(crate) use apiserver::Apiserver;
 pub(crate) use demo::{Color, Demo};
-pub(crate) use run::{Connection, LogFormat, RestartScope, Run};
+pub(crate) use rollout_operator::{ClusterValidation, PROGRAM, RolloutOperator};
+pub(crate) use run::{LogFormat, RestartScope, Run};
 
 /// One Kubernetes operator that makes change safe at every scale.
 #[derive(Debug, clap::Parser)]
@@ -28,6 +31,21 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Run the operator
     Run(Box<Run>),
+    /// Run the operator in place of Grafana's rollout-operator, with the flags of that
+    #[command(
+        name = PROGRAM,
+        disable_help_flag = true,
+        after_long_help = RolloutOperator::usage()
+    )]
+    RolloutOperator {
+        /// The original's flags, as Go reads them: -kubernetes.namespace=NS
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "FLAG"
+        )]
+        flags: Vec<String>,
+    },
     /// Run the embedded Kubernetes API server on its own
     Apiserver(Apiserver),
     /// Print the definitions of our kinds, to be applied with kubectl
@@ -48,6 +66,12 @@ pub(crate) struct Manifests {
     /// Which controllers the operator runs
     #[arg(long, value_delimiter = ',', default_value = "restarts")]
     pub(crate) controllers: Vec<String>,
+    /// The namespaces that it looks after; without them all
+    #[arg(long, short = 'n', value_delimiter = ',', value_name = "NS,…")]
+    pub(crate) namespace: Vec<String>,
+    /// Serve webhooks, and register them
+    #[arg(long)]
+    pub(crate) webhooks: bool,
     /// The namespace it is installed in
     #[arg(long, default_value = "rollout")]
     pub(crate) operator_namespace: String,

@@ -4,7 +4,9 @@ pub(crate) mod apiserver;
 pub(crate) mod crds;
 pub(crate) mod demo;
 pub(crate) mod manifests;
+mod operation;
 pub(crate) mod reference;
+pub(crate) mod rollout_operator;
 pub(crate) mod run;
 
 use anyhow::{Context, Result};

@@ -4,10 +4,12 @@
 //! there are in [`registry`]. What is decided is decided in the other crates.
 
 mod args;
+mod cluster_label;
 mod command;
 mod connect;
 mod demo;
 mod exit;
+mod goflag;
 mod kubeconfig;
 mod logs;
 mod manifests;
@@ -25,6 +27,10 @@ use exit::Outcome;
 
 /// Parses the command line and carries it out. Exit codes: 0 done, 1 failed, 2 wrong usage, 6 a violation was found.
 pub fn run() -> ExitCode {
+    let given = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    if let Some(flags) = command::rollout_operator::asked(given) {
+        return command::rollout_operator::run(&flags);
+    }
     let arguments = args::Arguments::parse();
     let (format, level) = match &arguments.command {
         Command::Run(run) => (run.log_format, "info"),
@@ -34,6 +40,7 @@ pub fn run() -> ExitCode {
     };
     logs::start(format, level);
     let result = match arguments.command {
+        Command::RolloutOperator { flags } => return command::rollout_operator::run(&flags),
         Command::Apiserver(arguments) => command::apiserver::run(&arguments).map(done),
         Command::Crds => command::crds::run().map(done),
         Command::Manifests(arguments) => command::manifests::run(&arguments).map(done),

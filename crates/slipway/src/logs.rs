@@ -26,7 +26,7 @@ pub(crate) fn start(format: LogFormat, level: &str) {
     };
 }
 
-/// `ts=… level=… msg=… key=value …`.
+/// `level=… ts=… msg=… key=value …`, which is the order that people's eyes and patterns are used to from Go.
 struct Logfmt;
 
 impl<S, N> FormatEvent<S, N> for Logfmt
@@ -40,10 +40,9 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        writer.write_str("ts=")?;
-        SystemTime.format_time(&mut writer)?;
         let level = event.metadata().level().as_str().to_ascii_lowercase();
-        write!(writer, " level={level}")?;
+        write!(writer, "level={level} ts=")?;
+        SystemTime.format_time(&mut writer)?;
         Pairs.format_fields(writer.by_ref(), event)?;
         for span in context.event_scope().into_iter().flatten() {
             let extensions = span.extensions();
@@ -155,11 +154,11 @@ mod tests {
             );
         });
         let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
-        assert!(text.starts_with("ts=20"), "{text}");
-        let rest = text.split_once(' ').unwrap().1;
+        assert!(text.starts_with("level=warn ts=20"), "{text}");
+        let rest = text.splitn(3, ' ').nth(2).unwrap();
         assert_eq!(
             rest,
-            "level=warn msg=\"was refused\" object=shop/web count=3 why=\"it said \\\"no\\\"\\n\" \
+            "msg=\"was refused\" object=shop/web count=3 why=\"it said \\\"no\\\"\\n\" \
              controller=restarts target=slipway::logs::tests\n"
         );
     }

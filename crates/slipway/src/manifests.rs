@@ -1,17 +1,36 @@
 //! Everything that installs the operator, as objects. Pure: the same options, the same objects in the same order.
 //!
-//! The names are those of the controller that restarts replace: namespace `rollout`, Deployment `rollout-controller`,
-//! service account `controller-manager`.
+//! The names are those of what is replaced. Restarts: namespace `rollout`, Deployment `rollout-controller`, service
+//! account `controller-manager`. Zones alone: Deployment, service account and Service `rollout-operator`.
+
+mod webhooks;
 
 use serde_json::{Value, json};
 use slipway_kernel::permission::{Grantee, Permission, roles};
 
-/// The operator's Deployment.
+/// The operator's Deployment, unless it is for zones alone.
 pub(crate) const DEPLOYMENT: &str = "rollout-controller";
-/// Its service account.
-const ACCOUNT: &str = "controller-manager";
-/// Its roles and their bindings.
-const ROLE: &str = "rollout-manager-role";
+
+/// What the operator's objects are called.
+struct Names {
+    deployment: &'static str,
+    account: &'static str,
+    /// The roles and their bindings.
+    role: &'static str,
+}
+
+const OF_RESTARTS: Names = Names {
+    deployment: DEPLOYMENT,
+    account: "controller-manager",
+    role: "rollout-manager-role",
+};
+
+const OF_ZONES: Names = Names {
+    deployment: "rollout-operator",
+    account: "rollout-operator",
+    role: "rollout-operator-role",
+};
+
 /// Where kubelet asks.
 const PORT: u16 = 8001;
 /// The user of distroless images, which is nobody's.
@@ -28,6 +47,24 @@ pub(crate) struct Install<'a> {
     pub(crate) replicas: u16,
     /// Which controllers it runs.
     pub(crate) controllers: &'a [String],
+    /// The namespaces that it looks after; empty for all.
+    pub(crate) watched: &'a [String],
+    /// Whether it serves webhooks.
+    pub(crate) webhooks: bool,
+}
+
+impl Install<'_> {
+    fn runs(&self, controller: &str) -> bool {
+        self.controllers.iter().any(|name| name == controller)
+    }
+
+    fn names(&self) -> Names {
+        if self.runs(slipway_zones::NAME) && self.controllers.len() == 1 {
+            OF_ZONES
+        } else {
+            OF_RESTARTS
+        }
+    }
 }
 
 /// The objects, in an order in which they can be applied.
@@ -37,6 +74,7 @@ pub(crate) fn install(
     definitions: Vec<Value>,
 ) -> Vec<Value> {
     let namespace = install.namespace;
+    let names = install.names();
     let mut all = vec![json!({
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -52,18 +90,36 @@ pub(crate) fn install(
     all.push(json!({
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": {"name": ACCOUNT, "namespace": namespace, "labels": labels()},
+        "metadata": {"name": names.account, "namespace": namespace, "labels": labels()},
     }));
     let to = Grantee {
-        role: ROLE,
+        role: names.role,
         namespace,
-        account: ACCOUNT,
-        watched: &[],
+        account: names.account,
+        watched: install.watched,
     };
     all.extend(roles(permissions, &to).into_iter().map(labelled));
-    all.extend(roles_for_people());
-    all.push(deployment(install));
+    if install.runs(slipway_restarts::NAME) {
+        all.extend(roles_for_people());
+    }
+    let selector = selector(&names);
+    all.push(deployment(install, &names, &selector));
+    if install.webhooks {
+        all.extend(webhooks::webhooks(install, &selector));
+    }
     all
+}
+
+/// How the operator's pods are found. Nothing else of the namespace may be.
+fn selector(names: &Names) -> Value {
+    let mut selector = json!({"app.kubernetes.io/name": "slipway", "control-plane": names.account});
+    if names.deployment == OF_ZONES.deployment
+        && let Some(labels) = selector.as_object_mut()
+    {
+        // As the Service of the design selects them.
+        labels.insert("name".to_owned(), json!(names.deployment));
+    }
+    selector
 }
 
 /// What people get who may view or edit a namespace: our kinds are part of it.
@@ -106,20 +162,18 @@ fn labelled(mut object: Value) -> Value {
     object
 }
 
-fn deployment(install: &Install<'_>) -> Value {
-    let selector =
-        json!({"app.kubernetes.io/name": "slipway", "control-plane": "controller-manager"});
+fn deployment(install: &Install<'_>, names: &Names, selector: &Value) -> Value {
     json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": DEPLOYMENT, "namespace": install.namespace, "labels": labels()},
+        "metadata": {"name": names.deployment, "namespace": install.namespace, "labels": labels()},
         "spec": {
             "replicas": install.replicas,
             "selector": {"matchLabels": selector},
             "template": {
                 "metadata": {"labels": selector},
                 "spec": {
-                    "serviceAccountName": ACCOUNT,
+                    "serviceAccountName": names.account,
                     "terminationGracePeriodSeconds": 30,
                     "securityContext": {
                         "runAsNonRoot": true,
@@ -134,7 +188,28 @@ fn deployment(install: &Install<'_>) -> Value {
     })
 }
 
+/// What the program is told.
+fn arguments(install: &Install<'_>) -> Vec<String> {
+    let port = PORT.to_string();
+    let controllers = install.controllers.join(",");
+    let mut all = ["run", "--controllers", &controllers, "--port", &port]
+        .map(str::to_owned)
+        .to_vec();
+    if !install.watched.is_empty() {
+        all.extend(["--namespace".to_owned(), install.watched.join(",")]);
+    }
+    if install.webhooks {
+        all.push("--webhooks".to_owned());
+        all.extend(["--webhooks-port".to_owned(), webhooks::PORT.to_string()]);
+    }
+    all
+}
+
 fn container(install: &Install<'_>) -> Value {
+    let mut ports = vec![json!({"name": "http", "containerPort": PORT, "protocol": "TCP"})];
+    if install.webhooks {
+        ports.push(json!({"name": "https", "containerPort": webhooks::PORT, "protocol": "TCP"}));
+    }
     let from = |field: &str| json!({"fieldRef": {"fieldPath": field}});
     let probe = |path: &str, period: u32| {
         json!({
@@ -147,12 +222,12 @@ fn container(install: &Install<'_>) -> Value {
     json!({
         "name": "manager",
         "image": install.image,
-        "args": ["run", "--controllers", install.controllers.join(","), "--port", PORT.to_string()],
+        "args": arguments(install),
         "env": [
             {"name": "POD_NAME", "valueFrom": from("metadata.name")},
             {"name": "POD_NAMESPACE", "valueFrom": from("metadata.namespace")},
         ],
-        "ports": [{"name": "http", "containerPort": PORT, "protocol": "TCP"}],
+        "ports": ports,
         "livenessProbe": probe("/healthz", 20),
         "readinessProbe": probe("/ready", 10),
         "resources": {

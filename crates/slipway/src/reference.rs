@@ -46,6 +46,7 @@ pub(crate) fn permissions(table: &[Permission]) -> String {
         let place = match line.scope {
             Scope::Watched => "watched namespaces",
             Scope::Own => "its own namespace",
+            Scope::Cluster => "the cluster",
         };
         let group = if line.group.is_empty() {
             "core"

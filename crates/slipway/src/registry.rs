@@ -5,9 +5,13 @@ use std::sync::Arc;
 use anyhow::Result;
 use serde_json::Value;
 use slipway_api::names::RESTARTS_LEASE;
+use slipway_api::zones::LEASE as ZONES_LEASE;
 use slipway_kernel::Capability;
+use slipway_kernel::admission::Admit;
 use slipway_kernel::permission::{Permission, Scope};
 use slipway_restarts::Restarts;
+use slipway_zones::Zones;
+use slipway_zones::admit::{self, Switches};
 
 use crate::exit::Usage;
 
@@ -16,10 +20,17 @@ use crate::exit::Usage;
 pub(crate) struct Settings {
     /// Of restarts.
     pub(crate) restarts: slipway_restarts::Settings,
+    /// Of zones.
+    pub(crate) zones: slipway_zones::Settings,
+    /// How webhooks judge; none where none are served.
+    pub(crate) webhooks: Option<Switches>,
 }
 
 /// The names of all capabilities.
-pub(crate) const NAMES: &[&str] = &[slipway_restarts::NAME];
+pub(crate) const NAMES: &[&str] = &[slipway_restarts::NAME, slipway_zones::NAME];
+
+/// The Secret of the certificate that webhooks are served with.
+pub(crate) const SECRET: &str = "rollout-operator-self-signed-certificate";
 
 /// The capabilities of these names, each once, in the order of [`NAMES`].
 pub(crate) fn capabilities(
@@ -33,31 +44,88 @@ pub(crate) fn capabilities(
         ))
         .into());
     }
+    let is_named = |name: &str| names.iter().any(|named| named == name);
     let mut all: Vec<Arc<dyn Capability>> = Vec::new();
-    if names.iter().any(|name| name == slipway_restarts::NAME) {
+    if is_named(slipway_restarts::NAME) {
         all.push(Arc::new(Restarts::new(settings.restarts.clone())));
+    }
+    if is_named(slipway_zones::NAME) {
+        all.push(Arc::new(Zones::new(settings.zones.clone())));
     }
     Ok(all)
 }
 
+/// The webhooks of these capabilities, if webhooks are served.
+pub(crate) fn webhooks(
+    capabilities: &[Arc<dyn Capability>],
+    settings: &Settings,
+) -> Vec<Arc<dyn Admit>> {
+    let mut all: Vec<Arc<dyn Admit>> = Vec::new();
+    if let Some(switches) = settings.webhooks
+        && has(capabilities, slipway_zones::NAME)
+    {
+        let hooks = admit::webhooks(&settings.zones, switches);
+        all.extend(hooks.into_iter().map(Arc::from));
+    }
+    all
+}
+
+fn has(capabilities: &[Arc<dyn Capability>], name: &str) -> bool {
+    capabilities.iter().any(|c| c.name() == name)
+}
+
+const fn own(
+    group: &'static str,
+    resource: &'static str,
+    verbs: &'static [&'static str],
+    names: &'static [&'static str],
+    why: &'static str,
+) -> Permission {
+    Permission {
+        group,
+        resource,
+        verbs,
+        names,
+        scope: Scope::Own,
+        why,
+    }
+}
+
+const AGREES: &str = "to agree with other replicas on who acts";
+
+/// The Lease of each capability.
+const LEASES: &[(&str, Permission)] = &[
+    (
+        slipway_restarts::NAME,
+        own(
+            "coordination.k8s.io",
+            "leases",
+            &["get", "update"],
+            &[RESTARTS_LEASE],
+            AGREES,
+        ),
+    ),
+    (
+        slipway_zones::NAME,
+        own(
+            "coordination.k8s.io",
+            "leases",
+            &["get", "update"],
+            &[ZONES_LEASE],
+            AGREES,
+        ),
+    ),
+];
+
 /// What the operator itself does beside its capabilities.
 const OWN: &[Permission] = &[
-    Permission {
-        group: "coordination.k8s.io",
-        resource: "leases",
-        verbs: &["get", "update"],
-        names: &[RESTARTS_LEASE],
-        scope: Scope::Own,
-        why: "to agree with other replicas on who acts",
-    },
-    Permission {
-        group: "coordination.k8s.io",
-        resource: "leases",
-        verbs: &["create"],
-        names: &[],
-        scope: Scope::Own,
-        why: "to make the Lease by which replicas agree on who acts",
-    },
+    own(
+        "coordination.k8s.io",
+        "leases",
+        &["create"],
+        &[],
+        "to make the Lease by which replicas agree on who acts",
+    ),
     Permission {
         group: "events.k8s.io",
         resource: "events",
@@ -68,13 +136,54 @@ const OWN: &[Permission] = &[
     },
 ];
 
-/// All that an operator with these capabilities may do, each line once, in a stable order.
-pub(crate) fn permissions(capabilities: &[Arc<dyn Capability>]) -> Vec<Permission> {
+const fn hooks(resource: &'static str) -> Permission {
+    Permission {
+        group: "admissionregistration.k8s.io",
+        resource,
+        verbs: &["list", "watch", "patch"],
+        names: &[],
+        scope: Scope::Cluster,
+        why: "to have our certificate trusted where webhooks are registered",
+    }
+}
+
+/// What serving webhooks needs besides what they do themselves.
+const SERVING: &[Permission] = &[
+    own(
+        "",
+        "secrets",
+        &["create"],
+        &[],
+        "to keep the certificate of the webhooks",
+    ),
+    own(
+        "",
+        "secrets",
+        &["get", "update"],
+        &[SECRET],
+        "to keep the certificate of the webhooks, and to renew it",
+    ),
+    hooks("validatingwebhookconfigurations"),
+    hooks("mutatingwebhookconfigurations"),
+];
+
+/// All that an operator with these capabilities may do, each line once, in a stable order; also what webhooks do, if
+/// they are served.
+pub(crate) fn permissions(
+    capabilities: &[Arc<dyn Capability>],
+    serves_webhooks: bool,
+) -> Vec<Permission> {
+    let leases = LEASES.iter().filter(|(name, _)| has(capabilities, name));
     let mut all: Vec<Permission> = capabilities
         .iter()
         .flat_map(|capability| capability.permissions())
         .chain(OWN.iter().copied())
+        .chain(leases.map(|(_, permission)| *permission))
         .collect();
+    if serves_webhooks && has(capabilities, slipway_zones::NAME) {
+        all.extend(admit::access::PERMISSIONS);
+        all.extend(SERVING);
+    }
     all.sort();
     all.dedup();
     all
@@ -101,7 +210,7 @@ mod tests {
         };
         assert!(error.is::<Usage>());
         assert!(
-            error.to_string().ends_with("there are: restarts"),
+            error.to_string().ends_with("there are: restarts, zones"),
             "{error}"
         );
     }

@@ -45,6 +45,18 @@ pub const PERMISSIONS: &[Permission] = &[
         "to respect zone-aware budgets",
     ),
     watched(
+        "rollout-operator.grafana.com",
+        "replicatemplates/scale",
+        &["get"],
+        "to mirror the replicas of a template",
+    ),
+    watched(
+        "rollout-operator.grafana.com",
+        "replicatemplates/status",
+        &["patch"],
+        "to write replicas back to the template that they mirror",
+    ),
+    watched(
         "",
         "configmaps",
         &["get", "list", "watch", "create", "patch"],

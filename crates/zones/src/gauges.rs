@@ -3,9 +3,64 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use slipway_kernel::capability::Gauge;
+use slipway_kernel::admission::Count;
+use slipway_kernel::capability::{Arrival, Gauge, Passes};
+use slipway_kernel::identity::kinds;
+use slipway_kernel::{ClusterId, Stores};
 
-use crate::observe::World;
+use crate::admit::zpdb::Observed;
+use crate::observe::{Hooks, World, ZONE_BUDGET};
+
+/// How passes over rollout groups are shown, as the original does. An alert of Mimir's looks at the last success.
+pub const PASSES: Passes = Passes {
+    label: "rollout_group",
+    total: "rollout_operator_group_reconciles_total",
+    failed: "rollout_operator_group_reconciles_failed_total",
+    duration: "rollout_operator_group_reconcile_duration_seconds",
+    last_success: "rollout_operator_last_successful_group_reconcile_timestamp_seconds",
+};
+
+/// What becomes of requests while no webhook answers, for each webhook of ours.
+pub fn failure_policies(stores: &Stores, cluster: &ClusterId) -> Vec<Gauge> {
+    let of = |kind, name: &'static str| {
+        let all = stores.list::<Hooks>(cluster, &kind);
+        let all: Vec<Hooks> = all.map(|entry| entry.body.clone()).collect();
+        all.into_iter().flat_map(move |hooks| {
+            let each = hooks.0.into_iter();
+            each.flat_map(move |(webhook, policy)| {
+                ["Fail", "Ignore"].map(|shown| Gauge {
+                    name: "kube_validating_webhook_failure_policy",
+                    help: "Whether a webhook fails or is ignored while nobody answers for it.",
+                    labels: BTreeMap::from([
+                        ("type", name.to_owned()),
+                        ("webhook", webhook.clone()),
+                        ("policy", shown.to_owned()),
+                    ]),
+                    value: f64::from(u8::from(shown == policy)),
+                })
+            })
+        })
+    };
+    let validating = of(kinds::VALIDATING_WEBHOOKS, "ValidatingWebhook");
+    let mutating = of(kinds::MUTATING_WEBHOOKS, "MutatingWebhook");
+    validating.chain(mutating).collect()
+}
+
+/// How the arrival of a zone-aware budget is counted.
+pub fn counted(arrival: &Arrival<'_>) -> Option<Count> {
+    if *arrival.kind != ZONE_BUDGET {
+        return None;
+    }
+    let observed = if arrival.is_deletion {
+        Observed::of_deletion(arrival.is_new)
+    } else {
+        Observed::of(arrival.object, arrival.is_new)
+    };
+    Some(Count {
+        name: "rollout_operator_zpdb_configurations_observed_total",
+        labels: vec![("result", observed.as_str().to_owned())],
+    })
+}
 
 /// The numbers of one group.
 pub fn gauges(world: &World, now: Timestamp) -> Vec<Gauge> {

@@ -16,6 +16,7 @@
 pub mod access;
 pub mod admit;
 pub mod budget;
+pub mod fence;
 pub mod gauges;
 pub mod group;
 pub mod guard;
@@ -29,12 +30,14 @@ pub mod settings;
 
 use jiff::Timestamp;
 use slipway_api::zones;
-use slipway_kernel::capability::Gauge;
+use slipway_kernel::admission::Count;
+use slipway_kernel::capability::{Arrival, Gauge, Gravity, Passes};
 use slipway_kernel::interest::Interest;
 use slipway_kernel::permission::Permission;
-use slipway_kernel::{Controller, Facts, Fence, Key, Plan, Stores};
+use slipway_kernel::{ClusterId, Controller, Facts, Fence, Key, Plan, Stores, Target};
 
 use observe::World;
+use reasons::Reason;
 pub use settings::Settings;
 
 /// Names the capability in keys, metrics, logs, events and claims.
@@ -97,6 +100,26 @@ impl Controller for Zones {
         });
         worlds
             .flat_map(|world| gauges::gauges(&world, now))
+            .chain(gauges::failure_policies(stores, &ClusterId::local()))
             .collect()
+    }
+
+    fn passes(&self) -> Option<Passes> {
+        Some(gauges::PASSES)
+    }
+
+    fn gravity(&self, reason: &str) -> Gravity {
+        Reason::of(reason).map_or(Gravity::Usual, Reason::gravity)
+    }
+
+    fn counted(&self, arrival: &Arrival<'_>) -> Option<Count> {
+        gauges::counted(arrival)
+    }
+
+    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target> {
+        let facts = observe::unlisted(stores, &key.cluster);
+        observe::world(&self.settings, stores, &facts, key)
+            .map(|world| fence::touches(&world))
+            .unwrap_or_default()
     }
 }

@@ -4,6 +4,7 @@
 //! label `name` of one, is about to be adopted: it counts, and is never deleted. Any other pod with that label is somebody
 //! else's: it neither counts nor is it touched.
 
+mod hooks;
 mod maps;
 mod pod;
 mod set;
@@ -19,6 +20,7 @@ use slipway_kernel::plan::Basis;
 use slipway_kernel::store::{Item, Meta, Projection, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
+pub use hooks::Hooks;
 pub(crate) use maps::written;
 pub use maps::{Reservations, StatusMap, Tracker};
 pub use pod::{Owner, Pod};
@@ -58,17 +60,32 @@ pub fn interests(settings: &Settings) -> Vec<Interest> {
     zones::STATUS_LABEL.clone_into(&mut maps.labels);
     let mut reservations = Interest::of::<Reservations>(kinds::CONFIG_MAP, by_namespace).optional();
     reservations.labels = format!("app.kubernetes.io/managed-by={}", names::FIELD_MANAGER);
-    vec![
+    let mut all = vec![
         // All of them: a budget may be about zones that are in no group.
         Interest::of::<Set>(kinds::STATEFUL_SET, by_namespace),
         Interest::of::<Pod>(kinds::POD, by_pod).indexed(BY_SET, pod_values),
         Interest::of::<BudgetSeen>(ZONE_BUDGET, by_namespace).where_defined(),
         maps,
         Interest::of::<Tracker>(kinds::CONFIG_MAP, by_namespace)
-            .own(settings.tracker)
+            .named(settings.tracker)
             .optional(),
         reservations,
-    ]
+    ];
+    if let Some(selector) = &settings.webhooks {
+        all.extend(
+            [kinds::VALIDATING_WEBHOOKS, kinds::MUTATING_WEBHOOKS].map(|kind| {
+                let mut hooks = Interest::of::<Hooks>(kind, no_work).optional();
+                hooks.labels.clone_from(selector);
+                hooks
+            }),
+        );
+    }
+    all
+}
+
+/// What is only shown leads to no work.
+fn no_work(_: &ClusterId, _: &Meta, _: &Stores) -> Vec<Key> {
+    Vec::new()
 }
 
 /// All groups of the namespace: of a `StatefulSet` that is gone or has changed its label nobody knows the group any more.

@@ -1,5 +1,7 @@
 //! Every word that programs can match on: why a rollout waits, what a condition says, what an event is.
 
+use slipway_kernel::capability::Gravity;
+
 /// Why nothing, or not more, is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
@@ -104,6 +106,20 @@ impl Reason {
     /// Whether the pass counts as failed, as in the original: the metrics of reconciles tell of it.
     pub const fn is_a_failure(self) -> bool {
         matches!(self, Self::RevisionUnknown | Self::WrongStrategy)
+    }
+
+    /// How bad it is. What is waited for in every rollout is no news.
+    pub const fn gravity(self) -> Gravity {
+        match self {
+            _ if self.is_a_failure() => Gravity::Failure,
+            Self::MaxUnavailable
+            | Self::NotReady
+            | Self::Preparing
+            | Self::StatusLags
+            | Self::DelayNotReached
+            | Self::Deleting => Gravity::Usual,
+            _ => Gravity::Trouble,
+        }
     }
 
     /// Whether nothing moves on before a person changes something.

@@ -21,6 +21,8 @@ pub struct Settings {
     pub question_timeout: Duration,
     /// For how long a zone is claimed at a time.
     pub claim: Duration,
+    /// Which webhook configurations are told about, as a label selector; none where no webhooks are served.
+    pub webhooks: Option<String>,
 }
 
 impl Default for Settings {
@@ -33,6 +35,7 @@ impl Default for Settings {
             heartbeat: Duration::from_mins(5),
             question_timeout: Duration::from_secs(5),
             claim: Duration::from_mins(10),
+            webhooks: None,
         }
     }
 }

@@ -24,6 +24,8 @@ mod defects;
 mod delay;
 #[path = "suite/exhaustive.rs"]
 mod exhaustive;
+#[path = "suite/fence.rs"]
+mod fence;
 #[path = "suite/mirror.rs"]
 mod mirror;
 #[path = "suite/objects.rs"]

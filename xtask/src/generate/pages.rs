@@ -17,6 +17,10 @@ const PAGES: &[(&str, &[&str])] = &[
         "deploy/restarts.yaml",
         &["manifests", "--controllers", "restarts"],
     ),
+    (
+        "deploy/zones.yaml",
+        &["manifests", "--controllers", "zones", "--webhooks"],
+    ),
     ("docs/reference/cli.md", &["reference", "cli"]),
     ("docs/reference/flipper.md", &["reference", "flipper"]),
     (

@@ -1,14 +1,25 @@
 //! Makes sure that a former leader cannot act any more, before this one does.
 //!
-//! First it is waited until every request of the former one must have ended, unless it gave the lease up itself; then
-//! everything is listed again, consistently, so that its last writes are seen. `Fence::Touch` is treated the same for
-//! now: the plan that touches comes with the first capability that declares it.
+//! ```text
+//! given up in good order   list ─► act
+//! Fence::WaitOut           wait ─► list ─► act
+//! Fence::Touch             list ─► touch ─► act      where a touch is forbidden or fails: wait ─► list ─► act
+//! ```
+//!
+//! The wait is until every request of the former one must have ended. Everything is listed consistently, so that its
+//! last writes are seen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
+use slipway_kernel::action::Target;
+use slipway_kernel::capability::{Capability, Fence};
+use slipway_kernel::identity::ObjectRef;
 use tokio::time::Instant;
 
 use super::Engine;
+use super::touch::{Touched, Touching};
 use crate::election::Taken;
 use crate::message::Message;
 use crate::state::Phase;
@@ -18,26 +29,52 @@ use crate::watch::WatchKey;
 #[derive(Debug)]
 pub(super) struct Fencing {
     epoch: i64,
+    /// When the lease was taken.
+    since: Instant,
+    /// Whether objects are touched after the lists.
+    touch: bool,
     /// Lists of at least this number.
     lists: Option<BTreeMap<WatchKey, u64>>,
 }
 
 impl Engine {
     pub(super) fn taken(&mut self, lease: &'static str, epoch: i64, taken: Taken) {
-        let fencing = Fencing { epoch, lists: None };
+        let all_touch = self.of_lease(lease).all(|c| c.fence() == Fence::Touch);
+        let touch = taken == Taken::Expired && all_touch;
+        let fencing = Fencing {
+            epoch,
+            since: Instant::now(),
+            touch,
+            lists: None,
+        };
         self.fences.insert(lease, fencing);
         match (taken, &self.shared.settings.election) {
             (Taken::Fresh, _) | (_, None) => self.acts(lease, epoch),
             (Taken::Released, _) => self.waited_out(lease, epoch),
-            (Taken::Expired, Some(election)) => {
-                let wait = self.shared.settings.request_timeout + election.skew;
-                let environment = self.shared.environment.clone();
-                self.start(async move {
-                    environment.sleep(wait).await;
-                    Message::WaitedOut(lease, epoch)
-                });
-            }
+            (Taken::Expired, Some(_)) if touch => self.waited_out(lease, epoch),
+            (Taken::Expired, Some(_)) => self.wait_out(lease, epoch),
         }
+    }
+
+    fn of_lease(&self, lease: &'static str) -> impl Iterator<Item = &Arc<dyn Capability>> {
+        let all = self.capabilities.values();
+        all.filter(move |capability| capability.lease() == lease)
+    }
+
+    /// Waits until every request that the former leader sent before the lease was taken must have ended.
+    fn wait_out(&mut self, lease: &'static str, epoch: i64) {
+        let (Some(fencing), Some(election)) =
+            (self.fences.get(lease), &self.shared.settings.election)
+        else {
+            return;
+        };
+        let until = fencing.since + self.shared.settings.request_timeout + election.skew;
+        let left = until.saturating_duration_since(Instant::now());
+        let environment = self.shared.environment.clone();
+        self.start(async move {
+            environment.sleep(left).await;
+            Message::WaitedOut(lease, epoch)
+        });
     }
 
     pub(super) fn waited_out(&mut self, lease: &'static str, epoch: i64) {
@@ -68,7 +105,7 @@ impl Engine {
         let done = lists.is_empty();
         fencing.lists = Some(lists);
         if done {
-            self.acts(lease, epoch);
+            self.listed_all(lease, epoch);
         }
     }
 
@@ -87,7 +124,97 @@ impl Engine {
             }
         }
         for (lease, epoch) in done {
+            self.listed_all(lease, epoch);
+        }
+    }
+
+    /// The last writes of the former leader that were done are known.
+    fn listed_all(&mut self, lease: &'static str, epoch: i64) {
+        let Some(fencing) = self.fences.get_mut(lease) else {
+            return;
+        };
+        fencing.lists = None;
+        if !fencing.touch {
             self.acts(lease, epoch);
+            return;
+        }
+        let Some(targets) = self.targets(lease) else {
+            self.wait_instead(lease, epoch);
+            return;
+        };
+        let touching = Touching {
+            shared: self.shared.clone(),
+            clusters: self.clusters.clone(),
+            lease,
+            epoch,
+            targets,
+        };
+        let count = touching.targets.len();
+        tracing::info!(
+            lease,
+            epoch,
+            count,
+            "objects touched against a former leader"
+        );
+        self.start(async move { Message::Touched(lease, epoch, touching.run().await) });
+    }
+
+    /// All that the former leader could act on, each object once; none if that cannot be told.
+    fn targets(&self, lease: &'static str) -> Option<Vec<(&'static str, Target)>> {
+        let stores = self.shared.lock().stores.clone();
+        let mut seen: BTreeSet<ObjectRef> = BTreeSet::new();
+        let mut all = Vec::new();
+        for capability in self.of_lease(lease) {
+            for key in self.keys_of(capability.name(), &stores) {
+                let touches = || capability.touches(&stores, &key);
+                for target in catch_unwind(AssertUnwindSafe(touches)).ok()? {
+                    if seen.insert(target.object().clone()) {
+                        all.push((capability.name(), target));
+                    }
+                }
+            }
+        }
+        Some(all)
+    }
+
+    fn wait_instead(&mut self, lease: &'static str, epoch: i64) {
+        if let Some(fencing) = self.fences.get_mut(lease) {
+            fencing.touch = false;
+        }
+        self.wait_out(lease, epoch);
+    }
+
+    /// Goes on after the touches, or waits where they were not possible.
+    pub(super) fn touched(&mut self, lease: &'static str, epoch: i64, touched: Touched) {
+        if self.fences.get(lease).is_none_or(|f| f.epoch != epoch) {
+            return;
+        }
+        let feature = |object: &ObjectRef| format!("fence {}", object.kind.plural);
+        match touched {
+            Touched::All => {
+                let mut state = self.shared.lock();
+                state.facts.missing.retain(|f| !f.starts_with("fence "));
+                drop(state);
+                self.acts(lease, epoch);
+            }
+            Touched::Lost => {}
+            Touched::Forbidden(object, why) => {
+                let mut state = self.shared.lock();
+                if state.facts.missing.insert(feature(&object)) {
+                    let kind = object.kind.kind.as_ref();
+                    tracing::warn!(
+                        kind,
+                        why,
+                        "a former leader cannot be fenced off by touching; it is waited for"
+                    );
+                }
+                drop(state);
+                self.wait_instead(lease, epoch);
+            }
+            Touched::Failed(object) => {
+                tracing::warn!(%object, "object not touched; the former leader is waited for");
+                self.wait_instead(lease, epoch);
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::Value;
+use slipway_kernel::capability::Arrival;
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
 use slipway_kernel::store::{Change, Meta, Store, StoreKey, Stores, number};
 use tokio::time::Instant;
@@ -46,9 +47,22 @@ impl Engine {
         match news {
             News::Listing => {}
             News::Listed(objects, _) => self.listed(state, key, &objects),
-            News::Applied(object) => self.object(state, key, &object, Store::observe),
-            News::Deleted(object) => self.object(state, key, &object, Store::observe_deletion),
+            News::Applied(object) => self.object(state, key, &object, false),
+            News::Deleted(object) => self.object(state, key, &object, true),
             News::Missing(why) => self.missing(state, key, &why),
+            News::Polled(why) => {
+                if state.facts.missing.insert(stream(key)) {
+                    let kind = key.kind.kind.as_ref();
+                    tracing::warn!(
+                        kind,
+                        why,
+                        "kind cannot be watched; it is listed again and again"
+                    );
+                }
+            }
+            News::Streamed => {
+                state.facts.missing.remove(&stream(key));
+            }
             News::Failed(why) => {
                 state.unreachable.get_or_insert(now);
                 let (cluster, kind) = (key.cluster.to_string(), key.kind.kind.as_ref());
@@ -59,23 +73,40 @@ impl Engine {
     }
 
     /// One object has changed or is gone.
-    fn object(
-        &self,
-        state: &mut State,
-        key: &WatchKey,
-        object: &Value,
-        observe: fn(&mut Store, &Value) -> Change,
-    ) {
+    fn object(&self, state: &mut State, key: &WatchKey, object: &Value, is_deletion: bool) {
+        let observe: fn(&mut Store, &Value) -> Change = if is_deletion {
+            Store::observe_deletion
+        } else {
+            Store::observe
+        };
         let meta = Meta::of(object);
+        let mut is_new = false;
         for store in self.stores(key) {
             let seen = state.stores.store_mut(&store);
             if seen.is_some_and(|store| observe(store, object) == Change::Changed) {
                 state.changes.push((store, meta.clone()));
+                is_new = true;
             }
         }
+        self.count(key, object, is_deletion, is_new);
         let object = reference(key, &meta);
         state.ledger.caught_up(&object, number(&meta.version));
         state.look_at(&object);
+    }
+
+    /// Counts an arrival, where a capability wants that.
+    fn count(&self, key: &WatchKey, object: &Value, is_deletion: bool, is_new: bool) {
+        let arrival = Arrival {
+            kind: &key.kind,
+            object,
+            is_deletion,
+            is_new,
+        };
+        for capability in self.capabilities.values() {
+            if let Some(count) = capability.counted(&arrival) {
+                self.shared.metrics.traffic.count(&count);
+            }
+        }
     }
 
     fn stores(&self, key: &WatchKey) -> Vec<StoreKey> {
@@ -87,18 +118,21 @@ impl Engine {
         let place = state.watches.get(key).map_or(0, |watch| watch.place);
         // What we wrote while the list was made may be missing in it.
         let kept = state.ledger.since(place, &key.cluster, &key.kind);
+        let mut new = BTreeSet::new();
         for store in self.stores(key) {
             let seen = state.stores.store_mut(&store);
             let changed = seen.map(|store| store.observe_part(&key.namespace, objects, &kept));
             for meta in changed.unwrap_or_default() {
                 let object = reference(key, &meta);
+                new.insert(object.clone());
                 state.look_at(&object);
                 state.changes.push((store.clone(), meta));
             }
         }
-        for object in objects {
-            let meta = Meta::of(object);
+        for value in objects {
+            let meta = Meta::of(value);
             let object = reference(key, &meta);
+            self.count(key, value, false, new.contains(&object));
             state.ledger.caught_up(&object, number(&meta.version));
         }
         let again = kept
@@ -120,6 +154,7 @@ impl Engine {
             watch.off = true;
             watch.listed = false;
         }
+        state.facts.missing.remove(&stream(key));
         if state.facts.missing.insert(feature(key)) {
             let kind = key.kind.kind.as_ref();
             tracing::warn!(
@@ -229,6 +264,11 @@ fn reference(key: &WatchKey, meta: &Meta) -> ObjectRef {
 fn is_named(object: &Value, namespace: &str, name: &str) -> bool {
     let meta = Meta::of(object);
     meta.namespace == namespace && meta.name == name
+}
+
+/// The feature's name where a kind is seen, but late.
+fn stream(key: &WatchKey) -> String {
+    format!("stream {}", key.kind.plural)
 }
 
 fn feature(key: &WatchKey) -> String {

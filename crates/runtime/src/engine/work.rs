@@ -4,9 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use slipway_kernel::action::Action;
+use slipway_kernel::blocker::Blocker;
+use slipway_kernel::capability::{Capability, Gravity};
 use slipway_kernel::event::Event;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
-use slipway_kernel::identity::{ClusterId, Key};
+use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
 use slipway_kernel::plan::Plan;
 use tokio::time::{Instant, sleep};
 
@@ -14,7 +16,9 @@ use super::Engine;
 use crate::events;
 use crate::execute::{Execution, Report};
 use crate::gather;
+use crate::journal;
 use crate::message::Message;
+use crate::metrics;
 use crate::queue::{Verdict, lane};
 use crate::request::{Outcome, Wanted};
 use crate::state::Shared;
@@ -24,6 +28,45 @@ use crate::webhook::Carrier;
 const TELLINGS: u32 = 3;
 /// How many answers are kept.
 const MOST_ANSWERS: usize = 4_096;
+
+/// A pass over a key, where passes are shown.
+struct Pass {
+    is_shown: bool,
+    /// What the plan itself counts as a failure.
+    failure: Option<String>,
+}
+
+impl Pass {
+    fn new(capability: &dyn Capability, plan: &Plan) -> Self {
+        let mut blockers = plan.blockers.iter();
+        let failure = blockers.find(|b| capability.gravity(b.reason) == Gravity::Failure);
+        Self {
+            is_shown: capability.passes().is_some(),
+            failure: failure.map(|blocker| blocker.message.clone()),
+        }
+    }
+
+    fn begin(&self, key: &Key) {
+        if self.is_shown {
+            journal::began(key);
+        }
+    }
+
+    fn end(self, shared: &Shared, key: &Key, took: Duration, refused: bool) {
+        if !self.is_shown {
+            return;
+        }
+        let refused = refused.then_some("the API did not do what was asked");
+        let failure = self.failure.as_deref().or(refused);
+        let pass = metrics::Pass {
+            took,
+            at: shared.environment.now(),
+            failed: failure.is_some(),
+        };
+        shared.metrics.passed(key, pass);
+        journal::ended(key, failure);
+    }
+}
 
 impl Engine {
     /// Plans a key that was taken from the queue.
@@ -49,6 +92,7 @@ impl Engine {
             Ok(None) => {
                 self.queue.finish(&key, Verdict::Done, began);
                 self.queue.forget(&key);
+                self.shared.metrics.forget(&key);
                 self.shared.lock().blockers.remove(&key);
                 self.shared.touch();
                 return;
@@ -60,27 +104,51 @@ impl Engine {
                 return;
             }
         };
-        self.show(&key, &plan);
-        self.wake(&key, plan.wake_at);
         let leads = self.shared.leads(capability.lease()).is_some();
+        let pass = Pass::new(capability.as_ref(), &plan);
+        if leads {
+            pass.begin(&key);
+        }
+        self.show(&key, &plan, leads.then_some(capability.as_ref()));
+        self.wake(&key, plan.wake_at);
         let idle = plan.steps.is_empty() && plan.statuses.is_empty() && plan.events.is_empty();
-        if !leads || (idle && !doubtful) {
-            let outcome = if leads { "nothing" } else { "followed" };
-            self.shared.metrics.reconciled(key.controller, outcome, 0.0);
+        if !leads {
+            self.shared.metrics.forget(&key);
+            self.shared
+                .metrics
+                .reconciled(key.controller, "followed", 0.0);
             self.queue.finish(&key, Verdict::Done, began);
             return;
         }
-        self.execute(key, capability.lease(), plan, doubtful);
+        if idle && !doubtful {
+            self.shared
+                .metrics
+                .reconciled(key.controller, "nothing", 0.0);
+            pass.end(&self.shared, &key, began.elapsed(), false);
+            self.queue.finish(&key, Verdict::Done, began);
+            return;
+        }
+        self.execute(key, capability.lease(), plan, doubtful, pass);
     }
 
-    /// Others see why nothing happens.
-    fn show(&self, key: &Key, plan: &Plan) {
-        {
+    /// Others see why nothing happens. Whoever acts also logs it, once.
+    fn show(&self, key: &Key, plan: &Plan, acting: Option<&dyn Capability>) {
+        let before = {
             let mut state = self.shared.lock();
             if plan.blockers.is_empty() {
-                state.blockers.remove(key);
+                state.blockers.remove(key)
             } else {
-                state.blockers.insert(key.clone(), plan.blockers.clone());
+                state.blockers.insert(key.clone(), plan.blockers.clone())
+            }
+        };
+        if let Some(capability) = acting {
+            let before = before.unwrap_or_default();
+            let is_new = |blocker: &&Blocker| {
+                let same = |b: &Blocker| b.reason == blocker.reason && b.object == blocker.object;
+                !before.iter().any(same)
+            };
+            for blocker in plan.blockers.iter().filter(is_new) {
+                journal::blocked(blocker, capability.gravity(blocker.reason));
             }
         }
         self.shared.touch();
@@ -113,7 +181,7 @@ impl Engine {
             .unwrap_or(now + self.shared.settings.heartbeat)
     }
 
-    fn execute(&mut self, key: Key, lease: &'static str, plan: Plan, doubtful: bool) {
+    fn execute(&mut self, key: Key, lease: &'static str, plan: Plan, doubtful: bool, pass: Pass) {
         let shared = self.shared.clone();
         let execution = Execution::new(
             shared.clone(),
@@ -138,8 +206,11 @@ impl Engine {
                 Verdict::Collided => "conflict",
                 Verdict::Failed => "failed",
             };
-            let took = began.elapsed().as_secs_f64();
-            shared.metrics.reconciled(key.controller, outcome, took);
+            let took = began.elapsed();
+            let seconds = took.as_secs_f64();
+            shared.metrics.reconciled(key.controller, outcome, seconds);
+            let failed = report.failed || report.verdict == Verdict::Failed;
+            pass.end(&shared, &key, took, failed);
             Message::Executed(key, report)
         });
     }
@@ -159,9 +230,25 @@ impl Engine {
     }
 
     /// Tells an event, in its own time.
-    pub(super) fn publish(&mut self, controller: &'static str, event: &Event) {
+    pub(super) fn publish(
+        &mut self,
+        controller: &'static str,
+        event: &Event,
+        acted: Option<&ObjectRef>,
+    ) {
+        if !self.recorder.is_new(event) {
+            return;
+        }
+        let is_logged = {
+            let state = self.shared.lock();
+            let mut blockers = state.blockers.values().flatten();
+            blockers.any(|blocker| blocker.message == event.note)
+        };
+        if !is_logged {
+            journal::told(event, acted);
+        }
         let now = Instant::now();
-        if self.events_off.is_some_and(|until| now < until) || !self.recorder.is_new(event) {
+        if self.events_off.is_some_and(|until| now < until) {
             return;
         }
         self.events_off = None;

@@ -179,21 +179,26 @@ impl Execution {
         false
     }
 
-    /// Reads an object, consistently, and takes in what it is.
-    pub(super) async fn read(&self, object: &ObjectRef, uid: &str) -> Found {
+    /// Reads an object, consistently.
+    pub(super) async fn fetch(&self, object: &ObjectRef) -> Outcome {
         let Some(cluster) = self.clusters.get(&object.cluster) else {
-            return Found::NoAnswer(None);
+            return Outcome::Busy(None);
         };
         let timeout = self.shared.settings.request_timeout;
         let context = self.context(0, "read");
         let wanted = Wanted::get(object).traced(context.clone());
-        let mut outcome = wanted.send(&cluster.client, timeout).await;
-        if let Outcome::Refused(_) = outcome {
-            // Who may watch a kind may list it.
-            let wanted = Wanted::find(object).traced(context);
-            outcome = only(wanted.send(&cluster.client, timeout).await);
-        }
-        match outcome {
+        let outcome = wanted.send(&cluster.client, timeout).await;
+        let Outcome::Refused(_) = outcome else {
+            return outcome;
+        };
+        // Who may watch a kind may list it.
+        let wanted = Wanted::find(object).traced(context);
+        only(wanted.send(&cluster.client, timeout).await)
+    }
+
+    /// Reads an object, consistently, and takes in what it is.
+    pub(super) async fn read(&self, object: &ObjectRef, uid: &str) -> Found {
+        match self.fetch(object).await {
             Outcome::Done(value) => {
                 self.shared.lock().overlay(object, &value);
                 Found::Object(value)

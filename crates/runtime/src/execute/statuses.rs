@@ -1,5 +1,11 @@
 //! Writes statuses, after the steps.
+//!
+//! By patch; where a role grants only `update`, by reading the object and replacing its status at the version that the
+//! plan was made for. That is remembered for the kind until the next heartbeat.
 
+use serde_json::{Value, json};
+use slipway_kernel::fields::merge;
+use slipway_kernel::identity::Kind;
 use slipway_kernel::plan::Status;
 use slipway_kernel::store::Meta;
 use tokio::time::Instant;
@@ -7,6 +13,10 @@ use tokio::time::Instant;
 use super::{Doubt, Ended, Execution, Report, settle::Found};
 use crate::request::{Outcome, Wanted};
 use crate::status::Gate;
+
+fn feature(kind: &Kind) -> String {
+    format!("patch {}/status", kind.plural)
+}
 
 impl Execution {
     pub(super) async fn statuses(&self, report: &mut Report) {
@@ -35,10 +45,8 @@ impl Execution {
         if let Some(early) = self.too_early(object, Some(&status.target)) {
             return early;
         }
-        let body = serde_json::json!({"status": status.body});
-        let wanted = Wanted::patch(&status.target, "/status", body);
         let doubt = Doubt::of(Some(&status.target));
-        let Some(outcome) = self.write(object, wanted, ("patch", "status")).await else {
+        let Some(outcome) = self.send_status(status).await else {
             return Ended::Deposed;
         };
         match outcome {
@@ -61,5 +69,73 @@ impl Execution {
             },
             outcome => self.fell_short(object, doubt, outcome).await,
         }
+    }
+
+    /// Patches the status, or replaces it where that is forbidden; nothing if this replica may not act any more.
+    async fn send_status(&self, status: &Status) -> Option<Outcome> {
+        let object = status.target.object();
+        let known = {
+            let state = self.shared.lock();
+            let until = state.replaced.get(&object.kind);
+            until.is_some_and(|until| Instant::now() < *until)
+        };
+        if known {
+            return self.replace_status(status).await;
+        }
+        let body = json!({"status": status.body});
+        let wanted = Wanted::patch(&status.target, "/status", body);
+        let outcome = self.write(object, wanted, ("patch", "status")).await?;
+        match outcome {
+            Outcome::Refused(refused) if refused.reason == "Forbidden" => {
+                self.remember(&object.kind, &refused.message);
+                self.replace_status(status).await
+            }
+            Outcome::Done(_) => {
+                let mut state = self.shared.lock();
+                if state.replaced.remove(&object.kind).is_some() {
+                    state.facts.missing.remove(&feature(&object.kind));
+                }
+                Some(outcome)
+            }
+            outcome => Some(outcome),
+        }
+    }
+
+    /// From now on statuses of this kind are replaced.
+    fn remember(&self, kind: &Kind, why: &str) {
+        let until = Instant::now() + self.shared.settings.heartbeat;
+        let mut state = self.shared.lock();
+        state.replaced.insert(kind.clone(), until);
+        if state.facts.missing.insert(feature(kind)) {
+            let kind = kind.kind.as_ref();
+            tracing::warn!(
+                kind,
+                why,
+                "statuses cannot be patched; they are read and replaced"
+            );
+        }
+    }
+
+    /// Reads the object, and replaces its status if it is still the one that the plan was made for.
+    async fn replace_status(&self, status: &Status) -> Option<Outcome> {
+        let object = status.target.object();
+        let mut value = match self.fetch(object).await {
+            Outcome::Done(value) => value,
+            other => return Some(other),
+        };
+        let meta = Meta::of(&value);
+        if meta.uid != status.target.uid() || meta.version != status.target.version() {
+            self.shared.lock().overlay(object, &value);
+            return Some(Outcome::Conflict);
+        }
+        if let Some(fields) = value.as_object_mut() {
+            // A list, in which it may have been found, has neither.
+            fields.insert("kind".to_owned(), json!(object.kind.kind));
+            fields.insert("apiVersion".to_owned(), json!(object.kind.api_version()));
+            let known = fields.entry("status").or_insert(Value::Null);
+            merge(known, &status.body);
+        }
+        let wanted = Wanted::replace_part(object, "/status", value);
+        self.write(object, wanted, ("update", "status")).await
     }
 }

@@ -14,15 +14,30 @@ pub(crate) fn measured(client: kube::Client, shared: &Arc<Shared>) -> kube::Clie
         let (client, shared) = (client.clone(), shared.clone());
         async move {
             let (path, method) = (describe(request.uri().path()), request.method().clone());
+            let group = group(request.uri().path());
             let began = Instant::now();
             let answer = client.send(request).await;
             let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
             let traffic = &shared.metrics.traffic;
             traffic.asked_api(&path, method.as_str(), code, began.elapsed());
+            if code == Some(http::StatusCode::TOO_MANY_REQUESTS.as_u16()) {
+                traffic.limited(&group);
+            }
             answer.map_err(tower::BoxError::from)
         }
     });
     kube::Client::new(service, namespace)
+}
+
+/// The API group of a path: `core`, `apps`, `apis` for the list of them, or the first part of any other path.
+fn group(path: &str) -> String {
+    let mut parts = path.trim_matches('/').split('/');
+    match (parts.next().unwrap_or_default(), parts.next()) {
+        ("api", _) => "core".to_owned(),
+        ("apis", Some(group)) => group.to_owned(),
+        ("apis", None) => "apis".to_owned(),
+        (other, _) => format!("/{other}"),
+    }
 }
 
 /// What a path of the API is about: `apps/v1/statefulsets object scale subresource`. Neither namespaces nor names are in
@@ -61,6 +76,18 @@ fn about(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_groups_of_paths() {
+        for (path, expected) in [
+            ("/api/v1/pods", "core"),
+            ("/apis/apps/v1/namespaces/a/statefulsets", "apps"),
+            ("/apis", "apis"),
+            ("/version", "/version"),
+        ] {
+            assert_eq!(group(path), expected, "{path}");
+        }
+    }
 
     #[test]
     fn paths_are_told_by_kind_without_names() {

@@ -91,6 +91,11 @@ fn own(gauges: &mut Gauges, state: &State) {
         let help = "Features that are off because a right or a definition is missing";
         gauges.set("slipway_feature_off", help, &[("feature", feature)], 1.0);
     }
+    if let Some(end) = state.certificate_ends {
+        let help = "When the webhook certificate that is shown ends";
+        let name = "slipway_certificate_end_timestamp_seconds";
+        gauges.set(name, help, &[], end.as_duration().as_secs_f64());
+    }
     let mut undecodable: BTreeMap<String, usize> = BTreeMap::new();
     for ((_, kind, _), store) in state.stores.iter() {
         let bad = store.objects().filter(|seen| seen.body.is_err()).count();

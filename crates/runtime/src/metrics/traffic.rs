@@ -62,6 +62,11 @@ fn bytes() -> Histogram {
     Histogram::new(exponential_buckets(4.0, 4.0, 15))
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Limited {
+    api_group: String,
+}
+
 /// All that is counted of requests.
 pub(crate) struct Traffic {
     served: Timings<Served>,
@@ -71,6 +76,7 @@ pub(crate) struct Traffic {
     evictions: Gauge,
     api: Timings<Called>,
     pods: Timings<Called>,
+    limited: Family<Limited, Counter>,
     rejected: Family<Rejected, Counter>,
     handshakes: Family<Handshake, Counter>,
     /// Counters that webhooks name, made when they are first counted.
@@ -87,6 +93,7 @@ impl Default for Traffic {
             evictions: Gauge::default(),
             api: Family::new_with_constructor(seconds as fn() -> Histogram),
             pods: Family::new_with_constructor(seconds as fn() -> Histogram),
+            limited: Family::default(),
             rejected: Family::default(),
             handshakes: Family::default(),
             named: Mutex::default(),
@@ -127,6 +134,18 @@ impl Traffic {
             "Time until the API answers",
             self.api.clone(),
         );
+        under.register(
+            "kubernetes_api_client_rate_limited_requests",
+            "Requests that the API had too many of",
+            self.limited.clone(),
+        );
+        for group in ["core", "apps"] {
+            // Zero is an answer too.
+            let labels = Limited {
+                api_group: group.to_owned(),
+            };
+            drop(self.limited.get_or_create(&labels));
+        }
         under.register(
             "pod_http_client_request_duration_seconds",
             "Time until pods answer",
@@ -171,6 +190,14 @@ impl Traffic {
     /// The API has answered, or not.
     pub(crate) fn asked_api(&self, path: &str, method: &str, code: Option<u16>, took: Duration) {
         observe(&self.api, path, method, code, took);
+    }
+
+    /// The API has too much to do.
+    pub(crate) fn limited(&self, api_group: &str) {
+        let labels = Limited {
+            api_group: api_group.to_owned(),
+        };
+        self.limited.get_or_create(&labels).inc();
     }
 
     /// A pod has answered, or not.

@@ -22,16 +22,16 @@ use crate::stage::{ADMIN, Pause, Replica, Stage, committed, epoch, one_of_many, 
 use crate::toy::Toy;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum When {
+pub(crate) enum When {
     Before,
     After,
 }
 
 /// Which requests are counted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Of {
+pub(crate) enum Of {
     All,
-    Patches,
+    Writes,
 }
 
 /// A's client: pauses A at its k-th request.
@@ -50,7 +50,8 @@ fn pausing(
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
         let (mut inner, pause, counter) = (inner.clone(), pause.clone(), counter.clone());
         async move {
-            if of == Of::Patches && request.method() != http::Method::PATCH {
+            let writes = [http::Method::PATCH, http::Method::DELETE];
+            if of == Of::Writes && !writes.contains(request.method()) {
                 return inner.call(request).await;
             }
             let n = counter.fetch_add(1, Ordering::Relaxed);
@@ -93,7 +94,12 @@ pub(crate) fn assert_epochs_never_go_back(stage: &Stage) {
 
 /// Starts A, which pauses at one of its requests and writes one object after the other, and B, which begins at the
 /// other end.
-fn start(stage: &Stage, at: (Of, u64), when: When) -> (Replica, Arc<AtomicU64>) {
+pub(crate) fn start(
+    stage: &Stage,
+    at: (Of, u64),
+    when: When,
+    toy: Toy,
+) -> (Replica, Arc<AtomicU64>) {
     let pause = Pause::default();
     let (client, count) = pausing(stage, &pause, at, when);
     let environment = Environment::virtual_from(epoch(), 1);
@@ -101,7 +107,7 @@ fn start(stage: &Stage, at: (Of, u64), when: When) -> (Replica, Arc<AtomicU64>) 
         concurrency: 1,
         ..one_of_many("a")
     };
-    let operator = Operator::new(environment, client, settings).with(Arc::new(Toy::default()));
+    let operator = Operator::new(environment, client, settings).with(Arc::new(toy));
     (Replica::run_with(operator, pause), count)
 }
 
@@ -114,10 +120,10 @@ fn second(stage: &Stage) -> Replica {
     stage.start(one_of_many("b"), toy)
 }
 
-fn slow(stage: &Stage, agent: &str, millis: u64) {
+pub(crate) fn slow(stage: &Stage, agent: &str, verb: &str, millis: u64) {
     let about = Match {
         agent: agent.to_owned(),
-        verb: "patch".to_owned(),
+        verb: verb.to_owned(),
         ..Match::default()
     };
     let delay = Fault::Delay(Duration::from_millis(millis));
@@ -140,9 +146,9 @@ fn schedule(at: u64, when: When) -> u64 {
         for n in 0..20 {
             stage.map(&format!("m{n:02}"), json!({"want": "1"})).await;
         }
-        slow(&stage, "a", 100);
-        slow(&stage, "b", 1_000);
-        let (a, count) = start(&stage, (Of::All, at), when);
+        slow(&stage, "a", "patch", 100);
+        slow(&stage, "b", "patch", 1_000);
+        let (a, count) = start(&stage, (Of::All, at), when, Toy::default());
         tokio::time::sleep(Duration::from_millis(10)).await;
         let b = second(&stage);
         // B has begun, and has not reached what A was about to write.
@@ -167,6 +173,33 @@ fn no_write_of_a_former_leader_commits_after_the_first_of_the_next_g6() {
     }
 }
 
+/// Lets A sleep for almost as long as a request may take, from its k-th write on.
+pub(crate) async fn sleep_at(a: &Replica, count: &AtomicU64, at: u64) {
+    for _ in 0..200 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        if count.load(Ordering::Relaxed) > at {
+            break;
+        }
+    }
+    tokio::time::sleep(Duration::from_millis(9_500)).await;
+    a.pause.set(false);
+}
+
+/// A cannot renew its lease.
+pub(crate) fn no_renewals(stage: &Stage) {
+    let renewals = Match {
+        agent: "a".to_owned(),
+        verb: "update".to_owned(),
+        ..Match::default()
+    };
+    let busy = Status::failure(429, "TooManyRequests", "later");
+    let refuse = Fault::Refuse(Box::new(busy));
+    stage
+        .cluster
+        .faults()
+        .add(renewals, Frequency::always(), refuse);
+}
+
 /// A's renewals fail from the start, and it sleeps for 9.5 s at its k-th write.
 fn late(at: u64, when: When) -> u64 {
     virtually(async {
@@ -174,30 +207,13 @@ fn late(at: u64, when: When) -> u64 {
         for n in 0..60 {
             stage.map(&format!("m{n:02}"), json!({"want": "1"})).await;
         }
-        let renewals = Match {
-            agent: "a".to_owned(),
-            verb: "update".to_owned(),
-            ..Match::default()
-        };
-        let busy = Status::failure(429, "TooManyRequests", "later");
-        let refuse = Fault::Refuse(Box::new(busy));
-        stage
-            .cluster
-            .faults()
-            .add(renewals, Frequency::always(), refuse);
-        slow(&stage, "a", 300);
-        slow(&stage, "b", 1_000);
-        let (a, count) = start(&stage, (Of::Patches, at), when);
+        no_renewals(&stage);
+        slow(&stage, "a", "patch", 300);
+        slow(&stage, "b", "patch", 1_000);
+        let (a, count) = start(&stage, (Of::Writes, at), when, Toy::default());
         tokio::time::sleep(Duration::from_millis(10)).await;
         let b = second(&stage);
-        for _ in 0..200 {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            if count.load(Ordering::Relaxed) > at {
-                break;
-            }
-        }
-        tokio::time::sleep(Duration::from_millis(9_500)).await;
-        a.pause.set(false);
+        sleep_at(&a, &count, at).await;
         secs(100).await;
         all_have(&stage, 60, "1", &format!("at {at}")).await;
         assert_epochs_never_go_back(&stage);

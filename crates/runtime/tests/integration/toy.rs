@@ -90,6 +90,9 @@ pub(crate) struct Toy {
     /// Wakes up this often.
     pub(crate) every: Option<std::time::Duration>,
     pub(crate) lease: &'static str,
+    pub(crate) fence: Fence,
+    /// Forgets what a former leader may be about to do.
+    pub(crate) careless: bool,
 }
 
 impl Default for Toy {
@@ -101,6 +104,8 @@ impl Default for Toy {
             reverse: false,
             every: None,
             lease: "toy",
+            fence: Fence::WaitOut,
+            careless: false,
         }
     }
 }
@@ -280,7 +285,18 @@ impl Controller for Toy {
     }
 
     fn fence(&self) -> Fence {
-        Fence::WaitOut
+        self.fence
+    }
+
+    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target> {
+        let Some(store) = stores.typed::<Map>(&key.cluster, &kinds::CONFIG_MAP) else {
+            return Vec::new();
+        };
+        let all = stores.list::<Map>(&key.cluster, &kinds::CONFIG_MAP);
+        all.filter(|entry| !self.careless && entry.meta.namespace == key.namespace)
+            .filter(|entry| entry.body.delete || entry.body.want != entry.body.have)
+            .map(|entry| Target::seen(store.reference(entry.meta), entry.meta))
+            .collect()
     }
 
     fn keys(&self, _: &Stores) -> Vec<Key> {

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::zones::{Webhooks, Zones};
+
 /// Options of `slipway run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
@@ -32,6 +34,10 @@ pub(crate) struct Run {
     pub(crate) log_format: LogFormat,
     #[command(flatten)]
     pub(crate) restarts: Restarts,
+    #[command(flatten)]
+    pub(crate) zones: Zones,
+    #[command(flatten)]
+    pub(crate) webhooks: Webhooks,
 }
 
 /// Which cluster.
@@ -131,7 +137,7 @@ pub(crate) enum LogFormat {
 }
 
 /// A duration as a Flipper's interval is written, but not none at all.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let parsed = slipway_kernel::duration::parse(text).map_err(|error| error.to_string())?;
     if parsed.is_zero() {
         return Err("must be longer than nothing".to_owned());

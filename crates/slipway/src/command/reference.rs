@@ -16,7 +16,7 @@ pub(crate) fn run(page: Page) -> Result<()> {
         Page::Permissions => {
             let names: Vec<String> = NAMES.iter().map(|&name| name.to_owned()).collect();
             let capabilities = registry::capabilities(&names, &Settings::default())?;
-            reference::permissions(&registry::permissions(&capabilities))
+            reference::permissions(&registry::permissions(&capabilities, true))
         }
     };
     output::text(&text);

@@ -2,45 +2,67 @@
 
 use std::net::SocketAddr;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use slipway_restarts::{DefaultCriteria, Scope};
-use slipway_runtime::{Election, Environment, Operator, probes};
-use tokio::net::TcpListener;
+use slipway_runtime::Election;
+use slipway_runtime::tls::{Files, Injection, SelfSigned, Source};
+use slipway_runtime::webhook::Limits;
+use slipway_zones::admit::Switches;
 
-use super::until_told_to_end;
-use crate::args::{RestartScope, Run};
-use crate::connect;
+use super::operation::{Operation, Webhooks};
+use crate::args::{PROGRAM, RestartScope, Run};
+use crate::connect::Cluster;
+use crate::exit::no_webhooks;
 use crate::registry::{self, Settings};
 
 /// Runs until it is told to end, then ends in good order.
 pub(crate) fn run(arguments: &Run) -> Result<()> {
+    operation(arguments)?.run()
+}
+
+/// What the options come to.
+fn operation(arguments: &Run) -> Result<Operation> {
     let settings = Settings {
         restarts: restarts(arguments),
+        zones: zones(arguments),
+        webhooks: arguments.webhooks.webhooks.then_some(Switches {
+            tracks_zones: arguments.zones.use_zone_tracker,
+            is_strict: arguments.webhooks.strict_admission,
+        }),
     };
     let capabilities = registry::capabilities(&arguments.controllers, &settings)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("starting the operator's runtime")?;
-    runtime.block_on(async {
-        let environment = Environment::system().context("drawing random numbers")?;
-        let client = connect::client(&arguments.connection).await?;
-        let mut operator = Operator::new(environment, client, operator(arguments));
-        for capability in capabilities {
-            operator = operator.with(capability);
-        }
-        let address = SocketAddr::new(arguments.bind, arguments.port);
-        let listener = TcpListener::bind(address)
-            .await
-            .with_context(|| format!("listening on {address}: is the port taken?"))?;
-        let address = listener.local_addr().context("finding the port")?;
-        tracing::info!(%address, "serving /healthz, /ready and /metrics");
-        let serving = tokio::spawn(probes::serve(listener, operator.view()));
-        let ended = operator.run(until_told_to_end()?).await;
-        serving.abort();
-        ended.context("running the operator")?;
-        tracing::info!("ended in good order");
-        Ok(())
+    let hooks = registry::webhooks(&capabilities, &settings);
+    if settings.webhooks.is_some() && hooks.is_empty() {
+        return Err(no_webhooks().into());
+    }
+    let label = match arguments.namespace.as_slice() {
+        [only] => Some(only.clone()),
+        _ => None,
+    };
+    let given = &arguments.webhooks;
+    Ok(Operation {
+        cluster: Cluster {
+            kubeconfig: arguments.connection.kubeconfig.clone(),
+            context: arguments.connection.context.clone(),
+            server: None,
+            in_pod: false,
+            request_timeout: arguments.connection.request_timeout,
+            label: None,
+        },
+        settings: operator(arguments),
+        capabilities,
+        probes: SocketAddr::new(arguments.bind, arguments.port),
+        label: arguments.zones.cluster_label.clone().or(label),
+        vet: None,
+        webhooks: (!hooks.is_empty()).then(|| Webhooks {
+            hooks,
+            address: SocketAddr::new(arguments.bind, given.webhooks_port),
+            limits: Limits {
+                request_timeout: given.webhooks_request_timeout,
+                ..Limits::default()
+            },
+            source: source(arguments),
+        }),
     })
 }
 
@@ -54,7 +76,7 @@ fn operator(arguments: &Run) -> slipway_runtime::Settings {
         lease.mul_f64(of.as_secs_f64() / usual.lease_duration.as_secs_f64())
     };
     slipway_runtime::Settings {
-        replica: replica(arguments),
+        replica: replica(election.replica.clone()),
         namespace: election.operator_namespace.clone(),
         namespaces: arguments.namespace.clone(),
         election: (!election.no_leader_elect).then(|| Election {
@@ -69,13 +91,62 @@ fn operator(arguments: &Run) -> slipway_runtime::Settings {
 }
 
 /// The replica's name: as told, else the machine's and the process's, so that two on one machine differ.
-fn replica(arguments: &Run) -> String {
-    arguments.election.replica.clone().unwrap_or_else(|| {
+pub(super) fn replica(told: Option<String>) -> String {
+    told.unwrap_or_else(|| {
         let host = std::env::var("HOSTNAME")
             .ok()
             .filter(|name| !name.is_empty());
         let host = host.unwrap_or_else(|| "slipway".to_owned());
         format!("{host}_{}", std::process::id())
+    })
+}
+
+/// A name that stays until the process ends.
+pub(super) fn for_ever(name: &str) -> &'static str {
+    String::leak(name.to_owned())
+}
+
+fn zones(arguments: &Run) -> slipway_zones::Settings {
+    let given = &arguments.zones;
+    let injection = Injection::for_namespaces(&hooked(arguments));
+    slipway_zones::Settings {
+        cluster_domain: given.cluster_domain.clone(),
+        tracker: for_ever(&given.zone_tracker_config_map_name),
+        poll: given.mirror_interval,
+        question_timeout: given.pods_timeout,
+        webhooks: arguments.webhooks.webhooks.then_some(injection.selector),
+        ..slipway_zones::Settings::default()
+    }
+}
+
+/// The namespaces whose webhook configurations are ours: that of the operator, and those that it looks after; none for
+/// all.
+fn hooked(arguments: &Run) -> Vec<String> {
+    let mut all = arguments.namespace.clone();
+    let own = &arguments.election.operator_namespace;
+    if !all.is_empty() && !all.contains(own) {
+        all.push(own.clone());
+    }
+    all
+}
+
+fn source(arguments: &Run) -> Source {
+    let given = &arguments.webhooks;
+    if let (Some(certificate), Some(key)) = (&given.tls_cert_file, &given.tls_key_file) {
+        return Source::Files(Files {
+            certificate: certificate.clone(),
+            key: key.clone(),
+        });
+    }
+    let home = &arguments.election.operator_namespace;
+    let named = given.tls_self_signed_dns_name.clone();
+    Source::SelfSigned(SelfSigned {
+        namespace: home.clone(),
+        secret: given.tls_self_signed_secret_name.clone(),
+        names: vec![named.unwrap_or_else(|| format!("{PROGRAM}.{home}.svc"))],
+        organisation: given.tls_self_signed_org.clone(),
+        lifetime: given.tls_self_signed_expiration,
+        inject: (!given.no_ca_injection).then(|| Injection::for_namespaces(&hooked(arguments))),
     })
 }
 

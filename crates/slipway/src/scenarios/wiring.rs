@@ -47,8 +47,9 @@ fn setup(settings: &Value) -> Result<Setup, String> {
     };
     let settings = registry::Settings {
         restarts: restarts(&asked)?,
+        ..registry::Settings::default()
     };
-    let names: Vec<String> = registry::NAMES.iter().map(ToString::to_string).collect();
+    let names = [slipway_restarts::NAME.to_owned()];
     let capabilities =
         registry::capabilities(&names, &settings).map_err(|error| error.to_string())?;
     let defaults = slipway_runtime::Settings::default();
@@ -62,7 +63,7 @@ fn setup(settings: &Value) -> Result<Setup, String> {
             relist,
             ..defaults
         },
-        permissions: registry::permissions(&capabilities),
+        permissions: registry::permissions(&capabilities, false),
         tamper: None,
         capabilities,
     })

@@ -53,6 +53,17 @@ fn cluster() -> Client {
     Client::new(cluster.service("token"), "default")
 }
 
+async fn cluster_with(namespaces: &[&str]) -> Client {
+    let client = cluster();
+    for name in namespaces {
+        let namespace = serde_json::json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name},
+        });
+        apply(&client, &[namespace]).await;
+    }
+    client
+}
+
 #[test]
 fn the_definitions_are_accepted_and_fit_a_client_side_apply() {
     let place = Place::new("crds");
@@ -131,6 +142,73 @@ fn the_container_is_told_what_the_program_understands() {
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("/nowhere/kc"), "{text}");
+}
+
+/// The names and fields that the design and the original's manifests have (`specs/zones.md` §1.8).
+#[test]
+fn the_manifests_of_zones_register_their_webhooks_under_the_original_s_names() {
+    let place = Place::new("manifests-zones");
+    let asked = [
+        "manifests",
+        "--controllers",
+        "zones",
+        "--webhooks",
+        "--operator-namespace",
+        "mimir",
+        "--namespace",
+        "mimir,loki",
+    ];
+    let all = objects(&succeeded(&place.run(&asked)));
+    wait(async { apply(&cluster_with(&["mimir", "loki"]).await, &all).await });
+    let named = |kind: &str, name: &str| {
+        let found = all
+            .iter()
+            .find(|o| o["kind"] == kind && o["metadata"]["name"] == name);
+        found.unwrap_or_else(|| panic!("there is no {kind} {name}"))
+    };
+    let deployment = named("Deployment", "rollout-operator");
+    let pod = &deployment["spec"]["template"];
+    assert_eq!(pod["spec"]["serviceAccountName"], "rollout-operator");
+    let service = named("Service", "rollout-operator");
+    assert_eq!(service["spec"]["ports"][0]["targetPort"], 8443);
+    for (label, value) in service["spec"]["selector"].as_object().unwrap() {
+        assert_eq!(&pod["metadata"]["labels"][label], value, "{label}");
+    }
+    for (kind, name) in [
+        ("ValidatingWebhookConfiguration", "no-downscale"),
+        ("MutatingWebhookConfiguration", "prepare-downscale"),
+        ("ValidatingWebhookConfiguration", "pod-eviction"),
+        ("ValidatingWebhookConfiguration", "zpdb-validation"),
+    ] {
+        let object = named(kind, &format!("{name}-mimir"));
+        let labels = &object["metadata"]["labels"];
+        assert_eq!(labels["grafana.com/inject-rollout-operator-ca"], "true");
+        assert_eq!(labels["grafana.com/namespace"], "mimir");
+        let hook = &object["webhooks"][0];
+        assert_eq!(hook["name"], format!("{name}-mimir.grafana.com"));
+        assert_eq!(hook["failurePolicy"], "Fail");
+        let service = &hook["clientConfig"]["service"];
+        assert_eq!(service["path"], format!("/admission/{name}"));
+        let places = &hook["namespaceSelector"]["matchExpressions"][0]["values"];
+        assert_eq!(places, &serde_json::json!(["mimir", "loki"]));
+    }
+    // Rights are in the namespaces that are looked after; only webhooks are registered outside of them.
+    for role in all.iter().filter(|o| o["kind"] == "ClusterRole") {
+        for rule in role["rules"].as_array().unwrap() {
+            assert_eq!(rule["apiGroups"][0], "admissionregistration.k8s.io");
+        }
+    }
+}
+
+#[test]
+fn webhooks_are_refused_where_there_are_none() {
+    let place = Place::new("no-webhooks");
+    for command in ["manifests", "run"] {
+        let output = place.run(&[command, "--controllers", "restarts", "--webhooks"]);
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains("zones has"), "{text}");
+    }
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn restarted_at(deployment: &Deployment) -> Option<String> {
 }
 
 /// Waits until `look` finds something.
-async fn eventually<T, F: Future<Output = Option<T>>>(
+pub(crate) async fn eventually<T, F: Future<Output = Option<T>>>(
     what: &str,
     mut look: impl FnMut() -> F,
 ) -> T {
@@ -52,7 +52,8 @@ async fn eventually<T, F: Future<Output = Option<T>>>(
     panic!("{what}: never");
 }
 
-fn status(address: &str, path: &str) -> String {
+/// The whole answer to a GET.
+pub(crate) fn get(address: &str, path: &str) -> String {
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(NEVER)).unwrap();
     write!(
@@ -62,7 +63,23 @@ fn status(address: &str, path: &str) -> String {
     .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
-    answer.lines().next().unwrap_or_default().to_owned()
+    answer
+}
+
+/// The first line of the answer to a GET.
+pub(crate) fn status(address: &str, path: &str) -> String {
+    get(address, path)
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// The value of `address=` in a line, as others reach it from here.
+pub(crate) fn address(line: &str) -> String {
+    let address = line.split("address=").nth(1).unwrap();
+    let address = address.split_whitespace().next().unwrap();
+    address.replace("[::]", "127.0.0.1")
 }
 
 async fn make(client: &Client) {
@@ -88,10 +105,20 @@ async fn install(place: &Place, admin: &Path) -> PathBuf {
     let client = client(admin).await;
     let manifests = succeeded(&place.run(&["manifests"]));
     apply(&client, &objects(&manifests)).await;
-    let accounts: Api<ServiceAccount> = Api::namespaced(client, "rollout");
+    kubeconfig_of(place, admin, "rollout", "controller-manager").await
+}
+
+/// A kubeconfig of a service account.
+pub(crate) async fn kubeconfig_of(
+    place: &Place,
+    admin: &Path,
+    namespace: &str,
+    account: &str,
+) -> PathBuf {
+    let accounts: Api<ServiceAccount> = Api::namespaced(client(admin).await, namespace);
     let asked = TokenRequest::default();
     let given = accounts
-        .create_token_request("controller-manager", &PostParams::default(), &asked)
+        .create_token_request(account, &PostParams::default(), &asked)
         .await
         .unwrap();
     let token = given.status.unwrap().token;
@@ -146,14 +173,7 @@ fn a_matching_deployment_is_restarted_again_and_again_and_sigterm_drains() {
     ];
     let mut operator = Running::start(&mut place.command(&operator), true);
     let line = operator.line("serving /healthz");
-    let address = line
-        .split("address=")
-        .nth(1)
-        .unwrap()
-        .split_whitespace()
-        .next()
-        .unwrap()
-        .to_owned();
+    let address = address(&line);
     wait(observe(&kubeconfig, &address));
     operator.catch_up();
     let refused: Vec<&String> = operator

@@ -7,7 +7,7 @@ use slipway_kernel::capability::Gauge;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::interest::Interest;
 use slipway_kernel::permission::Permission;
-use slipway_kernel::{Capability, Facts, Fence, Key, Plan, Stores};
+use slipway_kernel::{Capability, Facts, Fence, Key, Plan, Stores, Target};
 
 use super::Bend;
 
@@ -91,5 +91,9 @@ impl Capability for Bent {
 
     fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge> {
         self.inner.gauges(stores, now)
+    }
+
+    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target> {
+        self.inner.touches(stores, key)
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use slipway_api::zones::{GroupStatus, ZoneStatus};
+use slipway_kernel::capability::Gravity;
 use slipway_kernel::condition::{self, PROGRESSING, READY, RECONCILING, STALLED};
 use slipway_kernel::event::Severity;
 use slipway_kernel::identity::kinds;
@@ -174,19 +175,8 @@ fn events(
     }
 }
 
-/// What is waited for in every rollout is no news.
 fn is_worth_an_event(blocker: &Blocker) -> bool {
-    !matches!(
-        Reason::of(blocker.reason),
-        None | Some(
-            Reason::MaxUnavailable
-                | Reason::NotReady
-                | Reason::Preparing
-                | Reason::StatusLags
-                | Reason::DelayNotReached
-                | Reason::Deleting
-        )
-    )
+    Reason::of(blocker.reason).is_some_and(|reason| reason.gravity() > Gravity::Usual)
 }
 
 /// What is wrong with a zone, and is passed over.

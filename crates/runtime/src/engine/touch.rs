@@ -1,0 +1,148 @@
+//! Changes every object that a former leader could still act on, so that its preconditions fail (D2).
+//!
+//! Each one is changed at the version that it was listed at; whatever has changed since is read and changed again, so
+//! that in the end nothing that the former leader may have seen is still the newest version. What it did before is in
+//! the answers, and so in the stores before the first plan.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use serde_json::{Value, json};
+use slipway_api::names;
+use slipway_kernel::action::Target;
+use slipway_kernel::identity::ObjectRef;
+use slipway_kernel::store::Meta;
+
+use crate::clusters::Clusters;
+use crate::request::{Outcome, Wanted};
+use crate::settings::Backoff;
+use crate::state::{Phase, Shared};
+
+/// How often one object is tried.
+const ATTEMPTS: u32 = 8;
+/// Between attempts without an answer.
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_millis(100),
+    most: Duration::from_secs(2),
+};
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Touched {
+    /// The former leader cannot act on any of them.
+    All,
+    /// It may still act on one, because we may not change it.
+    Forbidden(ObjectRef, String),
+    /// It may still act on one.
+    Failed(ObjectRef),
+    /// This replica is not the leader any more.
+    Lost,
+}
+
+/// Objects that are to be changed.
+pub(super) struct Touching {
+    pub(super) shared: Arc<Shared>,
+    pub(super) clusters: Clusters,
+    pub(super) lease: &'static str,
+    pub(super) epoch: i64,
+    /// With the controller that they are for.
+    pub(super) targets: Vec<(&'static str, Target)>,
+}
+
+impl Touching {
+    pub(super) async fn run(self) -> Touched {
+        // As many at once as the cluster has slots for.
+        let mut all = FuturesUnordered::new();
+        for (controller, target) in &self.targets {
+            all.push(self.one(controller, target));
+        }
+        while let Some(touched) = all.next().await {
+            if touched != Touched::All {
+                return touched;
+            }
+        }
+        Touched::All
+    }
+
+    async fn one(&self, controller: &'static str, target: &Target) -> Touched {
+        let object = target.object();
+        let timeout = self.shared.settings.request_timeout;
+        let Some(cluster) = self.clusters.get(&object.cluster) else {
+            return Touched::All;
+        };
+        let Ok(_slot) = cluster.slots.acquire().await else {
+            return Touched::Lost;
+        };
+        let mut target = target.clone();
+        for attempt in 1..=ATTEMPTS {
+            if self.shared.is_in(Phase::Fencing, self.lease) != Some(self.epoch) {
+                return Touched::Lost;
+            }
+            let wanted = self.wanted(controller, &target);
+            let outcome = wanted.send(&cluster.client, timeout).await;
+            let (kind, ended) = (object.kind.kind.as_ref(), outcome.as_str());
+            let metrics = &self.shared.metrics;
+            metrics.acted(controller, ("patch", kind, "fence"), ended);
+            let wait = match outcome {
+                Outcome::Done(value) => {
+                    self.shared.lock().wrote(object, &value);
+                    return Touched::All;
+                }
+                Outcome::Absent(_) => return self.gone(&target),
+                Outcome::Refused(refused) if refused.reason == "Forbidden" => {
+                    return Touched::Forbidden(object.clone(), refused.message);
+                }
+                Outcome::Refused(_) => return Touched::Failed(object.clone()),
+                Outcome::Conflict => None,
+                Outcome::Busy(after) | Outcome::Unknown(_, after) => {
+                    Some(after.unwrap_or_else(|| BACKOFF.after(attempt)))
+                }
+            };
+            if let Some(wait) = wait {
+                self.shared.environment.sleep(wait).await;
+            }
+            match Wanted::get(object).send(&cluster.client, timeout).await {
+                Outcome::Absent(_) => return self.gone(&target),
+                Outcome::Done(value) => match self.seen(&target, &value) {
+                    Some(newer) => target = newer,
+                    None => return Touched::All,
+                },
+                _ => {}
+            }
+        }
+        Touched::Failed(object.clone())
+    }
+
+    fn wanted(&self, controller: &str, target: &Target) -> Wanted {
+        let epoch = self.epoch;
+        let body = json!({"metadata": {"annotations": {names::FENCE: epoch.to_string()}}});
+        let replica = &self.shared.settings.replica;
+        let context =
+            format!("controller={controller};replica={replica};epoch={epoch};purpose=fence;basis=");
+        Wanted::patch(target, "", body).traced(context)
+    }
+
+    fn gone(&self, target: &Target) -> Touched {
+        let mut state = self.shared.lock();
+        state.overlay_absence(target.object(), target.uid());
+        Touched::All
+    }
+
+    /// Takes in what an object is now; gives what is left to be touched.
+    fn seen(&self, target: &Target, value: &Value) -> Option<Target> {
+        let object = target.object();
+        let meta = Meta::of(value);
+        let fence = value.pointer("/metadata/annotations");
+        let fence = fence.and_then(|all| all.get(names::FENCE)?.as_str());
+        let mut state = self.shared.lock();
+        if fence == Some(&self.epoch.to_string()) {
+            state.wrote(object, value);
+            return None;
+        }
+        state.overlay(object, value);
+        // Another object of this name is not what the former leader knows.
+        (meta.uid == target.uid()).then(|| Target::seen(object.clone(), &meta))
+    }
+}

@@ -1,0 +1,96 @@
+//! Looks at a kind again and again that may not be watched.
+
+use std::sync::atomic::Ordering;
+
+use kube::api::ListParams;
+use kube::runtime::watcher;
+use serde_json::Value;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{End, News, Watch};
+
+/// How many objects are asked for at once.
+const PAGE: u32 = 500;
+
+/// How a kind can be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// It may be listed.
+    List,
+    /// The one object of this name may be read.
+    Get(&'static str),
+}
+
+impl Watch {
+    /// Looks until it is time to see whether the kind may be watched after all.
+    pub(super) async fn poll(&self, look: Look, why: String) -> End {
+        let until = Instant::now() + self.times.missing;
+        let mut why = Some(why);
+        // The list that came before the refused watch is as good as the first one.
+        let mut due = look != Look::List;
+        while Instant::now() < until {
+            if !due {
+                tokio::select! {
+                    biased;
+                    () = self.control.again.notified() => {}
+                    () = sleep(self.times.poll) => {}
+                }
+            }
+            due = false;
+            let round = self.control.round.load(Ordering::Acquire);
+            self.tell(News::Listing);
+            let looked = timeout(self.times.answer, self.look(look)).await;
+            let told = match looked {
+                Ok(Ok(objects)) => {
+                    if let Some(why) = why.take() {
+                        self.tell(News::Polled(why));
+                    }
+                    self.tell(News::Listed(objects, round))
+                }
+                Ok(Err(error)) => return self.ended(look, error),
+                Err(_) => {
+                    self.tell(News::Failed("no answer to a list".to_owned()));
+                    return End::Failed;
+                }
+            };
+            if !told {
+                return End::Deaf;
+            }
+        }
+        End::Relist
+    }
+
+    async fn look(&self, look: Look) -> Result<Vec<Value>, kube::Error> {
+        let api = self.api();
+        if let Look::Get(name) = look {
+            let found = api.get_opt(name).await?;
+            return Ok(found.into_iter().map(super::Whole::into_value).collect());
+        }
+        let mut params = ListParams::default().limit(PAGE);
+        if !self.key.labels.is_empty() {
+            params = params.labels(&self.key.labels);
+        }
+        if let Some(name) = self.key.name {
+            params = params.fields(&format!("metadata.name={name}"));
+        }
+        let mut all = Vec::new();
+        loop {
+            let page = api.list(&params).await?;
+            all.extend(page.items.into_iter().map(super::Whole::into_value));
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params = params.continue_token(&token),
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// What follows from a look that was refused.
+    fn ended(&self, look: Look, error: kube::Error) -> End {
+        let error = match look {
+            Look::List => watcher::Error::InitialListFailed(error),
+            // Neither may be read: there is no other way left.
+            Look::Get(_) => watcher::Error::WatchFailed(error),
+        };
+        self.failed(&error).unwrap_or(End::Failed)
+    }
+}

@@ -1,0 +1,168 @@
+//! The CA bundle in webhook configurations: that field, there and nowhere else, again and again.
+
+use serde_json::{Value, json};
+use slipway_apiserver::faults::{Fault, Frequency, Match};
+use slipway_apiserver::status::Status;
+use slipway_runtime::tls::{Certificates, Source};
+use slipway_runtime::{Operator, Settings};
+use tokio::task::JoinHandle;
+
+use crate::stage::{Stage, secs, virtually};
+use crate::tls::{
+    SECRET, VALIDATING, bundle, certificates, configuration, entry, environment, labels, wanted,
+};
+
+const RESOURCE: &str = "admissionregistration.k8s.io/validatingwebhookconfigurations";
+
+async fn kept(stage: &Stage) -> JoinHandle<()> {
+    let certificates = certificates(stage, "one", wanted());
+    certificates.prepare().await.unwrap();
+    tokio::spawn(async move { certificates.keep(std::future::pending()).await })
+}
+
+fn patches(stage: &Stage) -> usize {
+    let all = stage.records(|r| r.agent == "one" && r.verb == "patch");
+    all.len()
+}
+
+fn refuse(stage: &Stage, verb: &str, code: u16, reason: &str, frequency: Frequency) {
+    let about = Match {
+        verb: verb.to_owned(),
+        resource: RESOURCE.to_owned(),
+        agent: "one".to_owned(),
+        ..Match::default()
+    };
+    let status = Status::failure(code, reason, "no");
+    let refuse = Fault::Refuse(Box::new(status));
+    stage.cluster.faults().add(about, frequency, refuse);
+}
+
+#[test]
+fn only_the_bundle_changes_and_only_once() {
+    virtually(async {
+        let stage = Stage::new().await;
+        configuration(&stage, "no-downscale-default", labels()).await;
+        let path = format!("{VALIDATING}/no-downscale-default");
+        let before = stage.get(&path).await;
+        let task = kept(&stage).await;
+        let mut after = stage.get(&path).await;
+        let ca = entry(&stage.get(SECRET).await, "ca");
+        assert_eq!(bundle(&stage, "no-downscale-default").await, ca);
+        for hook in after["webhooks"].as_array_mut().unwrap() {
+            let config = hook["clientConfig"].as_object_mut().unwrap();
+            assert!(config.remove("caBundle").is_some(), "every webhook has it");
+        }
+        assert_eq!(after["webhooks"], before["webhooks"]);
+        assert_eq!(after["metadata"]["labels"], before["metadata"]["labels"]);
+        secs(600).await;
+        assert_eq!(patches(&stage), 1, "nothing to do is nothing written");
+        task.abort();
+    });
+}
+
+#[test]
+fn it_comes_to_new_and_to_changed_configurations_within_thirty_seconds() {
+    virtually(async {
+        let stage = Stage::new().await;
+        let task = kept(&stage).await;
+        let ca = entry(&stage.get(SECRET).await, "ca");
+        secs(100).await;
+        configuration(&stage, "late", labels()).await;
+        secs(29).await;
+        assert_eq!(bundle(&stage, "late").await, ca);
+        // Somebody applies a manifest with an empty one.
+        let path = format!("{VALIDATING}/late");
+        let mut emptied = stage.get(&path).await;
+        for hook in emptied["webhooks"].as_array_mut().unwrap() {
+            hook["clientConfig"]["caBundle"] = Value::Null;
+        }
+        stage.send("PUT", &path, &emptied).await;
+        assert!(bundle(&stage, "late").await.is_empty());
+        secs(29).await;
+        assert_eq!(bundle(&stage, "late").await, ca);
+        task.abort();
+    });
+}
+
+#[test]
+fn what_is_not_labelled_for_us_is_left_alone() {
+    virtually(async {
+        let stage = Stage::new().await;
+        let inject = "grafana.com/inject-rollout-operator-ca";
+        let namespace = "grafana.com/namespace";
+        let others = [
+            ("none", json!({})),
+            ("half", json!({inject: "true"})),
+            ("other", json!({inject: "true", namespace: "elsewhere"})),
+            ("off", json!({inject: "false", namespace: "default"})),
+        ];
+        for (name, labels) in &others {
+            configuration(&stage, name, labels.clone()).await;
+        }
+        let task = kept(&stage).await;
+        secs(60).await;
+        for (name, _) in &others {
+            assert!(bundle(&stage, name).await.is_empty(), "{name}");
+        }
+        assert_eq!(patches(&stage), 0);
+        task.abort();
+    });
+}
+
+/// §4: the original's cache looks patched after a failure, and it never tries again.
+#[test]
+fn a_failed_injection_is_tried_again() {
+    for (code, reason) in [
+        (500, "InternalError"),
+        (409, "Conflict"),
+        (429, "TooManyRequests"),
+    ] {
+        virtually(async {
+            let stage = Stage::new().await;
+            configuration(&stage, "no-downscale-default", labels()).await;
+            let three = Frequency::Count { skip: 0, times: 3 };
+            refuse(&stage, "patch", code, reason, three);
+            let task = kept(&stage).await;
+            assert!(bundle(&stage, "no-downscale-default").await.is_empty());
+            secs(10).await;
+            let ca = entry(&stage.get(SECRET).await, "ca");
+            assert_eq!(bundle(&stage, "no-downscale-default").await, ca);
+            assert_eq!(patches(&stage), 4);
+            task.abort();
+        });
+    }
+}
+
+#[test]
+fn a_missing_right_is_no_failure_is_shown_and_is_noticed_when_granted() {
+    for verb in ["list", "patch"] {
+        virtually(async {
+            let stage = Stage::new().await;
+            configuration(&stage, "no-downscale-default", labels()).await;
+            refuse(&stage, verb, 403, "Forbidden", Frequency::always());
+            let client = stage.client("one");
+            let operator = Operator::new(environment(), client.clone(), Settings::default());
+            let view = operator.view();
+            let source = Source::SelfSigned(wanted());
+            let certificates = Certificates::new(source, environment(), Some(client), Some(&view));
+            certificates.prepare().await.unwrap();
+            let task = tokio::spawn(async move { certificates.keep(std::future::pending()).await });
+            secs(3_600).await;
+            assert!(!task.is_finished());
+            let off = format!(
+                "slipway_feature_off{{feature=\"{verb} validatingwebhookconfigurations\"}} 1"
+            );
+            assert!(view.metrics().contains(&off), "{}", view.metrics());
+            let asked = stage.records(|r| {
+                r.agent == "one" && r.verb == verb && r.resource.contains("validating")
+            });
+            assert!(asked.len() <= 61, "{} in an hour", asked.len());
+            stage.cluster.faults().clear();
+            secs(61).await;
+            assert!(!view.metrics().contains("slipway_feature_off"));
+            let ca = entry(&stage.get(SECRET).await, "ca");
+            assert_eq!(bundle(&stage, "no-downscale-default").await, ca);
+            task.abort();
+        });
+    }
+}

@@ -1,0 +1,69 @@
+//! Options of `slipway run` about zones and their webhooks.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::run::duration;
+
+/// Options of zones.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Zones")]
+pub(crate) struct Zones {
+    /// The DNS domain of the cluster, by which pods are reached
+    #[arg(long, default_value = "cluster.local.", value_name = "DOMAIN")]
+    pub(crate) cluster_domain: String,
+    /// How long a pod may take to answer
+    #[arg(long, default_value = "5s", value_parser = duration, value_name = "DURATION")]
+    pub(crate) pods_timeout: Duration,
+    /// How often the scale of a mirrored resource is looked at
+    #[arg(long, default_value = "5s", value_parser = duration, value_name = "DURATION")]
+    pub(crate) mirror_interval: Duration,
+    /// The header X-Cluster of requests to pods; without it the namespace, if only one is looked after
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) cluster_label: Option<String>,
+    /// Keep the times of downscales in a ConfigMap
+    #[arg(long)]
+    pub(crate) use_zone_tracker: bool,
+    /// The name of that ConfigMap
+    #[arg(long, default_value = slipway_api::zones::ZONE_TRACKER, value_name = "NAME")]
+    pub(crate) zone_tracker_config_map_name: String,
+}
+
+/// Options of webhooks.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Webhooks")]
+pub(crate) struct Webhooks {
+    /// Serve the webhooks of the controllers that have some: zones
+    #[arg(long)]
+    pub(crate) webhooks: bool,
+    /// The port of webhooks; 0 for any free one, which is logged
+    #[arg(long, default_value_t = 8443, value_name = "PORT")]
+    pub(crate) webhooks_port: u16,
+    /// How long a webhook may take; it decides after nine tenths of that
+    #[arg(long, default_value = "10s", value_parser = duration, value_name = "DURATION")]
+    pub(crate) webhooks_request_timeout: Duration,
+    /// Refuse a downscale also where it cannot be seen whether it is allowed
+    #[arg(long)]
+    pub(crate) strict_admission: bool,
+    /// The certificate of webhooks; without it one is made and renewed
+    #[arg(long, requires = "tls_key_file", value_name = "FILE")]
+    pub(crate) tls_cert_file: Option<PathBuf>,
+    /// The private key of that certificate
+    #[arg(long, requires = "tls_cert_file", value_name = "FILE")]
+    pub(crate) tls_key_file: Option<PathBuf>,
+    /// The Secret that a certificate of our own is kept in
+    #[arg(long, default_value = crate::registry::SECRET, value_name = "NAME")]
+    pub(crate) tls_self_signed_secret_name: String,
+    /// The name that a certificate of our own is for; without it rollout-operator.NS.svc, where NS is our namespace
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tls_self_signed_dns_name: Option<String>,
+    /// The organization in a certificate of our own
+    #[arg(long, default_value = "Grafana Labs", value_name = "NAME")]
+    pub(crate) tls_self_signed_org: String,
+    /// How long a certificate of our own is valid; it is renewed after two thirds of that
+    #[arg(long, default_value = "365d", value_parser = duration, value_name = "DURATION")]
+    pub(crate) tls_self_signed_expiration: Duration,
+    /// Leave it to somebody else to have the certificate trusted
+    #[arg(long)]
+    pub(crate) no_ca_injection: bool,
+}
