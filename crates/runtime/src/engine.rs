@@ -225,6 +225,7 @@ impl Engine {
             required: need != Need::Optional,
             listed: false,
             off: false,
+            polled: false,
             control: watched.control.clone(),
             place: 0,
         };

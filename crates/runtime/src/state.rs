@@ -57,6 +57,8 @@ pub(crate) struct WatchState {
     pub(crate) required: bool,
     pub(crate) listed: bool,
     pub(crate) off: bool,
+    /// It is listed again and again instead.
+    pub(crate) polled: bool,
     pub(crate) control: Arc<Control>,
     /// Our writes before the list that is being made.
     pub(crate) place: u64,
@@ -211,6 +213,12 @@ impl State {
     pub(crate) fn refused_until(&self, object: &ObjectRef, now: Timestamp) -> Option<Timestamp> {
         let refusal = self.facts.refusals.get(object)?;
         (refusal.retry_at > now).then_some(refusal.retry_at)
+    }
+
+    /// Whether some watch of the kind is so.
+    pub(crate) fn any_watch(&self, kind: &Kind, is: fn(&WatchState) -> bool) -> bool {
+        let mut all = self.watches.iter();
+        all.any(|(key, watch)| key.kind == *kind && is(watch))
     }
 
     /// Whether all that a capability cannot do without has been listed.

@@ -50,7 +50,7 @@ impl Engine {
             News::Deleted(object) => self.object(state, key, &object, Store::observe_deletion),
             News::Missing(why) => self.missing(state, key, &why),
             News::Polled(why) => {
-                if state.facts.missing.insert(stream(key)) {
+                if polled(state, key, true) {
                     let kind = key.kind.kind.as_ref();
                     tracing::warn!(
                         kind,
@@ -60,7 +60,7 @@ impl Engine {
                 }
             }
             News::Streamed => {
-                state.facts.missing.remove(&stream(key));
+                polled(state, key, false);
             }
             News::Failed(why) => {
                 state.unreachable.get_or_insert(now);
@@ -124,7 +124,10 @@ impl Engine {
             watch.listed = true;
             watch.off = false;
         }
-        state.facts.missing.remove(&feature(key));
+        // One kind may have several watches, with rights of their own.
+        if !state.any_watch(&key.kind, |watch| watch.off) {
+            state.facts.missing.remove(&feature(key));
+        }
         self.sync(state, key);
     }
 
@@ -133,7 +136,7 @@ impl Engine {
             watch.off = true;
             watch.listed = false;
         }
-        state.facts.missing.remove(&stream(key));
+        polled(state, key, false);
         if state.facts.missing.insert(feature(key)) {
             let kind = key.kind.kind.as_ref();
             tracing::warn!(
@@ -245,9 +248,17 @@ fn is_named(object: &Value, namespace: &str, name: &str) -> bool {
     meta.namespace == namespace && meta.name == name
 }
 
-/// The feature's name where a kind is seen, but late.
-fn stream(key: &WatchKey) -> String {
-    format!("stream {}", key.kind.plural)
+/// Notes whether a kind is seen, but late; gives whether that is new.
+fn polled(state: &mut State, key: &WatchKey, is_polled: bool) -> bool {
+    if let Some(watch) = state.watches.get_mut(key) {
+        watch.polled = is_polled;
+    }
+    let feature = format!("stream {}", key.kind.plural);
+    if state.any_watch(&key.kind, |watch| watch.polled) {
+        return state.facts.missing.insert(feature);
+    }
+    state.facts.missing.remove(&feature);
+    false
 }
 
 fn feature(key: &WatchKey) -> String {

@@ -135,7 +135,7 @@ fn where_touching_is_forbidden_the_former_leader_is_waited_out() {
     let delete = json!({"delete": "yes"});
     let (writes, _) = schedule(u64::MAX, When::After, &toy(), &delete, false);
     assert!(writes > 30, "{writes}");
-    for (at, when) in schedules(writes).filter(|(at, _)| *at > 20) {
+    for (at, when) in schedules(writes).filter(|(at, _)| at % 3 == 2) {
         let (_, late) = schedule(at, when, &toy(), &delete, false);
         assert_eq!(late, 0, "at {at} {when:?}");
     }
