@@ -225,7 +225,6 @@ impl Engine {
             required: need != Need::Optional,
             listed: false,
             off: false,
-            polled: false,
             control: watched.control.clone(),
             place: 0,
         };

@@ -2,7 +2,7 @@
 //!
 //! One lock, never held while waiting. Snapshots of the stores are cheap, and are taken only when somebody asks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -57,8 +57,6 @@ pub(crate) struct WatchState {
     pub(crate) required: bool,
     pub(crate) listed: bool,
     pub(crate) off: bool,
-    /// It is listed again and again instead.
-    pub(crate) polled: bool,
     pub(crate) control: Arc<Control>,
     /// Our writes before the list that is being made.
     pub(crate) place: u64,
@@ -85,6 +83,8 @@ pub(crate) struct State {
     pub(crate) ledger: Ledger,
     pub(crate) statuses: Statuses,
     pub(crate) watches: BTreeMap<WatchKey, WatchState>,
+    /// What is listed again and again instead.
+    pub(crate) polled: BTreeSet<WatchKey>,
     pub(crate) blockers: BTreeMap<Key, Vec<Blocker>>,
     pub(crate) standings: BTreeMap<&'static str, Standing>,
     /// Objects that we may or may not have changed.
@@ -215,10 +215,10 @@ impl State {
         (refusal.retry_at > now).then_some(refusal.retry_at)
     }
 
-    /// Whether some watch of the kind is so.
-    pub(crate) fn any_watch(&self, kind: &Kind, is: fn(&WatchState) -> bool) -> bool {
+    /// Whether some watch of the kind is off: one kind may have several, with rights of their own.
+    pub(crate) fn is_off(&self, kind: &Kind) -> bool {
         let mut all = self.watches.iter();
-        all.any(|(key, watch)| key.kind == *kind && is(watch))
+        all.any(|(key, watch)| key.kind == *kind && watch.off)
     }
 
     /// Whether all that a capability cannot do without has been listed.

@@ -124,8 +124,7 @@ impl Engine {
             watch.listed = true;
             watch.off = false;
         }
-        // One kind may have several watches, with rights of their own.
-        if !state.any_watch(&key.kind, |watch| watch.off) {
+        if !state.is_off(&key.kind) {
             state.facts.missing.remove(&feature(key));
         }
         self.sync(state, key);
@@ -250,11 +249,13 @@ fn is_named(object: &Value, namespace: &str, name: &str) -> bool {
 
 /// Notes whether a kind is seen, but late; gives whether that is new.
 fn polled(state: &mut State, key: &WatchKey, is_polled: bool) -> bool {
-    if let Some(watch) = state.watches.get_mut(key) {
-        watch.polled = is_polled;
+    if is_polled {
+        state.polled.insert(key.clone());
+    } else {
+        state.polled.remove(key);
     }
     let feature = format!("stream {}", key.kind.plural);
-    if state.any_watch(&key.kind, |watch| watch.polled) {
+    if state.polled.iter().any(|other| other.kind == key.kind) {
         return state.facts.missing.insert(feature);
     }
     state.facts.missing.remove(&feature);

@@ -133,7 +133,7 @@ async fn pods(stage: &Stage) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Is the StatefulSet controller for a while: brings back what is missing. Never may two zones have a pod away.
+/// Is the `StatefulSet` controller for a while: brings back what is missing. Never may two zones have a pod away.
 async fn bring_back(stage: &Stage, seconds: u64) {
     for _ in 0..seconds {
         let there = pods(stage).await;

@@ -168,7 +168,7 @@ fn expiry_ends_nothing_where_the_secret_cannot_be_written() {
         secs(120).await;
         assert!(one.ends().unwrap() > old);
         let trusted = bundle(&stage, "no-downscale-default").await;
-        let at = now().checked_add(Duration::from_secs(32 * 60)).unwrap();
+        let at = now().checked_add(Duration::from_mins(32)).unwrap();
         handshake(&one.server_config(), &trusted, at).unwrap();
         task.abort();
     });

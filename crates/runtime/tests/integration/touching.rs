@@ -24,11 +24,11 @@ fn toy() -> Toy {
 }
 
 /// B goes the other way, one step at a time.
-fn other_way(toy: Toy) -> Toy {
+fn other_way(toy: &Toy) -> Toy {
     Toy {
         budget: 1,
         reverse: true,
-        ..toy
+        ..toy.clone()
     }
 }
 
@@ -83,7 +83,7 @@ fn schedule(
         }
         let (a, count) = start(&stage, (Of::Writes, at), when, toy.clone());
         tokio::time::sleep(Duration::from_millis(10)).await;
-        let b = stage.start(one_of_many("b"), other_way(toy.clone()));
+        let b = stage.start(one_of_many("b"), other_way(toy));
         sleep_at(&a, &count, at).await;
         secs(60).await;
         for n in 0..60 {
