@@ -5,6 +5,7 @@
 //! listed but not watched is listed again and again, with a look for the right at every heartbeat. No object can
 //! stall the others of its kind: they are taken as they are, and understood later, one by one.
 
+mod defined;
 mod poll;
 mod whole;
 
@@ -138,6 +139,8 @@ enum End {
     Relist,
     /// The kind is not there.
     Missing,
+    /// It may not be listed, and what follows from that depends on whether it is there.
+    Forbidden(String),
     /// It may only be looked at in this way.
     Unwatchable(Look, String),
     /// It failed.
@@ -157,6 +160,8 @@ impl Watch {
             if let End::Unwatchable(look, why) = end {
                 polled = true;
                 end = self.poll(look, why).await;
+            } else if let End::Forbidden(why) = end {
+                end = self.forbidden(why).await;
             } else if began.elapsed() > STREAMS {
                 polled = false;
             }
@@ -165,7 +170,7 @@ impl Watch {
             }
             let wait = match end {
                 End::Deaf => return,
-                End::Relist | End::Unwatchable(..) => continue,
+                End::Relist | End::Unwatchable(..) | End::Forbidden(_) => continue,
                 End::Missing => self.times.missing,
                 End::Failed => {
                     failures += 1;
@@ -258,6 +263,9 @@ impl Watch {
         let text = reason(error);
         if let Some(look) = self.only(error, code) {
             return Some(End::Unwatchable(look, text));
+        }
+        if code == Some(403) && self.need == Need::WhereDefined {
+            return Some(End::Forbidden(text));
         }
         let is_missing = match code {
             Some(404) => self.need != Need::Required,

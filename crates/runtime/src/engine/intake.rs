@@ -51,7 +51,7 @@ impl Engine {
             News::Deleted(object) => self.object(state, key, &object, true),
             News::Missing(why) => self.missing(state, key, &why),
             News::Polled(why) => {
-                if state.facts.missing.insert(stream(key)) {
+                if polled(state, key, true) {
                     let kind = key.kind.kind.as_ref();
                     tracing::warn!(
                         kind,
@@ -61,7 +61,7 @@ impl Engine {
                 }
             }
             News::Streamed => {
-                state.facts.missing.remove(&stream(key));
+                polled(state, key, false);
             }
             News::Failed(why) => {
                 state.unreachable.get_or_insert(now);
@@ -145,7 +145,9 @@ impl Engine {
             watch.listed = true;
             watch.off = false;
         }
-        state.facts.missing.remove(&feature(key));
+        if !state.is_off(&key.kind) {
+            state.facts.missing.remove(&feature(key));
+        }
         self.sync(state, key);
     }
 
@@ -154,7 +156,7 @@ impl Engine {
             watch.off = true;
             watch.listed = false;
         }
-        state.facts.missing.remove(&stream(key));
+        polled(state, key, false);
         if state.facts.missing.insert(feature(key)) {
             let kind = key.kind.kind.as_ref();
             tracing::warn!(
@@ -266,9 +268,19 @@ fn is_named(object: &Value, namespace: &str, name: &str) -> bool {
     meta.namespace == namespace && meta.name == name
 }
 
-/// The feature's name where a kind is seen, but late.
-fn stream(key: &WatchKey) -> String {
-    format!("stream {}", key.kind.plural)
+/// Notes whether a kind is seen, but late; gives whether that is new.
+fn polled(state: &mut State, key: &WatchKey, is_polled: bool) -> bool {
+    if is_polled {
+        state.polled.insert(key.clone());
+    } else {
+        state.polled.remove(key);
+    }
+    let feature = format!("stream {}", key.kind.plural);
+    if state.polled.iter().any(|other| other.kind == key.kind) {
+        return state.facts.missing.insert(feature);
+    }
+    state.facts.missing.remove(&feature);
+    false
 }
 
 fn feature(key: &WatchKey) -> String {

@@ -330,7 +330,7 @@ fn definition(schema: &Value, subresources: &Value) -> Value {
     })
 }
 
-async fn with_gadget(schema: Value, subresources: Value) -> Stage {
+pub(crate) async fn with_gadget(schema: Value, subresources: Value) -> Stage {
     let stage = Stage::new().await;
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     stage
@@ -349,7 +349,7 @@ async fn resize(stage: &Stage, size: u32) {
         .await;
 }
 
-fn with_gadgets() -> Toy {
+pub(crate) fn with_gadgets() -> Toy {
     Toy {
         gadgets: true,
         every: Some(Duration::from_secs(10)),

@@ -60,7 +60,7 @@ impl Stage {
             .with_admin(ADMIN)
             .with_token(
                 "weak",
-                slipway_apiserver::authenticate::User::new("weak", &[]),
+                slipway_apiserver::authenticate::User::new("weak", &["system:authenticated"]),
             )
             .build();
         let stage = Self { cluster };
