@@ -9,7 +9,7 @@ mod defined;
 mod poll;
 mod whole;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -57,6 +57,8 @@ pub(crate) enum News {
     Streamed,
     /// The kind is not served, or may not be watched.
     Missing(String),
+    /// The kind has been seen, and may not be any more: what was seen last is all there is.
+    Hidden(String),
     /// The API cannot be reached, or refuses.
     Failed(String),
 }
@@ -64,6 +66,8 @@ pub(crate) enum News {
 /// How a watch is told to begin again.
 #[derive(Debug)]
 pub(crate) struct Control {
+    /// Whether there has ever been a list.
+    seen: AtomicBool,
     round: AtomicU64,
     again: Notify,
     heard: Mutex<Instant>,
@@ -72,6 +76,7 @@ pub(crate) struct Control {
 impl Default for Control {
     fn default() -> Self {
         Self {
+            seen: AtomicBool::new(false),
             round: AtomicU64::new(0),
             again: Notify::new(),
             heard: Mutex::new(Instant::now()),
@@ -226,6 +231,7 @@ impl Watch {
                 }
                 Ok(Some(Ok(Event::InitDone))) => {
                     listed = true;
+                    self.control.seen.store(true, Ordering::Release);
                     News::Listed(std::mem::take(&mut list), round)
                 }
                 Ok(Some(Ok(Event::Apply(object)))) => News::Applied(object.into_value()),
@@ -272,6 +278,10 @@ impl Watch {
             Some(403) => self.need == Need::Optional,
             _ => false,
         };
+        if is_missing && code == Some(403) && self.control.seen.load(Ordering::Acquire) {
+            self.tell(News::Hidden(text));
+            return Some(End::Failed);
+        }
         if is_missing {
             self.tell(News::Missing(text));
             return Some(End::Missing);

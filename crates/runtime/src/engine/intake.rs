@@ -18,7 +18,7 @@ impl Engine {
         let reached = !matches!(news, News::Failed(_) | News::Listing);
         let round = match &news {
             News::Listed(_, round) => Some(*round),
-            News::Missing(_) => Some(u64::MAX),
+            News::Missing(_) | News::Hidden(_) => Some(u64::MAX),
             _ => None,
         };
         let recovered = {
@@ -50,6 +50,7 @@ impl Engine {
             News::Applied(object) => self.object(state, key, &object, false),
             News::Deleted(object) => self.object(state, key, &object, true),
             News::Missing(why) => self.missing(state, key, &why),
+            News::Hidden(why) => hidden(state, key, &why),
             News::Polled(why) => {
                 if polled(state, key, true) {
                     let kind = key.kind.kind.as_ref();
@@ -145,6 +146,7 @@ impl Engine {
             watch.listed = true;
             watch.off = false;
         }
+        state.facts.missing.remove(&sight(key));
         if !state.is_off(&key.kind) {
             state.facts.missing.remove(&feature(key));
         }
@@ -157,6 +159,7 @@ impl Engine {
             watch.listed = false;
         }
         polled(state, key, false);
+        state.facts.missing.remove(&sight(key));
         if state.facts.missing.insert(feature(key)) {
             let kind = key.kind.kind.as_ref();
             tracing::warn!(
@@ -268,6 +271,19 @@ fn is_named(object: &Value, namespace: &str, name: &str) -> bool {
     meta.namespace == namespace && meta.name == name
 }
 
+/// A kind may not be seen any more. What was under way when it was last seen still counts against budgets, so nothing is
+/// forgotten.
+fn hidden(state: &mut State, key: &WatchKey, why: &str) {
+    if state.facts.missing.insert(sight(key)) {
+        let kind = key.kind.kind.as_ref();
+        tracing::warn!(
+            kind,
+            why,
+            "kind may not be seen any more; what was seen last counts until it may"
+        );
+    }
+}
+
 /// Notes whether a kind is seen, but late; gives whether that is new.
 fn polled(state: &mut State, key: &WatchKey, is_polled: bool) -> bool {
     if is_polled {
@@ -281,6 +297,10 @@ fn polled(state: &mut State, key: &WatchKey, is_polled: bool) -> bool {
     }
     state.facts.missing.remove(&feature);
     false
+}
+
+fn sight(key: &WatchKey) -> String {
+    format!("see {}", key.kind.plural)
 }
 
 fn feature(key: &WatchKey) -> String {

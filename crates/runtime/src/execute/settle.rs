@@ -163,7 +163,11 @@ impl Execution {
             };
             if !unchanged && doubt.is_done(found.as_ref()) {
                 for event in doubt.events.clone() {
-                    self.tell(Message::Publish(self.key.controller, event));
+                    self.tell(Message::Publish(
+                        self.key.controller,
+                        event,
+                        Some(object.clone()),
+                    ));
                 }
             }
             if unchanged && let Some(refused) = &doubt.refused {
