@@ -2,7 +2,6 @@
 
 use serde_json::json;
 use slipway_apiserver::faults::{Fault, Frequency, Match};
-use slipway_apiserver::status::Status;
 use slipway_kernel::interest::Need;
 
 use crate::answers::{with_gadget, with_gadgets};
@@ -20,11 +19,7 @@ fn forbid_to(stage: &Stage, verb: &str, resource: &str) {
         agent: "one".to_owned(),
         ..Match::default()
     };
-    let status = Status::failure(403, "Forbidden", "not allowed");
-    stage
-        .cluster
-        .faults()
-        .add(about, Frequency::always(), Fault::Refuse(Box::new(status)));
+    stage.refuse(about, 403, "Forbidden", Frequency::always());
 }
 
 #[test]

@@ -6,8 +6,7 @@ use std::time::Duration;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::json;
-use slipway_apiserver::faults::{Fault, Frequency, Match};
-use slipway_apiserver::status::Status;
+use slipway_apiserver::faults::{Frequency, Match};
 use slipway_runtime::tls::{Certificates, SelfSigned, Source};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -111,12 +110,7 @@ fn refuse(stage: &Stage, verb: &str, resource: &str, code: u16, reason: &str) {
         agent: "one".to_owned(),
         ..Match::default()
     };
-    let status = Status::failure(code, reason, "no");
-    let refuse = Fault::Refuse(Box::new(status));
-    stage
-        .cluster
-        .faults()
-        .add(about, Frequency::always(), refuse);
+    stage.refuse(about, code, reason, Frequency::always());
 }
 
 #[test]

@@ -5,8 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
-use slipway_apiserver::faults::{Fault, Frequency, Match};
-use slipway_apiserver::status::Status;
+use slipway_apiserver::faults::{Frequency, Match};
 use slipway_apiserver::trace::Record;
 use slipway_kernel::Fence;
 
@@ -55,9 +54,7 @@ fn refuse(stage: &Stage, verb: &str, code: u16, reason: &str, frequency: Frequen
         resource: "/configmaps".to_owned(),
         ..Match::default()
     };
-    let status = Status::failure(code, reason, "no");
-    let refuse = Fault::Refuse(Box::new(status));
-    stage.cluster.faults().add(about, frequency, refuse);
+    stage.refuse(about, code, reason, frequency);
 }
 
 /// One schedule; gives how often A wrote, and what it did too late.
