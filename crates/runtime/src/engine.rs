@@ -353,7 +353,7 @@ impl Engine {
             Message::Watch(key, news) => self.news(&key, news),
             Message::Executed(key, report) => self.executed(&key, &report),
             Message::Publish(controller, event, acted) => {
-                self.publish(controller, &event, acted.as_ref());
+                self.publish(controller, &event, acted.as_deref());
             }
             Message::Ask(key, question) => self.ask(key, question),
             Message::Answered(key, id, answer) => self.answered(&key, id, answer),

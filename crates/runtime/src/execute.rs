@@ -147,7 +147,7 @@ impl Execution {
         }
         if !self.is_stopped() {
             for event in std::mem::take(&mut self.plan.events) {
-                self.tell(Message::Publish(self.key.controller, event, None));
+                self.tell(Message::Publish(self.key.controller, Box::new(event), None));
             }
         }
         report.failed = self.failed.load(Ordering::Acquire);
@@ -263,8 +263,9 @@ impl Execution {
                     self.written(&object, &value);
                 }
                 for event in step.events {
-                    let acted = Some(object.clone());
-                    self.tell(Message::Publish(self.key.controller, event, acted));
+                    let acted = Some(Box::new(object.clone()));
+                    let (controller, event) = (self.key.controller, Box::new(event));
+                    self.tell(Message::Publish(controller, event, acted));
                 }
                 Ended::Well
             }

@@ -18,7 +18,7 @@ pub(crate) enum Message {
     /// A plan has been carried out.
     Executed(Key, Report),
     /// An event is to be told, about what was done to an object if it was.
-    Publish(&'static str, Event, Option<ObjectRef>),
+    Publish(&'static str, Box<Event>, Option<Box<ObjectRef>>),
     /// A question is to be asked.
     Ask(Key, Question),
     /// A question has been answered.

@@ -3,6 +3,7 @@
 //!
 //! What is not promised: hexadecimal floats.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use slipway_kernel::duration;
@@ -175,7 +176,8 @@ pub(crate) fn usage<C: Default>(program: &str, flags: &[Flag<C>]) -> String {
         };
         let default = default.map_or_else(String::new, |value| format!(" (default {value})"));
         let (name, usage) = (flag.name, flag.usage);
-        text.push_str(&format!("  -{name}{kind}\n    \t{usage}{default}\n"));
+        // Writing into a text cannot fail.
+        let _ = write!(text, "  -{name}{kind}\n    \t{usage}{default}\n");
     }
     text
 }

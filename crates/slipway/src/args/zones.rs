@@ -21,10 +21,10 @@ pub(crate) struct Zones {
     /// The header X-Cluster of requests to pods; without it the namespace, if only one is looked after
     #[arg(long, value_name = "LABEL")]
     pub(crate) cluster_label: Option<String>,
-    /// Keep the times of downscales in a ConfigMap
+    /// Keep the times of downscales in a `ConfigMap`
     #[arg(long)]
     pub(crate) use_zone_tracker: bool,
-    /// The name of that ConfigMap
+    /// The name of that `ConfigMap`
     #[arg(long, default_value = slipway_api::zones::ZONE_TRACKER, value_name = "NAME")]
     pub(crate) zone_tracker_config_map_name: String,
 }
@@ -34,14 +34,19 @@ pub(crate) struct Zones {
 #[command(next_help_heading = "Webhooks")]
 pub(crate) struct Webhooks {
     /// Serve the webhooks of the controllers that have some: zones
-    #[arg(long)]
-    pub(crate) webhooks: bool,
+    #[arg(id = "webhooks", long = "webhooks")]
+    pub(crate) is_on: bool,
     /// The port of webhooks; 0 for any free one, which is logged
-    #[arg(long, default_value_t = 8443, value_name = "PORT")]
-    pub(crate) webhooks_port: u16,
+    #[arg(
+        id = "webhooks_port",
+        long = "webhooks-port",
+        default_value_t = 8443,
+        value_name = "PORT"
+    )]
+    pub(crate) port: u16,
     /// How long a webhook may take; it decides after nine tenths of that
-    #[arg(long, default_value = "10s", value_parser = duration, value_name = "DURATION")]
-    pub(crate) webhooks_request_timeout: Duration,
+    #[arg(id = "webhooks_request_timeout", long = "webhooks-request-timeout", default_value = "10s", value_parser = duration, value_name = "DURATION")]
+    pub(crate) request_timeout: Duration,
     /// Refuse a downscale also where it cannot be seen whether it is allowed
     #[arg(long)]
     pub(crate) strict_admission: bool,

@@ -25,7 +25,7 @@ fn operation(arguments: &Run) -> Result<Operation> {
     let settings = Settings {
         restarts: restarts(arguments),
         zones: zones(arguments),
-        webhooks: arguments.webhooks.webhooks.then_some(Switches {
+        webhooks: arguments.webhooks.is_on.then_some(Switches {
             tracks_zones: arguments.zones.use_zone_tracker,
             is_strict: arguments.webhooks.strict_admission,
         }),
@@ -56,9 +56,9 @@ fn operation(arguments: &Run) -> Result<Operation> {
         vet: None,
         webhooks: (!hooks.is_empty()).then(|| Webhooks {
             hooks,
-            address: SocketAddr::new(arguments.bind, given.webhooks_port),
+            address: SocketAddr::new(arguments.bind, given.port),
             limits: Limits {
-                request_timeout: given.webhooks_request_timeout,
+                request_timeout: given.request_timeout,
                 ..Limits::default()
             },
             source: source(arguments),
@@ -114,7 +114,7 @@ fn zones(arguments: &Run) -> slipway_zones::Settings {
         tracker: for_ever(&given.zone_tracker_config_map_name),
         poll: given.mirror_interval,
         question_timeout: given.pods_timeout,
-        webhooks: arguments.webhooks.webhooks.then_some(injection.selector),
+        webhooks: arguments.webhooks.is_on.then_some(injection.selector),
         ..slipway_zones::Settings::default()
     }
 }

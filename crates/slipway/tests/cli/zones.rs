@@ -6,7 +6,7 @@ use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Client;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::install::{apply, objects};
@@ -133,7 +133,7 @@ fn hook(name: &str, address: &str) -> Value {
 
 async fn images(client: &Client) -> Vec<(String, String)> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
-    let all = pods.list(&Default::default()).await.unwrap();
+    let all = pods.list(&ListParams::default()).await.unwrap();
     let is_ready = |pod: &Pod| {
         let conditions = pod.status.as_ref().and_then(|s| s.conditions.as_ref());
         conditions.is_some_and(|all| all.iter().any(|c| c.type_ == "Ready" && c.status == "True"))
@@ -214,7 +214,7 @@ async fn prepare(client: &Client, address: &str) {
     apply(client, &[budget]).await;
     let hooks: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     hooks
-        .delete("no-downscale-default", &Default::default())
+        .delete("no-downscale-default", &DeleteParams::default())
         .await
         .unwrap();
     let label = json!({"grafana.com/prepare-downscale": "true"});
