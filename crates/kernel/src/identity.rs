@@ -56,13 +56,7 @@ impl Kind {
         kind: &'static str,
         plural: &'static str,
     ) -> Self {
-        Self {
-            group: Cow::Borrowed(group),
-            version: Cow::Borrowed(version),
-            kind: Cow::Borrowed(kind),
-            plural: Cow::Borrowed(plural),
-            namespaced: true,
-        }
+        Self::new([group, version, kind, plural], true)
     }
 
     /// A kind whose objects are in no namespace.
@@ -72,12 +66,16 @@ impl Kind {
         kind: &'static str,
         plural: &'static str,
     ) -> Self {
+        Self::new([group, version, kind, plural], false)
+    }
+
+    const fn new([group, version, kind, plural]: [&'static str; 4], namespaced: bool) -> Self {
         Self {
             group: Cow::Borrowed(group),
             version: Cow::Borrowed(version),
             kind: Cow::Borrowed(kind),
             plural: Cow::Borrowed(plural),
-            namespaced: false,
+            namespaced,
         }
     }
 

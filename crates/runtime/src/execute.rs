@@ -245,6 +245,7 @@ impl Execution {
         if let Some(early) = self.too_early(&object, target.as_ref()) {
             return early;
         }
+        let doubt = Doubt::about(&step.action, step.events.clone());
         let (deletes, wanted) = match step.action {
             Action::Patch { target, body, .. } => (false, Wanted::patch(&target, "", body)),
             Action::Delete { target, .. } => (true, Wanted::delete(&target)),
@@ -254,7 +255,6 @@ impl Execution {
         let Some(outcome) = self.write(&object, wanted, (verb, purpose)).await else {
             return Ended::Deposed;
         };
-        let doubt = Doubt::of(target.as_ref());
         match outcome {
             Outcome::Done(value) => {
                 if deletes {

@@ -2,7 +2,7 @@
 //!
 //! One lock, never held while waiting. Snapshots of the stores are cheap, and are taken only when somebody asks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -84,6 +84,8 @@ pub(crate) struct State {
     pub(crate) ledger: Ledger,
     pub(crate) statuses: Statuses,
     pub(crate) watches: BTreeMap<WatchKey, WatchState>,
+    /// What is listed again and again instead.
+    pub(crate) polled: BTreeSet<WatchKey>,
     pub(crate) blockers: BTreeMap<Key, Vec<Blocker>>,
     pub(crate) standings: BTreeMap<&'static str, Standing>,
     /// Objects that we may or may not have changed.
@@ -229,6 +231,12 @@ impl State {
         self.facts.holds.retain(|_, until| now < *until);
         self.facts.holds.insert(what.to_owned(), until);
         true
+    }
+
+    /// Whether some watch of the kind is off: one kind may have several, with rights of their own.
+    pub(crate) fn is_off(&self, kind: &Kind) -> bool {
+        let mut all = self.watches.iter();
+        all.any(|(key, watch)| key.kind == *kind && watch.off)
     }
 
     /// Whether all that a capability cannot do without has been listed.

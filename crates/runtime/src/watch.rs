@@ -5,10 +5,11 @@
 //! listed but not watched is listed again and again, with a look for the right at every heartbeat. No object can
 //! stall the others of its kind: they are taken as they are, and understood later, one by one.
 
+mod defined;
 mod poll;
 mod whole;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -56,6 +57,8 @@ pub(crate) enum News {
     Streamed,
     /// The kind is not served, or may not be watched.
     Missing(String),
+    /// The kind has been seen, and may not be any more: what was seen last is all there is.
+    Hidden(String),
     /// The API cannot be reached, or refuses.
     Failed(String),
 }
@@ -63,6 +66,8 @@ pub(crate) enum News {
 /// How a watch is told to begin again.
 #[derive(Debug)]
 pub(crate) struct Control {
+    /// Whether there has ever been a list.
+    seen: AtomicBool,
     round: AtomicU64,
     again: Notify,
     heard: Mutex<Instant>,
@@ -71,6 +76,7 @@ pub(crate) struct Control {
 impl Default for Control {
     fn default() -> Self {
         Self {
+            seen: AtomicBool::new(false),
             round: AtomicU64::new(0),
             again: Notify::new(),
             heard: Mutex::new(Instant::now()),
@@ -138,6 +144,8 @@ enum End {
     Relist,
     /// The kind is not there.
     Missing,
+    /// It may not be listed, and what follows from that depends on whether it is there.
+    Forbidden(String),
     /// It may only be looked at in this way.
     Unwatchable(Look, String),
     /// It failed.
@@ -157,6 +165,8 @@ impl Watch {
             if let End::Unwatchable(look, why) = end {
                 polled = true;
                 end = self.poll(look, why).await;
+            } else if let End::Forbidden(why) = end {
+                end = self.forbidden(why).await;
             } else if began.elapsed() > STREAMS {
                 polled = false;
             }
@@ -165,7 +175,7 @@ impl Watch {
             }
             let wait = match end {
                 End::Deaf => return,
-                End::Relist | End::Unwatchable(..) => continue,
+                End::Relist | End::Unwatchable(..) | End::Forbidden(_) => continue,
                 End::Missing => self.times.missing,
                 End::Failed => {
                     failures += 1;
@@ -221,6 +231,7 @@ impl Watch {
                 }
                 Ok(Some(Ok(Event::InitDone))) => {
                     listed = true;
+                    self.control.seen.store(true, Ordering::Release);
                     News::Listed(std::mem::take(&mut list), round)
                 }
                 Ok(Some(Ok(Event::Apply(object)))) => News::Applied(object.into_value()),
@@ -259,11 +270,18 @@ impl Watch {
         if let Some(look) = self.only(error, code) {
             return Some(End::Unwatchable(look, text));
         }
+        if code == Some(403) && self.need == Need::WhereDefined {
+            return Some(End::Forbidden(text));
+        }
         let is_missing = match code {
             Some(404) => self.need != Need::Required,
             Some(403) => self.need == Need::Optional,
             _ => false,
         };
+        if is_missing && code == Some(403) && self.control.seen.load(Ordering::Acquire) {
+            self.tell(News::Hidden(text));
+            return Some(End::Failed);
+        }
         if is_missing {
             self.tell(News::Missing(text));
             return Some(End::Missing);

@@ -122,10 +122,9 @@ pub fn explore(
             jobs.extend(singles(known, effort));
         }
     }
-    let scenarios = known.len() as u64;
+    let draw = Draw::new(known);
     for seed in effort.first_seed..effort.first_seed + effort.seeds {
-        let pick = usize::try_from(seed % scenarios.max(1)).unwrap_or_default();
-        if let Some(known) = known.get(pick) {
+        if let Some(known) = draw.of(seed) {
             jobs.push(Job {
                 known: known.clone(),
                 trial: Trial::storm(seed),
@@ -135,6 +134,33 @@ pub fn explore(
         }
     }
     pool::work(&jobs, wiring, effort, report)
+}
+
+/// Which scenario a seed is for: small ones more often, so that each scenario gets about as much time.
+struct Draw<'a> {
+    /// Each with the upper end of its share.
+    shares: Vec<(u64, &'a Arc<Known>)>,
+    total: u64,
+}
+
+impl<'a> Draw<'a> {
+    fn new(known: &'a [Arc<Known>]) -> Self {
+        let mut total = 0;
+        let mut shares = Vec::new();
+        for known in known {
+            let size = known.reference.history.requests.len() as u64 + known.reference.events;
+            total += 1_000_000 / size.max(1);
+            shares.push((total, known));
+        }
+        Self { shares, total }
+    }
+
+    fn of(&self, seed: u64) -> Option<&'a Arc<Known>> {
+        // An odd factor spreads neighbours; it is no secret.
+        let at = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) % self.total.max(1);
+        let share = self.shares.iter().find(|(end, _)| at < *end);
+        share.map(|(_, known)| *known)
+    }
 }
 
 /// One thing goes wrong, at every place. Of runs that cannot differ one is made.

@@ -18,6 +18,10 @@ mod arguments;
 #[path = "simulation/mutants.rs"]
 mod mutants;
 
+/// A run allocates a lot and keeps nothing: a fifth of its time is the system's allocator's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -18,7 +18,7 @@ impl Engine {
         let reached = !matches!(news, News::Failed(_) | News::Listing);
         let round = match &news {
             News::Listed(_, round) => Some(*round),
-            News::Missing(_) => Some(u64::MAX),
+            News::Missing(_) | News::Hidden(_) => Some(u64::MAX),
             _ => None,
         };
         let recovered = {
@@ -50,8 +50,9 @@ impl Engine {
             News::Applied(object) => self.object(state, key, &object, false),
             News::Deleted(object) => self.object(state, key, &object, true),
             News::Missing(why) => self.missing(state, key, &why),
+            News::Hidden(why) => hidden(state, key, &why),
             News::Polled(why) => {
-                if state.facts.missing.insert(stream(key)) {
+                if polled(state, key, true) {
                     let kind = key.kind.kind.as_ref();
                     tracing::warn!(
                         kind,
@@ -61,7 +62,7 @@ impl Engine {
                 }
             }
             News::Streamed => {
-                state.facts.missing.remove(&stream(key));
+                polled(state, key, false);
             }
             News::Failed(why) => {
                 state.unreachable.get_or_insert(now);
@@ -145,7 +146,10 @@ impl Engine {
             watch.listed = true;
             watch.off = false;
         }
-        state.facts.missing.remove(&feature(key));
+        state.facts.missing.remove(&sight(key));
+        if !state.is_off(&key.kind) {
+            state.facts.missing.remove(&feature(key));
+        }
         self.sync(state, key);
     }
 
@@ -154,7 +158,8 @@ impl Engine {
             watch.off = true;
             watch.listed = false;
         }
-        state.facts.missing.remove(&stream(key));
+        polled(state, key, false);
+        state.facts.missing.remove(&sight(key));
         if state.facts.missing.insert(feature(key)) {
             let kind = key.kind.kind.as_ref();
             tracing::warn!(
@@ -266,9 +271,36 @@ fn is_named(object: &Value, namespace: &str, name: &str) -> bool {
     meta.namespace == namespace && meta.name == name
 }
 
-/// The feature's name where a kind is seen, but late.
-fn stream(key: &WatchKey) -> String {
-    format!("stream {}", key.kind.plural)
+/// A kind may not be seen any more. What was under way when it was last seen still counts against budgets, so nothing is
+/// forgotten.
+fn hidden(state: &mut State, key: &WatchKey, why: &str) {
+    if state.facts.missing.insert(sight(key)) {
+        let kind = key.kind.kind.as_ref();
+        tracing::warn!(
+            kind,
+            why,
+            "kind may not be seen any more; what was seen last counts until it may"
+        );
+    }
+}
+
+/// Notes whether a kind is seen, but late; gives whether that is new.
+fn polled(state: &mut State, key: &WatchKey, is_polled: bool) -> bool {
+    if is_polled {
+        state.polled.insert(key.clone());
+    } else {
+        state.polled.remove(key);
+    }
+    let feature = format!("stream {}", key.kind.plural);
+    if state.polled.iter().any(|other| other.kind == key.kind) {
+        return state.facts.missing.insert(feature);
+    }
+    state.facts.missing.remove(&feature);
+    false
+}
+
+fn sight(key: &WatchKey) -> String {
+    format!("see {}", key.kind.plural)
 }
 
 fn feature(key: &WatchKey) -> String {

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use slipway_kernel::action::Target;
+use serde_json::Value;
+use slipway_kernel::action::{Action, Target};
+use slipway_kernel::event::Event;
 use slipway_kernel::identity::ObjectRef;
 use slipway_kernel::store::Meta;
 
 use super::Execution;
+use crate::message::Message;
 use crate::queue::lane;
 use crate::request::{Outcome, Refused, Wanted};
 
@@ -23,9 +26,53 @@ pub(crate) struct Doubt {
     refused: Option<Refused>,
     /// Do not ask before this time is over.
     after: Option<Duration>,
+    /// What the object looks like if it was done.
+    aim: Aim,
+    /// What is told if it was done.
+    events: Vec<Event>,
+}
+
+/// What tells that a write was done.
+#[derive(Debug, Clone, Default)]
+enum Aim {
+    /// Nothing does.
+    #[default]
+    Unknown,
+    /// The object has all of this merge patch.
+    Has(Value),
+    /// The object is gone, or on its way.
+    Gone,
 }
 
 impl Doubt {
+    /// About a step of which these events are told when it is done.
+    pub(crate) fn about(action: &Action, events: Vec<Event>) -> Self {
+        let (target, aim) = match action {
+            Action::Patch { target, body, .. } => (Some(target), Aim::Has(body.clone())),
+            Action::Delete { target, .. } => (Some(target), Aim::Gone),
+            Action::Apply { body, .. } => (None, Aim::Has(body.clone())),
+            Action::Ask(_) => (None, Aim::Unknown),
+        };
+        Self {
+            aim,
+            events,
+            ..Self::of(target)
+        }
+    }
+
+    /// Whether what was found is what the write was to bring about.
+    fn is_done(&self, found: Option<&Value>) -> bool {
+        match (&self.aim, found) {
+            (Aim::Unknown, _) | (Aim::Has(_), None) => false,
+            (Aim::Has(patch), Some(object)) => has(object, patch),
+            (Aim::Gone, None) => true,
+            (Aim::Gone, Some(object)) => {
+                let meta = Meta::of(object);
+                meta.uid != self.uid || object.pointer("/metadata/deletionTimestamp").is_some()
+            }
+        }
+    }
+
     pub(crate) fn of(target: Option<&Target>) -> Self {
         target.map_or_else(Self::default, |target| Self {
             uid: target.uid().to_owned(),
@@ -43,10 +90,21 @@ impl Doubt {
     }
 }
 
+/// Whether a merge patch would change nothing.
+fn has(object: &Value, patch: &Value) -> bool {
+    match patch {
+        Value::Object(fields) => fields.iter().all(|(name, wanted)| match object.get(name) {
+            Some(value) => has(value, wanted),
+            None => wanted.is_null(),
+        }),
+        other => object == other,
+    }
+}
+
 /// What a read found.
 pub(super) enum Found {
     /// This.
-    Object(Meta),
+    Object(Value),
     /// Nothing.
     Nothing,
     /// No answer; try again after this time if the server said so.
@@ -91,14 +149,27 @@ impl Execution {
             if let Some(wait) = wait {
                 self.shared.environment.sleep(wait).await;
             }
-            let unchanged = match self.read(object, &doubt.uid).await {
-                Found::Object(meta) => meta.version == doubt.version,
-                Found::Nothing => doubt.uid.is_empty(),
+            let found = match self.read(object, &doubt.uid).await {
+                Found::Object(value) => Some(value),
+                Found::Nothing => None,
                 Found::NoAnswer(after) => {
                     wait = Some(after.unwrap_or_else(|| backoff.after(attempt)));
                     continue;
                 }
             };
+            let unchanged = match &found {
+                Some(value) => Meta::of(value).version == doubt.version,
+                None => doubt.uid.is_empty(),
+            };
+            if !unchanged && doubt.is_done(found.as_ref()) {
+                for event in doubt.events.clone() {
+                    self.tell(Message::Publish(
+                        self.key.controller,
+                        Box::new(event),
+                        Some(Box::new(object.clone())),
+                    ));
+                }
+            }
             if unchanged && let Some(refused) = &doubt.refused {
                 // It was not done, and would not be if tried again at once.
                 let now = self.shared.environment.now();
@@ -133,9 +204,8 @@ impl Execution {
     pub(super) async fn read(&self, object: &ObjectRef, uid: &str) -> Found {
         match self.fetch(object).await {
             Outcome::Done(value) => {
-                let mut state = self.shared.lock();
-                state.overlay(object, &value);
-                Found::Object(Meta::of(&value))
+                self.shared.lock().overlay(object, &value);
+                Found::Object(value)
             }
             Outcome::Absent(_) => {
                 self.shared.lock().overlay_absence(object, uid);

@@ -124,6 +124,17 @@ fn a_lost_answer_is_looked_up_before_the_next_step() {
                 "what was done is known before anything else is done, and not done again"
             );
             assert_eq!(stage.writes().len(), 3, "G9");
+            secs(1).await;
+            let told = stage
+                .get("/apis/events.k8s.io/v1/namespaces/default/events")
+                .await;
+            let told = told["items"].as_array().unwrap();
+            let about: Vec<&str> = told
+                .iter()
+                .map(|event| event["regarding"]["name"].as_str().unwrap())
+                .collect();
+            assert_eq!(about.len(), 3, "each write is told once: {about:?}");
+            assert!(about.contains(&"a"), "also the one without an answer");
         });
     }
 }
@@ -319,7 +330,7 @@ fn definition(schema: &Value, subresources: &Value) -> Value {
     })
 }
 
-async fn with_gadget(schema: Value, subresources: Value) -> Stage {
+pub(crate) async fn with_gadget(schema: Value, subresources: Value) -> Stage {
     let stage = Stage::new().await;
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     stage
@@ -338,7 +349,7 @@ async fn resize(stage: &Stage, size: u32) {
         .await;
 }
 
-fn with_gadgets() -> Toy {
+pub(crate) fn with_gadgets() -> Toy {
     Toy {
         gadgets: true,
         every: Some(Duration::from_secs(10)),

@@ -13,7 +13,6 @@ use std::time::Duration;
 use kube::Client;
 use serde_json::json;
 use slipway_apiserver::faults::{Fault, Frequency, Match};
-use slipway_apiserver::status::Status;
 use slipway_apiserver::trace::Record;
 use slipway_runtime::{Environment, Operator, Settings};
 use tower::Service;
@@ -192,12 +191,7 @@ pub(crate) fn no_renewals(stage: &Stage) {
         verb: "update".to_owned(),
         ..Match::default()
     };
-    let busy = Status::failure(429, "TooManyRequests", "later");
-    let refuse = Fault::Refuse(Box::new(busy));
-    stage
-        .cluster
-        .faults()
-        .add(renewals, Frequency::always(), refuse);
+    stage.refuse(renewals, 429, "TooManyRequests", Frequency::always());
 }
 
 /// A's renewals fail from the start, and it sleeps for 9.5 s at its k-th write.

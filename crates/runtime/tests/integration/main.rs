@@ -14,6 +14,7 @@ mod election;
 mod fencing;
 mod flow;
 mod rights;
+mod role;
 mod stage;
 mod tls;
 mod tls_files;

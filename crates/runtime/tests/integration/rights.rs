@@ -2,23 +2,24 @@
 
 use serde_json::json;
 use slipway_apiserver::faults::{Fault, Frequency, Match};
-use slipway_apiserver::status::Status;
 use slipway_kernel::interest::Need;
 
+use crate::answers::{with_gadget, with_gadgets};
 use crate::stage::{Stage, alone, one_of_many, secs, virtually};
-use crate::toy::Toy;
+use crate::toy::{GADGET, Toy};
 
 fn forbid(stage: &Stage, resource: &str) {
+    forbid_to(stage, "", resource);
+}
+
+fn forbid_to(stage: &Stage, verb: &str, resource: &str) {
     let about = Match {
+        verb: verb.to_owned(),
         resource: resource.to_owned(),
         agent: "one".to_owned(),
         ..Match::default()
     };
-    let status = Status::failure(403, "Forbidden", "not allowed");
-    stage
-        .cluster
-        .faults()
-        .add(about, Frequency::always(), Fault::Refuse(Box::new(status)));
+    stage.refuse(about, 403, "Forbidden", Frequency::always());
 }
 
 #[test]
@@ -179,6 +180,45 @@ fn an_optional_kind_that_is_forbidden_holds_up_nothing() {
     });
 }
 
+/// What is under way at the moment still counts against budgets (found by seed 4096 of the simulation).
+#[test]
+fn a_kind_that_may_not_be_seen_any_more_is_not_forgotten() {
+    virtually(async {
+        let stage = Stage::new().await;
+        stage.create(DEFINITION, &widgets()).await;
+        secs(1).await;
+        let widget =
+            json!({"apiVersion": "toy.dev/v1", "kind": "Widget", "metadata": {"name": "w"}});
+        stage
+            .create("/apis/toy.dev/v1/namespaces/default/widgets", &widget)
+            .await;
+        stage.map("a", json!({"want": "1"})).await;
+        let toy = Toy {
+            widgets: Some(Need::Optional),
+            ..Toy::default()
+        };
+        let replica = stage.start(alone(), toy);
+        stage.until_have("a", "1", 5).await;
+        let known = || {
+            let stores = replica.view.stores();
+            let mut all = stores.iter();
+            all.any(|((_, kind, _), store)| {
+                kind.plural == "widgets" && store.is_synced() && store.len() == 1
+            })
+        };
+        assert!(known());
+        forbid(&stage, "toy.dev/widgets");
+        secs(400).await;
+        assert!(known(), "what was seen last counts");
+        let missing = replica.view.facts().missing;
+        assert!(missing.contains("see widgets"), "{missing:?}");
+        assert!(replica.view.is_ready());
+        stage.cluster.faults().clear();
+        secs(60).await;
+        assert!(replica.view.facts().missing.is_empty());
+    });
+}
+
 #[test]
 fn a_kind_that_is_defined_must_be_seen_or_nothing_is_done() {
     virtually(async {
@@ -261,5 +301,111 @@ fn only_watched_namespaces_are_seen() {
         let wide =
             stage.records(|r| r.agent == "one" && r.verb == "list" && r.namespace.is_empty());
         assert!(wide.is_empty(), "{wide:#?}");
+    });
+}
+
+#[test]
+fn where_a_status_cannot_be_patched_it_is_replaced() {
+    virtually(async {
+        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let stage = with_gadget(open, json!({"status": {}})).await;
+        let path = format!("{}/g", GADGET.path("default"));
+        let kept = json!({"status": {"others": "words"}});
+        stage.send("PATCH", &format!("{path}/status"), &kept).await;
+        forbid_to(&stage, "patch", "toy.dev/gadgets/status");
+        let replica = stage.start(alone(), with_gadgets());
+        secs(5).await;
+        let status = stage.get(&path).await["status"].clone();
+        assert_eq!(
+            (&status["seen"], &status["others"]),
+            (&json!(2), &json!("words"))
+        );
+        let off = "slipway_feature_off{feature=\"patch gadgets/status\"} 1";
+        assert!(replica.view.metrics().contains(off));
+        assert!(replica.view.is_ready());
+        for size in 3..6 {
+            let spec = json!({"spec": {"size": size}});
+            stage.send("PATCH", &path, &spec).await;
+            secs(6).await;
+            assert_eq!(stage.get(&path).await["status"]["seen"], size);
+        }
+        let tried = || {
+            let all = stage.records(|r| r.agent == "one" && r.verb == "patch");
+            all.len()
+        };
+        assert_eq!(tried(), 1, "remembered");
+        // The right is given: it is used from then on.
+        stage.cluster.faults().clear();
+        secs(301).await;
+        stage
+            .send("PATCH", &path, &json!({"spec": {"size": 7}}))
+            .await;
+        secs(6).await;
+        assert_eq!(stage.get(&path).await["status"]["seen"], 7);
+        assert_eq!(tried(), 2);
+        assert!(!replica.view.metrics().contains("slipway_feature_off{"));
+    });
+}
+
+#[test]
+fn a_status_is_not_replaced_on_an_object_that_has_changed_meanwhile() {
+    virtually(async {
+        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let stage = with_gadget(open, json!({"status": {}})).await;
+        let path = format!("{}/g", GADGET.path("default"));
+        forbid_to(&stage, "patch", "toy.dev/gadgets/status");
+        let late = Match {
+            verb: "update".to_owned(),
+            agent: "one".to_owned(),
+            ..Match::default()
+        };
+        let faults = stage.cluster.faults();
+        let delay = Fault::Delay(std::time::Duration::from_secs(2));
+        faults.add(late, Frequency::once(), delay);
+        let _replica = stage.start(alone(), with_gadgets());
+        secs(1).await;
+        let said = json!({"status": {"others": "words"}});
+        stage.send("PATCH", &format!("{path}/status"), &said).await;
+        stage
+            .send("PATCH", &path, &json!({"spec": {"size": 9}}))
+            .await;
+        secs(10).await;
+        let status = stage.get(&path).await["status"].clone();
+        assert_eq!(
+            (&status["seen"], &status["others"]),
+            (&json!(9), &json!("words"))
+        );
+    });
+}
+
+#[test]
+fn where_a_kind_cannot_be_watched_it_is_listed_again_and_again() {
+    virtually(async {
+        let stage = Stage::new().await;
+        forbid_to(&stage, "watch", "/configmaps");
+        stage.map("a", json!({"want": "1"})).await;
+        let replica = stage.start(alone(), Toy::default());
+        stage.until_have("a", "1", 6).await;
+        secs(60).await;
+        assert!(replica.view.is_ready() && replica.view.is_healthy());
+        let off = "slipway_feature_off{feature=\"stream configmaps\"} 1";
+        assert!(replica.view.metrics().contains(off));
+        assert!(!replica.view.facts().missing.contains("watch configmaps"));
+        for value in ["2", "3"] {
+            stage.want("a", value).await;
+            stage.until_have("a", value, 6).await;
+        }
+        let before = stage.records(|r| r.agent == "one").len();
+        secs(600).await;
+        let asked = stage.records(|r| r.agent == "one").len() - before;
+        assert!((100..=130).contains(&asked), "{asked} in ten minutes");
+        assert_eq!(stage.writes().len(), 3, "a list without news is no work");
+        // The right is given: within a heartbeat it is used.
+        stage.cluster.faults().clear();
+        secs(320).await;
+        assert!(!replica.view.metrics().contains("slipway_feature_off{"));
+        stage.want("a", "4").await;
+        let took = stage.until_have("a", "4", 2).await;
+        assert!(took.as_millis() < 1_000, "{took:?}");
     });
 }

@@ -12,6 +12,8 @@ use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use slipway_apiserver::cluster::{Cluster, Config};
+use slipway_apiserver::faults::{Fault, Frequency, Match};
+use slipway_apiserver::status::Status;
 use slipway_apiserver::trace::{Ending, Record};
 use slipway_runtime::{Environment, Error, Operator, Settings, View};
 use tokio::task::JoinHandle;
@@ -60,7 +62,7 @@ impl Stage {
             .with_admin(ADMIN)
             .with_token(
                 "weak",
-                slipway_apiserver::authenticate::User::new("weak", &[]),
+                slipway_apiserver::authenticate::User::new("weak", &["system:authenticated"]),
             )
             .build();
         let stage = Self { cluster };
@@ -160,6 +162,13 @@ impl Stage {
                 && !matches!(record.verb.as_str(), "get" | "list" | "watch")
                 && !record.resource.contains("events")
         })
+    }
+
+    /// Has such requests refused.
+    pub(crate) fn refuse(&self, about: Match, code: u16, reason: &str, frequency: Frequency) {
+        let status = Status::failure(code, reason, "not allowed");
+        let refuse = Fault::Refuse(Box::new(status));
+        self.cluster.faults().add(about, frequency, refuse);
     }
 
     pub(crate) fn records(&self, want: impl Fn(&Record) -> bool) -> Vec<Record> {

@@ -14,9 +14,8 @@ use rustls::time_provider::TimeProvider;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use serde_json::{Value, json};
 use slipway_apiserver::faults::{Fault, Frequency, Match};
-use slipway_apiserver::status::Status;
 use slipway_runtime::tls::{Certificates, Error, Injection, SelfSigned, Source};
-use slipway_runtime::{Environment, Operator, Settings};
+use slipway_runtime::{Environment, Operator, Settings, View};
 
 use crate::stage::{Stage, committed, secs, virtually};
 
@@ -47,6 +46,15 @@ pub(crate) fn wanted() -> SelfSigned {
 pub(crate) fn certificates(stage: &Stage, agent: &str, wanted: SelfSigned) -> Certificates {
     let client = Some(stage.client(agent));
     Certificates::new(Source::SelfSigned(wanted), environment(), client, None)
+}
+
+/// The same with an operator's view, whose metrics show how it goes.
+pub(crate) fn shown(stage: &Stage) -> (Certificates, View) {
+    let client = stage.client("one");
+    let view = Operator::new(environment(), client.clone(), Settings::default()).view();
+    let source = Source::SelfSigned(wanted());
+    let certificates = Certificates::new(source, environment(), Some(client), Some(&view));
+    (certificates, view)
 }
 
 /// The webhook configuration of the design, as far as it matters here.
@@ -327,12 +335,7 @@ fn a_missing_right_to_the_secret_says_what_to_grant() {
             resource: "/secrets".to_owned(),
             ..Match::default()
         };
-        let status = Status::failure(403, "Forbidden", "not allowed");
-        let refuse = Fault::Refuse(Box::new(status));
-        stage
-            .cluster
-            .faults()
-            .add(about, Frequency::always(), refuse);
+        stage.refuse(about, 403, "Forbidden", Frequency::always());
         let error = certificates(&stage, "one", wanted()).prepare().await;
         let error = error.unwrap_err();
         assert!(matches!(error, Error::Secret { verb: "read", .. }));
@@ -344,11 +347,7 @@ fn a_missing_right_to_the_secret_says_what_to_grant() {
 fn metrics_show_when_the_certificate_ends() {
     virtually(async {
         let stage = Stage::new().await;
-        let client = stage.client("one");
-        let operator = Operator::new(environment(), client.clone(), Settings::default());
-        let view = operator.view();
-        let source = Source::SelfSigned(wanted());
-        let certificates = Certificates::new(source, environment(), Some(client), Some(&view));
+        let (certificates, view) = shown(&stage);
         certificates.prepare().await.unwrap();
         secs(1).await;
         let end = certificates.ends().unwrap().as_second();

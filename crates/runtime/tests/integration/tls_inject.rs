@@ -1,15 +1,12 @@
 //! The CA bundle in webhook configurations: that field, there and nowhere else, again and again.
 
 use serde_json::{Value, json};
-use slipway_apiserver::faults::{Fault, Frequency, Match};
-use slipway_apiserver::status::Status;
-use slipway_runtime::tls::{Certificates, Source};
-use slipway_runtime::{Operator, Settings};
+use slipway_apiserver::faults::{Frequency, Match};
 use tokio::task::JoinHandle;
 
 use crate::stage::{Stage, secs, virtually};
 use crate::tls::{
-    SECRET, VALIDATING, bundle, certificates, configuration, entry, environment, labels, wanted,
+    SECRET, VALIDATING, bundle, certificates, configuration, entry, labels, shown, wanted,
 };
 
 const RESOURCE: &str = "admissionregistration.k8s.io/validatingwebhookconfigurations";
@@ -32,9 +29,7 @@ fn refuse(stage: &Stage, verb: &str, code: u16, reason: &str, frequency: Frequen
         agent: "one".to_owned(),
         ..Match::default()
     };
-    let status = Status::failure(code, reason, "no");
-    let refuse = Fault::Refuse(Box::new(status));
-    stage.cluster.faults().add(about, frequency, refuse);
+    stage.refuse(about, code, reason, frequency);
 }
 
 #[test]
@@ -140,11 +135,7 @@ fn a_missing_right_is_no_failure_is_shown_and_is_noticed_when_granted() {
             let stage = Stage::new().await;
             configuration(&stage, "no-downscale-default", labels()).await;
             refuse(&stage, verb, 403, "Forbidden", Frequency::always());
-            let client = stage.client("one");
-            let operator = Operator::new(environment(), client.clone(), Settings::default());
-            let view = operator.view();
-            let source = Source::SelfSigned(wanted());
-            let certificates = Certificates::new(source, environment(), Some(client), Some(&view));
+            let (certificates, view) = shown(&stage);
             certificates.prepare().await.unwrap();
             let task = tokio::spawn(async move { certificates.keep(std::future::pending()).await });
             secs(3_600).await;

@@ -6,8 +6,7 @@ use std::time::Duration;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde_json::json;
-use slipway_apiserver::faults::{Fault, Frequency, Match};
-use slipway_apiserver::status::Status;
+use slipway_apiserver::faults::{Frequency, Match};
 use slipway_runtime::tls::{Certificates, SelfSigned, Source};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -64,15 +63,14 @@ fn no_handshake_fails_across_renewals_with_two_replicas() {
         secs(7).await;
         two.prepare().await.unwrap();
         let tasks = [keep(&one), keep(&two)];
-        // Thrice the lifetime: four renewals.
-        let began = Instant::now();
-        let shown = connect(&stage, &[one.clone(), two.clone()], 3_600).await;
-        assert!((4..=6).contains(&shown), "{shown} in {:?}", began.elapsed());
+        // Longer than the lifetime: two renewals.
+        let shown = connect(&stage, &[one.clone(), two.clone()], 28 * 60).await;
+        assert_eq!(shown, 3);
         let writes = stage.records(|r| {
             (r.agent == "one" || r.agent == "two") && !matches!(&*r.verb, "get" | "list")
         });
         // Per renewal: the Secret, the configuration, both again without the old CA; and the loser's attempts.
-        assert!(writes.len() < 40, "{}", writes.len());
+        assert!(writes.len() < 20, "{}", writes.len());
         for task in tasks {
             task.abort();
         }
@@ -112,12 +110,7 @@ fn refuse(stage: &Stage, verb: &str, resource: &str, code: u16, reason: &str) {
         agent: "one".to_owned(),
         ..Match::default()
     };
-    let status = Status::failure(code, reason, "no");
-    let refuse = Fault::Refuse(Box::new(status));
-    stage
-        .cluster
-        .faults()
-        .add(about, Frequency::always(), refuse);
+    stage.refuse(about, code, reason, Frequency::always());
 }
 
 #[test]
@@ -169,7 +162,7 @@ fn expiry_ends_nothing_where_the_secret_cannot_be_written() {
         secs(120).await;
         assert!(one.ends().unwrap() > old);
         let trusted = bundle(&stage, "no-downscale-default").await;
-        let at = now().checked_add(Duration::from_secs(32 * 60)).unwrap();
+        let at = now().checked_add(Duration::from_mins(32)).unwrap();
         handshake(&one.server_config(), &trusted, at).unwrap();
         task.abort();
     });

@@ -216,9 +216,10 @@ fn key(object: &Object, image: &Image) -> Option<String> {
             let owner = image
                 .text("/metadata/ownerReferences/0/name")
                 .unwrap_or_default();
-            // The hash at the end of a replica set's name.
+            let kind = image.text("/metadata/ownerReferences/0/kind");
+            // The hash at the end of a replica set's name, which may be short.
             let stable = match owner.rsplit_once('-') {
-                Some((stem, hash)) if hash.len() >= 8 => stem,
+                Some((stem, _)) if kind == Some("ReplicaSet") => stem,
                 _ => owner,
             };
             Some(format!("{resource} of {namespace}/{stable} *"))

@@ -77,7 +77,9 @@ pub(super) fn quiet(case: &Case<'_>) -> Findings {
         begins
     };
     // A fault may have put off what was due into this time; then it is quiet after that.
-    let last = workload::touches(history).last().map(|touch| touch.change.at);
+    let last = workload::touches(history)
+        .last()
+        .map(|touch| touch.change.at);
     let last = last.filter(|_| history.is_disturbed());
     let last = last.and_then(|at| at.checked_add(SETTLING).ok());
     let quiet = begins.max(calm).max(last.unwrap_or(begins));

@@ -25,11 +25,16 @@ fn signed(duration: std::time::Duration) -> SignedDuration {
     SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }
 
+/// By how much true time may fall short of what the annotations say: stamps are rounded, and clocks wrong.
+fn slack(history: &History) -> SignedDuration {
+    SignedDuration::from_secs(1) + signed(history.skew) * 2
+}
+
 /// R1. By the annotations exactly; by the time of the requests up to the rounding of stamps and the skew of clocks.
 pub(super) fn interval(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
-    let slack = SignedDuration::from_secs(1) + signed(history.skew) * 2;
+    let slack = slack(history);
     let mut sends: BTreeMap<&str, Timestamp> = BTreeMap::new();
     for touch in restarts(history) {
         let change = touch.change;
@@ -212,7 +217,8 @@ pub(super) fn downtime(case: &Case<'_>) -> Findings {
             let Some(least) = policy::interval(&matching, touch.before).map(signed) else {
                 continue;
             };
-            if gap < least || touch.change.at.duration_since(start) >= least {
+            let passed = touch.change.at.duration_since(start) + slack(history);
+            if gap < least || passed >= least {
                 continue;
             }
             let count = counts.entry(&touch.change.object).or_default();

@@ -125,22 +125,24 @@ impl Crew {
     pub(super) fn strike(&self, index: u32, blow: Blow) {
         let mut berths = self.berths();
         let berth = berths.entry(index).or_default();
+        let replica = berth.replica.clone();
         if let Blow::Skew(seconds) = blow {
+            // Also a replica that comes later has this clock.
             berth.skew = seconds;
+            let name = replica.as_ref().map_or_else(
+                || format!("slipway-{index}"),
+                |replica| replica.name().to_owned(),
+            );
+            self.recorder.mark(Event::Skewed(name, seconds));
         }
-        let Some(replica) = berth.replica.clone() else {
+        drop(berths);
+        let Some(replica) = replica else {
             return;
         };
-        drop(berths);
         match blow {
-            Blow::Crash => replica.crash(),
+            Blow::Crash | Blow::Skew(_) => replica.crash(),
             Blow::Pause(time) => replica.pause(time, &self.recorder),
             Blow::CutOff(time) => replica.cut_off(time, &self.recorder),
-            Blow::Skew(seconds) => {
-                let name = replica.name().to_owned();
-                self.recorder.mark(Event::Skewed(name, seconds));
-                replica.crash();
-            }
         }
     }
 }
