@@ -239,6 +239,7 @@ fn commands_of_the_readme_exist() {
         "cargo run --release -- crds",
         "cargo run --release -- demo",
         "cargo run --release -- manifests",
+        "cargo run --release -- rollout-operator",
         "cargo run --release -- run",
     ];
     for command in commands.iter().filter(|c| c.starts_with("cargo")) {
