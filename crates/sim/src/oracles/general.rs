@@ -217,6 +217,10 @@ pub(super) fn sound(case: &Case<'_>) -> Findings {
             Event::Failed(text) => Some(format!(
                 "somebody could not do what the scenario says: {text}"
             )),
+            // Whether webhooks can be asked, and what they know by then, depends on the faults.
+            Event::Otherwise(text) if !case.history.is_disturbed() => Some(format!(
+                "something came out other than the scenario says: {text}"
+            )),
             _ => None,
         };
         findings.check(mark.at, problem.is_none(), || problem.unwrap_or_default());

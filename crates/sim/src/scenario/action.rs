@@ -35,7 +35,7 @@ pub struct Action {
     pub label: Option<Marks>,
     /// Sets annotations, or takes them away (null).
     pub annotate: Option<Marks>,
-    /// Evicts the first pod with this label `app` in this namespace: `shop/cart`.
+    /// Evicts the first pod with this label `app` in this namespace: `shop/cart`; or one pod: `Pod shop/cart-0`.
     pub evict: Option<String>,
     /// Kills a replica of the operator; another one starts in its place.
     pub crash: Option<u32>,
@@ -45,6 +45,10 @@ pub struct Action {
     pub partition: Option<Stop>,
     /// Sets a replica's clock off.
     pub skew: Option<Skew>,
+    /// It is only tried out (`--dry-run=server`).
+    pub dry_run: bool,
+    /// It must be refused, and this is part of what is said then.
+    pub refused: Option<String>,
 }
 
 /// A merge patch.
@@ -59,12 +63,15 @@ pub struct Change {
 
 /// A number of replicas.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Scale {
     /// Of which workload.
     pub workload: Named,
     /// How many.
     pub replicas: u32,
+    /// Whether it is done through the subresource `scale`, as `kubectl scale` and autoscalers do.
+    #[serde(default)]
+    pub through_scale: bool,
 }
 
 /// A new image.
