@@ -100,6 +100,7 @@ impl User {
                 self.patch(&marks.object, &body).await
             }
             Deed::Evict(app) => self.evict(app).await,
+            Deed::Drain(pods) => Ok(self.drain(pods).await),
             Deed::Note | Deed::Crash(_) | Deed::Pause(_) | Deed::Partition(_) | Deed::Skew(_) => {
                 Ok(String::new())
             }
@@ -157,6 +158,15 @@ impl User {
         Ok(format!("evicts pod {namespace}/{name}"))
     }
 
+    /// Evicts all at once; whoever is refused stays.
+    async fn drain(&self, pods: &[Named]) -> String {
+        let all = pods.iter().map(|Named(pod)| async move {
+            let came = self.evict_pod(&pod.namespace, &pod.name).await;
+            came.unwrap_or_else(|error| error.to_string())
+        });
+        futures::future::join_all(all).await.join("; ")
+    }
+
     async fn send(
         &self,
         method: &str,
@@ -166,7 +176,11 @@ impl User {
     ) -> Result<String, Undone> {
         let separator = if path.contains('?') { '&' } else { '?' };
         let tried = format!("{path}{separator}dryRun=All");
-        let path = if self.dry_run && method != "GET" { &tried } else { path };
+        let path = if self.dry_run && method != "GET" {
+            &tried
+        } else {
+            path
+        };
         let what = || format!("{method} {path}");
         let bytes = body.map(|body| body.to_string().into_bytes());
         let mut request = http::Request::builder().method(method).uri(path);

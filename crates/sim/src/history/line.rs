@@ -69,7 +69,11 @@ fn review(review: &Review) -> String {
             format!("denied: {}", message.unwrap_or_default())
         }
     };
-    let dry = if review.is_dry_run() { " (dry run)" } else { "" };
+    let dry = if review.is_dry_run() {
+        " (dry run)"
+    } else {
+        ""
+    };
     format!(
         "     {} {} {}/{}{dry} → {said} v{}",
         review.replica,
@@ -82,7 +86,10 @@ fn review(review: &Review) -> String {
 
 fn call(call: &Call) -> String {
     let code = call.code.map_or("no answer".to_owned(), |c| c.to_string());
-    format!("     {} {} {} → {code}", call.replica, call.method, call.url)
+    format!(
+        "     {} {} {} → {code}",
+        call.replica, call.method, call.url
+    )
 }
 
 fn change(change: &Change) -> String {

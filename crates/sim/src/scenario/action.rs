@@ -37,6 +37,8 @@ pub struct Action {
     pub annotate: Option<Marks>,
     /// Evicts the first pod with this label `app` in this namespace: `shop/cart`; or one pod: `Pod shop/cart-0`.
     pub evict: Option<String>,
+    /// Evicts these pods all at once, as a drain does: `[Pod shop/cart-0, …]`. Some may be refused.
+    pub drain: Option<Vec<Named>>,
     /// Kills a replica of the operator; another one starts in its place.
     pub crash: Option<u32>,
     /// Stops a replica for a time, as a suspended machine does.
@@ -139,6 +141,8 @@ pub enum Deed<'a> {
     Annotate(&'a Marks),
     /// See [`Action::evict`].
     Evict(&'a str),
+    /// See [`Action::drain`].
+    Drain(&'a [Named]),
     /// See [`Action::crash`].
     Crash(u32),
     /// See [`Action::pause`].
@@ -152,7 +156,7 @@ pub enum Deed<'a> {
 impl Action {
     /// What is asked for; an error if it is more than one thing.
     pub fn deed(&self) -> Result<Deed<'_>, String> {
-        let all: [(&str, Option<Deed<'_>>); 13] = [
+        let all: [(&str, Option<Deed<'_>>); 14] = [
             ("apply", self.apply.as_ref().map(Deed::Apply)),
             ("patch", self.patch.as_ref().map(Deed::Patch)),
             ("delete", self.delete.as_ref().map(Deed::Delete)),
@@ -162,6 +166,7 @@ impl Action {
             ("label", self.label.as_ref().map(Deed::Label)),
             ("annotate", self.annotate.as_ref().map(Deed::Annotate)),
             ("evict", self.evict.as_deref().map(Deed::Evict)),
+            ("drain", self.drain.as_deref().map(Deed::Drain)),
             ("crash", self.crash.map(Deed::Crash)),
             ("pause", self.pause.as_ref().map(Deed::Pause)),
             ("partition", self.partition.as_ref().map(Deed::Partition)),
