@@ -49,13 +49,21 @@ fn main() -> ExitCode {
     }
     let mut chosen = scenarios::all().unwrap();
     if let Some(name) = &arguments.scenario {
-        chosen.retain(|scenario| scenario.name.contains(name.as_str()));
+        chosen.retain(|scenario| is_meant(name, &scenario.name));
     }
     if arguments.time {
         return measure(&wiring, &chosen);
     }
     let report = run(&wiring, &chosen, &arguments);
     conclude(&report)
+}
+
+/// Whether a scenario has this text in its name, or has not, if it begins with `!`.
+fn is_meant(text: &str, name: &str) -> bool {
+    match text.strip_prefix('!') {
+        Some(text) => !name.contains(text),
+        None => name.contains(text),
+    }
 }
 
 /// How many runs a mutant is given to show itself.
