@@ -26,8 +26,12 @@ use crate::history::{Event, Recorder};
 use crate::runner::Outcome;
 use crate::scenario::{Deed, Scenario};
 use crate::trial::{Blow, Storm, Trial};
-use crate::user::User;
+use crate::user::{Undone, User};
 use process::Crew;
+
+/// How often people try what a webhook refuses, and how long they wait in between.
+const MOST_TRIES: u32 = 12;
+const BETWEEN_TRIES: Duration = Duration::from_secs(5);
 
 /// Which rights were used, and which were missing.
 #[derive(Debug, Clone, Default)]
@@ -219,7 +223,22 @@ impl Stage {
         let Some(user) = self.people.get(at.unwrap_or_default()) else {
             return;
         };
-        let came = user.trying(action.dry_run).carry_out(deed).await;
+        let user = user.trying(action.dry_run);
+        let mut came = user.carry_out(deed).await;
+        for _ in 0..MOST_TRIES {
+            // People try again where a webhook could not be asked, or knew too little.
+            let again = |error: &Undone| {
+                let expected = action.refused.as_ref();
+                let is_expected = expected.is_some_and(|text| error.to_string().contains(text));
+                error.is_by_webhook() && !is_expected
+            };
+            if !came.as_ref().is_err_and(again) {
+                break;
+            }
+            tokio::time::sleep(BETWEEN_TRIES).await;
+            came = user.carry_out(deed).await;
+        }
+        let depends = action.evict.is_some();
         let event = match (came, &action.refused) {
             (Ok(done), None) if done.is_empty() => return,
             (Ok(done), None) => Event::User(done),
@@ -227,7 +246,9 @@ impl Stage {
             (Err(error), Some(text)) if error.to_string().contains(text.as_str()) => {
                 Event::User(format!("is refused: {error}"))
             }
-            (Err(error), _) if error.is_by_webhook() => Event::Otherwise(error.to_string()),
+            (Err(error), _) if error.is_by_webhook() || depends => {
+                Event::Otherwise(error.to_string())
+            }
             (Err(error), _) => Event::Failed(error.to_string()),
         };
         self.recorder.mark(event);

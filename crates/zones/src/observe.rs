@@ -21,8 +21,8 @@ use slipway_kernel::store::{Item, Meta, Projection, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
 pub use hooks::Hooks;
-pub(crate) use maps::written;
-pub use maps::{Reservations, StatusMap, Tracker};
+pub use maps::{Lock, Reservations, StatusMap, Tracker};
+pub(crate) use maps::{locks, written};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
 
@@ -40,6 +40,9 @@ pub const ZONE_BUDGET: Kind = Kind::namespaced(
 
 /// Pods by the uid of the `StatefulSet` that controls them, or by the namespace and name of the one that may adopt them.
 pub(crate) const BY_SET: &str = "set";
+
+/// The `ConfigMap` of the locks of downscales, where there is no zone tracker.
+pub(crate) const LOCKS: &str = "slipway-downscale-locks";
 
 /// How the names of the `ConfigMap`s begin in which the eviction webhook notes whom it let go.
 const RESERVATIONS: &str = "slipway-zpdb-";
@@ -143,6 +146,17 @@ pub struct Zone {
     pub pods: Vec<Item<Pod>>,
 }
 
+/// A lock of a group, and where it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Locked {
+    /// The lock.
+    pub lock: Lock,
+    /// The `ConfigMap`.
+    pub map: Meta,
+    /// What else is locked there.
+    pub others: BTreeMap<String, Lock>,
+}
+
 /// All that the plan of one group depends on.
 #[derive(Debug, Clone)]
 pub struct World {
@@ -160,6 +174,8 @@ pub struct World {
     pub tracker: Tracker,
     /// The `ConfigMap` with the status of the group, if `ConfigMaps` can be seen.
     pub status_map: Option<Option<StatusMap>>,
+    /// Who scales the group down, by a webhook's leave, each with the map that says so.
+    pub locks: Vec<Locked>,
     /// Answers to our questions about these zones.
     pub answers: BTreeMap<QuestionId, (Timestamp, Answer)>,
     /// Writes that the API refused.
@@ -244,6 +260,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         budgets,
         tracker: tracker.map(|map| map.body.clone()).unwrap_or_default(),
         status_map: status_map(stores, facts, key),
+        locks: locks_of(settings, stores, key),
         answers,
         refusals: facts.refusals.clone(),
         holds: holds(stores, facts, key),
@@ -254,6 +271,25 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
             .collect(),
         zones,
     })
+}
+
+/// The locks of a group, where the webhooks keep them.
+fn locks_of(settings: &Settings, stores: &Stores, key: &Key) -> Vec<Locked> {
+    let (cluster, maps) = (&key.cluster, &kinds::CONFIG_MAP);
+    let kept = stores.get::<Reservations>(cluster, maps, &key.namespace, LOCKS);
+    let kept = kept.map(|map| (map.meta, &map.body.locks));
+    let tracked = stores.get::<Tracker>(cluster, maps, &key.namespace, settings.tracker);
+    let tracked = tracked.map(|map| (map.meta, &map.body.locks));
+    let both = kept.into_iter().chain(tracked);
+    both.filter_map(|(map, locks)| {
+        let mut others = locks.clone();
+        Some(Locked {
+            lock: others.remove(&key.name)?,
+            map: map.clone(),
+            others,
+        })
+    })
+    .collect()
 }
 
 /// Whom this replica let go, and whom the others did, by the `ConfigMap`s in which they note it.

@@ -10,7 +10,7 @@ use slipway_kernel::instant::{later, second};
 use slipway_kernel::plan::Status;
 use slipway_kernel::{Action, Event, Step, Target};
 
-use crate::observe::{World, Zone};
+use crate::observe::{Locked, World, Zone};
 use crate::readiness::{Health, Member};
 use crate::reasons::news;
 use crate::replicas::Scale;
@@ -26,6 +26,8 @@ pub mod purpose {
     pub const CLAIM: &str = "claim";
     /// A claim is given up.
     pub const RELEASE: &str = "release";
+    /// A lock that was left behind is taken away.
+    pub const UNLOCK: &str = "unlock";
     /// The status of a group.
     pub const STATUS_MAP: &str = "status";
 }
@@ -92,6 +94,21 @@ fn annotate(world: &World, zone: &Zone, purpose: &'static str, claim: &Value) ->
         target: target(world, zone),
         purpose,
         body: json!({"metadata": {"annotations": {names::DISRUPTION_CLAIM: claim}}}),
+    }
+}
+
+/// Takes the lock of a group out of a map, as it was seen.
+pub fn unlock(world: &World, locked: &Locked) -> Action {
+    let Locked { map, others, .. } = locked;
+    let text = if others.is_empty() {
+        Value::Null
+    } else {
+        Value::String(serde_json::to_string(others).unwrap_or_default())
+    };
+    Action::Patch {
+        target: Target::seen(world.object(kinds::CONFIG_MAP, &map.name), map),
+        purpose: purpose::UNLOCK,
+        body: json!({"metadata": {"annotations": {zones::DOWNSCALE_LOCKS: text}}}),
     }
 }
 

@@ -12,7 +12,7 @@ use slipway_kernel::fact::Question;
 use slipway_kernel::plan::Status;
 use slipway_kernel::{Blocker, ObjectRef};
 
-use crate::observe::{World, Zone};
+use crate::observe::{Locked, World, Zone};
 use crate::plan::blocker;
 use crate::reasons::Reason;
 use crate::settings::Settings;
@@ -35,6 +35,8 @@ pub struct Adjustment {
     pub scale: Option<Scale>,
     /// Replicas written back into mirrored resources.
     pub write_backs: Vec<Status>,
+    /// Maps whose lock of the group is void and taken away.
+    pub unlocks: Vec<Locked>,
     /// What has to be known first.
     pub questions: Vec<Question>,
     /// Why not more is done.
@@ -85,6 +87,7 @@ impl Held {
 /// Decides about the replicas of a group. First the followers; mirrors only when nothing is wrong or changed there.
 pub fn adjust(settings: &Settings, world: &World, now: Timestamp) -> Adjustment {
     let mut adjustment = Adjustment::default();
+    prepare::call_off_abandoned(settings, world, &mut adjustment, now);
     let goes_on = followers(world, &mut adjustment, now);
     if goes_on && adjustment.scale.is_none() {
         mirror::mirrors(settings, world, &mut adjustment, now);

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use slipway_api::zones;
 use slipway_kernel::fields::strings;
 use slipway_kernel::instant::Written;
 use slipway_kernel::store::{Projection, Undecodable};
@@ -23,11 +25,36 @@ impl Projection for StatusMap {
     }
 }
 
+/// Who scales a group down now, by the prepare-downscale webhook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lock {
+    /// The uid of the review.
+    pub holder: String,
+    /// The zone.
+    pub statefulset: String,
+    /// From how many replicas.
+    pub from: i64,
+    /// To how many.
+    pub to: i64,
+    /// When it is void.
+    pub until: Timestamp,
+}
+
+/// Locks by group, as a map carries them. What cannot be read locks nobody: it would lock for ever.
+pub(crate) fn locks(map: &Value) -> BTreeMap<String, Lock> {
+    let annotations = map.pointer("/metadata/annotations");
+    let text = annotations.and_then(|all| all.get(zones::DOWNSCALE_LOCKS)?.as_str());
+    text.and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
+}
+
 /// When each zone was last scaled down, by the name of its `StatefulSet`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tracker {
     /// The times.
     pub last_downscale: BTreeMap<String, Written>,
+    /// Who scales which group down.
+    pub locks: BTreeMap<String, Lock>,
 }
 
 impl Projection for Tracker {
@@ -37,6 +64,7 @@ impl Projection for Tracker {
             last_downscale: entries
                 .map(|(zone, entry)| (zone, written(&entry)))
                 .collect(),
+            locks: locks(object),
         })
     }
 }
@@ -46,6 +74,8 @@ impl Projection for Tracker {
 pub struct Reservations {
     /// The moments.
     pub until: BTreeMap<String, Timestamp>,
+    /// Who scales which group down, if this is the map of such locks.
+    pub locks: BTreeMap<String, Lock>,
 }
 
 impl Projection for Reservations {
@@ -55,6 +85,7 @@ impl Projection for Reservations {
             until: entries
                 .filter_map(|(uid, until)| Some((uid, until.parse().ok()?)))
                 .collect(),
+            locks: locks(object),
         })
     }
 }

@@ -57,6 +57,8 @@ pub struct Scaling {
     pub force: Option<i64>,
     /// The resource whose replicas are mirrored.
     pub mirror: Option<Mirror>,
+    /// Where its pods are told by the prepare-downscale webhook that they go or stay; the host stands for any.
+    pub prepare: Option<String>,
     /// How long pods must have been prepared, and where they are asked to, as written; both are there.
     pub delay: Option<(String, String)>,
 }
@@ -144,7 +146,16 @@ fn scaling<'a>(
             filled(zones::PREPARE_DELAYED_DOWNSCALE_URL)?,
         ))
     };
+    let prepare = || {
+        let port = filled(zones::PREPARE_DOWNSCALE_PORT)?;
+        let path = filled(zones::PREPARE_DOWNSCALE_PATH)?;
+        Some(format!(
+            "http://pod:{port}/{}",
+            path.trim_start_matches('/')
+        ))
+    };
     Scaling {
+        prepare: prepare(),
         leader: annotation(zones::DOWNSCALE_LEADER).map(str::to_owned),
         only_when_leader_ready: annotation(zones::UPSCALE_ONLY_WHEN_LEADER_READY) == Some("true"),
         min_time: min_time.cloned(),

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use slipway_kernel::Plan;
 use slipway_kernel::fact::Answer;
+use slipway_kernel::stage::Stage;
+use slipway_zones::Zones;
 
 use crate::mirror::{answer, mirroring, reference};
 use crate::objects::*;
@@ -223,4 +225,54 @@ fn ordinals_may_start_elsewhere() {
         asked,
         ["DELETE ingester-zone-a-7", "POST ingester-zone-a-8"]
     );
+}
+
+/// Z11: a webhook that died in the middle leaves its lock behind. When that is void, the pods that stay are told.
+#[test]
+fn a_lock_that_was_left_behind_has_its_pods_told_that_they_stay() {
+    let mut set = zone(A);
+    set["metadata"]["annotations"]["grafana.com/prepare-downscale-http-path"] = json!("/prepare");
+    set["metadata"]["annotations"]["grafana.com/prepare-downscale-http-port"] = json!("8080");
+    let lock = |zone: &str| {
+        json!({"holder": "1", "statefulset": zone, "from": 3, "to": 1, "until": noon().to_string()})
+    };
+    let locks = json!({"ingester": lock(A), "other": lock(B)}).to_string();
+    let mut stage = stage(&[set]);
+    stage.put(json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "namespace": NS, "name": "slipway-downscale-locks",
+            "labels": {"app.kubernetes.io/managed-by": "slipway"},
+            "annotations": {"slipway.dev/downscale-locks": locks},
+        },
+    }));
+    let asked = |stage: &mut Stage<Zones>| {
+        let plan = stage.plan();
+        let asked = answer(stage, &plan, |_, url| {
+            let code = if url.contains("zone-a-2") { 500 } else { 200 };
+            Answer::Said {
+                code,
+                body: String::new(),
+            }
+        });
+        let asked: Vec<String> = asked.iter().map(|asked| short(asked)).collect();
+        (asked, names(&plan, "unlock"))
+    };
+    stage.now = noon() - jiff::SignedDuration::from_secs(1);
+    assert_eq!(asked(&mut stage), (vec![], vec![]), "it may still come");
+    stage.now = noon() + jiff::SignedDuration::from_secs(1);
+    let told = [
+        "DELETE ingester-zone-a-1".to_owned(),
+        "DELETE ingester-zone-a-2".to_owned(),
+    ];
+    assert_eq!(asked(&mut stage).0, told);
+    assert_eq!(
+        asked(&mut stage),
+        (vec![], vec![]),
+        "the one that failed is told later"
+    );
+    stage.now = noon() + jiff::SignedDuration::from_secs(31);
+    assert_eq!(asked(&mut stage).0, ["DELETE ingester-zone-a-2"]);
+    stage.now = noon() + jiff::SignedDuration::from_mins(31);
+    assert_eq!(asked(&mut stage).1, ["slipway-downscale-locks"]);
 }

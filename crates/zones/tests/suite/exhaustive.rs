@@ -168,6 +168,7 @@ fn world(sets: &[Item<Set>]) -> World {
             .collect(),
         budgets: Vec::new(),
         tracker: Tracker::default(),
+        locks: Vec::new(),
         status_map: None,
         answers: BTreeMap::new(),
         refusals: BTreeMap::new(),

@@ -8,30 +8,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use slipway_api::zones;
+use slipway_api::{names, zones};
 use slipway_kernel::instant::{Written, later, stamp};
 
-use crate::observe::written;
+pub(super) use crate::observe::Lock;
+use crate::observe::{locks, written};
 
 /// How long a lock holds without being given back: longer than any webhook may take.
 const LOCK: Duration = Duration::from_mins(1);
-
-/// Who scales a group down now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Lock {
-    /// The uid of the review.
-    pub(super) holder: String,
-    /// The zone.
-    pub(super) statefulset: String,
-    /// From how many replicas.
-    pub(super) from: i64,
-    /// To how many.
-    pub(super) to: i64,
-    /// When it is void.
-    pub(super) until: Timestamp,
-}
 
 /// When a lock that is taken now is void.
 pub(super) fn until(now: Timestamp) -> Timestamp {
@@ -48,9 +33,10 @@ impl Ledger {
         Self(object)
     }
 
-    /// One that is not there yet.
+    /// One that is not there yet. Its label is what the planner finds it by, which sees to locks that were left behind.
     pub(super) fn new(namespace: &str, name: &str) -> Self {
-        Self(json!({"metadata": {"name": name, "namespace": namespace}}))
+        let labels = json!({"app.kubernetes.io/managed-by": names::FIELD_MANAGER});
+        Self(json!({"metadata": {"name": name, "namespace": namespace, "labels": labels}}))
     }
 
     /// One that is not there yet, in which each of these zones is scaled down just now.
@@ -65,14 +51,7 @@ impl Ledger {
     }
 
     fn locks(&self) -> BTreeMap<String, Lock> {
-        let text = self.0.get("metadata").and_then(|meta| {
-            meta.get("annotations")?
-                .get(zones::DOWNSCALE_LOCKS)?
-                .as_str()
-        });
-        // What cannot be read locks nobody: it would lock for ever.
-        text.and_then(|text| serde_json::from_str(text).ok())
-            .unwrap_or_default()
+        locks(&self.0)
     }
 
     /// Who holds the lock of a group.

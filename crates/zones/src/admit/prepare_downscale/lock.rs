@@ -9,12 +9,10 @@ use super::case::{Case, Objection};
 use super::ledger::{self, Ledger, Lock};
 use super::others::{self, Keeping};
 use crate::admit::inquiry::{Failure, Inquiry, Pending};
+use crate::observe::LOCKS;
 
 /// How often a map that others change is looked at again.
 const MOST_ROUNDS: u32 = 8;
-
-/// Where locks are kept without a zone tracker.
-const LOCKS: &str = "slipway-downscale-locks";
 
 /// How far the lock of a group was taken.
 pub(super) enum Taken {
