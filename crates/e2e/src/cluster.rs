@@ -29,6 +29,17 @@ impl Cluster {
         })
     }
 
+    /// A client of the administrator's, which does not try again by itself.
+    pub async fn client(&self) -> Result<kube::Client> {
+        let mut config = kube::Config::from_custom_kubeconfig(
+            kube::config::Kubeconfig::read_from(&self.kubeconfig)?,
+            &kube::config::KubeConfigOptions::default(),
+        )
+        .await?;
+        config.default_retry = false;
+        Ok(kube::Client::try_from(config)?)
+    }
+
     /// A kubectl command, not yet started.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.kubectl);
@@ -57,6 +68,11 @@ impl Cluster {
     /// `kubectl create` of these manifests.
     pub fn create(&self, manifests: &str) -> Result<String> {
         self.run(&["create", "-f", "-"], Some(manifests))
+    }
+
+    /// A POST of this body to a path.
+    pub fn create_raw(&self, path: &str, body: &str) -> Result<String> {
+        self.run(&["create", "--raw", path, "-f", "-"], Some(body))
     }
 
     /// What kubectl prints with `-o json`.
