@@ -264,7 +264,6 @@ const STATIC: &[(&str, &[&str])] = &[
     ),
     (
         "simulation",
-        // Every fault at every place is `cargo xtask sim`'s until it is quick enough for this command.
         &[
             "test",
             "--release",
@@ -272,10 +271,6 @@ const STATIC: &[(&str, &[&str])] = &[
             "--workspace",
             "--test",
             "simulation",
-            "--",
-            "--no-faults",
-            "--seeds",
-            "0",
         ],
     ),
     (

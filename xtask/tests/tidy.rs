@@ -120,6 +120,25 @@ fn crates_depend_on_each_other_only_as_drawn() {
     }
 }
 
+/// A test that no tier runs cannot fail.
+#[test]
+fn every_test_target_is_in_a_tier() {
+    let tiers = std::fs::read_to_string(root().join("xtask/src/test.rs")).unwrap();
+    let metadata = metadata();
+    for package in metadata["packages"].as_array().unwrap() {
+        for target in package["targets"].as_array().unwrap() {
+            let name = target["name"].as_str().unwrap();
+            let is_test = target["kind"][0] == "test";
+            assert!(
+                !is_test || tiers.contains(&format!("\"{name}\"")),
+                "no tier of xtask/src/test.rs runs {} of {}",
+                name,
+                package["name"]
+            );
+        }
+    }
+}
+
 #[test]
 fn source_files_are_short() {
     for file in sources().into_iter().filter(|file| !is_test(file)) {
@@ -220,6 +239,7 @@ fn commands_of_the_readme_exist() {
         "cargo run --release -- crds",
         "cargo run --release -- demo",
         "cargo run --release -- manifests",
+        "cargo run --release -- rollout-operator",
         "cargo run --release -- run",
     ];
     for command in commands.iter().filter(|c| c.starts_with("cargo")) {

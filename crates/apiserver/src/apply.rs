@@ -342,17 +342,33 @@ fn refusal(conflicts: &[Conflict]) -> Box<Status> {
 /// Gives the entries of an object about to be stored the times of the live one, if nothing else differs: a write
 /// that changes nothing is no change.
 pub fn keep_times(old: &Value, new: &mut Value) {
-    let timeless = |object: &Value| {
-        let mut object = object.clone();
-        for entry in value::items_mut(&mut object, "metadata.managedFields") {
-            value::take(entry, "time");
-        }
-        object
-    };
-    let entries = value::items(old, "metadata.managedFields");
-    if value::items(new, "metadata.managedFields").len() == entries.len()
-        && timeless(old) == timeless(new)
-    {
+    if same_but(old, new, "metadata", |a, b| {
+        same_but(a, b, "managedFields", same_entries)
+    }) {
         value::copy(new, old, "metadata.managedFields");
     }
+}
+
+/// Whether two objects are equal, where one field is compared in its own way.
+fn same_but(old: &Value, new: &Value, field: &str, same: impl Fn(&Value, &Value) -> bool) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else {
+        return old == new;
+    };
+    old.len() == new.len()
+        && old.iter().zip(new).all(|((name, a), (other, b))| {
+            name == other && if name == field { same(a, b) } else { a == b }
+        })
+}
+
+/// Whether two lists of entries differ in nothing but times.
+fn same_entries(old: &Value, new: &Value) -> bool {
+    let timeless = |entry: &Value| {
+        let mut entry = entry.clone();
+        value::take(&mut entry, "time");
+        entry
+    };
+    let (Some(old), Some(new)) = (old.as_array(), new.as_array()) else {
+        return old == new;
+    };
+    old.len() == new.len() && old.iter().zip(new).all(|(a, b)| timeless(a) == timeless(b))
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::EnvFilter;
@@ -22,7 +23,7 @@ pub(crate) fn start(format: LogFormat, level: &str) {
     // A second start (in tests) changes nothing.
     let _ = match format {
         LogFormat::Logfmt => lines.fmt_fields(Pairs).event_format(Logfmt).try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        LogFormat::Json => lines.event_format(Json).try_init(),
     };
 }
 
@@ -54,6 +55,69 @@ where
     }
 }
 
+/// One object a line, with the same keys. Spans are not in it; there are none.
+struct Json;
+
+impl<S, N> FormatEvent<S, N> for Json
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut ts = String::new();
+        SystemTime.format_time(&mut Writer::new(&mut ts))?;
+        let metadata = event.metadata();
+        let level = metadata.level().as_str().to_ascii_lowercase();
+        let mut object = Object(Map::new());
+        object.0.insert("level".to_owned(), level.into());
+        object.0.insert("ts".to_owned(), ts.into());
+        event.record(&mut object);
+        object
+            .0
+            .insert("target".to_owned(), metadata.target().into());
+        writeln!(writer, "{}", Value::Object(object.0))
+    }
+}
+
+/// Fields of an object.
+struct Object(Map<String, Value>);
+
+impl Visit for Object {
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.0.insert(key(field).to_owned(), value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.0.insert(key(field).to_owned(), value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.0.insert(key(field).to_owned(), value.into());
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(key(field).to_owned(), value.into());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let text = format!("{value:?}");
+        self.0.insert(key(field).to_owned(), text.into());
+    }
+}
+
+/// What a field is called in a line.
+fn key(field: &Field) -> &'static str {
+    match field.name() {
+        "message" => "msg",
+        name => name,
+    }
+}
+
 /// Fields as ` key=value`.
 struct Pairs;
 
@@ -75,10 +139,7 @@ struct Writing<'w> {
 
 impl Writing<'_> {
     fn pair(&mut self, field: &Field, value: &str) {
-        let key = match field.name() {
-            "message" => "msg",
-            name => name,
-        };
+        let key = key(field);
         if self.result.is_ok() {
             self.result = write!(self.writer, " {key}={}", quoted(value));
         }
@@ -109,7 +170,7 @@ fn quoted(value: &str) -> String {
         value.to_owned()
     } else {
         // As JSON writes strings, which is what readers of logfmt expect.
-        serde_json::Value::from(value).to_string()
+        Value::from(value).to_string()
     }
 }
 
@@ -161,5 +222,25 @@ mod tests {
             "msg=\"was refused\" object=shop/web count=3 why=\"it said \\\"no\\\"\\n\" \
              controller=restarts target=slipway::logs::tests\n"
         );
+    }
+    #[test]
+    fn an_object_has_the_same_keys() {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .event_format(Json)
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::error!(count = 3, why = "it said \"no\"", "was refused");
+        });
+        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let line: Value = serde_json::from_str(&text).unwrap();
+        let field = |name: &str| line.get(name).cloned().unwrap_or_default();
+        assert_eq!(field("level"), "error");
+        assert_eq!(field("msg"), "was refused");
+        assert_eq!(field("count"), 3);
+        assert_eq!(field("why"), "it said \"no\"");
+        assert!(field("ts").as_str().unwrap().starts_with("20"), "{text}");
     }
 }

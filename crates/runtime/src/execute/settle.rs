@@ -165,8 +165,8 @@ impl Execution {
                 for event in doubt.events.clone() {
                     self.tell(Message::Publish(
                         self.key.controller,
-                        event,
-                        Some(object.clone()),
+                        Box::new(event),
+                        Some(Box::new(object.clone())),
                     ));
                 }
             }

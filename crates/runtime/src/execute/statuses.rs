@@ -18,6 +18,10 @@ fn feature(kind: &Kind) -> String {
     format!("patch {}/status", kind.plural)
 }
 
+fn is_forbidden(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Refused(refused) if refused.reason == "Forbidden")
+}
+
 impl Execution {
     pub(super) async fn statuses(&self, report: &mut Report) {
         for status in &self.plan.statuses {
@@ -80,24 +84,38 @@ impl Execution {
             until.is_some_and(|until| Instant::now() < *until)
         };
         if known {
-            return self.replace_status(status).await;
+            let outcome = self.replace_status(status).await;
+            if outcome.as_ref().is_some_and(is_forbidden) {
+                self.forget(&object.kind);
+            }
+            return outcome;
         }
         let body = json!({"status": status.body});
         let wanted = Wanted::patch(&status.target, "/status", body);
         let outcome = self.write(object, wanted, ("patch", "status")).await?;
-        match outcome {
-            Outcome::Refused(refused) if refused.reason == "Forbidden" => {
+        match &outcome {
+            Outcome::Refused(refused) if is_forbidden(&outcome) => {
+                let replaced = self.replace_status(status).await?;
+                // Where neither is granted, patching is what our own role grants.
+                if is_forbidden(&replaced) {
+                    return Some(outcome);
+                }
                 self.remember(&object.kind, &refused.message);
-                self.replace_status(status).await
+                Some(replaced)
             }
             Outcome::Done(_) => {
-                let mut state = self.shared.lock();
-                if state.replaced.remove(&object.kind).is_some() {
-                    state.facts.missing.remove(&feature(&object.kind));
-                }
+                self.forget(&object.kind);
                 Some(outcome)
             }
-            outcome => Some(outcome),
+            _ => Some(outcome),
+        }
+    }
+
+    /// Statuses of this kind are patched again.
+    fn forget(&self, kind: &Kind) {
+        let mut state = self.shared.lock();
+        if state.replaced.remove(kind).is_some() {
+            state.facts.missing.remove(&feature(kind));
         }
     }
 
