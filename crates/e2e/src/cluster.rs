@@ -70,11 +70,6 @@ impl Cluster {
         self.run(&["create", "-f", "-"], Some(manifests))
     }
 
-    /// A POST of this body to a path.
-    pub fn create_raw(&self, path: &str, body: &str) -> Result<String> {
-        self.run(&["create", "--raw", path, "-f", "-"], Some(body))
-    }
-
     /// What kubectl prints with `-o json`.
     pub fn json(&self, arguments: &[&str]) -> Result<Value> {
         let mut all = arguments.to_vec();

@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -19,15 +20,19 @@ pub type Test<S> = (&'static str, fn(&S) -> Result<()>);
 pub struct Suite<S: 'static> {
     /// How the closing line begins.
     pub title: &'static str,
-    /// The tests, in order.
+    /// Tests that nothing may disturb: one after another, before the others.
+    pub alone: &'static [Test<S>],
+    /// The other tests.
     pub tests: &'static [Test<S>],
+    /// How many of them may run at once on a server; they mostly wait.
+    pub lanes: usize,
     /// Prepares a server.
     pub set: fn(&Path, &dyn Server) -> Result<S>,
     /// Takes away what the test before left.
     pub clear: fn(&S) -> Result<()>,
 }
 
-impl<S> Suite<S> {
+impl<S: Sync> Suite<S> {
     /// Runs what the command line names; words after `--` choose runs by name: `embedded`, `real`, a test's name.
     pub fn main(&self) -> ExitCode {
         match self.run() {
@@ -84,28 +89,58 @@ impl<S> Suite<S> {
 
     fn play(&self, kubectl: &Path, server: &dyn Server, words: &[String]) -> Result<Score> {
         let stage = (self.set)(kubectl, server)?;
+        let name = server.name();
         let mut score = Score::default();
-        for (name, test) in self.chosen(server.name(), words) {
-            let start = Instant::now();
-            let result = (self.clear)(&stage).and_then(|()| test(&stage));
-            score.ran += 1;
-            score.held += usize::from(result.is_ok());
-            let verdict = match &result {
-                Ok(()) => "ok".to_owned(),
-                Err(error) => format!("FAILED: {error:#}"),
-            };
-            let time = start.elapsed().as_secs_f32();
-            say(&format!("{} {name}: {verdict} in {time:.1} s", server.name()));
+        let (alone, together): (Vec<&Test<S>>, Vec<&Test<S>>) = self
+            .chosen(name, words)
+            .partition(|test| self.alone.iter().any(|(other, _)| *other == test.0));
+        for test in alone {
+            score.count(self.one(&stage, name, test));
         }
-        Ok(score)
+        let queue = Mutex::new(together.into_iter());
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let total = Mutex::new(score);
+        std::thread::scope(|scope| {
+            for _ in 0..self.lanes {
+                scope.spawn(|| {
+                    while let Some(test) = next() {
+                        let holds = self.one(&stage, name, test);
+                        total
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .count(holds);
+                    }
+                });
+            }
+        });
+        Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn one(&self, stage: &S, server: &str, (name, test): &Test<S>) -> bool {
+        let start = Instant::now();
+        let result = (self.clear)(stage).and_then(|()| test(stage));
+        let verdict = match &result {
+            Ok(()) => "ok".to_owned(),
+            Err(error) => format!("FAILED: {error:#}"),
+        };
+        let time = start.elapsed().as_secs_f32();
+        say(&format!("{server} {name}: {verdict} in {time:.1} s"));
+        result.is_ok()
     }
 
     /// The tests whose full name has all words in it.
-    fn chosen<'a>(&'a self, server: &'a str, words: &'a [String]) -> impl Iterator<Item = &'a Test<S>> {
-        self.tests.iter().filter(move |(name, _)| {
-            let full = format!("{server} {name}");
-            words.iter().all(|word| full.contains(word.as_str()))
-        })
+    fn chosen<'a>(
+        &'a self,
+        server: &'a str,
+        words: &'a [String],
+    ) -> impl Iterator<Item = &'a Test<S>> {
+        self.alone
+            .iter()
+            .chain(self.tests)
+            .filter(move |(name, _)| {
+                let full = format!("{server} {name}");
+                words.iter().all(|word| full.contains(word.as_str()))
+            })
     }
 }
 

@@ -51,7 +51,9 @@ const TESTS: &[Test<Stage>] = &[
 fn main() -> ExitCode {
     let suite = Suite {
         title: "e2e",
+        alone: &[],
         tests: TESTS,
+        lanes: 1,
         set: Stage::set,
         clear: Stage::clear,
     };

@@ -28,10 +28,15 @@ use std::process::ExitCode;
 use slipway_e2e::suite::{Suite, Test};
 use stage::Stage;
 
+/// One compares times, the other takes a definition away.
+const ALONE: &[Test<Stage>] = &[
+    ("a_flood_of_webhook_requests_does_not_slow_a_rollout", rollouts::flooded),
+    ("the_documents_of_the_design_apply_and_work", drop_in::design),
+];
+
 const TESTS: &[Test<Stage>] = &[
     ("three_zones_roll_in_order_and_within_the_budget", rollouts::whole),
     ("no_violation_with_the_operator_killed_30_times", rollouts::killed),
-    ("a_flood_of_webhook_requests_does_not_slow_a_rollout", rollouts::flooded),
     ("TestRolloutHappyCase", happy::plain),
     ("TestRolloutHappyCaseWithZpdb", happy::with_budget),
     ("TestWebHookInformer", trust::informer),
@@ -45,16 +50,17 @@ const TESTS: &[Test<Stage>] = &[
     ("TestNoDownscale_UpdatingScaleSubresource", scaling::scale),
     ("kubectl_delete_is_not_a_downscale", scaling::delete),
     ("prepare_downscale_asks_the_pods_and_records_the_time", scaling::prepare),
-    ("the_documents_of_the_design_apply_and_work", drop_in::design),
     ("slipway_run_under_its_own_role_serves_several_namespaces", drop_in::run),
 ];
 
 fn main() -> ExitCode {
     let suite = Suite {
         title: "zones",
+        alone: ALONE,
         tests: TESTS,
+        lanes: 3,
         set: Stage::set,
-        clear: Stage::clear,
+        clear: |_| Ok(()),
     };
     suite.main()
 }

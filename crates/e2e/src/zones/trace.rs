@@ -66,8 +66,9 @@ impl Trace {
 
     /// The whole of it. An error names the first time that two zones were disrupted, or one more than `budget` allows.
     pub fn judge(&self, budget: usize) -> Result<Seen> {
+        let seen = self.judge_pods(budget)?;
         self.judge_zones(budget)?;
-        self.judge_pods(budget)
+        Ok(seen)
     }
 
     fn judge_pods(&self, budget: usize) -> Result<Seen> {
@@ -97,14 +98,44 @@ impl Trace {
             for (zone, count) in &self.replicas {
                 let away = count.saturating_sub(up.get(zone.as_str()).map_or(0, BTreeSet::len));
                 seen.most = seen.most.max(away);
-                ensure!(away <= budget, "{away} pods of {zone} were away at once; {budget} may be (after {} of {})", event.kind, pod.name);
+                ensure!(
+                    away <= budget,
+                    "{away} pods of {zone} were away at once; {budget} may be: {}",
+                    self.before(&event)
+                );
                 if away > 0 {
                     down.push(zone);
                 }
             }
-            ensure!(down.len() < 2, "pods of {down:?} were away at once (after {} of {})", event.kind, pod.name);
+            ensure!(
+                down.len() < 2,
+                "pods of {down:?} were away at once: {}",
+                self.before(&event)
+            );
         }
         Ok(seen)
+    }
+
+    /// What came right before an event, for people.
+    fn before(&self, last: &Event) -> String {
+        let all = self.pods.events();
+        let lines = all
+            .iter()
+            .filter(|event| event.at <= last.at)
+            .rev()
+            .take(40)
+            .map(|event| {
+                let time = last.at.duration_since(event.at).unwrap_or_default();
+                let state = if event.object["up"] == true { "up" } else { "down" };
+                let (pod, version) = (&event.object["name"], &event.object["version"]);
+                format!(
+                    "\n-{:.3} s {version} {} {pod} {state} {}",
+                    time.as_secs_f32(),
+                    event.kind,
+                    event.object["gone"]
+                )
+            });
+        lines.collect()
     }
 
     fn judge_zones(&self, budget: usize) -> Result<()> {
@@ -155,6 +186,9 @@ fn of_pod(pod: Value) -> Value {
         "name": pod.pointer("/metadata/name"),
         "zone": pod.pointer("/metadata/labels/name"),
         "up": is_up(&pod),
+        "version": pod.pointer("/metadata/resourceVersion"),
+        "gone": pod.pointer("/metadata/deletionTimestamp"),
+        "uid": pod.pointer("/metadata/uid"),
     })
 }
 

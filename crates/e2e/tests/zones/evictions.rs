@@ -3,42 +3,49 @@
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use k8s_openapi::api::core::v1::Pod;
+use kube::Api;
+use kube::api::EvictParams;
 use serde_json::json;
 use slipway_e2e::zones::Place;
 
-use crate::stage::{SOON, Stage, budget};
+use crate::stage::{NODES, SOON, Stage, budget};
 
 const HOOKS: &[&str] = &["pod-eviction", "zpdb-validation"];
 
-/// Asks for an eviction; what the API server says to it, if it does not let the pod go.
-fn evict(place: &Place<'_>, pod: &str) -> Result<(), String> {
-    let path = format!("/api/v1/namespaces/{}/pods/{pod}/eviction", place.name);
-    let body = json!({
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {"name": pod, "namespace": place.name},
-    });
-    place
-        .cluster
-        .create_raw(&path, &body.to_string())
-        .map(drop)
-        .map_err(|error| format!("{error:#}"))
+/// Asks for an eviction; what the API server says to it, and with which code, if it does not let the pod go.
+fn evict(place: &Place<'_>, pod: &str) -> Result<Result<(), (u16, String)>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let pods: Api<Pod> = Api::namespaced(place.cluster.client().await?, &place.name);
+        match pods.evict(pod, &EvictParams::default()).await {
+            Ok(_) => Ok(Ok(())),
+            Err(kube::Error::Api(status)) => Ok(Err((status.code, status.message.clone()))),
+            Err(error) => Err(error).context("asking for an eviction"),
+        }
+    })
 }
 
 fn allowed(place: &Place<'_>, pod: &str) -> Result<()> {
-    evict(place, pod).map_err(|why| anyhow::anyhow!("{pod} was not let go: {why}"))
+    match evict(place, pod)? {
+        Ok(()) => Ok(()),
+        Err((code, why)) => bail!("{pod} was not let go: {code} {why}"),
+    }
 }
 
 /// An eviction must be refused with the original's message and 429.
 fn denied(place: &Place<'_>, pod: &str, message: &str) -> Result<()> {
-    let Err(said) = evict(place, pod) else {
-        anyhow::bail!("{pod} was let go");
+    let Err((code, said)) = evict(place, pod)? else {
+        bail!("{pod} was let go");
     };
     let namespace = &place.name;
     let whole = format!(r#"admission webhook "pod-eviction-{namespace}.grafana.com" denied the request: {message}"#);
-    ensure!(said.ends_with(&whole), "not {message:?}: {said}");
-    ensure!(said.contains("(TooManyRequests)"), "not with 429: {said}");
+    ensure!(said == whole, "not {message:?}: {said}");
+    // What kubectl drain tries again after.
+    ensure!(code == 429, "not with 429: {code}");
     Ok(())
 }
 
@@ -46,9 +53,9 @@ fn denied(place: &Place<'_>, pod: &str, message: &str) -> Result<()> {
 fn allowed_within(place: &Place<'_>, pod: &str, within: Duration) -> Result<()> {
     let mut last = String::new();
     let outcome = place.cluster.eventually(&format!("{pod} is let go"), within, |_| {
-        match evict(place, pod) {
+        match evict(place, pod)? {
             Ok(()) => Ok(Some(())),
-            Err(why) => {
+            Err((_, why)) => {
                 last = why;
                 Ok(None)
             }
@@ -62,7 +69,7 @@ fn prepare<'a>(stage: &'a Stage, name: &str, fields: &serde_json::Value) -> Resu
     let place = stage.zones(name, 2, 2)?;
     let operator = place.guarded(HOOKS)?;
     place.apply(&[budget(fields)])?;
-    stage.close()?;
+    stage.close(&place)?;
     Ok((place, operator))
 }
 
@@ -75,7 +82,7 @@ pub(crate) fn one(stage: &Stage) -> Result<()> {
     allowed(&place, "mock-zone-a-0")?;
     denied(&place, "mock-zone-a-1", "1 pod not ready in mock-zone-a")?;
     denied(&place, "mock-zone-b-0", "1 pod not ready in mock-zone-a")?;
-    stage.open()?;
+    stage.open(&place, &NODES)?;
     place.settled(4, "app:1", SOON)?;
     allowed_within(&place, "mock-zone-b-0", SOON)?;
     operator.terminate()
@@ -101,7 +108,7 @@ pub(crate) fn partitions(stage: &Stage) -> Result<()> {
     denied(&place, "mock-zone-b-0", "1 pod not ready in partition 0")?;
     allowed(&place, "mock-zone-b-1")?;
     denied(&place, "mock-zone-a-1", "1 pod not ready in partition 1")?;
-    stage.open()?;
+    stage.open(&place, &NODES)?;
     place.settled(4, "app:1", SOON)?;
     allowed_within(&place, "mock-zone-b-0", SOON)?;
     operator.terminate()
@@ -116,7 +123,7 @@ pub(crate) fn delay(stage: &Stage) -> Result<()> {
         "crossZoneEvictionDelay": "8s",
     });
     let (place, operator) = prepare(stage, "zpdb-delay", &fields)?;
-    stage.open()?;
+    stage.open(&place, &NODES)?;
     allowed_within(&place, "mock-zone-a-0", Duration::from_secs(45))?;
     denied(&place, "mock-zone-b-0", "1 pod not ready in partition 0")?;
     place.settled(4, "app:1", SOON)?;
@@ -140,9 +147,8 @@ pub(crate) fn drain(stage: &Stage) -> Result<()> {
     std::thread::sleep(Duration::from_secs(3));
     ensure!(drain.try_wait()?.is_none(), "the drain did not wait");
     ensure!(place.ready()?.iter().any(|(pod, _)| pod == "mock-zone-a-0"), "the drain took a pod");
-    for other in ["node-0", "node-1", "node-2"].iter().filter(|other| **other != node) {
-        place.cluster.kubectl(&["uncordon", other])?;
-    }
+    let others: Vec<&str> = NODES.into_iter().filter(|other| *other != node).collect();
+    stage.open(&place, &others)?;
     let start = std::time::Instant::now();
     while drain.try_wait()?.is_none() && start.elapsed() < SOON {
         std::thread::sleep(Duration::from_millis(100));
@@ -157,6 +163,7 @@ pub(crate) fn drain(stage: &Stage) -> Result<()> {
     );
     ensure!(said.contains(&message), "the drain was not told why: {said}");
     place.settled(4, "app:1", SOON)?;
+    place.cluster.kubectl(&["uncordon", &node])?;
     operator.terminate()
 }
 
@@ -165,7 +172,7 @@ fn drained(place: &Place<'_>, node: &str) -> Result<Child> {
         .cluster
         .command()
         .args(["drain", node, "--ignore-daemonsets", "--force", "--delete-emptydir-data", "--timeout=60s"])
-        .args(["--pod-selector=name=mock-zone-a"])
+        .args(["--pod-selector=place=drain,name=mock-zone-a"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

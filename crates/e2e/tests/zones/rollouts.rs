@@ -98,7 +98,7 @@ fn start(place: &Place<'_>) -> Result<Operator> {
 
 /// A rollout while 32 connections ask a webhook without a pause takes not much longer than one without.
 pub(crate) fn flooded(stage: &Stage) -> Result<()> {
-    let (replicas, away) = if stage.real { (20, 5) } else { (6, 3) };
+    let (replicas, away) = if stage.real { (20, 5) } else { (3, 3) };
     let place = settle(stage, "flooded", replicas, away)?;
     let operator = place.operator(&[])?;
     let mut times = Vec::new();

@@ -146,7 +146,7 @@ pub(crate) fn prepare(stage: &Stage) -> Result<()> {
     ensure!(!entry.is_empty() && entry != old, "the time was not recorded: {entry:?}");
     let said = place.refused(&to_one(ZONES[1]))?;
     let why = format!("{}statefulset {ZONE} was downscaled at ", down(ZONES[1]));
-    ensure!(said.contains(&why) && said.ends_with("and is labelled to wait 1h between zone downscales"), "{said}");
+    ensure!(said.contains(&why) && said.ends_with("and is labelled to wait 1h0m0s between zone downscales"), "{said}");
     operator.terminate()
 }
 

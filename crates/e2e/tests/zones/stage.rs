@@ -13,6 +13,9 @@ use slipway_e2e::zones::{GROUP, Place, ZONES, definitions, zone};
 /// How long something that should happen at once may take on a loaded machine.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 
+/// The nodes of both servers.
+pub(crate) const NODES: [&str; 3] = ["node-0", "node-1", "node-2"];
+
 /// Where tests play.
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
@@ -34,38 +37,41 @@ impl Stage {
         Ok(Self { cluster, real })
     }
 
-    /// Nodes that a test closed are opened again; namespaces go by themselves.
-    pub(crate) fn clear(&self) -> Result<()> {
-        self.open()
-    }
-
     /// A namespace of this name with a service account and roles.
     pub(crate) fn place(&self, name: &str) -> Result<Place<'_>> {
         Place::new(&self.cluster, name)
     }
 
-    /// A namespace with the first so many zones, ready with version 1.
+    /// A namespace with the first so many zones, ready with version 1. Their pods need nodes that are open to them.
     pub(crate) fn zones(&self, name: &str, count: usize, replicas: usize) -> Result<Place<'_>> {
         let place = self.place(name)?;
-        place.apply(&zones(count, replicas, "app:1", 1))?;
+        self.open(&place, &NODES)?;
+        let mut all = zones(count, replicas, "app:1", 1);
+        for zone in &mut all {
+            zone["spec"]["template"]["spec"]["nodeSelector"] = json!({name: "open"});
+            zone["spec"]["template"]["metadata"]["labels"]["place"] = json!(name);
+        }
+        place.apply(&all)?;
         place.settled(count * replicas, "app:1", SOON)?;
         Ok(place)
     }
 
-    /// No pod finds a node any more.
-    pub(crate) fn close(&self) -> Result<()> {
-        self.nodes("cordon")
+    /// No pod of a place finds a node any more.
+    pub(crate) fn close(&self, place: &Place<'_>) -> Result<()> {
+        self.label(&place.name, "closed", &NODES)
     }
 
-    /// Pods find nodes again.
-    pub(crate) fn open(&self) -> Result<()> {
-        self.nodes("uncordon")
+    /// Pods of a place find nodes again, on these.
+    pub(crate) fn open(&self, place: &Place<'_>, nodes: &[&str]) -> Result<()> {
+        self.label(&place.name, "open", nodes)
     }
 
-    fn nodes(&self, verb: &str) -> Result<()> {
-        self.cluster
-            .kubectl(&[verb, "node-0", "node-1", "node-2"])
-            .map(drop)
+    fn label(&self, place: &str, value: &str, nodes: &[&str]) -> Result<()> {
+        let label = format!("{place}={value}");
+        let mut words = vec!["label", "--overwrite", "node"];
+        words.extend(nodes);
+        words.push(&label);
+        self.cluster.kubectl(&words).map(drop)
     }
 }
 
