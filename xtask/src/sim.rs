@@ -12,7 +12,7 @@ pub(crate) struct Arguments {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     from: u64,
-    /// Only scenarios whose name contains this
+    /// Only scenarios whose name contains this, or does not, after a `!`
     #[arg(long)]
     scenario: Option<String>,
     /// Leave out the single faults: seeds only

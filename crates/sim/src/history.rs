@@ -119,6 +119,65 @@ impl Request {
     }
 }
 
+/// One question of the API server to a webhook of the operator.
+#[derive(Debug, Clone)]
+pub struct Review {
+    /// Which replica was asked.
+    pub replica: String,
+    /// `/admission/…`.
+    pub path: String,
+    /// How long the API server waits.
+    pub patience: Duration,
+    /// When it was asked.
+    pub at: Timestamp,
+    /// When it answered, or when it was asked if it did not.
+    pub ended: Timestamp,
+    /// The review's `request`.
+    pub asked: Value,
+    /// The review's `response`; none if there was no answer.
+    pub said: Option<Value>,
+    /// The cluster's version when it was asked and when it answered.
+    pub versions: (u64, u64),
+}
+
+impl Review {
+    /// A text of the question.
+    pub fn text(&self, pointer: &str) -> &str {
+        let text = self.asked.pointer(pointer).and_then(Value::as_str);
+        text.unwrap_or_default()
+    }
+
+    /// Whether nothing was to be done.
+    pub fn is_dry_run(&self) -> bool {
+        self.asked.get("dryRun").and_then(Value::as_bool) == Some(true)
+    }
+
+    /// Whether it was let through.
+    pub fn is_allowed(&self) -> bool {
+        let said = self.said.as_ref().and_then(|said| said.get("allowed"));
+        said.and_then(Value::as_bool) == Some(true)
+    }
+}
+
+/// One request of the operator to a pod.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// When it was made.
+    pub at: Timestamp,
+    /// By which replica.
+    pub replica: String,
+    /// `POST`, `DELETE`.
+    pub method: String,
+    /// The whole address.
+    pub url: String,
+    /// The pod, by namespace and name.
+    pub pod: (String, String),
+    /// The pod's uid; empty if there was none.
+    pub uid: String,
+    /// What it answered; none if it could not be reached.
+    pub code: Option<u16>,
+}
+
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
@@ -182,6 +241,8 @@ pub enum Event {
     User(String),
     /// Somebody's deed failed.
     Failed(String),
+    /// Somebody's deed came out other than the scenario says, by what webhooks said or did not say.
+    Otherwise(String),
     /// Code panicked.
     Panicked(String),
 }
@@ -205,6 +266,10 @@ pub struct History {
     pub changes: Vec<Change>,
     /// What else happened, in order.
     pub marks: Vec<Mark>,
+    /// What webhooks were asked, in order.
+    pub reviews: Vec<Review>,
+    /// What pods were asked, in order.
+    pub calls: Vec<Call>,
 }
 
 impl History {

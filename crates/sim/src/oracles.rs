@@ -13,6 +13,7 @@ mod restarts;
 #[cfg(test)]
 mod tests;
 mod workload;
+mod zones;
 
 pub use differential::MASKED;
 
@@ -155,6 +156,96 @@ pub const ALL: &[Oracle] = &[
         id: "R8",
         what: "no restart is dated into the future",
         check: restarts::dates,
+    },
+    Oracle {
+        id: "Z1",
+        what: "no pod is deleted while a pod of another zone of its group is down",
+        check: zones::zones_apart,
+    },
+    Oracle {
+        id: "Z2",
+        what: "no more pods of a zone are down than it allows, through us",
+        check: zones::budget,
+    },
+    Oracle {
+        id: "Z3",
+        what: "a zone's budget is read as the design says",
+        check: zones::shown_budget,
+    },
+    Oracle {
+        id: "Z4",
+        what: "no pod of a group is deleted in which a StatefulSet is not as expected",
+        check: zones::sound_group,
+    },
+    Oracle {
+        id: "Z5",
+        what: "only outdated pods that a zone controls are deleted",
+        check: zones::outdated,
+    },
+    Oracle {
+        id: "Z6",
+        what: "a pod that is going or missing has its place in the budget",
+        check: zones::terminating,
+    },
+    Oracle {
+        id: "Z7",
+        what: "at most one zone of a group is claimed, and the API knows which",
+        check: zones::claims,
+    },
+    Oracle {
+        id: "Z8",
+        what: "a follower is never scaled below its leader, nor down before its time",
+        check: zones::followers,
+    },
+    Oracle {
+        id: "Z9",
+        what: "of two downscales of a group at once one is let through at most",
+        check: zones::one_at_a_time,
+    },
+    Oracle {
+        id: "Z11",
+        what: "no pod that stays is left prepared for its end",
+        check: zones::undone,
+    },
+    Oracle {
+        id: "Z12",
+        what: "no pod of a paused zone is deleted",
+        check: zones::paused,
+    },
+    Oracle {
+        id: "Z13",
+        what: "a zone is called done only when its pods are",
+        check: zones::settled,
+    },
+    Oracle {
+        id: "order",
+        what: "zones go by name, except that one with a pod down goes first",
+        check: zones::order,
+    },
+    Oracle {
+        id: "W1",
+        what: "no downscale is stored of what is labelled no-downscale",
+        check: zones::no_downscale,
+    },
+    Oracle {
+        id: "W4",
+        what: "a downscale is let through only when every pod that goes was told",
+        check: zones::prepared,
+    },
+    Oracle {
+        id: "W5",
+        what: "a dry run asks no pod and records nothing",
+        check: zones::dry_runs,
+    },
+    Oracle {
+        id: "W6",
+        what: "every answer is about its question, and comes in time",
+        check: zones::prompt,
+    },
+    Oracle {
+        id: "W7",
+        what: "an eviction is let through only where the budget bears it, with all that were before",
+        check: zones::evictions,
     },
     Oracle {
         id: "L1",

@@ -15,7 +15,8 @@ struct State {
     dead: bool,
     paused_until: Option<Instant>,
     cut_off_until: Option<Instant>,
-    waker: Option<Waker>,
+    /// Of all that this process does: its own future, and what it serves to others.
+    wakers: Vec<Waker>,
 }
 
 /// The state of a process. The process itself is an [`Alive`] future.
@@ -47,8 +48,20 @@ impl Replica {
     pub fn crash(&self) {
         let mut state = self.lock();
         state.dead = true;
-        if let Some(waker) = state.waker.take() {
+        for waker in std::mem::take(&mut state.wakers) {
             waker.wake();
+        }
+    }
+
+    /// Whether it has died.
+    pub fn is_dead(&self) -> bool {
+        self.lock().dead
+    }
+
+    fn wake_on_death(&self, waker: &Waker) {
+        let wakers = &mut self.lock().wakers;
+        if !wakers.iter().any(|known| known.will_wake(waker)) {
+            wakers.push(waker.clone());
         }
     }
 
@@ -116,7 +129,7 @@ impl<F: Future> Future for Alive<'_, F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        this.replica.lock().waker = Some(cx.waker().clone());
+        this.replica.wake_on_death(cx.waker());
         loop {
             if this.replica.lock().dead {
                 this.process = None;

@@ -2,6 +2,8 @@
 //!
 //! A stage lives inside a tokio runtime, in virtual or in real time. [`crate::runner`] plays it in virtual time.
 
+mod door;
+mod pods;
 mod process;
 mod setup;
 
@@ -217,11 +219,18 @@ impl Stage {
         let Some(user) = self.people.get(at.unwrap_or_default()) else {
             return;
         };
-        match user.carry_out(deed).await {
-            Ok(done) if done.is_empty() => {}
-            Ok(done) => self.recorder.mark(Event::User(done)),
-            Err(error) => self.recorder.mark(Event::Failed(error.to_string())),
-        }
+        let came = user.trying(action.dry_run).carry_out(deed).await;
+        let event = match (came, &action.refused) {
+            (Ok(done), None) if done.is_empty() => return,
+            (Ok(done), None) => Event::User(done),
+            (Ok(done), Some(text)) => Event::Otherwise(format!("{done}: not refused: {text}")),
+            (Err(error), Some(text)) if error.to_string().contains(text.as_str()) => {
+                Event::User(format!("is refused: {error}"))
+            }
+            (Err(error), _) if error.is_by_webhook() => Event::Otherwise(error.to_string()),
+            (Err(error), _) => Event::Failed(error.to_string()),
+        };
+        self.recorder.mark(event);
     }
 
     /// Something happens to a replica; `fault` says that it is none of the scenario's own doing.

@@ -17,6 +17,7 @@ pub const AGENT: &str = "user";
 pub struct User {
     client: Client,
     clock: Arc<dyn Clock>,
+    dry_run: bool,
 }
 
 /// Why a deed was not done.
@@ -35,6 +36,16 @@ pub enum Undone {
     Nonsense(String),
 }
 
+impl Undone {
+    /// Whether a webhook refused it, or could not be asked.
+    pub fn is_by_webhook(&self) -> bool {
+        match self {
+            Self::Refused { source, .. } => source.to_string().contains("webhook"),
+            Self::Nonsense(_) => false,
+        }
+    }
+}
+
 impl User {
     /// A person at this cluster; `token` is an administrator's.
     pub fn new(cluster: &Arc<Cluster>, token: &str, clock: Arc<dyn Clock>) -> Self {
@@ -42,6 +53,16 @@ impl User {
         Self {
             client: Client::new(service, "default"),
             clock,
+            dry_run: false,
+        }
+    }
+
+    /// The same one, who only tries things out.
+    #[must_use]
+    pub fn trying(&self, dry_run: bool) -> Self {
+        Self {
+            dry_run,
+            ..self.clone()
         }
     }
 
@@ -53,7 +74,13 @@ impl User {
             Deed::Delete(object) => self.send("DELETE", &object.path(), None, "").await,
             Deed::Scale(scale) => {
                 let body = json!({"spec": {"replicas": scale.replicas}});
-                self.patch(&scale.workload, &body).await
+                if !scale.through_scale {
+                    return self.patch(&scale.workload, &body).await;
+                }
+                let path = format!("{}/scale?fieldManager=user", scale.workload.path());
+                let media = "application/merge-patch+json";
+                self.send("PATCH", &path, Some(&body), media).await?;
+                Ok(format!("scales {} to {}", scale.workload, scale.replicas))
             }
             Deed::Restart(workload) => {
                 let now = self.clock.now();
@@ -73,6 +100,7 @@ impl User {
                 self.patch(&marks.object, &body).await
             }
             Deed::Evict(app) => self.evict(app).await,
+            Deed::Drain(pods) => Ok(self.drain(pods).await),
             Deed::Note | Deed::Crash(_) | Deed::Pause(_) | Deed::Partition(_) | Deed::Skew(_) => {
                 Ok(String::new())
             }
@@ -104,6 +132,9 @@ impl User {
     }
 
     async fn evict(&self, app: &str) -> Result<String, Undone> {
+        if let Ok(Named(pod)) = app.parse::<Named>() {
+            return self.evict_pod(&pod.namespace, &pod.name).await;
+        }
         let nonsense = || Undone::Nonsense(format!("evict: {app:?} is not `namespace/app`"));
         let (namespace, label) = app.split_once('/').ok_or_else(nonsense)?;
         let path = format!("/api/v1/namespaces/{namespace}/pods?labelSelector=app%3D{label}");
@@ -113,6 +144,10 @@ impl User {
         let Some(name) = name.and_then(Value::as_str) else {
             return Err(Undone::Nonsense(format!("evict: no pod of {app}")));
         };
+        self.evict_pod(namespace, name).await
+    }
+
+    async fn evict_pod(&self, namespace: &str, name: &str) -> Result<String, Undone> {
         let path = format!("/api/v1/namespaces/{namespace}/pods/{name}/eviction");
         let body = json!({
             "apiVersion": "policy/v1", "kind": "Eviction",
@@ -123,6 +158,15 @@ impl User {
         Ok(format!("evicts pod {namespace}/{name}"))
     }
 
+    /// Evicts all at once; whoever is refused stays.
+    async fn drain(&self, pods: &[Named]) -> String {
+        let all = pods.iter().map(|Named(pod)| async move {
+            let came = self.evict_pod(&pod.namespace, &pod.name).await;
+            came.unwrap_or_else(|error| error.to_string())
+        });
+        futures::future::join_all(all).await.join("; ")
+    }
+
     async fn send(
         &self,
         method: &str,
@@ -130,6 +174,13 @@ impl User {
         body: Option<&Value>,
         media: &str,
     ) -> Result<String, Undone> {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let tried = format!("{path}{separator}dryRun=All");
+        let path = if self.dry_run && method != "GET" {
+            &tried
+        } else {
+            path
+        };
         let what = || format!("{method} {path}");
         let bytes = body.map(|body| body.to_string().into_bytes());
         let mut request = http::Request::builder().method(method).uri(path);

@@ -67,6 +67,19 @@ impl Install<'_> {
     }
 }
 
+/// The Service of the webhooks and their registrations, as [`install`] has them.
+pub(crate) fn registrations(namespace: &str, watched: &[String]) -> Vec<Value> {
+    let install = Install {
+        namespace,
+        image: "",
+        replicas: 1,
+        controllers: &[],
+        watched,
+        webhooks: true,
+    };
+    webhooks::webhooks(&install, &json!({}))
+}
+
 /// The objects, in an order in which they can be applied.
 pub(crate) fn install(
     install: &Install<'_>,

@@ -29,6 +29,12 @@ const FILES: &[(&str, &str)] = files![
     "overlap",
     "max-concurrent-many",
     "label-later",
+    "zone-rollout",
+    "zone-order",
+    "zone-budget",
+    "zone-evict",
+    "zone-downscale",
+    "zone-failover",
 ];
 
 /// The names of all scenarios; the first is the one to begin with.

@@ -49,13 +49,21 @@ fn main() -> ExitCode {
     }
     let mut chosen = scenarios::all().unwrap();
     if let Some(name) = &arguments.scenario {
-        chosen.retain(|scenario| scenario.name.contains(name.as_str()));
+        chosen.retain(|scenario| is_meant(name, &scenario.name));
     }
     if arguments.time {
         return measure(&wiring, &chosen);
     }
     let report = run(&wiring, &chosen, &arguments);
     conclude(&report)
+}
+
+/// Whether a scenario has this text in its name, or has not, if it begins with `!`.
+fn is_meant(text: &str, name: &str) -> bool {
+    match text.strip_prefix('!') {
+        Some(text) => !name.contains(text),
+        None => name.contains(text),
+    }
 }
 
 /// How many runs a mutant is given to show itself.
@@ -83,14 +91,12 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
         "{runs} runs in {time:.1} s, {:.0} a second",
         runs as f64 / time
     );
-    if arguments.scenario.is_none() {
-        // Some rights are needed only when something went wrong.
-        if arguments.effort.exhaustive {
-            unused_rights(wiring, &mut report);
-        }
-        if arguments.mutants {
-            hunt(&known, wiring, &mut report);
-        }
+    // Some rights are needed only when something went wrong.
+    if arguments.scenario.is_none() && arguments.effort.exhaustive {
+        unused_rights(wiring, &mut report);
+    }
+    if arguments.mutants {
+        hunt(&known, wiring, &mut report);
     }
     report
 }
@@ -111,11 +117,13 @@ fn unused_rights(wiring: &Wiring, report: &mut Report) {
 /// Mutants, several at once.
 fn hunt(known: &[Arc<Known>], wiring: &Wiring, report: &mut Report) {
     let next = AtomicUsize::new(0);
+    let chosen = |mutant: &&mutants::Mutant| mutant.needs_only(known);
+    let all: Vec<&mutants::Mutant> = mutants::all().filter(chosen).collect();
     let found = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..Effort::default().threads {
             scope.spawn(|| {
-                while let Some(mutant) = mutants::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
+                while let Some(mutant) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (runs, killer) = mutant.hunt(known, wiring, MOST_RUNS);
                     found.lock().unwrap().push((mutant.name, runs, killer));
                 }

@@ -100,7 +100,10 @@ impl Execution {
                 if is_forbidden(&replaced) {
                     return Some(outcome);
                 }
-                self.remember(&object.kind, &refused.message);
+                // Only what has been done is known to be granted.
+                if let Outcome::Done(_) = replaced {
+                    self.remember(&object.kind, &refused.message);
+                }
                 Some(replaced)
             }
             Outcome::Done(_) => {

@@ -13,6 +13,7 @@
 //!   ready: never       # or a time after the start of the containers
 //!   crash: {after: 1s} # each run ends so long after its start; restarts back off as in a real kubelet
 //!   unschedulable: true
+//!   http: 500          # what its HTTP endpoints answer; 200 if nothing is said
 //! metrics:
 //! - {namespace: shop, autoscaler: web, steps: [{at: 0s, value: 40}, {at: 5m, value: 120}]}
 //! ```
@@ -75,6 +76,8 @@ pub struct PodRule {
     pub crash: Option<Crash>,
     /// No node takes the pod.
     pub unschedulable: Option<bool>,
+    /// What its HTTP endpoints answer.
+    pub http: Option<u16>,
 }
 
 /// Which containers a rule is about. What is not given matches all.
@@ -238,6 +241,17 @@ impl Script {
         }
         behaviour.ready = ready.unwrap_or(behaviour.ready);
         behaviour
+    }
+
+    /// What the HTTP endpoints of a pod answer, so long after the start of the actors.
+    pub(crate) fn answer(&self, pod: &Pod, since_start: SignedDuration) -> u16 {
+        let containers = || pod.spec.iter().flat_map(|spec| &spec.containers);
+        let rules = self.pods.iter().filter(|rule| rule.holds(since_start));
+        rules
+            .filter(|rule| containers().any(|container| rule.about.matches(pod, container)))
+            .filter_map(|rule| rule.http)
+            .next_back()
+            .unwrap_or(200)
     }
 
     /// The next time at which a rule about this pod begins or ends to hold.

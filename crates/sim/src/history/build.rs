@@ -9,7 +9,7 @@ use slipway_apiserver::cluster::Cluster;
 use slipway_apiserver::environment::Clock;
 use slipway_apiserver::store;
 
-use super::{Change, ChangeKind, Event, History, Image, Mark, Object, Request};
+use super::{Call, Change, ChangeKind, Event, History, Image, Mark, Object, Request, Review};
 
 #[derive(Debug, Default)]
 struct Book {
@@ -102,6 +102,34 @@ impl Recorder {
         }
     }
 
+    /// Writes down what a webhook is asked; gives the number of the review.
+    pub fn asked(&self, review: Review) -> usize {
+        let reviews = &mut self.lock().history.reviews;
+        reviews.push(review);
+        reviews.len() - 1
+    }
+
+    /// Writes down what a webhook said.
+    pub fn said(&self, number: usize, response: serde_json::Value) {
+        let (at, version) = (self.clock.now(), self.cluster.version());
+        if let Some(review) = self.lock().history.reviews.get_mut(number) {
+            review.ended = at;
+            review.versions.1 = version;
+            review.said = Some(response);
+        }
+    }
+
+    /// Writes down what a pod was asked.
+    pub fn called(&self, call: Call) {
+        self.lock().history.calls.push(call);
+    }
+
+    /// An object as it is now.
+    pub fn latest(&self, object: &Object) -> Option<Arc<Image>> {
+        self.catch_up();
+        self.lock().latest.get(object).cloned()
+    }
+
     /// Writes a mark.
     pub fn mark(&self, what: Event) {
         let at = self.clock.now();
@@ -170,14 +198,22 @@ impl Book {
 }
 
 impl History {
-    /// Says of each change which request of the operator did it: nothing else runs while a request is carried out.
+    /// Says of each change which request of the operator did it. Nothing else runs while a request is carried out, except
+    /// while webhooks are asked about a change: of that the last version is its own.
     fn attribute(&mut self) {
         for request in self.requests.iter().filter(|r| r.is_committed()) {
-            let (before, after) = request.versions;
+            let (mut before, after) = request.versions;
+            let changes = matches!(request.method.as_str(), "PATCH" | "PUT");
+            if changes {
+                before = before.max(after - 1);
+            }
             let first = self.changes.partition_point(|c| c.version <= before);
             let made = self.changes.iter_mut().skip(first);
             for change in made.take_while(|c| c.version <= after) {
-                change.by = Some(request.number);
+                let name = format!("/{}", change.object.2);
+                if !changes || request.path().contains(&name) {
+                    change.by = Some(request.number);
+                }
             }
         }
     }

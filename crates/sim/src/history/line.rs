@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 
-use super::{Change, ChangeKind, Ending, Event, History, Request};
+use super::{Call, Change, ChangeKind, Ending, Event, History, Request, Review};
 
 /// The last `count` lines of a history up to a moment: requests of the operator, changes by others, marks.
 pub fn tell(history: &History, until: Timestamp, count: usize) -> Vec<String> {
@@ -17,6 +17,10 @@ pub fn tell(history: &History, until: Timestamp, count: usize) -> Vec<String> {
     lines.extend(others.map(|c| (c.at, c.version, 0, change(c))));
     let marks = history.marks.iter().filter(|m| m.at <= until);
     lines.extend(marks.map(|m| (m.at, u64::MAX, 0, mark(&m.what))));
+    let reviews = history.reviews.iter().filter(|r| r.ended <= until);
+    lines.extend(reviews.map(|r| (r.ended, r.versions.1, u64::MAX, review(r))));
+    let calls = history.calls.iter().filter(|c| c.at <= until);
+    lines.extend(calls.map(|c| (c.at, u64::MAX - 1, 0, call(c))));
     lines.sort_by_key(|line| (line.0, line.1, line.2));
     let skip = lines.len().saturating_sub(count);
     lines
@@ -56,6 +60,38 @@ fn request(request: &Request) -> String {
     text
 }
 
+fn review(review: &Review) -> String {
+    let said = match &review.said {
+        None => "no answer".to_owned(),
+        Some(_) if review.is_allowed() => "allowed".to_owned(),
+        Some(said) => {
+            let message = said.pointer("/status/message").and_then(|m| m.as_str());
+            format!("denied: {}", message.unwrap_or_default())
+        }
+    };
+    let dry = if review.is_dry_run() {
+        " (dry run)"
+    } else {
+        ""
+    };
+    format!(
+        "     {} {} {}/{}{dry} → {said} v{}",
+        review.replica,
+        review.path,
+        review.text("/namespace"),
+        review.text("/name"),
+        review.versions.1
+    )
+}
+
+fn call(call: &Call) -> String {
+    let code = call.code.map_or("no answer".to_owned(), |c| c.to_string());
+    format!(
+        "     {} {} {} → {code}",
+        call.replica, call.method, call.url
+    )
+}
+
 fn change(change: &Change) -> String {
     let (resource, namespace, name) = &change.object;
     let what = match change.kind {
@@ -80,6 +116,7 @@ fn mark(event: &Event) -> String {
         Event::Watch(what, fault) => format!("watch event of {what} ⚡{fault}"),
         Event::User(text) => format!("user: {text}"),
         Event::Failed(text) => format!("user: failed: {text}"),
+        Event::Otherwise(text) => format!("user: otherwise: {text}"),
         Event::Panicked(text) => format!("panic: {text}"),
     };
     format!("     — {text}")

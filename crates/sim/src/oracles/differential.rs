@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use serde_json::Value;
-use slipway_api::names::{DISRUPTION_CLAIM, LAST_RESTART, RESTARTED_AT};
+use slipway_api::names::{DISRUPTION_CLAIM, FENCE, LAST_RESTART, RESTARTED_AT};
+use slipway_api::zones::LAST_DOWNSCALE;
 
 use super::{Case, Findings, workload};
 use crate::fault::EventFault;
@@ -37,8 +38,12 @@ pub const MASKED: &[(&str, &str)] = &[
         "lastTransitionTime, lastUpdateTime, lastRestart, nextRestart, since, until, updatedAt",
     ),
     (
-        "leases, events",
-        "who leads, and how often something was said, depends on the faults",
+        "leases, events, reservations of evictions, locks of downscales",
+        "who leads, how often something was said, and who was asked when, depends on the faults",
+    ),
+    (
+        "fence, last-downscale",
+        "who led when, and when a downscale that a fault delayed was let through",
     ),
 ];
 
@@ -77,6 +82,8 @@ const IDENTITIES: &[&str] = &[
     LAST_RESTART,
     RESTARTED_AT,
     DISRUPTION_CLAIM,
+    FENCE,
+    LAST_DOWNSCALE,
 ];
 
 /// How long after the last fault the end may still differ.
@@ -212,6 +219,11 @@ fn key(object: &Object, image: &Image) -> Option<String> {
     let (resource, namespace, name) = object;
     match &**resource {
         "coordination.k8s.io/leases" | "events.k8s.io/events" | "/events" | "/nodes" => None,
+        "/configmaps"
+            if name.starts_with("slipway-zpdb-") || &**name == "slipway-downscale-locks" =>
+        {
+            None
+        }
         "apps/replicasets" | "apps/controllerrevisions" | "/pods" => {
             let owner = image
                 .text("/metadata/ownerReferences/0/name")

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use slipway_api::names::FIELD_MANAGER;
+use slipway_api::names::{FENCE, FIELD_MANAGER};
+use slipway_api::zones::{LAST_DOWNSCALE, ROLLOUT_GROUP, ZONE_TRACKER};
 
 use super::policy::{self, FLIPPERS};
 use super::{Case, Findings, workload};
-use crate::history::{Event, Request};
+use crate::history::{Change, Event, Request};
 use crate::stage::NAMESPACE;
 
 /// How many requests for one object in an hour there are at most: a loop would make thousands.
@@ -25,6 +26,35 @@ fn is_lease(request: &Request) -> bool {
     request.path().contains("/leases")
 }
 
+/// `ConfigMap`s that nobody else writes, in any namespace.
+const MAPS: &[&str] = &[
+    "slipway-zones",
+    "slipway-zpdb-",
+    "slipway-downscale-locks",
+    ZONE_TRACKER,
+];
+
+fn is_own_map(path: &str) -> bool {
+    let name = path.rsplit_once("/configmaps/").map(|(_, name)| name);
+    name.is_some_and(|name| MAPS.iter().any(|own| name.starts_with(own)))
+}
+
+/// Whether pods and `StatefulSet`s may be changed so by zones.
+fn is_of_zones(change: &Change, request: &Request) -> bool {
+    let image = change.before.as_deref().or(change.after.as_deref());
+    match &*change.object.0 {
+        "apps/statefulsets" => image.is_some_and(|set| set.label(ROLLOUT_GROUP).is_some()),
+        // What else is deleted is for Z5.
+        "/pods" if request.method == "DELETE" => true,
+        "/pods" => {
+            let set = request.body.pointer("/metadata/annotations");
+            let set = set.and_then(Value::as_object);
+            set.is_some_and(|set| set.keys().all(|key| key == FENCE))
+        }
+        _ => false,
+    }
+}
+
 fn has_text(body: &Value, pointer: &str) -> bool {
     let text = body.pointer(pointer).and_then(Value::as_str);
     text.is_some_and(|text| !text.is_empty())
@@ -37,20 +67,26 @@ pub(super) fn preconditions(case: &Case<'_>) -> Findings {
     for request in writes {
         let own = request
             .path()
-            .contains(&format!("/namespaces/{NAMESPACE}/"));
+            .contains(&format!("/namespaces/{NAMESPACE}/"))
+            || is_own_map(request.path());
         let query = request.uri.split_once('?').map_or("", |(_, query)| query);
         let ours = query
             .split('&')
             .any(|part| part.strip_prefix("fieldManager=") == Some(FIELD_MANAGER));
         let body = &request.body;
         let version = has_text(body, "/metadata/resourceVersion");
+        // When a zone was last scaled down: the newest is right, whatever else has changed.
+        let dates = body
+            .pointer("/metadata/annotations")
+            .and_then(Value::as_object);
+        let is_date = dates.is_some_and(|all| all.len() == 1 && all.contains_key(LAST_DOWNSCALE));
         let holds = match request.method.as_str() {
             "POST" => true,
             "PUT" => version,
             "PATCH" if request.media.starts_with("application/apply-patch") => {
                 ours && (own || !query.contains("force=true"))
             }
-            "PATCH" if request.path().contains("/events/") => true,
+            "PATCH" if request.path().contains("/events/") || is_date => true,
             "PATCH" => version && has_text(body, "/metadata/uid"),
             "DELETE" => has_text(body, "/preconditions/uid"),
             _ => false,
@@ -77,9 +113,13 @@ pub(super) fn quiet(case: &Case<'_>) -> Findings {
         begins
     };
     // A fault may have put off what was due into this time; then it is quiet after that.
-    let last = workload::touches(history)
+    let last = history
+        .deeds()
+        .filter(|(change, _)| {
+            &*change.object.0 == "/pods" || workload::kind(&change.object.0).is_some()
+        })
         .last()
-        .map(|touch| touch.change.at);
+        .map(|(change, _)| change.at);
     let last = last.filter(|_| history.is_disturbed());
     let last = last.and_then(|at| at.checked_add(SETTLING).ok());
     let quiet = begins.max(calm).max(last.unwrap_or(begins));
@@ -118,7 +158,9 @@ pub(super) fn targets(case: &Case<'_>) -> Findings {
         let (resource, namespace, _) = &change.object;
         let home = &**namespace == NAMESPACE;
         let holds = match &**resource {
-            "coordination.k8s.io/leases" | "/configmaps" => home,
+            "coordination.k8s.io/leases" => home,
+            "/configmaps" => home || MAPS.iter().any(|own| change.object.2.starts_with(own)),
+            _ if is_of_zones(change, request) => true,
             "events.k8s.io/events" | "/events" => true,
             FLIPPERS => request.path().ends_with("/status"),
             _ if workload::kind(resource).is_some() => {
@@ -216,6 +258,10 @@ pub(super) fn sound(case: &Case<'_>) -> Findings {
             Event::Panicked(text) => Some(format!("a panic: {text}")),
             Event::Failed(text) => Some(format!(
                 "somebody could not do what the scenario says: {text}"
+            )),
+            // Whether webhooks can be asked, and what they know by then, depends on the faults.
+            Event::Otherwise(text) if !case.history.is_disturbed() => Some(format!(
+                "something came out other than the scenario says: {text}"
             )),
             _ => None,
         };

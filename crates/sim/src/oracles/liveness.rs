@@ -5,7 +5,7 @@ use serde_json::Value;
 use slipway_api::names::{RESTART_NOT_BEFORE, RESTARTS_ENABLED};
 
 use super::policy::{self, FLIPPERS, Policy};
-use super::{Case, Findings, workload};
+use super::{Case, Findings, workload, zones};
 use crate::history::{History, Image, Object};
 use crate::stage::NAMESPACE;
 
@@ -49,6 +49,7 @@ pub(super) fn nothing_left(case: &Case<'_>) -> Findings {
             )
         });
     }
+    zones::explained(case, &mut findings);
     findings
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use slipway_api::names::RESTART_INTERVAL;
 use slipway_kernel::duration;
@@ -117,7 +117,27 @@ pub(super) fn at(history: &History, version: u64) -> Vec<Policy> {
 /// The policies that a deed of the operator was decided on: what it had seen, if it says so.
 pub(super) fn behind(history: &History, change: &Change, request: &Request) -> Vec<Policy> {
     let seen = request.context.basis.get("flippers").copied();
+    let seen = seen.map(|version| version.max(listed(history, request)));
     at(history, seen.unwrap_or(change.version - 1))
+}
+
+/// Longer than a list waits to be planned on, and shorter than the time between two lists.
+const TAKEN_IN: SignedDuration = SignedDuration::from_millis(50);
+
+/// The cluster's version when the sender of a request last got a list of all Flippers. What a list does not have any
+/// more leaves no version behind, so the basis does not tell of it.
+fn listed(history: &History, request: &Request) -> u64 {
+    let lists = history.requests.iter().rev().filter(|list| {
+        list.replica == request.replica
+            && list.path().ends_with("/flippers")
+            && !list.is_write()
+            && !list.uri.contains("watch=true")
+            && list.fault.is_none()
+            && list.ending.is_done()
+            && request.at.duration_since(list.at) >= TAKEN_IN
+    });
+    let last = lists.into_iter().find(|list| list.number < request.number);
+    last.map_or(0, |list| list.versions.0)
 }
 
 /// The shortest interval that the policies and the workload itself ask for; none if only schedules do.

@@ -240,7 +240,7 @@ const COUNTED: &str = "deprecated.daemonset.template.generation";
 /// R5.
 pub(super) fn smallest_change(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
-    for touch in workload::touches(case.history) {
+    for touch in workload::of_restarts(case.history) {
         let change = touch.change;
         let mut before = touch.before.value().clone();
         let mut after = touch.after.value().clone();
@@ -300,7 +300,7 @@ fn strip(object: &mut Value, metadata: &str, keys: &[&str]) {
 pub(super) fn dates(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let skew = signed(case.history.skew);
-    for touch in workload::touches(case.history) {
+    for touch in workload::of_restarts(case.history) {
         let written = [
             touch.restarted_at(),
             touch

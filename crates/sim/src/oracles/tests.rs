@@ -2,6 +2,7 @@
 //! Each oracle objects to a history that was made up to be bad, and to no good one.
 
 mod made;
+mod zoned;
 
 use made::Made;
 use serde_json::json;
@@ -32,6 +33,12 @@ fn nobody_objects_to_a_good_history() {
     made.complete("b");
     made.pass(60);
     let objections = made.objections();
+    assert!(objections.is_empty(), "{objections:?}");
+}
+
+#[test]
+fn nobody_objects_to_a_good_rollout() {
+    let objections = zoned::good_rollout().objections();
     assert!(objections.is_empty(), "{objections:?}");
 }
 
@@ -124,7 +131,7 @@ fn bad(id: &str) -> Made {
             let text = "{restarts: {Deployment shop/a: 2}}";
             made.scenario.expect = vec![serde_saphyr::from_str(text).unwrap()];
         }
-        other => panic!("no bad history for {other}"),
+        other => return zoned::bad(other).unwrap_or_else(|| panic!("no bad history for {other}")),
     }
     made
 }

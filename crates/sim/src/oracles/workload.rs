@@ -7,6 +7,9 @@ use slipway_api::names::{LAST_RESTART, RESTARTED_AT};
 use super::policy;
 use crate::history::{Change, History, Image, Object, Request};
 
+/// What restarts call themselves.
+const RESTARTS: &str = "restarts";
+
 /// The kind behind `group/plural`, if it is a workload.
 pub(super) fn kind(resource: &str) -> Option<&'static str> {
     match resource {
@@ -50,6 +53,11 @@ pub(super) fn touches(history: &History) -> impl Iterator<Item = Touch<'_>> {
             after: change.after.as_deref()?,
         })
     })
+}
+
+/// Those of them that are of restarts.
+pub(super) fn of_restarts(history: &History) -> impl Iterator<Item = Touch<'_>> {
+    touches(history).filter(|touch| touch.request.context.controller == RESTARTS)
 }
 
 /// All restarts by the operator.

@@ -35,8 +35,10 @@ pub struct Action {
     pub label: Option<Marks>,
     /// Sets annotations, or takes them away (null).
     pub annotate: Option<Marks>,
-    /// Evicts the first pod with this label `app` in this namespace: `shop/cart`.
+    /// Evicts the first pod with this label `app` in this namespace: `shop/cart`; or one pod: `Pod shop/cart-0`.
     pub evict: Option<String>,
+    /// Evicts these pods all at once, as a drain does: `[Pod shop/cart-0, …]`. Some may be refused.
+    pub drain: Option<Vec<Named>>,
     /// Kills a replica of the operator; another one starts in its place.
     pub crash: Option<u32>,
     /// Stops a replica for a time, as a suspended machine does.
@@ -45,6 +47,10 @@ pub struct Action {
     pub partition: Option<Stop>,
     /// Sets a replica's clock off.
     pub skew: Option<Skew>,
+    /// It is only tried out (`--dry-run=server`).
+    pub dry_run: bool,
+    /// It must be refused, and this is part of what is said then.
+    pub refused: Option<String>,
 }
 
 /// A merge patch.
@@ -59,12 +65,15 @@ pub struct Change {
 
 /// A number of replicas.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Scale {
     /// Of which workload.
     pub workload: Named,
     /// How many.
     pub replicas: u32,
+    /// Whether it is done through the subresource `scale`, as `kubectl scale` and autoscalers do.
+    #[serde(default)]
+    pub through_scale: bool,
 }
 
 /// A new image.
@@ -132,6 +141,8 @@ pub enum Deed<'a> {
     Annotate(&'a Marks),
     /// See [`Action::evict`].
     Evict(&'a str),
+    /// See [`Action::drain`].
+    Drain(&'a [Named]),
     /// See [`Action::crash`].
     Crash(u32),
     /// See [`Action::pause`].
@@ -145,7 +156,7 @@ pub enum Deed<'a> {
 impl Action {
     /// What is asked for; an error if it is more than one thing.
     pub fn deed(&self) -> Result<Deed<'_>, String> {
-        let all: [(&str, Option<Deed<'_>>); 13] = [
+        let all: [(&str, Option<Deed<'_>>); 14] = [
             ("apply", self.apply.as_ref().map(Deed::Apply)),
             ("patch", self.patch.as_ref().map(Deed::Patch)),
             ("delete", self.delete.as_ref().map(Deed::Delete)),
@@ -155,6 +166,7 @@ impl Action {
             ("label", self.label.as_ref().map(Deed::Label)),
             ("annotate", self.annotate.as_ref().map(Deed::Annotate)),
             ("evict", self.evict.as_deref().map(Deed::Evict)),
+            ("drain", self.drain.as_deref().map(Deed::Drain)),
             ("crash", self.crash.map(Deed::Crash)),
             ("pause", self.pause.as_ref().map(Deed::Pause)),
             ("partition", self.partition.as_ref().map(Deed::Partition)),

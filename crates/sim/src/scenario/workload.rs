@@ -30,6 +30,9 @@ pub struct Workload {
     /// Annotations of the workload itself.
     #[serde(default)]
     pub annotations: BTreeMap<String, String>,
+    /// Labels of its pods, besides `app`, which is its name.
+    #[serde(default)]
+    pub template_labels: BTreeMap<String, String>,
     /// Annotations of its pods.
     #[serde(default)]
     pub template_annotations: BTreeMap<String, String>,
@@ -83,6 +86,12 @@ impl Workload {
                 "spec": {"containers": [{"name": "main", "image": image}]},
             },
         });
+        if let Some(labels) = spec.pointer_mut("/template/metadata/labels")
+            && let Some(labels) = labels.as_object_mut()
+        {
+            let more = self.template_labels.iter();
+            labels.extend(more.map(|(key, value)| (key.clone(), json!(value))));
+        }
         let annotations = &self.template_annotations;
         if let (false, Some(template)) = (
             annotations.is_empty(),

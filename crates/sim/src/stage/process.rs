@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,8 +12,12 @@ use kube::Client;
 use slipway_apiserver::cluster::Cluster;
 use slipway_apiserver::environment::Clock;
 use slipway_kernel::Capability;
+use slipway_kernel::admission::Admit;
+use slipway_runtime::gather::Gatherer;
+use slipway_runtime::webhook::Admissions;
 use slipway_runtime::{Environment, Operator, Settings, View};
 
+use super::pods::{Line, Pods};
 use super::setup::{TOKEN, Tamper};
 use crate::fault::Adversary;
 use crate::history::{Event, Recorder};
@@ -28,6 +33,7 @@ const RESTART: Duration = Duration::from_secs(5);
 pub(super) struct Berth {
     replica: Option<Arc<Replica>>,
     view: Option<View>,
+    admissions: Option<Admissions>,
     skew: i64,
 }
 
@@ -42,6 +48,10 @@ pub(super) struct Crew {
     pub(super) seed: u64,
     pub(super) tamper: Option<Tamper>,
     pub(super) berths: Mutex<BTreeMap<u32, Berth>>,
+    pub(super) hooks: Vec<Arc<dyn Admit>>,
+    pub(super) pods: Arc<Pods>,
+    /// How many times somebody came to the door.
+    pub(super) turns: AtomicUsize,
 }
 
 impl Crew {
@@ -52,6 +62,21 @@ impl Crew {
     pub(super) fn views(&self) -> Vec<View> {
         let berths = self.berths();
         berths.values().filter_map(|b| b.view.clone()).collect()
+    }
+
+    /// Who answers for the webhooks now: the living replicas in turns.
+    pub(super) fn doorkeeper(self: Arc<Self>) -> Option<(Arc<Replica>, Admissions, Arc<Self>)> {
+        let berths = self.berths();
+        let living: Vec<_> = berths
+            .values()
+            .filter_map(|berth| Some((berth.replica.as_ref()?, berth.admissions.as_ref()?)))
+            .filter(|(replica, _)| !replica.is_dead())
+            .collect();
+        let turn = self.turns.fetch_add(1, Ordering::Relaxed) % living.len().max(1);
+        let chosen = living.get(turn);
+        let (replica, admissions) = chosen.map(|(r, a)| (Arc::clone(r), (*a).clone()))?;
+        drop(berths);
+        Some((replica, admissions, self))
     }
 
     /// Runs a replica, and another one in its place when it dies.
@@ -74,6 +99,8 @@ impl Crew {
             let berth = berths.entry(index).or_default();
             berth.replica = Some(replica.clone());
             berth.view = Some(operator.view());
+            let serves = !self.hooks.is_empty();
+            berth.admissions = serves.then(|| operator.admissions());
         }
         self.recorder.mark(Event::Started(name.clone()));
         let process = operator.run(std::future::pending());
@@ -115,10 +142,17 @@ impl Crew {
             ..self.settings.clone()
         };
         let operator = Operator::new(environment, client, settings);
+        let line = Line {
+            pods: self.pods.clone(),
+            replica: replica.name().to_owned(),
+        };
+        let gatherer = Gatherer::new(operator.client(), Arc::new(line));
         self.capabilities
             .iter()
             .cloned()
             .fold(operator, Operator::with)
+            .gathering(Arc::new(gatherer))
+            .admitting(self.hooks.clone())
     }
 
     /// Something happens to a replica.

@@ -1,6 +1,7 @@
 //! How a stage is set up.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
 use kube::Client;
@@ -10,11 +11,14 @@ use slipway_apiserver::cluster::{Config, Snapshot};
 use slipway_apiserver::collect;
 use slipway_apiserver::environment::{Clock, InProcess, TokioClock};
 use slipway_kernel::Capability;
+use slipway_kernel::admission::Admit;
 use slipway_kernel::permission::{Grantee, Permission, roles};
 use slipway_runtime::{Election, Settings};
 use tokio::task::JoinSet;
 
 use super::Stage;
+use super::door::door;
+use super::pods::Pods;
 use super::process::Crew;
 use crate::actors::Actors;
 use crate::fault::Adversary;
@@ -63,6 +67,10 @@ pub struct Setup {
     pub settings: Settings,
     /// What they do.
     pub capabilities: Vec<Arc<dyn Capability>>,
+    /// What they are asked by the API server.
+    pub hooks: Vec<Arc<dyn Admit>>,
+    /// The manifests by which the API server knows that: they name a service in [`NAMESPACE`].
+    pub registrations: Vec<Value>,
     /// What the operator may do, each line once.
     pub permissions: Vec<Permission>,
     /// What happens to its requests on their way, for mutants.
@@ -100,7 +108,8 @@ impl Prepared {
         let mut snapshots = Vec::new();
         for (n, cluster_name) in scenario.clusters.iter().enumerate() {
             let seed = SEED.wrapping_add(n as u64);
-            let cluster = config(cluster_name, seed, clock.clone()).build();
+            let (config, _) = config(cluster_name, seed, clock.clone());
+            let cluster = config.build();
             let user = User::new(&cluster, ADMIN, clock.clone());
             prepare(&user, scenario, wiring).await.map_err(start)?;
             let client = Client::new(cluster.service(ADMIN).with_agent("actors"), "default");
@@ -110,8 +119,8 @@ impl Prepared {
             nodes.map_err(|error| Unplayable::Nodes(name(), error))?;
             if n == 0 {
                 grant(&user, &setup).await.map_err(start)?;
-                for manifest in scenario.manifests() {
-                    user.apply(&manifest).await.map_err(start)?;
+                for manifest in scenario.manifests().iter().chain(&setup.registrations) {
+                    user.apply(manifest).await.map_err(start)?;
                 }
             }
             snapshots.push(cluster.snapshot());
@@ -148,10 +157,12 @@ pub(super) fn begin(
     let mut tasks = JoinSet::new();
     let mut clusters = Vec::new();
     let mut people = Vec::new();
+    let mut services = Vec::new();
     let names = scenario.clusters.iter().zip(&prepared.0);
     for (n, (name, snapshot)) in names.enumerate() {
         let seed = trial.seed.wrapping_add(1_000_003 * n as u64);
-        let config = config(name, seed, clock.clone());
+        let (config, dialled) = config(name, seed, clock.clone());
+        services.push(dialled);
         let cluster = config.beginning_with(snapshot).build();
         people.push(User::new(&cluster, ADMIN, clock.clone()));
         clusters.push(cluster);
@@ -189,7 +200,19 @@ pub(super) fn begin(
         tamper: setup.tamper,
         seed: trial.seed,
         berths: Mutex::default(),
+        hooks: setup.hooks,
+        pods: Arc::new(Pods {
+            script: scenario.script.clone(),
+            start: scenario.start,
+            clock: clock.clone(),
+            recorder: recorder.clone(),
+            prepared: Mutex::default(),
+        }),
+        turns: AtomicUsize::new(0),
     });
+    if let Some(services) = services.first() {
+        services.register("https://", door(&crew));
+    }
     Ok(Stage {
         scenario: scenario.clone(),
         clock,
@@ -204,11 +227,14 @@ pub(super) fn begin(
     })
 }
 
-fn config(name: &str, seed: u64, clock: Arc<dyn Clock>) -> Config {
-    Config::seeded(name, seed, Arc::new(InProcess::default()))
+/// A cluster, and whom it calls.
+fn config(name: &str, seed: u64, clock: Arc<dyn Clock>) -> (Config, Arc<InProcess>) {
+    let services = Arc::new(InProcess::default());
+    let config = Config::seeded(name, seed, services.clone())
         .with_clock(clock)
         .with_admin(ADMIN)
-        .with_token(TOKEN, Account::service_account(NAMESPACE, ACCOUNT, "0"))
+        .with_token(TOKEN, Account::service_account(NAMESPACE, ACCOUNT, "0"));
+    (config, services)
 }
 
 /// What was there before our definitions, and these.
@@ -221,9 +247,15 @@ async fn prepare(user: &User, scenario: &Scenario, wiring: &Wiring) -> Result<()
     Ok(())
 }
 
-fn grantee(setup: &Setup) -> Grantee<'_> {
+/// The name of the roles: operators with different capabilities have different ones.
+fn role(setup: &Setup) -> String {
+    let names = setup.capabilities.iter().map(|c| c.name());
+    names.fold(ROLE.to_owned(), |role, name| format!("{role}-{name}"))
+}
+
+fn grantee<'a>(setup: &'a Setup, role: &'a str) -> Grantee<'a> {
     Grantee {
-        role: ROLE,
+        role,
         namespace: NAMESPACE,
         account: ACCOUNT,
         watched: &setup.settings.namespaces,
@@ -232,7 +264,8 @@ fn grantee(setup: &Setup) -> Grantee<'_> {
 
 /// Exactly the rights that the capabilities and the runtime ask for.
 async fn grant(user: &User, setup: &Setup) -> Result<(), Undone> {
-    let to = grantee(setup);
+    let role = role(setup);
+    let to = grantee(setup, &role);
     for manifest in roles(&setup.permissions, &to) {
         user.apply(&manifest).await?;
     }
@@ -241,7 +274,8 @@ async fn grant(user: &User, setup: &Setup) -> Result<(), Undone> {
 
 /// All rights that the operator has in simulations, as an audit names them.
 pub fn rights(setup: &Setup) -> BTreeSet<Right> {
-    let to = grantee(setup);
+    let name = role(setup);
+    let to = grantee(setup, &name);
     let mut all = BTreeSet::new();
     for manifest in roles(&setup.permissions, &to) {
         let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);

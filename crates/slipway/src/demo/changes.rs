@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::line::clean;
-use super::model::{Model, Policy, State, Told, Waiting, Workload};
+use super::model::{Cluster, Model, Policy, State, Told, Waiting, Workload};
 use super::words::{ahead, length};
 
 /// What is new in `after`, oldest first, each with the time in the simulated world.
@@ -29,6 +29,12 @@ pub(crate) fn changes(before: &Model, after: &Model) -> Vec<String> {
         for (name, workload) in workloads(cluster) {
             if let Some(text) = turned(earlier.get(&name).copied(), workload) {
                 tell(after.now, format!("{name} {text}"));
+            }
+        }
+        let groups_before = known.map(groups).unwrap_or_default();
+        for (name, word) in groups(cluster) {
+            if groups_before.get(&name) != Some(&word) {
+                tell(after.now, format!("{name} {word}"));
             }
         }
         let policies_before = known.map(policies).unwrap_or_default();
@@ -97,7 +103,7 @@ fn wait(one: &Waiting, model: &Model) -> String {
     )
 }
 
-fn workloads(cluster: &super::model::Cluster) -> BTreeMap<String, &Workload> {
+fn workloads(cluster: &Cluster) -> BTreeMap<String, &Workload> {
     let all = cluster
         .namespaces
         .iter()
@@ -106,7 +112,16 @@ fn workloads(cluster: &super::model::Cluster) -> BTreeMap<String, &Workload> {
         .collect()
 }
 
-fn policies(cluster: &super::model::Cluster) -> BTreeMap<String, &Policy> {
+/// The words of all rollout groups.
+fn groups(cluster: &Cluster) -> BTreeMap<String, &str> {
+    let namespaces = cluster.namespaces.iter();
+    let groups = namespaces.flat_map(|n| n.groups.iter().map(move |g| (&n.name, g)));
+    groups
+        .map(|(place, g)| (format!("group {place}/{}", g.name), g.word.as_str()))
+        .collect()
+}
+
+fn policies(cluster: &Cluster) -> BTreeMap<String, &Policy> {
     let all = cluster
         .namespaces
         .iter()

@@ -1,5 +1,6 @@
 //! Makes the model of a cluster out of its objects. Pure; objects that are not as expected show as little as they say.
 
+mod group;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -98,6 +99,13 @@ pub(crate) fn gather(name: &str, mirror: &Mirror, now: Timestamp) -> Cluster {
         policies.push((room(&object), default_policy(&object)));
         waiting.extend(waits(DEFAULT, &object));
     }
+    let mut groups = Vec::new();
+    for object in mirror.all("/configmaps").filter_map(group::status) {
+        let group = group::group(&object);
+        let namespace = room(&object);
+        waiting.extend(waits(&format!("group {namespace}/{}", group.name), &object));
+        groups.push((namespace, group));
+    }
     let mut workloads = Vec::new();
     for (kind, resource) in workload::KINDS {
         for object in mirror.all(resource) {
@@ -106,6 +114,9 @@ pub(crate) fn gather(name: &str, mirror: &Mirror, now: Timestamp) -> Cluster {
     }
     for (name, policy) in policies {
         namespaces.entry(name).or_default().policies.push(policy);
+    }
+    for (name, group) in groups {
+        namespaces.entry(name).or_default().groups.push(group);
     }
     for (name, workload) in workloads {
         namespaces.entry(name).or_default().workloads.push(workload);

@@ -63,8 +63,27 @@ pub(crate) struct Namespace {
     pub(crate) name: String,
     /// Its restart policies, by name.
     pub(crate) policies: Vec<Policy>,
+    /// Its rollout groups, by name.
+    pub(crate) groups: Vec<Group>,
     /// Its workloads, by kind and name.
     pub(crate) workloads: Vec<Workload>,
+}
+
+/// A rollout group: zones that are rolled one after the other.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Group {
+    /// Its name.
+    pub(crate) name: String,
+    /// How it is.
+    pub(crate) state: State,
+    /// In a word.
+    pub(crate) word: String,
+    /// Pods that are up to date, of all.
+    pub(crate) progress: (i64, i64),
+    /// What there is to say.
+    pub(crate) info: String,
+    /// The names of its `StatefulSet`s.
+    pub(crate) zones: Vec<String>,
 }
 
 /// How something is.

@@ -9,13 +9,20 @@ use serde_json::Value;
 use slipway_kernel::duration;
 use slipway_restarts::{DefaultCriteria, Scope};
 use slipway_sim::stage::{NAMESPACE, Setup, Wiring};
+use slipway_zones::admit::Switches;
 
-use crate::registry;
+use crate::{manifests, registry};
 
 /// A scenario's `settings`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 struct Settings {
+    /// Which capabilities there are; restarts if nothing is said.
+    controllers: Vec<String>,
+    /// Whether their webhooks are registered and served.
+    webhooks: bool,
+    /// Whether the times of downscales are kept in the zone tracker.
+    tracks_zones: bool,
     /// Only these namespaces are watched.
     namespaces: Vec<String>,
     /// After this time everything is listed again.
@@ -47,11 +54,27 @@ fn setup(settings: &Value) -> Result<Setup, String> {
     };
     let settings = registry::Settings {
         restarts: restarts(&asked)?,
+        webhooks: asked.webhooks.then_some(Switches {
+            tracks_zones: asked.tracks_zones,
+            is_strict: false,
+        }),
         ..registry::Settings::default()
     };
-    let names = [slipway_restarts::NAME.to_owned()];
+    let names = if asked.controllers.is_empty() {
+        vec![slipway_restarts::NAME.to_owned()]
+    } else {
+        asked.controllers.clone()
+    };
     let capabilities =
         registry::capabilities(&names, &settings).map_err(|error| error.to_string())?;
+    let hooks = registry::webhooks(&capabilities, &settings);
+    let mut permissions = registry::permissions(&capabilities, false);
+    let mut registrations = Vec::new();
+    if !hooks.is_empty() {
+        // Nothing is served over TLS here, so nothing of that is needed.
+        permissions.extend(slipway_zones::admit::access::PERMISSIONS);
+        registrations = manifests::registrations(NAMESPACE, &asked.namespaces);
+    }
     let defaults = slipway_runtime::Settings::default();
     let relist = match &asked.relist {
         None => defaults.relist,
@@ -63,9 +86,11 @@ fn setup(settings: &Value) -> Result<Setup, String> {
             relist,
             ..defaults
         },
-        permissions: registry::permissions(&capabilities, false),
+        permissions,
         tamper: None,
         capabilities,
+        hooks,
+        registrations,
     })
 }
 

@@ -20,6 +20,20 @@ fn headless_prints_the_oracles_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_rollout_of_zones_holds_its_oracles() {
+    let place = Place::new("zones");
+    let text = succeeded(&place.run(&["demo", "--headless", "--scenario", "zone-rollout"]));
+    let checked = |oracle: &str| {
+        let line = text.lines().find(|line| line.starts_with(oracle)).unwrap();
+        let number = line
+            .split_whitespace()
+            .find_map(|word| word.parse::<u64>().ok());
+        line.contains("holds") && number.is_some_and(|number| number > 0)
+    };
+    assert!(checked("Z1 ") && checked("Z2 ") && checked("W6 "), "{text}");
+}
+
+#[test]
 fn the_same_seed_is_the_same_run() {
     let place = Place::new("seed");
     let run = |seed: &str| {

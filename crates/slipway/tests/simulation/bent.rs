@@ -41,6 +41,12 @@ impl Capability for Bent {
             match &*self.bend {
                 Bend::Workloads(project) if is_workload => interest.project = *project,
                 Bend::Flippers(project) if is_flipper => interest.project = *project,
+                Bend::Sees(kind, project) if interest.kind == *kind => {
+                    interest.project = *project;
+                }
+                Bend::Reservations(project) if interest.labels.contains("managed-by") => {
+                    interest.project = *project;
+                }
                 _ => {}
             }
         }
@@ -94,6 +100,9 @@ impl Capability for Bent {
     }
 
     fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target> {
+        if matches!(*self.bend, Bend::NoTouch) {
+            return Vec::new();
+        }
         self.inner.touches(stores, key)
     }
 }

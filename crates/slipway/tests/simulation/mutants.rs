@@ -3,20 +3,36 @@
 //! A mutant bends a capability from outside: what it sees (projections), when it believes to be, what it plans; or it
 //! tampers with requests, or with the operator's times. Nothing of it is in the product.
 
+/// A projection that sees a changed object.
+macro_rules! sees {
+    ($kind:ty, $change:expr) => {
+        |object: &Value| {
+            let mut object = object.clone();
+            let change: fn(&mut Value) = $change;
+            change(&mut object);
+            Ok(Arc::new(<$kind as Projection>::project(&object)?))
+        }
+    };
+}
+
 mod bent;
+#[path = "zones.rs"]
+mod zones;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use slipway_kernel::Plan;
+use slipway_kernel::admission::Admit;
 use slipway_kernel::interest::Project;
 use slipway_kernel::store::Projection;
+use slipway_kernel::{Kind, Plan};
 use slipway_restarts::observe::{Flipper, Workload};
 use slipway_sim::explore::{self, Known};
 use slipway_sim::stage::{Setup, Wiring};
 
 use bent::Bent;
+use zones::{Twist, Twisted};
 
 /// How a mutant differs.
 pub(crate) enum Bend {
@@ -34,6 +50,14 @@ pub(crate) enum Bend {
     Requests(slipway_sim::stage::Tamper),
     /// It runs differently.
     Settings(fn(&mut slipway_runtime::Settings)),
+    /// Objects of a kind look different to it.
+    Sees(Kind, Project),
+    /// Reservations of evictions look different to it.
+    Reservations(Project),
+    /// Its webhooks are different.
+    Hooks(Twist),
+    /// A new leader touches nothing.
+    NoTouch,
 }
 
 /// A bug on purpose.
@@ -44,16 +68,9 @@ pub(crate) struct Mutant {
     bend: fn() -> Bend,
 }
 
-/// A projection that sees a changed object.
-macro_rules! sees {
-    ($kind:ty, $change:expr) => {
-        |object: &Value| {
-            let mut object = object.clone();
-            let change: fn(&mut Value) = $change;
-            change(&mut object);
-            Ok(Arc::new(<$kind as Projection>::project(&object)?))
-        }
-    };
+/// All of them.
+pub(crate) fn all() -> impl Iterator<Item = &'static Mutant> {
+    ALL.iter().chain(zones::ALL)
 }
 
 macro_rules! workloads {
@@ -89,8 +106,8 @@ fn restarts(plan: &mut Plan) -> impl Iterator<Item = &mut Value> {
 
 const ANNOTATIONS: &str = "/metadata/annotations";
 
-/// All of them.
-pub(crate) const ALL: &[Mutant] = &[
+/// Those of restarts.
+const ALL: &[Mutant] = &[
     Mutant {
         name: "the rollout gate is gone",
         scenarios: &["restart-during-rollout", "nightly-restart"],
@@ -274,6 +291,12 @@ impl Mutant {
         }
     }
 
+    /// Whether all its scenarios are among these.
+    pub(crate) fn needs_only(&self, known: &[Arc<Known>]) -> bool {
+        let mut names = self.scenarios.iter();
+        names.all(|name| known.iter().any(|known| known.scenario.name == *name))
+    }
+
     /// Looks for it, in at most so many runs. Gives the number of runs and the oracle that found it.
     pub(crate) fn hunt(
         &self,
@@ -296,6 +319,12 @@ fn bend_setup(mut setup: Setup, bend: Bend) -> Setup {
     match bend {
         Bend::Requests(tamper) => setup.tamper = Some(tamper),
         Bend::Settings(change) => change(&mut setup.settings),
+        Bend::Hooks(twist) => {
+            let hooks = setup.hooks.into_iter();
+            setup.hooks = hooks
+                .map(|inner| Arc::new(Twisted { inner, twist }) as Arc<dyn Admit>)
+                .collect();
+        }
         bend => {
             if matches!(bend, Bend::Stale) {
                 setup.tamper = Some(|method, path, body| {

@@ -26,12 +26,12 @@ pub(super) struct Made {
     version: u64,
 }
 
-fn object(resource: &str, name: &str) -> Object {
+pub(super) fn object(resource: &str, name: &str) -> Object {
     (resource.into(), "shop".into(), name.into())
 }
 
 /// A merge patch that only adds.
-fn merge(into: &mut Value, patch: &Value) {
+pub(super) fn merge(into: &mut Value, patch: &Value) {
     match (into, patch) {
         (Value::Object(fields), Value::Object(new)) => {
             for (key, value) in new {
@@ -67,12 +67,16 @@ impl Made {
         time.to_string()
     }
 
+    pub(super) fn now(&self) -> Timestamp {
+        self.now
+    }
+
     pub(super) fn pass(&mut self, seconds: i64) {
         self.now += SignedDuration::from_secs(seconds);
         self.history.end = self.now;
     }
 
-    fn put(&mut self, object: Object, value: Value, by: Option<u64>) {
+    pub(super) fn put(&mut self, object: Object, value: Value, by: Option<u64>) {
         self.version += 1;
         let after = Arc::new(Image::made(value));
         let before = self.objects.insert(object.clone(), after.clone());
@@ -91,7 +95,7 @@ impl Made {
         });
     }
 
-    fn current(&self, object: &Object) -> Value {
+    pub(super) fn current(&self, object: &Object) -> Value {
         self.objects
             .get(object)
             .map_or(json!({}), |image| image.value().clone())

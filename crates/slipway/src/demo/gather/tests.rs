@@ -154,3 +154,38 @@ fn the_default_criteria_are_shown_while_they_apply() {
             .is_empty()
     );
 }
+
+#[test]
+fn a_rollout_group_shows_how_far_it_is_and_why_it_waits() {
+    let mut mirror = Mirror::default();
+    let waiting = json!({"since": "2026-01-02T03:59:00Z", "reason": "NotReady", "message": "1 pod is not ready",
+        "object": {"kind": "StatefulSet", "namespace": "shop", "name": "zone-a"}, "unblock": "the pod"});
+    let zone = |name: &str, outdated: i64| json!({"name": name, "replicas": 3, "unavailable": 1 - outdated / 3, "outdated": outdated, "maxUnavailable": 1});
+    let condition = |kind: &str, status: &str| {
+        json!({"type": kind, "status": status, "reason": "RollingOut", "message": "",
+            "lastTransitionTime": "2026-01-02T03:00:00Z"})
+    };
+    let status = json!({"group": "db", "zones": [zone("zone-a", 0), zone("zone-b", 3)], "waitingFor": [waiting],
+        "conditions": [condition("Ready", "False"), condition("Progressing", "True")]});
+    mirror.add(
+        "/configmaps",
+        json!({"metadata": {"name": "slipway-zones-db", "namespace": "shop",
+            "labels": {"slipway.dev/zones-status": "true"}}, "data": {"status": status.to_string()}}),
+    );
+    let cluster = gather("hub", &mirror, "2026-01-02T04:00:00Z".parse().unwrap());
+    let group = &cluster.namespaces[0].groups[0];
+    assert_eq!(
+        (group.state, group.word.as_str(), group.progress),
+        (State::Busy, "RollingOut", (3, 6))
+    );
+    assert_eq!(
+        group.info,
+        "2 zones · 3 pods to be replaced · 1 unavailable"
+    );
+    assert_eq!(group.zones, ["zone-a", "zone-b"]);
+    let why = &cluster.waiting[0];
+    assert_eq!(
+        (why.by.as_str(), why.object.as_str()),
+        ("group shop/db", "StatefulSet shop/zone-a")
+    );
+}

@@ -1,10 +1,12 @@
 //! The picture, held against what it should be.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use jiff::Timestamp;
 
 use super::*;
-use crate::demo::model::{Cluster, Namespace, Pace, Pod, Policy, Revision, State, Told, Workload};
+use crate::demo::model::{
+    Cluster, Group, Namespace, Pace, Pod, Policy, Revision, State, Told, Workload,
+};
 
 const PLAIN: Style = Style {
     color: false,
@@ -57,6 +59,7 @@ fn workload(name: &str, state: State, word: &str) -> Workload {
 fn model() -> Model {
     let shop = Namespace {
         name: "shop".to_owned(),
+        groups: Vec::new(),
         policies: vec![Policy {
             kind: "Flipper",
             name: "nightly".to_owned(),
@@ -239,4 +242,40 @@ fn a_small_window_keeps_what_matters() {
         fewer[0].starts_with("slipway demo") && fewer[7].contains("lines more"),
         "{fewer:#?}"
     );
+}
+
+#[test]
+fn zones_stand_below_their_group() {
+    let mut model = model();
+    let shop = model.clusters[0].namespaces.first_mut().unwrap();
+    let mut zone = workload("zone-a", State::Warning, "CrashLoopBackOff");
+    zone.kind = "StatefulSet".to_owned();
+    shop.workloads.push(zone);
+    shop.groups.push(Group {
+        name: "db".to_owned(),
+        state: State::Busy,
+        word: "RollingOut".to_owned(),
+        progress: (1, 6),
+        info: "3 zones · 5 pods to be replaced".to_owned(),
+        zones: vec!["zone-a".to_owned()],
+    });
+    let lines: Vec<String> = render(&model, 120, PLAIN)
+        .iter()
+        .map(|line| line.paint(PLAIN))
+        .collect();
+    let at = lines
+        .iter()
+        .position(|line| line.contains("group/db"))
+        .unwrap();
+    assert!(lines[at].contains("RollingOut") && lines[at].contains("5 pods to be replaced"));
+    assert!(
+        lines[at + 1].contains("─ ▥ StatefulSet/zone-a"),
+        "{}",
+        lines[at + 1]
+    );
+    assert!(lines[at + 1].contains("CrashLoopBackOff"));
+    let named = lines
+        .iter()
+        .filter(|line| line.contains("StatefulSet/zone-a"));
+    assert_eq!(named.count(), 1, "it is not shown twice");
 }

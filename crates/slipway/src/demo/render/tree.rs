@@ -2,7 +2,9 @@
 //! What is well is folded into a number.
 
 use crate::demo::line::{Line, Style, Tone};
-use crate::demo::model::{Cluster, Model, Namespace, Pod, Policy, Revision, State, Workload};
+use crate::demo::model::{
+    Cluster, Group, Model, Namespace, Pod, Policy, Revision, State, Workload,
+};
 use crate::demo::words::{count, length};
 
 use jiff::Timestamp;
@@ -179,18 +181,27 @@ fn namespace_node(namespace: &Namespace, now: Timestamp, style: Style) -> Node {
         .iter()
         .map(|p| policy_node(p, now, style))
         .collect();
+    let (zones, workloads): (Vec<&Workload>, Vec<&Workload>) = namespace
+        .workloads
+        .iter()
+        .partition(|workload| namespace.groups.iter().any(|g| has(g, workload)));
+    for group in &namespace.groups {
+        let zones = zones.iter().filter(|zone| has(group, zone));
+        let zones = zones.map(|zone| workload_node(zone, now, style)).collect();
+        children.push(group_node(group, zones, style));
+    }
     let is_well = |workload: &&Workload| workload.state == State::Good;
-    let well = namespace.workloads.iter().filter(is_well).count();
+    let well = workloads.iter().copied().filter(is_well).count();
     let fold = well > MOST_WELL;
-    for workload in &namespace.workloads {
-        if !(fold && is_well(&workload)) {
+    for workload in &workloads {
+        if !(fold && is_well(workload)) {
             children.push(workload_node(workload, now, style));
         }
     }
     if fold {
-        let last = namespace
-            .workloads
+        let last = workloads
             .iter()
+            .copied()
             .filter(is_well)
             .filter_map(|w| w.restarted)
             .max();
@@ -211,6 +222,25 @@ fn namespace_node(namespace: &Namespace, now: Timestamp, style: Style) -> Node {
     Node {
         name: namespace.name.clone(),
         children,
+        ..Node::default()
+    }
+}
+
+/// Whether a workload is a zone of a group.
+fn has(group: &Group, workload: &Workload) -> bool {
+    workload.kind == "StatefulSet" && group.zones.contains(&workload.name)
+}
+
+fn group_node(group: &Group, zones: Vec<Node>, style: Style) -> Node {
+    let well = group.state == State::Good;
+    Node {
+        icon: icon("⧈", "&", style),
+        name: format!("group/{}", group.name),
+        state: group.state,
+        word: group.word.clone(),
+        progress: (!well).then_some(group.progress),
+        info: group.info.clone(),
+        children: zones,
         ..Node::default()
     }
 }

@@ -1,0 +1,230 @@
+//! Histories of zones that never happened.
+
+use serde_json::{Value, json};
+use slipway_api::names::DISRUPTION_CLAIM;
+use slipway_kernel::claim::Claim;
+
+use super::made::{Made, object};
+use crate::history::{Call, Review};
+
+const SETS: &str = "apps/statefulsets";
+const PODS: &str = "/pods";
+
+impl Made {
+    fn zone(&mut self, name: &str, more: &Value) {
+        let mut value = json!({
+            "metadata": {
+                "name": name, "uid": name, "generation": 1, "labels": {"rollout-group": "db"}, "annotations": {},
+            },
+            "spec": {"replicas": 2, "updateStrategy": {"type": "OnDelete"}},
+            "status": {"observedGeneration": 1, "currentRevision": "old", "updateRevision": "new"},
+        });
+        super::made::merge(&mut value, more);
+        self.put(object(SETS, name), value, None);
+    }
+
+    fn pod(&mut self, name: &str, revision: &str, ready: bool) {
+        let zone = name.rsplit_once('-').unwrap().0;
+        let value = json!({
+            "metadata": {
+                "name": name, "uid": name, "labels": {"controller-revision-hash": revision, "rollout-group": "db"},
+                "ownerReferences": [{"kind": "StatefulSet", "uid": zone, "controller": true}],
+            },
+            "status": {
+                "phase": "Running",
+                "conditions": [{"type": "Ready", "status": if ready { "True" } else { "False" }}],
+            },
+        });
+        self.put(object(PODS, name), value, None);
+    }
+
+    fn ours(&mut self, method: &str, uri: &str, body: Value) -> Option<u64> {
+        let number = self.request(method, uri, body);
+        self.last_request().context.controller = "zones".to_owned();
+        Some(number)
+    }
+
+    fn delete(&mut self, name: &str) {
+        let preconditions = json!({"preconditions": {"uid": name, "resourceVersion": "1"}});
+        let uri = format!("/api/v1/namespaces/shop/pods/{name}");
+        let by = self.ours("DELETE", &uri, preconditions);
+        let object = object(PODS, name);
+        let mut value = self.current(&object);
+        value["metadata"]["deletionTimestamp"] = json!("2026-01-05T00:00:30Z");
+        self.put(object, value, by);
+    }
+
+    /// We change a `StatefulSet`.
+    fn change(&mut self, name: &str, change: &Value) {
+        let body = json!({"metadata": {"uid": name, "resourceVersion": "1"}});
+        let by = self.ours(
+            "PATCH",
+            &format!("/apis/apps/v1/namespaces/shop/statefulsets/{name}"),
+            body,
+        );
+        let object = object(SETS, name);
+        let mut value = self.current(&object);
+        super::made::merge(&mut value, change);
+        self.put(object, value, by);
+    }
+
+    fn review(&mut self, path: &str, asked: Value, uid: &str) {
+        let at = self.now();
+        let version = self.history.changes.last().unwrap().version;
+        self.history.reviews.push(Review {
+            replica: "slipway-0-0".to_owned(),
+            path: path.to_owned(),
+            patience: std::time::Duration::from_secs(10),
+            at,
+            ended: at + jiff::SignedDuration::from_secs(1),
+            asked,
+            said: Some(json!({"uid": uid, "allowed": true})),
+            versions: (version, version),
+        });
+    }
+
+    fn call(&mut self, pod: &str) {
+        let at = self.now();
+        self.history.calls.push(Call {
+            at,
+            replica: "slipway-0-0".to_owned(),
+            method: "POST".to_owned(),
+            url: format!("http://{pod}/prepare"),
+            pod: ("shop".to_owned(), pod.to_owned()),
+            uid: pod.to_owned(),
+            code: Some(200),
+        });
+    }
+}
+
+/// Two zones with two outdated pods each, all well.
+fn good() -> Made {
+    let mut made = Made::new();
+    made.scenario.settings = json!({"controllers": ["zones"]});
+    for zone in ["zone-a", "zone-b"] {
+        made.zone(zone, &json!({}));
+        for ordinal in 0..2 {
+            made.pod(&format!("{zone}-{ordinal}"), "old", true);
+        }
+    }
+    made
+}
+
+/// The same, and both pods of the first zone are replaced one after the other.
+pub(super) fn good_rollout() -> Made {
+    let mut made = good();
+    made.scenario.quiet = std::time::Duration::ZERO;
+    for name in ["zone-a-0", "zone-a-1", "zone-b-0", "zone-b-1"] {
+        made.pass(30);
+        made.delete(name);
+        made.pass(30);
+        made.pod(name, "new", true);
+    }
+    made
+}
+
+fn downscale(name: &str) -> Value {
+    json!({
+        "uid": "1", "namespace": "shop", "name": name,
+        "oldObject": {"spec": {"replicas": 2}}, "object": {"spec": {"replicas": 1}},
+    })
+}
+
+/// One bad history for each oracle of zones.
+pub(super) fn bad(id: &str) -> Option<Made> {
+    let mut made = good();
+    let told = json!({"metadata": {"labels": {"grafana.com/prepare-downscale": "true"}}});
+    let prepare = "/admission/prepare-downscale";
+    let until = Claim {
+        holder: "zones".to_owned(),
+        until: made.now() + jiff::SignedDuration::from_hours(1),
+    };
+    let claim = json!({"metadata": {"annotations": {DISRUPTION_CLAIM: until.render()}}});
+    match id {
+        "Z1" => {
+            made.pod("zone-b-1", "old", false);
+            made.delete("zone-a-0");
+        }
+        "Z2" | "Z6" => {
+            made.delete("zone-a-0");
+            made.delete("zone-a-1");
+        }
+        "Z3" => {
+            let by = made.ours(
+                "PATCH",
+                "/api/v1/namespaces/shop/configmaps/slipway-zones-db",
+                json!({}),
+            );
+            let status = json!({"zones": [{"name": "zone-a", "maxUnavailable": 2}]});
+            let map = json!({"data": {"group": "db", "status": status.to_string()}});
+            made.put(object("/configmaps", "slipway-zones-db"), map, by);
+        }
+        "Z4" => {
+            made.zone(
+                "zone-b",
+                &json!({"spec": {"updateStrategy": {"type": "RollingUpdate"}}}),
+            );
+            made.delete("zone-a-0");
+        }
+        "Z5" => {
+            made.pod("zone-a-0", "new", true);
+            made.delete("zone-a-0");
+        }
+        "Z7" => {
+            made.change("zone-a", &claim);
+            made.change("zone-b", &claim);
+        }
+        "Z8" => {
+            let leader = json!({"metadata": {"annotations": {"grafana.com/rollout-downscale-leader": "zone-a"}}});
+            made.zone("zone-b", &leader);
+            made.change("zone-b", &json!({"spec": {"replicas": 1}}));
+        }
+        "Z9" => {
+            made.zone("zone-a", &told);
+            made.zone("zone-b", &told);
+            made.review(prepare, downscale("zone-a"), "1");
+            made.review(prepare, downscale("zone-b"), "1");
+        }
+        "Z11" => {
+            made.call("zone-a-1");
+            made.pass(600);
+        }
+        "Z12" => {
+            made.zone(
+                "zone-a",
+                &json!({"metadata": {"annotations": {"grafana.com/rollout-paused": "true"}}}),
+            );
+            made.delete("zone-a-0");
+        }
+        "Z13" => made.change("zone-a", &json!({"status": {"currentRevision": "new"}})),
+        "order" => made.delete("zone-b-0"),
+        "W1" => {
+            let fixed = json!({"metadata": {"labels": {"grafana.com/no-downscale": "true"}}});
+            made.zone("zone-a", &fixed);
+            let hooks = "admissionregistration.k8s.io/validatingwebhookconfigurations";
+            made.put(object(hooks, "no-downscale"), json!({}), None);
+            made.zone("zone-a", &json!({"spec": {"replicas": 1}}));
+        }
+        "W4" => {
+            made.zone("zone-a", &told);
+            made.review(prepare, downscale("zone-a"), "1");
+        }
+        "W5" => {
+            let mut asked = downscale("zone-a");
+            asked["dryRun"] = json!(true);
+            made.review(prepare, asked, "1");
+            made.call("zone-a-1");
+        }
+        "W6" => made.review(prepare, downscale("zone-a"), "2"),
+        "W7" => {
+            let budget = json!({"spec": {"selector": {"matchLabels": {"rollout-group": "db"}}}});
+            let budgets = "rollout-operator.grafana.com/zoneawarepoddisruptionbudgets";
+            made.put(object(budgets, "db"), budget, None);
+            made.pod("zone-b-1", "old", false);
+            let asked = json!({"uid": "1", "namespace": "shop", "name": "zone-a-0"});
+            made.review("/admission/pod-eviction", asked, "1");
+        }
+        _ => return None,
+    }
+    Some(made)
+}

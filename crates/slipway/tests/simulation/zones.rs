@@ -1,0 +1,246 @@
+//! Zones with bugs on purpose.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
+use slipway_kernel::identity::kinds;
+use slipway_kernel::store::Projection;
+use slipway_kernel::{Action, Facts, Plan, Stores};
+use slipway_zones::observe::{Pod, Reservations, Set};
+
+use super::{ANNOTATIONS, Bend, Mutant, hide};
+
+/// How a webhook differs.
+#[derive(Clone, Copy)]
+pub(crate) enum Twist {
+    /// The one at this path lets everything through.
+    AllowsAll(&'static str),
+    /// Pods are not told that they stay.
+    NoUndo,
+    /// A dry run is taken for a real one.
+    NeverDry,
+}
+
+/// A webhook with a bug.
+pub(crate) struct Twisted {
+    pub(crate) inner: Arc<dyn Admit>,
+    pub(crate) twist: Twist,
+}
+
+fn is_undo(action: &Action) -> bool {
+    matches!(action, Action::Ask(question) if question.method == "DELETE")
+}
+
+impl Admit for Twisted {
+    fn path(&self) -> &'static str {
+        self.inner.path()
+    }
+
+    fn is_self_contained(&self) -> bool {
+        self.inner.is_self_contained()
+    }
+
+    fn judge(
+        &self,
+        review: &Review,
+        stores: &Stores,
+        facts: &Facts,
+        now: Timestamp,
+    ) -> (Admission, Remarks) {
+        match self.twist {
+            Twist::AllowsAll(path) => {
+                let (admission, remarks) = self.inner.judge(review, stores, facts, now);
+                match admission {
+                    Admission::Decide(_, actions) if path == self.path() => {
+                        (Admission::Decide(Verdict::allowed(), actions), remarks)
+                    }
+                    other => (other, remarks),
+                }
+            }
+            Twist::NoUndo => {
+                let (admission, remarks) = self.inner.judge(review, stores, facts, now);
+                match admission {
+                    Admission::Need(actions) if actions.iter().any(is_undo) => {
+                        let verdict = self.inner.expire(review, stores, facts, now).verdict;
+                        (Admission::Decide(verdict, Vec::new()), remarks)
+                    }
+                    other => (other, remarks),
+                }
+            }
+            Twist::NeverDry => {
+                let real = Review {
+                    is_dry_run: false,
+                    ..review.clone()
+                };
+                self.inner.judge(&real, stores, facts, now)
+            }
+        }
+    }
+
+    fn admit(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Admission {
+        self.judge(review, stores, facts, now).0
+    }
+
+    fn expire(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Expiry {
+        self.inner.expire(review, stores, facts, now)
+    }
+}
+
+macro_rules! sets {
+    ($change:expr) => {
+        || Bend::Sees(kinds::STATEFUL_SET, sees!(Set, $change))
+    };
+}
+
+macro_rules! pods {
+    ($change:expr) => {
+        || Bend::Sees(kinds::POD, sees!(Pod, $change))
+    };
+}
+
+/// Takes the steps of a purpose out of a plan.
+fn leave_out(plan: &mut Plan, left_out: &str) {
+    plan.steps.retain(|step| match &step.action {
+        Action::Patch { purpose, .. }
+        | Action::Apply { purpose, .. }
+        | Action::Delete { purpose, .. } => *purpose != left_out,
+        _ => true,
+    });
+}
+
+/// All of them.
+pub(crate) const ALL: &[Mutant] = &[
+    Mutant {
+        name: "zones: terminating pods count as ready",
+        scenarios: &["zone-order", "zone-budget"],
+        bend: pods!(|object| hide(object, "/metadata", "deletionTimestamp")),
+    },
+    Mutant {
+        name: "zones: each zone is a group of its own",
+        scenarios: &["zone-order"],
+        bend: sets!(|object| {
+            object["metadata"]["labels"]["rollout-group"] = object["metadata"]["name"].clone();
+        }),
+    },
+    Mutant {
+        name: "zones: the budget is off by one",
+        scenarios: &["zone-order"],
+        bend: sets!(|object| {
+            object["metadata"]["annotations"]["rollout-max-unavailable"] = json!("2");
+        }),
+    },
+    Mutant {
+        name: "zones: a percentage is rounded up",
+        scenarios: &["zone-budget"],
+        bend: sets!(|object| {
+            let annotation = &mut object["metadata"]["annotations"]["rollout-max-unavailable"];
+            if *annotation == "70%" {
+                *annotation = json!("3");
+            }
+        }),
+    },
+    Mutant {
+        name: "zones: deletes have no precondition",
+        scenarios: &["zone-order"],
+        bend: || {
+            Bend::Requests(|method, _, body| {
+                if method == "DELETE" {
+                    hide(body, "/preconditions", "resourceVersion");
+                }
+            })
+        },
+    },
+    Mutant {
+        name: "zones: a rollout does not know of evictions",
+        scenarios: &["zone-evict"],
+        bend: || Bend::Reservations(sees!(Reservations, |object| hide(object, "", "data"))),
+    },
+    Mutant {
+        name: "zones: evictions are not recorded",
+        scenarios: &["zone-evict"],
+        bend: || {
+            Bend::Requests(|method, path, body| {
+                let name = body.pointer("/metadata/name").and_then(Value::as_str);
+                let ours = name.is_some_and(|name| name.starts_with("slipway-zpdb-"));
+                if method != "GET" && path.contains("/configmaps") && ours {
+                    hide(body, "", "data");
+                }
+            })
+        },
+    },
+    Mutant {
+        name: "zones: pods are not told that they stay",
+        scenarios: &["zone-downscale"],
+        bend: || Bend::Hooks(Twist::NoUndo),
+    },
+    Mutant {
+        name: "zones: nothing is touched on a takeover",
+        scenarios: &["zone-failover"],
+        bend: || Bend::NoTouch,
+    },
+    Mutant {
+        name: "zones: paused zones are rolled",
+        scenarios: &["zone-budget"],
+        bend: sets!(|object| hide(object, ANNOTATIONS, "grafana.com/rollout-paused")),
+    },
+    Mutant {
+        name: "zones: a status older than its spec is believed",
+        scenarios: &["zone-order"],
+        bend: sets!(|object| {
+            object["status"]["observedGeneration"] = object["metadata"]["generation"].clone();
+        }),
+    },
+    Mutant {
+        name: "zones: pods that are not ready count as ready",
+        scenarios: &["zone-order", "zone-budget"],
+        bend: pods!(|object| {
+            object["status"]["phase"] = json!("Running");
+            object["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
+            let now = json!({"running": {}});
+            object["status"]["containerStatuses"] =
+                json!([{"name": "main", "ready": true, "state": now}]);
+        }),
+    },
+    Mutant {
+        name: "zones: pods of the newest revision are replaced too",
+        scenarios: &["zone-order"],
+        bend: pods!(|object| hide(object, "/metadata/labels", "controller-revision-hash")),
+    },
+    Mutant {
+        name: "zones: no-downscale lets everything through",
+        scenarios: &["zone-downscale"],
+        bend: || Bend::Hooks(Twist::AllowsAll("/admission/no-downscale")),
+    },
+    Mutant {
+        name: "zones: a downscale goes on although a pod said no",
+        scenarios: &["zone-downscale"],
+        bend: || Bend::Hooks(Twist::AllowsAll("/admission/prepare-downscale")),
+    },
+    Mutant {
+        name: "zones: every eviction is let through",
+        scenarios: &["zone-evict"],
+        bend: || Bend::Hooks(Twist::AllowsAll("/admission/pod-eviction")),
+    },
+    Mutant {
+        name: "zones: a dry run is recorded",
+        scenarios: &["zone-evict"],
+        bend: || Bend::Hooks(Twist::NeverDry),
+    },
+    Mutant {
+        name: "zones: the time between downscales is ignored",
+        scenarios: &["zone-downscale"],
+        bend: sets!(|object| hide(object, ANNOTATIONS, "grafana.com/last-downscale")),
+    },
+    Mutant {
+        name: "zones: claims are never given up",
+        scenarios: &["zone-order"],
+        bend: || Bend::Plans(|plan| leave_out(plan, "release")),
+    },
+    Mutant {
+        name: "zones: nothing says how a group is",
+        scenarios: &["zone-budget"],
+        bend: || Bend::Plans(|plan| leave_out(plan, "status")),
+    },
+];
