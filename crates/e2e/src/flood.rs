@@ -59,17 +59,29 @@ impl Figures {
     pub fn percentile(&self, percent: usize) -> Duration {
         let place = self.latencies.len() * percent / 100;
         let last = self.latencies.len().saturating_sub(1);
-        self.latencies.get(place.min(last)).copied().unwrap_or_default()
+        self.latencies
+            .get(place.min(last))
+            .copied()
+            .unwrap_or_default()
     }
 }
 
 impl Target {
     /// The operator on this port, with the CA of its Secret.
-    pub fn new(cluster: &Cluster, namespace: &str, secret: &str, name: &str, port: u16) -> Result<Self> {
+    pub fn new(
+        cluster: &Cluster,
+        namespace: &str,
+        secret: &str,
+        name: &str,
+        port: u16,
+    ) -> Result<Self> {
         let object = cluster.json(&["get", "secret", secret, "-n", namespace])?;
         let mut bundle = Vec::new();
         for key in ["ca", "ca-previous"] {
-            if let Some(text) = object.pointer(&format!("/data/{key}")).and_then(Value::as_str) {
+            if let Some(text) = object
+                .pointer(&format!("/data/{key}"))
+                .and_then(Value::as_str)
+            {
                 bundle.extend(BASE64_STANDARD.decode(text).context("reading the CA")?);
             }
         }
@@ -134,7 +146,9 @@ impl Connection {
     pub fn certificate(&self) -> Vec<u8> {
         let (_, session) = self.stream.get_ref();
         let first = session.peer_certificates().and_then(<[_]>::first);
-        first.map(|certificate| certificate.to_vec()).unwrap_or_default()
+        first
+            .map(|certificate| certificate.to_vec())
+            .unwrap_or_default()
     }
 
     /// Sends a request and gives its answer, head and body.
@@ -179,7 +193,12 @@ fn has(answer: &[u8], wanted: &str) -> bool {
 }
 
 /// Asks over so many connections, each one request after another, until `stop` is set.
-pub async fn flood(target: &Target, question: &Question<'_>, connections: usize, stop: &AtomicBool) -> Figures {
+pub async fn flood(
+    target: &Target,
+    question: &Question<'_>,
+    connections: usize,
+    stop: &AtomicBool,
+) -> Figures {
     let start = Instant::now();
     let request = Connection::request(question.path, question.body);
     let each = (0..connections).map(|_| one(target, &request, question.answer, stop));
@@ -224,7 +243,13 @@ pub struct Flood {
 
 impl Flood {
     /// Starts it.
-    pub fn start(target: Target, path: String, body: String, answer: String, connections: usize) -> Self {
+    pub fn start(
+        target: Target,
+        path: String,
+        body: String,
+        answer: String,
+        connections: usize,
+    ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let watched = stop.clone();
         let thread = std::thread::spawn(move || {

@@ -12,7 +12,10 @@ pub fn printed(arguments: &[&str]) -> Result<Vec<Value>> {
     let what = arguments.join(" ");
     let output = Command::new(program()?).args(arguments).output()?;
     if !output.status.success() {
-        bail!("slipway {what}: {}", String::from_utf8_lossy(&output.stderr));
+        bail!(
+            "slipway {what}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     let text = String::from_utf8(output.stdout)?;
     serde_saphyr::from_multiple(&text)

@@ -42,5 +42,6 @@ fn review(namespace: &str, mut request: Value) -> String {
     request["namespace"] = json!(namespace);
     request["userInfo"] = json!({"username": "admin", "groups": ["system:masters"]});
     request["dryRun"] = json!(false);
-    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).to_string()
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+        .to_string()
 }

@@ -53,18 +53,30 @@ pub(crate) struct Contender {
 
 impl Contender {
     /// Starts it for a place, on all processors or on one.
-    pub(crate) fn start(&self, place: &Place<'_>, more: &[&str], processor: Option<usize>) -> Result<Operator> {
+    pub(crate) fn start(
+        &self,
+        place: &Place<'_>,
+        more: &[&str],
+        processor: Option<usize>,
+    ) -> Result<Operator> {
         let mut arguments = place.arguments()?;
         arguments.extend(more.iter().map(|&argument| argument.to_owned()));
         // With all rights, so that nothing is left out for want of one.
         let kubeconfig = &place.cluster.kubeconfig;
-        let mut operator = Operator::rollout_operator(self.original.as_deref(), kubeconfig, &arguments, processor)?;
+        let mut operator = Operator::rollout_operator(
+            self.original.as_deref(),
+            kubeconfig,
+            &arguments,
+            processor,
+        )?;
         operator.wait_until_ready(Duration::from_mins(2))?;
         Ok(operator)
     }
 
     fn program(&self) -> Result<PathBuf> {
-        self.original.clone().map_or_else(slipway_e2e::server::program, Ok)
+        self.original
+            .clone()
+            .map_or_else(slipway_e2e::server::program, Ok)
     }
 }
 
@@ -86,11 +98,14 @@ fn main() -> Result<()> {
     if let Some(file) = &arguments.flood {
         return door::flood(file);
     }
-    let real = arguments
-        .real
-        .clone()
-        .context("no real control plane given: set SLIPWAY_REAL_FULL or use `cargo xtask bench zones`")?;
-    let kubectl = client::all()?.into_iter().next().context("there is no kubectl")?.program;
+    let real = arguments.real.clone().context(
+        "no real control plane given: set SLIPWAY_REAL_FULL or use `cargo xtask bench zones`",
+    )?;
+    let kubectl = client::all()?
+        .into_iter()
+        .next()
+        .context("there is no kubectl")?
+        .program;
     let cluster = Cluster::new(&kubectl, &real)?;
     for index in 0..3 {
         cluster.apply(&node(index).to_string())?;
@@ -114,7 +129,9 @@ fn main() -> Result<()> {
         .transpose()?;
     table::print(&mine, theirs.as_ref());
     if theirs.is_none() {
-        say("no peer given: figures with * were measured earlier; name the original's program with --peer PATH");
+        say(
+            "no peer given: figures with * were measured earlier; name the original's program with --peer PATH",
+        );
     }
     Ok(())
 }
@@ -136,7 +153,10 @@ fn bench(cluster: &Cluster, contender: &Contender, most: usize) -> Result<Measur
             measurement.evictions = door::evictions(contender, &place)?;
             measurement.door = Some(door::measure(contender, &place)?);
             if contender.original.is_none() {
-                say(&format!("{}: handshakes across a rotation of the certificate", contender.name));
+                say(&format!(
+                    "{}: handshakes across a rotation of the certificate",
+                    contender.name
+                ));
                 measurement.handshakes = Some(door::handshakes(contender, &place)?);
             }
             rollout::fill(&place, pods / 3, "app:1")?;

@@ -40,7 +40,12 @@ pub(crate) struct Figures {
 pub(crate) fn measure(contender: &Contender, place: &Place<'_>) -> Result<Figures> {
     let operator = contender.start(place, &[], Some(0))?;
     let body = review::downscale(&place.name);
-    let said = flooded(place, "/admission/no-downscale", &body, "is not allowed because")?;
+    let said = flooded(
+        place,
+        "/admission/no-downscale",
+        &body,
+        "is not allowed because",
+    )?;
     Ok(Figures {
         rate: said.rate,
         p50: said.p50,
@@ -63,13 +68,18 @@ pub(crate) fn evictions(contender: &Contender, place: &Place<'_>) -> Result<f64>
     let target = Target::new(place.cluster, &place.name, SECRET, "localhost", place.port)?;
     let path = "/admission/pod-eviction";
     let first = review::eviction(&place.name, &format!("{}-0", ZONES[0]));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let answer = runtime.block_on(async {
         let mut connection = target.connect().await?;
         let answer = connection.ask(&Connection::request(path, &first)).await?;
         anyhow::Ok(String::from_utf8_lossy(answer).into_owned())
     })?;
-    ensure!(answer.contains("\"allowed\":true"), "the first eviction was not allowed: {answer}");
+    ensure!(
+        answer.contains("\"allowed\":true"),
+        "the first eviction was not allowed: {answer}"
+    );
     let second = review::eviction(&place.name, &format!("{}-0", ZONES[1]));
     let said = flooded(place, path, &second, "pod not ready in")?;
     place.kubectl(&["delete", "zoneawarepoddisruptionbudgets", "bench"])?;
@@ -87,7 +97,9 @@ struct Said {
 fn flooded(place: &Place<'_>, path: &str, body: &str, answer: &str) -> Result<Said> {
     let folder = Folder::new("flood")?;
     let file = folder.path().join("flood.json");
-    let secret = place.cluster.json(&["get", "secret", SECRET, "-n", &place.name])?;
+    let secret = place
+        .cluster
+        .json(&["get", "secret", SECRET, "-n", &place.name])?;
     let order = json!({"ca": secret["data"]["ca"], "port": place.port, "path": path, "body": body, "answer": answer});
     std::fs::write(&file, order.to_string())?;
     let output = std::process::Command::new("taskset")
@@ -97,8 +109,13 @@ fn flooded(place: &Place<'_>, path: &str, body: &str, answer: &str) -> Result<Sa
         .arg(&file)
         .output()
         .context("starting the flood")?;
-    ensure!(output.status.success(), "the flood failed: {}", String::from_utf8_lossy(&output.stderr));
-    let said: Value = serde_json::from_slice(&output.stdout).context("reading what the flood said")?;
+    ensure!(
+        output.status.success(),
+        "the flood failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let said: Value =
+        serde_json::from_slice(&output.stdout).context("reading what the flood said")?;
     let failed = said["failed"].as_u64().unwrap_or_default();
     if failed > 0 {
         say(&format!("{failed} requests to {path} failed"));
@@ -123,7 +140,9 @@ pub(crate) fn flood(file: &Path) -> Result<()> {
         body: text("body"),
         answer: text("answer"),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let figures = runtime.block_on(async {
         // The first seconds are not counted.
         for (time, is_counted) in [(FLOOD / 5, false), (FLOOD, true)] {
@@ -132,14 +151,18 @@ pub(crate) fn flood(file: &Path) -> Result<()> {
                 tokio::time::sleep(time).await;
                 stop.store(true, Ordering::Relaxed);
             };
-            let (figures, ()) = tokio::join!(slipway_e2e::flood::flood(&target, &question, CONNECTIONS, &stop), end);
+            let (figures, ()) = tokio::join!(
+                slipway_e2e::flood::flood(&target, &question, CONNECTIONS, &stop),
+                end
+            );
             if is_counted {
                 return figures;
             }
         }
         slipway_e2e::flood::Figures::default()
     });
-    let micros = |percent: usize| u64::try_from(figures.percentile(percent).as_micros()).unwrap_or_default();
+    let micros =
+        |percent: usize| u64::try_from(figures.percentile(percent).as_micros()).unwrap_or_default();
     say(&json!({"rate": figures.rate(), "p50": micros(50), "p99": micros(99), "failed": figures.failed}).to_string());
     Ok(())
 }
@@ -151,18 +174,29 @@ pub(crate) fn handshakes(contender: &Contender, place: &Place<'_>) -> Result<(us
     place.register(&["no-downscale"])?;
     let operator = contender.start(place, &["-server-tls.self-signed-cert.expiration=1m"], None)?;
     place.trusted(&["no-downscale"], Duration::from_secs(30))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let (failed, certificates) = runtime.block_on(shake(place))?;
-    place.cluster.kubectl(&["delete", "validatingwebhookconfiguration", &format!("no-downscale-{}", place.name)])?;
+    place.cluster.kubectl(&[
+        "delete",
+        "validatingwebhookconfiguration",
+        &format!("no-downscale-{}", place.name),
+    ])?;
     place.kubectl(&["delete", "secret", SECRET])?;
-    ensure!(certificates > 1, "the certificate was not renewed:\n{}", operator.log());
+    ensure!(
+        certificates > 1,
+        "the certificate was not renewed:\n{}",
+        operator.log()
+    );
     Ok((failed, HANDSHAKES))
 }
 
 /// How many handshakes failed, and how many certificates were seen.
 async fn shake(place: &Place<'_>) -> Result<(usize, usize)> {
     use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-    let hooks: kube::Api<ValidatingWebhookConfiguration> = kube::Api::all(place.cluster.client().await?);
+    let hooks: kube::Api<ValidatingWebhookConfiguration> =
+        kube::Api::all(place.cluster.client().await?);
     let name = format!("no-downscale-{}", place.name);
     let start = tokio::time::Instant::now();
     let mut certificates = BTreeSet::new();
@@ -173,7 +207,10 @@ async fn shake(place: &Place<'_>) -> Result<(usize, usize)> {
         if number % 50 == 0 || target.is_none() {
             let hook = hooks.get(&name).await?;
             let first = hook.webhooks.and_then(|all| all.into_iter().next());
-            let bundle = first.and_then(|hook| hook.client_config.ca_bundle).unwrap_or_default().0;
+            let bundle = first
+                .and_then(|hook| hook.client_config.ca_bundle)
+                .unwrap_or_default()
+                .0;
             if target.as_ref().is_none_or(|(known, _)| *known != bundle) {
                 let fresh = Target::trusting(&bundle, "localhost", place.port)?;
                 target = Some((bundle, fresh));

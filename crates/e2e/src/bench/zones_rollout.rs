@@ -36,8 +36,17 @@ pub(crate) struct Figures {
 
 /// Gives each zone so many pods of this image, without anybody who rolls them: all are made anew.
 pub(crate) fn fill(place: &Place<'_>, replicas: usize, image: &str) -> Result<()> {
-    let zones: Vec<Value> = ZONES.iter().map(|name| padded(name, replicas, image)).collect();
-    place.kubectl(&["delete", "statefulsets", "--all", "--cascade=foreground", "--wait=true"])?;
+    let zones: Vec<Value> = ZONES
+        .iter()
+        .map(|name| padded(name, replicas, image))
+        .collect();
+    place.kubectl(&[
+        "delete",
+        "statefulsets",
+        "--all",
+        "--cascade=foreground",
+        "--wait=true",
+    ])?;
     place.apply(&zones)?;
     place.settled(3 * replicas, image, WITHIN)
 }
@@ -53,7 +62,11 @@ fn padded(name: &str, replicas: usize, image: &str) -> Value {
 }
 
 /// Changes all templates and watches until all pods are new.
-pub(crate) fn measure(contender: &Contender, place: &Place<'_>, replicas: usize) -> Result<Figures> {
+pub(crate) fn measure(
+    contender: &Contender,
+    place: &Place<'_>,
+    replicas: usize,
+) -> Result<Figures> {
     let operator = contender.start(place, &["-server-tls.enabled=false"], None)?;
     // Whatever comes first is over.
     std::thread::sleep(Duration::from_secs(6));
@@ -69,11 +82,22 @@ pub(crate) fn measure(contender: &Contender, place: &Place<'_>, replicas: usize)
     for (request, count) in &mut made {
         *count -= before.get(request).copied().unwrap_or_default();
     }
-    let count = |is_it: &dyn Fn(&str) -> bool| ratio(made.iter().filter(|(request, _)| is_it(request)).map(|(_, n)| n).sum(), 3 * replicas);
+    let count = |is_it: &dyn Fn(&str) -> bool| {
+        ratio(
+            made.iter()
+                .filter(|(request, _)| is_it(request))
+                .map(|(_, n)| n)
+                .sum(),
+            3 * replicas,
+        )
+    };
     let is_event = |request: &str| request.contains("events");
     let is_status = |request: &str| request.contains("status") || request.contains("configmaps");
     let is_pod = |request: &str| request.contains("core/v1/pods");
-    let since = |at: Option<SystemTime>| at.and_then(|at| at.duration_since(start).ok()).unwrap_or_default();
+    let since = |at: Option<SystemTime>| {
+        at.and_then(|at| at.duration_since(start).ok())
+            .unwrap_or_default()
+    };
     Ok(Figures {
         first: since(seen.first),
         total: since(seen.last),
@@ -88,7 +112,9 @@ pub(crate) fn measure(contender: &Contender, place: &Place<'_>, replicas: usize)
 
 /// Gives all zones this image, one right after another.
 fn change(place: &Place<'_>, image: &str) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let sets: Api<StatefulSet> = Api::namespaced(place.cluster.client().await?, &place.name);
         let patch = json!([{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": image}]);
@@ -102,7 +128,9 @@ fn change(place: &Place<'_>, image: &str) -> Result<()> {
 
 /// Requests so far that were no lists and no watches, by what they were about.
 fn requests(operator: &Operator) -> Result<BTreeMap<String, usize>> {
-    let metrics = operator.get("/metrics").context("the operator shows no metrics")?;
+    let metrics = operator
+        .get("/metrics")
+        .context("the operator shows no metrics")?;
     let begin = "rollout_operator_kubernetes_api_client_request_duration_seconds_count{";
     let mut all = BTreeMap::new();
     for line in metrics.lines().filter_map(|line| line.strip_prefix(begin)) {
@@ -113,7 +141,11 @@ fn requests(operator: &Operator) -> Result<BTreeMap<String, usize>> {
             continue;
         }
         let value: f64 = value.trim().parse().unwrap_or_default();
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small count")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a small count"
+        )]
         let count = value as usize;
         *all.entry(labels.to_owned()).or_default() += count;
     }

@@ -46,14 +46,24 @@ struct Row {
 
 /// Prints all of it.
 pub(crate) fn print(ours: &Measurement, theirs: Option<&Measurement>) {
-    say(&format!("\n{:46}{:>14}{:>16}{:>9}   goal", "zones", "slipway", "the original", "ratio"));
+    say(&format!(
+        "\n{:46}{:>14}{:>16}{:>9}   goal",
+        "zones", "slipway", "the original", "ratio"
+    ));
     for row in rows(ours, theirs) {
         say(&row.line());
     }
 }
 
 impl Row {
-    fn new(name: &str, unit: &'static str, ours: Option<f64>, theirs: Option<f64>, earlier: Option<f64>, goal: Goal) -> Self {
+    fn new(
+        name: &str,
+        unit: &'static str,
+        ours: Option<f64>,
+        theirs: Option<f64>,
+        earlier: Option<f64>,
+        goal: Goal,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             unit,
@@ -66,7 +76,10 @@ impl Row {
 
     fn line(&self) -> String {
         let cell = |value: Option<f64>, mark: &str| {
-            value.map_or_else(|| "–".to_owned(), |value| format!("{}{mark} {}", short(value), self.unit))
+            value.map_or_else(
+                || "–".to_owned(),
+                |value| format!("{}{mark} {}", short(value), self.unit),
+            )
         };
         let (theirs, mark) = match self.theirs {
             Some(value) => (Some(value), ""),
@@ -74,9 +87,18 @@ impl Row {
         };
         let ratio = self.ours.zip(theirs).map(|(ours, theirs)| ours / theirs);
         let (goal, is_met) = match self.goal {
-            Goal::Below(part) => (format!("at most {part:.2} of it"), ratio.map(|ratio| ratio <= part)),
-            Goal::Times(times) => (format!("at least {times:.0} times"), ratio.map(|ratio| ratio >= times)),
-            Goal::Most(most) => (format!("at most {}", short(most)), self.ours.map(|ours| ours <= most)),
+            Goal::Below(part) => (
+                format!("at most {part:.2} of it"),
+                ratio.map(|ratio| ratio <= part),
+            ),
+            Goal::Times(times) => (
+                format!("at least {times:.0} times"),
+                ratio.map(|ratio| ratio >= times),
+            ),
+            Goal::Most(most) => (
+                format!("at most {}", short(most)),
+                self.ours.map(|ours| ours <= most),
+            ),
             Goal::None => (String::new(), None),
         };
         let verdict = match is_met {
@@ -85,7 +107,12 @@ impl Row {
             None => "",
         };
         let ratio = ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}"));
-        format!("{:46}{:>14}{:>16}{ratio:>9}   {goal}{verdict}", self.name, cell(self.ours, ""), cell(theirs, mark))
+        format!(
+            "{:46}{:>14}{:>16}{ratio:>9}   {goal}{verdict}",
+            self.name,
+            cell(self.ours, ""),
+            cell(theirs, mark)
+        )
     }
 }
 
@@ -118,27 +145,139 @@ fn rows(ours: &Measurement, theirs: Option<&Measurement>) -> Vec<Row> {
     for (index, (pods, earlier)) in SIZES.iter().zip(earlier::RESIDENT).enumerate() {
         let at = |of: &Measurement| of.resident.get(index).copied().map(mega);
         let name = format!("resident memory, {pods} pods");
-        all.push(Row::new(&name, "MB", at(ours), theirs.and_then(at), Some(earlier), Goal::Below(1.0 / 3.0)));
+        all.push(Row::new(
+            &name,
+            "MB",
+            at(ours),
+            theirs.and_then(at),
+            Some(earlier),
+            Goal::Below(1.0 / 3.0),
+        ));
     }
-    let mut row = |name: &str, unit: &'static str, of: &dyn Fn(&Measurement) -> Option<f64>, earlier: Option<f64>, goal: Goal| {
-        all.push(Row::new(name, unit, of(ours), theirs.and_then(of), earlier, goal));
+    let mut row = |name: &str,
+                   unit: &'static str,
+                   of: &dyn Fn(&Measurement) -> Option<f64>,
+                   earlier: Option<f64>,
+                   goal: Goal| {
+        all.push(Row::new(
+            name,
+            unit,
+            of(ours),
+            theirs.and_then(of),
+            earlier,
+            goal,
+        ));
     };
-    let rollout = |of: &Measurement, figure: &dyn Fn(&crate::rollout::Figures) -> f64| of.rollout.as_ref().map(figure);
-    row("template changed to first pod deleted", "s", &|of| rollout(of, &|f| f.first.as_secs_f64()), Some(earlier::FIRST), Goal::Below(0.1));
-    row("3 × 100 pods, budget 10, in all", "s", &|of| rollout(of, &|f| f.total.as_secs_f64()), Some(earlier::TOTAL), Goal::Below(0.1));
-    row("  most pods away at once", "", &|of| rollout(of, &|f| number(f.most)), Some(earlier::MOST), Goal::None);
-    row("  requests about pods, per pod", "", &|of| rollout(of, &|f| f.pods), Some(earlier::CALLS), Goal::Most(1.005));
-    row("  beside them: Events", "", &|of| rollout(of, &|f| f.events), None, Goal::None);
-    row("  beside them: statuses", "", &|of| rollout(of, &|f| f.statuses), None, Goal::None);
-    row("  beside them: claims, leases", "", &|of| rollout(of, &|f| f.others), None, Goal::None);
-    row("  resident memory afterwards", "MB", &|of| rollout(of, &|f| mega(f.resident)), Some(59.0), Goal::None);
-    row("evictions decided", "/s", &|of| Some(of.evictions), Some(earlier::EVICTIONS), Goal::Times(100.0));
-    let door = |of: &Measurement, figure: &dyn Fn(&crate::door::Figures) -> f64| of.door.as_ref().map(figure);
-    row("downscales refused, TLS, one processor", "/s", &|of| door(of, &|f| f.rate), Some(earlier::DOWNSCALES), Goal::Times(3.0));
-    row("  p50", "ms", &|of| door(of, &|f| milli(f.p50)), Some(earlier::P50), Goal::None);
-    row("  p99", "ms", &|of| door(of, &|f| milli(f.p99)), Some(earlier::P99), Goal::Below(1.0 / 3.0));
-    row("  resident memory", "MB", &|of| door(of, &|f| mega(f.resident)), Some(earlier::DOOR), Goal::Below(0.5));
-    row("failed of 10,000 handshakes over a rotation", "", &|of| of.handshakes.map(|(failed, _)| number(failed)), None, Goal::Most(0.0));
-    row("size of the program", "MB", &|of| Some(mega(of.size)), Some(earlier::SIZE), Goal::None);
+    let rollout = |of: &Measurement, figure: &dyn Fn(&crate::rollout::Figures) -> f64| {
+        of.rollout.as_ref().map(figure)
+    };
+    row(
+        "template changed to first pod deleted",
+        "s",
+        &|of| rollout(of, &|f| f.first.as_secs_f64()),
+        Some(earlier::FIRST),
+        Goal::Below(0.1),
+    );
+    row(
+        "3 × 100 pods, budget 10, in all",
+        "s",
+        &|of| rollout(of, &|f| f.total.as_secs_f64()),
+        Some(earlier::TOTAL),
+        Goal::Below(0.1),
+    );
+    row(
+        "  most pods away at once",
+        "",
+        &|of| rollout(of, &|f| number(f.most)),
+        Some(earlier::MOST),
+        Goal::None,
+    );
+    row(
+        "  requests about pods, per pod",
+        "",
+        &|of| rollout(of, &|f| f.pods),
+        Some(earlier::CALLS),
+        Goal::Most(1.005),
+    );
+    row(
+        "  beside them: Events",
+        "",
+        &|of| rollout(of, &|f| f.events),
+        None,
+        Goal::None,
+    );
+    row(
+        "  beside them: statuses",
+        "",
+        &|of| rollout(of, &|f| f.statuses),
+        None,
+        Goal::None,
+    );
+    row(
+        "  beside them: claims, leases",
+        "",
+        &|of| rollout(of, &|f| f.others),
+        None,
+        Goal::None,
+    );
+    row(
+        "  resident memory afterwards",
+        "MB",
+        &|of| rollout(of, &|f| mega(f.resident)),
+        Some(59.0),
+        Goal::None,
+    );
+    row(
+        "evictions decided",
+        "/s",
+        &|of| Some(of.evictions),
+        Some(earlier::EVICTIONS),
+        Goal::Times(100.0),
+    );
+    let door = |of: &Measurement, figure: &dyn Fn(&crate::door::Figures) -> f64| {
+        of.door.as_ref().map(figure)
+    };
+    row(
+        "downscales refused, TLS, one processor",
+        "/s",
+        &|of| door(of, &|f| f.rate),
+        Some(earlier::DOWNSCALES),
+        Goal::Times(3.0),
+    );
+    row(
+        "  p50",
+        "ms",
+        &|of| door(of, &|f| milli(f.p50)),
+        Some(earlier::P50),
+        Goal::None,
+    );
+    row(
+        "  p99",
+        "ms",
+        &|of| door(of, &|f| milli(f.p99)),
+        Some(earlier::P99),
+        Goal::Below(1.0 / 3.0),
+    );
+    row(
+        "  resident memory",
+        "MB",
+        &|of| door(of, &|f| mega(f.resident)),
+        Some(earlier::DOOR),
+        Goal::Below(0.5),
+    );
+    row(
+        "failed of 10,000 handshakes over a rotation",
+        "",
+        &|of| of.handshakes.map(|(failed, _)| number(failed)),
+        None,
+        Goal::Most(0.0),
+    );
+    row(
+        "size of the program",
+        "MB",
+        &|of| Some(mega(of.size)),
+        Some(earlier::SIZE),
+        Goal::None,
+    );
     all
 }

@@ -196,7 +196,12 @@ impl<'a> Place<'a> {
         self.cluster.eventually(&what, within, |_| {
             let ready = self.ready()?;
             let pods = ready.len() == count && ready.iter().all(|(_, of)| of == image);
-            Ok((pods && self.list("/apis/apps/v1/statefulsets")?.iter().all(is_settled)).then_some(()))
+            Ok((pods
+                && self
+                    .list("/apis/apps/v1/statefulsets")?
+                    .iter()
+                    .all(is_settled))
+            .then_some(()))
         })
     }
 }
@@ -211,9 +216,13 @@ impl Drop for Place<'_> {
             ("validatingwebhookconfiguration", "zpdb-validation"),
         ] {
             let name = format!("{name}-{}", self.name);
-            let _ = self.cluster.kubectl(&["delete", kind, &name, "--ignore-not-found"]);
+            let _ = self
+                .cluster
+                .kubectl(&["delete", kind, &name, "--ignore-not-found"]);
         }
-        let _ = self.cluster.kubectl(&["delete", "clusterrole", &role, "--ignore-not-found"]);
+        let _ = self
+            .cluster
+            .kubectl(&["delete", "clusterrole", &role, "--ignore-not-found"]);
         let gone = ["delete", "namespace", &self.name, "--wait=false"];
         let _ = self.cluster.kubectl(&gone);
     }
@@ -229,8 +238,16 @@ fn kind(webhook: &str) -> &'static str {
 
 /// Whether a zone's status says that all is well and up to date.
 fn is_settled(zone: &Value) -> bool {
-    let number = |path: &str| zone.pointer(path).and_then(Value::as_i64).unwrap_or_default();
-    let text = |path: &str| zone.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let number = |path: &str| {
+        zone.pointer(path)
+            .and_then(Value::as_i64)
+            .unwrap_or_default()
+    };
+    let text = |path: &str| {
+        zone.pointer(path)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     number("/status/observedGeneration") >= number("/metadata/generation")
         && number("/status/readyReplicas") == number("/spec/replicas")
         && text("/status/currentRevision") == text("/status/updateRevision")

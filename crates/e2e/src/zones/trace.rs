@@ -46,7 +46,8 @@ impl Seen {
 impl Trace {
     /// Starts to watch; every pod of every zone must be ready.
     pub fn start(place: &Place<'_>) -> Result<Self> {
-        let base = |group: &str, plural: &str| format!("{group}/namespaces/{}/{plural}", place.name);
+        let base =
+            |group: &str, plural: &str| format!("{group}/namespaces/{}/{plural}", place.name);
         let watch = |path: String, keep| Watch::start(place.cluster, &path, keep);
         let pods = watch(base("/api/v1", "pods"), of_pod)?;
         let zones = watch(base("/apis/apps/v1", "statefulsets"), of_zone)?;
@@ -126,7 +127,11 @@ impl Trace {
             .take(40)
             .map(|event| {
                 let time = last.at.duration_since(event.at).unwrap_or_default();
-                let state = if event.object["up"] == true { "up" } else { "down" };
+                let state = if event.object["up"] == true {
+                    "up"
+                } else {
+                    "down"
+                };
                 let (pod, version) = (&event.object["name"], &event.object["version"]);
                 format!(
                     "\n-{:.3} s {version} {} {pod} {state} {}",
@@ -147,10 +152,20 @@ impl Trace {
                 usize::try_from(number).unwrap_or_default()
             };
             let here = number("replicas").saturating_sub(number("ready"));
-            ensure!(here <= budget, "the status of {zone} said that {here} pods were away; {budget} may be");
+            ensure!(
+                here <= budget,
+                "the status of {zone} said that {here} pods were away; {budget} may be"
+            );
             away.insert(zone.to_owned(), here);
-            let down: Vec<&String> = away.iter().filter(|(_, n)| **n > 0).map(|(zone, _)| zone).collect();
-            ensure!(down.len() < 2, "the statuses of {down:?} said that pods were away at once");
+            let down: Vec<&String> = away
+                .iter()
+                .filter(|(_, n)| **n > 0)
+                .map(|(zone, _)| zone)
+                .collect();
+            ensure!(
+                down.len() < 2,
+                "the statuses of {down:?} said that pods were away at once"
+            );
         }
         Ok(())
     }
@@ -177,8 +192,10 @@ impl Pod {
 /// Whether a pod is ready and stays.
 pub(super) fn is_up(pod: &Value) -> bool {
     let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
-    let is_ready = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
-    pod.pointer("/metadata/deletionTimestamp").is_none() && conditions.into_iter().flatten().any(is_ready)
+    let is_ready =
+        |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
+    pod.pointer("/metadata/deletionTimestamp").is_none()
+        && conditions.into_iter().flatten().any(is_ready)
 }
 
 fn of_pod(pod: Value) -> Value {

@@ -45,7 +45,11 @@ pub(crate) fn design(stage: &Stage) -> Result<()> {
     };
     let played = documents_work(&place);
     // The namespace stays; what was put into it goes.
-    place.kubectl(&["delete", "validatingwebhookconfiguration", "no-downscale-default"])?;
+    place.kubectl(&[
+        "delete",
+        "validatingwebhookconfiguration",
+        "no-downscale-default",
+    ])?;
     place.kubectl(&["delete", "statefulsets", "--all", "--wait=true"])?;
     std::mem::forget(place);
     cluster.apply(&definitions()?)?;
@@ -67,7 +71,11 @@ fn documents_work(place: &Place<'_>) -> Result<()> {
         {"op": "remove", "path": "/webhooks/0/clientConfig/service"},
         {"op": "add", "path": "/webhooks/0/clientConfig/url", "value": place.client_config("/admission/no-downscale")["url"]},
     ]);
-    let object = ["patch", "validatingwebhookconfiguration", "no-downscale-default"];
+    let object = [
+        "patch",
+        "validatingwebhookconfiguration",
+        "no-downscale-default",
+    ];
     place.kubectl(&[&object[..], &["--type=json", "-p", &reach.to_string()]].concat())?;
     std::thread::sleep(Duration::from_millis(500));
     let guarded = |image: &str| {
@@ -81,14 +89,24 @@ fn documents_work(place: &Place<'_>) -> Result<()> {
     place.settled(6, "app:1", SOON)?;
     let trace = Trace::start(place)?;
     place.apply(&guarded("app:2"))?;
-    place.settled(6, "app:2", SOON).with_context(|| tail(&operator))?;
+    place
+        .settled(6, "app:2", SOON)
+        .with_context(|| tail(&operator))?;
     let seen = trace.judge(1)?;
-    ensure!(seen.order == ZONES, "zones went in the order {:?}", seen.order);
+    ensure!(
+        seen.order == ZONES,
+        "zones went in the order {:?}",
+        seen.order
+    );
     let said = place.refused(&["scale", "statefulset", ZONES[2], "--replicas=1"])?;
-    ensure!(said.ends_with("because it has the label 'grafana.com/no-downscale=true'"), "{said}");
+    ensure!(
+        said.ends_with("because it has the label 'grafana.com/no-downscale=true'"),
+        "{said}"
+    );
     let metrics = operator.get("/metrics").unwrap_or_default();
     ensure!(
-        metrics.contains("rollout_operator_group_reconciles_failed_total{rollout_group=\"mock\"} 0"),
+        metrics
+            .contains("rollout_operator_group_reconciles_failed_total{rollout_group=\"mock\"} 0"),
         "passes failed under the design's Role:\n{}",
         tail(&operator)
     );
@@ -103,13 +121,24 @@ pub(crate) fn run(stage: &Stage) -> Result<()> {
     let home = stage.place("run-home")?;
     let watched = "run-one,run-two";
     let manifests = printed(&[
-        "manifests", "--controllers", "zones", "--webhooks", "--no-crds", "-n", watched, "--operator-namespace", "run-home",
+        "manifests",
+        "--controllers",
+        "zones",
+        "--webhooks",
+        "--no-crds",
+        "-n",
+        watched,
+        "--operator-namespace",
+        "run-home",
     ])?;
     for mut document in manifests {
         if document["kind"] == "Deployment" {
             continue;
         }
-        if let Some(path) = document.pointer("/webhooks/0/clientConfig/service/path").and_then(Value::as_str) {
+        if let Some(path) = document
+            .pointer("/webhooks/0/clientConfig/service/path")
+            .and_then(Value::as_str)
+        {
             document["webhooks"][0]["clientConfig"] = home.client_config(path);
         }
         cluster.apply(&document.to_string())?;
@@ -118,26 +147,61 @@ pub(crate) fn run(stage: &Stage) -> Result<()> {
     let others = free_port()?;
     let start = |name: &str, port: u16| -> Result<Operator> {
         let port = port.to_string();
-        let mut operator = Operator::start(&account, &[
-            "--controllers", "zones", "--namespace", watched, "--operator-namespace", "run-home", "--replica", name,
-            "--webhooks", "--webhooks-port", &port, "--tls-self-signed-dns-name", "localhost", "--lease-duration", "5s",
-        ])?;
+        let mut operator = Operator::start(
+            &account,
+            &[
+                "--controllers",
+                "zones",
+                "--namespace",
+                watched,
+                "--operator-namespace",
+                "run-home",
+                "--replica",
+                name,
+                "--webhooks",
+                "--webhooks-port",
+                &port,
+                "--tls-self-signed-dns-name",
+                "localhost",
+                "--lease-duration",
+                "5s",
+            ],
+        )?;
         operator.wait_until_ready(SOON)?;
         Ok(operator)
     };
     let replicas = [start("first", home.port)?, start("second", others)?];
-    home.trusted(&["no-downscale", "pod-eviction", "zpdb-validation", "prepare-downscale"], SOON)?;
+    home.trusted(
+        &[
+            "no-downscale",
+            "pod-eviction",
+            "zpdb-validation",
+            "prepare-downscale",
+        ],
+        SOON,
+    )?;
     std::thread::sleep(Duration::from_millis(500));
     for place in &places {
         place.apply(&[budget(&json!({"maxUnavailable": 1}))])?;
         let trace = Trace::start(place)?;
         place.apply(&zones(2, 2, "app:2", 1))?;
-        place.settled(4, "app:2", SOON).with_context(|| replicas.each_ref().map(tail).join("\n\n"))?;
+        place
+            .settled(4, "app:2", SOON)
+            .with_context(|| replicas.each_ref().map(tail).join("\n\n"))?;
         trace.judge(1)?;
-        let bad = place.apply(&[budget(&json!({"maxUnavailable": 1, "maxUnavailablePercentage": 10}))]);
-        let said = bad.err().map(|error| format!("{error:#}")).unwrap_or_default();
-        let why = "invalid value: only one of maxUnavailable or maxUnavailablePercentage may be set";
-        ensure!(said.contains(why), "a budget of two kinds was taken: {said}");
+        let bad = place.apply(&[budget(
+            &json!({"maxUnavailable": 1, "maxUnavailablePercentage": 10}),
+        )]);
+        let said = bad
+            .err()
+            .map(|error| format!("{error:#}"))
+            .unwrap_or_default();
+        let why =
+            "invalid value: only one of maxUnavailable or maxUnavailablePercentage may be set";
+        ensure!(
+            said.contains(why),
+            "a budget of two kinds was taken: {said}"
+        );
     }
     for operator in replicas {
         let metrics = operator.get("/metrics").unwrap_or_default();

@@ -42,7 +42,9 @@ fn denied(place: &Place<'_>, pod: &str, message: &str) -> Result<()> {
         bail!("{pod} was let go");
     };
     let namespace = &place.name;
-    let whole = format!(r#"admission webhook "pod-eviction-{namespace}.grafana.com" denied the request: {message}"#);
+    let whole = format!(
+        r#"admission webhook "pod-eviction-{namespace}.grafana.com" denied the request: {message}"#
+    );
     ensure!(said == whole, "not {message:?}: {said}");
     // What kubectl drain tries again after.
     ensure!(code == 429, "not with 429: {code}");
@@ -52,20 +54,26 @@ fn denied(place: &Place<'_>, pod: &str, message: &str) -> Result<()> {
 /// An eviction becomes allowed.
 fn allowed_within(place: &Place<'_>, pod: &str, within: Duration) -> Result<()> {
     let mut last = String::new();
-    let outcome = place.cluster.eventually(&format!("{pod} is let go"), within, |_| {
-        match evict(place, pod)? {
-            Ok(()) => Ok(Some(())),
-            Err((_, why)) => {
-                last = why;
-                Ok(None)
+    let outcome = place
+        .cluster
+        .eventually(&format!("{pod} is let go"), within, |_| {
+            match evict(place, pod)? {
+                Ok(()) => Ok(Some(())),
+                Err((_, why)) => {
+                    last = why;
+                    Ok(None)
+                }
             }
-        }
-    });
+        });
     outcome.with_context(|| last)
 }
 
 /// Two zones of two pods under a budget. Whoever goes does not come back until the nodes are opened.
-fn prepare<'a>(stage: &'a Stage, name: &str, fields: &serde_json::Value) -> Result<(Place<'a>, slipway_e2e::operator::Operator)> {
+fn prepare<'a>(
+    stage: &'a Stage,
+    name: &str,
+    fields: &serde_json::Value,
+) -> Result<(Place<'a>, slipway_e2e::operator::Operator)> {
     let place = stage.zones(name, 2, 2)?;
     let operator = place.guarded(HOOKS)?;
     place.apply(&[budget(fields)])?;
@@ -77,8 +85,14 @@ fn prepare<'a>(stage: &'a Stage, name: &str, fields: &serde_json::Value) -> Resu
 pub(crate) fn one(stage: &Stage) -> Result<()> {
     let (place, operator) = prepare(stage, "zpdb-one", &json!({"maxUnavailable": 1}))?;
     let bad = place.apply(&[budget(&json!({"maxUnavailable": -1}))]);
-    let said = bad.err().map(|error| format!("{error:#}")).unwrap_or_default();
-    ensure!(said.contains("is invalid"), "a budget of -1 was taken: {said}");
+    let said = bad
+        .err()
+        .map(|error| format!("{error:#}"))
+        .unwrap_or_default();
+    ensure!(
+        said.contains("is invalid"),
+        "a budget of -1 was taken: {said}"
+    );
     allowed(&place, "mock-zone-a-0")?;
     denied(&place, "mock-zone-a-1", "1 pod not ready in mock-zone-a")?;
     denied(&place, "mock-zone-b-0", "1 pod not ready in mock-zone-a")?;
@@ -132,7 +146,10 @@ pub(crate) fn delay(stage: &Stage) -> Result<()> {
     denied(&place, "mock-zone-b-0", "1 pod not ready in partition 0")?;
     allowed_within(&place, "mock-zone-b-0", Duration::from_secs(45))?;
     // Readiness is stamped in whole seconds, and was seen somewhat late.
-    ensure!(back.elapsed() + Duration::from_secs(4) > delay, "the delay was not waited for");
+    ensure!(
+        back.elapsed() + Duration::from_secs(4) > delay,
+        "the delay was not waited for"
+    );
     operator.terminate()
 }
 
@@ -142,11 +159,20 @@ pub(crate) fn drain(stage: &Stage) -> Result<()> {
     // A pod that is deleted, not evicted: nobody is asked, and it counts.
     place.kubectl(&["delete", "pod", "mock-zone-b-1", "--wait=true"])?;
     denied(&place, "mock-zone-a-0", "1 pod not ready in mock-zone-b")?;
-    let node = place.kubectl(&["get", "pod", "mock-zone-a-0", "-o", "jsonpath={.spec.nodeName}"])?;
+    let node = place.kubectl(&[
+        "get",
+        "pod",
+        "mock-zone-a-0",
+        "-o",
+        "jsonpath={.spec.nodeName}",
+    ])?;
     let mut drain = drained(&place, &node)?;
     std::thread::sleep(Duration::from_secs(3));
     ensure!(drain.try_wait()?.is_none(), "the drain did not wait");
-    ensure!(place.ready()?.iter().any(|(pod, _)| pod == "mock-zone-a-0"), "the drain took a pod");
+    ensure!(
+        place.ready()?.iter().any(|(pod, _)| pod == "mock-zone-a-0"),
+        "the drain took a pod"
+    );
     let others: Vec<&str> = NODES.into_iter().filter(|other| *other != node).collect();
     stage.open(&place, &others)?;
     let start = std::time::Instant::now();
@@ -161,7 +187,10 @@ pub(crate) fn drain(stage: &Stage) -> Result<()> {
         r#"admission webhook "pod-eviction-{}.grafana.com" denied the request: 1 pod not ready in mock-zone-b"#,
         place.name
     );
-    ensure!(said.contains(&message), "the drain was not told why: {said}");
+    ensure!(
+        said.contains(&message),
+        "the drain was not told why: {said}"
+    );
     place.settled(4, "app:1", SOON)?;
     place.cluster.kubectl(&["uncordon", &node])?;
     operator.terminate()
@@ -171,7 +200,14 @@ fn drained(place: &Place<'_>, node: &str) -> Result<Child> {
     place
         .cluster
         .command()
-        .args(["drain", node, "--ignore-daemonsets", "--force", "--delete-emptydir-data", "--timeout=60s"])
+        .args([
+            "drain",
+            node,
+            "--ignore-daemonsets",
+            "--force",
+            "--delete-emptydir-data",
+            "--timeout=60s",
+        ])
         .args(["--pod-selector=place=drain,name=mock-zone-a"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -36,28 +36,36 @@ fn roll(place: &Place<'_>, operator: Operator) -> Result<()> {
     place.apply(&second)?;
     for (index, zone) in ZONES.iter().enumerate() {
         let pod = format!("{zone}-0");
-        place.cluster.eventually(&format!("{pod} has the new version"), SOON, |_| {
-            Ok((image(place, &pod)?.as_deref() == Some("app:2")).then_some(()))
-        })?;
+        place
+            .cluster
+            .eventually(&format!("{pod} has the new version"), SOON, |_| {
+                Ok((image(place, &pod)?.as_deref() == Some("app:2")).then_some(()))
+            })?;
         // Those before it are new, those after it are not touched while it is not ready.
-        place.cluster.throughout("no other zone rolls", Duration::from_secs(2), |_| {
-            let expected: Vec<(String, String)> = ZONES
-                .iter()
-                .enumerate()
-                .filter(|(other, _)| *other != index)
-                .map(|(other, zone)| {
-                    let image = if other < index { "app:2" } else { "app:1" };
-                    (format!("{zone}-0"), image.to_owned())
-                })
-                .collect();
-            Ok(place.ready()? == expected)
-        })?;
+        place
+            .cluster
+            .throughout("no other zone rolls", Duration::from_secs(2), |_| {
+                let expected: Vec<(String, String)> = ZONES
+                    .iter()
+                    .enumerate()
+                    .filter(|(other, _)| *other != index)
+                    .map(|(other, zone)| {
+                        let image = if other < index { "app:2" } else { "app:1" };
+                        (format!("{zone}-0"), image.to_owned())
+                    })
+                    .collect();
+                Ok(place.ready()? == expected)
+            })?;
         let release = r#"[{"op": "remove", "path": "/spec/schedulingGates"}]"#;
         place.kubectl(&["patch", "pod", &pod, "--type=json", "-p", release])?;
     }
     place.settled(3, "app:2", SOON)?;
     let seen = trace.judge(1)?;
-    ensure!(seen.order == ZONES, "zones went in the order {:?}", seen.order);
+    ensure!(
+        seen.order == ZONES,
+        "zones went in the order {:?}",
+        seen.order
+    );
     operator.terminate()
 }
 

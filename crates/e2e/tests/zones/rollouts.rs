@@ -35,10 +35,17 @@ fn is_whole(seen: &Seen, replicas: usize, times: usize) -> Result<()> {
     ensure!(
         seen.gone.len() == pods && seen.gone.values().all(|count| *count == times),
         "not each of {pods} pods went {times} times: {:?}",
-        seen.gone.iter().filter(|(_, count)| **count != times).collect::<Vec<_>>()
+        seen.gone
+            .iter()
+            .filter(|(_, count)| **count != times)
+            .collect::<Vec<_>>()
     );
     let expected: Vec<&str> = ZONES.iter().copied().cycle().take(3 * times).collect();
-    ensure!(seen.order == expected, "zones went in the order {:?}", seen.order);
+    ensure!(
+        seen.order == expected,
+        "zones went in the order {:?}",
+        seen.order
+    );
     Ok(())
 }
 
@@ -54,7 +61,11 @@ pub(crate) fn whole(stage: &Stage) -> Result<()> {
         .with_context(|| tail(&operator))?;
     let seen = trace.judge(away)?;
     is_whole(&seen, replicas, 1)?;
-    ensure!(seen.most == away, "never more than {} of {away} were away", seen.most);
+    ensure!(
+        seen.most == away,
+        "never more than {} of {away} were away",
+        seen.most
+    );
     operator.terminate()
 }
 
@@ -70,13 +81,17 @@ pub(crate) fn killed(stage: &Stage) -> Result<()> {
     let mut kills = 0;
     while kills < KILLS {
         let mut operator = start(&place)?;
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         // Some before they are ready, some in the middle of something.
         if (random >> 60) % 4 != 0 {
             operator.wait_until_ready(ROLLOUT)?;
         }
         std::thread::sleep(Duration::from_millis((random >> 33) % 900));
-        let is_done = place.settled(3 * replicas, &image(version), Duration::ZERO).is_ok();
+        let is_done = place
+            .settled(3 * replicas, &image(version), Duration::ZERO)
+            .is_ok();
         operator.kill()?;
         kills += 1;
         if is_done {
@@ -112,7 +127,11 @@ pub(crate) fn flooded(stage: &Stage) -> Result<()> {
         times.push(start.elapsed());
         if let Some(flood) = flood {
             let figures = flood.end()?;
-            ensure!(figures.failed == 0, "{} requests of the flood failed", figures.failed);
+            ensure!(
+                figures.failed == 0,
+                "{} requests of the flood failed",
+                figures.failed
+            );
             answered = figures.latencies.len();
         }
         is_whole(&trace.judge(away)?, replicas, 1)?;
@@ -120,10 +139,15 @@ pub(crate) fn flooded(stage: &Stage) -> Result<()> {
     let [without, with] = times.as_slice() else {
         unreachable!("two rollouts")
     };
-    say(&format!("a rollout took {without:.1?}, and {with:.1?} while {answered} webhook requests were answered"));
+    say(&format!(
+        "a rollout took {without:.1?}, and {with:.1?} while {answered} webhook requests were answered"
+    ));
     ensure!(answered > 1_000, "that was no flood: {answered} requests");
     // The flood's own processor time is the machine's, and so is that of the servers.
-    ensure!(*with < *without * 2 + Duration::from_secs(2), "{without:?} became {with:?}");
+    ensure!(
+        *with < *without * 2 + Duration::from_secs(2),
+        "{without:?} became {with:?}"
+    );
     operator.terminate()
 }
 
@@ -131,7 +155,13 @@ fn flood(place: &Place<'_>) -> Result<Flood> {
     let secret = "rollout-operator-self-signed-certificate";
     let target = Target::new(place.cluster, &place.name, secret, "localhost", place.port)?;
     let path = "/admission/no-downscale".to_owned();
-    Ok(Flood::start(target, path, review::downscale(&place.name), "is not allowed because".to_owned(), 32))
+    Ok(Flood::start(
+        target,
+        path,
+        review::downscale(&place.name),
+        "is not allowed because".to_owned(),
+        32,
+    ))
 }
 
 /// The last lines of a log.

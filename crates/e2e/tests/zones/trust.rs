@@ -13,15 +13,27 @@ pub(crate) fn informer(stage: &Stage) -> Result<()> {
     let operator = place.operator(&[])?;
     place.trusted(&["no-downscale"], Duration::from_secs(60))?;
     place.register(&["prepare-downscale", "pod-eviction"])?;
-    place.trusted(&["prepare-downscale", "pod-eviction"], Duration::from_secs(30))?;
+    place.trusted(
+        &["prepare-downscale", "pod-eviction"],
+        Duration::from_secs(30),
+    )?;
     let bundle = place.bundle("no-downscale")?;
     for name in ["no-downscale", "prepare-downscale"] {
-        let kind = if name == "no-downscale" { "validatingwebhookconfiguration" } else { "mutatingwebhookconfiguration" };
+        let kind = if name == "no-downscale" {
+            "validatingwebhookconfiguration"
+        } else {
+            "mutatingwebhookconfiguration"
+        };
         let object = format!("{name}-{}", place.name);
         let remove = r#"[{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]"#;
-        place.cluster.kubectl(&["patch", kind, &object, "--type=json", "-p", remove])?;
+        place
+            .cluster
+            .kubectl(&["patch", kind, &object, "--type=json", "-p", remove])?;
         place.trusted(&[name], Duration::from_secs(30))?;
-        ensure!(place.bundle(name)? == bundle, "another CA was put into {name}");
+        ensure!(
+            place.bundle(name)? == bundle,
+            "another CA was put into {name}"
+        );
     }
     operator.terminate()
 }
