@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: figures, side by side on the embedded and on a real server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -23,14 +23,18 @@ pub(crate) enum Bench {
         #[arg(long)]
         no_controlplane: bool,
     },
+    /// Rollouts of zones and their webhooks: memory, delays, requests, answers in a second
+    Zones {
+        /// The original's program, measured in the same way on the same control plane
+        #[arg(long)]
+        peer: Option<PathBuf>,
+        /// The largest number of pods
+        #[arg(long, default_value_t = 3_000)]
+        pods: usize,
+    },
 }
 
 pub(crate) fn run(bench: &Bench) -> Result<()> {
-    let Bench::Restarts {
-        deployments,
-        peer,
-        no_controlplane,
-    } = bench;
     let built = workspace::cargo()
         .args(["build", "--release", "--quiet", "--workspace", "--bins"])
         .status()
@@ -38,21 +42,45 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
     if !built.success() {
         bail!("building the programs to measure failed");
     }
-    let real = if *no_controlplane {
-        None
-    } else {
-        Some(Borrowed::start(1, Profile::Bare).context("starting a real API server")?)
-    };
-    let mut bench = Command::new(workspace::target().join("release/bench-restarts"));
-    bench.args(["--deployments", &deployments.to_string()]);
+    match bench {
+        Bench::Restarts {
+            deployments,
+            peer,
+            no_controlplane,
+        } => {
+            let profile = (!no_controlplane).then_some((Profile::Bare, "SLIPWAY_REAL_BARE"));
+            let size = ["--deployments".to_owned(), deployments.to_string()];
+            measure("bench-restarts", &size, peer.as_deref(), profile)
+        }
+        Bench::Zones { peer, pods } => {
+            let profile = Some((Profile::Full, "SLIPWAY_REAL_FULL"));
+            let size = ["--pods".to_owned(), pods.to_string()];
+            measure("bench-zones", &size, peer.as_deref(), profile)
+        }
+    }
+}
+
+/// Runs a bench beside a control plane of this kind, which it finds by that variable.
+fn measure(
+    program: &str,
+    arguments: &[String],
+    peer: Option<&Path>,
+    profile: Option<(Profile, &str)>,
+) -> Result<()> {
+    let mut bench = Command::new(workspace::target().join("release").join(program));
+    bench.args(arguments);
     if let Some(peer) = peer {
         bench.arg("--peer").arg(peer);
     }
-    if let Some(real) = &real {
-        bench.env("SLIPWAY_REAL_BARE", real.kubeconfig(0)).env(
-            "SLIPWAY_KUBECTL",
-            controlplane::tools::locate()?.path("kubectl")?,
-        );
+    let real = profile
+        .map(|(profile, variable)| Ok::<_, anyhow::Error>((Borrowed::start(1, profile)?, variable)))
+        .transpose()
+        .context("starting a real control plane")?;
+    if let Some((real, variable)) = &real {
+        let kubectl = controlplane::tools::locate()?;
+        bench
+            .env(variable, real.kubeconfig(0))
+            .env("SLIPWAY_KUBECTL", kubectl.path("kubectl")?);
     }
     report::line("measuring; this takes some minutes");
     let ended = bench.status().context("starting the bench")?;

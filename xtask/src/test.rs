@@ -34,6 +34,7 @@ const SUMMARIES: &[&str] = &[
     "kubectl: ",
     "actors: ",
     "e2e: ",
+    "zones: ",
     "simulation: ",
 ];
 
@@ -123,6 +124,13 @@ const ON_SERVERS: &[OnServers] = &[
     OnServers {
         name: "end to end",
         test: "restarts",
+        variable: "SLIPWAY_REAL_FULL",
+        profile: Profile::Full,
+        is_driven_by_kubectl: true,
+    },
+    OnServers {
+        name: "end to end, zones",
+        test: "zones",
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
         is_driven_by_kubectl: true,
@@ -291,7 +299,7 @@ fn conclude(outcomes: &[Outcome], left_out: &[String]) -> Result<()> {
     for outcome in outcomes {
         let verdict = if outcome.failed { "FAILED" } else { "ok" };
         report::line(&format!(
-            "{:14} {verdict:7} {:>14}  {}",
+            "{:17} {verdict:7} {:>14}  {}",
             outcome.name,
             report::duration(outcome.time),
             outcome.summary

@@ -29,6 +29,17 @@ impl Cluster {
         })
     }
 
+    /// A client of the administrator's, which does not try again by itself.
+    pub async fn client(&self) -> Result<kube::Client> {
+        let mut config = kube::Config::from_custom_kubeconfig(
+            kube::config::Kubeconfig::read_from(&self.kubeconfig)?,
+            &kube::config::KubeConfigOptions::default(),
+        )
+        .await?;
+        config.default_retry = false;
+        Ok(kube::Client::try_from(config)?)
+    }
+
     /// A kubectl command, not yet started.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.kubectl);

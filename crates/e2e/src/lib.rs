@@ -5,8 +5,13 @@
 
 pub mod client;
 pub mod cluster;
+pub mod flood;
+pub mod install;
 pub mod operator;
 pub mod process;
+pub mod review;
 pub mod score;
 pub mod server;
+pub mod suite;
 pub mod watch;
+pub mod zones;

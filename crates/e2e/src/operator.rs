@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::process::Folder;
 use crate::server::program;
@@ -19,45 +20,71 @@ pub struct Operator {
 impl Operator {
     /// Starts `slipway run` with these arguments, and does not wait for anything.
     pub fn start(kubeconfig: &Path, arguments: &[&str]) -> Result<Self> {
-        let program = program()?;
-        let folder = Folder::new("operator")?;
-        let log = std::fs::File::create(folder.path().join("log"))?;
         let port = free_port()?;
-        let child = Command::new(&program)
+        let mut command = Command::new(program()?);
+        command
             .args(["run", "--kubeconfig"])
             .arg(kubeconfig)
             .args(["--port", &port.to_string()])
             .args(arguments)
-            .env_remove("KUBECONFIG")
-            .env("HOME", folder.path())
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()
-            .with_context(|| format!("starting {}", program.display()))?;
-        Ok(Self {
-            child,
-            port,
-            folder,
-        })
+            .env_remove("KUBECONFIG");
+        Self::spawn("operator", port, command)
+    }
+
+    /// Starts rollout-operator, ours or the original, with what it needs outside of a cluster and these arguments. It may
+    /// use all processors, or one.
+    pub fn rollout_operator(
+        original: Option<&Path>,
+        kubeconfig: &Path,
+        arguments: &[String],
+        processor: Option<usize>,
+    ) -> Result<Self> {
+        let port = free_port()?;
+        let config: Value = serde_saphyr::from_str(&std::fs::read_to_string(kubeconfig)?)
+            .context("reading the kubeconfig")?;
+        let server = config
+            .pointer("/clusters/0/cluster/server")
+            .and_then(Value::as_str)
+            .context("the kubeconfig names no server")?;
+        let mut words: Vec<std::ffi::OsString> = Vec::new();
+        if let Some(processor) = processor {
+            words.extend(["taskset".into(), "-c".into(), processor.to_string().into()]);
+        }
+        match original {
+            Some(path) => words.push(path.into()),
+            None => words.extend([program()?.into(), "rollout-operator".into()]),
+        }
+        let mut words = words.into_iter();
+        let mut command = Command::new(words.next().context("there is no program")?);
+        command
+            .args(words)
+            .arg(format!("-kubernetes.api-url={server}"))
+            .arg(format!("-kubernetes.config-file={}", kubeconfig.display()))
+            .arg(format!("-server.port={port}"))
+            .args(arguments);
+        Self::spawn("rollout-operator", port, command)
     }
 
     /// Starts another program with the same right to be measured.
     pub fn peer(program: &Path, kubeconfig: &Path, arguments: &[&str]) -> Result<Self> {
-        let folder = Folder::new("peer")?;
+        let mut command = Command::new(program);
+        command.args(arguments).env("KUBECONFIG", kubeconfig);
+        Self::spawn("peer", 0, command)
+    }
+
+    fn spawn(purpose: &str, port: u16, mut command: Command) -> Result<Self> {
+        let folder = Folder::new(purpose)?;
         let log = std::fs::File::create(folder.path().join("log"))?;
-        let child = Command::new(program)
-            .args(arguments)
-            .env("KUBECONFIG", kubeconfig)
+        let child = command
             .env("HOME", folder.path())
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()
-            .with_context(|| format!("starting {}", program.display()))?;
+            .with_context(|| format!("starting {}", command.get_program().display()))?;
         Ok(Self {
             child,
-            port: 0,
+            port,
             folder,
         })
     }

@@ -9,6 +9,14 @@ pub struct Score {
     pub held: usize,
 }
 
+impl Score {
+    /// One more, which held or did not.
+    pub fn count(&mut self, holds: bool) {
+        self.ran += 1;
+        self.held += usize::from(holds);
+    }
+}
+
 impl std::fmt::Display for Score {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.ran == 0 {

@@ -18,6 +18,9 @@ const USERS: &str = "admin-token,admin,admin,\"system:masters\"\n\
                      alice-token,alice,alice-uid,\"dev\"\n\
                      controllers-token,system:kube-controller-manager,controllers,\"system:masters\"\n";
 
+/// How KWOK removes pods.
+const POD_DELETE: &str = include_str!("pod-delete.yaml");
+
 /// Where the kubeconfig of a control plane is; it appears when the control plane answers.
 pub(super) fn kubeconfig(folder: &Path, index: usize) -> PathBuf {
     folder.join(format!("cluster-{index}")).join("kubeconfig")
@@ -70,7 +73,9 @@ pub(super) fn start(
     if profile == Profile::Full {
         launch("kube-scheduler", &scheduler(&internal))?;
         if let Some(stages) = &programs.stages {
-            launch("kwok", &kwok(&internal, stages, free_port()?))?;
+            let removal = home.join("pod-delete.yaml");
+            std::fs::write(&removal, POD_DELETE)?;
+            launch("kwok", &kwok(&internal, stages, &removal, free_port()?))?;
         }
     }
     // Under its name only now: who sees the file can use it.
@@ -157,7 +162,7 @@ fn scheduler(kubeconfig: &Path) -> Vec<String> {
     ])
 }
 
-fn kwok(kubeconfig: &Path, stages: &Path, port: u16) -> Vec<String> {
+fn kwok(kubeconfig: &Path, stages: &Path, removal: &Path, port: u16) -> Vec<String> {
     let stage = |path: &str| format!("--config={}", stages.join(path).display());
     text(&[
         &format!("--kubeconfig={}", kubeconfig.display()),
@@ -170,7 +175,7 @@ fn kwok(kubeconfig: &Path, stages: &Path, port: u16) -> Vec<String> {
         &stage("node/fast/node-initialize.yaml"),
         &stage("pod/fast/pod-ready.yaml"),
         &stage("pod/fast/pod-complete.yaml"),
-        &stage("pod/fast/pod-delete.yaml"),
+        &format!("--config={}", removal.display()),
     ])
 }
 

@@ -1,19 +1,16 @@
 //! The Deployments that are restarted, and the policy.
 
-use std::path::Path;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use futures::StreamExt;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
+use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use serde_json::{Value, json};
 use slipway_api::flipper::Flipper;
 use slipway_api::names::LAST_RESTART;
 use slipway_e2e::cluster::Cluster;
-use slipway_e2e::server::program;
+use slipway_e2e::install::printed;
 
 const NAMESPACE: &str = "bench";
 
@@ -27,12 +24,8 @@ pub(crate) struct Load {
 
 impl Load {
     /// Installs what `slipway manifests` prints, and a policy for all Deployments of the bench.
-    pub(crate) async fn install(cluster: &Cluster, kubeconfig: &Path) -> Result<Self> {
-        let output = std::process::Command::new(program()?)
-            .arg("manifests")
-            .output()?;
-        let documents: Vec<Value> = serde_saphyr::from_multiple(&String::from_utf8(output.stdout)?)
-            .context("reading what slipway manifests printed")?;
+    pub(crate) async fn install(cluster: &Cluster) -> Result<Self> {
+        let documents = printed(&["manifests"])?;
         for document in documents.iter().filter(|d| d["kind"] != "Deployment") {
             cluster.apply(&document.to_string())?;
         }
@@ -40,14 +33,8 @@ impl Load {
             &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
                 .to_string(),
         )?;
-        let mut config = Config::from_custom_kubeconfig(
-            Kubeconfig::read_from(kubeconfig)?,
-            &KubeConfigOptions::default(),
-        )
-        .await?;
-        config.default_retry = false;
         let load = Self {
-            client: Client::try_from(config)?,
+            client: cluster.client().await?,
         };
         load.policy("1h").await?;
         Ok(load)

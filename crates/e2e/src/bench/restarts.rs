@@ -105,7 +105,7 @@ async fn bench(
         "{server}: installing, and creating {} Deployments",
         arguments.deployments
     ));
-    let load = Load::install(&cluster, kubeconfig).await?;
+    let load = Load::install(&cluster).await?;
     let first_due = Timestamp::now()
         + LEAD
         + SignedDuration::from_secs(Load::creation_time(arguments.deployments));

@@ -6,12 +6,14 @@ use anyhow::{Context, Result, ensure};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::stage::{SOON, Stage, flipper, printed};
+use slipway_e2e::install::printed;
+
+use crate::stage::{SOON, Stage, flipper};
 
 /// B1, B3: an interval that is no duration, zero or negative is reported on its Flipper and hurts nobody else; `1d` is
 /// 24 hours.
 pub(crate) fn bad_intervals(stage: &Stage) -> Result<()> {
-    let definition = printed("crds")?
+    let definition = printed(&["crds"])?
         .into_iter()
         .find(|crd| crd["metadata"]["name"] == "flippers.flipper.io.github.com")
         .context("slipway crds prints no Flipper")?;

@@ -1,16 +1,16 @@
 //! A cluster with Slipway's definitions, roles and service account, and workloads to restart.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use slipway_api::names::{LAST_RESTART, RESTARTED_AT};
 use slipway_e2e::cluster::Cluster;
+use slipway_e2e::install::{node, printed};
 use slipway_e2e::operator::Operator;
-use slipway_e2e::server::{Server, program};
+use slipway_e2e::server::Server;
 
 /// The operator's namespace and service account, as the manifests name them.
 const NAMESPACE: &str = "rollout";
@@ -40,7 +40,7 @@ impl Stage {
                 cluster.apply(&node(index).to_string())?;
             }
         }
-        for document in printed("manifests")? {
+        for document in printed(&["manifests"])? {
             if document["kind"] != "Deployment" {
                 cluster.apply(&document.to_string())?;
             }
@@ -213,29 +213,4 @@ pub(crate) fn restarted_at(object: &Value) -> Result<Option<Timestamp>> {
                 .with_context(|| format!("{text:?} is no RFC 3339 time"))
         })
         .transpose()
-}
-
-/// The documents that a subcommand of slipway prints.
-pub(crate) fn printed(subcommand: &str) -> Result<Vec<Value>> {
-    let output = Command::new(program()?).arg(subcommand).output()?;
-    if !output.status.success() {
-        bail!(
-            "slipway {subcommand}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-    let text = String::from_utf8(output.stdout)?;
-    serde_saphyr::from_multiple(&text)
-        .with_context(|| format!("reading what slipway {subcommand} printed"))
-}
-
-/// A node for KWOK to play.
-fn node(index: u32) -> Value {
-    let room = json!({"cpu": "1000", "memory": "1000Gi", "pods": "10000"});
-    json!({
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": format!("node-{index}"), "labels": {"topology.kubernetes.io/zone": format!("zone-{index}")}},
-        "status": {"allocatable": room, "capacity": room},
-    })
 }

@@ -1,0 +1,283 @@
+//! What the bench prints: ours, the original's, how they compare, and what was asked for.
+
+use std::time::Duration;
+
+use slipway_e2e::suite::say;
+
+use crate::{Measurement, SIZES};
+
+/// Figures of the original that were measured earlier: `specs/zones.md` §7, `specs/controlplane.md` §3.
+mod earlier {
+    pub(super) const RESIDENT: [f64; 3] = [47.0, 60.0, 153.0];
+    pub(super) const FIRST: f64 = 1.2;
+    pub(super) const TOTAL: f64 = 150.0;
+    pub(super) const MOST: f64 = 4.0;
+    pub(super) const CALLS: f64 = 2.0;
+    pub(super) const EVICTIONS: f64 = 1.25;
+    pub(super) const DOWNSCALES: f64 = 8_324.0;
+    pub(super) const P50: f64 = 3.8;
+    pub(super) const P99: f64 = 15.7;
+    pub(super) const DOOR: f64 = 56.0;
+    pub(super) const SIZE: f64 = 85.7;
+}
+
+/// What was asked for.
+enum Goal {
+    /// Ours is at most this part of the original's.
+    Below(f64),
+    /// Ours is at least so many times the original's.
+    Times(f64),
+    /// Ours is at most this.
+    Most(f64),
+    /// Nothing was.
+    None,
+}
+
+/// A figure of both.
+struct Row {
+    name: String,
+    unit: &'static str,
+    ours: Option<f64>,
+    /// Measured in this run.
+    theirs: Option<f64>,
+    earlier: Option<f64>,
+    goal: Goal,
+}
+
+/// Prints all of it.
+pub(crate) fn print(ours: &Measurement, theirs: Option<&Measurement>) {
+    say(&format!(
+        "\n{:46}{:>14}{:>16}{:>9}   goal",
+        "zones", "slipway", "the original", "ratio"
+    ));
+    for row in rows(ours, theirs) {
+        say(&row.line());
+    }
+}
+
+impl Row {
+    fn new(
+        name: &str,
+        unit: &'static str,
+        ours: Option<f64>,
+        theirs: Option<f64>,
+        earlier: Option<f64>,
+        goal: Goal,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            unit,
+            ours,
+            theirs,
+            earlier,
+            goal,
+        }
+    }
+
+    fn line(&self) -> String {
+        let cell = |value: Option<f64>, mark: &str| {
+            value.map_or_else(
+                || "–".to_owned(),
+                |value| format!("{}{mark} {}", short(value), self.unit),
+            )
+        };
+        let (theirs, mark) = match self.theirs {
+            Some(value) => (Some(value), ""),
+            None => (self.earlier, "*"),
+        };
+        let ratio = self.ours.zip(theirs).map(|(ours, theirs)| ours / theirs);
+        let (goal, is_met) = match self.goal {
+            Goal::Below(part) => (
+                format!("at most {part:.2} of it"),
+                ratio.map(|ratio| ratio <= part),
+            ),
+            Goal::Times(times) => (
+                format!("at least {times:.0} times"),
+                ratio.map(|ratio| ratio >= times),
+            ),
+            Goal::Most(most) => (
+                format!("at most {}", short(most)),
+                self.ours.map(|ours| ours <= most),
+            ),
+            Goal::None => (String::new(), None),
+        };
+        let verdict = match is_met {
+            Some(true) => ": met",
+            Some(false) => ": MISSED",
+            None => "",
+        };
+        let ratio = ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}"));
+        format!(
+            "{:46}{:>14}{:>16}{ratio:>9}   {goal}{verdict}",
+            self.name,
+            cell(self.ours, ""),
+            cell(theirs, mark)
+        )
+    }
+}
+
+fn short(value: f64) -> String {
+    if value >= 1_000.0 {
+        format!("{value:.0}")
+    } else if value >= 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.3}")
+    }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "megabytes for people")]
+fn mega(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts of a bench are small")]
+fn number(count: usize) -> f64 {
+    count as f64
+}
+
+fn milli(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn rows(ours: &Measurement, theirs: Option<&Measurement>) -> Vec<Row> {
+    let mut all = Vec::new();
+    for (index, (pods, earlier)) in SIZES.iter().zip(earlier::RESIDENT).enumerate() {
+        let at = |of: &Measurement| of.resident.get(index).copied().map(mega);
+        let name = format!("resident memory, {pods} pods");
+        all.push(Row::new(
+            &name,
+            "MB",
+            at(ours),
+            theirs.and_then(at),
+            Some(earlier),
+            Goal::Below(1.0 / 3.0),
+        ));
+    }
+    let mut row = |name: &str,
+                   unit: &'static str,
+                   of: &dyn Fn(&Measurement) -> Option<f64>,
+                   earlier: Option<f64>,
+                   goal: Goal| {
+        all.push(Row::new(
+            name,
+            unit,
+            of(ours),
+            theirs.and_then(of),
+            earlier,
+            goal,
+        ));
+    };
+    let rollout = |of: &Measurement, figure: &dyn Fn(&crate::rollout::Figures) -> f64| {
+        of.rollout.as_ref().map(figure)
+    };
+    row(
+        "template changed to first pod deleted",
+        "s",
+        &|of| rollout(of, &|f| f.first.as_secs_f64()),
+        Some(earlier::FIRST),
+        Goal::Below(0.1),
+    );
+    row(
+        "3 × 100 pods, budget 10, in all",
+        "s",
+        &|of| rollout(of, &|f| f.total.as_secs_f64()),
+        Some(earlier::TOTAL),
+        Goal::Below(0.1),
+    );
+    row(
+        "  most pods away at once",
+        "",
+        &|of| rollout(of, &|f| number(f.most)),
+        Some(earlier::MOST),
+        Goal::None,
+    );
+    row(
+        "  requests about pods, per pod",
+        "",
+        &|of| rollout(of, &|f| f.pods),
+        Some(earlier::CALLS),
+        Goal::Most(1.005),
+    );
+    row(
+        "  beside them: Events",
+        "",
+        &|of| rollout(of, &|f| f.events),
+        None,
+        Goal::None,
+    );
+    row(
+        "  beside them: statuses",
+        "",
+        &|of| rollout(of, &|f| f.statuses),
+        None,
+        Goal::None,
+    );
+    row(
+        "  beside them: claims, leases",
+        "",
+        &|of| rollout(of, &|f| f.others),
+        None,
+        Goal::None,
+    );
+    row(
+        "  resident memory afterwards",
+        "MB",
+        &|of| rollout(of, &|f| mega(f.resident)),
+        Some(59.0),
+        Goal::None,
+    );
+    row(
+        "evictions decided",
+        "/s",
+        &|of| Some(of.evictions),
+        Some(earlier::EVICTIONS),
+        Goal::Times(100.0),
+    );
+    let door = |of: &Measurement, figure: &dyn Fn(&crate::door::Figures) -> f64| {
+        of.door.as_ref().map(figure)
+    };
+    row(
+        "downscales refused, TLS, one processor",
+        "/s",
+        &|of| door(of, &|f| f.rate),
+        Some(earlier::DOWNSCALES),
+        Goal::Times(3.0),
+    );
+    row(
+        "  p50",
+        "ms",
+        &|of| door(of, &|f| milli(f.p50)),
+        Some(earlier::P50),
+        Goal::None,
+    );
+    row(
+        "  p99",
+        "ms",
+        &|of| door(of, &|f| milli(f.p99)),
+        Some(earlier::P99),
+        Goal::Below(1.0 / 3.0),
+    );
+    row(
+        "  resident memory",
+        "MB",
+        &|of| door(of, &|f| mega(f.resident)),
+        Some(earlier::DOOR),
+        Goal::Below(0.5),
+    );
+    row(
+        "failed of 10,000 handshakes over a rotation",
+        "",
+        &|of| of.handshakes.map(|(failed, _)| number(failed)),
+        None,
+        Goal::Most(0.0),
+    );
+    row(
+        "size of the program",
+        "MB",
+        &|of| Some(mega(of.size)),
+        Some(earlier::SIZE),
+        Goal::None,
+    );
+    all
+}

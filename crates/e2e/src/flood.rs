@@ -1,0 +1,287 @@
+//! Many requests to a webhook server, over TLS that is checked as an API server checks it: by the CA that the operator
+//! made, for the name that it made it for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::cluster::Cluster;
+
+/// Where the webhooks of one operator are.
+#[derive(Clone)]
+pub struct Target {
+    port: u16,
+    name: ServerName<'static>,
+    connector: TlsConnector,
+}
+
+/// What is asked, again and again.
+pub struct Question<'a> {
+    /// As in `/admission/no-downscale`.
+    pub path: &'a str,
+    /// The review.
+    pub body: &'a str,
+    /// What is in every right answer.
+    pub answer: &'a str,
+}
+
+/// What a flood came to.
+#[derive(Default)]
+pub struct Figures {
+    /// How long each answer took, sorted.
+    pub latencies: Vec<Duration>,
+    /// Requests without the right answer, and connections that could not be made.
+    pub failed: usize,
+    /// From the first to the last.
+    pub took: Duration,
+}
+
+impl Figures {
+    /// Right answers in a second.
+    #[allow(clippy::cast_precision_loss, reason = "counts of a bench are small")]
+    pub fn rate(&self) -> f64 {
+        self.latencies.len() as f64 / self.took.as_secs_f64().max(1e-9)
+    }
+
+    /// The latency that so many percent stayed within.
+    pub fn percentile(&self, percent: usize) -> Duration {
+        let place = self.latencies.len() * percent / 100;
+        let last = self.latencies.len().saturating_sub(1);
+        self.latencies
+            .get(place.min(last))
+            .copied()
+            .unwrap_or_default()
+    }
+}
+
+impl Target {
+    /// The operator on this port, with the CA of its Secret.
+    pub fn new(
+        cluster: &Cluster,
+        namespace: &str,
+        secret: &str,
+        name: &str,
+        port: u16,
+    ) -> Result<Self> {
+        let object = cluster.json(&["get", "secret", secret, "-n", namespace])?;
+        let mut bundle = Vec::new();
+        for key in ["ca", "ca-previous"] {
+            if let Some(text) = object
+                .pointer(&format!("/data/{key}"))
+                .and_then(Value::as_str)
+            {
+                bundle.extend(BASE64_STANDARD.decode(text).context("reading the CA")?);
+            }
+        }
+        Self::trusting(&bundle, name, port)
+    }
+
+    /// The operator on this port, if one of these CAs vouches for it.
+    pub fn trusting(bundle: &[u8], name: &str, port: u16) -> Result<Self> {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(bundle) {
+            roots.add(certificate.context("reading the CA")?)?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        // Each connection is to be a whole handshake.
+        config.resumption = rustls::client::Resumption::disabled();
+        Ok(Self {
+            port,
+            name: ServerName::try_from(name.to_owned())?,
+            connector: TlsConnector::from(Arc::new(config)),
+        })
+    }
+
+    /// One connection, with a whole handshake.
+    pub async fn connect(&self) -> Result<Connection> {
+        let socket = TcpStream::connect(("127.0.0.1", self.port))
+            .await
+            .context("reaching the webhook server")?;
+        socket.set_nodelay(true)?;
+        let stream = self
+            .connector
+            .connect(self.name.clone(), socket)
+            .await
+            .context("shaking hands with the webhook server")?;
+        Ok(Connection {
+            stream,
+            buffer: Vec::with_capacity(4096),
+        })
+    }
+}
+
+/// A connection that stays open from request to request.
+pub struct Connection {
+    stream: TlsStream<TcpStream>,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    /// The request as it goes over the wire.
+    pub fn request(path: &str, body: &str) -> Vec<u8> {
+        let length = body.len();
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .into_bytes()
+    }
+
+    /// The certificate that the server showed.
+    pub fn certificate(&self) -> Vec<u8> {
+        let (_, session) = self.stream.get_ref();
+        let first = session.peer_certificates().and_then(<[_]>::first);
+        first
+            .map(|certificate| certificate.to_vec())
+            .unwrap_or_default()
+    }
+
+    /// Sends a request and gives its answer, head and body.
+    pub async fn ask(&mut self, request: &[u8]) -> Result<&[u8]> {
+        self.stream.write_all(request).await?;
+        self.stream.flush().await?;
+        self.buffer.clear();
+        let mut whole = None;
+        loop {
+            if self.stream.read_buf(&mut self.buffer).await? == 0 {
+                bail!("the webhook server closed the connection");
+            }
+            if whole.is_none() {
+                whole = length(&self.buffer)?;
+            }
+            if whole.is_some_and(|whole| self.buffer.len() >= whole) {
+                return Ok(&self.buffer);
+            }
+        }
+    }
+}
+
+/// How long an answer will be, head and body, once its head is there.
+fn length(answer: &[u8]) -> Result<Option<usize>> {
+    let Some(head) = answer.windows(4).position(|four| four == b"\r\n\r\n") else {
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(answer.get(..head).unwrap_or_default());
+    let body: usize = text
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+        .and_then(|(_, value)| value.trim().parse().ok())
+        .with_context(|| format!("an answer without a length: {text}"))?;
+    Ok(Some(head + 4 + body))
+}
+
+fn has(answer: &[u8], wanted: &str) -> bool {
+    answer
+        .windows(wanted.len())
+        .any(|part| part == wanted.as_bytes())
+}
+
+/// Asks over so many connections, each one request after another, until `stop` is set.
+pub async fn flood(
+    target: &Target,
+    question: &Question<'_>,
+    connections: usize,
+    stop: &AtomicBool,
+) -> Figures {
+    let start = Instant::now();
+    let request = Connection::request(question.path, question.body);
+    let each = (0..connections).map(|_| one(target, &request, question.answer, stop));
+    let mut all = Figures::default();
+    for figures in futures::future::join_all(each).await {
+        all.latencies.extend(figures.latencies);
+        all.failed += figures.failed;
+    }
+    all.latencies.sort();
+    all.took = start.elapsed();
+    all
+}
+
+async fn one(target: &Target, request: &[u8], answer: &str, stop: &AtomicBool) -> Figures {
+    let mut figures = Figures::default();
+    while !stop.load(Ordering::Relaxed) {
+        let Ok(mut connection) = target.connect().await else {
+            figures.failed += 1;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        while !stop.load(Ordering::Relaxed) {
+            let start = Instant::now();
+            match connection.ask(request).await {
+                Ok(text) if has(text, answer) => figures.latencies.push(start.elapsed()),
+                Ok(_) => figures.failed += 1,
+                Err(_) => {
+                    figures.failed += 1;
+                    break;
+                }
+            }
+        }
+    }
+    figures
+}
+
+/// Floods from a thread of its own until this value is asked for what it came to.
+pub struct Flood {
+    stop: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<Result<Figures>>>,
+}
+
+impl Flood {
+    /// Starts it.
+    pub fn start(
+        target: Target,
+        path: String,
+        body: String,
+        answer: String,
+        connections: usize,
+    ) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let watched = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
+            let question = Question {
+                path: &path,
+                body: &body,
+                answer: &answer,
+            };
+            Ok(runtime.block_on(flood(&target, &question, connections, &watched)))
+        });
+        Self {
+            stop,
+            thread: Some(thread),
+        }
+    }
+
+    /// Ends it.
+    pub fn end(mut self) -> Result<Figures> {
+        self.stop.store(true, Ordering::Relaxed);
+        let thread = self.thread.take().context("the flood has ended")?;
+        match thread.join() {
+            Ok(figures) => figures,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,156 @@
+//! A suite of named tests, run on the embedded server and on a real control plane side by side, with one line at the end
+//! that counts.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use crate::client;
+use crate::score::Score;
+use crate::server::{Embedded, Real, Server};
+
+/// A named test.
+pub type Test<S> = (&'static str, fn(&S) -> Result<()>);
+
+/// Tests and where they play.
+pub struct Suite<S: 'static> {
+    /// How the closing line begins.
+    pub title: &'static str,
+    /// Tests that nothing may disturb: one after another, before the others.
+    pub alone: &'static [Test<S>],
+    /// The other tests.
+    pub tests: &'static [Test<S>],
+    /// How many of them may run at once on a server; they mostly wait.
+    pub lanes: usize,
+    /// Prepares a server.
+    pub set: fn(&Path, &dyn Server) -> Result<S>,
+    /// Takes away what the test before left.
+    pub clear: fn(&S) -> Result<()>,
+}
+
+impl<S: Sync> Suite<S> {
+    /// Runs what the command line names; words after `--` choose runs by name: `embedded`, `real`, a test's name.
+    pub fn main(&self) -> ExitCode {
+        match self.run() {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => {
+                say(&format!("{}: {error:#}", self.title));
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    fn run(&self) -> Result<bool> {
+        let (options, words): (Vec<String>, Vec<String>) = std::env::args()
+            .skip(1)
+            .partition(|word| word.starts_with("--"));
+        if options.iter().any(|option| option == "--list") {
+            return Ok(true);
+        }
+        let kubectl = client::all()?
+            .into_iter()
+            .next()
+            .context("there is no kubectl")?
+            .program;
+        let real = std::env::var_os("SLIPWAY_REAL_FULL").map(PathBuf::from);
+        // Side by side: tests mostly wait.
+        let (on_embedded, on_real) = std::thread::scope(|scope| -> Result<(Score, Score)> {
+            let embedded = scope.spawn(|| -> Result<Score> {
+                if self.chosen("embedded", &words).next().is_none() {
+                    return Ok(Score::default());
+                }
+                let server = Embedded::start(&["--actors"])?;
+                let score = self.play(&kubectl, &server, &words);
+                server.stop()?;
+                score
+            });
+            let real = scope.spawn(|| match &real {
+                Some(kubeconfig) if self.chosen("real", &words).next().is_some() => {
+                    self.play(&kubectl, &Real(kubeconfig.clone()), &words)
+                }
+                _ => Ok(Score::default()),
+            });
+            Ok((joined(embedded)?, joined(real)?))
+        })?;
+        if real.is_none() {
+            say("SLIPWAY_REAL_FULL is not set: nothing was run on a real control plane");
+        }
+        say(&format!(
+            "{}: {on_embedded} embedded, {on_real} real",
+            self.title
+        ));
+        Ok(on_embedded.held == on_embedded.ran && on_real.held == on_real.ran)
+    }
+
+    fn play(&self, kubectl: &Path, server: &dyn Server, words: &[String]) -> Result<Score> {
+        let stage = (self.set)(kubectl, server)?;
+        let name = server.name();
+        let mut score = Score::default();
+        let (alone, together): (Vec<&Test<S>>, Vec<&Test<S>>) = self
+            .chosen(name, words)
+            .partition(|test| self.alone.iter().any(|(other, _)| *other == test.0));
+        for test in alone {
+            score.count(self.one(&stage, name, test));
+        }
+        let queue = Mutex::new(together.into_iter());
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let total = Mutex::new(score);
+        std::thread::scope(|scope| {
+            for _ in 0..self.lanes {
+                scope.spawn(|| {
+                    while let Some(test) = next() {
+                        let holds = self.one(&stage, name, test);
+                        total
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .count(holds);
+                    }
+                });
+            }
+        });
+        Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn one(&self, stage: &S, server: &str, (name, test): &Test<S>) -> bool {
+        let start = Instant::now();
+        let result = (self.clear)(stage).and_then(|()| test(stage));
+        let verdict = match &result {
+            Ok(()) => "ok".to_owned(),
+            Err(error) => format!("FAILED: {error:#}"),
+        };
+        let time = start.elapsed().as_secs_f32();
+        say(&format!("{server} {name}: {verdict} in {time:.1} s"));
+        result.is_ok()
+    }
+
+    /// The tests whose full name has all words in it.
+    fn chosen<'a>(
+        &'a self,
+        server: &'a str,
+        words: &'a [String],
+    ) -> impl Iterator<Item = &'a Test<S>> {
+        self.alone
+            .iter()
+            .chain(self.tests)
+            .filter(move |(name, _)| {
+                let full = format!("{server} {name}");
+                words.iter().all(|word| full.contains(word.as_str()))
+            })
+    }
+}
+
+fn joined(thread: std::thread::ScopedJoinHandle<'_, Result<Score>>) -> Result<Score> {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// A line for whoever reads; who does not want to may go.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}

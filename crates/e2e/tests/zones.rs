@@ -1,0 +1,105 @@
+//! Zones, end to end: the release binary with the original's arguments and under the original's roles, on `slipway
+//! apiserver --actors` and on a real control plane with KWOK, driven by kubectl.
+//!
+//! ```text
+//! cargo test -p slipway-e2e --test zones                               the embedded server
+//! SLIPWAY_REAL_FULL=kubeconfig cargo test … --test zones               and the real one
+//! ```
+//!
+//! Words after `--` choose runs by name. `Test…` are the end-to-end tests of the original (`specs/zones.md` §5.1).
+
+#[path = "zones/drop_in.rs"]
+mod drop_in;
+#[path = "zones/evictions.rs"]
+mod evictions;
+#[path = "zones/happy.rs"]
+mod happy;
+#[path = "zones/rollouts.rs"]
+mod rollouts;
+#[path = "zones/scaling.rs"]
+mod scaling;
+#[path = "zones/stage.rs"]
+mod stage;
+#[path = "zones/trust.rs"]
+mod trust;
+
+use std::process::ExitCode;
+
+use slipway_e2e::suite::{Suite, Test};
+use stage::Stage;
+
+/// One compares times, the other takes a definition away.
+const ALONE: &[Test<Stage>] = &[
+    (
+        "a_flood_of_webhook_requests_does_not_slow_a_rollout",
+        rollouts::flooded,
+    ),
+    (
+        "the_documents_of_the_design_apply_and_work",
+        drop_in::design,
+    ),
+];
+
+const TESTS: &[Test<Stage>] = &[
+    (
+        "three_zones_roll_in_order_and_within_the_budget",
+        rollouts::whole,
+    ),
+    (
+        "no_violation_with_the_operator_killed_30_times",
+        rollouts::killed,
+    ),
+    ("TestRolloutHappyCase", happy::plain),
+    ("TestRolloutHappyCaseWithZpdb", happy::with_budget),
+    ("TestWebHookInformer", trust::informer),
+    (
+        "TestZoneAwarePodDisruptionBudgetMaxUnavailableEq1",
+        evictions::one,
+    ),
+    (
+        "TestZoneAwarePodDisruptionBudgetMaxUnavailableEq2",
+        evictions::two,
+    ),
+    (
+        "TestZoneAwarePodDisruptionBudgetPartitionMode",
+        evictions::partitions,
+    ),
+    (
+        "TestZoneAwarePodDisruptionBudgetPartitionModeWithCrossZoneEvictionDelay",
+        evictions::delay,
+    ),
+    (
+        "kubectl_drain_waits_for_the_budget_and_then_passes",
+        evictions::drain,
+    ),
+    (
+        "TestNoDownscale_CanDownscaleUnrelatedResource",
+        scaling::unrelated,
+    ),
+    (
+        "TestNoDownscale_DownscaleUpdatingStatefulSet",
+        scaling::update,
+    ),
+    ("TestNoDownscale_UpdatingScaleSubresource", scaling::scale),
+    ("kubectl_delete_is_not_a_downscale", scaling::delete),
+    (
+        "prepare_downscale_asks_the_pods_and_records_the_time",
+        scaling::prepare,
+    ),
+    (
+        "slipway_run_under_its_own_role_serves_several_namespaces",
+        drop_in::run,
+    ),
+];
+
+fn main() -> ExitCode {
+    let suite = Suite {
+        title: "zones",
+        alone: ALONE,
+        tests: TESTS,
+        lanes: 3,
+        set: Stage::set,
+        clear: |_| Ok(()),
+    };
+    suite.main()
+}
