@@ -233,9 +233,7 @@ fn a_lock_that_was_left_behind_has_its_pods_told_that_they_stay() {
     let mut set = zone(A);
     set["metadata"]["annotations"]["grafana.com/prepare-downscale-http-path"] = json!("/prepare");
     set["metadata"]["annotations"]["grafana.com/prepare-downscale-http-port"] = json!("8080");
-    let lock = |zone: &str| {
-        json!({"holder": "1", "statefulset": zone, "from": 3, "to": 1, "until": noon().to_string()})
-    };
+    let lock = |zone: &str| json!({"holder": "1", "statefulset": zone, "from": 3, "to": 1, "until": noon().to_string()});
     let locks = json!({"ingester": lock(A), "other": lock(B)}).to_string();
     let mut stage = stage(&[set]);
     stage.put(json!({
