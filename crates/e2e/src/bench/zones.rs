@@ -20,6 +20,7 @@ use slipway_e2e::client;
 use slipway_e2e::cluster::Cluster;
 use slipway_e2e::install::node;
 use slipway_e2e::operator::Operator;
+use slipway_e2e::process::Folder;
 use slipway_e2e::suite::say;
 use slipway_e2e::zones::{Place, definitions};
 
@@ -139,7 +140,7 @@ fn main() -> Result<()> {
 fn bench(cluster: &Cluster, contender: &Contender, most: usize) -> Result<Measurement> {
     let place = Place::new(cluster, &format!("bench-{}", contender.name))?;
     let mut measurement = Measurement {
-        size: std::fs::metadata(contender.program()?)?.len(),
+        size: size(&contender.program()?)?,
         ..Measurement::default()
     };
     for pods in SIZES.into_iter().filter(|pods| *pods <= most) {
@@ -169,7 +170,23 @@ fn bench(cluster: &Cluster, contender: &Contender, most: usize) -> Result<Measur
 fn resident(contender: &Contender, place: &Place<'_>) -> Result<u64> {
     let operator = contender.start(place, &["-server-tls.enabled=false"], None)?;
     std::thread::sleep(Duration::from_secs(8));
-    operator.resident()
+    let resident = operator.resident()?;
+    operator.terminate()?;
+    Ok(resident)
+}
+
+/// How large a program is without what only debuggers read; as it is where nobody can take that out.
+fn size(program: &Path) -> Result<u64> {
+    let folder = Folder::new("size")?;
+    let bare = folder.path().join("program");
+    let stripped = std::process::Command::new("strip")
+        .arg("-o")
+        .arg(&bare)
+        .arg(program)
+        .status();
+    let is_bare = stripped.is_ok_and(|status| status.success());
+    let measured = if is_bare { &bare } else { program };
+    Ok(std::fs::metadata(measured)?.len())
 }
 
 /// The text of a file of the bench.

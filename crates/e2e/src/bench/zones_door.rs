@@ -46,11 +46,13 @@ pub(crate) fn measure(contender: &Contender, place: &Place<'_>) -> Result<Figure
         &body,
         "is not allowed because",
     )?;
+    let resident = operator.resident()?;
+    operator.terminate()?;
     Ok(Figures {
         rate: said.rate,
         p50: said.p50,
         p99: said.p99,
-        resident: operator.resident()?,
+        resident,
     })
 }
 
@@ -83,7 +85,7 @@ pub(crate) fn evictions(contender: &Contender, place: &Place<'_>) -> Result<f64>
     let second = review::eviction(&place.name, &format!("{}-0", ZONES[1]));
     let said = flooded(place, path, &second, "pod not ready in")?;
     place.kubectl(&["delete", "zoneawarepoddisruptionbudgets", "bench"])?;
-    drop(operator);
+    operator.terminate()?;
     Ok(said.rate)
 }
 
