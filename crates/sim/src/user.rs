@@ -74,7 +74,7 @@ impl User {
             Deed::Delete(object) => self.send("DELETE", &object.path(), None, "").await,
             Deed::Scale(scale) => {
                 let body = json!({"spec": {"replicas": scale.replicas}});
-                if !scale.through_scale {
+                if !scale.is_by_subresource {
                     return self.patch(&scale.workload, &body).await;
                 }
                 let path = format!("{}/scale?fieldManager=user", scale.workload.path());

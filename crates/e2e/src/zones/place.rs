@@ -18,7 +18,7 @@ pub const ZONES: [&str; 3] = ["mock-zone-a", "mock-zone-b", "mock-zone-c"];
 const MANIFESTS: &str = include_str!("../../tests/zones/manifests/upstream.yaml");
 const WEBHOOKS: &str = include_str!("../../tests/zones/manifests/webhooks.yaml");
 /// How long something that should happen at once may take on a loaded machine.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// A namespace with the original's service account and roles; it goes with this value, and so do its webhooks.
 pub struct Place<'a> {

@@ -49,8 +49,8 @@ impl Trace {
         let base =
             |group: &str, plural: &str| format!("{group}/namespaces/{}/{plural}", place.name);
         let watch = |path: String, keep| Watch::start(place.cluster, &path, keep);
-        let pods = watch(base("/api/v1", "pods"), of_pod)?;
-        let zones = watch(base("/apis/apps/v1", "statefulsets"), of_zone)?;
+        let pods = watch(base("/api/v1", "pods"), |pod| of_pod(&pod))?;
+        let zones = watch(base("/apis/apps/v1", "statefulsets"), |zone| of_zone(&zone))?;
         let mut replicas = BTreeMap::new();
         for zone in place.list("/apis/apps/v1/statefulsets")? {
             let name = zone.pointer("/metadata/name").and_then(Value::as_str);
@@ -198,18 +198,18 @@ pub(super) fn is_up(pod: &Value) -> bool {
         && conditions.into_iter().flatten().any(is_ready)
 }
 
-fn of_pod(pod: Value) -> Value {
+fn of_pod(pod: &Value) -> Value {
     json!({
         "name": pod.pointer("/metadata/name"),
         "zone": pod.pointer("/metadata/labels/name"),
-        "up": is_up(&pod),
+        "up": is_up(pod),
         "version": pod.pointer("/metadata/resourceVersion"),
         "gone": pod.pointer("/metadata/deletionTimestamp"),
         "uid": pod.pointer("/metadata/uid"),
     })
 }
 
-fn of_zone(zone: Value) -> Value {
+fn of_zone(zone: &Value) -> Value {
     json!({
         "name": zone.pointer("/metadata/name"),
         "replicas": zone.pointer("/spec/replicas"),

@@ -72,8 +72,8 @@ pub struct Scale {
     /// How many.
     pub replicas: u32,
     /// Whether it is done through the subresource `scale`, as `kubectl scale` and autoscalers do.
-    #[serde(default)]
-    pub through_scale: bool,
+    #[serde(default, rename = "throughScale")]
+    pub is_by_subresource: bool,
 }
 
 /// A new image.

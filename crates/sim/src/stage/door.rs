@@ -19,7 +19,7 @@ pub(super) fn door(crew: &Arc<Crew>) -> Peer {
     Arc::new(move |call: Call| {
         let crew: Weak<Crew> = crew.clone();
         Box::pin(async move {
-            let chosen = crew.upgrade().and_then(|crew| crew.doorkeeper());
+            let chosen = crew.upgrade().and_then(Crew::doorkeeper);
             let refused = || CallError::Failed("connect: connection refused".to_owned());
             let (replica, admissions, crew) = chosen.ok_or_else(refused)?;
             answer(&replica, &admissions, &crew, call).await

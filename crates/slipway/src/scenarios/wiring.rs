@@ -16,6 +16,10 @@ use crate::{manifests, registry};
 /// A scenario's `settings`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches, as a person writes them"
+)]
 struct Settings {
     /// Which capabilities there are; restarts if nothing is said.
     controllers: Vec<String>,

@@ -106,7 +106,7 @@ fn leave_out(plan: &mut Plan, left_out: &str) {
         Action::Patch { purpose, .. }
         | Action::Apply { purpose, .. }
         | Action::Delete { purpose, .. } => *purpose != left_out,
-        _ => true,
+        Action::Ask(_) => true,
     });
 }
 

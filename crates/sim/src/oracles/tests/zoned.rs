@@ -38,10 +38,10 @@ impl Made {
         self.put(object(PODS, name), value, None);
     }
 
-    fn ours(&mut self, method: &str, uri: &str, body: Value) -> Option<u64> {
+    fn ours(&mut self, method: &str, uri: &str, body: Value) -> u64 {
         let number = self.request(method, uri, body);
         self.last_request().context.controller = "zones".to_owned();
-        Some(number)
+        number
     }
 
     fn delete(&mut self, name: &str) {
@@ -51,7 +51,7 @@ impl Made {
         let object = object(PODS, name);
         let mut value = self.current(&object);
         value["metadata"]["deletionTimestamp"] = json!("2026-01-05T00:00:30Z");
-        self.put(object, value, by);
+        self.put(object, value, Some(by));
     }
 
     /// We change a `StatefulSet`.
@@ -65,7 +65,7 @@ impl Made {
         let object = object(SETS, name);
         let mut value = self.current(&object);
         super::made::merge(&mut value, change);
-        self.put(object, value, by);
+        self.put(object, value, Some(by));
     }
 
     fn review(&mut self, path: &str, asked: Value, uid: &str) {
@@ -157,7 +157,7 @@ pub(super) fn bad(id: &str) -> Option<Made> {
             );
             let status = json!({"zones": [{"name": "zone-a", "maxUnavailable": 2}]});
             let map = json!({"data": {"group": "db", "status": status.to_string()}});
-            made.put(object("/configmaps", "slipway-zones-db"), map, by);
+            made.put(object("/configmaps", "slipway-zones-db"), map, Some(by));
         }
         "Z4" => {
             made.zone(
