@@ -26,7 +26,7 @@ pub(crate) struct Figures {
     /// Requests about pods, for each pod that went.
     pub(crate) pods: f64,
     pub(crate) events: f64,
-    /// Statuses of zones, and the ConfigMap of the group.
+    /// Statuses of zones, and the `ConfigMap` of the group.
     pub(crate) statuses: f64,
     /// Claims, leases and the rest that was written.
     pub(crate) others: f64,

@@ -140,6 +140,7 @@ fn milli(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
+#[expect(clippy::too_many_lines, reason = "a table, row by row")]
 fn rows(ours: &Measurement, theirs: Option<&Measurement>) -> Vec<Row> {
     let mut all = Vec::new();
     for (index, (pods, earlier)) in SIZES.iter().zip(earlier::RESIDENT).enumerate() {
