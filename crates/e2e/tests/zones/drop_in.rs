@@ -30,7 +30,7 @@ fn left_out() -> String {
     format!("{account}\n---\n{binding}")
 }
 
-/// Under the design's Roles: no patch of anything but registrations, no ConfigMaps, no Leases, no Events.
+/// Under the design's Roles: no patch of anything but registrations, no `ConfigMaps`, no Leases, no Events.
 pub(crate) fn design(stage: &Stage) -> Result<()> {
     let cluster = &stage.cluster;
     // The design knows no budgets. Where they are defined and may not be seen, nothing is let go.

@@ -11,7 +11,7 @@ use slipway_e2e::server::Server;
 use slipway_e2e::zones::{GROUP, Place, ZONES, definitions, zone};
 
 /// How long something that should happen at once may take on a loaded machine.
-pub(crate) const SOON: Duration = Duration::from_secs(60);
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 
 /// The nodes of both servers.
 pub(crate) const NODES: [&str; 3] = ["node-0", "node-1", "node-2"];

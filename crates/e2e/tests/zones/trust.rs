@@ -11,7 +11,7 @@ pub(crate) fn informer(stage: &Stage) -> Result<()> {
     let place = stage.place("trust")?;
     place.register(&["no-downscale"])?;
     let operator = place.operator(&[])?;
-    place.trusted(&["no-downscale"], Duration::from_secs(60))?;
+    place.trusted(&["no-downscale"], Duration::from_mins(1))?;
     place.register(&["prepare-downscale", "pod-eviction"])?;
     place.trusted(
         &["prepare-downscale", "pod-eviction"],
