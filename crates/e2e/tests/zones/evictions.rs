@@ -38,7 +38,17 @@ fn allowed(place: &Place<'_>, pod: &str) -> Result<()> {
 
 /// An eviction must be refused with the original's message and 429.
 fn denied(place: &Place<'_>, pod: &str, message: &str) -> Result<()> {
-    let Err((code, said)) = evict(place, pod)? else {
+    let mut answer = evict(place, pod)?;
+    // Between a pod's end and its successor it is unknown rather than not ready; then nobody may go either.
+    for _ in 0..50 {
+        let early = matches!(&answer, Err((429, said)) if said.contains(" unknown in "));
+        if !early || message.contains("unknown") {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        answer = evict(place, pod)?;
+    }
+    let Err((code, said)) = answer else {
         bail!("{pod} was let go");
     };
     let namespace = &place.name;
