@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use slipway_kernel::action::{Action, Target};
 use slipway_kernel::event::Event;
+use slipway_kernel::fields::merge;
 use slipway_kernel::identity::ObjectRef;
 use slipway_kernel::store::Meta;
 
@@ -92,13 +93,9 @@ impl Doubt {
 
 /// Whether a merge patch would change nothing.
 fn has(object: &Value, patch: &Value) -> bool {
-    match patch {
-        Value::Object(fields) => fields.iter().all(|(name, wanted)| match object.get(name) {
-            Some(value) => has(value, wanted),
-            None => wanted.is_null(),
-        }),
-        other => object == other,
-    }
+    let mut merged = object.clone();
+    merge(&mut merged, patch);
+    merged == *object
 }
 
 /// What a read found.

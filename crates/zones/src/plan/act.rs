@@ -5,10 +5,11 @@
 //! Where the API refuses the claim, pods go without.
 
 use jiff::Timestamp;
-use slipway_kernel::Plan;
 use slipway_kernel::claim::Claim;
+use slipway_kernel::fact::Refusal;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::later;
+use slipway_kernel::{ObjectRef, Plan};
 
 use super::rollout::{self, Rollout, Victim};
 use crate::observe::{World, Zone};
@@ -55,10 +56,13 @@ fn replace(world: &World, victim: &Victim<'_>, plan: &mut Plan, now: Timestamp) 
             .push(render::replace(world, zone, &victim.member));
         return;
     };
-    let message = format!(
-        "the deletion of pod {name} was refused: {}",
-        refusal.message
-    );
+    let what = format!("the deletion of pod {name}");
+    refused(object, &what, refusal, plan, now);
+}
+
+/// The API refused something; until it may be tried again, that is what is waited for.
+fn refused(object: ObjectRef, what: &str, refusal: &Refusal, plan: &mut Plan, now: Timestamp) {
+    let message = format!("{what} was refused: {}", refusal.message);
     let unblock = "what the API or a webhook asks for";
     let mut blocker = super::blocker(Reason::RefusedByApi, object, message, unblock, now);
     blocker.until = Some(refusal.retry_at);
@@ -101,9 +105,17 @@ fn may_act(
         let is_done = surveys
             .get(place)
             .is_some_and(|survey| survey.outdated() == 0 && survey.unavailable() == 0);
-        match held(zone, now) {
-            Held::Us(_) if world.refused(&world.set_ref(zone), now).is_some() => {}
-            Held::Us(_) if turn.is_some() || is_done => {
+        let set = world.set_ref(zone);
+        match (held(zone, now), world.refused(&set, now)) {
+            // A claim that cannot be given up keeps the next zone waiting until it ends by itself.
+            (Held::Us(_), Some(refusal)) => {
+                is_free = false;
+                if turn.is_some() {
+                    let what = format!("giving up the claim on {}", set.name);
+                    refused(set, &what, refusal, plan, now);
+                }
+            }
+            (Held::Us(_), None) if turn.is_some() || is_done => {
                 is_free = false;
                 // The write of the status carries the version that a release would change.
                 if !is_settling {
@@ -111,10 +123,10 @@ fn may_act(
                 }
             }
             // Its pods are still on their way back: nobody else may come between.
-            Held::Us(until) if rollout.turn == Some(place) => {
+            (Held::Us(until), None) if rollout.turn == Some(place) => {
                 renew(settings, world, zone, until, plan, now);
             }
-            Held::Other(claim) if turn.is_some() => {
+            (Held::Other(claim), _) if turn.is_some() => {
                 is_free = false;
                 claimed(world, zone, &claim, plan, now);
             }

@@ -162,3 +162,18 @@ fn the_beginning_and_the_end_of_a_rollout_are_told_once() {
     assert_eq!(told(&mut stage), ["RolloutFinished"]);
     assert!(told(&mut stage).is_empty());
 }
+
+/// Found by the simulation: `zone-order`, the release answered with 500.
+#[test]
+fn z7_a_claim_that_cannot_be_given_up_keeps_the_next_zone_waiting() {
+    let mut stage = stage(&[
+        claimed(zone(A), "zones", "2026-03-04T12:09:00Z"),
+        outdated(B),
+    ]);
+    refuse(&mut stage, A);
+    let plan = stage.plan();
+    assert!(names(&plan, "release").is_empty() && names(&plan, "claim").is_empty());
+    assert!(deleted(&plan).is_empty());
+    let why: Vec<&str> = plan.blockers.iter().map(|b| b.reason).collect();
+    assert!(why.contains(&"RefusedByApi"), "{why:?}");
+}
