@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::controlplane::{self, Borrowed, Profile};
+use crate::controlplane::{self, Borrowed, Profile, Shape};
 use crate::report;
 use crate::workspace;
 
@@ -73,11 +73,11 @@ fn measure(
         bench.arg("--peer").arg(peer);
     }
     let real = profile
-        .map(|(profile, variable)| Ok::<_, anyhow::Error>((Borrowed::start(1, profile)?, variable)))
+        .map(|(profile, variable)| Ok::<_, anyhow::Error>((Borrowed::start(1, &profile.into())?, variable)))
         .transpose()
         .context("starting a real control plane")?;
     if let Some((real, variable)) = &real {
-        let kubectl = controlplane::tools::locate()?;
+        let kubectl = controlplane::tools::locate(&Shape::default())?;
         bench
             .env(variable, real.kubeconfig(0))
             .env("SLIPWAY_KUBECTL", kubectl.path("kubectl")?);

@@ -1,13 +1,17 @@
 //! A real Kubernetes control plane on loopback: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
-//! KWOK, found or built from pinned Go modules.
+//! KWOK, with Flux and Flagger where they are asked for, found or built from pinned Go modules.
+//!
+//! In the place of etcd and kube-apiserver there can be slipway's own API server, or one that runs elsewhere.
 //!
 //! Processes belong to a supervisor, which ends them when it is told to or when the one who wanted them is gone; so a
-//! crashed test leaves nothing running. Flux will be another entry in [`tools::TOOLS`] and in [`cluster`].
+//! crashed test leaves nothing running.
 
 mod cluster;
+mod delivery;
 mod supervisor;
 pub(crate) mod tools;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -29,9 +33,8 @@ pub(crate) enum Command {
         /// How many
         #[arg(long, default_value_t = 1)]
         clusters: usize,
-        /// Which processes besides etcd and kube-apiserver
-        #[arg(long, value_enum, default_value_t = Profile::Full)]
-        profile: Profile,
+        #[command(flatten)]
+        shape: Shape,
     },
     /// End what `up` started
     Down,
@@ -43,9 +46,8 @@ pub(crate) enum Command {
         /// How many
         #[arg(long)]
         clusters: usize,
-        /// Which processes
-        #[arg(long, value_enum)]
-        profile: Profile,
+        #[command(flatten)]
+        shape: Shape,
         /// Where their files go
         #[arg(long)]
         folder: PathBuf,
@@ -55,10 +57,68 @@ pub(crate) enum Command {
     },
 }
 
-/// Which processes a control plane has besides etcd and kube-apiserver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+/// What a control plane is made of.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Shape {
+    /// Which processes besides the API server
+    #[arg(long, value_enum, default_value_t = Profile::Full)]
+    pub(crate) profile: Profile,
+    /// Flux's source-controller and kustomize-controller besides
+    #[arg(long)]
+    pub(crate) flux: bool,
+    /// Flagger besides, for canaries without a mesh
+    #[arg(long)]
+    pub(crate) flagger: bool,
+    /// Slipway's own API server instead of etcd and kube-apiserver
+    #[arg(long)]
+    pub(crate) embedded: bool,
+    /// No API server: the processes join the one of this kubeconfig
+    #[arg(long, conflicts_with = "embedded")]
+    pub(crate) join: Option<PathBuf>,
+}
+
+impl From<Profile> for Shape {
+    fn from(profile: Profile) -> Self {
+        Self {
+            profile,
+            ..Self::default()
+        }
+    }
+}
+
+impl Shape {
+    /// As on the command line.
+    fn arguments(&self) -> Vec<OsString> {
+        let mut all: Vec<OsString> = vec!["--profile".into(), self.profile.name().into()];
+        for (wanted, flag) in [
+            (self.flux, "--flux"),
+            (self.flagger, "--flagger"),
+            (self.embedded, "--embedded"),
+        ] {
+            all.extend(wanted.then(|| flag.into()));
+        }
+        if let Some(kubeconfig) = &self.join {
+            all.extend(["--join".into(), kubeconfig.into()]);
+        }
+        all
+    }
+
+    /// Part of a folder's name.
+    fn name(&self) -> String {
+        let server = match (self.embedded, &self.join) {
+            (true, _) => "embedded-",
+            (false, Some(_)) => "joined-",
+            (false, None) => "",
+        };
+        format!("{server}{}", self.profile.name())
+    }
+}
+
+/// Which processes a control plane has besides its API server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Profile {
     /// All controllers, the scheduler, and KWOK for nodes and pods
+    #[default]
     Full,
     /// Only garbage collection and the end of namespaces: what the embedded API server has built in
     Collectors,
@@ -80,20 +140,25 @@ impl Profile {
 pub(crate) fn run(command: &Command) -> Result<()> {
     match command {
         Command::Build => {
-            for (name, path) in tools::locate()?.paths() {
+            let all = Shape {
+                flux: true,
+                flagger: true,
+                ..Shape::default()
+            };
+            for (name, path) in tools::locate(&all)?.paths() {
                 report::line(&format!("{name:24} {}", path.display()));
             }
             Ok(())
         }
-        Command::Up { clusters, profile } => up(*clusters, *profile),
+        Command::Up { clusters, shape } => up(*clusters, shape),
         Command::Down => down(),
         Command::Status => status(),
         Command::Supervise {
             clusters,
-            profile,
+            shape,
             folder,
             tethered,
-        } => supervisor::run(*clusters, *profile, folder, *tethered),
+        } => supervisor::run(*clusters, shape, folder, *tethered),
     }
 }
 
@@ -101,15 +166,15 @@ fn default_folder() -> PathBuf {
     workspace::target().join("controlplane")
 }
 
-fn up(clusters: usize, profile: Profile) -> Result<()> {
+fn up(clusters: usize, shape: &Shape) -> Result<()> {
     let folder = default_folder();
     if supervisor::is_running(&folder) {
         bail!(
             "a control plane is running already: `cargo xtask controlplane status` shows it, `down` ends it"
         );
     }
-    tools::locate()?;
-    let mut child = supervisor::start(clusters, profile, &folder, false)?;
+    tools::locate(shape)?;
+    let mut child = supervisor::start(clusters, shape, &folder, false)?;
     wait_until_ready(&folder, clusters, &mut child)?;
     for index in 0..clusters {
         report::line(&format!(
@@ -154,11 +219,11 @@ pub(crate) struct Borrowed {
 
 impl Borrowed {
     /// Starts them; their programs are found or built first.
-    pub(crate) fn start(clusters: usize, profile: Profile) -> Result<Self> {
-        tools::locate()?;
-        let name = format!("controlplane-{}-{}", profile.name(), std::process::id());
+    pub(crate) fn start(clusters: usize, shape: &Shape) -> Result<Self> {
+        tools::locate(shape)?;
+        let name = format!("controlplane-{}-{}", shape.name(), std::process::id());
         let folder = workspace::target().join(name);
-        let supervisor = supervisor::start(clusters, profile, &folder, true)?;
+        let supervisor = supervisor::start(clusters, shape, &folder, true)?;
         let mut borrowed = Self { supervisor, folder };
         wait_until_ready(&borrowed.folder, clusters, &mut borrowed.supervisor)?;
         Ok(borrowed)

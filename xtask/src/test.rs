@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::controlplane::{self, Borrowed, Profile};
+use crate::controlplane::{self, Borrowed, Profile, Shape};
 use crate::report;
 use crate::workspace;
 
@@ -36,6 +36,8 @@ const SUMMARIES: &[&str] = &[
     "e2e: ",
     "zones: ",
     "simulation: ",
+    "foreign: ",
+    "replay: ",
 ];
 
 /// Numbers out of the closing lines of test runners.
@@ -55,13 +57,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     for (name, cargo_arguments) in STATIC {
         tiers.run(name, workspace::cargo().args(*cargo_arguments));
     }
-    let real = match (arguments.no_controlplane, controlplane::tools::available()) {
-        (true, _) => Err("--no-controlplane".to_owned()),
-        (false, Err(error)) => Err(error.to_string()),
-        (false, Ok(())) => Ok(()),
-    };
     for tier in ON_SERVERS {
-        on_servers(&mut tiers, tier, real.as_ref().err())?;
+        let unavailable = if arguments.no_controlplane {
+            Some("--no-controlplane".to_owned())
+        } else {
+            let missing = controlplane::tools::available(&tier.shape()).err();
+            missing.map(|error| error.to_string())
+        };
+        on_servers(&mut tiers, tier, unavailable)?;
     }
     conclude(&tiers.outcomes, &tiers.left_out)
 }
@@ -96,6 +99,19 @@ struct OnServers {
     profile: Profile,
     /// Whether it runs the `slipway` program and kubectl.
     is_driven_by_kubectl: bool,
+    /// Whether Flux and Flagger run on the real one, and all of its programs on an embedded one too.
+    is_foreign: bool,
+}
+
+impl OnServers {
+    /// What its real control plane is made of.
+    fn shape(&self) -> Shape {
+        Shape {
+            flux: self.is_foreign,
+            flagger: self.is_foreign,
+            ..self.profile.into()
+        }
+    }
 }
 
 /// Each has a control plane of its own, so that none sees what another leaves.
@@ -106,6 +122,7 @@ const ON_SERVERS: &[OnServers] = &[
         variable: "SLIPWAY_CONFORMANCE_REAL",
         profile: Profile::Collectors,
         is_driven_by_kubectl: false,
+        is_foreign: false,
     },
     OnServers {
         name: "kubectl",
@@ -113,6 +130,7 @@ const ON_SERVERS: &[OnServers] = &[
         variable: "SLIPWAY_REAL_BARE",
         profile: Profile::Collectors,
         is_driven_by_kubectl: true,
+        is_foreign: false,
     },
     OnServers {
         name: "actors",
@@ -120,6 +138,7 @@ const ON_SERVERS: &[OnServers] = &[
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
         is_driven_by_kubectl: false,
+        is_foreign: false,
     },
     OnServers {
         name: "end to end",
@@ -127,6 +146,7 @@ const ON_SERVERS: &[OnServers] = &[
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
         is_driven_by_kubectl: true,
+        is_foreign: false,
     },
     OnServers {
         name: "end to end, zones",
@@ -134,10 +154,22 @@ const ON_SERVERS: &[OnServers] = &[
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
         is_driven_by_kubectl: true,
+        is_foreign: false,
+    },
+    OnServers {
+        name: "foreign programs",
+        test: "foreign",
+        variable: "SLIPWAY_REAL_FULL",
+        profile: Profile::Full,
+        is_driven_by_kubectl: true,
+        is_foreign: true,
     },
 ];
 
-fn on_servers(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<&String>) -> Result<()> {
+/// The variable that names the kubeconfig of an embedded server with the programs of a real control plane on it.
+const EMBEDDED: &str = "SLIPWAY_EMBEDDED_FULL";
+
+fn on_servers(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<String>) -> Result<()> {
     if !tiers.wants(tier.name) {
         return Ok(());
     }
@@ -150,23 +182,40 @@ fn on_servers(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<&String>)
         "--test",
         tier.test,
     ]);
-    let borrowed = match unavailable {
-        None => Some(Borrowed::start(1, tier.profile).context("starting a real control plane")?),
-        Some(why) => {
-            tiers
-                .left_out
-                .push(format!("{} on a real control plane: {why}", tier.name));
-            None
+    if tier.is_driven_by_kubectl {
+        build_programs()?;
+    }
+    let mut borrowed = Vec::new();
+    match unavailable {
+        None => {
+            let shape = tier.shape();
+            let real = Borrowed::start(1, &shape).context("starting a real control plane")?;
+            command.env(tier.variable, real.kubeconfig(0));
+            borrowed.push(real);
+            if tier.is_foreign {
+                let shape = Shape {
+                    embedded: true,
+                    ..shape
+                };
+                let embedded = Borrowed::start(1, &shape)
+                    .context("starting foreign programs on the embedded server")?;
+                command.env(EMBEDDED, embedded.kubeconfig(0));
+                borrowed.push(embedded);
+            }
         }
-    };
-    if let Some(borrowed) = &borrowed {
-        command.env(tier.variable, borrowed.kubeconfig(0));
+        Some(why) if tier.is_foreign => {
+            tiers.left_out.push(format!("{}: {why}", tier.name));
+            return Ok(());
+        }
+        Some(why) => tiers
+            .left_out
+            .push(format!("{} on a real control plane: {why}", tier.name)),
     }
     if tier.is_driven_by_kubectl {
-        if borrowed.is_some() {
+        if !borrowed.is_empty() {
             command.env(
                 "SLIPWAY_KUBECTL",
-                controlplane::tools::locate()?.path("kubectl")?,
+                controlplane::tools::locate(&Shape::default())?.path("kubectl")?,
             );
         } else if workspace::which("kubectl").is_none() {
             tiers.left_out.push(format!(
@@ -175,15 +224,19 @@ fn on_servers(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<&String>)
             ));
             return Ok(());
         }
-        let built = workspace::cargo()
-            .args(["build", "--release", "--quiet", "--workspace", "--bins"])
-            .status()
-            .context("building slipway")?;
-        if !built.success() {
-            bail!("building slipway failed");
-        }
     }
     tiers.run(tier.name, &mut command);
+    Ok(())
+}
+
+fn build_programs() -> Result<()> {
+    let built = workspace::cargo()
+        .args(["build", "--release", "--quiet", "--workspace", "--bins"])
+        .status()
+        .context("building slipway")?;
+    if !built.success() {
+        bail!("building slipway failed");
+    }
     Ok(())
 }
 

@@ -9,10 +9,12 @@ pub mod autoscaling;
 pub mod batch;
 pub mod bootstrap;
 pub mod cells;
+pub mod certificates;
 pub mod checks;
 pub mod coordination;
 pub mod core;
 pub mod describe;
+pub mod devices;
 pub mod discovery;
 pub mod events;
 pub mod extensions;
@@ -38,6 +40,7 @@ pub fn resources() -> Vec<Resource> {
     all.extend(authorization::resources());
     all.extend(autoscaling::resources());
     all.extend(batch::resources());
+    all.extend(certificates::resources());
     all.extend(networking::resources());
     all.extend(policy::resources());
     all.extend(rbac::resources());
@@ -47,5 +50,6 @@ pub fn resources() -> Vec<Resource> {
     all.extend(scheduling::resources());
     all.extend(coordination::resources());
     all.extend(discovery::resources());
+    all.extend(devices::resources());
     all
 }

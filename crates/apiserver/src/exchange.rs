@@ -95,7 +95,7 @@ impl Exchange<'_> {
         Context {
             version: &self.target.version,
             now: self.now,
-            user: &self.user.name,
+            user: Some(&self.user),
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::authenticate::User;
 use crate::field::FieldErrors;
 use crate::schema::Schema;
 use crate::table::Column;
@@ -188,8 +189,8 @@ pub struct Context<'a> {
     pub version: &'a str,
     /// The present moment.
     pub now: Timestamp,
-    /// The user who asks.
-    pub user: &'a str,
+    /// The user who asks; none where objects are only shown.
+    pub user: Option<&'a User>,
 }
 
 /// What a server derives from stored objects, and makes anew when they change.

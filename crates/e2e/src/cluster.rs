@@ -83,6 +83,11 @@ impl Cluster {
             .context("reading the API's JSON")
     }
 
+    /// What the API answers to a POST of this body to a path.
+    pub fn post(&self, path: &str, body: &str) -> Result<String> {
+        self.run(&["create", "--raw", path, "-f", "-"], Some(body))
+    }
+
     fn run(&self, arguments: &[&str], input: Option<&str>) -> Result<String> {
         let mut child = self
             .command()

@@ -6,9 +6,11 @@
 pub mod client;
 pub mod cluster;
 pub mod flood;
+pub mod git;
 pub mod install;
 pub mod operator;
 pub mod process;
+pub mod record;
 pub mod review;
 pub mod score;
 pub mod server;

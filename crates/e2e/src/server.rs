@@ -39,6 +39,22 @@ impl Server for Real {
     }
 }
 
+/// An embedded server that somebody else started, with programs on it.
+pub struct Running(
+    /// The administrator's kubeconfig.
+    pub PathBuf,
+);
+
+impl Server for Running {
+    fn name(&self) -> &'static str {
+        "embedded"
+    }
+
+    fn kubeconfig(&self) -> &Path {
+        &self.0
+    }
+}
+
 /// `slipway apiserver`, ended with this value.
 pub struct Embedded {
     tether: Child,

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 
 use crate::client;
 use crate::score::Score;
-use crate::server::{Embedded, Real, Server};
+use crate::server::{Embedded, Real, Running, Server};
 
 /// A named test.
 pub type Test<S> = (&'static str, fn(&S) -> Result<()>);
@@ -35,7 +35,16 @@ pub struct Suite<S: 'static> {
 impl<S: Sync> Suite<S> {
     /// Runs what the command line names; words after `--` choose runs by name: `embedded`, `real`, a test's name.
     pub fn main(&self) -> ExitCode {
-        match self.run() {
+        self.ended(None)
+    }
+
+    /// As [`Suite::main`], on an embedded server that runs already: this variable names its kubeconfig.
+    pub fn main_beside(&self, variable: &str) -> ExitCode {
+        self.ended(Some(variable))
+    }
+
+    fn ended(&self, variable: Option<&str>) -> ExitCode {
+        match self.run(variable) {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::FAILURE,
             Err(error) => {
@@ -45,7 +54,7 @@ impl<S: Sync> Suite<S> {
         }
     }
 
-    fn run(&self) -> Result<bool> {
+    fn run(&self, variable: Option<&str>) -> Result<bool> {
         let (options, words): (Vec<String>, Vec<String>) = std::env::args()
             .skip(1)
             .partition(|word| word.starts_with("--"));
@@ -64,10 +73,7 @@ impl<S: Sync> Suite<S> {
                 if self.chosen("embedded", &words).next().is_none() {
                     return Ok(Score::default());
                 }
-                let server = Embedded::start(&["--actors"])?;
-                let score = self.play(&kubectl, &server, &words);
-                server.stop()?;
-                score
+                self.on_embedded(&kubectl, variable, &words)
             });
             let real = scope.spawn(|| match &real {
                 Some(kubeconfig) if self.chosen("real", &words).next().is_some() => {
@@ -85,6 +91,27 @@ impl<S: Sync> Suite<S> {
             self.title
         ));
         Ok(on_embedded.held == on_embedded.ran && on_real.held == on_real.ran)
+    }
+
+    fn on_embedded(
+        &self,
+        kubectl: &Path,
+        variable: Option<&str>,
+        words: &[String],
+    ) -> Result<Score> {
+        let Some(variable) = variable else {
+            let server = Embedded::start(&["--actors"])?;
+            let score = self.play(kubectl, &server, words);
+            server.stop()?;
+            return score;
+        };
+        let Some(kubeconfig) = std::env::var_os(variable) else {
+            say(&format!(
+                "{variable} is not set: nothing was run on an embedded server"
+            ));
+            return Ok(Score::default());
+        };
+        self.play(kubectl, &Running(kubeconfig.into()), words)
     }
 
     fn play(&self, kubectl: &Path, server: &dyn Server, words: &[String]) -> Result<Score> {

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::tools::Programs;
-use super::{Profile, READY_WITHIN, logged};
+use super::{Profile, READY_WITHIN, Shape, delivery, logged};
+use crate::workspace;
 
 /// A started process and its name.
 pub(super) type Started = (String, Child);
@@ -27,7 +28,7 @@ pub(super) fn kubeconfig(folder: &Path, index: usize) -> PathBuf {
 }
 
 /// A port that nobody uses now.
-fn free_port() -> Result<u16> {
+pub(super) fn free_port() -> Result<u16> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).context("looking for a free port")?;
     Ok(listener.local_addr()?.port())
 }
@@ -35,7 +36,7 @@ fn free_port() -> Result<u16> {
 /// Starts one control plane; what was started is in `started` even if this fails.
 pub(super) fn start(
     programs: &Programs,
-    profile: Profile,
+    shape: &Shape,
     folder: &Path,
     index: usize,
     started: &mut Vec<Started>,
@@ -45,10 +46,11 @@ pub(super) fn start(
         .with_context(|| format!("creating {}", home.display()))?;
     std::fs::write(home.join("tokens.csv"), USERS)?;
     service_account_key(&home)?;
-    let mut launch = |name: &str, arguments: &[String]| -> Result<()> {
+    let mut launch = |name: &str, program: &Path, words: Words| -> Result<()> {
         let (out, err) = logged(&home.join(format!("{name}.log")))?;
-        let child = Command::new(programs.path(name)?)
-            .args(arguments)
+        let child = Command::new(program)
+            .args(words.arguments)
+            .envs(words.environment)
             .current_dir(&home)
             .stdin(std::process::Stdio::null())
             .stdout(out)
@@ -58,25 +60,31 @@ pub(super) fn start(
         started.push((format!("cluster-{index}/{name}"), child));
         Ok(())
     };
-    let (client, peer, secure) = (free_port()?, free_port()?, free_port()?);
-    launch("etcd", &etcd(&home, client, peer))?;
-    launch("kube-apiserver", &apiserver(&home, client, secure))?;
     let internal = home.join("kubeconfig.internal");
-    std::fs::write(&internal, config(secure))?;
-    wait_for(programs.path("kubectl")?, &internal)?;
-    if profile != Profile::Bare {
-        launch(
-            "kube-controller-manager",
-            &controller_manager(&home, &internal, profile),
-        )?;
-    }
-    if profile == Profile::Full {
-        launch("kube-scheduler", &scheduler(&internal))?;
-        if let Some(stages) = &programs.stages {
-            let removal = home.join("pod-delete.yaml");
-            std::fs::write(&removal, POD_DELETE)?;
-            launch("kwok", &kwok(&internal, stages, &removal, free_port()?))?;
+    match &shape.join {
+        Some(kubeconfig) => {
+            std::fs::copy(kubeconfig, &internal)
+                .with_context(|| format!("reading {}", kubeconfig.display()))?;
         }
+        None if shape.embedded => {
+            let program = workspace::target().join("release").join("slipway");
+            launch("slipway", &program, embedded(&internal))?;
+        }
+        None => {
+            let (client, peer, secure) = (free_port()?, free_port()?, free_port()?);
+            launch("etcd", programs.path("etcd")?, etcd(&home, client, peer))?;
+            let words = apiserver(&home, client, secure);
+            launch("kube-apiserver", programs.path("kube-apiserver")?, words)?;
+            std::fs::write(&internal, config(secure))?;
+        }
+    }
+    let kubectl = programs.path("kubectl")?;
+    wait_for(kubectl, &internal)?;
+    for (name, words) in joined(programs, shape, &home, &internal)? {
+        launch(name, programs.path(name)?, words)?;
+    }
+    for (name, words) in delivery::joined(programs, shape, kubectl, &home, &internal)? {
+        launch(name, programs.path(name)?, words)?;
     }
     // Under its name only now: who sees the file can use it.
     let ready = home.join("kubeconfig.ready");
@@ -85,11 +93,67 @@ pub(super) fn start(
     Ok(())
 }
 
-fn text(parts: &[&str]) -> Vec<String> {
-    parts.iter().map(|part| (*part).to_owned()).collect()
+/// The processes of a profile that use the API server of this kubeconfig.
+fn joined(
+    programs: &Programs,
+    shape: &Shape,
+    home: &Path,
+    kubeconfig: &Path,
+) -> Result<Vec<(&'static str, Words)>> {
+    let mut all = Vec::new();
+    // What is not the real API server, or stands before it, reads and writes JSON.
+    let json = (shape.embedded || shape.join.is_some())
+        .then(|| "--kube-api-content-type=application/json".to_owned());
+    if shape.profile != Profile::Bare {
+        let mut words = controller_manager(home, kubeconfig, shape.profile);
+        words.arguments.extend(json.clone());
+        all.push(("kube-controller-manager", words));
+    }
+    if shape.profile == Profile::Full {
+        let mut words = scheduler(kubeconfig);
+        words.arguments.extend(json);
+        all.push(("kube-scheduler", words));
+        if let Some(stages) = programs.files("kwok") {
+            let removal = home.join("pod-delete.yaml");
+            std::fs::write(&removal, POD_DELETE)?;
+            all.push(("kwok", kwok(kubeconfig, stages, &removal, free_port()?)));
+        }
+    }
+    Ok(all)
 }
 
-fn etcd(home: &Path, client: u16, peer: u16) -> Vec<String> {
+/// What a process is started with.
+pub(super) struct Words {
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+}
+
+impl Words {
+    /// With this variable in its environment.
+    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+}
+
+/// These arguments.
+pub(super) fn text(parts: &[&str]) -> Words {
+    Words {
+        arguments: parts.iter().map(|part| (*part).to_owned()).collect(),
+        environment: Vec::new(),
+    }
+}
+
+fn embedded(kubeconfig: &Path) -> Words {
+    text(&[
+        "apiserver",
+        "--port=0",
+        "--no-controllers",
+        &format!("--kubeconfig-out={}", kubeconfig.display()),
+    ])
+}
+
+fn etcd(home: &Path, client: u16, peer: u16) -> Words {
     let (client, peer) = (
         format!("http://127.0.0.1:{client}"),
         format!("http://127.0.0.1:{peer}"),
@@ -112,7 +176,7 @@ fn etcd(home: &Path, client: u16, peer: u16) -> Vec<String> {
     ])
 }
 
-fn apiserver(home: &Path, etcd: u16, secure: u16) -> Vec<String> {
+fn apiserver(home: &Path, etcd: u16, secure: u16) -> Words {
     let key = home.join("sa.key").display().to_string();
     text(&[
         &format!("--etcd-servers=http://127.0.0.1:{etcd}"),
@@ -134,7 +198,7 @@ fn apiserver(home: &Path, etcd: u16, secure: u16) -> Vec<String> {
     ])
 }
 
-fn controller_manager(home: &Path, kubeconfig: &Path, profile: Profile) -> Vec<String> {
+fn controller_manager(home: &Path, kubeconfig: &Path, profile: Profile) -> Words {
     let controllers = match profile {
         Profile::Full => "*",
         Profile::Collectors | Profile::Bare => "garbage-collector-controller,namespace-controller",
@@ -154,7 +218,7 @@ fn controller_manager(home: &Path, kubeconfig: &Path, profile: Profile) -> Vec<S
     ])
 }
 
-fn scheduler(kubeconfig: &Path) -> Vec<String> {
+fn scheduler(kubeconfig: &Path) -> Words {
     text(&[
         &format!("--kubeconfig={}", kubeconfig.display()),
         "--leader-elect=false",
@@ -162,7 +226,7 @@ fn scheduler(kubeconfig: &Path) -> Vec<String> {
     ])
 }
 
-fn kwok(kubeconfig: &Path, stages: &Path, removal: &Path, port: u16) -> Vec<String> {
+fn kwok(kubeconfig: &Path, stages: &Path, removal: &Path, port: u16) -> Words {
     let stage = |path: &str| format!("--config={}", stages.join(path).display());
     text(&[
         &format!("--kubeconfig={}", kubeconfig.display()),

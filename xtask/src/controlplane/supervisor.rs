@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::{Profile, cluster, logged, tools};
+use super::{Shape, cluster, logged, tools};
 
 /// How long `down` waits for the supervisor before it ends the processes itself.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
@@ -44,7 +44,7 @@ impl Process {
 /// Starts a supervisor for `clusters` control planes with their files in `folder`.
 pub(super) fn start(
     clusters: usize,
-    profile: Profile,
+    shape: &Shape,
     folder: &Path,
     tethered: bool,
 ) -> Result<Child> {
@@ -60,7 +60,8 @@ pub(super) fn start(
             "--clusters",
             &clusters.to_string(),
         ])
-        .args(["--profile", profile.name(), "--folder"])
+        .args(shape.arguments())
+        .arg("--folder")
         .arg(folder)
         .args(tethered.then_some("--tethered"))
         .current_dir(folder)
@@ -88,8 +89,8 @@ fn this_program() -> Result<PathBuf> {
 }
 
 /// What the supervisor does.
-pub(super) fn run(clusters: usize, profile: Profile, folder: &Path, tethered: bool) -> Result<()> {
-    let programs = tools::locate()?;
+pub(super) fn run(clusters: usize, shape: &Shape, folder: &Path, tethered: bool) -> Result<()> {
+    let programs = tools::locate(shape)?;
     let stop = Arc::new(AtomicBool::new(false));
     if tethered {
         let stop = stop.clone();
@@ -102,7 +103,7 @@ pub(super) fn run(clusters: usize, profile: Profile, folder: &Path, tethered: bo
     note(folder, &[("supervisor".to_owned(), std::process::id())])?;
     let mut result = Ok(());
     for index in 0..clusters {
-        result = cluster::start(&programs, profile, folder, index, &mut started);
+        result = cluster::start(&programs, shape, folder, index, &mut started);
         let pids: Vec<_> = started
             .iter()
             .map(|(name, child)| (name.clone(), child.id()))

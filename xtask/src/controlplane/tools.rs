@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
+use super::Shape;
 use crate::report;
 use crate::workspace;
 
@@ -24,15 +25,18 @@ pub(crate) struct Module {
     stamp: bool,
     /// Files that come with a module and are kept beside the programs: module and folder in it.
     files: Option<(&'static str, &'static str)>,
+    /// Which control planes need it.
+    needed: fn(&Shape) -> bool,
 }
 
-/// All modules. Flux's controllers become two more lines here.
+/// All modules.
 pub(crate) const TOOLS: &[Module] = &[
     Module {
         folder: "etcd",
         programs: &[("go.etcd.io/etcd/server/v3", "etcd")],
         stamp: false,
         files: None,
+        needed: |_| true,
     },
     Module {
         folder: "kubernetes",
@@ -47,12 +51,41 @@ pub(crate) const TOOLS: &[Module] = &[
         ],
         stamp: true,
         files: None,
+        needed: |_| true,
     },
     Module {
         folder: "kwok",
         programs: &[("sigs.k8s.io/kwok/cmd/kwok", "kwok")],
         stamp: false,
         files: Some(("sigs.k8s.io/kwok", "kustomize/stage")),
+        needed: |_| true,
+    },
+    Module {
+        folder: "source-controller",
+        programs: &[(
+            "github.com/fluxcd/source-controller",
+            "source-controller",
+        )],
+        stamp: false,
+        files: Some(("github.com/fluxcd/source-controller", "config/crd/bases")),
+        needed: |shape| shape.flux,
+    },
+    Module {
+        folder: "kustomize-controller",
+        programs: &[(
+            "github.com/fluxcd/kustomize-controller",
+            "kustomize-controller",
+        )],
+        stamp: false,
+        files: Some(("github.com/fluxcd/kustomize-controller", "config/crd/bases")),
+        needed: |shape| shape.flux,
+    },
+    Module {
+        folder: "flagger",
+        programs: &[("github.com/fluxcd/flagger/cmd/flagger", "flagger")],
+        stamp: false,
+        files: Some(("github.com/fluxcd/flagger", "artifacts/flagger")),
+        needed: |shape| shape.flagger,
     },
 ];
 
@@ -60,8 +93,7 @@ pub(crate) const TOOLS: &[Module] = &[
 #[derive(Debug, Clone)]
 pub(crate) struct Programs {
     paths: BTreeMap<&'static str, PathBuf>,
-    /// KWOK's stages, if KWOK was built here.
-    pub(crate) stages: Option<PathBuf>,
+    files: BTreeMap<&'static str, PathBuf>,
 }
 
 impl Programs {
@@ -70,6 +102,11 @@ impl Programs {
         self.paths
             .iter()
             .map(|(name, path)| (*name, path.as_path()))
+    }
+
+    /// The files that came with a module, if it was built here.
+    pub(crate) fn files(&self, folder: &str) -> Option<&Path> {
+        self.files.get(folder).map(PathBuf::as_path)
     }
 
     /// One program.
@@ -81,9 +118,9 @@ impl Programs {
     }
 }
 
-/// Whether all programs could be found or built: `Err` says what is missing and what to do.
-pub(crate) fn available() -> Result<()> {
-    if TOOLS.iter().all(is_found) || workspace::which("go").is_some() {
+/// Whether all programs that `shape` needs could be found or built: `Err` says what is missing and what to do.
+pub(crate) fn available(shape: &Shape) -> Result<()> {
+    if TOOLS.iter().filter(|module| (module.needed)(shape)).all(is_found) || workspace::which("go").is_some() {
         return Ok(());
     }
     bail!(
@@ -108,14 +145,14 @@ fn asset(name: &str) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// Finds or builds all programs.
-pub(crate) fn locate() -> Result<Programs> {
-    available()?;
+/// Finds or builds all programs that `shape` needs.
+pub(crate) fn locate(shape: &Shape) -> Result<Programs> {
+    available(shape)?;
     let mut programs = Programs {
         paths: BTreeMap::new(),
-        stages: None,
+        files: BTreeMap::new(),
     };
-    for module in TOOLS {
+    for module in TOOLS.iter().filter(|module| (module.needed)(shape)) {
         let folder = cached(module)?;
         for (package, name) in module.programs {
             let built = folder.join(name);
@@ -134,7 +171,7 @@ pub(crate) fn locate() -> Result<Programs> {
             if !kept.is_dir() {
                 keep_files(module, go_module, inside, &kept)?;
             }
-            programs.stages = Some(kept);
+            programs.files.insert(module.folder, kept);
         }
     }
     Ok(programs)

@@ -25,6 +25,7 @@ const DOCUMENTS: &[&str] = &[
     "apis__node.k8s.io__v1",
     "apis__policy__v1",
     "apis__rbac.authorization.k8s.io__v1",
+    "apis__resource.k8s.io__v1",
     "apis__scheduling.k8s.io__v1",
     "apis__storage.k8s.io__v1",
 ];

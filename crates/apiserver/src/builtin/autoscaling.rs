@@ -258,7 +258,7 @@ mod tests {
         Context {
             version: "v2",
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
-            user: "admin",
+            user: None,
         }
     }
 

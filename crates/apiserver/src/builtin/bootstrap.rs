@@ -194,7 +194,7 @@ mod tests {
         let cx = Context {
             version: "v1",
             now: jiff::Timestamp::UNIX_EPOCH,
-            user: "",
+            user: None,
         };
         let resources = builtin::resources();
         for (group, kind, mut object) in objects() {

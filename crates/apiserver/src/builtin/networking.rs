@@ -1,8 +1,10 @@
-//! The `networking.k8s.io` kinds: ingresses, their classes, network policies.
+//! The `networking.k8s.io` kinds: ingresses, their classes, network policies, ranges and addresses of services.
 
 mod ingress;
 mod ingressclass;
+mod ipaddress;
 mod networkpolicy;
+mod servicecidr;
 
 use std::sync::Arc;
 
@@ -23,8 +25,16 @@ pub fn resources() -> Vec<Resource> {
             .short(&["ing"])
             .status()
             .build(),
+        kind("IPAddress", "ipaddresses", ipaddress::RULES)
+            .cluster_scoped()
+            .short(&["ip"])
+            .build(),
         kind("NetworkPolicy", "networkpolicies", networkpolicy::RULES)
             .short(&["netpol"])
+            .build(),
+        kind("ServiceCIDR", "servicecidrs", servicecidr::RULES)
+            .cluster_scoped()
+            .status()
             .build(),
     ]
 }

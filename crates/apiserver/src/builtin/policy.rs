@@ -37,7 +37,7 @@ mod tests {
         let cx = Context {
             version: "v1",
             now: "2026-01-01T00:00:00Z".parse().unwrap(),
-            user: "admin",
+            user: None,
         };
         let mut both = json!({"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "maxUnavailable": "200%"}});
         RULES.prepare_create(&mut both, &cx);

@@ -1,6 +1,9 @@
-//! The `storage.k8s.io` kinds: storage classes, CSI drivers and nodes, volume attachments.
+//! The `storage.k8s.io` kinds: storage classes, CSI drivers, nodes and capacities, volume attachments and attributes.
 //!
 //! The CSI kinds and attachments are stored with their defaults; of their rules only the commonest are judged.
+
+mod attributes;
+mod capacity;
 
 use std::sync::Arc;
 
@@ -46,14 +49,7 @@ const CLASS: Rules = Rules {
 };
 
 fn validate_class(object: &Value) -> FieldErrors {
-    let mut errors = Vec::new();
-    let provisioner = value::text(object, "provisioner").to_lowercase();
-    if provisioner.is_empty() {
-        errors.push(FieldError::required("provisioner", ""));
-    } else {
-        let wrong = names::label_key(&provisioner);
-        errors.extend(invalid_texts("provisioner", &provisioner, wrong));
-    }
+    let mut errors = provisioner(object, "provisioner");
     errors.extend(parameters(object));
     let policy = value::text(object, "reclaimPolicy");
     errors.extend(optional_one_of(
@@ -65,6 +61,15 @@ fn validate_class(object: &Value) -> FieldErrors {
     let modes = ["Immediate", "WaitForFirstConsumer"];
     errors.extend(optional_one_of("volumeBindingMode", mode, &modes));
     errors
+}
+
+/// The name of a driver at `path`.
+fn provisioner(object: &Value, path: &str) -> FieldErrors {
+    let name = value::text(object, path).to_lowercase();
+    if name.is_empty() {
+        return vec![FieldError::required(path, "")];
+    }
+    invalid_texts(path, &name, names::label_key(&name))
 }
 
 fn parameters(object: &Value) -> FieldErrors {
@@ -241,6 +246,14 @@ pub fn resources() -> Vec<Resource> {
     vec![
         kind("CSIDriver", "csidrivers", DRIVER).build(),
         kind("CSINode", "csinodes", CSI_NODE).build(),
+        resource(
+            "storage.k8s.io",
+            "v1",
+            "CSIStorageCapacity",
+            "csistoragecapacities",
+            Arc::new(capacity::RULES),
+        )
+        .build(),
         kind("StorageClass", "storageclasses", CLASS)
             .short(&["sc"])
             .returns_deleted()
@@ -248,6 +261,14 @@ pub fn resources() -> Vec<Resource> {
         kind("VolumeAttachment", "volumeattachments", ATTACHMENT)
             .status()
             .build(),
+        kind(
+            "VolumeAttributesClass",
+            "volumeattributesclasses",
+            attributes::RULES,
+        )
+        .short(&["vac"])
+        .returns_deleted()
+        .build(),
     ]
 }
 

@@ -124,7 +124,7 @@ fn complete(resource: &Resource, mut object: Value, uid: &str, now: jiff::Timest
     let cx = Context {
         version: &resource.storage_version,
         now,
-        user: "system:apiserver",
+        user: None,
     };
     let strategy = &resource.strategy;
     strategy.default(&mut object, &cx);

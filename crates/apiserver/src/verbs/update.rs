@@ -7,6 +7,7 @@ use super::{admit, render, write};
 use crate::apply::{self, Operation, Owner};
 use crate::authorize::Attributes;
 use crate::builtin::core::namespace;
+use crate::builtin::certificates;
 use crate::builtin::pod::subresource;
 use crate::cluster::Cluster;
 use crate::exchange::{Exchange, Reply};
@@ -280,6 +281,10 @@ fn prepare(ex: &Exchange<'_>, part: Part, mut new: Value, old: &Value) -> Outcom
             return prepare_by(ex, new, old, namespace::prepare_finalize, |new, _| {
                 namespace::validate_finalize(new)
             });
+        }
+        "approval" => {
+            certificates::prepare_approval(&mut new, old, &ex.context());
+            return prepare_by(ex, new, old, |_, _| (), certificates::validate_approval);
         }
         "resize" => {
             return prepare_by(

@@ -269,7 +269,7 @@ impl Watch {
             cx: Context {
                 version: &self.version,
                 now: self.cluster.now(),
-                user: &self.user,
+                user: None,
             },
         };
         let shown = presenter.event(&object, !self.columns_sent);

@@ -8,7 +8,7 @@ use crate::resource::{Context, Part, Strategy};
 const NOW: Context<'static> = Context {
     version: "v1",
     now: Timestamp::UNIX_EPOCH,
-    user: "admin",
+    user: None,
 };
 
 fn judge(mut object: Value) -> Vec<String> {

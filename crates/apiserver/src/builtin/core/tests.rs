@@ -14,7 +14,7 @@ use crate::resource::{Context, Part, Strategy};
 const NOW: Context<'static> = Context {
     version: "v1",
     now: Timestamp::UNIX_EPOCH,
-    user: "admin",
+    user: None,
 };
 
 fn created(rules: &Rules, mut object: Value) -> Value {

@@ -77,7 +77,7 @@ fn tables_show_when_and_whom() {
     let cx = Context {
         version: "v1",
         now: "2024-01-01T00:05:10Z".parse::<Timestamp>().unwrap(),
-        user: "",
+        user: None,
     };
     let row = cells(&event(), &cx);
     assert_eq!(

@@ -31,7 +31,7 @@ fn cx() -> Context<'static> {
     Context {
         version: "v1",
         now: "2024-01-01T00:00:00Z".parse().unwrap(),
-        user: "u",
+        user: None,
     }
 }
 

@@ -8,7 +8,7 @@ use crate::resource::{Context, Strategy};
 const NOW: Context<'static> = Context {
     version: "v1",
     now: Timestamp::UNIX_EPOCH,
-    user: "admin",
+    user: None,
 };
 
 fn judged(rules: &Rules, mut object: Value) -> Vec<String> {

@@ -7,7 +7,7 @@ fn cx() -> Context<'static> {
     Context {
         version: "v1",
         now: "2026-01-01T00:00:00Z".parse().unwrap(),
-        user: "admin",
+        user: None,
     }
 }
 

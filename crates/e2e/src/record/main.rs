@@ -1,0 +1,46 @@
+//! Records what programs ask of the API server of a kubeconfig, until standard input ends.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Parser;
+use slipway_e2e::cluster::Cluster;
+use slipway_e2e::record::{Proxy, kept};
+use slipway_e2e::suite::say;
+
+#[derive(Parser)]
+struct Arguments {
+    /// The kubeconfig of the server
+    #[arg(long)]
+    upstream: PathBuf,
+    /// Where to write a kubeconfig for the programs
+    #[arg(long)]
+    kubeconfig_out: PathBuf,
+    /// Where to write the pairs
+    #[arg(long)]
+    out: PathBuf,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let client = Cluster::new(&PathBuf::from("kubectl"), &arguments.upstream)?
+        .client()
+        .await?;
+    let proxy = Proxy::new(client);
+    let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
+    tokio::select! {
+        biased;
+        _ = ended => {}
+        served = proxy.clone().serve(&arguments.kubeconfig_out) => served?,
+    }
+    let pairs = proxy.pairs();
+    kept::write(&arguments.out, &pairs)?;
+    say(&format!(
+        "recorded {} pairs in {}",
+        pairs.len(),
+        arguments.out.display()
+    ));
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! The recording proxy: HTTPS in front of a kube-apiserver.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context, Result};
+use futures::{StreamExt as _, TryStreamExt as _};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::{HeaderMap, Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use super::{Content, Pair, SCRUBBED, Seen, is_watch};
+
+type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
+
+/// A proxy and what it has recorded.
+pub struct Proxy {
+    upstream: kube::Client,
+    /// Held by the request that is on its way.
+    turn: tokio::sync::Mutex<()>,
+    pairs: Mutex<Vec<Pair>>,
+}
+
+impl Proxy {
+    /// In front of the server of this client.
+    pub fn new(upstream: kube::Client) -> Arc<Self> {
+        Arc::new(Self {
+            upstream,
+            turn: tokio::sync::Mutex::new(()),
+            pairs: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// What was recorded so far.
+    pub fn pairs(&self) -> Vec<Pair> {
+        self.all().clone()
+    }
+
+    fn all(&self) -> std::sync::MutexGuard<'_, Vec<Pair>> {
+        self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Serves on a free port until the future is dropped; writes a kubeconfig for its clients first.
+    pub async fn serve(self: Arc<Self>, kubeconfig: &Path) -> Result<()> {
+        let certificate = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])
+            .context("making a certificate")?;
+        let key =
+            PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certificate.signing_key.serialize_der()));
+        let config = rustls::ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.cert.der().clone()], key)?;
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let text = client_config(listener.local_addr()?.port()).to_string();
+        std::fs::write(kubeconfig, text)
+            .with_context(|| format!("writing {}", kubeconfig.display()))?;
+        loop {
+            let (stream, _) = listener.accept().await?;
+            let (acceptor, proxy) = (acceptor.clone(), self.clone());
+            tokio::spawn(async move {
+                let Ok(stream) = acceptor.accept(stream).await else {
+                    return;
+                };
+                let service = service_fn(move |request| proxy.clone().answer(request));
+                // A connection that breaks is the client's to report.
+                let _ = hyper::server::conn::http1::Builder::new()
+                    .serve_connection(TokioIo::new(stream), service)
+                    .await;
+            });
+        }
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Answer> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        let mut pair = Pair {
+            agent: first_word(&parts.headers),
+            method: parts.method.to_string(),
+            path: parts
+                .uri
+                .path_and_query()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+            accept: accepted(&parts.headers),
+            media: header(&parts.headers, &CONTENT_TYPE),
+            body: Content::read(&body),
+            ..Pair::default()
+        };
+        let mut forward = Request::builder().method(parts.method).uri(parts.uri);
+        for (name, value) in &parts.headers {
+            // The proxy has a token of its own, and wants to read the answer.
+            if ![
+                "authorization",
+                "accept",
+                "accept-encoding",
+                "host",
+                "content-length",
+            ]
+            .contains(&name.as_str())
+            {
+                forward = forward.header(name, value);
+            }
+        }
+        if !pair.accept.is_empty() {
+            forward = forward.header(ACCEPT, &pair.accept);
+        }
+        let forward = forward.body(kube::client::Body::from(body.to_vec()))?;
+        if is_watch(&pair.path) {
+            return self.watched(pair, forward).await;
+        }
+        let turn = self.turn.lock().await;
+        let response = self.upstream.send(forward).await?;
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await?.to_bytes();
+        pair.code = parts.status.as_u16();
+        pair.answer = if pair.path.starts_with("/openapi/") {
+            Content::Empty
+        } else {
+            scrubbed(Content::read(&body))
+        };
+        self.all().push(pair);
+        drop(turn);
+        let whole = Full::new(body).map_err(|never| match never {});
+        Ok(reply(&parts, whole.boxed_unsync()))
+    }
+
+    /// Passes a watch on, and notes its events under its place in the order.
+    async fn watched(
+        self: Arc<Self>,
+        mut pair: Pair,
+        forward: Request<kube::client::Body>,
+    ) -> Result<Answer> {
+        let turn = self.turn.lock().await;
+        let response = self.upstream.send(forward).await?;
+        let (parts, body) = response.into_parts();
+        pair.code = parts.status.as_u16();
+        pair.events = Some(Vec::new());
+        let index = {
+            let mut all = self.all();
+            all.push(pair);
+            all.len() - 1
+        };
+        drop(turn);
+        let mut rest: Vec<u8> = Vec::new();
+        let stream = body.into_data_stream().map(move |chunk| {
+            if let Ok(chunk) = &chunk {
+                rest.extend_from_slice(chunk);
+                while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                    let line: Vec<u8> = rest.drain(..=end).collect();
+                    if let Some(seen) = Seen::read(&line)
+                        && let Some(events) =
+                            self.all().get_mut(index).and_then(|pair| pair.events.as_mut())
+                    {
+                        events.push(seen);
+                    }
+                }
+            }
+            chunk
+        });
+        let frames = StreamBody::new(stream.map_ok(Frame::data));
+        Ok(reply(&parts, BodyExt::boxed_unsync(frames)))
+    }
+}
+
+fn reply(parts: &http::response::Parts, body: UnsyncBoxBody<Bytes, kube::Error>) -> Answer {
+    let mut response = Response::new(body);
+    *response.status_mut() = parts.status;
+    for (name, value) in &parts.headers {
+        if !["content-length", "transfer-encoding", "connection"].contains(&name.as_str()) {
+            response.headers_mut().append(name, value.clone());
+        }
+    }
+    response
+}
+
+fn header(headers: &HeaderMap, name: &http::HeaderName) -> String {
+    let found = headers.get(name).and_then(|value| value.to_str().ok());
+    found.unwrap_or_default().to_owned()
+}
+
+fn first_word(headers: &HeaderMap) -> String {
+    let agent = header(headers, &USER_AGENT);
+    agent.split(' ').next().unwrap_or_default().to_owned()
+}
+
+/// What a client accepts, without the binary forms.
+fn accepted(headers: &HeaderMap) -> String {
+    header(headers, &ACCEPT)
+        .split(',')
+        .map(str::trim)
+        .filter(|media| !media.contains("protobuf") && !media.contains("cbor"))
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+/// Without tokens.
+fn scrubbed(content: Content) -> Content {
+    let Content::Json(mut answer) = content else {
+        return content;
+    };
+    if let Some(token) = answer.pointer_mut("/status/token") {
+        *token = json!(SCRUBBED);
+    }
+    Content::Json(answer)
+}
+
+fn client_config(port: u16) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "recorded", "cluster": {
+            "server": format!("https://127.0.0.1:{port}"), "insecure-skip-tls-verify": true,
+        }}],
+        "users": [{"name": "admin", "user": {"token": "none"}}],
+        "contexts": [{"name": "admin", "context": {"cluster": "recorded", "user": "admin"}}],
+        "current-context": "admin",
+    })
+}

@@ -1,0 +1,111 @@
+//! What real programs asked of a real kube-apiserver, asked again of the embedded one, in the same order.
+//!
+//! The recording (`recordings/foreign.jsonl.gz`, made by `cargo xtask record`) holds the requests and answers of
+//! kube-controller-manager, kube-scheduler, KWOK, Flux, Flagger and kubectl during the tests of `foreign`. Every answer is
+//! compared whole, but for what is masked; ids and versions that a server draws are put in the place of the recorded
+//! ones. Differences are counted by kind, and one that nobody has explained fails the test.
+
+#[path = "replay/compare.rs"]
+mod compare;
+#[path = "replay/drawn.rs"]
+mod drawn;
+#[path = "replay/explained.rs"]
+mod explained;
+#[path = "replay/report.rs"]
+mod report;
+#[path = "replay/server.rs"]
+mod server;
+#[path = "replay/start.rs"]
+mod start;
+#[path = "replay/watches.rs"]
+mod watches;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, ensure};
+use drawn::Drawn;
+use report::Report;
+use server::Embedded;
+use slipway_e2e::record::{Content, Pair, kept};
+use slipway_e2e::suite::say;
+use watches::Watches;
+
+/// The recording promises at least so many pairs.
+const AT_LEAST: usize = 5_000;
+
+fn main() -> ExitCode {
+    if std::env::args().any(|word| word == "--list") {
+        return ExitCode::SUCCESS;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let result = runtime
+        .map_err(Into::into)
+        .and_then(|runtime| runtime.block_on(replay()));
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            say(&format!("replay: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn replay() -> Result<bool> {
+    let name = std::env::var("SLIPWAY_RECORDING").unwrap_or_else(|_| "foreign.jsonl.gz".to_owned());
+    let pairs = kept::read(&kept::folder().join(name))?;
+    ensure!(
+        pairs.len() >= AT_LEAST,
+        "the recording has {} pairs, fewer than {AT_LEAST}",
+        pairs.len()
+    );
+    let server = Embedded::start();
+    let mut drawn = Drawn::default();
+    let mut watches = Watches::default();
+    let mut report = Report::default();
+    for (index, pair) in pairs.iter().enumerate() {
+        report.count(pair);
+        if pair.program() == start::AGENT {
+            start::prepare(&server, pair, &mut drawn).await?;
+        } else if pair.is_watch() {
+            watches.open(&server, index, pair, &drawn).await?;
+        } else {
+            one(&server, index, pair, &mut drawn, &mut report).await?;
+        }
+        // Watches see what happened before the next request.
+        tokio::task::yield_now().await;
+    }
+    watches.compare(&pairs, &mut report).await;
+    say(&report.table());
+    Ok(report.unexplained() == 0)
+}
+
+/// Asks again, learns what the server drew, and compares the answers.
+async fn one(
+    server: &Embedded,
+    index: usize,
+    pair: &Pair,
+    drawn: &mut Drawn,
+    report: &mut Report,
+) -> Result<()> {
+    let path = drawn.path(&pair.path);
+    let body = drawn.body(pair);
+    let (code, answer) = server.ask(pair, &path, body).await?;
+    let mut differences = Vec::new();
+    if code != pair.code {
+        differences.push(compare::Difference {
+            path: "code".to_owned(),
+            recorded: pair.code.into(),
+            found: format!("{code} {}", compare::message(&answer)).into(),
+        });
+    } else if let (Content::Json(recorded), Content::Json(found)) = (&pair.answer, &answer) {
+        drawn.learn(recorded, found);
+        differences = compare::differences(&drawn.translated(recorded), found, drawn);
+    }
+    for difference in differences {
+        report.add(index, pair, difference);
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! Counts of what was asked again and of what came out differently.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use slipway_e2e::record::Pair;
+
+use crate::compare::{Difference, MASKS};
+use crate::explained;
+
+/// How many examples of a kind of difference are shown.
+const EXAMPLES: usize = 3;
+
+/// The counts.
+#[derive(Default)]
+pub(crate) struct Report {
+    programs: BTreeMap<String, usize>,
+    explained: BTreeMap<&'static str, usize>,
+    unexplained: BTreeMap<String, (usize, Vec<String>)>,
+    /// Watches that were compared, and their events.
+    pub(crate) watched: (usize, usize),
+}
+
+impl Report {
+    /// One more pair.
+    pub(crate) fn count(&mut self, pair: &Pair) {
+        *self.programs.entry(pair.program().to_owned()).or_default() += 1;
+    }
+
+    /// One more difference.
+    pub(crate) fn add(&mut self, index: usize, pair: &Pair, difference: Difference) {
+        if let Some(why) = explained::why(pair, &difference) {
+            *self.explained.entry(why).or_default() += 1;
+            return;
+        }
+        let plain = without_names(&difference.path);
+        let kind = format!("{} {} {plain}", pair.method, resource(&pair.path));
+        let (count, examples) = self.unexplained.entry(kind).or_default();
+        *count += 1;
+        if examples.len() < EXAMPLES {
+            examples.push(format!(
+                "pair {} {} {} {}: recorded {}, found {}",
+                index + 1,
+                pair.program(),
+                pair.path,
+                difference.path,
+                short(&difference.recorded.to_string()),
+                short(&difference.found.to_string())
+            ));
+        }
+    }
+
+    /// How many differences nobody has explained.
+    pub(crate) fn unexplained(&self) -> usize {
+        self.unexplained.values().map(|(count, _)| count).sum()
+    }
+
+    /// All of it, for people.
+    pub(crate) fn table(&self) -> String {
+        let mut text = String::from("masked:\n");
+        for (what, why) in MASKS {
+            let _ = writeln!(text, "  {what}: {why}");
+        }
+        let _ = writeln!(text, "explained differences:");
+        for (why, count) in &self.explained {
+            let _ = writeln!(text, "  {count:6}  {why}");
+        }
+        if !self.unexplained.is_empty() {
+            let _ = writeln!(text, "UNEXPLAINED differences:");
+        }
+        let mut kinds: Vec<_> = self.unexplained.iter().collect();
+        kinds.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+        for (kind, (count, examples)) in kinds {
+            let _ = writeln!(text, "  {count:6}  {kind}");
+            for example in examples {
+                let _ = writeln!(text, "            {example}");
+            }
+        }
+        let programs: Vec<String> = self
+            .programs
+            .iter()
+            .map(|(name, count)| format!("{name} {count}"))
+            .collect();
+        let (watches, events) = self.watched;
+        let _ = writeln!(text, "pairs by program: {}", programs.join(", "));
+        let _ = write!(
+            text,
+            "replay: {} pairs ({watches} watches with {events} events), {} explained differences of {} kinds, {} unexplained",
+            self.programs.values().sum::<usize>(),
+            self.explained.values().sum::<usize>(),
+            self.explained.len(),
+            self.unexplained()
+        );
+        text
+    }
+}
+
+/// A path without the names in it: `/api/v1/namespaces/*/pods/*`.
+fn resource(path: &str) -> String {
+    let path = path.split('?').next().unwrap_or_default();
+    let known = |word: &str| word.chars().all(|c| c.is_ascii_lowercase() || c == '.' || c.is_ascii_digit());
+    let mut after_collection = false;
+    let words = path.split('/').map(|word| {
+        let is_name = after_collection;
+        after_collection = !is_name && word.ends_with('s') && word != "apis" && word != "status";
+        if is_name || !known(word) { "*" } else { word }
+    });
+    words.collect::<Vec<_>>().join("/")
+}
+
+fn without_names(path: &str) -> String {
+    let mut plain = String::new();
+    let mut depth = 0_usize;
+    for letter in path.chars() {
+        match letter {
+            '[' => {
+                depth += 1;
+                plain.push_str("[*");
+            }
+            ']' => {
+                depth = depth.saturating_sub(1);
+                plain.push(']');
+            }
+            letter if depth == 0 => plain.push(letter),
+            _ => {}
+        }
+    }
+    plain
+}
+
+fn short(text: &str) -> String {
+    const MOST: usize = 300;
+    if text.chars().count() <= MOST {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(MOST).collect();
+    format!("{start}…")
+}

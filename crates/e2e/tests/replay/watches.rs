@@ -1,0 +1,95 @@
+//! Watches beside the other requests.
+//!
+//! A recorded watch ended when its client went or the recording was over. So each object's events must be the beginning
+//! of those that the embedded server shows for it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::json;
+use slipway_e2e::record::{Pair, Seen};
+
+use crate::compare::Difference;
+use crate::drawn::Drawn;
+use crate::report::Report;
+use crate::server::Embedded;
+
+/// Long enough for the last events to arrive in this process.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// Open watches, by their place in the recording.
+#[derive(Default)]
+pub(crate) struct Watches(BTreeMap<usize, (u16, Arc<Mutex<Vec<Seen>>>)>);
+
+type Story = BTreeMap<(String, String), Vec<String>>;
+
+impl Watches {
+    /// Opens a watch where the recorded one was.
+    pub(crate) async fn open(
+        &mut self,
+        server: &Embedded,
+        index: usize,
+        pair: &Pair,
+        drawn: &Drawn,
+    ) -> Result<()> {
+        let events: Arc<Mutex<Vec<Seen>>> = Arc::default();
+        let sink = events.clone();
+        let code = server
+            .watch(pair, &drawn.path(&pair.path), move |line| {
+                sink.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .extend(Seen::read(line));
+            })
+            .await?;
+        self.0.insert(index, (code, events));
+        Ok(())
+    }
+
+    /// Compares what they showed.
+    pub(crate) async fn compare(&self, pairs: &[Pair], report: &mut Report) {
+        tokio::time::sleep(QUIET).await;
+        for (index, (code, found)) in &self.0 {
+            let Some(pair) = pairs.get(*index) else {
+                continue;
+            };
+            let recorded = pair.events.clone().unwrap_or_default();
+            report.watched.0 += 1;
+            report.watched.1 += recorded.len();
+            if *code != pair.code {
+                let difference = Difference {
+                    path: "code".to_owned(),
+                    recorded: pair.code.into(),
+                    found: (*code).into(),
+                };
+                report.add(*index, pair, difference);
+                continue;
+            }
+            let found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            let ours = stories(&found);
+            for (object, story) in stories(&recorded) {
+                let empty = Vec::new();
+                let shown = ours.get(&object).unwrap_or(&empty);
+                if !shown.starts_with(&story) {
+                    let difference = Difference {
+                        path: format!("events[{}/{}]", object.0, object.1),
+                        recorded: json!(story),
+                        found: json!(shown),
+                    };
+                    report.add(*index, pair, difference);
+                }
+            }
+        }
+    }
+}
+
+fn stories(events: &[Seen]) -> Story {
+    let mut all = Story::new();
+    for Seen(kind, namespace, name) in events {
+        all.entry((namespace.clone(), name.clone()))
+            .or_default()
+            .push(kind.clone());
+    }
+    all
+}
