@@ -35,13 +35,7 @@ pub(crate) enum Bench {
 }
 
 pub(crate) fn run(bench: &Bench) -> Result<()> {
-    let built = workspace::cargo()
-        .args(["build", "--release", "--quiet", "--workspace", "--bins"])
-        .status()
-        .context("building the programs to measure")?;
-    if !built.success() {
-        bail!("building the programs to measure failed");
-    }
+    workspace::build_programs()?;
     match bench {
         Bench::Restarts {
             deployments,

@@ -3,6 +3,7 @@
 mod bench;
 mod controlplane;
 mod generate;
+mod record;
 mod report;
 mod sim;
 mod test;
@@ -43,6 +44,8 @@ enum Command {
     /// A real Kubernetes control plane on loopback
     #[command(subcommand)]
     Controlplane(controlplane::Command),
+    /// Record what foreign programs ask of a real kube-apiserver, for the replay test
+    Record,
     /// Play all scenarios, break them in every way there is, and try seeds
     Sim(sim::Arguments),
 }
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Command::Tidy => test::tidy(),
         Command::Bench(command) => bench::run(&command),
         Command::Controlplane(command) => controlplane::run(&command),
+        Command::Record => record::run(),
         Command::Sim(arguments) => sim::run(&arguments),
     };
     match result {

@@ -183,7 +183,7 @@ fn on_servers(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<String>) 
         tier.test,
     ]);
     if tier.is_driven_by_kubectl {
-        build_programs()?;
+        workspace::build_programs()?;
     }
     let mut borrowed = Vec::new();
     match unavailable {
@@ -226,17 +226,6 @@ fn on_servers(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<String>) 
         }
     }
     tiers.run(tier.name, &mut command);
-    Ok(())
-}
-
-fn build_programs() -> Result<()> {
-    let built = workspace::cargo()
-        .args(["build", "--release", "--quiet", "--workspace", "--bins"])
-        .status()
-        .context("building slipway")?;
-    if !built.success() {
-        bail!("building slipway failed");
-    }
     Ok(())
 }
 
@@ -324,6 +313,17 @@ const STATIC: &[(&str, &[&str])] = &[
             "--workspace",
             "--test",
             "simulation",
+        ],
+    ),
+    (
+        "replay",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "--workspace",
+            "--test",
+            "replay",
         ],
     ),
     (

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 /// The root of the workspace.
 pub(crate) fn root() -> PathBuf {
@@ -42,6 +42,18 @@ pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
+}
+
+/// Builds all programs of the workspace.
+pub(crate) fn build_programs() -> Result<()> {
+    let built = cargo()
+        .args(["build", "--release", "--quiet", "--workspace", "--bins"])
+        .status()
+        .context("starting cargo")?;
+    if !built.success() {
+        bail!("building the programs failed");
+    }
+    Ok(())
 }
 
 /// The path of a program on the PATH.

@@ -28,6 +28,7 @@ pub(super) fn joined(
                 .with("RUNTIME_NAMESPACE", "flux-system")
                 .with("KUBECONFIG", &config)
         };
+        std::fs::create_dir_all(home.join(SOURCES)).context("making a folder for sources")?;
         all.push(("source-controller", flux(source(home, free_port()?))));
         all.push(("kustomize-controller", flux(text(&FLUX))));
     }
@@ -38,6 +39,9 @@ pub(super) fn joined(
     Ok(all)
 }
 
+/// Where source-controller keeps what it fetched.
+const SOURCES: &str = "sources";
+
 /// What Flux's controllers have in common: nothing but their work.
 const FLUX: [&str; 4] = [
     "--metrics-addr=0",
@@ -47,7 +51,7 @@ const FLUX: [&str; 4] = [
 ];
 
 fn source(home: &Path, port: u16) -> Words {
-    let folder = home.join("sources");
+    let folder = home.join(SOURCES);
     let path = format!("--storage-path={}", folder.display());
     let (address, advertised) = (
         format!("--storage-addr=127.0.0.1:{port}"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
@@ -58,6 +58,7 @@ impl Bridge {
         stopped: watch::Receiver<bool>,
     ) -> Result<Response<Outgoing>, Lost> {
         let (mut head, body) = request.into_parts();
+        let is_bodiless = head.method == Method::HEAD;
         // HTTP/2 carries the host in the URI; the core sees the path alone, whatever the protocol.
         if let Some(path) = head.uri.path_and_query().cloned() {
             head.uri = path.into();
@@ -74,6 +75,10 @@ impl Bridge {
             return Ok(full(&status));
         }
         match answer.await {
+            // HTTP/1 would leave it out by itself, HTTP/2 does not.
+            Ok(response) if is_bodiless => {
+                Ok(response.map(|_| Outgoing::new(Body::Full(Bytes::new()), stopped)))
+            }
             Ok(response) => Ok(response.map(|body| Outgoing::new(body, stopped))),
             // The core gave no answer at all, on purpose (a fault) or because its task died: the connection breaks.
             Err(_) => Err(Lost),

@@ -147,6 +147,12 @@ async fn answers_over_http1_and_http2() {
         .unwrap();
     let answer = two.send_request(request).await.unwrap();
     assert_eq!(text(answer).await, "GET /c 0");
+    let request = Request::head("https://localhost/c")
+        .body(Full::<Bytes>::default())
+        .unwrap();
+    let answer = two.send_request(request).await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(text(answer).await, "", "an answer to HEAD has no body");
     https.stop().await;
 }
 

@@ -29,6 +29,7 @@ async fn main() -> Result<()> {
         .client()
         .await?;
     let proxy = Proxy::new(client);
+    proxy.begin().await?;
     let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
     tokio::select! {
         biased;

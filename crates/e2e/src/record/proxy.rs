@@ -21,6 +21,27 @@ use super::{Content, Pair, SCRUBBED, Seen, is_watch};
 
 type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
 
+/// Who asks for what was there before.
+const RECORDER: &str = "recorder/1";
+
+/// Collections that a kube-apiserver fills by itself.
+const BEFORE: &[&str] = &[
+    "/api/v1/namespaces",
+    "/api/v1/serviceaccounts",
+    "/api/v1/configmaps",
+    "/api/v1/services",
+    "/api/v1/endpoints",
+    "/apis/discovery.k8s.io/v1/endpointslices",
+    "/apis/coordination.k8s.io/v1/leases",
+    "/apis/networking.k8s.io/v1/servicecidrs",
+    "/apis/networking.k8s.io/v1/ipaddresses",
+    "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "/apis/rbac.authorization.k8s.io/v1/roles",
+    "/apis/rbac.authorization.k8s.io/v1/rolebindings",
+];
+
 /// A proxy and what it has recorded.
 pub struct Proxy {
     upstream: kube::Client,
@@ -46,6 +67,29 @@ impl Proxy {
 
     fn all(&self) -> std::sync::MutexGuard<'_, Vec<Pair>> {
         self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what is there before anybody asks.
+    pub async fn begin(&self) -> Result<()> {
+        for path in BEFORE {
+            let request = Request::get(*path).header(ACCEPT, "application/json");
+            let response = self
+                .upstream
+                .send(request.body(kube::client::Body::empty())?)
+                .await?;
+            let code = response.status().as_u16();
+            let body = response.into_body().collect().await?.to_bytes();
+            self.all().push(Pair {
+                agent: RECORDER.to_owned(),
+                method: "GET".to_owned(),
+                path: (*path).to_owned(),
+                accept: "application/json".to_owned(),
+                code,
+                answer: Content::read(&body),
+                ..Pair::default()
+            });
+        }
+        Ok(())
     }
 
     /// Serves on a free port until the future is dropped; writes a kubeconfig for its clients first.

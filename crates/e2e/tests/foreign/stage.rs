@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use slipway_e2e::cluster::Cluster;
 use slipway_e2e::install::node;
@@ -20,6 +20,8 @@ pub(crate) const NODES: u32 = 3;
 /// Where tests play.
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
+    /// How many pods a Deployment has; a recording wants more of them.
+    pub(crate) crowd: usize,
     server: &'static str,
 }
 
@@ -30,8 +32,11 @@ impl Stage {
         for index in 0..NODES {
             cluster.apply(&node(index).to_string())?;
         }
+        let crowd = std::env::var("SLIPWAY_FOREIGN_CROWD").ok();
+        let crowd = crowd.map_or(Ok(3), |text| text.parse());
         Ok(Self {
             cluster,
+            crowd: crowd.context("SLIPWAY_FOREIGN_CROWD is no number")?,
             server: server.name(),
         })
     }

@@ -5,13 +5,14 @@ use serde_json::Value;
 
 use crate::stage::{NODES, Place, Stage, image, workload};
 
-/// Three ready pods, then three others of a new version with the old set kept at zero.
+/// Ready pods, then others of a new version with the old set kept at zero.
 pub(crate) fn deployment(stage: &Stage) -> Result<()> {
     let place = stage.place("foreign-deployment")?;
-    place.apply(&workload("Deployment", "web", 3, "app:1"))?;
-    let before = place.settled("web", 3, "app:1")?;
+    let count = stage.crowd;
+    place.apply(&workload("Deployment", "web", count, "app:1"))?;
+    let before = place.settled("web", count, "app:1")?;
     roll(&place, "deployment/web")?;
-    let after = place.settled("web", 3, "app:2")?;
+    let after = place.settled("web", count, "app:2")?;
     ensure!(
         names(&before).iter().all(|name| !names(&after).contains(name)),
         "a rollout makes new pods"
@@ -24,12 +25,12 @@ pub(crate) fn deployment(stage: &Stage) -> Result<()> {
     ensure!(
         sizes.len() == 2
             && sizes.contains(&("app:1", Some(0)))
-            && sizes.contains(&("app:2", Some(3))),
+            && sizes.contains(&("app:2", Some(i64::try_from(count)?))),
         "the old set is kept at 0: {sizes:?}"
     );
     place.kubectl(&["rollout", "undo", "deployment/web"])?;
     place.kubectl(&["rollout", "status", "deployment/web", "--timeout=60s"])?;
-    place.settled("web", 3, "app:1")?;
+    place.settled("web", count, "app:1")?;
     let story = place.story(&after)?;
     place.say(&format!("{story}; rolled to app:2 and back"));
     Ok(())
