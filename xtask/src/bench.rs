@@ -67,7 +67,9 @@ fn measure(
         bench.arg("--peer").arg(peer);
     }
     let real = profile
-        .map(|(profile, variable)| Ok::<_, anyhow::Error>((Borrowed::start(1, &profile.into())?, variable)))
+        .map(|(profile, variable)| {
+            Ok::<_, anyhow::Error>((Borrowed::start(1, &profile.into())?, variable))
+        })
         .transpose()
         .context("starting a real control plane")?;
     if let Some((real, variable)) = &real {

@@ -1,12 +1,14 @@
 //! `cargo xtask test`: everything, in tiers, one line each.
 
+mod servers;
+
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::controlplane::{self, Borrowed, Profile, Shape};
+use crate::controlplane;
 use crate::report;
 use crate::workspace;
 
@@ -57,14 +59,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     for (name, cargo_arguments) in STATIC {
         tiers.run(name, workspace::cargo().args(*cargo_arguments));
     }
-    for tier in ON_SERVERS {
+    for tier in servers::ON_SERVERS {
         let unavailable = if arguments.no_controlplane {
             Some("--no-controlplane".to_owned())
         } else {
             let missing = controlplane::tools::available(&tier.shape()).err();
             missing.map(|error| error.to_string())
         };
-        on_servers(&mut tiers, tier, unavailable)?;
+        servers::run(&mut tiers, tier, unavailable)?;
     }
     conclude(&tiers.outcomes, &tiers.left_out)
 }
@@ -88,145 +90,6 @@ impl Tiers {
             self.outcomes.push(tier(name, command));
         }
     }
-}
-
-/// A tier that runs on the embedded server, and on a real control plane where there can be one.
-struct OnServers {
-    name: &'static str,
-    test: &'static str,
-    /// The variable that names the real one's kubeconfig.
-    variable: &'static str,
-    profile: Profile,
-    /// Whether it runs the `slipway` program and kubectl.
-    is_driven_by_kubectl: bool,
-    /// Whether Flux and Flagger run on the real one, and all of its programs on an embedded one too.
-    is_foreign: bool,
-}
-
-impl OnServers {
-    /// What its real control plane is made of.
-    fn shape(&self) -> Shape {
-        Shape {
-            flux: self.is_foreign,
-            flagger: self.is_foreign,
-            ..self.profile.into()
-        }
-    }
-}
-
-/// Each has a control plane of its own, so that none sees what another leaves.
-const ON_SERVERS: &[OnServers] = &[
-    OnServers {
-        name: "conformance",
-        test: "conformance",
-        variable: "SLIPWAY_CONFORMANCE_REAL",
-        profile: Profile::Collectors,
-        is_driven_by_kubectl: false,
-        is_foreign: false,
-    },
-    OnServers {
-        name: "kubectl",
-        test: "kubectl",
-        variable: "SLIPWAY_REAL_BARE",
-        profile: Profile::Collectors,
-        is_driven_by_kubectl: true,
-        is_foreign: false,
-    },
-    OnServers {
-        name: "actors",
-        test: "reality",
-        variable: "SLIPWAY_REAL_FULL",
-        profile: Profile::Full,
-        is_driven_by_kubectl: false,
-        is_foreign: false,
-    },
-    OnServers {
-        name: "end to end",
-        test: "restarts",
-        variable: "SLIPWAY_REAL_FULL",
-        profile: Profile::Full,
-        is_driven_by_kubectl: true,
-        is_foreign: false,
-    },
-    OnServers {
-        name: "end to end, zones",
-        test: "zones",
-        variable: "SLIPWAY_REAL_FULL",
-        profile: Profile::Full,
-        is_driven_by_kubectl: true,
-        is_foreign: false,
-    },
-    OnServers {
-        name: "foreign programs",
-        test: "foreign",
-        variable: "SLIPWAY_REAL_FULL",
-        profile: Profile::Full,
-        is_driven_by_kubectl: true,
-        is_foreign: true,
-    },
-];
-
-/// The variable that names the kubeconfig of an embedded server with the programs of a real control plane on it.
-const EMBEDDED: &str = "SLIPWAY_EMBEDDED_FULL";
-
-fn on_servers(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<String>) -> Result<()> {
-    if !tiers.wants(tier.name) {
-        return Ok(());
-    }
-    let mut command = workspace::cargo();
-    command.args([
-        "test",
-        "--release",
-        "--quiet",
-        "--workspace",
-        "--test",
-        tier.test,
-    ]);
-    if tier.is_driven_by_kubectl {
-        workspace::build_programs()?;
-    }
-    let mut borrowed = Vec::new();
-    match unavailable {
-        None => {
-            let shape = tier.shape();
-            let real = Borrowed::start(1, &shape).context("starting a real control plane")?;
-            command.env(tier.variable, real.kubeconfig(0));
-            borrowed.push(real);
-            if tier.is_foreign {
-                let shape = Shape {
-                    embedded: true,
-                    ..shape
-                };
-                let embedded = Borrowed::start(1, &shape)
-                    .context("starting foreign programs on the embedded server")?;
-                command.env(EMBEDDED, embedded.kubeconfig(0));
-                borrowed.push(embedded);
-            }
-        }
-        Some(why) if tier.is_foreign => {
-            tiers.left_out.push(format!("{}: {why}", tier.name));
-            return Ok(());
-        }
-        Some(why) => tiers
-            .left_out
-            .push(format!("{} on a real control plane: {why}", tier.name)),
-    }
-    if tier.is_driven_by_kubectl {
-        if !borrowed.is_empty() {
-            command.env(
-                "SLIPWAY_KUBECTL",
-                controlplane::tools::locate(&Shape::default())?.path("kubectl")?,
-            );
-        } else if workspace::which("kubectl").is_none() {
-            tiers.left_out.push(format!(
-                "{}: there is no kubectl on the PATH, and no Go to build one",
-                tier.name
-            ));
-            return Ok(());
-        }
-    }
-    tiers.run(tier.name, &mut command);
-    Ok(())
 }
 
 /// Tiers that need nothing but Rust. Each selects the whole workspace and then targets by name: with a single package

@@ -33,7 +33,10 @@ const TESTS: &[Test<Stage>] = &[
         "flux_applies_a_kustomization_with_post_build_and_prunes_it",
         flux::apply_and_prune,
     ),
-    ("a_deployment_becomes_ready_and_rolls", workloads::deployment),
+    (
+        "a_deployment_becomes_ready_and_rolls",
+        workloads::deployment,
+    ),
     (
         "a_statefulset_becomes_ready_and_rolls_in_order",
         workloads::statefulset,

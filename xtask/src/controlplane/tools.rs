@@ -62,10 +62,7 @@ pub(crate) const TOOLS: &[Module] = &[
     },
     Module {
         folder: "source-controller",
-        programs: &[(
-            "github.com/fluxcd/source-controller",
-            "source-controller",
-        )],
+        programs: &[("github.com/fluxcd/source-controller", "source-controller")],
         stamp: false,
         files: Some(("github.com/fluxcd/source-controller", "config/crd/bases")),
         needed: |shape| shape.flux,
@@ -120,7 +117,12 @@ impl Programs {
 
 /// Whether all programs that `shape` needs could be found or built: `Err` says what is missing and what to do.
 pub(crate) fn available(shape: &Shape) -> Result<()> {
-    if TOOLS.iter().filter(|module| (module.needed)(shape)).all(is_found) || workspace::which("go").is_some() {
+    if TOOLS
+        .iter()
+        .filter(|module| (module.needed)(shape))
+        .all(is_found)
+        || workspace::which("go").is_some()
+    {
         return Ok(());
     }
     bail!(

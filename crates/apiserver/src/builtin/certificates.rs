@@ -242,7 +242,8 @@ fn signer(name: &str) -> FieldErrors {
             errors
         }
         _ => {
-            let detail = "must be a fully qualified domain and path of the form 'example.com/signer-name'";
+            let detail =
+                "must be a fully qualified domain and path of the form 'example.com/signer-name'";
             vec![FieldError::invalid_str(path, name, detail)]
         }
     }

@@ -96,8 +96,9 @@ impl Proxy {
     pub async fn serve(self: Arc<Self>, kubeconfig: &Path) -> Result<()> {
         let certificate = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])
             .context("making a certificate")?;
-        let key =
-            PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certificate.signing_key.serialize_der()));
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(
+            certificate.signing_key.serialize_der(),
+        ));
         let config = rustls::ServerConfig::builder()
             .with_no_client_auth()
             .with_single_cert(vec![certificate.cert.der().clone()], key)?;
@@ -200,8 +201,10 @@ impl Proxy {
                 while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
                     let line: Vec<u8> = rest.drain(..=end).collect();
                     if let Some(seen) = Seen::read(&line)
-                        && let Some(events) =
-                            self.all().get_mut(index).and_then(|pair| pair.events.as_mut())
+                        && let Some(events) = self
+                            .all()
+                            .get_mut(index)
+                            .and_then(|pair| pair.events.as_mut())
                     {
                         events.push(seen);
                     }

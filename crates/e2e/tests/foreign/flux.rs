@@ -48,7 +48,11 @@ pub(crate) fn apply_and_prune(stage: &Stage) -> Result<()> {
         place.find("configmap", "settings")?.is_some(),
         "what is still in git stays"
     );
-    place.kubectl(&["delete", "kustomization.kustomize.toolkit.fluxcd.io", "config"])?;
+    place.kubectl(&[
+        "delete",
+        "kustomization.kustomize.toolkit.fluxcd.io",
+        "config",
+    ])?;
     place.eventually("a deleted kustomization takes its objects along", || {
         Ok(place.find("configmap", "settings")?.is_none().then_some(()))
     })?;

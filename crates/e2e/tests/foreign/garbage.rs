@@ -41,7 +41,9 @@ pub(crate) fn foreground(stage: &Stage) -> Result<()> {
     })?;
     let owner = place.find("deployment", "web")?;
     ensure!(
-        owner.as_ref().and_then(|owner| owner.pointer("/metadata/finalizers/0"))
+        owner
+            .as_ref()
+            .and_then(|owner| owner.pointer("/metadata/finalizers/0"))
             == Some(&Value::from("foregroundDeletion")),
         "the owner waits for its dependents: {owner:?}"
     );
@@ -64,7 +66,9 @@ pub(crate) fn orphan(stage: &Stage) -> Result<()> {
     })?;
     let after = place.settled("web", 2, "app:1")?;
     let uids = |pods: &[Value]| -> Vec<Value> {
-        pods.iter().map(|pod| pod["metadata"]["uid"].clone()).collect()
+        pods.iter()
+            .map(|pod| pod["metadata"]["uid"].clone())
+            .collect()
     };
     ensure!(uids(&before) == uids(&after), "the pods are the same");
     place.say("kube-controller-manager freed a replicaset of its deleted deployment and left its 2 pods alone");

@@ -10,6 +10,7 @@ use slipway_e2e::cluster::Cluster;
 use slipway_e2e::install::node;
 use slipway_e2e::server::Server;
 use slipway_e2e::suite;
+use slipway_e2e::watch::Watch;
 
 /// How long something that should happen at once may take on a loaded machine.
 pub(crate) const SOON: Duration = Duration::from_mins(2);
@@ -74,11 +75,20 @@ impl Place<'_> {
         self.stage.cluster.post(path, &object.to_string())
     }
 
-    /// What kubectl shows here as JSON.
+    /// What kubectl shows here as JSON, with who wrote it.
     pub(crate) fn json(&self, arguments: &[&str]) -> Result<Value> {
         let mut all = vec!["-n", self.name];
         all.extend(arguments);
+        all.push("--show-managed-fields");
         self.stage.cluster.json(&all)
+    }
+
+    /// Watches the pods here.
+    pub(crate) fn watch_pods(&self) -> Result<Watch> {
+        let path = format!("/api/v1/namespaces/{}/pods", self.name);
+        Watch::start(&self.stage.cluster, &path, |pod| {
+            pod["metadata"]["name"].clone()
+        })
     }
 
     /// Applies an object here.
@@ -96,7 +106,15 @@ impl Place<'_> {
 
     /// An object, if it is there.
     pub(crate) fn find(&self, kind: &str, name: &str) -> Result<Option<Value>> {
-        let text = self.kubectl(&["get", kind, name, "--ignore-not-found", "-o", "json"])?;
+        let text = self.kubectl(&[
+            "get",
+            kind,
+            name,
+            "--ignore-not-found",
+            "--show-managed-fields",
+            "-o",
+            "json",
+        ])?;
         Ok(serde_json::from_str(&text).ok())
     }
 
@@ -120,15 +138,12 @@ impl Place<'_> {
 
     /// Waits until exactly so many pods of an app run this image and are ready, each on a node.
     pub(crate) fn settled(&self, app: &str, count: usize, image: &str) -> Result<Vec<Value>> {
-        self.eventually(
-            &format!("{count} ready pods of {app} with {image}"),
-            || {
-                let pods = self.of_app("pods", app)?;
-                let is_settled =
-                    pods.len() == count && pods.iter().all(|pod| is_ready_with(pod, image));
-                Ok(is_settled.then_some(pods))
-            },
-        )
+        self.eventually(&format!("{count} ready pods of {app} with {image}"), || {
+            let pods = self.of_app("pods", app)?;
+            let is_settled =
+                pods.len() == count && pods.iter().all(|pod| is_ready_with(pod, image));
+            Ok(is_settled.then_some(pods))
+        })
     }
 
     /// How many events there are of each reason, by who reports them.
@@ -182,11 +197,14 @@ pub(crate) fn managers(object: &Value) -> impl Iterator<Item = &str> {
 
 /// A pod's or a workload's image.
 pub(crate) fn image(object: &Value) -> &str {
-    ["/spec/containers/0/image", "/spec/template/spec/containers/0/image"]
-        .iter()
-        .find_map(|path| object.pointer(path))
-        .and_then(Value::as_str)
-        .unwrap_or_default()
+    [
+        "/spec/containers/0/image",
+        "/spec/template/spec/containers/0/image",
+    ]
+    .iter()
+    .find_map(|path| object.pointer(path))
+    .and_then(Value::as_str)
+    .unwrap_or_default()
 }
 
 fn is_ready_with(pod: &Value, wanted: &str) -> bool {

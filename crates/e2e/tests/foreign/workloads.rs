@@ -14,7 +14,9 @@ pub(crate) fn deployment(stage: &Stage) -> Result<()> {
     roll(&place, "deployment/web")?;
     let after = place.settled("web", count, "app:2")?;
     ensure!(
-        names(&before).iter().all(|name| !names(&after).contains(name)),
+        names(&before)
+            .iter()
+            .all(|name| !names(&after).contains(name)),
         "a rollout makes new pods"
     );
     let sets = place.of_app("replicasets", "web")?;
@@ -42,9 +44,16 @@ pub(crate) fn statefulset(stage: &Stage) -> Result<()> {
     place.apply(&workload("StatefulSet", "db", 3, "app:1"))?;
     let before = place.settled("db", 3, "app:1")?;
     ensure!(names(&before) == ["db-0", "db-1", "db-2"]);
+    let watch = place.watch_pods()?;
     roll(&place, "statefulset/db")?;
-    let mut after = place.settled("db", 3, "app:2")?;
-    after.sort_by_key(|pod| pod["metadata"]["creationTimestamp"].as_str().map(str::to_owned));
+    let after = place.settled("db", 3, "app:2")?;
+    let order: Vec<String> = watch
+        .events()
+        .iter()
+        .filter(|event| event.kind == "ADDED")
+        .filter_map(|event| event.object.as_str().map(str::to_owned))
+        .collect();
+    ensure!(order == ["db-2", "db-1", "db-0"], "{order:?}");
     let revision = |set: &Value, which: &str| set["status"][which].as_str().map(str::to_owned);
     let set = place.eventually("one revision", || {
         let set = place.json(&["get", "statefulset", "db"])?;
@@ -55,7 +64,7 @@ pub(crate) fn statefulset(stage: &Stage) -> Result<()> {
     let story = place.story(&after)?;
     place.say(&format!(
         "{story}; rolled in the order {}",
-        names(&after).join(", ")
+        order.join(", ")
     ));
     Ok(())
 }

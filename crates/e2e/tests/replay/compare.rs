@@ -119,9 +119,14 @@ fn is_masked(path: &str, key: &str) -> bool {
 
 /// Conditions of definitions.
 fn is_set_by_server(path: &str) -> bool {
-    ["Established", "NamesAccepted", "NonStructuralSchema", "KubernetesAPIApprovalPolicyConformant"]
-        .iter()
-        .any(|kind| path.ends_with(&format!("[{kind}]")))
+    [
+        "Established",
+        "NamesAccepted",
+        "NonStructuralSchema",
+        "KubernetesAPIApprovalPolicyConformant",
+    ]
+    .iter()
+    .any(|kind| path.ends_with(&format!("[{kind}]")))
 }
 
 /// The items of a list by what tells them apart, or else by their place.
@@ -148,7 +153,14 @@ fn key(item: &Value) -> Option<String> {
         let part = item.get("subresource").unwrap_or(&Value::Null);
         return Some(format!("{manager}{operation}{part}").replace('"', " "));
     }
-    let names = ["resource", "subresource", "version", "groupVersion", "type", "name"];
+    let names = [
+        "resource",
+        "subresource",
+        "version",
+        "groupVersion",
+        "type",
+        "name",
+    ];
     let found = names.iter().find_map(|name| item.get(name));
     found.and_then(Value::as_str).map(str::to_owned)
 }

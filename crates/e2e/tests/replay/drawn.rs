@@ -80,7 +80,9 @@ impl Drawn {
                 let mut value = value.clone();
                 if pair.method == "POST"
                     && value.pointer("/metadata/generateName").is_some()
-                    && value.pointer("/metadata/name").is_none_or(|name| name == "")
+                    && value
+                        .pointer("/metadata/name")
+                        .is_none_or(|name| name == "")
                     && let Content::Json(answer) = &pair.answer
                     && let Some(name) = answer.pointer("/metadata/name")
                 {
@@ -134,7 +136,10 @@ impl Drawn {
 
     /// Our version of exactly that write; one that nobody wrote stays as it is.
     fn version_of(&self, text: &str) -> String {
-        let ours = text.parse().ok().and_then(|number: u64| self.versions.get(&number));
+        let ours = text
+            .parse()
+            .ok()
+            .and_then(|number: u64| self.versions.get(&number));
         ours.map_or_else(|| text.to_owned(), ToString::to_string)
     }
 

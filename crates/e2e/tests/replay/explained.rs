@@ -10,12 +10,10 @@ struct Reason {
     holds: fn(&Pair, &Difference) -> bool,
 }
 
-const REASONS: &[Reason] = &[
-    Reason {
-        why: "discovery: groups, versions and resources that the embedded server does not serve (decision 8)",
-        holds: |pair, difference| is_discovery(pair) && difference.found.is_null(),
-    },
-];
+const REASONS: &[Reason] = &[Reason {
+    why: "discovery: groups, versions and resources that the embedded server does not serve (decision 8)",
+    holds: |pair, difference| is_discovery(pair) && difference.found.is_null(),
+}];
 
 fn is_discovery(pair: &Pair) -> bool {
     let path = pair.path.split('?').next().unwrap_or_default();

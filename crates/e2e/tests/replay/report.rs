@@ -98,7 +98,10 @@ impl Report {
 /// A path without the names in it: `/api/v1/namespaces/*/pods/*`.
 fn resource(path: &str) -> String {
     let path = path.split('?').next().unwrap_or_default();
-    let known = |word: &str| word.chars().all(|c| c.is_ascii_lowercase() || c == '.' || c.is_ascii_digit());
+    let known = |word: &str| {
+        word.chars()
+            .all(|c| c.is_ascii_lowercase() || c == '.' || c.is_ascii_digit())
+    };
     let mut after_collection = false;
     let words = path.split('/').map(|word| {
         let is_name = after_collection;

@@ -24,7 +24,10 @@ pub(crate) async fn prepare(server: &Embedded, pair: &Pair, drawn: &mut Drawn) -
     };
     let none = Vec::new();
     let items = |list: &'_ Value| -> Vec<Value> {
-        list.get("items").and_then(Value::as_array).unwrap_or(&none).clone()
+        list.get("items")
+            .and_then(Value::as_array)
+            .unwrap_or(&none)
+            .clone()
     };
     let (wanted, found) = (items(recorded), items(&now));
     let (wanted, mut found): (BTreeMap<_, _>, BTreeMap<_, _>) = (keyed(&wanted), keyed(&found));
@@ -58,9 +61,17 @@ async fn make(
 ) -> Result<Value> {
     let mut object = object.clone();
     object["apiVersion"] = list["apiVersion"].clone();
-    object["kind"] = list["kind"].as_str().map_or_else(String::new, |kind| kind.replace("List", "")).into();
+    object["kind"] = list["kind"]
+        .as_str()
+        .map_or_else(String::new, |kind| kind.replace("List", ""))
+        .into();
     if let Some(metadata) = object["metadata"].as_object_mut() {
-        for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
+        for field in [
+            "uid",
+            "resourceVersion",
+            "creationTimestamp",
+            "managedFields",
+        ] {
             metadata.remove(field);
         }
     }
@@ -72,7 +83,9 @@ async fn make(
         ..Pair::default()
     };
     let body = drawn.body(&create);
-    let (_, answer) = server.ask(&create, &place(pair, &object, false), body).await?;
+    let (_, answer) = server
+        .ask(&create, &place(pair, &object, false), body)
+        .await?;
     match answer {
         Content::Json(answer) => Ok(answer),
         _ => Ok(Value::Null),

@@ -8,9 +8,8 @@ fn texts(errors: &FieldErrors) -> Vec<String> {
 }
 
 fn request() -> Value {
-    let pem = STANDARD.encode(
-        "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n",
-    );
+    let pem = STANDARD
+        .encode("-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n");
     json!({"spec": {"request": pem, "signerName": "example.com/mine", "usages": ["client auth"]}})
 }
 
@@ -41,7 +40,8 @@ fn only_approval_approves_and_only_once() {
     };
     let old = request();
     let mut new = request();
-    new["status"] = json!({"conditions": [{"type": "Approved", "status": "True"}], "certificate": "QQ=="});
+    new["status"] =
+        json!({"conditions": [{"type": "Approved", "status": "True"}], "certificate": "QQ=="});
     let errors = Strategy::validate_update(&RULES, Part::Status, &new, &old, &cx);
     assert_eq!(
         texts(&errors),

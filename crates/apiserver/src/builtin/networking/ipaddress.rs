@@ -78,7 +78,8 @@ mod tests {
             paths(&json!({"spec": {}})),
             ["spec.parentRef: Required value"]
         );
-        let address = json!({"spec": {"parentRef": {"resource": "services", "namespace": "a", "name": "b"}}});
+        let address =
+            json!({"spec": {"parentRef": {"resource": "services", "namespace": "a", "name": "b"}}});
         assert!(paths(&address).is_empty());
         assert_eq!(parent(&address), "services/a/b");
         assert!(!(RULES.name)("10.0.0.01", false).is_empty());

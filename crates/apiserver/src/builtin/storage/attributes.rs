@@ -15,9 +15,7 @@ pub(super) const RULES: Rules = Rules {
         ["driverName", "parameters"]
             .into_iter()
             .filter(|field| value::at(object, field) != value::at(old, field))
-            .map(|field| {
-                FieldError::forbidden(field, format!("updates to {field} are forbidden."))
-            })
+            .map(|field| FieldError::forbidden(field, format!("updates to {field} are forbidden.")))
             .collect()
     },
     columns: &[
