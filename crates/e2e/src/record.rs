@@ -96,9 +96,9 @@ impl Content {
     }
 }
 
-/// An event of a watch: type, namespace and name.
+/// An event of a watch: type, namespace, name and version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Seen(pub String, pub String, pub String);
+pub struct Seen(pub String, pub String, pub String, pub String);
 
 impl Seen {
     /// What a line of a watch says; none for bookmarks.
@@ -114,6 +114,7 @@ impl Seen {
                 kind,
                 text("/object/metadata/namespace"),
                 text("/object/metadata/name"),
+                text("/object/metadata/resourceVersion"),
             )
         })
     }

@@ -113,7 +113,9 @@ fn other(resources: &[&Resource], path: &str) -> Reply {
     let document = match path.trim_end_matches('/') {
         "" => Some(json!({"paths": PATHS})),
         "/version" => Some(version()),
-        "/healthz" | "/livez" | "/readyz" => return text(200, "ok"),
+        "/healthz" | "/livez" | "/readyz" | "/healthz/ping" | "/livez/ping" | "/readyz/ping" => {
+            return text(200, "ok");
+        }
         "/openapi/v2" => Some(openapi::version_2()),
         "/openapi/v3" => return text(200, &openapi::index(resources).to_string()),
         path => openapi_document(resources, path),

@@ -34,7 +34,7 @@ pub(crate) const MASKS: &[(&str, &str)] = &[
         "who wrote them is not in the recording",
     ),
     (
-        "lastTransitionTime of conditions that the server sets (definitions)",
+        "lastTransitionTime of conditions that the server sets (definitions; PodScheduled by binding)",
         "the moment of the write",
     ),
 ];
@@ -117,9 +117,10 @@ fn is_masked(path: &str, key: &str) -> bool {
     }
 }
 
-/// Conditions of definitions.
+/// Conditions of definitions, and that of a pod that was bound.
 fn is_set_by_server(path: &str) -> bool {
     [
+        "PodScheduled",
         "Established",
         "NamesAccepted",
         "NonStructuralSchema",

@@ -8,6 +8,7 @@ use regex::{Captures, Regex};
 use serde_json::Value;
 use slipway_e2e::record::{Content, Pair};
 
+use crate::binary;
 use crate::compare::keyed;
 
 /// By recorded value, ours.
@@ -18,6 +19,8 @@ pub(crate) struct Drawn {
     continues: BTreeMap<String, String>,
     /// Ids of objects that were there before the recording began.
     old: BTreeSet<String>,
+    /// By recorded id, when our server began to delete an object.
+    ended: BTreeMap<String, Value>,
     uid: Option<Regex>,
     address: Option<Regex>,
     version: Option<Regex>,
@@ -32,6 +35,7 @@ impl Default for Drawn {
             addresses: BTreeMap::new(),
             continues: BTreeMap::new(),
             old: BTreeSet::new(),
+            ended: BTreeMap::new(),
             uid: uid.ok(),
             address: Regex::new(r"\b10\.0\.\d{1,3}\.\d{1,3}\b").ok(),
             version: Regex::new(r"resourceVersion=(\d+)").ok(),
@@ -74,7 +78,9 @@ impl Drawn {
             Content::Empty => Vec::new(),
             Content::Bytes(text) => {
                 let bytes = STANDARD.decode(text).unwrap_or_default();
-                self.bytes(bytes)
+                self.bytes(binary::with_version(&bytes, |version| {
+                    self.version_of(version)
+                }))
             }
             Content::Json(value) => {
                 let mut value = value.clone();
@@ -89,6 +95,13 @@ impl Drawn {
                     value["metadata"]["name"] = name.clone();
                 }
                 self.versions_in(&mut value);
+                let uid = value.pointer("/metadata/uid").and_then(Value::as_str);
+                let ended = uid.and_then(|uid| self.ended.get(uid)).cloned();
+                if let (Some(ended), Some(time)) =
+                    (ended, value.pointer_mut("/metadata/deletionTimestamp"))
+                {
+                    *time = ended;
+                }
                 self.text(&value.to_string()).into_bytes()
             }
         }
@@ -161,6 +174,8 @@ impl Drawn {
 
     /// A recorded answer with our ids and addresses in it.
     pub(crate) fn translated(&self, recorded: &Value) -> Value {
+        let mut recorded = recorded.clone();
+        self.versions_in(&mut recorded);
         serde_json::from_str(&self.text(&recorded.to_string())).unwrap_or_default()
     }
 
@@ -181,6 +196,12 @@ impl Drawn {
     pub(crate) fn learn(&mut self, recorded: &Value, found: &Value) {
         match (recorded, found) {
             (Value::Object(recorded), Value::Object(found)) => {
+                if let (Some(uid), Some(ended)) = (
+                    recorded.get("uid").and_then(Value::as_str),
+                    found.get("deletionTimestamp"),
+                ) {
+                    self.ended.insert(uid.to_owned(), ended.clone());
+                }
                 for (key, recorded) in recorded {
                     let Some(found) = found.get(key) else {
                         continue;
@@ -205,16 +226,34 @@ impl Drawn {
         }
     }
 
+    /// Learns our version of a write.
+    pub(crate) fn learn_version(&mut self, recorded: &str, ours: &str) {
+        if let (Ok(recorded), Ok(ours)) = (recorded.parse(), ours.parse()) {
+            self.versions.insert(recorded, ours);
+        }
+    }
+
+    /// Whether a request names a version that is not known yet.
+    pub(crate) fn lacks(&self, pair: &Pair) -> bool {
+        let named = match &pair.body {
+            Content::Json(body) => body
+                .pointer("/metadata/resourceVersion")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+            Content::Bytes(text) => binary::version(&STANDARD.decode(text).unwrap_or_default()),
+            Content::Empty => None,
+        };
+        named
+            .and_then(|text| text.parse::<u64>().ok())
+            .is_some_and(|version| !self.versions.contains_key(&version))
+    }
+
     fn learn_text(&mut self, key: &str, recorded: &str, found: &str) {
         match key {
             "uid" => {
                 self.uids.insert(recorded.to_owned(), found.to_owned());
             }
-            "resourceVersion" => {
-                if let (Ok(recorded), Ok(found)) = (recorded.parse(), found.parse()) {
-                    self.versions.insert(recorded, found);
-                }
-            }
+            "resourceVersion" => self.learn_version(recorded, found),
             "clusterIP" if recorded != "None" && found != "None" => {
                 self.addresses.insert(recorded.to_owned(), found.to_owned());
             }

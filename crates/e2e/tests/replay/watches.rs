@@ -47,6 +47,22 @@ impl Watches {
         Ok(())
     }
 
+    /// Learns the versions of writes whose answers nobody recorded (the server's own, as in an eviction): the nth event
+    /// of an object is the nth here too.
+    pub(crate) fn learn(&self, pairs: &[Pair], drawn: &mut Drawn) {
+        for (index, (_, found)) in &self.0 {
+            let recorded = pairs.get(*index).and_then(|pair| pair.events.as_deref());
+            let found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            let ours = versions(&found);
+            for (object, recorded) in versions(recorded.unwrap_or_default()) {
+                let shown = ours.get(&object).into_iter().flatten();
+                for (recorded, ours) in recorded.iter().zip(shown) {
+                    drawn.learn_version(recorded, ours);
+                }
+            }
+        }
+    }
+
     /// Compares what they showed.
     pub(crate) async fn compare(&self, pairs: &[Pair], report: &mut Report) {
         tokio::time::sleep(QUIET).await;
@@ -86,10 +102,21 @@ impl Watches {
 
 fn stories(events: &[Seen]) -> Story {
     let mut all = Story::new();
-    for Seen(kind, namespace, name) in events {
+    for Seen(kind, namespace, name, _) in events {
         all.entry((namespace.clone(), name.clone()))
             .or_default()
             .push(kind.clone());
+    }
+    all
+}
+
+/// The versions of each object's events.
+fn versions(events: &[Seen]) -> Story {
+    let mut all = Story::new();
+    for Seen(_, namespace, name, version) in events {
+        all.entry((namespace.clone(), name.clone()))
+            .or_default()
+            .push(version.clone());
     }
     all
 }

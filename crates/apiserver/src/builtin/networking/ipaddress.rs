@@ -5,14 +5,13 @@ use serde_json::Value;
 use crate::builtin::cells;
 use crate::builtin::checks::{immutable, invalid_texts};
 use crate::builtin::names;
-use crate::builtin::rules::{PLAIN, Rules, never};
+use crate::builtin::rules::{PLAIN, Rules};
 use crate::field::{FieldError, FieldErrors};
 use crate::value;
 
 pub(super) const RULES: Rules = Rules {
     validate: |object, _| validate(object),
     validate_update: |_, object, old, _| immutable(object, old, "spec.parentRef"),
-    generation: Some(never),
     name: |name, _| names::ip(name),
     columns: &[("Name", "string", 0), ("ParentRef", "string", 0)],
     cells: |object, _| vec![cells::name(object), parent(object).into()],

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::builtin::cells;
 use crate::builtin::checks::invalid_texts;
 use crate::builtin::names;
-use crate::builtin::rules::{PLAIN, Rules, never};
+use crate::builtin::rules::{PLAIN, Rules};
 use crate::field::{FieldError, FieldErrors};
 use crate::resource::Part;
 use crate::value;
@@ -19,7 +19,6 @@ pub(super) const RULES: Rules = Rules {
         Part::Status => Vec::new(),
         Part::Main | Part::Scale => validate_update(object, old),
     },
-    generation: Some(never),
     columns: &[
         ("Name", "string", 0),
         ("CIDRs", "string", 0),
