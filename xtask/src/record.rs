@@ -11,7 +11,7 @@ use crate::report;
 use crate::workspace;
 
 /// How many pods the recorded workloads have: enough for some thousand pairs.
-const CROWD: &str = "150";
+const CROWD: &str = "280";
 
 /// How long the recorder may take to answer.
 const WITHIN: Duration = Duration::from_secs(30);

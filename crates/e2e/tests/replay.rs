@@ -70,7 +70,7 @@ async fn replay() -> Result<bool> {
             watches.open(&server, index, pair, &drawn).await?;
         } else {
             if drawn.lacks(pair) {
-                watches.learn(&pairs, &mut drawn);
+                watches.learn(&pairs, &mut drawn).await;
             }
             one(&server, index, pair, &mut drawn, &mut report).await?;
         }

@@ -40,14 +40,36 @@ const REASONS: &[Reason] = &[
     Reason {
         why: "a real server accepts and establishes a definition in two writes, the embedded one in one",
         holds: |pair, difference| {
+            let is_state = difference
+                .path
+                .starts_with(".status.conditions[Established]");
             pair.path.contains("/customresourcedefinitions")
-                && difference.path.starts_with("events[")
+                && (difference.path.starts_with("events[") || is_state)
         },
     },
     Reason {
         why: "addresses of services are handed out without an IPAddress object (decision 8)",
         holds: |pair, difference| {
             pair.path.contains("/ipaddresses") && difference.path.starts_with("events[")
+        },
+    },
+    Reason {
+        why: "a real server renews a lease of its own",
+        holds: |pair, difference| {
+            pair.path.contains("/leases")
+                && difference.path.starts_with("events[kube-system/apiserver-")
+        },
+    },
+    Reason {
+        why: "an eviction writes the server's time into the budget; a client that sends the recorded time back comes to own it",
+        holds: |pair, difference| {
+            let is_time = difference.path.contains(".f:status.f:disruptedPods")
+                || difference
+                    .path
+                    .ends_with(r#"{"type":"DisruptionAllowed"}.f:lastTransitionTime"#);
+            pair.path.contains("/poddisruptionbudgets/")
+                && difference.path.starts_with(".metadata.managedFields[")
+                && is_time
         },
     },
     Reason {

@@ -86,9 +86,25 @@ async fn make(
     let (_, answer) = server
         .ask(&create, &place(pair, &object, false), body)
         .await?;
+    let Content::Json(made) = answer else {
+        return Ok(Value::Null);
+    };
+    if object["status"]
+        .as_object()
+        .is_none_or(serde_json::Map::is_empty)
+    {
+        return Ok(made);
+    }
+    let update = Pair {
+        method: "PUT".to_owned(),
+        ..create
+    };
+    let path = format!("{}/status", place(pair, &object, true));
+    let (code, answer) = server.ask(&update, &path, drawn.body(&update)).await?;
     match answer {
-        Content::Json(answer) => Ok(answer),
-        _ => Ok(Value::Null),
+        Content::Json(answer) if code == 200 => Ok(answer),
+        // Not every kind has a status of its own to write.
+        _ => Ok(made),
     }
 }
 

@@ -19,6 +19,9 @@ use crate::server::Embedded;
 /// Long enough for the last events to arrive in this process.
 const QUIET: Duration = Duration::from_millis(300);
 
+/// Long enough for one event.
+const ARRIVAL: Duration = Duration::from_millis(10);
+
 /// Open watches, by their place in the recording.
 #[derive(Default)]
 pub(crate) struct Watches(BTreeMap<usize, (u16, Arc<Mutex<Vec<Seen>>>)>);
@@ -49,7 +52,8 @@ impl Watches {
 
     /// Learns the versions of writes whose answers nobody recorded (the server's own, as in an eviction): the nth event
     /// of an object is the nth here too.
-    pub(crate) fn learn(&self, pairs: &[Pair], drawn: &mut Drawn) {
+    pub(crate) async fn learn(&self, pairs: &[Pair], drawn: &mut Drawn) {
+        tokio::time::sleep(ARRIVAL).await;
         for (index, (_, found)) in &self.0 {
             let recorded = pairs.get(*index).and_then(|pair| pair.events.as_deref());
             let found = found.lock().unwrap_or_else(PoisonError::into_inner);
