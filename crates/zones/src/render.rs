@@ -10,7 +10,7 @@ use slipway_kernel::instant::{later, second};
 use slipway_kernel::plan::Status;
 use slipway_kernel::{Action, Event, Step, Target};
 
-use crate::observe::{Locked, World, Zone};
+use crate::observe::{Lock, Locked, World, Zone};
 use crate::readiness::{Health, Member};
 use crate::reasons::news;
 use crate::replicas::Scale;
@@ -26,6 +26,8 @@ pub mod purpose {
     pub const CLAIM: &str = "claim";
     /// A claim is given up.
     pub const RELEASE: &str = "release";
+    /// A lock that was left behind is taken over.
+    pub const TAKE_OVER: &str = "take-over";
     /// A lock that was left behind is taken away.
     pub const UNLOCK: &str = "unlock";
     /// The status of a group.
@@ -97,17 +99,21 @@ fn annotate(world: &World, zone: &Zone, purpose: &'static str, claim: &Value) ->
     }
 }
 
-/// Takes the lock of a group out of a map, as it was seen.
-pub fn unlock(world: &World, locked: &Locked) -> Action {
-    let Locked { map, others, .. } = locked;
-    let text = if others.is_empty() {
+/// Puts another lock of a group into a map, as it was seen, or takes it out.
+pub fn lock(world: &World, locked: &Locked, lock: Option<&Lock>) -> Action {
+    let mut all = locked.others.clone();
+    if let Some(lock) = lock {
+        all.insert(world.group.clone(), lock.clone());
+    }
+    let text = if all.is_empty() {
         Value::Null
     } else {
-        Value::String(serde_json::to_string(others).unwrap_or_default())
+        Value::String(serde_json::to_string(&all).unwrap_or_default())
     };
+    let map = &locked.map;
     Action::Patch {
         target: Target::seen(world.object(kinds::CONFIG_MAP, &map.name), map),
-        purpose: purpose::UNLOCK,
+        purpose: lock.map_or(purpose::UNLOCK, |_| purpose::TAKE_OVER),
         body: json!({"metadata": {"annotations": {zones::DOWNSCALE_LOCKS: text}}}),
     }
 }

@@ -12,7 +12,7 @@ use slipway_kernel::fact::Question;
 use slipway_kernel::plan::Status;
 use slipway_kernel::{Blocker, ObjectRef};
 
-use crate::observe::{Locked, World, Zone};
+use crate::observe::{Lock, Locked, World, Zone};
 use crate::plan::blocker;
 use crate::reasons::Reason;
 use crate::settings::Settings;
@@ -35,8 +35,8 @@ pub struct Adjustment {
     pub scale: Option<Scale>,
     /// Replicas written back into mirrored resources.
     pub write_backs: Vec<Status>,
-    /// Maps whose lock of the group is void and taken away.
-    pub unlocks: Vec<Locked>,
+    /// Locks of the group that are taken over, or taken away.
+    pub locks: Vec<(Locked, Option<Lock>)>,
     /// What has to be known first.
     pub questions: Vec<Question>,
     /// Why not more is done.

@@ -32,6 +32,7 @@ fn question(method: &'static str, url: &str, body: Value) -> Question {
         url: url.to_owned(),
         body,
         timeout: Duration::from_secs(5),
+        until: None,
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn read(
     budget: &str,
 ) -> Result<Result<Map, Failure>, Pending> {
     let path = format!("{}/{}", kinds::CONFIG_MAP.path(namespace), name(budget));
-    let answer = inquiry.api("read-reservations", round, "GET", path, Value::Null)?;
+    let answer = inquiry.api_again(("read-reservations", round), "GET", &path, &Value::Null)?;
     Ok(match answer {
         Ok(object) => Ok(Map::Some(object)),
         Err(Failure {
@@ -108,7 +108,7 @@ pub(super) fn write(
     };
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
     Ok(
-        match inquiry.api("write-reservation", round, method, path, body)? {
+        match inquiry.api_again(("write-reservation", round), method, &path, &body)? {
             // Where it must not be written there is one replica, which remembers by itself.
             Ok(_)
             | Err(Failure {

@@ -1,13 +1,14 @@
 //! `ConfigMap`s: the status of a group, when each zone was last scaled down, and which pods were let go.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_api::zones;
 use slipway_kernel::fields::strings;
-use slipway_kernel::instant::Written;
+use slipway_kernel::instant::{Written, later};
 use slipway_kernel::store::{Projection, Undecodable};
 
 /// What is kept of the `ConfigMap` that carries the status of a group.
@@ -38,6 +39,23 @@ pub struct Lock {
     pub to: i64,
     /// When it is void.
     pub until: Timestamp,
+    /// When its holder gave no sign of life any more, if the planner has taken it over to tell the pods that they stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abandoned: Option<Timestamp>,
+}
+
+impl Lock {
+    /// How long a lock holds without being given back: longer than any webhook may take, and what it leaves to be undone.
+    pub const HOLDS: Duration = Duration::from_mins(1);
+
+    /// For how long a lock that is void is left to the planner.
+    const GRACE: Duration = Duration::from_mins(1);
+
+    /// Whether nobody else may take it. Of one that is void the planner sees to the pods first; where there is no planner
+    /// it is free after a while.
+    pub fn is_taken(&self, now: Timestamp) -> bool {
+        later(self.until, Self::GRACE).is_none_or(|free| now < free)
+    }
 }
 
 /// Locks by group, as a map carries them. What cannot be read locks nobody: it would lock for ever.

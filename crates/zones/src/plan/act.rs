@@ -110,6 +110,7 @@ fn may_act(
             // A claim that cannot be given up keeps the next zone waiting until it ends by itself.
             (Held::Us(_), Some(refusal)) => {
                 is_free = false;
+                plan.wake(refusal.retry_at);
                 if turn.is_some() {
                     let what = format!("giving up the claim on {}", set.name);
                     refused(set, &what, refusal, plan, now);

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::zones;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
+use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::later;
 
 use super::{Adjustment, Held};
@@ -101,7 +102,8 @@ fn preparing(zone: &Zone, what: &str) -> Held {
 }
 
 /// A webhook that dies, or whose downscale comes to nothing without its knowing, leaves its lock behind. When that is
-/// void, the pods that stay are told so, and then it is taken away.
+/// void it is taken over, the pods that stay are told so, and then it is taken away. Nobody is told anything under a
+/// lock that is not ours: a downscale that has begun meanwhile would lose pods that believe that they stay.
 pub(super) fn call_off_abandoned(
     settings: &Settings,
     world: &World,
@@ -109,9 +111,22 @@ pub(super) fn call_off_abandoned(
     now: Timestamp,
 ) {
     for locked in &world.locks {
+        let map = world.object(kinds::CONFIG_MAP, &locked.map.name);
+        if let Some(refusal) = world.refused(&map, now) {
+            adjustment.wake(Some(refusal.retry_at));
+            continue;
+        }
         let lock = &locked.lock;
-        if now < lock.until {
+        if now < lock.until && lock.abandoned.is_none() {
             adjustment.wake(Some(lock.until));
+            continue;
+        }
+        // Whoever is asked has answered, or is not waited for any more, before others may take it.
+        let enough = later(now, settings.question_timeout * 2);
+        if lock.abandoned.is_none() || enough.is_none_or(|enough| lock.until < enough) {
+            adjustment
+                .locks
+                .push((locked.clone(), taken_over(lock, now)));
             continue;
         }
         let zone = world
@@ -129,13 +144,24 @@ pub(super) fn call_off_abandoned(
             };
             pods.keep(lock, adjustment)
         });
-        let given_up = later(lock.until, GIVE_UP).is_some_and(|at| at <= now);
+        let since = lock.abandoned.unwrap_or(now);
+        let given_up = later(since, GIVE_UP).is_some_and(|at| at <= now);
         if told || given_up {
-            adjustment.unlocks.push(locked.clone());
+            adjustment.locks.push((locked.clone(), None));
         } else {
             adjustment.wake(next(now, settings.prepare_every));
         }
     }
+}
+
+/// The same lock, ours from now on.
+fn taken_over(lock: &Lock, now: Timestamp) -> Option<Lock> {
+    Some(Lock {
+        holder: crate::NAME.to_owned(),
+        until: later(now, Lock::HOLDS)?,
+        abandoned: lock.abandoned.or(Some(lock.until)),
+        ..lock.clone()
+    })
 }
 
 impl Pods<'_> {
@@ -144,7 +170,8 @@ impl Pods<'_> {
         let mut all = true;
         for pod in lock.to.max(0)..lock.from.min(self.zone.set.body().desired()) {
             let due = floor(self.now, self.settings.prepare_every);
-            let last = self.last(KEEP, pod).filter(|(at, _)| *at >= lock.until);
+            let last = self.last(KEEP, pod);
+            let last = last.filter(|(at, _)| lock.abandoned.is_some_and(|since| *at >= since));
             let is_told = last.is_some_and(|(_, answer)| {
                 matches!(answer, Answer::Said { code, .. } if (200..=299).contains(code))
             });
@@ -186,6 +213,7 @@ impl Pods<'_> {
             url: with_host(self.url, &host).unwrap_or_default(),
             body: Value::Null,
             timeout: self.settings.question_timeout,
+            until: None,
         }
     }
 

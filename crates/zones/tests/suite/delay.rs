@@ -1,9 +1,9 @@
 //! `TestRolloutController_ReconcileStatefulsetWithDownscaleDelay` of specs/zones.md §5.2: one hour of delay, mirrored replicas.
 
 use serde_json::{Value, json};
-use slipway_kernel::Plan;
 use slipway_kernel::fact::Answer;
 use slipway_kernel::stage::Stage;
+use slipway_kernel::{Action, Plan};
 use slipway_zones::Zones;
 
 use crate::mirror::{answer, mirroring, reference};
@@ -236,14 +236,17 @@ fn a_lock_that_was_left_behind_has_its_pods_told_that_they_stay() {
     let lock = |zone: &str| json!({"holder": "1", "statefulset": zone, "from": 3, "to": 1, "until": noon().to_string()});
     let locks = json!({"ingester": lock(A), "other": lock(B)}).to_string();
     let mut stage = stage(&[set]);
-    stage.put(json!({
-        "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {
-            "namespace": NS, "name": "slipway-downscale-locks",
-            "labels": {"app.kubernetes.io/managed-by": "slipway"},
-            "annotations": {"slipway.dev/downscale-locks": locks},
-        },
-    }));
+    let map = |locks: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {
+                "namespace": NS, "name": "slipway-downscale-locks",
+                "labels": {"app.kubernetes.io/managed-by": "slipway"},
+                "annotations": {"slipway.dev/downscale-locks": locks},
+            },
+        })
+    };
+    stage.put(map(&locks));
     let asked = |stage: &mut Stage<Zones>| {
         let plan = stage.plan();
         let asked = answer(stage, &plan, |_, url| {
@@ -254,11 +257,29 @@ fn a_lock_that_was_left_behind_has_its_pods_told_that_they_stay() {
             }
         });
         let asked: Vec<String> = asked.iter().map(|asked| short(asked)).collect();
-        (asked, names(&plan, "unlock"))
+        let taken = plan.steps.iter().find_map(|step| match &step.action {
+            Action::Patch {
+                purpose: "take-over",
+                body,
+                ..
+            } => body["metadata"]["annotations"]["slipway.dev/downscale-locks"].as_str(),
+            _ => None,
+        });
+        if let Some(locks) = taken {
+            stage.put(map(locks));
+        }
+        (asked, names(&plan, "unlock"), taken.is_some())
     };
+    let nothing = (vec![], vec![], false);
     stage.now = noon() - jiff::SignedDuration::from_secs(1);
-    assert_eq!(asked(&mut stage), (vec![], vec![]), "it may still come");
+    assert_eq!(asked(&mut stage), nothing, "it may still come");
     stage.now = noon() + jiff::SignedDuration::from_secs(1);
+    let taken = (vec![], vec![], true);
+    assert_eq!(
+        asked(&mut stage),
+        taken,
+        "nobody is told before the lock is ours"
+    );
     let told = [
         "DELETE ingester-zone-a-1".to_owned(),
         "DELETE ingester-zone-a-2".to_owned(),
@@ -266,11 +287,18 @@ fn a_lock_that_was_left_behind_has_its_pods_told_that_they_stay() {
     assert_eq!(asked(&mut stage).0, told);
     assert_eq!(
         asked(&mut stage),
-        (vec![], vec![]),
+        nothing,
         "the one that failed is told later"
     );
     stage.now = noon() + jiff::SignedDuration::from_secs(31);
     assert_eq!(asked(&mut stage).0, ["DELETE ingester-zone-a-2"]);
+    stage.now = noon() + jiff::SignedDuration::from_secs(55);
+    assert_eq!(
+        asked(&mut stage),
+        taken,
+        "before others may take it, it is kept for longer"
+    );
     stage.now = noon() + jiff::SignedDuration::from_mins(31);
-    assert_eq!(asked(&mut stage).1, ["slipway-downscale-locks"]);
+    assert_eq!(asked(&mut stage), taken);
+    assert_eq!(asked(&mut stage).1, ["slipway-downscale-locks"], "given up");
 }

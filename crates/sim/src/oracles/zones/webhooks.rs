@@ -134,12 +134,34 @@ pub(in super::super) fn prompt(case: &Case<'_>) -> Findings {
     findings
 }
 
+/// The version at which the verdict on an eviction was reached: a review may have waited for long.
+fn decided_at(case: &Case<'_>, review: &Review) -> u64 {
+    let history = case.history;
+    let (namespace, name) = (review.text("/namespace"), review.text("/name"));
+    let mut requests = history.requests.iter().filter(|request| {
+        request.replica == review.replica && request.at >= review.at && request.at <= review.ended
+    });
+    let last = requests.rfind(|request| match request.context.purpose.as_str() {
+        "write-reservation" => {
+            let scene = Scene::at(history, request.versions.0);
+            let uid = scene
+                .pod(namespace, name)
+                .and_then(|pod| pod.text("/metadata/uid"));
+            let data = request.body.get("data");
+            uid.is_some_and(|uid| data.is_some_and(|data| data.get(uid).is_some()))
+        }
+        "read-pod" => request.path().rsplit('/').next() == Some(name),
+        _ => false,
+    });
+    last.map_or(review.versions.0, |request| request.versions.0)
+}
+
 /// W7: no other zone is down, and of the pod's own fewer than the budget, with every pod that was let go before.
 pub(in super::super) fn evictions(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
     for review in evictions_allowed(history) {
-        let version = review.versions.0;
+        let version = decided_at(case, review);
         let (namespace, name) = (review.text("/namespace"), review.text("/name"));
         let scene = Scene::at(history, version);
         let Some(pod) = scene.pod(namespace, name).filter(|pod| is_ready(pod)) else {
@@ -163,11 +185,12 @@ pub(in super::super) fn evictions(case: &Case<'_>) -> Findings {
             .cloned()
             .unwrap_or_default();
         // Whoever was let go while this one was being judged counts too.
-        let mut leaving = on_their_way(history, &scene, version, review.at);
+        let mut leaving = on_their_way(history, &scene, version, review.ended);
         let meanwhile = evictions_allowed(history).filter(|other| {
             !std::ptr::eq(*other, review) && other.ended >= review.at && other.ended <= review.ended
         });
-        let meanwhile = meanwhile.filter(|other| other.versions.1 < review.versions.1);
+        let meanwhile = meanwhile
+            .filter(|other| version < other.versions.1 && other.versions.1 < review.versions.1);
         leaving.extend(meanwhile.map(|other| {
             (
                 other.text("/namespace").to_owned(),

@@ -83,7 +83,7 @@ impl Case<'_> {
             "{collection}?labelSelector={}%3D{group}",
             zones::ROLLOUT_GROUP
         );
-        let answer = inquiry.api("list-group", round, "GET", path, Value::Null)?;
+        let answer = inquiry.api_again(("list-group", round), "GET", &path, &Value::Null)?;
         let list = answer.ok().filter(|list| others::listed(list).is_some());
         Ok(list.ok_or_else(|| "finding other statefulsets failed.".to_owned()))
     }
@@ -159,6 +159,11 @@ impl Case<'_> {
         };
         let mut left = pods::undo(inquiry, addresses, self.hook.pod_timeout)?;
         left.extend(self.give_back(inquiry, taken)?);
+        // When the lock is void the pods are the planner's to tell, and whoever takes it next may have told them otherwise.
+        let until = self.held_until(taken);
+        for question in &mut left {
+            question.until = until;
+        }
         Ok(self.denied(why, left.into_iter().map(Action::Ask).collect()))
     }
 }

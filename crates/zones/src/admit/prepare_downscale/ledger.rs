@@ -2,10 +2,10 @@
 //! downscale.
 //!
 //! It is only ever written from the version that was read, so of two reviews one finds it changed and looks again. A
-//! lock is void after [`LOCK`]: whoever held it has been answered for by then.
+//! lock is void after [`Lock::HOLDS`]: whoever held it has been answered for by then, and the planner takes it over to
+//! tell the pods that they stay.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -15,12 +15,9 @@ use slipway_kernel::instant::{Written, later, stamp};
 pub(super) use crate::observe::Lock;
 use crate::observe::{locks, written};
 
-/// How long a lock holds without being given back: longer than any webhook may take.
-const LOCK: Duration = Duration::from_mins(1);
-
 /// When a lock that is taken now is void.
 pub(super) fn until(now: Timestamp) -> Timestamp {
-    later(now, LOCK).unwrap_or(now)
+    later(now, Lock::HOLDS).unwrap_or(now)
 }
 
 /// The map, as read or as it is to be.
@@ -56,7 +53,7 @@ impl Ledger {
 
     /// Who holds the lock of a group.
     pub(super) fn lock(&self, group: &str, now: Timestamp) -> Option<Lock> {
-        self.locks().remove(group).filter(|lock| now < lock.until)
+        self.locks().remove(group).filter(|lock| lock.is_taken(now))
     }
 
     /// The same with a lock, or without.

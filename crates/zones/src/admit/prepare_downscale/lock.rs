@@ -121,7 +121,7 @@ impl Case<'_> {
         list: &Value,
     ) -> Result<Result<Option<(Ledger, bool)>, Failure>, Pending> {
         let namespace = &self.review.namespace;
-        match inquiry.api("read-locks", round, "GET", self.map_path(), Value::Null)? {
+        match inquiry.api_again(("read-locks", round), "GET", &self.map_path(), &Value::Null)? {
             Ok(object) => return Ok(Ok(Some((Ledger::read(object), false)))),
             Err(Failure {
                 code: Some(404), ..
@@ -159,6 +159,7 @@ impl Case<'_> {
             from: self.down.from,
             to: self.down.to,
             until: ledger::until(self.now),
+            abandoned: None,
         };
         let body = ledger.with_lock(&self.scope(), Some(lock)).body();
         let (method, path) = if is_new {
@@ -166,7 +167,7 @@ impl Case<'_> {
         } else {
             ("PUT", self.map_path())
         };
-        inquiry.api("lock", round, method, path, body)
+        inquiry.api_again(("lock", round), method, &path, &body)
     }
 
     /// Gives the lock back, with the time of the downscale if there is one.
@@ -213,6 +214,14 @@ impl Case<'_> {
             "the map is changed too often".clone_into(&mut last.message);
         }
         Ok(Err(last))
+    }
+
+    /// When the lock that was taken is void.
+    pub(super) fn held_until(&self, taken: &Taken) -> Option<Timestamp> {
+        match taken {
+            Taken::Held(ledger) => Some(ledger.lock(&self.scope(), self.now)?.until),
+            Taken::Unguarded => None,
+        }
     }
 
     /// Gives the lock back; what there is no time for is left. A lock that cannot be given back ends by itself.
