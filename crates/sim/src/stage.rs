@@ -30,7 +30,7 @@ use crate::user::{Undone, User};
 use process::Crew;
 
 /// How often people try what a webhook refuses, and how long they wait in between.
-const MOST_TRIES: u32 = 12;
+const MOST_TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_secs(5);
 
 /// Which rights were used, and which were missing.

@@ -123,6 +123,11 @@ impl<'a> Inquiry<'a> {
         self.told(&self.id(purpose, attempt)).is_some()
     }
 
+    /// The same for what is asked several times in a round.
+    pub(super) fn is_answered_in(&self, purpose: &'static str, round: u32) -> bool {
+        self.is_answered(purpose, round * ATTEMPTS)
+    }
+
     /// Has something done whatever the answer is; gives it back if there is no time left.
     pub(super) fn attempt(&mut self, question: Question) -> Result<Option<Question>, Pending> {
         if self.is_over && self.told(&question.id).is_none() {

@@ -109,11 +109,12 @@ pub(super) fn write(
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
     Ok(
         match inquiry.api_again(("write-reservation", round), method, &path, &body)? {
-            // Where it must not be written there is one replica, which remembers by itself.
-            Ok(_)
-            | Err(Failure {
+            Ok(_) => Ok(true),
+            // Where it must not be written there is one replica, which remembers by itself. A map that is there was
+            // written by somebody: then this is an accident, and others would not know.
+            Err(Failure {
                 code: Some(403), ..
-            }) => Ok(true),
+            }) if *map == Map::None => Ok(true),
             // Where it was deleted between the two, it is made anew.
             Err(Failure {
                 code: Some(404 | 409),

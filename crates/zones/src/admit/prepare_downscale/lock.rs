@@ -69,8 +69,12 @@ impl Case<'_> {
                 Err(_) => return Ok(Err(self.unloaded())),
             };
             // Once the lock is ours, what stood in the map before is of no interest any more.
-            if !inquiry.is_answered("lock", round) {
+            if !inquiry.is_answered_in("lock", round) {
                 if let Some(lock) = ledger.lock(&self.scope(), self.now) {
+                    if lock.holder == self.review.uid {
+                        // It was taken in an earlier round, and the answer was lost.
+                        return Ok(Ok(Taken::Held(Box::new(ledger))));
+                    }
                     let set = lock.statefulset;
                     let why =
                         format!("statefulset {set} is already in process of updating replicas");
@@ -82,15 +86,15 @@ impl Case<'_> {
             }
             match self.lock(inquiry, round, ledger, is_new)? {
                 Ok(object) => return Ok(Ok(Taken::Held(Box::new(Ledger::read(object))))),
+                // Changed by others, or nobody knows: it is looked at again.
                 Err(Failure {
-                    code: Some(404 | 409),
+                    code: Some(404 | 409 | 500..) | None,
                     ..
                 }) => {}
+                // A map that is there was written by somebody, so locks can be kept.
                 Err(Failure {
                     code: Some(403), ..
-                }) if self.keeping() == Keeping::Annotation => {
-                    return Ok(Ok(Taken::Unguarded));
-                }
+                }) if is_new => return Ok(Ok(Taken::Unguarded)),
                 Err(_) => return Ok(Err(self.unset())),
             }
         }

@@ -223,3 +223,29 @@ fn expiry_without_a_parent_is_open() {
         assert!(expiry.undo.is_empty());
     }
 }
+
+/// The answer to the write of a lock is lost: it is looked up, and the downscale goes on under it.
+#[test]
+fn a_lock_whose_answer_was_lost_is_known_again() {
+    struct Lossy(Cluster, bool);
+    impl Peer for Lossy {
+        fn answer(&mut self, question: &Question) -> Answer {
+            let answer = self.0.answer(question);
+            let is_lock = question.id.purpose == "lock";
+            if is_lock && !std::mem::replace(&mut self.1, true) {
+                return Answer::Timeout;
+            }
+            answer
+        }
+    }
+    for hook in modes() {
+        let mut scenario = Scenario::new();
+        let review = scenario.review("a", 3, 1);
+        scenario.api.sets = scenario.world.sets.values().cloned().collect();
+        let mut lossy = Lossy(scenario.api, false);
+        let stores = scenario.world.stores();
+        let served = serve(&hook, &review, &stores, &Facts::default(), &mut lossy);
+        assert!(served.is_allowed() && lossy.1, "{served:?}");
+        assert_eq!(lossy.0.maps.count("POST http://"), 2);
+    }
+}
