@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use slipway_api::{names, zones};
 use slipway_kernel::fact::{Answer, Facts, QuestionId, Refusal};
 use slipway_kernel::identity::kinds;
+use slipway_kernel::instant::Written;
 use slipway_kernel::interest::Interest;
 use slipway_kernel::plan::Basis;
 use slipway_kernel::store::{Item, Meta, Projection, Seen};
@@ -176,6 +177,8 @@ pub struct World {
     pub status_map: Option<Option<StatusMap>>,
     /// Who scales the group down, by a webhook's leave, each with the map that says so.
     pub locks: Vec<Locked>,
+    /// When zones were last scaled down, by a map whose entries are to be put on them.
+    pub downscales: BTreeMap<String, Written>,
     /// Answers to our questions about these zones.
     pub answers: BTreeMap<QuestionId, (Timestamp, Answer)>,
     /// Writes that the API refused.
@@ -261,6 +264,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         tracker: tracker.map(|map| map.body.clone()).unwrap_or_default(),
         status_map: status_map(stores, facts, key),
         locks: locks_of(settings, stores, key),
+        downscales: downscales(stores, key),
         answers,
         refusals: facts.refusals.clone(),
         holds: holds(stores, facts, key),
@@ -290,6 +294,14 @@ fn locks_of(settings: &Settings, stores: &Stores, key: &Key) -> Vec<Locked> {
         })
     })
     .collect()
+}
+
+/// When zones were last scaled down, as the webhooks wrote it down to be put on them.
+fn downscales(stores: &Stores, key: &Key) -> BTreeMap<String, Written> {
+    let maps = &kinds::CONFIG_MAP;
+    let kept = stores.get::<Reservations>(&key.cluster, maps, &key.namespace, LOCKS);
+    kept.map(|map| map.body.last_downscale.clone())
+        .unwrap_or_default()
 }
 
 /// Whom this replica let go, and whom the others did, by the `ConfigMap`s in which they note it.

@@ -6,7 +6,7 @@ use slipway_api::{names, zones};
 use slipway_kernel::claim::Claim;
 use slipway_kernel::event::Severity;
 use slipway_kernel::identity::kinds;
-use slipway_kernel::instant::{later, second};
+use slipway_kernel::instant::{later, second, stamp};
 use slipway_kernel::plan::Status;
 use slipway_kernel::{Action, Event, Step, Target};
 
@@ -26,6 +26,8 @@ pub mod purpose {
     pub const CLAIM: &str = "claim";
     /// A claim is given up.
     pub const RELEASE: &str = "release";
+    /// It is put on a zone when it was last scaled down.
+    pub const DOWNSCALED: &str = "downscaled";
     /// A lock that was left behind is taken over.
     pub const TAKE_OVER: &str = "take-over";
     /// A lock that was left behind is taken away.
@@ -92,10 +94,26 @@ pub fn release(world: &World, zone: &Zone) -> Action {
 }
 
 fn annotate(world: &World, zone: &Zone, purpose: &'static str, claim: &Value) -> Action {
+    annotation(world, zone, purpose, names::DISRUPTION_CLAIM, claim)
+}
+
+/// Puts on a zone when it was last scaled down.
+pub fn downscaled(world: &World, zone: &Zone, at: Timestamp) -> Action {
+    let at = stamp(at).into();
+    annotation(world, zone, purpose::DOWNSCALED, zones::LAST_DOWNSCALE, &at)
+}
+
+fn annotation(
+    world: &World,
+    zone: &Zone,
+    purpose: &'static str,
+    name: &str,
+    value: &Value,
+) -> Action {
     Action::Patch {
         target: target(world, zone),
         purpose,
-        body: json!({"metadata": {"annotations": {names::DISRUPTION_CLAIM: claim}}}),
+        body: json!({"metadata": {"annotations": {name: value}}}),
     }
 }
 

@@ -94,13 +94,20 @@ pub struct Reservations {
     pub until: BTreeMap<String, Timestamp>,
     /// Who scales which group down, if this is the map of such locks.
     pub locks: BTreeMap<String, Lock>,
+    /// When each zone was last scaled down, if this is that map.
+    pub last_downscale: BTreeMap<String, Written>,
 }
 
 impl Projection for Reservations {
     fn project(object: &Value) -> Result<Self, Undecodable> {
-        let entries = strings(object, "/data").into_iter();
+        let entries = strings(object, "/data");
+        let zones = entries.iter().filter(|(_, entry)| entry.starts_with('{'));
         Ok(Self {
+            last_downscale: zones
+                .map(|(zone, entry)| (zone.clone(), written(entry)))
+                .collect(),
             until: entries
+                .into_iter()
                 .filter_map(|(uid, until)| Some((uid, until.parse().ok()?)))
                 .collect(),
             locks: locks(object),

@@ -302,3 +302,45 @@ fn a_lock_that_was_left_behind_has_its_pods_told_that_they_stay() {
     assert_eq!(asked(&mut stage), taken);
     assert_eq!(asked(&mut stage).1, ["slipway-downscale-locks"], "given up");
 }
+
+/// What the webhook wrote down is put on the zone, once, and only if it is newer than what stands there.
+#[test]
+fn the_time_of_a_downscale_is_put_on_the_zone() {
+    let mut stage = stage(&[zone(A), zone(B)]);
+    let entry = json!({"lastDownscaled": noon().to_string()}).to_string();
+    let (a, b) = ("ingester-zone-a", "ingester-zone-b");
+    let mut newer = zone(B);
+    newer["metadata"]["annotations"]["grafana.com/last-downscale"] =
+        json!((noon() + jiff::SignedDuration::from_secs(1)).to_string());
+    stage.put(newer);
+    stage.put(json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "namespace": NS, "name": "slipway-downscale-locks",
+            "labels": {"app.kubernetes.io/managed-by": "slipway"},
+        },
+        "data": {a: entry, b: entry},
+    }));
+    let plan = stage.plan();
+    let marked = plan
+        .steps
+        .iter()
+        .find(|s| s.action.purpose() == "downscaled");
+    let Some(Action::Patch { target, body, .. }) = marked.map(|step| &step.action) else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(names(&plan, "downscaled"), [a]);
+    assert!(
+        !target.version().is_empty(),
+        "from the version that was seen"
+    );
+    let stamp = noon().to_string();
+    assert_eq!(
+        *body,
+        json!({"metadata": {"annotations": {"grafana.com/last-downscale": stamp}}})
+    );
+    let mut done = zone(A);
+    done["metadata"]["annotations"]["grafana.com/last-downscale"] = json!(stamp);
+    stage.put(done);
+    assert!(names(&stage.plan(), "downscaled").is_empty());
+}

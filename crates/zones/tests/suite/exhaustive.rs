@@ -169,6 +169,7 @@ fn world(sets: &[Item<Set>]) -> World {
         budgets: Vec::new(),
         tracker: Tracker::default(),
         locks: Vec::new(),
+        downscales: BTreeMap::new(),
         status_map: None,
         answers: BTreeMap::new(),
         refusals: BTreeMap::new(),

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_api::zones;
 use slipway_kernel::admission::{Review, Verdict};
-use slipway_kernel::fact::Question;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::stamp;
 use slipway_kernel::{Action, Stores};
@@ -43,22 +42,18 @@ impl Case<'_> {
             Ok(()) => {}
             Err((why, is_told)) => return self.withdraw(inquiry, &why, is_told, &taken),
         }
-        let late = match self.record(inquiry, &taken)? {
-            Ok(late) => late,
-            Err(why) => return self.withdraw(inquiry, why, true, &taken),
-        };
+        if let Err(why) = self.record(inquiry, &taken)? {
+            return self.withdraw(inquiry, why, true, &taken);
+        }
         let message = format!(
             "{} -- all pods successfully prepared for shutdown.",
             refusal(self.review, self.down).replace(" is not allowed", " is allowed")
         );
-        Ok(Decision {
-            actions: late.into_iter().map(Action::Ask).collect(),
-            ..Verdict::Allowed {
-                message,
-                warnings: Vec::new(),
-            }
-            .into()
-        })
+        Ok(Verdict::Allowed {
+            message,
+            warnings: Vec::new(),
+        }
+        .into())
     }
 
     fn denied(&self, why: &str, actions: Vec<Action>) -> Decision {
@@ -120,28 +115,29 @@ impl Case<'_> {
         Ok(if is_well { Ok(()) } else { Err((why, true)) })
     }
 
-    /// Writes down when the zone was scaled down, and gives the lock back; what there is no time for is left.
+    /// Writes down when the zone was scaled down, and gives the lock back, in one write. The zone itself is not touched
+    /// where that can be helped: whoever scales it from a version that was read would meet a conflict, each time. The
+    /// planner puts the annotation on it afterwards.
     fn record(
         &self,
         inquiry: &mut Inquiry<'_>,
         taken: &Taken,
-    ) -> Result<Result<Option<Question>, &'static str>, Pending> {
-        if self.keeping() == Keeping::Tracker {
-            let failed = "setting downscale timestamp in the zone ConfigMap failed.";
-            let Taken::Held(ledger) = taken else {
-                return Ok(Err(failed));
-            };
+    ) -> Result<Result<(), &'static str>, Pending> {
+        let annotating = "adding an annotation to the statefulset failed.";
+        let failed = match self.keeping() {
+            Keeping::Tracker => "setting downscale timestamp in the zone ConfigMap failed.",
+            Keeping::Annotation => annotating,
+        };
+        if let Taken::Held(ledger) = taken {
             let recorded = self.settle(inquiry, "record", ledger, Some(self.now))?;
-            return Ok(recorded.map(|()| None).map_err(|_| failed));
+            return Ok(recorded.map_err(|_| failed));
         }
         let collection = kinds::STATEFUL_SET.path(&self.review.namespace);
         let path = format!("{collection}/{}", self.review.name);
         let stamp = stamp(self.now);
         let body = json!({"metadata": {"annotations": {zones::LAST_DOWNSCALE: stamp}}});
-        if inquiry.api("annotate", 0, "PATCH", path, body)?.is_err() {
-            return Ok(Err("adding an annotation to the statefulset failed."));
-        }
-        Ok(Ok(self.give_back(inquiry, taken)?))
+        let annotated = inquiry.api("annotate", 0, "PATCH", path, body)?;
+        Ok(annotated.map(|_| ()).map_err(|_| annotating))
     }
 
     /// Stops the downscale: tells the pods that they stay, then gives the lock back.

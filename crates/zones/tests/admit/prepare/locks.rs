@@ -7,7 +7,7 @@ use super::*;
 
 /// The map fails only once the pods have been told.
 #[test]
-fn a_tracker_that_fails_late_stops_it_and_all_are_told_to_stay() {
+fn a_map_that_fails_late_stops_it_and_all_are_told_to_stay() {
     struct Late(Cluster);
     impl Peer for Late {
         fn answer(&mut self, question: &Question) -> Answer {
@@ -18,21 +18,20 @@ fn a_tracker_that_fails_late_stops_it_and_all_are_told_to_stay() {
             self.0.answer(question)
         }
     }
-    let [_, hook] = modes();
-    let mut scenario = Scenario::new();
-    let review = scenario.review("a", 3, 1);
-    scenario.api.sets = scenario.world.sets.values().cloned().collect();
-    let mut late = Late(scenario.api);
-    let served = serve(
-        &hook,
-        &review,
-        &scenario.world.stores(),
-        &Facts::default(),
-        &mut late,
-    );
-    let why = "setting downscale timestamp in the zone ConfigMap failed.";
-    assert_eq!(served.denial(), (None, denial(why).as_str()));
-    assert_eq!(late.0.maps.count("DELETE http://"), 2);
+    let whys = [
+        "adding an annotation to the statefulset failed.",
+        "setting downscale timestamp in the zone ConfigMap failed.",
+    ];
+    for (hook, why) in modes().iter().zip(whys) {
+        let mut scenario = Scenario::new();
+        let review = scenario.review("a", 3, 1);
+        scenario.api.sets = scenario.world.sets.values().cloned().collect();
+        let mut late = Late(scenario.api);
+        let stores = scenario.world.stores();
+        let served = serve(hook, &review, &stores, &Facts::default(), &mut late);
+        assert_eq!(served.denial(), (None, denial(why).as_str()));
+        assert_eq!(late.0.maps.count("DELETE http://"), 2);
+    }
 }
 
 /// Zone tracker: made with the present moment for every zone, so that those with a least time wait for it.
@@ -139,12 +138,7 @@ fn a_lock_that_is_void_for_a_minute_is_free() {
 fn without_the_right_to_keep_locks_annotations_still_work() {
     let [hook, _] = modes();
     let mut scenario = Scenario::new();
-    for method in ["GET", "POST", "PUT"] {
-        scenario
-            .api
-            .maps
-            .fix(method, "configmaps", said(403, &json!({})));
-    }
+    scenario.forbid_maps();
     assert!(scenario.down(&hook).is_allowed());
     assert_eq!(scenario.api.annotated.len(), 1);
 }
