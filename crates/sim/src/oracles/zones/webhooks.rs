@@ -6,7 +6,7 @@ use slipway_api::zones::NO_DOWNSCALE;
 use super::super::{Case, Findings};
 use super::replicas::downscale;
 use super::{PREPARE, Scene, budget_over, evictions_allowed, is_ready, on_their_way};
-use crate::history::{Event, Review};
+use crate::history::{Ending, Event, Review};
 
 /// What a webhook writes when it lets something through.
 const RECORDS: &[&str] = &[
@@ -17,10 +17,24 @@ const RECORDS: &[&str] = &[
     "create-tracker",
 ];
 
-/// W1 and W2: whatever the way, fewer replicas are not stored.
+/// W1 and W2: whatever the way, fewer replicas are not stored. What a webhook could not see it lets pass, by the design:
+/// but only then.
 pub(in super::super) fn no_downscale(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
+    for review in history.reviews.iter().filter(|review| review.is_open()) {
+        let unread = history.requests.iter().any(|request| {
+            request.context.purpose == "read-parent"
+                && request.path().rsplit('/').next() == Some(review.text("/name"))
+                && request.replica == review.replica
+                && (review.at..=review.ended).contains(&request.at)
+                && !matches!(request.ending, Ending::Answered(..300))
+        });
+        findings.check(review.ended, unread, || {
+            let name = review.text("/name");
+            format!("{name} was let pass with a warning, and could be seen")
+        });
+    }
     let hooks = "admissionregistration.k8s.io/validatingwebhookconfigurations";
     for change in history.changes.iter().filter(|c| c.version > history.base) {
         let guarded = matches!(
@@ -32,7 +46,11 @@ pub(in super::super) fn no_downscale(case: &Case<'_>) -> Findings {
         else {
             continue;
         };
-        if before.label(NO_DOWNSCALE) != Some("true") {
+        let mut open = history.reviews.iter().filter(|review| review.is_open());
+        let passed = open.any(|r| {
+            r.text("/name") == &*change.object.2 && r.text("/namespace") == &*change.object.1
+        });
+        if before.label(NO_DOWNSCALE) != Some("true") || passed {
             continue;
         }
         let number =
@@ -53,7 +71,7 @@ pub(in super::super) fn prepared(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
     let reviews = history.reviews.iter();
-    for review in reviews.filter(|r| r.path == PREPARE && r.is_allowed()) {
+    for review in reviews.filter(|r| r.path == PREPARE && r.is_allowed() && !r.is_open()) {
         let scene = Scene::at(history, review.versions.0);
         let Some((zone, from, to)) = downscale(&scene, review) else {
             continue;
