@@ -22,8 +22,8 @@ use slipway_kernel::store::{Item, Meta, Projection, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
 pub use hooks::Hooks;
-pub use maps::{Lock, Reservations, StatusMap, Tracker};
-pub(crate) use maps::{locks, written};
+pub use maps::{Lock, Reservations, StatusMap, Tracker, Until};
+pub(crate) use maps::{locks, rollout_pods, written};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
 
@@ -46,7 +46,7 @@ pub(crate) const BY_SET: &str = "set";
 pub(crate) const LOCKS: &str = "slipway-downscale-locks";
 
 /// How the names of the `ConfigMap`s begin in which the eviction webhook notes whom it let go.
-const RESERVATIONS: &str = "slipway-zpdb-";
+pub(crate) const RESERVATIONS: &str = "slipway-zpdb-";
 
 /// The work of one group.
 pub fn key(cluster: &ClusterId, namespace: &str, group: &str) -> Key {
@@ -177,6 +177,8 @@ pub struct World {
     pub status_map: Option<Option<StatusMap>>,
     /// Who scales the group down, by a webhook's leave, each with the map that says so.
     pub locks: Vec<Locked>,
+    /// The pods that rollouts are about to delete, by budget, and where that is noted.
+    pub noted: BTreeMap<String, (Meta, Until)>,
     /// When zones were last scaled down, by a map whose entries are to be put on them.
     pub downscales: BTreeMap<String, Written>,
     /// Answers to our questions about these zones.
@@ -265,6 +267,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         status_map: status_map(stores, facts, key),
         locks: locks_of(settings, stores, key),
         downscales: downscales(stores, key),
+        noted: noted(stores, key),
         answers,
         refusals: facts.refusals.clone(),
         holds: holds(stores, facts, key),
@@ -302,6 +305,18 @@ fn downscales(stores: &Stores, key: &Key) -> BTreeMap<String, Written> {
     let kept = stores.get::<Reservations>(&key.cluster, maps, &key.namespace, LOCKS);
     kept.map(|map| map.body.last_downscale.clone())
         .unwrap_or_default()
+}
+
+/// What is noted of rollouts beside the evictions of each budget.
+fn noted(stores: &Stores, key: &Key) -> BTreeMap<String, (Meta, Until)> {
+    let maps = stores.list::<Reservations>(&key.cluster, &kinds::CONFIG_MAP);
+    maps.filter(|map| map.meta.namespace == key.namespace)
+        .filter_map(|map| {
+            let budget = map.meta.name.strip_prefix(RESERVATIONS)?;
+            let entry = (map.meta.clone(), map.body.rollout.clone());
+            Some((budget.to_owned(), entry))
+        })
+        .collect()
 }
 
 /// Whom this replica let go, and whom the others did, by the `ConfigMap`s in which they note it.

@@ -9,6 +9,7 @@
 
 pub mod act;
 pub mod report;
+mod reserve;
 pub mod rollout;
 
 use jiff::Timestamp;

@@ -8,9 +8,10 @@ use slipway_kernel::event::Severity;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::{later, second, stamp};
 use slipway_kernel::plan::Status;
+use slipway_kernel::store::Meta;
 use slipway_kernel::{Action, Event, Step, Target};
 
-use crate::observe::{Lock, Locked, World, Zone};
+use crate::observe::{Lock, Locked, Until, World, Zone};
 use crate::readiness::{Health, Member};
 use crate::reasons::news;
 use crate::replicas::Scale;
@@ -26,6 +27,8 @@ pub mod purpose {
     pub const CLAIM: &str = "claim";
     /// A claim is given up.
     pub const RELEASE: &str = "release";
+    /// The pods that go are noted for the webhooks.
+    pub const NOTE: &str = "note";
     /// It is put on a zone when it was last scaled down.
     pub const DOWNSCALED: &str = "downscaled";
     /// A lock that was left behind is taken over.
@@ -133,6 +136,35 @@ pub fn lock(world: &World, locked: &Locked, lock: Option<&Lock>) -> Action {
         target: Target::seen(world.object(kinds::CONFIG_MAP, &map.name), map),
         purpose: lock.map_or(purpose::UNLOCK, |_| purpose::TAKE_OVER),
         body: json!({"metadata": {"annotations": {zones::DOWNSCALE_LOCKS: text}}}),
+    }
+}
+
+/// Notes the pods that a rollout is about to delete in a map of reservations, as it was seen, or in one that is made.
+pub fn note(world: &World, name: &str, map: Option<&Meta>, pods: &Until) -> Action {
+    let text = serde_json::to_string(pods).unwrap_or_default();
+    let annotations = json!({zones::ROLLOUT_PODS: text});
+    let object = world.object(kinds::CONFIG_MAP, name);
+    if let Some(map) = map {
+        return Action::Patch {
+            target: Target::seen(object, map),
+            purpose: purpose::NOTE,
+            body: json!({"metadata": {"annotations": annotations}}),
+        };
+    }
+    let labels = json!({"app.kubernetes.io/managed-by": names::FIELD_MANAGER});
+    Action::Apply {
+        body: json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": name,
+                "namespace": world.namespace,
+                "labels": labels,
+                "annotations": annotations,
+            },
+        }),
+        object,
+        purpose: purpose::NOTE,
     }
 }
 

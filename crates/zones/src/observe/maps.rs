@@ -87,11 +87,24 @@ impl Projection for Tracker {
     }
 }
 
+/// Pods, by uid, and until when something counts of them.
+pub type Until = BTreeMap<String, Timestamp>;
+
+/// The pods that a rollout is about to delete, as a map of reservations carries them.
+pub(crate) fn rollout_pods(map: &Value) -> Until {
+    let annotations = map.pointer("/metadata/annotations");
+    let text = annotations.and_then(|all| all.get(zones::ROLLOUT_PODS)?.as_str());
+    text.and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
+}
+
 /// Pods that an eviction was allowed for, by uid, and until when that counts; see [`crate::admit::reservations`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reservations {
     /// The moments.
-    pub until: BTreeMap<String, Timestamp>,
+    pub until: Until,
+    /// The same for pods that a rollout is about to delete.
+    pub rollout: Until,
     /// Who scales which group down, if this is the map of such locks.
     pub locks: BTreeMap<String, Lock>,
     /// When each zone was last scaled down, if this is that map.
@@ -110,6 +123,7 @@ impl Projection for Reservations {
                 .into_iter()
                 .filter_map(|(uid, until)| Some((uid, until.parse().ok()?)))
                 .collect(),
+            rollout: rollout_pods(object),
             locks: locks(object),
         })
     }

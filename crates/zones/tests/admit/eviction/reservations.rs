@@ -192,3 +192,26 @@ fn entries_end_after_a_minute_or_with_their_pod() {
     );
     assert!(served.is_allowed());
 }
+
+/// A pod that a rollout is about to delete is as good as gone, and the note outlives what the webhook writes.
+#[test]
+fn a_pod_that_a_rollout_deletes_counts_before_it_is_seen() {
+    let world = guarded(&json!({"maxUnavailable": 1}));
+    let ask = |until: &str| {
+        let mut api = Api::default();
+        let pods = json!({"pod-b-1": until}).to_string();
+        let annotations = json!({"slipway.dev/rollout-pods": pods});
+        let name = "slipway-zpdb-budget-0";
+        api.put(
+            name,
+            json!({"metadata": {"name": name, "annotations": annotations.clone()}}),
+        );
+        let served = ask_at(&world, &review("a", 0), &mut api);
+        assert_eq!(api.map(name)["metadata"]["annotations"], annotations);
+        served
+    };
+    let served = ask("2026-03-04T12:00:30Z");
+    let text = "1 pod not ready in ingester-zone-b";
+    assert_eq!(served.denial(), (Some(429), text));
+    assert!(ask("2026-03-04T12:00:00Z").is_allowed(), "it is over");
+}
