@@ -193,7 +193,7 @@ fn singles(known: &Arc<Known>, effort: &Effort) -> Vec<Job> {
             add(standstill, Aim::Standstill);
         }
     }
-    for at in positions::spread(known.reference.events, most) {
+    for at in positions::spread(known.reference.events, most.saturating_mul(2)) {
         for fault in EVENT_FAULTS {
             add(Injection::Event(at, fault), Aim::Event);
         }
@@ -225,7 +225,7 @@ pub fn hunt(
     let mut singles: Vec<(&Arc<Known>, Trial)> = Vec::new();
     for known in known {
         let effort = Effort {
-            sample: 60,
+            sample: 120,
             ..Effort::default()
         };
         let of_one = self::singles(known, &effort).into_iter();

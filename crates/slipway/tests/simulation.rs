@@ -67,7 +67,7 @@ fn is_meant(text: &str, name: &str) -> bool {
 }
 
 /// How many runs a mutant is given to show itself.
-const MOST_RUNS: usize = 400;
+const MOST_RUNS: usize = 2_500;
 
 fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     let started = Instant::now();

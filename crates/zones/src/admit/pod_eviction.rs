@@ -17,7 +17,7 @@ use slipway_kernel::{Facts, Stores};
 use super::disruption::{self, Denial, Scene, budget_of, evict};
 use super::inquiry::{Decision, Failure, Inquiry, Pending, expiry};
 use super::outcome::Outcome;
-use super::reservations;
+use super::reservations::{self, Map};
 use super::seen::{self, Unlisted};
 use super::zpdb::{Budget, BudgetSeen};
 use crate::observe::Pod;
@@ -208,6 +208,10 @@ impl<'a> Case<'a> {
         };
         for round in 0..MOST_ROUNDS {
             let map = match reservations::read(inquiry, round, namespace, budget.0)? {
+                // A map that was seen can be kept: others keep it, and would not know.
+                Ok(Map::Forbidden) if seen::is_kept(self.stores, namespace, budget.0) => {
+                    return unrecorded("reading it is forbidden just now");
+                }
                 Ok(map) => map,
                 Err(failure) => return unrecorded(&failure.message),
             };
