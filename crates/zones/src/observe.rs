@@ -170,6 +170,8 @@ pub struct World {
     pub zones: Vec<Zone>,
     /// The zone-aware budgets of the namespace.
     pub budgets: Vec<Item<BudgetSeen>>,
+    /// Whether there may be budgets that we have no right to see.
+    pub is_blind: bool,
     /// When zones were last scaled down, by the tracker.
     pub tracker: Tracker,
     /// The `ConfigMap` with the status of the group, if `ConfigMaps` can be seen.
@@ -233,7 +235,8 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
     if zones.is_empty() {
         return None;
     }
-    let budgets = if is_missing(facts, &ZONE_BUDGET) {
+    let is_blind = is_hidden(facts, &ZONE_BUDGET);
+    let budgets = if is_blind || is_missing(facts, &ZONE_BUDGET) {
         Vec::new()
     } else {
         synced::<BudgetSeen>(stores, cluster, &ZONE_BUDGET)?
@@ -258,6 +261,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         namespace: key.namespace.clone(),
         group: key.name.clone(),
         budgets,
+        is_blind,
         tracker: tracker.map(|map| map.body.clone()).unwrap_or_default(),
         status_map: status_map(stores, facts, key),
         locks: locks_of(settings, stores, key),
@@ -317,6 +321,19 @@ fn synced<'a, T: Projection>(
 
 pub(crate) fn is_missing(facts: &Facts, kind: &Kind) -> bool {
     facts.missing.contains(&format!("watch {}", kind.plural))
+}
+
+/// Whether objects of a kind may be there that we have no right to see.
+pub(crate) fn is_hidden(facts: &Facts, kind: &Kind) -> bool {
+    facts.missing.contains(&format!("see {}", kind.plural))
+}
+
+/// What somebody has to grant so that budgets can be seen.
+pub(crate) fn blindness(namespace: &str) -> String {
+    let (plural, group) = (&ZONE_BUDGET.plural, &ZONE_BUDGET.group);
+    format!(
+        "zone-aware pod disruption budgets cannot be seen: get, list and watch on {plural}.{group} in namespace {namespace} are not granted"
+    )
 }
 
 fn zone(stores: &Stores, cluster: &ClusterId, set: Item<Set>) -> Zone {

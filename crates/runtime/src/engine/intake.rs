@@ -21,11 +21,13 @@ impl Engine {
             News::Missing(_) | News::Hidden(_) => Some(u64::MAX),
             _ => None,
         };
-        let recovered = {
+        let (recovered, turned) = {
             let shared = self.shared.clone();
             let mut state = shared.lock();
+            let hidden = state.hidden.contains(key);
             self.take_in(&mut state, key, news);
-            reached && state.unreachable.take().is_some()
+            let turned = hidden != state.hidden.contains(key);
+            (reached && state.unreachable.take().is_some(), turned)
         };
         if let Some(round) = round {
             self.relisted(key, round);
@@ -33,7 +35,22 @@ impl Engine {
         if recovered {
             self.queue.forgive();
         }
+        if turned {
+            self.replan();
+        }
         self.shared.touch();
+    }
+
+    /// All work is looked at again: what is known has changed, and no object has.
+    fn replan(&mut self) {
+        let stores = self.shared.lock().stores.clone();
+        let now = Instant::now();
+        let lanes: Vec<&'static str> = self.started.iter().map(|(_, name)| *name).collect();
+        for controller in lanes {
+            for key in self.keys_of(controller, &stores) {
+                self.queue.changed(&key, now);
+            }
+        }
     }
 
     fn take_in(&mut self, state: &mut State, key: &WatchKey, news: News) {
@@ -146,7 +163,7 @@ impl Engine {
             watch.listed = true;
             watch.off = false;
         }
-        state.facts.missing.remove(&sight(key));
+        seen(state, key);
         if !state.is_off(&key.kind) {
             state.facts.missing.remove(&feature(key));
         }
@@ -159,7 +176,7 @@ impl Engine {
             watch.listed = false;
         }
         polled(state, key, false);
-        state.facts.missing.remove(&sight(key));
+        seen(state, key);
         if state.facts.missing.insert(feature(key)) {
             let kind = key.kind.kind.as_ref();
             tracing::warn!(
@@ -271,16 +288,28 @@ fn is_named(object: &Value, namespace: &str, name: &str) -> bool {
     meta.namespace == namespace && meta.name == name
 }
 
-/// A kind may not be seen any more. What was under way when it was last seen still counts against budgets, so nothing is
-/// forgotten.
+/// A kind is there and may not be seen, or not any more. What was under way when it was last seen still counts against
+/// budgets, so nothing is forgotten; if it was never seen, the rest goes on without.
 fn hidden(state: &mut State, key: &WatchKey, why: &str) {
+    if let Some(watch) = state.watches.get_mut(key) {
+        watch.off = !watch.listed;
+    }
+    state.hidden.insert(key.clone());
     if state.facts.missing.insert(sight(key)) {
         let kind = key.kind.kind.as_ref();
         tracing::warn!(
             kind,
             why,
-            "kind may not be seen any more; what was seen last counts until it may"
+            "kind may not be seen; what was seen last counts until it may"
         );
+    }
+}
+
+/// A kind can be seen, or is not there.
+fn seen(state: &mut State, key: &WatchKey) {
+    state.hidden.remove(key);
+    if !state.hidden.iter().any(|other| other.kind == key.kind) {
+        state.facts.missing.remove(&sight(key));
     }
 }
 

@@ -16,6 +16,7 @@ use crate::tls::{bundle, configuration, entry, environment, handshake, labels, n
 
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
 const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+const BUDGETS: &str = "zoneawarepoddisruptionbudgets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
 fn rule(group: &str, resource: &str, verbs: &[&str]) -> Value {
@@ -228,6 +229,45 @@ fn a_group_rolls_also_where_nothing_may_be_watched() {
         let (_stage, replica) = rolled_under(rules, 120).await;
         assert!(is_off(&replica, "stream pods"));
         assert!(is_off(&replica, "stream statefulsets"));
+    });
+}
+
+/// 0013: where the definition of budgets is there and the right to see them is not, the operator is ready and says so, and
+/// no pod goes that a budget might be about; with the right the rollout goes on by itself.
+#[test]
+fn a_group_waits_for_the_right_to_see_budgets_and_the_operator_is_ready() {
+    virtually(async {
+        let stage = Stage::new().await;
+        let mut all = slipway_api::crds::crds().into_iter();
+        let definition = all.find(|one| one.spec.names.plural == BUDGETS).unwrap();
+        let definition = serde_json::to_value(definition).unwrap();
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        stage.create(definitions, &definition).await;
+        secs(1).await;
+        grant(&stage, "rollout-operator-role", design()).await;
+        for name in ZONES {
+            zone(&stage, name).await;
+        }
+        let replica = start(&stage);
+        secs(5).await;
+        for _ in 0..60 {
+            assert!(replica.view.is_ready());
+            let old = pods(&stage).await;
+            assert!(old.iter().all(|(_, revision)| revision == "old"), "{old:?}");
+            secs(1).await;
+        }
+        assert!(is_off(&replica, &format!("see {BUDGETS}")));
+        let waits = replica.view.blockers();
+        assert!(
+            waits.iter().any(|b| b.reason == "BudgetsHidden" && b.message.contains(BUDGETS)),
+            "{waits:?}"
+        );
+        let seeing = rule("rollout-operator.grafana.com", BUDGETS, &["get", "list", "watch"]);
+        grant(&stage, "budgets", vec![seeing]).await;
+        bring_back(&stage, 60).await;
+        let all = pods(&stage).await;
+        assert!(all.iter().all(|(_, revision)| revision == "new"), "{all:?}");
+        assert!(!is_off(&replica, &format!("see {BUDGETS}")));
     });
 }
 

@@ -15,6 +15,7 @@ use super::outcome::Outcome;
 use super::reservations;
 use super::seen::{self, Unlisted};
 use super::zpdb::{Budget, BudgetSeen};
+use crate::observe::{ZONE_BUDGET, blindness, is_hidden};
 
 /// How often a map that others change is looked at again.
 const MOST_ROUNDS: u32 = 16;
@@ -114,6 +115,9 @@ impl<'a> Case<'a> {
         if pod.is_idle {
             let warned = Verdict::warned("pod is not ready");
             return Ok(Subject::Free(decided(Outcome::PodNotReady, warned)));
+        }
+        if is_hidden(self.facts, &ZONE_BUDGET) {
+            return Err(Denial::new(Outcome::BudgetsHidden, blindness(namespace)));
         }
         let budgets = seen::budgets(self.stores, self.facts, namespace)?;
         let Some((budget, terms)) = budget_of(&budgets, pod.labels)? else {

@@ -158,3 +158,21 @@ fn an_allowed_eviction_counts_before_it_is_seen() {
     stage.now = at("2026-03-04T12:00:40Z");
     assert_eq!(deleted(&pass(&mut stage)).len(), 2);
 }
+
+/// 0013: a budget may be there that we have no right to see. Only pods that are down already go.
+#[test]
+fn budgets_that_may_not_be_seen_hold_back_all_pods_that_are_up() {
+    let mut stage = stage(&[outdated("ingester-zone-a"), zone("ingester-zone-b")]);
+    let hidden = "see zoneawarepoddisruptionbudgets".to_owned();
+    stage.facts.missing.insert(hidden.clone());
+    let plan = pass(&mut stage);
+    assert_eq!(deleted(&plan).len(), 0);
+    assert_eq!(reasons(&plan), ["BudgetsHidden"]);
+    let text = "get, list and watch on zoneawarepoddisruptionbudgets.rollout-operator.grafana.com in namespace mimir";
+    assert!(plan.blockers[0].message.contains(text), "{plan:?}");
+    unready(&mut stage, "ingester-zone-a-1");
+    assert_eq!(deleted(&pass(&mut stage)), ["ingester-zone-a-1"]);
+    stage.facts.missing.remove(&hidden);
+    let plan = pass(&mut stage);
+    assert_eq!(deleted(&plan), ["ingester-zone-a-0"], "{plan:?}");
+}
