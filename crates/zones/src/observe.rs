@@ -5,6 +5,7 @@
 //! else's: it neither counts nor is it touched.
 
 mod hooks;
+mod locks;
 mod maps;
 mod pod;
 mod set;
@@ -21,8 +22,10 @@ use slipway_kernel::store::{Item, Meta, Projection, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
 pub use hooks::Hooks;
+pub use locks::Locked;
+use locks::locks_of;
 pub use maps::{Lock, Reservations, StatusMap, Tracker};
-pub(crate) use maps::{locks, written};
+pub(crate) use maps::{PASSED, locks, written};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
 
@@ -146,17 +149,6 @@ pub struct Zone {
     pub pods: Vec<Item<Pod>>,
 }
 
-/// A lock of a group, and where it is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Locked {
-    /// The lock.
-    pub lock: Lock,
-    /// The `ConfigMap`.
-    pub map: Meta,
-    /// What else is locked there.
-    pub others: BTreeMap<String, Lock>,
-}
-
 /// All that the plan of one group depends on.
 #[derive(Debug, Clone)]
 pub struct World {
@@ -264,7 +256,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         is_blind,
         tracker: tracker.map(|map| map.body.clone()).unwrap_or_default(),
         status_map: status_map(stores, facts, key),
-        locks: locks_of(settings, stores, key),
+        locks: locks_of(settings, stores, key, &zones),
         answers,
         refusals: facts.refusals.clone(),
         holds: holds(stores, facts, key),
@@ -275,25 +267,6 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
             .collect(),
         zones,
     })
-}
-
-/// The locks of a group, where the webhooks keep them.
-fn locks_of(settings: &Settings, stores: &Stores, key: &Key) -> Vec<Locked> {
-    let (cluster, maps) = (&key.cluster, &kinds::CONFIG_MAP);
-    let kept = stores.get::<Reservations>(cluster, maps, &key.namespace, LOCKS);
-    let kept = kept.map(|map| (map.meta, &map.body.locks));
-    let tracked = stores.get::<Tracker>(cluster, maps, &key.namespace, settings.tracker);
-    let tracked = tracked.map(|map| (map.meta, &map.body.locks));
-    let both = kept.into_iter().chain(tracked);
-    both.filter_map(|(map, locks)| {
-        let mut others = locks.clone();
-        Some(Locked {
-            lock: others.remove(&key.name)?,
-            map: map.clone(),
-            others,
-        })
-    })
-    .collect()
 }
 
 /// Whom this replica let go, and whom the others did, by the `ConfigMap`s in which they note it.

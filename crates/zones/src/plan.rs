@@ -44,8 +44,8 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
     } else {
         act::roll(settings, world, &surveys, &mut plan, now);
     }
-    for locked in &adjustment.unlocks {
-        plan.act(render::unlock(world, locked));
+    for relock in &adjustment.relocks {
+        plan.act(render::relock(world, relock));
     }
     for question in adjustment.questions {
         plan.act(Action::Ask(question));

@@ -10,9 +10,10 @@ use slipway_kernel::instant::{later, second};
 use slipway_kernel::plan::Status;
 use slipway_kernel::{Action, Event, Step, Target};
 
-use crate::observe::{Locked, World, Zone};
+use crate::observe::{World, Zone};
 use crate::readiness::{Health, Member};
 use crate::reasons::news;
+use crate::replicas::Relock;
 use crate::replicas::Scale;
 use crate::settings::Settings;
 
@@ -97,13 +98,13 @@ fn annotate(world: &World, zone: &Zone, purpose: &'static str, claim: &Value) ->
     }
 }
 
-/// Takes the lock of a group out of a map, as it was seen.
-pub fn unlock(world: &World, locked: &Locked) -> Action {
-    let Locked { map, others, .. } = locked;
-    let text = if others.is_empty() {
+/// Writes what is locked in a map from now on, as it was seen.
+pub fn relock(world: &World, relock: &Relock) -> Action {
+    let Relock { map, locks } = relock;
+    let text = if locks.is_empty() {
         Value::Null
     } else {
-        Value::String(serde_json::to_string(others).unwrap_or_default())
+        Value::String(serde_json::to_string(locks).unwrap_or_default())
     };
     Action::Patch {
         target: Target::seen(world.object(kinds::CONFIG_MAP, &map.name), map),

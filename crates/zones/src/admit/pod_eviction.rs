@@ -20,6 +20,9 @@ use crate::observe::{ZONE_BUDGET, blindness, is_hidden};
 /// How often a map that others change is looked at again.
 const MOST_ROUNDS: u32 = 16;
 
+/// What the log says of each pod that counts against a budget, as people look for it.
+const NOT_READY: &str = "Pod not considered ready";
+
 /// The webhook.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PodEviction;
@@ -36,7 +39,7 @@ fn decided(outcome: Outcome, verdict: Verdict) -> Decision {
     Decision {
         remarks: Remarks {
             count: Some(outcome.count()),
-            hold: None,
+            ..Remarks::default()
         },
         ..verdict.into()
     }
@@ -44,7 +47,10 @@ fn decided(outcome: Outcome, verdict: Verdict) -> Decision {
 
 fn denied(denial: Denial) -> Decision {
     let (_, code) = denial.outcome.pair();
-    decided(denial.outcome, Verdict::refused(code, denial.message))
+    let mut decision = decided(denial.outcome, Verdict::refused(code, denial.message));
+    let is_noted = !denial.away.is_empty();
+    decision.remarks.notes = is_noted.then_some((NOT_READY, denial.away));
+    decision
 }
 
 impl From<Unlisted> for Denial {

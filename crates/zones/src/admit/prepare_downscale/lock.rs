@@ -1,6 +1,5 @@
 //! The lock of a group: taken and given back by compare-and-swap on one `ConfigMap`.
 
-use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::fact::Question;
 use slipway_kernel::identity::kinds;
@@ -20,6 +19,15 @@ pub(super) enum Taken {
     Held(Box<Ledger>),
     /// Locks must not be kept here.
     Unguarded,
+}
+
+/// How a downscale ended, as far as the webhook knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// It was let through.
+    Passed,
+    /// It was not.
+    Stopped,
 }
 
 impl Case<'_> {
@@ -169,13 +177,25 @@ impl Case<'_> {
         inquiry.api("lock", round, method, path, body)
     }
 
-    /// Gives the lock back, with the time of the downscale if there is one.
+    /// The map without the lock: with a note of the downscale if it is let through, and its time where these are kept.
+    fn without_lock(&self, ledger: Ledger, ending: Ending) -> Ledger {
+        let scope = self.scope();
+        match (ending, self.keeping()) {
+            (Ending::Stopped, _) => ledger.with_lock(&scope, None),
+            (Ending::Passed, Keeping::Annotation) => ledger.with_passed(&scope, self.now),
+            (Ending::Passed, Keeping::Tracker) => ledger
+                .with_passed(&scope, self.now)
+                .with_downscale(&self.review.name, self.now),
+        }
+    }
+
+    /// Gives the lock back.
     pub(super) fn settle(
         &self,
         inquiry: &mut Inquiry<'_>,
         purpose: &'static str,
         ledger: &Ledger,
-        downscaled: Option<Timestamp>,
+        ending: Ending,
     ) -> Result<Result<(), Failure>, Pending> {
         let scope = self.scope();
         let mut ledger = ledger.clone();
@@ -184,10 +204,7 @@ impl Case<'_> {
             message: "the lock was lost".to_owned(),
         };
         for round in 0..MOST_ROUNDS {
-            let mut next = ledger.with_lock(&scope, None);
-            if let Some(at) = downscaled {
-                next = next.with_downscale(&self.review.name, at);
-            }
+            let next = self.without_lock(ledger, ending);
             match inquiry.api(purpose, round, "PUT", self.map_path(), next.body())? {
                 Ok(_) => return Ok(Ok(())),
                 Err(Failure {
@@ -220,16 +237,17 @@ impl Case<'_> {
         &self,
         inquiry: &mut Inquiry<'_>,
         taken: &Taken,
+        ending: Ending,
     ) -> Result<Option<Question>, Pending> {
         let Taken::Held(ledger) = taken else {
             return Ok(None);
         };
         if inquiry.is_over() && !inquiry.is_answered("unlock", 0) {
-            let body = (**ledger).clone().with_lock(&self.scope(), None).body();
+            let body = self.without_lock((**ledger).clone(), ending).body();
             let unlock = inquiry.to_api("unlock", 0, "PUT", self.map_path(), body);
             return Ok(Some(unlock));
         }
-        let _ = self.settle(inquiry, "unlock", ledger, None)?;
+        let _ = self.settle(inquiry, "unlock", ledger, ending)?;
         Ok(None)
     }
 }
