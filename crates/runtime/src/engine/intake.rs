@@ -259,6 +259,7 @@ impl Engine {
             (changes, stores.unwrap_or_default())
         };
         let now = Instant::now();
+        let is_quiet = changes.is_empty();
         for (store, meta) in changes {
             let Some(feeds) = self.feeds.get(&store) else {
                 continue;
@@ -269,8 +270,24 @@ impl Engine {
                 }
             }
         }
+        if !is_quiet {
+            self.take_leave(&stores, now);
+        }
         drop(stores);
         self.release_lanes();
+    }
+
+    /// Work that is none any more is looked at once more, so that nothing goes on telling of it: no object that is left
+    /// leads to it.
+    fn take_leave(&mut self, stores: &Stores, now: Instant) {
+        let controllers: BTreeSet<&'static str> = self.shown.iter().map(|k| k.controller).collect();
+        for controller in controllers {
+            let keys: BTreeSet<Key> = self.keys_of(controller, stores).into_iter().collect();
+            let gone = self.shown.iter().filter(|key| key.controller == controller);
+            for key in gone.filter(|key| !keys.contains(key)) {
+                self.queue.changed(key, now);
+            }
+        }
     }
 }
 
