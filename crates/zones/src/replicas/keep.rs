@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_kernel::fact::{Answer, Question};
+use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::later;
 
 use super::Adjustment;
@@ -89,7 +90,9 @@ fn taken_back(
     let ours = group.filter(is_ours);
     let mut locks = note.all.clone();
     let Some(questions) = open(settings, world, &note.lock, now) else {
-        if ours.is_some() {
+        // Nothing is left to be told. Where the note may not be taken away, the next webhook that writes does so.
+        let map = world.object(kinds::CONFIG_MAP, &note.map.name);
+        if (group.is_none() || ours.is_some()) && world.refused(&map, now).is_none() {
             locks.remove(&note.scope);
             locks.remove(&world.group);
             adjustment.relock(&note.map, locks);

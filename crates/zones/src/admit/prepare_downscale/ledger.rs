@@ -81,6 +81,7 @@ impl Ledger {
         if let Some(mut lock) = locks.remove(group) {
             let name = format!("{PASSED}{}", lock.statefulset);
             lock.until = until(now);
+            lock.holder.clear();
             if let Some(known) = locks.get(&name) {
                 lock.from = lock.from.max(known.from);
                 lock.to = lock.to.min(known.to);

@@ -260,7 +260,7 @@ fn a_tracker_that_is_made_for_no_zones_is_empty() {
 fn d9_a_downscale_that_is_let_through_is_noted_and_locks_nobody() {
     each(|hook, scenario| {
         assert!(scenario.down(hook).is_allowed());
-        let noted = json!({"holder": "review-a", "statefulset": "ingester-zone-a", "from": 3, "to": 1,
+        let noted = json!({"holder": "", "statefulset": "ingester-zone-a", "from": 3, "to": 1,
             "until": "2026-03-04T12:01:00Z"});
         assert_eq!(
             scenario.locks(hook),
