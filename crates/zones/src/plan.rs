@@ -46,8 +46,8 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
         act::roll(settings, world, &surveys, &mut plan, now);
     }
     mark_downscales(world, &mut plan, now);
-    for (locked, lock) in &adjustment.locks {
-        plan.act(render::lock(world, locked, lock.as_ref()));
+    for relock in &adjustment.relocks {
+        plan.act(render::relock(world, relock));
     }
     for question in adjustment.questions {
         plan.act(Action::Ask(question));

@@ -11,9 +11,10 @@ use slipway_kernel::plan::Status;
 use slipway_kernel::store::Meta;
 use slipway_kernel::{Action, Event, Step, Target};
 
-use crate::observe::{Lock, Locked, Until, World, Zone};
+use crate::observe::{Lock, Until, World, Zone};
 use crate::readiness::{Health, Member};
 use crate::reasons::news;
+use crate::replicas::Relock;
 use crate::replicas::Scale;
 use crate::settings::Settings;
 
@@ -120,21 +121,23 @@ fn annotation(
     }
 }
 
-/// Puts another lock of a group into a map, as it was seen, or takes it out.
-pub fn lock(world: &World, locked: &Locked, lock: Option<&Lock>) -> Action {
-    let mut all = locked.others.clone();
-    if let Some(lock) = lock {
-        all.insert(world.group.clone(), lock.clone());
-    }
-    let text = if all.is_empty() {
+/// Writes what is locked in a map from now on, as it was seen.
+pub fn relock(world: &World, relock: &Relock) -> Action {
+    let Relock { map, locks } = relock;
+    let text = if locks.is_empty() {
         Value::Null
     } else {
-        Value::String(serde_json::to_string(&all).unwrap_or_default())
+        Value::String(serde_json::to_string(locks).unwrap_or_default())
     };
-    let map = &locked.map;
+    let is_ours = |lock: &Lock| lock.holder == crate::NAME;
+    let is_taken = locks.get(&world.group).is_some_and(is_ours);
     Action::Patch {
         target: Target::seen(world.object(kinds::CONFIG_MAP, &map.name), map),
-        purpose: lock.map_or(purpose::UNLOCK, |_| purpose::TAKE_OVER),
+        purpose: if is_taken {
+            purpose::TAKE_OVER
+        } else {
+            purpose::UNLOCK
+        },
         body: json!({"metadata": {"annotations": {zones::DOWNSCALE_LOCKS: text}}}),
     }
 }

@@ -20,10 +20,13 @@ use super::outcome::Outcome;
 use super::reservations::{self, Map};
 use super::seen::{self, Unlisted};
 use super::zpdb::{Budget, BudgetSeen};
-use crate::observe::Pod;
+use crate::observe::{Pod, ZONE_BUDGET, blindness, is_hidden};
 
 /// How often a map that others change is looked at again.
 const MOST_ROUNDS: u32 = 16;
+
+/// What the log says of each pod that counts against a budget, as people look for it.
+const NOT_READY: &str = "Pod not considered ready";
 
 /// The webhook.
 #[derive(Debug, Clone, Copy, Default)]
@@ -41,7 +44,7 @@ fn decided(outcome: Outcome, verdict: Verdict) -> Decision {
     Decision {
         remarks: Remarks {
             count: Some(outcome.count()),
-            hold: None,
+            ..Remarks::default()
         },
         ..verdict.into()
     }
@@ -54,7 +57,10 @@ fn idle() -> Decision {
 
 fn denied(denial: Denial) -> Decision {
     let (_, code) = denial.outcome.pair();
-    decided(denial.outcome, Verdict::refused(code, denial.message))
+    let mut decision = decided(denial.outcome, Verdict::refused(code, denial.message));
+    let is_noted = !denial.away.is_empty();
+    decision.remarks.notes = is_noted.then_some((NOT_READY, denial.away));
+    decision
 }
 
 impl From<Unlisted> for Denial {
@@ -132,6 +138,9 @@ impl<'a> Case<'a> {
             } else {
                 Subject::Idle
             });
+        }
+        if is_hidden(self.facts, &ZONE_BUDGET) {
+            return Err(Denial::new(Outcome::BudgetsHidden, blindness(namespace)));
         }
         let budgets = seen::budgets(self.stores, self.facts, namespace)?;
         let Some((budget, terms)) = budget_of(&budgets, pod.labels)? else {

@@ -49,7 +49,7 @@ pub fn zone<'a>(meta: &'a Meta, set: &'a Set, pods: Vec<disruption::Pod<'a>>) ->
 #[error("{0} have not been listed yet; try again")]
 pub(super) struct Unlisted(&'static str);
 
-/// The budgets of a namespace. None where the kind is not defined or must not be seen.
+/// The budgets of a namespace. None where the kind is not defined.
 pub(super) fn budgets<'a>(
     stores: &'a Stores,
     facts: &Facts,

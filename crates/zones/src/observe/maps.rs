@@ -58,6 +58,9 @@ impl Lock {
     }
 }
 
+/// How the names of entries begin that lock nothing: of downscales that were let through, by `StatefulSet`.
+pub(crate) const PASSED: &str = "allowed/";
+
 /// Locks by group, as a map carries them. What cannot be read locks nobody: it would lock for ever.
 pub(crate) fn locks(map: &Value) -> BTreeMap<String, Lock> {
     let annotations = map.pointer("/metadata/annotations");

@@ -303,6 +303,13 @@ fn same_zone_failed_pod() {
     let mut world = guarded(&json!({"maxUnavailable": 1}));
     world.fail("a", 1);
     denied(&world, "a", 0, "1 pod not ready in ingester-zone-a");
+    // §1.7: the log names each pod that counts.
+    let served = ask(&world, &review("a", 0));
+    let noted = (
+        "Pod not considered ready",
+        vec!["ingester-zone-a-1".to_owned()],
+    );
+    assert_eq!(served.remarks.notes, Some(noted));
     let mut world = guarded(&json!({"maxUnavailable": 2}));
     world.fail("a", 1);
     allowed(&world, "a", 0);

@@ -172,18 +172,18 @@ impl Scenario {
         map.is_some_and(|(_, map)| map["data"].get("ingester-zone-a").is_some())
     }
 
-    fn is_locked(&self, hook: &PrepareDownscale) -> bool {
+    /// What is kept in the map of locks.
+    fn locks(&self, hook: &PrepareDownscale) -> Value {
         let name = hook.tracker.as_deref().unwrap_or("slipway-downscale-locks");
-        let map = self
-            .api
-            .maps
-            .maps
-            .get(&format!("/api/v1/namespaces/default/configmaps/{name}"));
-        map.is_some_and(|map| {
-            map["metadata"]["annotations"]
-                .get("slipway.dev/downscale-locks")
-                .is_some()
-        })
+        let path = format!("/api/v1/namespaces/default/configmaps/{name}");
+        let map = self.api.maps.maps.get(&path).cloned().unwrap_or_default();
+        let text = map["metadata"]["annotations"]["slipway.dev/downscale-locks"].clone();
+        text.as_str()
+            .map_or(json!({}), |text| serde_json::from_str(text).unwrap())
+    }
+
+    fn is_locked(&self, hook: &PrepareDownscale) -> bool {
+        self.locks(hook).get("ingester").is_some()
     }
 
     fn posts(&self) -> usize {
@@ -264,6 +264,27 @@ fn without_a_map_the_time_is_written_on_the_zone() {
     let body = json!({"metadata": {"annotations": {LAST: "2026-03-04T12:00:00Z"}}});
     let expected = [("ingester-zone-a".to_owned(), body)];
     assert_eq!(scenario.api.annotated, expected);
+}
+
+/// §6.2 item 9: where no map may be kept, the annotation is a write to the object under review, so whoever named its version
+/// is refused. The next attempt, by the API server or by an autoscaler 15 s later, finds the time written and writes nothing.
+#[test]
+fn d9_an_attempt_again_changes_nothing_under_review() {
+    let [hook, _] = modes();
+    for (last, writes) in [
+        ("2026-03-04T11:59:30Z", 0),
+        ("2026-03-04T12:00:00Z", 0),
+        ("2026-03-04T11:59:00Z", 1),
+        ("2026-03-04T12:00:30Z", 1),
+        ("yesterday", 1),
+    ] {
+        let mut scenario = Scenario::new();
+        scenario.forbid_maps();
+        scenario.world.set_mut("a")["metadata"]["annotations"][LAST] = json!(last);
+        assert!(scenario.down(&hook).is_allowed());
+        assert_eq!(scenario.api.annotated.len(), writes, "{last}");
+        assert_eq!((scenario.posts(), scenario.deletes()), (2, 0));
+    }
 }
 
 #[test]

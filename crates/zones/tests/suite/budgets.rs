@@ -210,3 +210,21 @@ fn without_the_right_to_note_pods_go_without() {
     stage.facts.refusals.insert(map, refusal("Forbidden"));
     assert_eq!(deleted(&stage.plan()).len(), 2);
 }
+
+/// 0013: a budget may be there that we have no right to see. Only pods that are down already go.
+#[test]
+fn budgets_that_may_not_be_seen_hold_back_all_pods_that_are_up() {
+    let mut stage = stage(&[outdated("ingester-zone-a"), zone("ingester-zone-b")]);
+    let hidden = "see zoneawarepoddisruptionbudgets".to_owned();
+    stage.facts.missing.insert(hidden.clone());
+    let plan = pass(&mut stage);
+    assert_eq!(deleted(&plan).len(), 0);
+    assert_eq!(reasons(&plan), ["BudgetsHidden"]);
+    let text = "get, list and watch on zoneawarepoddisruptionbudgets.rollout-operator.grafana.com in namespace mimir";
+    assert!(plan.blockers[0].message.contains(text), "{plan:?}");
+    unready(&mut stage, "ingester-zone-a-1");
+    assert_eq!(deleted(&pass(&mut stage)), ["ingester-zone-a-1"]);
+    stage.facts.missing.remove(&hidden);
+    let plan = pass(&mut stage);
+    assert_eq!(deleted(&plan), ["ingester-zone-a-0"], "{plan:?}");
+}

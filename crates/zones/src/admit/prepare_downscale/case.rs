@@ -1,20 +1,25 @@
 //! A downscale whose pods have to be told, from the lock of its group to the verdict.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_api::zones;
 use slipway_kernel::admission::{Review, Verdict};
 use slipway_kernel::identity::kinds;
-use slipway_kernel::instant::stamp;
+use slipway_kernel::instant::{later, stamp};
 use slipway_kernel::{Action, Stores};
 
 use super::ledger::Ledger;
-use super::lock::Taken;
+use super::lock::{Ending, Taken};
 use super::others::{self, Keeping};
 use super::{PrepareDownscale, pods};
 use crate::admit::inquiry::{Decision, Inquiry, Pending};
 use crate::admit::no_downscale::refusal;
 use crate::admit::replicas::Downscale;
+
+/// For how long the annotation of a downscale is not written again.
+const FRESH: Duration = Duration::from_mins(1);
 
 /// A downscale of which it is known that pods have to be told.
 pub(super) struct Case<'a> {
@@ -25,6 +30,8 @@ pub(super) struct Case<'a> {
     pub(super) down: Downscale,
     /// The rollout group, if there is one.
     pub(super) group: Option<&'a str>,
+    /// When the zone was last scaled down, by its annotation.
+    pub(super) last: Option<&'a str>,
     /// The pods that go.
     pub(super) addresses: Vec<String>,
 }
@@ -129,8 +136,11 @@ impl Case<'_> {
             Keeping::Annotation => annotating,
         };
         if let Taken::Held(ledger) = taken {
-            let recorded = self.settle(inquiry, "record", ledger, Some(self.now))?;
+            let recorded = self.settle(inquiry, "record", ledger, Ending::Passed)?;
             return Ok(recorded.map_err(|_| failed));
+        }
+        if self.is_fresh() {
+            return Ok(Ok(()));
         }
         let collection = kinds::STATEFUL_SET.path(&self.review.namespace);
         let path = format!("{collection}/{}", self.review.name);
@@ -138,6 +148,16 @@ impl Case<'_> {
         let body = json!({"metadata": {"annotations": {zones::LAST_DOWNSCALE: stamp}}});
         let annotated = inquiry.api("annotate", 0, "PATCH", path, body)?;
         Ok(annotated.map(|_| ()).map_err(|_| annotating))
+    }
+
+    /// Whether the annotation says already that the zone is scaled down now. To write it is to change the object under
+    /// review: who named its version is refused then, and must find nothing left to be written when trying again.
+    fn is_fresh(&self) -> bool {
+        let last = self.last.and_then(|last| last.parse::<Timestamp>().ok());
+        let until = last.filter(|last| *last <= self.now);
+        until
+            .and_then(|last| later(last, FRESH))
+            .is_some_and(|until| self.now < until)
     }
 
     /// Stops the downscale: tells the pods that they stay, then gives the lock back.

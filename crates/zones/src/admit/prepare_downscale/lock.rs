@@ -22,6 +22,15 @@ pub(super) enum Taken {
     Unguarded,
 }
 
+/// How a downscale ended, as far as the webhook knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// It was let through.
+    Passed,
+    /// It was not.
+    Stopped,
+}
+
 impl Case<'_> {
     pub(super) fn keeping(&self) -> Keeping {
         if self.hook.tracker.is_some() {
@@ -174,13 +183,24 @@ impl Case<'_> {
         inquiry.api_again(("lock", round), method, &path, &body)
     }
 
-    /// Gives the lock back, with the time of the downscale if there is one.
+    /// The map without the lock: with a note of the downscale if it is let through, and its time where these are kept.
+    fn without_lock(&self, ledger: Ledger, ending: Ending) -> Ledger {
+        let scope = self.scope();
+        match ending {
+            Ending::Stopped => ledger.with_lock(&scope, None),
+            Ending::Passed => ledger
+                .with_passed(&scope, self.now)
+                .with_downscale(&self.review.name, self.now),
+        }
+    }
+
+    /// Gives the lock back.
     pub(super) fn settle(
         &self,
         inquiry: &mut Inquiry<'_>,
         purpose: &'static str,
         ledger: &Ledger,
-        downscaled: Option<Timestamp>,
+        ending: Ending,
     ) -> Result<Result<(), Failure>, Pending> {
         let scope = self.scope();
         let mut ledger = ledger.clone();
@@ -189,10 +209,7 @@ impl Case<'_> {
             message: "the lock was lost".to_owned(),
         };
         for round in 0..MOST_ROUNDS {
-            let mut next = ledger.with_lock(&scope, None);
-            if let Some(at) = downscaled {
-                next = next.with_downscale(&self.review.name, at);
-            }
+            let next = self.without_lock(ledger, ending);
             match inquiry.api(purpose, round, "PUT", self.map_path(), next.body())? {
                 Ok(_) => return Ok(Ok(())),
                 Err(Failure {
@@ -238,11 +255,13 @@ impl Case<'_> {
             return Ok(None);
         };
         if inquiry.is_over() && !inquiry.is_answered("unlock", 0) {
-            let body = (**ledger).clone().with_lock(&self.scope(), None).body();
+            let body = self
+                .without_lock((**ledger).clone(), Ending::Stopped)
+                .body();
             let unlock = inquiry.to_api("unlock", 0, "PUT", self.map_path(), body);
             return Ok(Some(unlock));
         }
-        let _ = self.settle(inquiry, "unlock", ledger, None)?;
+        let _ = self.settle(inquiry, "unlock", ledger, Ending::Stopped)?;
         Ok(None)
     }
 }

@@ -215,3 +215,30 @@ fn a_pod_that_a_rollout_deletes_counts_before_it_is_seen() {
     assert_eq!(served.denial(), (Some(429), text));
     assert!(ask("2026-03-04T12:00:00Z").is_allowed(), "it is over");
 }
+
+/// §5.4 eviction cache: a pod that was let go and is seen to be down counts once; one that is gone counts as missing only.
+#[test]
+fn a_pod_that_was_let_go_and_is_down_counts_once() {
+    let mut world = guarded(&json!({"maxUnavailable": 2}));
+    let mut facts = Facts::default();
+    let until = "2026-03-04T12:00:30Z".parse().unwrap();
+    facts.holds.insert("pod-a-1".to_owned(), until);
+    let ask = |world: &World| {
+        serve(
+            &PodEviction,
+            &review("a", 0),
+            &world.stores(),
+            &facts,
+            &mut Api::default(),
+        )
+    };
+    assert!(ask(&world).is_allowed());
+    world.fail("a", 1);
+    assert!(ask(&world).is_allowed());
+    world.pods.remove("ingester-zone-a-1");
+    assert!(ask(&world).is_allowed());
+    world.fail("a", 2);
+    let served = ask(&world);
+    let text = "1 pod not ready, 1 pod unknown in ingester-zone-a";
+    assert_eq!(served.denial(), (Some(429), text));
+}
