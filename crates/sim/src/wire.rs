@@ -149,7 +149,7 @@ impl Wire {
     ) -> Result<Response<Events>, Broken> {
         let wire = self.clone();
         tokio::spawn(async move {
-            tokio::time::sleep(STANDSTILL - IN_FLIGHT).await;
+            tokio::time::sleep(STANDSTILL.saturating_sub(IN_FLIGHT)).await;
             let _ = wire.deliver(number, request, &about, true).await;
         });
         self.replica.gate().await;
