@@ -317,14 +317,14 @@ fn d9_a_downscale_that_came_to_nothing_has_its_pods_told_that_they_stay() {
     let note = format!("allowed/{A}");
     stage.now = noon() - jiff::SignedDuration::from_secs(1);
     assert!(told(&mut stage, 200).is_empty(), "it may still come");
-    assert_eq!(locked(&stage), [note.clone()]);
+    assert_eq!(locked(&stage), std::slice::from_ref(&note));
     stage.now = noon() + jiff::SignedDuration::from_secs(1);
     assert!(told(&mut stage, 200).is_empty(), "first the lock");
     assert_eq!(locked(&stage), [note.clone(), "ingester".to_owned()]);
     assert_eq!(told(&mut stage, 500), ["DELETE ingester-zone-a-2"]);
     // It did not answer well: the lock is given back until it is told again.
     assert!(told(&mut stage, 200).is_empty());
-    assert_eq!(locked(&stage), [note.clone()]);
+    assert_eq!(locked(&stage), std::slice::from_ref(&note));
     assert!(told(&mut stage, 200).is_empty());
     assert_eq!(locked(&stage), [note]);
     stage.now = noon() + jiff::SignedDuration::from_secs(31);
