@@ -139,6 +139,65 @@ fn every_test_target_is_in_a_tier() {
     }
 }
 
+/// What is wrong with a row of a conformance table: its last cell names tests that exist, as `path::name`, or says how
+/// ours differs and names the decision.
+fn complaint(row: &str) -> Option<String> {
+    let last = row.trim().trim_end_matches('|').rsplit(" | ").next()?;
+    let named: Vec<(&str, &str)> = last
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter_map(|quoted| quoted.split_once("::"))
+        .collect();
+    for (path, name) in &named {
+        let text = std::fs::read_to_string(root().join(path)).unwrap_or_default();
+        if !text.contains(&format!("fn {name}(")) {
+            return Some(format!("there is no test {path}::{name}"));
+        }
+    }
+    let Some(why) = last.trim().strip_prefix("differs: ") else {
+        return named
+            .is_empty()
+            .then(|| "it names no test and does not say how ours differs".to_owned());
+    };
+    let decisions = std::fs::read_dir(root().join("docs/decisions")).unwrap();
+    let mut numbers = decisions.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let is_written = numbers.any(|name| why.contains(&format!("({})", &name[..4])));
+    (!is_written).then(|| "it names no decision, as (0013)".to_owned())
+}
+
+/// A table that says what is tested must not go on saying so when the test is gone.
+#[test]
+fn conformance_tables_name_tests_that_exist() {
+    let folder = root().join("docs/conformance");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let file = entry.unwrap().path();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let is_row = |line: &&str| line.starts_with('|') && !line.starts_with("|---");
+        let rows: Vec<&str> = text.lines().filter(is_row).collect();
+        let rows: Vec<&str> = rows
+            .into_iter()
+            .filter(|row| *row != "| item | test |")
+            .collect();
+        assert!(!rows.is_empty(), "{} has no rows", file.display());
+        let wrong: Vec<String> = rows
+            .iter()
+            .filter_map(|row| Some(format!("{row}: {}", complaint(row)?)))
+            .collect();
+        assert!(wrong.is_empty(), "{}: {wrong:#?}", file.display());
+    }
+    for (row, is_wrong) in [
+        ("| a | `xtask/tests/tidy.rs::complaint` |", false),
+        ("| a | `xtask/tests/tidy.rs::no_such_test` |", true),
+        ("| a | `xtask/tests/none.rs::complaint` |", true),
+        ("| a | |", true),
+        ("| a | differs: on purpose (0013) |", false),
+        ("| a | differs: on purpose |", true),
+    ] {
+        assert_eq!(complaint(row).is_some(), is_wrong, "{row}");
+    }
+}
+
 #[test]
 fn source_files_are_short() {
     for file in sources().into_iter().filter(|file| !is_test(file)) {

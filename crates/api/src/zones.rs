@@ -82,6 +82,10 @@ pub const ZONE_TRACKER: &str = "rollout-operator-zone-tracker";
 /// Annotation of the `ConfigMap` that guards downscales: who is at it, by rollout group.
 pub const DOWNSCALE_LOCKS: &str = "slipway.dev/downscale-locks";
 
+/// Annotation of a `ConfigMap` of reservations: the pods that a rollout is about to delete, by uid, and until when that
+/// counts.
+pub const ROLLOUT_PODS: &str = "slipway.dev/rollout-pods";
+
 /// The Lease of zones. The original has none: it must not run beside this operator.
 pub const LEASE: &str = "slipway-zones";
 

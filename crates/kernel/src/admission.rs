@@ -126,6 +126,8 @@ pub struct Remarks {
     pub count: Option<Count>,
     /// What has to be remembered in [`Facts::holds`] before the next review is looked at.
     pub hold: Option<(String, Timestamp)>,
+    /// What the log tells of besides: a line of these words about each of these pods.
+    pub notes: Option<(&'static str, Vec<String>)>,
 }
 
 /// One webhook. All functions are total and pure.

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::identity::ObjectRef;
+use crate::instant::later;
 
 /// Names a question, the same for every attempt to deliver it: the peer sees it as idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +39,17 @@ pub struct Question {
     pub body: Value,
     /// How long to wait for the answer.
     pub timeout: Duration,
+    /// From when on it must not be asked any more, because somebody else may have asked otherwise.
+    pub until: Option<Timestamp>,
+}
+
+impl Question {
+    /// Whether it is too late to ask: the answer might come when it must not be asked any more.
+    pub fn is_too_late(&self, now: Timestamp) -> bool {
+        let answered = later(now, self.timeout);
+        self.until
+            .is_some_and(|until| answered.is_none_or(|answered| until < answered))
+    }
 }
 
 /// How a question ended. A failure is an answer too, never an absence.

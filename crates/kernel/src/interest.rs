@@ -28,7 +28,8 @@ pub struct Index {
 pub enum Need {
     /// A missing definition or a missing right turns off what needs it.
     Optional,
-    /// Where the kind is defined it must be seen: a missing right must not look like "there are none".
+    /// A missing definition turns off what needs it. A missing right must not look like "there are none": it is a fact of
+    /// its own (`see` and the plural of the kind), and the capability says what has to wait.
     WhereDefined,
     /// Nothing is planned without.
     Required,

@@ -18,6 +18,12 @@ use crate::request::{Outcome, Wanted};
 use crate::settings::Election;
 use crate::state::{Phase, Shared, Standing};
 
+/// How many refusals in a row mean that there is no right to a Lease.
+const REFUSALS: u32 = 3;
+
+/// How long a replica without a right to a Lease waits before it looks whether it has got one.
+const LOOK_AGAIN: Duration = Duration::from_mins(1);
+
 /// How a lease came to be ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
@@ -59,8 +65,14 @@ impl Candidate {
     pub(crate) async fn run(self) {
         let mut observed = Observed::default();
         let mut off = false;
+        let mut refusals = 0;
         loop {
-            match self.attempt(&mut observed).await {
+            let attempt = self.attempt(&mut observed).await;
+            refusals = match attempt {
+                Attempt::Off(_) => refusals + 1,
+                _ => 0,
+            };
+            match attempt {
                 Attempt::Won(record, began, taken) => {
                     if std::mem::take(&mut off) {
                         self.turn_on();
@@ -74,13 +86,17 @@ impl Candidate {
                     self.shared.environment.sleep(self.times.retry_period).await;
                 }
                 Attempt::Wait(wait) => self.shared.environment.sleep(wait).await,
+                // One refusal may be an accident, and a second leader would come of it.
+                Attempt::Off(_) if refusals < REFUSALS => {
+                    self.shared.environment.sleep(self.times.retry_period).await;
+                }
                 Attempt::Off(why) => {
                     if !off {
                         off = true;
                         self.turn_off(&why);
                     }
-                    let heartbeat = self.shared.settings.heartbeat;
-                    self.shared.environment.sleep(heartbeat).await;
+                    let again = self.shared.settings.heartbeat.min(LOOK_AGAIN);
+                    self.shared.environment.sleep(again).await;
                 }
             }
         }

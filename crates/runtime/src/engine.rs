@@ -18,7 +18,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use slipway_kernel::capability::Capability;
 use slipway_kernel::fact::QuestionId;
-use slipway_kernel::identity::ClusterId;
+use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::interest::{Interest, Need, Triggers};
 use slipway_kernel::store::StoreKey;
 use tokio::sync::mpsc;
@@ -65,6 +65,8 @@ pub(crate) struct Engine {
     /// What each controller cannot do without, and all that it sees.
     needs: BTreeMap<&'static str, BTreeSet<WatchKey>>,
     started: BTreeSet<Lane>,
+    /// Work of which passes are shown.
+    shown: BTreeSet<Key>,
     fences: BTreeMap<&'static str, fence::Fencing>,
     asking: BTreeSet<QuestionId>,
     events_off: Option<Instant>,
@@ -101,6 +103,7 @@ impl Engine {
             feeds: BTreeMap::new(),
             needs: BTreeMap::new(),
             started: BTreeSet::new(),
+            shown: BTreeSet::new(),
             fences: BTreeMap::new(),
             asking: BTreeSet::new(),
             events_off: None,

@@ -84,6 +84,8 @@ pub(crate) struct State {
     pub(crate) ledger: Ledger,
     pub(crate) statuses: Statuses,
     pub(crate) watches: BTreeMap<WatchKey, WatchState>,
+    /// What is there and may not be seen.
+    pub(crate) hidden: BTreeSet<WatchKey>,
     /// What is listed again and again instead.
     pub(crate) polled: BTreeSet<WatchKey>,
     pub(crate) blockers: BTreeMap<Key, Vec<Blocker>>,

@@ -57,7 +57,7 @@ pub(crate) enum News {
     Streamed,
     /// The kind is not served, or may not be watched.
     Missing(String),
-    /// The kind has been seen, and may not be any more: what was seen last is all there is.
+    /// The kind is there and may not be seen, or not any more: what was seen last is all that is known.
     Hidden(String),
     /// The API cannot be reached, or refuses.
     Failed(String),

@@ -24,7 +24,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use slipway_kernel::admission::review::{self, Refusal};
-use slipway_kernel::admission::{Admit, Count, Review, Verdict};
+use slipway_kernel::admission::{Admit, Remarks, Review, Verdict};
 use slipway_kernel::store::Stores;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -157,7 +157,7 @@ impl Admissions {
         };
         let deadline = arrived + self.0.limits.patience(request.uri().query());
         let judgement = Judgement::new(&self.0, hook.admit.as_ref(), &review, deadline);
-        let Some((verdict, count)) = judgement.reach().await else {
+        let Some((verdict, remarks)) = judgement.reach().await else {
             tracing::error!(
                 path = hook.admit.path(),
                 uid = review.uid,
@@ -168,10 +168,10 @@ impl Admissions {
                 "the webhook has a defect",
             );
         };
-        if let Some(count) = &count {
+        if let Some(count) = &remarks.count {
             self.0.shared.metrics.traffic.count(count);
         }
-        log(hook.admit.path(), &review, &verdict, count.as_ref());
+        log(hook.admit.path(), &review, &verdict, &remarks);
         let text = review::render(version, &review.uid, &verdict);
         let mut response = Response::new(Bytes::from(text));
         let json = HeaderValue::from_static("application/json");
@@ -190,10 +190,10 @@ fn plain(code: StatusCode, text: &str) -> Response<Bytes> {
 }
 
 /// Tells what was said: refusals, and whatever is counted. All else would be a line for every write to the cluster.
-fn log(path: &str, review: &Review, verdict: &Verdict, count: Option<&Count>) {
+fn log(path: &str, review: &Review, verdict: &Verdict, remarks: &Remarks) {
     let (ended, reason) = match verdict {
         Verdict::Denied { message, .. } => ("denied", message.as_str()),
-        Verdict::Allowed { .. } if count.is_none() => return,
+        Verdict::Allowed { .. } if remarks.count.is_none() => return,
         Verdict::Allowed { message, warnings } => (
             "allowed",
             warnings.first().map_or(message.as_str(), String::as_str),
@@ -203,8 +203,15 @@ fn log(path: &str, review: &Review, verdict: &Verdict, count: Option<&Count>) {
     let words = || path.rsplit('/').next().unwrap_or_default().split('-');
     let title = words().collect::<Vec<_>>().join(" ");
     let method = words().map(capital).collect::<String>();
+    let method = format!("admission.{method}()");
+    if let Some((note, pods)) = &remarks.notes {
+        let uid = review.uid.as_str();
+        for pod in pods {
+            tracing::info!(method, pod, request.uid = uid, "{note}");
+        }
+    }
     tracing::info!(
-        method = format!("admission.{method}()"),
+        method,
         object.name = review.name,
         object.namespace = review.namespace,
         object.resource = review.resource,

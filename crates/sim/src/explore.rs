@@ -25,8 +25,10 @@ use crate::trial::Trial;
 /// How far to go.
 #[derive(Debug, Clone)]
 pub struct Effort {
-    /// Scenarios with at most so many requests of the operator are broken at every one of them, and at every event.
+    /// Scenarios with at most so many requests of the operator are broken at every one of them.
     pub positions: usize,
+    /// And at so many events, evenly.
+    pub events: usize,
     /// Of others at so many.
     pub sample: usize,
     /// Whether single faults are tried at all.
@@ -46,10 +48,11 @@ impl Default for Effort {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             positions: 100,
+            events: 60,
             sample: 30,
             exhaustive: true,
             first_seed: 1,
-            seeds: 2_000,
+            seeds: 1_000,
             threads,
             most_failures: 5,
         }
@@ -193,7 +196,12 @@ fn singles(known: &Arc<Known>, effort: &Effort) -> Vec<Job> {
             add(standstill, Aim::Standstill);
         }
     }
-    for at in positions::spread(known.reference.events, most) {
+    let events = if small {
+        effort.events
+    } else {
+        effort.sample * 2
+    };
+    for at in positions::spread(known.reference.events, events) {
         for fault in EVENT_FAULTS {
             add(Injection::Event(at, fault), Aim::Event);
         }
@@ -225,7 +233,8 @@ pub fn hunt(
     let mut singles: Vec<(&Arc<Known>, Trial)> = Vec::new();
     for known in known {
         let effort = Effort {
-            sample: 60,
+            sample: 120,
+            events: usize::MAX,
             ..Effort::default()
         };
         let of_one = self::singles(known, &effort).into_iter();

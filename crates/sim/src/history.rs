@@ -157,6 +157,15 @@ impl Review {
         let said = self.said.as_ref().and_then(|said| said.get("allowed"));
         said.and_then(Value::as_bool) == Some(true)
     }
+
+    /// Whether it was let through with a warning, because what it depends on could not be seen.
+    pub fn is_open(&self) -> bool {
+        let said = self.said.as_ref();
+        let warnings = said.and_then(|said| said.get("warnings")?.as_array());
+        self.path.contains("-downscale")
+            && self.is_allowed()
+            && warnings.is_some_and(|warnings| !warnings.is_empty())
+    }
 }
 
 /// One request of the operator to a pod.

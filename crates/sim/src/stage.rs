@@ -30,7 +30,7 @@ use crate::user::{Undone, User};
 use process::Crew;
 
 /// How often people try what a webhook refuses, and how long they wait in between.
-const MOST_TRIES: u32 = 12;
+const MOST_TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_secs(5);
 
 /// Which rights were used, and which were missing.
@@ -226,13 +226,9 @@ impl Stage {
         let user = user.trying(action.dry_run);
         let mut came = user.carry_out(deed).await;
         for _ in 0..MOST_TRIES {
-            // People try again where a webhook could not be asked, or knew too little.
-            let again = |error: &Undone| {
-                let expected = action.refused.as_ref();
-                let is_expected = expected.is_some_and(|text| error.to_string().contains(text));
-                error.is_by_webhook() && !is_expected
-            };
-            if !came.as_ref().is_err_and(again) {
+            // People try again what is refused because a webhook could not be asked, or knew too little.
+            let again = action.refused.is_none() && came.as_ref().is_err_and(Undone::is_refused);
+            if !again {
                 break;
             }
             tokio::time::sleep(BETWEEN_TRIES).await;
@@ -246,9 +242,7 @@ impl Stage {
             (Err(error), Some(text)) if error.to_string().contains(text.as_str()) => {
                 Event::User(format!("is refused: {error}"))
             }
-            (Err(error), _) if error.is_by_webhook() || depends => {
-                Event::Otherwise(error.to_string())
-            }
+            (Err(error), _) if error.is_refused() || depends => Event::Otherwise(error.to_string()),
             (Err(error), _) => Event::Failed(error.to_string()),
         };
         self.recorder.mark(event);

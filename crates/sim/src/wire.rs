@@ -84,6 +84,7 @@ impl Wire {
         }
         if fault == Some(RequestFault::Standstill) {
             self.replica.pause(STANDSTILL, &self.recorder);
+            return self.carry_late(number, request, about).await;
         }
         self.replica.gate().await;
         if self.replica.is_cut_off() {
@@ -136,6 +137,23 @@ impl Wire {
                 self.deliver(number, request, &about, false).await
             }
         }
+    }
+
+    /// The request has left, and its replica stands still. It arrives when another one leads, and nobody hears what came
+    /// of it.
+    async fn carry_late(
+        self,
+        number: u64,
+        request: Sent<Body>,
+        about: String,
+    ) -> Result<Response<Events>, Broken> {
+        let wire = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(STANDSTILL.saturating_sub(IN_FLIGHT)).await;
+            let _ = wire.deliver(number, request, &about, true).await;
+        });
+        self.replica.gate().await;
+        Err(Broken)
     }
 
     /// Brings a request to the server. Nothing else happens while it is carried out.

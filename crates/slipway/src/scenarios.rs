@@ -35,6 +35,7 @@ const FILES: &[(&str, &str)] = files![
     "zone-evict",
     "zone-downscale",
     "zone-failover",
+    "zone-follow",
 ];
 
 /// The names of all scenarios; the first is the one to begin with.

@@ -58,24 +58,6 @@ fn main() -> ExitCode {
     conclude(&report)
 }
 
-/// Scenarios that are played, and hunt mutants, but are not broken yet unless they are asked for by name: oracles object
-/// in them under faults, and it is not known yet who is right. See docs/decisions/0012.
-const NOT_YET: &[&str] = &[
-    "zone-downscale",
-    "zone-evict",
-    "zone-failover",
-    "zone-order",
-    "zone-rollout",
-];
-
-fn is_left_out(name: &str) -> bool {
-    let left_out = NOT_YET.contains(&name);
-    if left_out {
-        println!("{name:24} is NOT broken yet: ask for it with --scenario {name}");
-    }
-    left_out
-}
-
 /// Whether a scenario has this text in its name, or has not, if it begins with `!`.
 fn is_meant(text: &str, name: &str) -> bool {
     match text.strip_prefix('!') {
@@ -85,7 +67,7 @@ fn is_meant(text: &str, name: &str) -> bool {
 }
 
 /// How many runs a mutant is given to show itself.
-const MOST_RUNS: usize = 400;
+const MOST_RUNS: usize = 2_500;
 
 fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     let started = Instant::now();
@@ -102,12 +84,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     if !report.failures.is_empty() && !arguments.keep_going {
         return report;
     }
-    let explored: Vec<Arc<Known>> = known
-        .iter()
-        .filter(|known| arguments.scenario.is_some() || !is_left_out(&known.scenario.name))
-        .cloned()
-        .collect();
-    let mut report = explore::explore(&explored, wiring, &arguments.effort, report).unwrap();
+    let mut report = explore::explore(&known, wiring, &arguments.effort, report).unwrap();
     let runs = report.runs;
     let time = started.elapsed().as_secs_f64();
     println!(

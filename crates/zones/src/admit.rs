@@ -20,7 +20,7 @@ pub mod outcome;
 pub mod pod_eviction;
 pub mod prepare_downscale;
 mod replicas;
-mod reservations;
+pub(crate) mod reservations;
 
 pub mod seen;
 pub mod zpdb;

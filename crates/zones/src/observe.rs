@@ -5,6 +5,7 @@
 //! else's: it neither counts nor is it touched.
 
 mod hooks;
+mod locks;
 mod maps;
 mod pod;
 mod set;
@@ -15,14 +16,17 @@ use jiff::Timestamp;
 use slipway_api::{names, zones};
 use slipway_kernel::fact::{Answer, Facts, QuestionId, Refusal};
 use slipway_kernel::identity::kinds;
+use slipway_kernel::instant::Written;
 use slipway_kernel::interest::Interest;
 use slipway_kernel::plan::Basis;
 use slipway_kernel::store::{Item, Meta, Projection, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
 pub use hooks::Hooks;
-pub use maps::{Lock, Reservations, StatusMap, Tracker};
-pub(crate) use maps::{locks, written};
+pub use locks::Locked;
+use locks::locks_of;
+pub use maps::{Lock, Reservations, StatusMap, Tracker, Until};
+pub(crate) use maps::{PASSED, locks, rollout_pods, written};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
 
@@ -45,7 +49,7 @@ pub(crate) const BY_SET: &str = "set";
 pub(crate) const LOCKS: &str = "slipway-downscale-locks";
 
 /// How the names of the `ConfigMap`s begin in which the eviction webhook notes whom it let go.
-const RESERVATIONS: &str = "slipway-zpdb-";
+pub(crate) const RESERVATIONS: &str = "slipway-zpdb-";
 
 /// The work of one group.
 pub fn key(cluster: &ClusterId, namespace: &str, group: &str) -> Key {
@@ -146,17 +150,6 @@ pub struct Zone {
     pub pods: Vec<Item<Pod>>,
 }
 
-/// A lock of a group, and where it is kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Locked {
-    /// The lock.
-    pub lock: Lock,
-    /// The `ConfigMap`.
-    pub map: Meta,
-    /// What else is locked there.
-    pub others: BTreeMap<String, Lock>,
-}
-
 /// All that the plan of one group depends on.
 #[derive(Debug, Clone)]
 pub struct World {
@@ -170,12 +163,18 @@ pub struct World {
     pub zones: Vec<Zone>,
     /// The zone-aware budgets of the namespace.
     pub budgets: Vec<Item<BudgetSeen>>,
+    /// Whether there may be budgets that we have no right to see.
+    pub is_blind: bool,
     /// When zones were last scaled down, by the tracker.
     pub tracker: Tracker,
     /// The `ConfigMap` with the status of the group, if `ConfigMaps` can be seen.
     pub status_map: Option<Option<StatusMap>>,
     /// Who scales the group down, by a webhook's leave, each with the map that says so.
     pub locks: Vec<Locked>,
+    /// The pods that rollouts are about to delete, by budget, and where that is noted.
+    pub noted: BTreeMap<String, (Meta, Until)>,
+    /// When zones were last scaled down, by a map whose entries are to be put on them.
+    pub downscales: BTreeMap<String, Written>,
     /// Answers to our questions about these zones.
     pub answers: BTreeMap<QuestionId, (Timestamp, Answer)>,
     /// Writes that the API refused.
@@ -233,7 +232,8 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
     if zones.is_empty() {
         return None;
     }
-    let budgets = if is_missing(facts, &ZONE_BUDGET) {
+    let is_blind = is_hidden(facts, &ZONE_BUDGET);
+    let budgets = if is_blind || is_missing(facts, &ZONE_BUDGET) {
         Vec::new()
     } else {
         synced::<BudgetSeen>(stores, cluster, &ZONE_BUDGET)?
@@ -258,9 +258,12 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         namespace: key.namespace.clone(),
         group: key.name.clone(),
         budgets,
+        is_blind,
         tracker: tracker.map(|map| map.body.clone()).unwrap_or_default(),
         status_map: status_map(stores, facts, key),
-        locks: locks_of(settings, stores, key),
+        locks: locks_of(settings, stores, key, &zones),
+        downscales: downscales(stores, key),
+        noted: noted(stores, key),
         answers,
         refusals: facts.refusals.clone(),
         holds: holds(stores, facts, key),
@@ -273,23 +276,24 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
     })
 }
 
-/// The locks of a group, where the webhooks keep them.
-fn locks_of(settings: &Settings, stores: &Stores, key: &Key) -> Vec<Locked> {
-    let (cluster, maps) = (&key.cluster, &kinds::CONFIG_MAP);
-    let kept = stores.get::<Reservations>(cluster, maps, &key.namespace, LOCKS);
-    let kept = kept.map(|map| (map.meta, &map.body.locks));
-    let tracked = stores.get::<Tracker>(cluster, maps, &key.namespace, settings.tracker);
-    let tracked = tracked.map(|map| (map.meta, &map.body.locks));
-    let both = kept.into_iter().chain(tracked);
-    both.filter_map(|(map, locks)| {
-        let mut others = locks.clone();
-        Some(Locked {
-            lock: others.remove(&key.name)?,
-            map: map.clone(),
-            others,
+/// When zones were last scaled down, as the webhooks wrote it down to be put on them.
+fn downscales(stores: &Stores, key: &Key) -> BTreeMap<String, Written> {
+    let maps = &kinds::CONFIG_MAP;
+    let kept = stores.get::<Reservations>(&key.cluster, maps, &key.namespace, LOCKS);
+    kept.map(|map| map.body.last_downscale.clone())
+        .unwrap_or_default()
+}
+
+/// What is noted of rollouts beside the evictions of each budget.
+fn noted(stores: &Stores, key: &Key) -> BTreeMap<String, (Meta, Until)> {
+    let maps = stores.list::<Reservations>(&key.cluster, &kinds::CONFIG_MAP);
+    maps.filter(|map| map.meta.namespace == key.namespace)
+        .filter_map(|map| {
+            let budget = map.meta.name.strip_prefix(RESERVATIONS)?;
+            let entry = (map.meta.clone(), map.body.rollout.clone());
+            Some((budget.to_owned(), entry))
         })
-    })
-    .collect()
+        .collect()
 }
 
 /// Whom this replica let go, and whom the others did, by the `ConfigMap`s in which they note it.
@@ -317,6 +321,19 @@ fn synced<'a, T: Projection>(
 
 pub(crate) fn is_missing(facts: &Facts, kind: &Kind) -> bool {
     facts.missing.contains(&format!("watch {}", kind.plural))
+}
+
+/// Whether objects of a kind may be there that we have no right to see.
+pub(crate) fn is_hidden(facts: &Facts, kind: &Kind) -> bool {
+    facts.missing.contains(&format!("see {}", kind.plural))
+}
+
+/// What somebody has to grant so that budgets can be seen.
+pub(crate) fn blindness(namespace: &str) -> String {
+    let (plural, group) = (&ZONE_BUDGET.plural, &ZONE_BUDGET.group);
+    format!(
+        "zone-aware pod disruption budgets cannot be seen: get, list and watch on {plural}.{group} in namespace {namespace} are not granted"
+    )
 }
 
 fn zone(stores: &Stores, cluster: &ClusterId, set: Item<Set>) -> Zone {

@@ -9,10 +9,11 @@
 
 pub mod act;
 pub mod report;
+mod reserve;
 pub mod rollout;
 
 use jiff::Timestamp;
-use slipway_kernel::instant::later;
+use slipway_kernel::instant::{Written, later};
 use slipway_kernel::{Action, Blocker, ObjectRef, Plan};
 
 use crate::observe::World;
@@ -44,8 +45,9 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
     } else {
         act::roll(settings, world, &surveys, &mut plan, now);
     }
-    for locked in &adjustment.unlocks {
-        plan.act(render::unlock(world, locked));
+    mark_downscales(world, &mut plan, now);
+    for relock in &adjustment.relocks {
+        plan.act(render::relock(world, relock));
     }
     for question in adjustment.questions {
         plan.act(Action::Ask(question));
@@ -53,6 +55,34 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
     plan.statuses.extend(adjustment.write_backs);
     report::report(world, &surveys, &mut plan, now);
     plan
+}
+
+/// Puts on zones when the webhooks let them be scaled down, unless they are changed in this plan anyway.
+fn mark_downscales(world: &World, plan: &mut Plan, now: Timestamp) {
+    for zone in &world.zones {
+        let recorded = world.downscales.get(&zone.set.meta().name);
+        let Some(Written::At(recorded)) = recorded else {
+            continue;
+        };
+        let known = &zone.set.body().scaling.last_downscale;
+        if matches!(known, Written::At(known) if known >= recorded) {
+            continue;
+        }
+        let set = world.set_ref(zone);
+        let is_busy = plan
+            .steps
+            .iter()
+            .any(|step| step.action.object() == Some(&set))
+            || plan
+                .statuses
+                .iter()
+                .any(|status| *status.target.object() == set);
+        match world.refused(&set, now) {
+            Some(refusal) => plan.wake(refusal.retry_at),
+            None if is_busy => {}
+            None => plan.act(render::downscaled(world, zone, *recorded)),
+        }
+    }
 }
 
 /// A reason why nothing, or not more, is done.

@@ -5,6 +5,8 @@ use slipway_kernel::capability::Gravity;
 /// Why nothing, or not more, is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
+    /// There may be zone-aware budgets that we have no right to see.
+    BudgetsHidden,
     /// Another capability disrupts the zone now.
     ClaimedByOther,
     /// Prepared pods are not old enough to be scaled away.
@@ -49,7 +51,8 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, by name.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
+        Self::BudgetsHidden,
         Self::ClaimedByOther,
         Self::DelayNotReached,
         Self::Deleting,
@@ -75,6 +78,7 @@ impl Reason {
     /// As statuses, metrics and events spell it.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::BudgetsHidden => "BudgetsHidden",
             Self::ClaimedByOther => "ClaimedByOther",
             Self::DelayNotReached => "DelayNotReached",
             Self::Deleting => "Deleting",
@@ -126,7 +130,11 @@ impl Reason {
     pub const fn is_stalled(self) -> bool {
         matches!(
             self,
-            Self::InvalidAnnotation | Self::LeaderNotFound | Self::NotAdopted | Self::WrongStrategy
+            Self::BudgetsHidden
+                | Self::InvalidAnnotation
+                | Self::LeaderNotFound
+                | Self::NotAdopted
+                | Self::WrongStrategy
         )
     }
 }

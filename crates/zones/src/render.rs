@@ -6,13 +6,15 @@ use slipway_api::{names, zones};
 use slipway_kernel::claim::Claim;
 use slipway_kernel::event::Severity;
 use slipway_kernel::identity::kinds;
-use slipway_kernel::instant::{later, second};
+use slipway_kernel::instant::{later, second, stamp};
 use slipway_kernel::plan::Status;
+use slipway_kernel::store::Meta;
 use slipway_kernel::{Action, Event, Step, Target};
 
-use crate::observe::{Locked, World, Zone};
+use crate::observe::{Lock, Until, World, Zone};
 use crate::readiness::{Health, Member};
 use crate::reasons::news;
+use crate::replicas::Relock;
 use crate::replicas::Scale;
 use crate::settings::Settings;
 
@@ -26,6 +28,12 @@ pub mod purpose {
     pub const CLAIM: &str = "claim";
     /// A claim is given up.
     pub const RELEASE: &str = "release";
+    /// The pods that go are noted for the webhooks.
+    pub const NOTE: &str = "note";
+    /// It is put on a zone when it was last scaled down.
+    pub const DOWNSCALED: &str = "downscaled";
+    /// A lock that was left behind is taken over.
+    pub const TAKE_OVER: &str = "take-over";
     /// A lock that was left behind is taken away.
     pub const UNLOCK: &str = "unlock";
     /// The status of a group.
@@ -90,25 +98,76 @@ pub fn release(world: &World, zone: &Zone) -> Action {
 }
 
 fn annotate(world: &World, zone: &Zone, purpose: &'static str, claim: &Value) -> Action {
+    annotation(world, zone, purpose, names::DISRUPTION_CLAIM, claim)
+}
+
+/// Puts on a zone when it was last scaled down.
+pub fn downscaled(world: &World, zone: &Zone, at: Timestamp) -> Action {
+    let at = stamp(at).into();
+    annotation(world, zone, purpose::DOWNSCALED, zones::LAST_DOWNSCALE, &at)
+}
+
+fn annotation(
+    world: &World,
+    zone: &Zone,
+    purpose: &'static str,
+    name: &str,
+    value: &Value,
+) -> Action {
     Action::Patch {
         target: target(world, zone),
         purpose,
-        body: json!({"metadata": {"annotations": {names::DISRUPTION_CLAIM: claim}}}),
+        body: json!({"metadata": {"annotations": {name: value}}}),
     }
 }
 
-/// Takes the lock of a group out of a map, as it was seen.
-pub fn unlock(world: &World, locked: &Locked) -> Action {
-    let Locked { map, others, .. } = locked;
-    let text = if others.is_empty() {
+/// Writes what is locked in a map from now on, as it was seen.
+pub fn relock(world: &World, relock: &Relock) -> Action {
+    let Relock { map, locks } = relock;
+    let text = if locks.is_empty() {
         Value::Null
     } else {
-        Value::String(serde_json::to_string(others).unwrap_or_default())
+        Value::String(serde_json::to_string(locks).unwrap_or_default())
     };
+    let is_ours = |lock: &Lock| lock.holder == crate::NAME;
+    let is_taken = locks.get(&world.group).is_some_and(is_ours);
     Action::Patch {
         target: Target::seen(world.object(kinds::CONFIG_MAP, &map.name), map),
-        purpose: purpose::UNLOCK,
+        purpose: if is_taken {
+            purpose::TAKE_OVER
+        } else {
+            purpose::UNLOCK
+        },
         body: json!({"metadata": {"annotations": {zones::DOWNSCALE_LOCKS: text}}}),
+    }
+}
+
+/// Notes the pods that a rollout is about to delete in a map of reservations, as it was seen, or in one that is made.
+pub fn note(world: &World, name: &str, map: Option<&Meta>, pods: &Until) -> Action {
+    let text = serde_json::to_string(pods).unwrap_or_default();
+    let annotations = json!({zones::ROLLOUT_PODS: text});
+    let object = world.object(kinds::CONFIG_MAP, name);
+    if let Some(map) = map {
+        return Action::Patch {
+            target: Target::seen(object, map),
+            purpose: purpose::NOTE,
+            body: json!({"metadata": {"annotations": annotations}}),
+        };
+    }
+    let labels = json!({"app.kubernetes.io/managed-by": names::FIELD_MANAGER});
+    Action::Apply {
+        body: json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": name,
+                "namespace": world.namespace,
+                "labels": labels,
+                "annotations": annotations,
+            },
+        }),
+        object,
+        purpose: purpose::NOTE,
     }
 }
 

@@ -4,18 +4,23 @@
 //! What goes wrong here is told, and does not stop the rollout of pods.
 
 pub mod follow;
+mod keep;
 pub mod mirror;
 pub mod prepare;
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use slipway_kernel::fact::Question;
 use slipway_kernel::plan::Status;
+use slipway_kernel::store::Meta;
 use slipway_kernel::{Blocker, ObjectRef};
 
-use crate::observe::{Locked, World, Zone};
+use crate::observe::{Lock, World, Zone};
 use crate::plan::blocker;
 use crate::reasons::Reason;
 use crate::settings::Settings;
+pub(crate) use keep::GIVE_UP;
 
 /// A change of replicas.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +33,15 @@ pub struct Scale {
     pub why: String,
 }
 
+/// A map of locks as it is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Relock {
+    /// The `ConfigMap`.
+    pub map: Meta,
+    /// What is locked in it.
+    pub locks: BTreeMap<String, Lock>,
+}
+
 /// What is to be done about replicas.
 #[derive(Debug, Default, PartialEq)]
 pub struct Adjustment {
@@ -35,8 +49,8 @@ pub struct Adjustment {
     pub scale: Option<Scale>,
     /// Replicas written back into mirrored resources.
     pub write_backs: Vec<Status>,
-    /// Maps whose lock of the group is void and taken away.
-    pub unlocks: Vec<Locked>,
+    /// Maps of locks, and what is locked in them from now on; each at most once.
+    pub relocks: Vec<Relock>,
     /// What has to be known first.
     pub questions: Vec<Question>,
     /// Why not more is done.
@@ -46,6 +60,14 @@ pub struct Adjustment {
 }
 
 impl Adjustment {
+    /// Writes a map of locks, unless this plan does so already: the next one sees what became of that.
+    pub(crate) fn relock(&mut self, map: &Meta, locks: BTreeMap<String, Lock>) {
+        if !self.relocks.iter().any(|known| known.map.name == map.name) {
+            let map = map.clone();
+            self.relocks.push(Relock { map, locks });
+        }
+    }
+
     pub(crate) fn wake(&mut self, at: Option<Timestamp>) {
         self.wake_at = match (self.wake_at, at) {
             (Some(known), Some(at)) => Some(known.min(at)),
@@ -87,7 +109,7 @@ impl Held {
 /// Decides about the replicas of a group. First the followers; mirrors only when nothing is wrong or changed there.
 pub fn adjust(settings: &Settings, world: &World, now: Timestamp) -> Adjustment {
     let mut adjustment = Adjustment::default();
-    prepare::call_off_abandoned(settings, world, &mut adjustment, now);
+    keep::keep(settings, world, &mut adjustment, now);
     let goes_on = followers(world, &mut adjustment, now);
     if goes_on && adjustment.scale.is_none() {
         mirror::mirrors(settings, world, &mut adjustment, now);

@@ -30,6 +30,8 @@ mod fence;
 mod mirror;
 #[path = "suite/objects.rs"]
 mod objects;
+#[path = "suite/policies.rs"]
+mod policies;
 #[path = "suite/properties.rs"]
 mod properties;
 #[path = "suite/replicas.rs"]

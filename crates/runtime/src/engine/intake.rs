@@ -21,11 +21,13 @@ impl Engine {
             News::Missing(_) | News::Hidden(_) => Some(u64::MAX),
             _ => None,
         };
-        let recovered = {
+        let (recovered, turned) = {
             let shared = self.shared.clone();
             let mut state = shared.lock();
+            let hidden = state.hidden.contains(key);
             self.take_in(&mut state, key, news);
-            reached && state.unreachable.take().is_some()
+            let turned = hidden != state.hidden.contains(key);
+            (reached && state.unreachable.take().is_some(), turned)
         };
         if let Some(round) = round {
             self.relisted(key, round);
@@ -33,7 +35,22 @@ impl Engine {
         if recovered {
             self.queue.forgive();
         }
+        if turned {
+            self.replan();
+        }
         self.shared.touch();
+    }
+
+    /// All work is looked at again: what is known has changed, and no object has.
+    fn replan(&mut self) {
+        let stores = self.shared.lock().stores.clone();
+        let now = Instant::now();
+        let lanes: Vec<&'static str> = self.started.iter().map(|(_, name)| *name).collect();
+        for controller in lanes {
+            for key in self.keys_of(controller, &stores) {
+                self.queue.changed(&key, now);
+            }
+        }
     }
 
     fn take_in(&mut self, state: &mut State, key: &WatchKey, news: News) {
@@ -146,7 +163,7 @@ impl Engine {
             watch.listed = true;
             watch.off = false;
         }
-        state.facts.missing.remove(&sight(key));
+        seen(state, key);
         if !state.is_off(&key.kind) {
             state.facts.missing.remove(&feature(key));
         }
@@ -159,7 +176,7 @@ impl Engine {
             watch.listed = false;
         }
         polled(state, key, false);
-        state.facts.missing.remove(&sight(key));
+        seen(state, key);
         if state.facts.missing.insert(feature(key)) {
             let kind = key.kind.kind.as_ref();
             tracing::warn!(
@@ -242,6 +259,7 @@ impl Engine {
             (changes, stores.unwrap_or_default())
         };
         let now = Instant::now();
+        let is_quiet = changes.is_empty();
         for (store, meta) in changes {
             let Some(feeds) = self.feeds.get(&store) else {
                 continue;
@@ -252,8 +270,24 @@ impl Engine {
                 }
             }
         }
+        if !is_quiet {
+            self.take_leave(&stores, now);
+        }
         drop(stores);
         self.release_lanes();
+    }
+
+    /// Work that is none any more is looked at once more, so that nothing goes on telling of it: no object that is left
+    /// leads to it.
+    fn take_leave(&mut self, stores: &Stores, now: Instant) {
+        let controllers: BTreeSet<&'static str> = self.shown.iter().map(|k| k.controller).collect();
+        for controller in controllers {
+            let keys: BTreeSet<Key> = self.keys_of(controller, stores).into_iter().collect();
+            let gone = self.shown.iter().filter(|key| key.controller == controller);
+            for key in gone.filter(|key| !keys.contains(key)) {
+                self.queue.changed(key, now);
+            }
+        }
     }
 }
 
@@ -271,16 +305,28 @@ fn is_named(object: &Value, namespace: &str, name: &str) -> bool {
     meta.namespace == namespace && meta.name == name
 }
 
-/// A kind may not be seen any more. What was under way when it was last seen still counts against budgets, so nothing is
-/// forgotten.
+/// A kind is there and may not be seen, or not any more. What was under way when it was last seen still counts against
+/// budgets, so nothing is forgotten; if it was never seen, the rest goes on without.
 fn hidden(state: &mut State, key: &WatchKey, why: &str) {
+    if let Some(watch) = state.watches.get_mut(key) {
+        watch.off = !watch.listed;
+    }
+    state.hidden.insert(key.clone());
     if state.facts.missing.insert(sight(key)) {
         let kind = key.kind.kind.as_ref();
         tracing::warn!(
             kind,
             why,
-            "kind may not be seen any more; what was seen last counts until it may"
+            "kind may not be seen; what was seen last counts until it may"
         );
+    }
+}
+
+/// A kind can be seen, or is not there.
+fn seen(state: &mut State, key: &WatchKey) {
+    state.hidden.remove(key);
+    if !state.hidden.iter().any(|other| other.kind == key.kind) {
+        state.facts.missing.remove(&sight(key));
     }
 }
 

@@ -92,6 +92,7 @@ impl Engine {
             Ok(None) => {
                 self.queue.finish(&key, Verdict::Done, began);
                 self.queue.forget(&key);
+                self.shown.remove(&key);
                 self.shared.metrics.forget(&key);
                 self.shared.lock().blockers.remove(&key);
                 self.shared.touch();
@@ -106,6 +107,9 @@ impl Engine {
         };
         let leads = self.shared.leads(capability.lease()).is_some();
         let pass = Pass::new(capability.as_ref(), &plan);
+        if pass.is_shown {
+            self.shown.insert(key.clone());
+        }
         if leads {
             pass.begin(&key);
         }

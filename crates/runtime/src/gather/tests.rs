@@ -32,6 +32,7 @@ fn question(method: &'static str, url: &str, body: Value) -> Question {
         url: url.to_owned(),
         body,
         timeout: Duration::from_secs(5),
+        until: None,
     }
 }
 
@@ -278,6 +279,30 @@ async fn a_pod_of_another_cluster_says_so_and_is_counted() {
     ] {
         assert!(text.contains(&format!("{line}\n")), "no {line} in\n{text}");
     }
+}
+
+/// §5.5: a request to the API without an answer is counted as `error`, and what went wrong is told as it is.
+#[tokio::test(start_paused = true)]
+async fn an_api_that_cannot_be_reached_is_counted_as_an_error() {
+    let service = tower::service_fn(|_: Request<kube::client::Body>| async {
+        Err::<Response<kube::client::Body>, _>(tower::BoxError::from("connection reset"))
+    });
+    let client = kube::Client::new(service, "default");
+    let environment = Environment::virtual_from(Timestamp::UNIX_EPOCH, 1);
+    let operator = Operator::new(environment, client, Settings::default());
+    let gatherer = Gatherer::new(operator.client(), Arc::new(Pod::default()));
+    let asked = question(
+        "GET",
+        "/apis/apps/v1/namespaces/a/statefulsets/b",
+        Value::Null,
+    );
+    let Answer::Refused(why) = gatherer.gather(asked).await else {
+        panic!("it was answered")
+    };
+    assert!(why.contains("connection reset"), "{why}");
+    let line = r#"rollout_operator_kubernetes_api_client_request_duration_seconds_count{path="apps/v1/statefulsets object",method="GET",status_code="error"} 1"#;
+    let text = operator.view().metrics();
+    assert!(text.contains(&format!("{line}\n")), "no {line} in\n{text}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -77,13 +77,38 @@ fn about(path: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    /// The paths of specs/zones.md §5.5: every kind of path that a client of ours, or another one, may send.
     #[test]
     fn the_groups_of_paths() {
         for (path, expected) in [
+            ("/api", "core"),
+            ("/api/v1", "core"),
             ("/api/v1/pods", "core"),
-            ("/apis/apps/v1/namespaces/a/statefulsets", "apps"),
+            ("/api/v1/namespaces", "core"),
+            ("/api/v1/namespaces/a", "core"),
+            ("/api/v1/namespaces/a/pods", "core"),
+            ("/api/v1/namespaces/a/pods/b", "core"),
+            ("/api/v1/namespaces/a/pods/b/eviction", "core"),
+            ("/api/v1/nodes/n/status", "core"),
             ("/apis", "apis"),
+            ("/apis/", "apis"),
+            ("/apis/apps", "apps"),
+            ("/apis/apps/v1", "apps"),
+            ("/apis/apps/v1/statefulsets", "apps"),
+            ("/apis/apps/v1/namespaces/a/statefulsets", "apps"),
+            ("/apis/apps/v1/namespaces/a/statefulsets/b", "apps"),
+            ("/apis/apps/v1/namespaces/a/statefulsets/b/scale", "apps"),
+            (
+                "/apis/rollout-operator.grafana.com/v1/namespaces/a/zoneawarepoddisruptionbudgets",
+                "rollout-operator.grafana.com",
+            ),
+            (
+                "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/x",
+                "admissionregistration.k8s.io",
+            ),
             ("/version", "/version"),
+            ("/healthz/etcd", "/healthz"),
+            ("/", "/"),
         ] {
             assert_eq!(group(path), expected, "{path}");
         }
@@ -99,20 +124,48 @@ mod tests {
                 "/api/v1/namespaces/a/pods/b/eviction",
                 "core/v1/pods object eviction subresource",
             ),
+            (
+                "/api/v1/namespaces/a/pods/b/log",
+                "core/v1/pods object log subresource",
+            ),
             ("/api/v1/namespaces", "core/v1/namespaces collection"),
             ("/api/v1/namespaces/a", "core/v1/namespaces object"),
             (
                 "/api/v1/namespaces/a/status",
                 "core/v1/namespaces object status subresource",
             ),
+            ("/api/v1/nodes", "core/v1/nodes collection"),
+            ("/api/v1/nodes/n", "core/v1/nodes object"),
+            (
+                "/api/v1/nodes/n/status",
+                "core/v1/nodes object status subresource",
+            ),
+            (
+                "/apis/apps/v1/statefulsets",
+                "apps/v1/statefulsets collection",
+            ),
+            (
+                "/apis/apps/v1/namespaces/a/statefulsets",
+                "apps/v1/statefulsets collection",
+            ),
+            (
+                "/apis/apps/v1/namespaces/a/statefulsets/b",
+                "apps/v1/statefulsets object",
+            ),
             (
                 "/apis/apps/v1/namespaces/a/statefulsets/b/status",
                 "apps/v1/statefulsets object status subresource",
             ),
             (
+                "/apis/rollout-operator.grafana.com/v1/namespaces/a/replicatemplates/r/scale",
+                "rollout-operator.grafana.com/v1/replicatemplates object scale subresource",
+            ),
+            (
                 "/apis/rbac.authorization.k8s.io/v1/clusterroles/x",
                 "rbac.authorization.k8s.io/v1/clusterroles object",
             ),
+            ("/api", "/api"),
+            ("/api/v1", "/api/v1"),
             ("/apis/apps", "/apis/apps"),
             ("/apis/apps/v1", "/apis/apps/v1"),
             ("/version", "/version"),

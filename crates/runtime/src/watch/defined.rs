@@ -5,13 +5,14 @@ use tokio::time::timeout;
 use super::{End, News, Watch};
 
 impl Watch {
-    /// What follows where a kind may not be listed: it is missing where it is not defined; otherwise it must be seen.
+    /// What follows where a kind may not be listed: it is missing where it is not defined; otherwise it is hidden, which
+    /// must not look like "there are none".
     pub(super) async fn forbidden(&self, why: String) -> End {
         if self.is_undefined().await {
             self.tell(News::Missing(why));
             return End::Missing;
         }
-        self.tell(News::Failed(why));
+        self.tell(News::Hidden(why));
         End::Failed
     }
 

@@ -116,8 +116,11 @@ impl Carrier {
         mark
     }
 
+    /// Whether somebody else has asked a pod something since, or may have: then its state is theirs.
     fn is_overtaken(&self, action: &Action, mark: u64) -> bool {
-        pod(action).is_some_and(|url| self.shared.lock().undoing.get(url) != Some(&mark))
+        let now = self.shared.environment.now();
+        let is_late = matches!(action, Action::Ask(question) if question.is_too_late(now));
+        is_late || pod(action).is_some_and(|url| self.shared.lock().undoing.get(url) != Some(&mark))
     }
 
     async fn repeat(&self, mut open: Vec<Action>, mark: u64, began: Instant) {

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use futures::StreamExt;
 use slipway_kernel::action::Action;
-use slipway_kernel::admission::{Admission, Admit, Count, Remarks, Review, Verdict};
+use slipway_kernel::admission::{Admission, Admit, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, QuestionId};
 use slipway_kernel::store::Stores;
 use tokio::time::{Instant, sleep_until};
@@ -42,8 +42,8 @@ impl<'a> Judgement<'a> {
         }
     }
 
-    /// The verdict, and what is counted with it; none if the webhook has a defect.
-    pub(super) async fn reach(mut self) -> Option<(Verdict, Option<Count>)> {
+    /// The verdict, and what is noted beside it; none if the webhook has a defect.
+    pub(super) async fn reach(mut self) -> Option<(Verdict, Remarks)> {
         for _ in 0..MOST_LOOKS {
             let (admission, remarks) = self.look()?;
             let needs = match admission {
@@ -51,7 +51,7 @@ impl<'a> Judgement<'a> {
                     if !actions.is_empty() {
                         self.carry_out(actions).await;
                     }
-                    return Some((verdict, remarks.count));
+                    return Some((verdict, remarks));
                 }
                 Admission::Need(needs) => needs,
             };
@@ -60,7 +60,7 @@ impl<'a> Judgement<'a> {
             }
         }
         let verdict = self.expire()?;
-        Some((verdict, None))
+        Some((verdict, Remarks::default()))
     }
 
     /// Looks at the review once. A hold that comes of it is remembered only if no other was since: two reviews that

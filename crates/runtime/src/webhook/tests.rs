@@ -168,7 +168,7 @@ async fn requests_and_verdicts_are_counted_under_the_original_s_names() {
         };
         let remarks = Remarks {
             count: Some(count),
-            hold: None,
+            ..Remarks::default()
         };
         let verdict = Verdict::refused(429, "1 pod not ready in zone-a");
         (Admission::Decide(verdict, Vec::new()), remarks)

@@ -13,6 +13,7 @@ mod drain;
 mod election;
 mod fencing;
 mod flow;
+mod groups;
 mod rights;
 mod role;
 mod stage;

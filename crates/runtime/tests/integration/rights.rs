@@ -219,8 +219,9 @@ fn a_kind_that_may_not_be_seen_any_more_is_not_forgotten() {
     });
 }
 
+/// The capability is told so: it must not take it for "there are none".
 #[test]
-fn a_kind_that_is_defined_must_be_seen_or_nothing_is_done() {
+fn a_kind_that_is_defined_and_may_not_be_seen_is_a_fact_and_no_obstacle() {
     virtually(async {
         let stage = Stage::new().await;
         stage.create(DEFINITION, &widgets()).await;
@@ -232,13 +233,18 @@ fn a_kind_that_is_defined_must_be_seen_or_nothing_is_done() {
             ..Toy::default()
         };
         let replica = stage.start(alone(), toy);
-        secs(120).await;
-        assert!(!replica.view.is_ready());
-        assert!(replica.view.facts().missing.is_empty());
-        assert!(stage.writes().is_empty());
+        stage.until_have("a", "1", 5).await;
+        let off = "slipway_feature_off{feature=\"see widgets\"} 1";
+        for _ in 0..60 {
+            assert!(replica.view.is_ready());
+            assert!(replica.view.metrics().contains(off));
+            assert!(!replica.view.facts().missing.contains("watch widgets"));
+            secs(2).await;
+        }
         stage.cluster.faults().clear();
-        stage.until_have("a", "1", 400).await;
-        assert!(replica.view.is_ready());
+        secs(31).await;
+        assert!(!replica.view.metrics().contains(off));
+        assert!(replica.view.facts().missing.is_empty());
     });
 }
 

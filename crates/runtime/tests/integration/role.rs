@@ -15,15 +15,16 @@ use crate::stage::{Replica, Stage, committed, epoch, one_of_many, secs, virtuall
 use crate::tls::{bundle, configuration, entry, environment, handshake, labels, now, wanted};
 
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
-const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+pub(crate) const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+pub(crate) const BUDGETS: &str = "zoneawarepoddisruptionbudgets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-fn rule(group: &str, resource: &str, verbs: &[&str]) -> Value {
+pub(crate) fn rule(group: &str, resource: &str, verbs: &[&str]) -> Value {
     json!({"apiGroups": [group], "resources": [resource], "verbs": verbs})
 }
 
 /// The rules of the design, word for word.
-fn design() -> Vec<Value> {
+pub(crate) fn design() -> Vec<Value> {
     vec![
         rule("", "pods", &["list", "get", "watch", "delete"]),
         rule("apps", "statefulsets", &["list", "get", "watch"]),
@@ -31,8 +32,18 @@ fn design() -> Vec<Value> {
     ]
 }
 
+/// Has zone-aware budgets defined.
+pub(crate) async fn define_budgets(stage: &Stage) {
+    let mut all = slipway_api::crds::crds().into_iter();
+    let definition = all.find(|one| one.spec.names.plural == BUDGETS).unwrap();
+    let definition = serde_json::to_value(definition).unwrap();
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    stage.create(definitions, &definition).await;
+    secs(1).await;
+}
+
 /// Grants rules to the user that may do nothing else.
-async fn grant(stage: &Stage, name: &str, rules: Vec<Value>) {
+pub(crate) async fn grant(stage: &Stage, name: &str, rules: Vec<Value>) {
     let api = "rbac.authorization.k8s.io";
     let role = json!({"apiVersion": format!("{api}/v1"), "kind": "Role", "metadata": {"name": name}, "rules": rules});
     stage.create(ROLES, &role).await;
@@ -73,7 +84,7 @@ fn template(zone: &str) -> Value {
 }
 
 /// A zone with two pods of the old revision, to be of the new one.
-async fn zone(stage: &Stage, name: &str) {
+pub(crate) async fn zone(stage: &Stage, name: &str) {
     let set = json!({
         "apiVersion": "apps/v1", "kind": "StatefulSet",
         "metadata": {"name": name, "labels": {"rollout-group": "ingester"}},
@@ -156,7 +167,7 @@ async fn bring_back(stage: &Stage, seconds: u64) {
     }
 }
 
-fn start(stage: &Stage) -> Replica {
+pub(crate) fn start(stage: &Stage) -> Replica {
     let settings = Settings {
         namespace: "default".to_owned(),
         namespaces: vec!["default".to_owned()],
@@ -228,6 +239,46 @@ fn a_group_rolls_also_where_nothing_may_be_watched() {
         let (_stage, replica) = rolled_under(rules, 120).await;
         assert!(is_off(&replica, "stream pods"));
         assert!(is_off(&replica, "stream statefulsets"));
+    });
+}
+
+/// 0013: where the definition of budgets is there and the right to see them is not, the operator is ready and says so, and
+/// no pod goes that a budget might be about; with the right the rollout goes on by itself.
+#[test]
+fn a_group_waits_for_the_right_to_see_budgets_and_the_operator_is_ready() {
+    virtually(async {
+        let stage = Stage::new().await;
+        define_budgets(&stage).await;
+        grant(&stage, "rollout-operator-role", design()).await;
+        for name in ZONES {
+            zone(&stage, name).await;
+        }
+        let replica = start(&stage);
+        secs(5).await;
+        for _ in 0..60 {
+            assert!(replica.view.is_ready());
+            let old = pods(&stage).await;
+            assert!(old.iter().all(|(_, revision)| revision == "old"), "{old:?}");
+            secs(1).await;
+        }
+        assert!(is_off(&replica, &format!("see {BUDGETS}")));
+        let waits = replica.view.blockers();
+        assert!(
+            waits
+                .iter()
+                .any(|b| b.reason == "BudgetsHidden" && b.message.contains(BUDGETS)),
+            "{waits:?}"
+        );
+        let seeing = rule(
+            "rollout-operator.grafana.com",
+            BUDGETS,
+            &["get", "list", "watch"],
+        );
+        grant(&stage, "budgets", vec![seeing]).await;
+        bring_back(&stage, 60).await;
+        let all = pods(&stage).await;
+        assert!(all.iter().all(|(_, revision)| revision == "new"), "{all:?}");
+        assert!(!is_off(&replica, &format!("see {BUDGETS}")));
     });
 }
 

@@ -223,6 +223,7 @@ impl Toy {
                     url: ask.to_owned(),
                     body: Value::Null,
                     timeout: std::time::Duration::from_secs(3),
+                    until: None,
                 }));
             }
             Some((_, Answer::Said { body, .. })) => body.clone(),

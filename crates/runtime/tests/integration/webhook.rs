@@ -35,6 +35,7 @@ impl Guard {
             url: format!("/api/v1/namespaces/{}", review.namespace),
             body: Value::Null,
             timeout: Duration::from_secs(5),
+            until: None,
         }
     }
 }

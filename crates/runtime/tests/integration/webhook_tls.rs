@@ -200,3 +200,45 @@ async fn a_bad_connection_ends_alone_and_a_large_body_is_refused() {
     assert_eq!(answer["response"]["status"]["message"], "the door is shut");
     served.end().await;
 }
+
+/// The original hangs up on all of them.
+#[tokio::test]
+async fn a_stop_takes_nobody_new_and_lets_requests_under_way_end() {
+    let stage = Stage::new().await;
+    let served = start(&stage, Limits::default()).await;
+    open(&stage).await;
+    let body = review("under-way");
+    let (begin, rest) = body.split_at(body.len() / 2);
+    let head = format!(
+        "POST /admission/guard HTTP/1.1\r\nhost: slipway\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut stream = served.connect(b"http/1.1").await;
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(begin).await.unwrap();
+    stream.flush().await.unwrap();
+    // One request and its answer on another connection: the first one has been taken in by then.
+    let other = TokioIo::new(served.connect(b"http/1.1").await);
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(other).await.unwrap();
+    tokio::spawn(connection);
+    whole(sender.send_request(post(review("a"))).await.unwrap()).await;
+    served.stop.send(()).unwrap();
+    while TcpStream::connect(served.address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!served.task.is_finished(), "it waits for the request");
+    stream.write_all(rest).await.unwrap();
+    stream.flush().await.unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(
+        answer.contains("\"uid\":\"under-way\",\"allowed\":true"),
+        "{answer}"
+    );
+    tokio::time::timeout(Duration::from_secs(20), served.task)
+        .await
+        .expect("it stops")
+        .unwrap();
+}

@@ -52,12 +52,13 @@ pub(super) fn requests(history: &History, most: usize) -> Vec<u64> {
         .filter(matters)
         .map(|request| request.number)
         .collect();
-    let mut chosen: BTreeSet<u64> = spread(writes.len() as u64, most * 3 / 4)
+    // Renewals of leases make a run large, not what it is about.
+    let enough = most.saturating_mul(3);
+    let mut chosen: BTreeSet<u64> = spread(writes.len() as u64, enough)
         .into_iter()
         .filter_map(|n| writes.get(usize::try_from(n).ok()?).copied())
         .collect();
-    let rest = most.saturating_sub(chosen.len());
-    chosen.extend(spread(total as u64, rest));
+    chosen.extend(spread(total as u64, most / 2));
     chosen.into_iter().collect()
 }
 

@@ -13,7 +13,7 @@ use slipway_api::zones::LAST_DOWNSCALE;
 
 use super::{Case, Findings, workload};
 use crate::fault::EventFault;
-use crate::history::{Change, Event, History, Image, Object};
+use crate::history::{Change, Event, History, Image, Object, Review};
 
 /// What is not compared, and why.
 pub const MASKED: &[(&str, &str)] = &[
@@ -95,6 +95,9 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
     let Some(reference) = case.reference else {
         return findings;
     };
+    if is_another_story(case.history) {
+        return findings;
+    }
     let end = case.history.end;
     let (wanted, found) = (spec_changes(reference), spec_changes(case.history));
     let mut delayed: Vec<&Object> = Vec::new();
@@ -104,7 +107,13 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
     for object in objects {
         let want = wanted.get(object).copied().unwrap_or_default();
         let have = found.get(object).copied().unwrap_or_default();
-        let fewer = have < want && have + missed(case) >= want;
+        // What goes down and up again is missed as a whole.
+        let pair = if is_unchanged(reference, object) {
+            2
+        } else {
+            1
+        };
+        let fewer = have < want && have + pair * missed(case) >= want;
         let more = have > want && is_misled(case);
         if fewer {
             delayed.push(object);
@@ -121,6 +130,14 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
         compare(&mut findings, case.history, reference);
     }
     findings
+}
+
+/// Whether something came out otherwise for people than in the reference: a webhook let it pass unseen, or could not be
+/// asked, or was asked later. What comes of that is for the other oracles.
+fn is_another_story(history: &History) -> bool {
+    let differs = |event: &Event| matches!(event, Event::Otherwise(_));
+    history.reviews.iter().any(Review::is_open)
+        || history.is_disturbed() && history.marks.iter().any(|mark| differs(&mark.what))
 }
 
 /// Whether the operator never heard of a change of a policy: then it went on by the old one until it listed them again,
@@ -156,6 +173,16 @@ fn missed(case: &Case<'_>) -> u64 {
 }
 
 /// How often the operator changed each workload's spec.
+/// Whether an object is asked for the same in the end as in the beginning.
+fn is_unchanged(history: &History, object: &Object) -> bool {
+    let spec = |version| {
+        history
+            .state(object, version)
+            .and_then(|image| image.at("/spec"))
+    };
+    spec(history.base) == spec(u64::MAX)
+}
+
 fn spec_changes(history: &History) -> BTreeMap<&Object, u64> {
     let mut counts = BTreeMap::new();
     for touch in workload::touches(history) {

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::{Case, Findings, workload};
-use crate::history::{History, Image, Object};
+use crate::history::{History, Image, Object, Review};
 use crate::scenario::{Expectation, Named, When, look};
 
 /// How long after the last fault an expectation may still be wrong.
@@ -17,7 +17,8 @@ pub(super) fn met(case: &Case<'_>) -> Findings {
     let history = case.history;
     let disturbed = history.is_disturbed();
     let settled = history.calm.checked_add(AFTERMATH);
-    if disturbed && settled.is_ok_and(|settled| settled > history.end) {
+    let is_open = history.reviews.iter().any(Review::is_open);
+    if disturbed && (is_open || settled.is_ok_and(|settled| settled > history.end)) {
         return findings;
     }
     for expectation in &case.scenario.expect {

@@ -75,11 +75,12 @@ pub(super) fn preconditions(case: &Case<'_>) -> Findings {
             .any(|part| part.strip_prefix("fieldManager=") == Some(FIELD_MANAGER));
         let body = &request.body;
         let version = has_text(body, "/metadata/resourceVersion");
-        // When a zone was last scaled down: the newest is right, whatever else has changed.
+        // Where no map may be kept: when a zone was last scaled down. The newest is right, whatever else has changed.
         let dates = body
             .pointer("/metadata/annotations")
             .and_then(Value::as_object);
-        let is_date = dates.is_some_and(|all| all.len() == 1 && all.contains_key(LAST_DOWNSCALE));
+        let is_date = request.context.purpose == "annotate"
+            && dates.is_some_and(|all| all.len() == 1 && all.contains_key(LAST_DOWNSCALE));
         let holds = match request.method.as_str() {
             "POST" => true,
             "PUT" => version,

@@ -70,6 +70,21 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// What a replica knew when it sent a request. What it wrote itself or read singly makes the basis younger than what
+    /// its watch has brought, and tells of these objects only.
+    pub(super) fn known(history: &'a History, request: &Request) -> Self {
+        let singly = |kind: &'static str, plural: &'static str| Knowledge {
+            history,
+            request,
+            kind,
+            plural,
+        };
+        Self {
+            sets: singly(SETS, "statefulsets").states(),
+            pods: singly(PODS, "pods").states(),
+        }
+    }
+
     /// The zones of a group, by name.
     pub(super) fn group(&self, namespace: &str, group: &str) -> Vec<Zone<'a>> {
         let sets = self.sets.iter();
@@ -131,6 +146,54 @@ impl<'a> Scene<'a> {
             .collect();
         pods.into_iter()
             .filter(move |(_, pod)| controller(pod) == Some(uid.as_str()))
+    }
+}
+
+/// What a replica knew of a kind when it sent a request.
+struct Knowledge<'a, 'r> {
+    history: &'a History,
+    request: &'r Request,
+    kind: &'static str,
+    plural: &'static str,
+}
+
+impl<'a> Knowledge<'a, '_> {
+    fn requests(&self) -> impl Iterator<Item = &'a Request> {
+        let (replica, number) = (&self.request.replica, self.request.number);
+        let all = self.history.requests.iter();
+        all.filter(move |r| r.replica == *replica && r.number < number)
+    }
+
+    /// Objects that the replica wrote or read singly, with the versions at which it knew them.
+    fn single(&self) -> impl Iterator<Item = (&'a Object, u64)> {
+        let done = self.requests().filter(|r| r.ending.is_done());
+        done.filter_map(|request| {
+            let mut parts = request
+                .path()
+                .split('/')
+                .skip_while(|part| *part != self.plural);
+            let name = parts.nth(1)?;
+            let changes = self.history.changes.iter().rev();
+            let mut older = changes.filter(|change| change.version <= request.versions.1);
+            let found = older.find(|c| &*c.object.0 == self.kind && &*c.object.2 == name);
+            found.map(|change| (&change.object, change.version))
+        })
+    }
+
+    fn states(&self) -> States<'a> {
+        let single: Vec<(&Object, u64)> = self.single().collect();
+        let requests = self.requests().chain(std::iter::once(self.request));
+        let bases = requests.filter_map(|r| r.context.basis.get(self.plural).copied());
+        let brought = bases.filter(|basis| single.iter().all(|(_, version)| version != basis));
+        let brought = brought.max().unwrap_or_default();
+        let mut states = self.history.states(self.kind, brought);
+        for (object, version) in single.into_iter().filter(|single| brought < single.1) {
+            match self.history.state(object, version) {
+                Some(image) => states.insert(object, image),
+                None => states.remove(object),
+            };
+        }
+        states
     }
 }
 
@@ -213,6 +276,7 @@ pub(super) fn is_ready(pod: &Image) -> bool {
 pub(super) struct Deletion<'a> {
     pub(super) change: &'a Change,
     pub(super) pod: &'a Image,
+    pub(super) request: &'a Request,
     /// What it was decided on.
     pub(super) seen: Scene<'a>,
     /// How it was just before.
@@ -258,6 +322,7 @@ pub(super) fn deletions(history: &History) -> impl Iterator<Item = Deletion<'_>>
         Some(Deletion {
             change,
             pod: change.before.as_deref()?,
+            request,
             seen: Scene::behind(history, change, request),
             before: Scene::at(history, change.version - 1),
         })

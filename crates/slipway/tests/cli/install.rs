@@ -200,6 +200,87 @@ fn the_manifests_of_zones_register_their_webhooks_under_the_original_s_names() {
     }
 }
 
+/// §5.5: whatever is asked for, an API server takes it, the ports are those of the program, and so are the rights.
+#[test]
+fn every_variant_of_the_manifests_of_zones_is_whole() {
+    let place = Place::new("manifests-variants");
+    let zones = ["--controllers", "zones"];
+    let variants: [&[&str]; 8] = [
+        &[],
+        &["--webhooks"],
+        &["--namespace", "mimir"],
+        &["--namespace", "mimir", "--webhooks"],
+        &["--namespace", "mimir,loki", "--webhooks"],
+        &["--operator-namespace", "mimir", "--webhooks"],
+        &["--replicas", "3", "--webhooks"],
+        &["--image", "registry/slipway:1", "--webhooks"],
+    ];
+    for variant in variants {
+        let asked = [&["manifests"], &zones[..], variant].concat();
+        let all = objects(&succeeded(&place.run(&asked)));
+        wait(async { apply(&cluster_with(&["mimir", "loki"]).await, &all).await });
+        let of = |kind: &str| all.iter().filter(|o| o["kind"] == kind).collect::<Vec<_>>();
+        let deployments = of("Deployment");
+        let [deployment] = deployments.as_slice() else {
+            panic!("{variant:?}: {} Deployments", deployments.len())
+        };
+        // Replicas agree by a Lease, so the next one comes before the last one goes (0017).
+        assert!(deployment["spec"].get("strategy").is_none());
+        let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+        let ports = container["ports"].as_array().unwrap().iter();
+        let ports: Vec<i64> = ports
+            .map(|p| p["containerPort"].as_i64().unwrap())
+            .collect();
+        let served = variant.contains(&"--webhooks");
+        let expected: &[i64] = if served { &[8001, 8443] } else { &[8001] };
+        assert_eq!(ports, expected, "{variant:?}");
+        let mut effects: Vec<(String, String)> = of("ValidatingWebhookConfiguration")
+            .into_iter()
+            .chain(of("MutatingWebhookConfiguration"))
+            .map(|o| {
+                let hook = &o["webhooks"][0];
+                let path = hook["clientConfig"]["service"]["path"].as_str().unwrap();
+                let effects = hook["sideEffects"].as_str().unwrap();
+                (path.replace("/admission/", ""), effects.to_owned())
+            })
+            .collect();
+        effects.sort();
+        let expected: &[(&str, &str)] = &[
+            ("no-downscale", "None"),
+            ("pod-eviction", "NoneOnDryRun"),
+            ("prepare-downscale", "NoneOnDryRun"),
+            ("zpdb-validation", "None"),
+        ];
+        let effects: Vec<(&str, &str)> = effects
+            .iter()
+            .map(|(path, effects)| (path.as_str(), effects.as_str()))
+            .collect();
+        assert_eq!(effects, if served { expected } else { &[] }, "{variant:?}");
+        let rules: Vec<String> = of("Role")
+            .into_iter()
+            .chain(of("ClusterRole"))
+            .flat_map(|role| role["rules"].as_array().unwrap())
+            .map(Value::to_string)
+            .collect();
+        for (resource, verb) in [
+            ("pods", "delete"),
+            ("statefulsets", "patch"),
+            ("statefulsets/status", "update"),
+            ("zoneawarepoddisruptionbudgets", "watch"),
+            ("configmaps", "create"),
+            ("leases", "create"),
+        ] {
+            let is_granted = |rule: &&String| {
+                rule.contains(&format!("\"{resource}\"")) && rule.contains(&format!("\"{verb}\""))
+            };
+            assert!(
+                rules.iter().any(|rule| is_granted(&rule)),
+                "{variant:?} does not grant {verb} on {resource}: {rules:#?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn webhooks_are_refused_where_there_are_none() {
     let place = Place::new("no-webhooks");

@@ -1,6 +1,7 @@
 //! `slipway rollout-operator` as it is started, and what it says to flags that are wrong.
 
-use super::program::Place;
+use super::operator::{address, eventually, status};
+use super::program::{Place, Running, appears, wait};
 
 /// Exit code and lines on standard error; nothing else is printed.
 fn said(arguments: &[&str]) -> (Option<i32>, Vec<String>) {
@@ -99,4 +100,40 @@ fn a_link_of_the_original_s_name_is_enough() {
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(text, "-kubernetes.namespace has not been specified\n");
+}
+
+/// `TestOTELTracingInitialization`: an endpoint that leads nowhere.
+#[test]
+fn otel_variables_are_warned_of_and_keep_nothing_from_ready() {
+    let place = Place::new("otel");
+    let admin = place.path("kubeconfig");
+    let file = admin.to_str().unwrap();
+    let server = ["apiserver", "--port", "0", "--kubeconfig-out", file];
+    let server = Running::start(&mut place.command(&server), true);
+    appears(&admin);
+    let text = std::fs::read_to_string(&admin).unwrap();
+    let url = text.split("server: ").nth(1).unwrap();
+    let url = url.lines().next().unwrap().trim_matches('"');
+    let operator = [
+        "rollout-operator",
+        "-kubernetes.namespace=default",
+        "-kubernetes.api-url",
+        url,
+        "-kubernetes.config-file",
+        file,
+        "-server.port=0",
+    ];
+    let mut command = place.command(&operator);
+    command
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+        .env("OTEL_TRACES_SAMPLER", "always_off");
+    let mut operator = Running::start(&mut command, true);
+    let warned = operator.line("traces are asked for");
+    assert!(warned.starts_with("level=warn "), "{warned}");
+    let probes = address(&operator.line("serving /healthz"));
+    wait(eventually("it is ready", || async {
+        status(&probes, "/ready").contains("200").then_some(())
+    }));
+    assert_eq!(operator.terminate(), Some(0));
+    assert_eq!(server.terminate(), Some(0));
 }

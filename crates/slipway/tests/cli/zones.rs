@@ -6,7 +6,7 @@ use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::Client;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, EvictParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::install::{apply, objects};
@@ -94,7 +94,7 @@ fn zone(name: &str, image: &str, most: &str, labels: &Value) -> Value {
             "updateStrategy": {"type": "OnDelete"},
             "selector": {"matchLabels": {"name": name}},
             "template": {
-                "metadata": {"labels": {"name": name}},
+                "metadata": {"labels": {"name": name, "rollout-group": "ingester"}},
                 "spec": {"containers": [{"name": "a", "image": image}]},
             },
         },
@@ -104,6 +104,10 @@ fn zone(name: &str, image: &str, most: &str, labels: &Value) -> Value {
 /// A registration as the original's, but for an operator outside of the cluster.
 fn hook(name: &str, address: &str) -> Value {
     let port = address.rsplit(':').next().unwrap();
+    let (group, operation, resources) = match name {
+        "pod-eviction" => ("", "CREATE", vec!["pods/eviction"]),
+        _ => ("apps", "UPDATE", vec!["statefulsets", "statefulsets/scale"]),
+    };
     let kind = match name {
         "prepare-downscale" => "MutatingWebhookConfiguration",
         _ => "ValidatingWebhookConfiguration",
@@ -124,8 +128,8 @@ fn hook(name: &str, address: &str) -> Value {
             "failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": 10,
             "sideEffects": if name == "prepare-downscale" { "NoneOnDryRun" } else { "None" },
             "rules": [{
-                "apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "scope": "Namespaced",
-                "resources": ["statefulsets", "statefulsets/scale"],
+                "apiGroups": [group], "apiVersions": ["v1"], "operations": [operation], "scope": "Namespaced",
+                "resources": resources,
             }],
         }],
     })
@@ -234,8 +238,31 @@ async fn prepare(client: &Client, address: &str) {
     );
 }
 
+/// Pods of several zones are evicted one right after the other, until the budget refuses one.
+async fn evict(client: &Client, address: &str) {
+    apply(client, &[hook("pod-eviction", address)]).await;
+    let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
+    let mut turn = 0;
+    let refused = eventually("an eviction is refused", || {
+        turn += 1;
+        let (pods, zone) = (pods.clone(), ZONES[turn % 3]);
+        async move {
+            let pod = format!("{zone}-1");
+            match pods.evict(&pod, &EvictParams::default()).await {
+                Err(kube::Error::Api(refused)) if refused.code == 429 => {
+                    Some(refused.message.clone())
+                }
+                _ => None,
+            }
+        }
+    })
+    .await;
+    let begin = "admission webhook \"pod-eviction-default.grafana.com\" denied the request: ";
+    assert!(refused.starts_with(begin), "{refused}");
+}
+
 /// `specs/zones.md` §1.6, each with the labels that dashboards and alerts look at.
-const METRICS: [&str; 15] = [
+const METRICS: [&str; 18] = [
     "rollout_operator_group_reconciles_total{rollout_group=\"ingester\"}",
     "rollout_operator_group_reconciles_failed_total{rollout_group=\"ingester\"}",
     "rollout_operator_group_reconcile_duration_seconds_bucket{le=\"0.005\",rollout_group=\"ingester\"}",
@@ -250,10 +277,18 @@ const METRICS: [&str; 15] = [
     "rollout_operator_pod_http_client_request_duration_seconds_count{path=\"/prepare\",method=\"POST\",status_code=\"error\"}",
     "rollout_operator_zpdb_configurations_observed_total{result=\"updated\"}",
     "rollout_operator_zpdb_inflight_eviction_requests ",
+    "rollout_operator_zpdb_eviction_requests_total{reason=\"allowed\",status=\"200\"}",
+    "rollout_operator_zpdb_eviction_requests_total{reason=\"denied\",status=\"429\"}",
+    "rollout_operator_server_invalid_cluster_validation_label_requests_total{protocol=\"http\",method=\"other\",cluster_validation_label=\"default\",request_cluster_validation_label=\"\"} 1",
     "kube_validating_webhook_failure_policy{policy=\"Fail\",type=\"MutatingWebhook\",webhook=\"prepare-downscale-default.grafana.com\"} 1",
 ];
 
 fn measured(address: &str) {
+    let unnamed = status(address, "/debug/vars");
+    assert!(
+        unnamed.contains("511"),
+        "a request without X-Cluster: {unnamed}"
+    );
     let text = get(address, "/metrics");
     let missing: Vec<&&str> = METRICS
         .iter()
@@ -280,6 +315,14 @@ fn logged(operator: &mut Running) {
         ),
         ("warn", "Annotation rollout-max-unavailable: \\\"0\\\""),
         ("warn", "one replica is assumed"),
+        ("info", "msg=\"pod eviction allowed\""),
+        ("info", "msg=\"pod eviction denied\""),
+        ("info", "method=admission.PodEviction()"),
+        ("info", " object.name=ingester-zone-"),
+        ("info", " object.namespace=default"),
+        ("info", " object.resource=pods"),
+        ("info", " request.uid="),
+        ("info", "msg=\"Pod not considered ready\""),
         (
             "error",
             "has RollingUpdate update strategy while OnDelete is expected, skipping reconcile",
@@ -308,6 +351,7 @@ async fn observe(admin: &Path, probes: &str, webhooks: &str) {
     roll(&client).await;
     guard(&client, webhooks).await;
     prepare(&client, webhooks).await;
+    evict(&client, webhooks).await;
     let mut wrong = zone("ingester-zone-d", "a:2", "1", &json!({}));
     wrong["spec"]["updateStrategy"] = json!({"type": "RollingUpdate"});
     apply(&client, &[wrong]).await;
@@ -360,6 +404,7 @@ fn the_original_s_arguments_and_roles_start_our_binary_and_a_group_is_rolled() {
         "-server-tls.port=0",
         "-server-tls.self-signed-cert.dns-name=localhost",
         "-pods.client-timeout=1s",
+        "-server.cluster-validation.http.enabled=true",
     ];
     let mut operator = Running::start(&mut place.command(&operator), true);
     let probes = address(&operator.line("serving /healthz"));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
+use slipway_kernel::fact::{Answer, QuestionId};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::store::Projection;
 use slipway_kernel::{Action, Facts, Plan, Stores};
@@ -21,6 +22,8 @@ pub(crate) enum Twist {
     NoUndo,
     /// A dry run is taken for a real one.
     NeverDry,
+    /// No zone wants time between downscales.
+    Hasty,
 }
 
 /// A webhook with a bug.
@@ -29,8 +32,11 @@ pub(crate) struct Twisted {
     pub(crate) twist: Twist,
 }
 
-fn is_undo(action: &Action) -> bool {
-    matches!(action, Action::Ask(question) if question.method == "DELETE")
+fn undo(action: &Action) -> Option<QuestionId> {
+    match action {
+        Action::Ask(question) if question.method == "DELETE" => Some(question.id.clone()),
+        _ => None,
+    }
 }
 
 impl Admit for Twisted {
@@ -60,14 +66,34 @@ impl Admit for Twisted {
                 }
             }
             Twist::NoUndo => {
-                let (admission, remarks) = self.inner.judge(review, stores, facts, now);
-                match admission {
-                    Admission::Need(actions) if actions.iter().any(is_undo) => {
-                        let verdict = self.inner.expire(review, stores, facts, now).verdict;
-                        (Admission::Decide(verdict, Vec::new()), remarks)
+                // It believes that they have been told.
+                let mut facts = facts.clone();
+                loop {
+                    let (admission, remarks) = self.inner.judge(review, stores, &facts, now);
+                    let undo: Vec<QuestionId> = match &admission {
+                        Admission::Need(actions) => actions.iter().filter_map(undo).collect(),
+                        Admission::Decide(..) => Vec::new(),
+                    };
+                    if undo.is_empty() {
+                        return (admission, remarks);
                     }
-                    other => (other, remarks),
+                    for id in undo {
+                        let told = Answer::Said {
+                            code: 200,
+                            body: String::new(),
+                        };
+                        facts.answers.insert(id, (now, told));
+                    }
                 }
+            }
+            Twist::Hasty => {
+                let mut facts = facts.clone();
+                for (_, answer) in facts.answers.values_mut() {
+                    if let Answer::Said { body, .. } = answer {
+                        *body = body.replace("min-time-between-zones-downscale", "no-time");
+                    }
+                }
+                self.inner.judge(review, stores, &facts, now)
             }
             Twist::NeverDry => {
                 let real = Review {
@@ -230,8 +256,13 @@ pub(crate) const ALL: &[Mutant] = &[
     },
     Mutant {
         name: "zones: the time between downscales is ignored",
-        scenarios: &["zone-downscale"],
+        scenarios: &["zone-follow"],
         bend: sets!(|object| hide(object, ANNOTATIONS, "grafana.com/last-downscale")),
+    },
+    Mutant {
+        name: "zones: the webhook ignores the time between downscales",
+        scenarios: &["zone-downscale"],
+        bend: || Bend::Hooks(Twist::Hasty),
     },
     Mutant {
         name: "zones: claims are never given up",

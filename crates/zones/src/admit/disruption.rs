@@ -87,6 +87,8 @@ pub struct Denial {
     pub message: String,
     /// When that may end by itself: a pod has then been ready for long enough.
     pub until: Option<Timestamp>,
+    /// The pods that count as away.
+    pub away: Vec<String>,
 }
 
 impl Denial {
@@ -95,6 +97,7 @@ impl Denial {
             outcome,
             message: message.into(),
             until: None,
+            away: Vec::new(),
         }
     }
 }
@@ -199,7 +202,9 @@ fn judge_zones<'s, 'a: 's>(
     for zone in zones {
         let mut tally = Tally::of(zone);
         for other in zone.pods.iter().filter(|other| other.uid != pod.uid) {
-            tally.not_ready += i64::from(!other.is_ready || scene.holds(other));
+            if !other.is_ready || scene.holds(other) {
+                tally.away.push(other.name);
+            }
         }
         let limit = if zone.uid == own.uid { most } else { 1 };
         tally.limited(limit, zone.name)?;
@@ -230,16 +235,16 @@ fn judge_partition<'s, 'a: 's>(
             is_empty = false;
             let is_away = !peer.is_ready || scene.holds(peer);
             let rests = resting(peer, budget, scene.now);
-            tally.not_ready += i64::from(is_away || rests.is_some());
+            if is_away || rests.is_some() {
+                sum.away.push(peer.name);
+            }
             if !is_away {
-                tally.until = rests.flatten();
-                sum.wait(tally.until);
+                sum.wait(rests.flatten());
             }
         }
         if is_empty && tally.unknown == 0 {
             tally.unknown = 1;
         }
-        sum.not_ready += tally.not_ready;
         sum.unknown += tally.unknown;
     }
     sum.limited(most, &format!("partition {own}"))
@@ -267,14 +272,14 @@ impl Scene<'_> {
 }
 
 /// Pods that are away, or not known.
-#[derive(Debug, Default, Clone, Copy)]
-struct Tally {
-    not_ready: i64,
+#[derive(Debug, Default)]
+struct Tally<'a> {
+    away: Vec<&'a str>,
     unknown: i64,
     until: Option<Timestamp>,
 }
 
-impl Tally {
+impl Tally<'_> {
     fn of(zone: &Zone<'_>) -> Self {
         let listed = i64::try_from(zone.pods.len()).unwrap_or(i64::MAX);
         Self {
@@ -291,7 +296,8 @@ impl Tally {
     }
 
     fn limited(self, limit: i64, place: &str) -> Result<(), Denial> {
-        if self.not_ready + self.unknown < limit {
+        let not_ready = i64::try_from(self.away.len()).unwrap_or(i64::MAX);
+        if not_ready.saturating_add(self.unknown) < limit {
             return Ok(());
         }
         let of = |number: i64, what: &str| match number {
@@ -299,10 +305,11 @@ impl Tally {
             1 => Some(format!("1 pod {what}")),
             _ => Some(format!("{number} pods {what}")),
         };
-        let parts = [of(self.not_ready, "not ready"), of(self.unknown, "unknown")];
+        let parts = [of(not_ready, "not ready"), of(self.unknown, "unknown")];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         Err(Denial {
             until: self.until,
+            away: self.away.iter().map(|name| (*name).to_owned()).collect(),
             ..Denial::new(Outcome::Denied, format!("{} in {place}", parts.join(", ")))
         })
     }

@@ -15,6 +15,9 @@ use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
 /// How long one request to the API may take.
 const API_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How often the API is asked the same thing.
+const ATTEMPTS: u32 = 3;
+
 /// The answer cannot be given before the questions that were noted are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pending;
@@ -79,6 +82,7 @@ impl<'a> Inquiry<'a> {
             url,
             body,
             timeout,
+            until: None,
         }
     }
 
@@ -119,6 +123,11 @@ impl<'a> Inquiry<'a> {
         self.told(&self.id(purpose, attempt)).is_some()
     }
 
+    /// The same for what is asked several times in a round.
+    pub(super) fn is_answered_in(&self, purpose: &'static str, round: u32) -> bool {
+        self.is_answered(purpose, round * ATTEMPTS)
+    }
+
     /// Has something done whatever the answer is; gives it back if there is no time left.
     pub(super) fn attempt(&mut self, question: Question) -> Result<Option<Question>, Pending> {
         if self.is_over && self.told(&question.id).is_none() {
@@ -152,6 +161,32 @@ impl<'a> Inquiry<'a> {
         self.ask(question).map(|answer| object(&answer))
     }
 
+    /// Asks the API the same thing up to three times: a read until it is answered, a write until it is not forbidden.
+    /// What is decided without the API, or without a right, must not hang on one answer that went astray. `round` tells
+    /// several of a purpose apart.
+    pub(super) fn api_again(
+        &mut self,
+        (purpose, round): (&'static str, u32),
+        method: &'static str,
+        path: &str,
+        body: &Value,
+    ) -> Result<Result<Value, Failure>, Pending> {
+        let first = round * ATTEMPTS;
+        let mut last = Err(Failure::default());
+        for attempt in first..first + ATTEMPTS {
+            last = self.api(purpose, attempt, method, path.to_owned(), body.clone())?;
+            let is_final = match &last {
+                Ok(_) => true,
+                Err(failure) if method == "GET" => failure.code == Some(404),
+                Err(failure) => failure.code != Some(403),
+            };
+            if is_final {
+                break;
+            }
+        }
+        Ok(last)
+    }
+
     pub(super) fn admission(self, decided: Result<Decision, Pending>) -> (Admission, Remarks) {
         match decided {
             Ok(decision) => (
@@ -178,7 +213,7 @@ pub(super) fn expiry(decided: Result<Decision, Pending>, closed: Verdict) -> Exp
 }
 
 /// A request to the API that did not succeed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct Failure {
     /// The HTTP code; none if there was no answer.

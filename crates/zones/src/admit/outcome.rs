@@ -13,6 +13,8 @@ pub enum Outcome {
     PodNotReady,
     /// There is more than one budget, or one that makes no sense.
     ConfigNotFound,
+    /// There may be budgets that we have no right to see.
+    BudgetsHidden,
     /// It is not known yet which budgets, zones and pods there are.
     NotKnownYet,
     /// No budget is about the pod.
@@ -41,6 +43,7 @@ impl Outcome {
             Self::PodNotFound => ("pod-not-found", 400),
             Self::PodNotReady => ("pod-not-ready", 200),
             Self::ConfigNotFound => ("cfg-not-found", 400),
+            Self::BudgetsHidden => ("cfg-not-found", 500),
             Self::NotKnownYet => ("cfg-not-found", 429),
             Self::PodNotInScope => ("pod-not-in-scope", 200),
             Self::SetNotFound => ("sts-no-found", 500),

@@ -1,23 +1,32 @@
 //! `/admission/pod-eviction`: a pod is evicted only if its zone-aware budget can bear it.
 //!
-//! It decides on what has been seen, and asks the API only to record a pod that it lets go (see [`super::reservations`]).
-//! A dry run records nothing and asks nothing. Whatever is not known stops the eviction.
+//! It decides on what has been seen, and asks the API only to record a pod that it lets go (see [`super::reservations`]),
+//! and whether a pod under a budget that was seen doing no work still does none: nothing is recorded of that one, so a
+//! replica that has not heard from the API for a while would let its successor go. A dry run records nothing and asks
+//! nothing. Whatever is not known stops the eviction.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde_json::Value;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
+use slipway_kernel::identity::kinds;
+use slipway_kernel::store::Projection;
 use slipway_kernel::{Facts, Stores};
 
 use super::disruption::{self, Denial, Scene, budget_of, evict};
-use super::inquiry::{Decision, Inquiry, Pending, expiry};
+use super::inquiry::{Decision, Failure, Inquiry, Pending, expiry};
 use super::outcome::Outcome;
-use super::reservations;
+use super::reservations::{self, Map};
 use super::seen::{self, Unlisted};
 use super::zpdb::{Budget, BudgetSeen};
+use crate::observe::{Pod, ZONE_BUDGET, blindness, is_hidden};
 
 /// How often a map that others change is looked at again.
 const MOST_ROUNDS: u32 = 16;
+
+/// What the log says of each pod that counts against a budget, as people look for it.
+const NOT_READY: &str = "Pod not considered ready";
 
 /// The webhook.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,15 +44,23 @@ fn decided(outcome: Outcome, verdict: Verdict) -> Decision {
     Decision {
         remarks: Remarks {
             count: Some(outcome.count()),
-            hold: None,
+            ..Remarks::default()
         },
         ..verdict.into()
     }
 }
 
+fn idle() -> Decision {
+    let warned = Verdict::warned("pod is not ready");
+    decided(Outcome::PodNotReady, warned)
+}
+
 fn denied(denial: Denial) -> Decision {
     let (_, code) = denial.outcome.pair();
-    decided(denial.outcome, Verdict::refused(code, denial.message))
+    let mut decision = decided(denial.outcome, Verdict::refused(code, denial.message));
+    let is_noted = !denial.away.is_empty();
+    decision.remarks.notes = is_noted.then_some((NOT_READY, denial.away));
+    decision
 }
 
 impl From<Unlisted> for Denial {
@@ -88,6 +105,7 @@ impl<'a> Case<'a> {
     fn judge(&self, inquiry: &mut Inquiry<'_>) -> Result<Result<Decision, Denial>, Pending> {
         let (pod, budget) = match self.subject() {
             Ok(Subject::Free(decision)) => return Ok(Ok(decision)),
+            Ok(Subject::Idle) => return self.still_idle(inquiry),
             Ok(Subject::Guarded(pod, budget)) => (pod, budget),
             Err(denial) => return Ok(Err(denial)),
         };
@@ -112,8 +130,17 @@ impl<'a> Case<'a> {
             Denial::new(Outcome::PodNotFound, format!("pods \"{name}\" not found"))
         })?;
         if pod.is_idle {
-            let warned = Verdict::warned("pod is not ready");
-            return Ok(Subject::Free(decided(Outcome::PodNotReady, warned)));
+            let budgets = seen::budgets(self.stores, self.facts, namespace);
+            let is_free = budgets.is_ok_and(|all| matches!(budget_of(&all, pod.labels), Ok(None)));
+            let is_sure = is_free || self.review.is_dry_run;
+            return Ok(if is_sure {
+                Subject::Free(idle())
+            } else {
+                Subject::Idle
+            });
+        }
+        if is_hidden(self.facts, &ZONE_BUDGET) {
+            return Err(Denial::new(Outcome::BudgetsHidden, blindness(namespace)));
         }
         let budgets = seen::budgets(self.stores, self.facts, namespace)?;
         let Some((budget, terms)) = budget_of(&budgets, pod.labels)? else {
@@ -125,6 +152,36 @@ impl<'a> Case<'a> {
         Ok(match seen {
             Some((name, seen)) => Subject::Guarded(pod, (name, seen, terms)),
             None => Subject::Free(decided(Outcome::PodNotInScope, Verdict::allowed())),
+        })
+    }
+
+    /// Lets a pod go that does no work, if that is so now.
+    fn still_idle(&self, inquiry: &mut Inquiry<'_>) -> Result<Result<Decision, Denial>, Pending> {
+        let Review {
+            namespace, name, ..
+        } = self.review;
+        let path = format!("{}/{name}", kinds::POD.path(namespace));
+        let unknown = |message: String| Denial::new(Outcome::StatusNotDetermined, message);
+        let object = match inquiry.api_again(("read-pod", 0), "GET", &path, &Value::Null)? {
+            Ok(object) => object,
+            Err(Failure {
+                code: Some(404), ..
+            }) => {
+                let message = format!("pods \"{name}\" not found");
+                return Ok(Err(Denial::new(Outcome::PodNotFound, message)));
+            }
+            Err(failure) => {
+                let message = format!("whether pod {name} is ready is not known: {failure}");
+                return Ok(Err(unknown(message)));
+            }
+        };
+        Ok(match Pod::project(&object) {
+            Ok(pod) if pod.is_idle || pod.is_deleting => Ok(idle()),
+            Ok(_) => {
+                let message = format!("pod {name} has become ready just now; try again");
+                Err(unknown(message))
+            }
+            Err(error) => Err(unknown(format!("pod {name} cannot be read: {error}"))),
         })
     }
 
@@ -160,6 +217,10 @@ impl<'a> Case<'a> {
         };
         for round in 0..MOST_ROUNDS {
             let map = match reservations::read(inquiry, round, namespace, budget.0)? {
+                // A map that was seen can be kept: others keep it, and would not know.
+                Ok(Map::Forbidden) if seen::is_kept(self.stores, namespace, budget.0) => {
+                    return unrecorded("reading it is forbidden just now");
+                }
                 Ok(map) => map,
                 Err(failure) => return unrecorded(&failure.message),
             };
@@ -190,6 +251,8 @@ type Guard<'a> = (&'a str, &'a BudgetSeen, &'a Budget);
 enum Subject<'a> {
     /// No budget stands in the way.
     Free(Decision),
+    /// It was seen doing no work.
+    Idle,
     /// This one may.
     Guarded(disruption::Pod<'a>, Guard<'a>),
 }

@@ -104,6 +104,7 @@ impl PrepareDownscale {
             now,
             down,
             group,
+            last: marked(set, "annotations", zones::LAST_DOWNSCALE),
             addresses,
         };
         case.decide(inquiry)

@@ -137,7 +137,7 @@ pub(super) fn parent(
         }));
     }
     let path = format!("{}/{}", kind.path(&review.namespace), review.name);
-    inquiry.api("read-parent", 0, "GET", path, Value::Null)
+    inquiry.api_again(("read-parent", 0), "GET", &path, &Value::Null)
 }
 
 /// Whether a text can be part of a path or a host name.

@@ -15,9 +15,10 @@ use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::later;
 
 use super::inquiry::{Failure, Inquiry, Pending};
+use crate::observe::{RESERVATIONS, rollout_pods};
 
 /// How long a pod that was let go counts as away although it is still seen.
-const HOLD: Duration = Duration::from_mins(1);
+pub(crate) const HOLD: Duration = Duration::from_mins(1);
 
 /// The map of a budget, as read.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,8 +31,18 @@ pub(super) enum Map {
     Forbidden,
 }
 
-/// The pods in the map of a budget whose entries still count.
+/// The pods in the map of a budget whose entries still count: those that evictions let go, and those that a rollout is
+/// about to delete.
 pub(super) fn held(map: &Map, now: Timestamp) -> BTreeMap<String, Timestamp> {
+    let mut all = evicted(map, now);
+    if let Map::Some(object) = map {
+        let rollout = rollout_pods(object).into_iter();
+        all.extend(rollout.filter(|(_, until)| now < *until));
+    }
+    all
+}
+
+fn evicted(map: &Map, now: Timestamp) -> BTreeMap<String, Timestamp> {
     let Map::Some(object) = map else {
         return BTreeMap::new();
     };
@@ -49,7 +60,7 @@ pub(super) fn until(now: Timestamp) -> Timestamp {
 }
 
 fn name(budget: &str) -> String {
-    format!("slipway-zpdb-{budget}")
+    format!("{RESERVATIONS}{budget}")
 }
 
 /// Reads the map of a budget.
@@ -60,7 +71,7 @@ pub(super) fn read(
     budget: &str,
 ) -> Result<Result<Map, Failure>, Pending> {
     let path = format!("{}/{}", kinds::CONFIG_MAP.path(namespace), name(budget));
-    let answer = inquiry.api("read-reservations", round, "GET", path, Value::Null)?;
+    let answer = inquiry.api_again(("read-reservations", round), "GET", &path, &Value::Null)?;
     Ok(match answer {
         Ok(object) => Ok(Map::Some(object)),
         Err(Failure {
@@ -83,7 +94,7 @@ pub(super) fn write(
     now: Timestamp,
 ) -> Result<Result<bool, Failure>, Pending> {
     let (namespace, budget) = place;
-    let mut all = held(map, now);
+    let mut all = evicted(map, now);
     all.insert(pod.to_owned(), until(now));
     let data: BTreeMap<String, String> = all
         .into_iter()
@@ -108,12 +119,13 @@ pub(super) fn write(
     };
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
     Ok(
-        match inquiry.api("write-reservation", round, method, path, body)? {
-            // Where it must not be written there is one replica, which remembers by itself.
-            Ok(_)
-            | Err(Failure {
+        match inquiry.api_again(("write-reservation", round), method, &path, &body)? {
+            Ok(_) => Ok(true),
+            // Where it must not be written there is one replica, which remembers by itself. A map that is there was
+            // written by somebody: then this is an accident, and others would not know.
+            Err(Failure {
                 code: Some(403), ..
-            }) => Ok(true),
+            }) if *map == Map::None => Ok(true),
             // Where it was deleted between the two, it is made anew.
             Err(Failure {
                 code: Some(404 | 409),

@@ -6,7 +6,10 @@ use slipway_kernel::{ClusterId, Facts, Stores};
 
 use super::disruption::{self, Owner, Zone};
 use super::zpdb::{Budget, BudgetSeen};
-use crate::observe::{self, BY_SET, Pod, Set, ZONE_BUDGET, is_missing, named_after, orphanage};
+use crate::observe::{
+    self, BY_SET, Pod, RESERVATIONS, Reservations, Set, ZONE_BUDGET, is_missing, named_after,
+    orphanage,
+};
 
 /// What counts of a pod.
 pub fn pod<'a>(meta: &'a Meta, seen: &'a Pod) -> disruption::Pod<'a> {
@@ -46,7 +49,7 @@ pub fn zone<'a>(meta: &'a Meta, set: &'a Set, pods: Vec<disruption::Pod<'a>>) ->
 #[error("{0} have not been listed yet; try again")]
 pub(super) struct Unlisted(&'static str);
 
-/// The budgets of a namespace. None where the kind is not defined or must not be seen.
+/// The budgets of a namespace. None where the kind is not defined.
 pub(super) fn budgets<'a>(
     stores: &'a Stores,
     facts: &Facts,
@@ -64,6 +67,15 @@ pub(super) fn budgets<'a>(
     Ok(all
         .map(|entry| (entry.meta.name.as_str(), entry.body))
         .collect())
+}
+
+/// Whether there is a map of reservations for a budget, as far as has been seen.
+pub(super) fn is_kept(stores: &Stores, namespace: &str, budget: &str) -> bool {
+    let name = format!("{RESERVATIONS}{budget}");
+    let (cluster, maps) = (ClusterId::local(), kinds::CONFIG_MAP);
+    stores
+        .get::<Reservations>(&cluster, &maps, namespace, &name)
+        .is_some()
 }
 
 /// A pod of a namespace.

@@ -1,13 +1,14 @@
 //! `ConfigMap`s: the status of a group, when each zone was last scaled down, and which pods were let go.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_api::zones;
 use slipway_kernel::fields::strings;
-use slipway_kernel::instant::Written;
+use slipway_kernel::instant::{Written, later};
 use slipway_kernel::store::{Projection, Undecodable};
 
 /// What is kept of the `ConfigMap` that carries the status of a group.
@@ -38,7 +39,27 @@ pub struct Lock {
     pub to: i64,
     /// When it is void.
     pub until: Timestamp,
+    /// When its holder gave no sign of life any more, if the planner has taken it over to tell the pods that they stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub abandoned: Option<Timestamp>,
 }
+
+impl Lock {
+    /// How long a lock holds without being given back: longer than any webhook may take, and what it leaves to be undone.
+    pub const HOLDS: Duration = Duration::from_mins(1);
+
+    /// For how long a lock that is void is left to the planner.
+    const GRACE: Duration = Duration::from_mins(1);
+
+    /// Whether nobody else may take it. Of one that is void the planner sees to the pods first; where there is no planner
+    /// it is free after a while.
+    pub fn is_taken(&self, now: Timestamp) -> bool {
+        later(self.until, Self::GRACE).is_none_or(|free| now < free)
+    }
+}
+
+/// How the names of entries begin that lock nothing: of downscales that were let through, by `StatefulSet`.
+pub(crate) const PASSED: &str = "allowed/";
 
 /// Locks by group, as a map carries them. What cannot be read locks nobody: it would lock for ever.
 pub(crate) fn locks(map: &Value) -> BTreeMap<String, Lock> {
@@ -69,22 +90,43 @@ impl Projection for Tracker {
     }
 }
 
+/// Pods, by uid, and until when something counts of them.
+pub type Until = BTreeMap<String, Timestamp>;
+
+/// The pods that a rollout is about to delete, as a map of reservations carries them.
+pub(crate) fn rollout_pods(map: &Value) -> Until {
+    let annotations = map.pointer("/metadata/annotations");
+    let text = annotations.and_then(|all| all.get(zones::ROLLOUT_PODS)?.as_str());
+    text.and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
+}
+
 /// Pods that an eviction was allowed for, by uid, and until when that counts; see [`crate::admit::reservations`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reservations {
     /// The moments.
-    pub until: BTreeMap<String, Timestamp>,
+    pub until: Until,
+    /// The same for pods that a rollout is about to delete.
+    pub rollout: Until,
     /// Who scales which group down, if this is the map of such locks.
     pub locks: BTreeMap<String, Lock>,
+    /// When each zone was last scaled down, if this is that map.
+    pub last_downscale: BTreeMap<String, Written>,
 }
 
 impl Projection for Reservations {
     fn project(object: &Value) -> Result<Self, Undecodable> {
-        let entries = strings(object, "/data").into_iter();
+        let entries = strings(object, "/data");
+        let zones = entries.iter().filter(|(_, entry)| entry.starts_with('{'));
         Ok(Self {
+            last_downscale: zones
+                .map(|(zone, entry)| (zone.clone(), written(entry)))
+                .collect(),
             until: entries
+                .into_iter()
                 .filter_map(|(uid, until)| Some((uid, until.parse().ok()?)))
                 .collect(),
+            rollout: rollout_pods(object),
             locks: locks(object),
         })
     }

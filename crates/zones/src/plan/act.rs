@@ -11,6 +11,7 @@ use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::later;
 use slipway_kernel::{ObjectRef, Plan};
 
+use super::reserve;
 use super::rollout::{self, Rollout, Victim};
 use crate::observe::{World, Zone};
 use crate::readiness::Survey;
@@ -31,7 +32,9 @@ pub(super) fn roll(
         plan.wake(at);
     }
     plan.blockers.extend(rollout.blockers.iter().cloned());
-    if may_act(settings, world, surveys, &rollout, plan, now) {
+    if may_act(settings, world, surveys, &rollout, plan, now)
+        && reserve::is_noted(world, &rollout.victims, plan, now)
+    {
         for victim in &rollout.victims {
             replace(world, victim, plan, now);
         }
@@ -61,7 +64,13 @@ fn replace(world: &World, victim: &Victim<'_>, plan: &mut Plan, now: Timestamp) 
 }
 
 /// The API refused something; until it may be tried again, that is what is waited for.
-fn refused(object: ObjectRef, what: &str, refusal: &Refusal, plan: &mut Plan, now: Timestamp) {
+pub(super) fn refused(
+    object: ObjectRef,
+    what: &str,
+    refusal: &Refusal,
+    plan: &mut Plan,
+    now: Timestamp,
+) {
     let message = format!("{what} was refused: {}", refusal.message);
     let unblock = "what the API or a webhook asks for";
     let mut blocker = super::blocker(Reason::RefusedByApi, object, message, unblock, now);
@@ -110,6 +119,7 @@ fn may_act(
             // A claim that cannot be given up keeps the next zone waiting until it ends by itself.
             (Held::Us(_), Some(refusal)) => {
                 is_free = false;
+                plan.wake(refusal.retry_at);
                 if turn.is_some() {
                     let what = format!("giving up the claim on {}", set.name);
                     refused(set, &what, refusal, plan, now);

@@ -12,7 +12,7 @@ use slipway_kernel::{Blocker, ObjectRef};
 
 use crate::budget;
 use crate::guard::{Denial, Guard};
-use crate::observe::{World, ZONE_BUDGET};
+use crate::observe::{World, ZONE_BUDGET, blindness};
 use crate::readiness::{Member, Survey};
 use crate::reasons::Reason;
 
@@ -245,7 +245,14 @@ impl<'w> Decider<'_, 'w> {
                 member: (*member).clone(),
             });
         }
-        for member in &victims.next {
+        if self.world.is_blind && !victims.next.is_empty() {
+            let object = self.set_ref(survey);
+            let message = blindness(&self.world.namespace);
+            let unblock = "the right to see them";
+            self.block(Reason::BudgetsHidden, object, message, unblock);
+        }
+        let asked = victims.next.iter().filter(|_| !self.world.is_blind);
+        for member in asked {
             match guard.ask(survey, member) {
                 Ok(()) => self.rollout.victims.push(Victim {
                     zone: place,
@@ -275,7 +282,7 @@ impl<'w> Decider<'_, 'w> {
             let object = self.set_ref(survey);
             self.block(Reason::NotReady, object, message, "the pods becoming ready");
         }
-        if victims.waiting > 0 {
+        if victims.waiting > 0 && !self.world.is_blind {
             let going = i64::try_from(victims.next.len()).unwrap_or(i64::MAX);
             let message = format!(
                 "{} of at most {} pods of {} are unavailable, or about to be; {} more wait to be replaced",

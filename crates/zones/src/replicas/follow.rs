@@ -70,7 +70,7 @@ pub(crate) fn desired(world: &World, zone: &Zone, now: Timestamp) -> Result<i64,
     Ok(wanted)
 }
 
-/// The last downscale of any other zone, by its annotation or by the tracker.
+/// The last downscale of any other zone, by its annotation, by the tracker, or by what is yet to be its annotation.
 pub(crate) fn last_downscale(world: &World, zone: &Zone) -> Result<Option<Timestamp>, Held> {
     let own = &zone.set.meta().name;
     let mut last = None;
@@ -78,7 +78,8 @@ pub(crate) fn last_downscale(world: &World, zone: &Zone) -> Result<Option<Timest
         let name = &other.set.meta().name;
         let annotated = Some(&other.set.body().scaling.last_downscale);
         let tracked = world.tracker.last_downscale.get(name);
-        for written in [annotated, tracked].into_iter().flatten() {
+        let recorded = world.downscales.get(name);
+        for written in [annotated, tracked, recorded].into_iter().flatten() {
             match written {
                 Written::Missing => {}
                 Written::At(at) => last = last.max(Some(*at)),

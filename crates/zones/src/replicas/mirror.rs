@@ -206,6 +206,7 @@ fn reference(
             .url(),
             body: Value::Null,
             timeout: settings.question_timeout,
+            until: None,
         }))),
         Some(Answer::Said { code: 200, body }) => serde_json::from_str(body)
             .map_err(|error| unknown(format!("its answer cannot be read: {error}"))),

@@ -12,7 +12,7 @@ use slipway_kernel::instant::later;
 
 use super::{Adjustment, Held};
 use crate::group::{pod_host, prometheus_duration, with_host};
-use crate::observe::{Lock, World, Zone};
+use crate::observe::{World, Zone};
 use crate::reasons::Reason;
 use crate::settings::Settings;
 
@@ -20,10 +20,6 @@ use crate::settings::Settings;
 pub const PREPARE: &str = "prepare-downscale";
 /// What calling a preparation off is for.
 pub const CANCEL: &str = "cancel-downscale";
-/// What calling off the preparation of a downscale is for that a webhook did not see through.
-pub const KEEP: &str = "keep-pod";
-/// For how long pods that do not answer are told that they stay.
-const GIVE_UP: Duration = Duration::from_mins(30);
 
 /// The beginning of the period that `now` is in.
 pub(crate) fn floor(now: Timestamp, period: Duration) -> Timestamp {
@@ -38,12 +34,12 @@ pub(crate) fn next(now: Timestamp, period: Duration) -> Option<Timestamp> {
 }
 
 /// The questions about one zone's pods.
-struct Pods<'a> {
-    settings: &'a Settings,
-    world: &'a World,
-    zone: &'a Zone,
-    url: &'a str,
-    now: Timestamp,
+pub(super) struct Pods<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) world: &'a World,
+    pub(super) zone: &'a Zone,
+    pub(super) url: &'a str,
+    pub(super) now: Timestamp,
 }
 
 /// How far a zone may be scaled towards `wanted`. Asks what has to be known, and calls off what is not wanted any more.
@@ -100,67 +96,8 @@ fn preparing(zone: &Zone, what: &str) -> Held {
     Held::new(Reason::Preparing, message, "the answers of the pods")
 }
 
-/// A webhook that dies, or whose downscale comes to nothing without its knowing, leaves its lock behind. When that is
-/// void, the pods that stay are told so, and then it is taken away.
-pub(super) fn call_off_abandoned(
-    settings: &Settings,
-    world: &World,
-    adjustment: &mut Adjustment,
-    now: Timestamp,
-) {
-    for locked in &world.locks {
-        let lock = &locked.lock;
-        if now < lock.until {
-            adjustment.wake(Some(lock.until));
-            continue;
-        }
-        let zone = world
-            .zones
-            .iter()
-            .find(|zone| zone.set.meta().name == lock.statefulset);
-        let url = zone.and_then(|zone| Some((zone, zone.set.body().scaling.prepare.as_ref()?)));
-        let told = url.is_none_or(|(zone, url)| {
-            let pods = Pods {
-                settings,
-                world,
-                zone,
-                url,
-                now,
-            };
-            pods.keep(lock, adjustment)
-        });
-        let given_up = later(lock.until, GIVE_UP).is_some_and(|at| at <= now);
-        if told || given_up {
-            adjustment.unlocks.push(locked.clone());
-        } else {
-            adjustment.wake(next(now, settings.prepare_every));
-        }
-    }
-}
-
 impl Pods<'_> {
-    /// Tells the pods that stay although a webhook had told them that they go. Gives whether all have answered.
-    fn keep(&self, lock: &Lock, adjustment: &mut Adjustment) -> bool {
-        let mut all = true;
-        for pod in lock.to.max(0)..lock.from.min(self.zone.set.body().desired()) {
-            let due = floor(self.now, self.settings.prepare_every);
-            let last = self.last(KEEP, pod).filter(|(at, _)| *at >= lock.until);
-            let is_told = last.is_some_and(|(_, answer)| {
-                matches!(answer, Answer::Said { code, .. } if (200..=299).contains(code))
-            });
-            if is_told {
-                continue;
-            }
-            all = false;
-            if last.is_none_or(|(at, _)| *at < due) {
-                let id = self.id(KEEP, pod, due);
-                adjustment.questions.push(self.question(id, "DELETE", pod));
-            }
-        }
-        all
-    }
-
-    fn id(&self, purpose: &'static str, pod: i64, due: Timestamp) -> QuestionId {
+    pub(super) fn id(&self, purpose: &'static str, pod: i64, due: Timestamp) -> QuestionId {
         QuestionId {
             controller: crate::NAME,
             uid: self.zone.set.meta().uid.clone(),
@@ -170,7 +107,7 @@ impl Pods<'_> {
         }
     }
 
-    fn question(&self, id: QuestionId, method: &'static str, pod: i64) -> Question {
+    pub(super) fn question(&self, id: QuestionId, method: &'static str, pod: i64) -> Question {
         let set = self.zone.set.body();
         let name = &self.zone.set.meta().name;
         let host = pod_host(
@@ -186,11 +123,12 @@ impl Pods<'_> {
             url: with_host(self.url, &host).unwrap_or_default(),
             body: Value::Null,
             timeout: self.settings.question_timeout,
+            until: None,
         }
     }
 
     /// The last answer of a pod.
-    fn last(&self, purpose: &'static str, pod: i64) -> Option<&(Timestamp, Answer)> {
+    pub(super) fn last(&self, purpose: &'static str, pod: i64) -> Option<&(Timestamp, Answer)> {
         let from = self.id(purpose, pod, Timestamp::MIN);
         let to = self.id(purpose, pod, Timestamp::MAX);
         let answers = self

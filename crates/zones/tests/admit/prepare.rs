@@ -17,6 +17,7 @@ use crate::harness::*;
 use crate::world::*;
 
 const TRACKER: &str = "rollout-operator-zone-tracker";
+const LOCKS: &str = "slipway-downscale-locks";
 const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 const LAST: &str = "grafana.com/last-downscale";
 const MIN_TIME: &str = "grafana.com/min-time-between-zones-downscale";
@@ -147,6 +148,13 @@ impl Scenario {
         )
     }
 
+    fn forbid_maps(&mut self) {
+        for method in ["GET", "POST", "PUT"] {
+            let forbidden = said(403, &json!({"message": "no"}));
+            self.api.maps.fix(method, "configmaps", forbidden);
+        }
+    }
+
     fn down(&mut self, hook: &PrepareDownscale) -> Served {
         let review = self.review("a", 3, 1);
         self.ask(hook, &review)
@@ -154,26 +162,28 @@ impl Scenario {
 
     /// Whether the time of a downscale of zone a was kept.
     fn is_kept(&self, hook: &PrepareDownscale) -> bool {
-        if is_tracking(hook) {
-            let map = self.api.maps.map(TRACKER);
-            map["data"].get("ingester-zone-a").is_some()
-        } else {
-            !self.api.annotated.is_empty()
-        }
-    }
-
-    fn is_locked(&self, hook: &PrepareDownscale) -> bool {
-        let name = hook.tracker.as_deref().unwrap_or("slipway-downscale-locks");
+        let name = if is_tracking(hook) { TRACKER } else { LOCKS };
         let map = self
             .api
             .maps
             .maps
-            .get(&format!("/api/v1/namespaces/default/configmaps/{name}"));
-        map.is_some_and(|map| {
-            map["metadata"]["annotations"]
-                .get("slipway.dev/downscale-locks")
-                .is_some()
-        })
+            .iter()
+            .find(|(path, _)| path.ends_with(name));
+        map.is_some_and(|(_, map)| map["data"].get("ingester-zone-a").is_some())
+    }
+
+    /// What is kept in the map of locks.
+    fn locks(&self, hook: &PrepareDownscale) -> Value {
+        let name = hook.tracker.as_deref().unwrap_or("slipway-downscale-locks");
+        let path = format!("/api/v1/namespaces/default/configmaps/{name}");
+        let map = self.api.maps.maps.get(&path).cloned().unwrap_or_default();
+        let text = map["metadata"]["annotations"]["slipway.dev/downscale-locks"].clone();
+        text.as_str()
+            .map_or(json!({}), |text| serde_json::from_str(text).unwrap())
+    }
+
+    fn is_locked(&self, hook: &PrepareDownscale) -> bool {
+        self.locks(hook).get("ingester").is_some()
     }
 
     fn posts(&self) -> usize {
@@ -233,22 +243,48 @@ fn valid_downscale_is_prepared_and_kept() {
 
 #[test]
 fn the_time_is_kept_as_the_original_reads_it() {
-    let [annotating, tracking] = modes();
+    let kept = json!({"ingester-zone-a": r#"{"lastDownscaled":"2026-03-04T12:00:00Z"}"#});
+    for (hook, map) in modes().iter().zip([LOCKS, TRACKER]) {
+        let mut scenario = Scenario::new();
+        scenario.down(hook);
+        assert_eq!(scenario.api.maps.map(map)["data"], kept);
+        // Whoever scales it from a version that was read must not meet a conflict (upstream's #303).
+        let annotated = &scenario.api.annotated;
+        assert!(annotated.is_empty(), "the zone itself is not touched");
+    }
+}
+
+/// Where no map may be kept, the time is written on the zone, as the original does.
+#[test]
+fn without_a_map_the_time_is_written_on_the_zone() {
+    let [annotating, _] = modes();
     let mut scenario = Scenario::new();
-    scenario.down(&annotating);
+    scenario.forbid_maps();
+    assert!(scenario.down(&annotating).is_allowed());
     let body = json!({"metadata": {"annotations": {LAST: "2026-03-04T12:00:00Z"}}});
-    assert_eq!(
-        scenario.api.annotated,
-        [("ingester-zone-a".to_owned(), body)]
-    );
-    let mut scenario = Scenario::new();
-    scenario.down(&tracking);
-    let data = &scenario.api.maps.map(TRACKER)["data"];
-    assert_eq!(
-        *data,
-        json!({"ingester-zone-a": r#"{"lastDownscaled":"2026-03-04T12:00:00Z"}"#})
-    );
-    assert!(scenario.api.annotated.is_empty());
+    let expected = [("ingester-zone-a".to_owned(), body)];
+    assert_eq!(scenario.api.annotated, expected);
+}
+
+/// §6.2 item 9: where no map may be kept, the annotation is a write to the object under review, so whoever named its version
+/// is refused. The next attempt, by the API server or by an autoscaler 15 s later, finds the time written and writes nothing.
+#[test]
+fn d9_an_attempt_again_changes_nothing_under_review() {
+    let [hook, _] = modes();
+    for (last, writes) in [
+        ("2026-03-04T11:59:30Z", 0),
+        ("2026-03-04T12:00:00Z", 0),
+        ("2026-03-04T11:59:00Z", 1),
+        ("2026-03-04T12:00:30Z", 1),
+        ("yesterday", 1),
+    ] {
+        let mut scenario = Scenario::new();
+        scenario.forbid_maps();
+        scenario.world.set_mut("a")["metadata"]["annotations"][LAST] = json!(last);
+        assert!(scenario.down(&hook).is_allowed());
+        assert_eq!(scenario.api.annotated.len(), writes, "{last}");
+        assert_eq!((scenario.posts(), scenario.deletes()), (2, 0));
+    }
 }
 
 #[test]
@@ -277,6 +313,7 @@ fn a_failing_pod_stops_it_and_all_are_told_to_stay() {
 fn a_time_that_cannot_be_kept_stops_it_and_all_are_told_to_stay() {
     let [annotating, tracking] = modes();
     let mut scenario = Scenario::new();
+    scenario.forbid_maps();
     scenario.api.annotate = said(500, &json!({}));
     let why = "adding an annotation to the statefulset failed.";
     assert_eq!(

@@ -158,3 +158,73 @@ fn an_allowed_eviction_counts_before_it_is_seen() {
     stage.now = at("2026-03-04T12:00:40Z");
     assert_eq!(deleted(&pass(&mut stage)).len(), 2);
 }
+
+/// Pods under a budget are noted where the webhooks of all replicas look, in one write, and go only after it.
+#[test]
+fn pods_that_go_are_noted_for_the_webhooks_first() {
+    let mut stage = stage(&b_outdated());
+    stage.put(budget(&json!({"maxUnavailable": 2})));
+    let claim = stage.step();
+    assert_eq!(names(&claim, "claim"), ["ingester-zone-b"]);
+    let plan = stage.step();
+    assert_eq!(names(&plan, "note"), ["slipway-zpdb-ingester"]);
+    assert_eq!(deleted(&plan), NOTHING);
+    let plan = stage.plan();
+    assert_eq!(
+        (names(&plan, "note").len(), deleted(&plan).len()),
+        (0, 2),
+        "one write for both"
+    );
+    // A note that ends soon is none: a deletion may take its time.
+    stage.now += jiff::SignedDuration::from_secs(41);
+    let plan = stage.plan();
+    assert_eq!((names(&plan, "note").len(), deleted(&plan).len()), (1, 0));
+    // Without a budget nothing is noted.
+    stage.delete("ZoneAwarePodDisruptionBudget", NS, "ingester");
+    let plan = stage.plan();
+    assert_eq!((names(&plan, "note").len(), deleted(&plan).len()), (0, 2));
+}
+
+/// Where maps must not be kept there is one replica, and pods go without a note.
+#[test]
+fn without_the_right_to_note_pods_go_without() {
+    let mut stage = stage(&b_outdated());
+    stage.put(budget(&json!({"maxUnavailable": 2})));
+    stage.step();
+    let refusal = |reason: &str| slipway_kernel::fact::Refusal {
+        reason: reason.to_owned(),
+        message: "no".to_owned(),
+        attempts: 1,
+        since: noon(),
+        retry_at: noon() + jiff::SignedDuration::from_mins(5),
+    };
+    let map = slipway_kernel::ObjectRef::local(
+        slipway_kernel::identity::kinds::CONFIG_MAP,
+        NS,
+        "slipway-zpdb-ingester",
+    );
+    stage.facts.refusals.insert(map.clone(), refusal("Invalid"));
+    let plan = stage.plan();
+    assert_eq!(deleted(&plan), NOTHING);
+    assert!(reasons(&plan).contains(&"RefusedByApi"));
+    stage.facts.refusals.insert(map, refusal("Forbidden"));
+    assert_eq!(deleted(&stage.plan()).len(), 2);
+}
+
+/// 0013: a budget may be there that we have no right to see. Only pods that are down already go.
+#[test]
+fn budgets_that_may_not_be_seen_hold_back_all_pods_that_are_up() {
+    let mut stage = stage(&[outdated("ingester-zone-a"), zone("ingester-zone-b")]);
+    let hidden = "see zoneawarepoddisruptionbudgets".to_owned();
+    stage.facts.missing.insert(hidden.clone());
+    let plan = pass(&mut stage);
+    assert_eq!(deleted(&plan).len(), 0);
+    assert_eq!(reasons(&plan), ["BudgetsHidden"]);
+    let text = "get, list and watch on zoneawarepoddisruptionbudgets.rollout-operator.grafana.com in namespace mimir";
+    assert!(plan.blockers[0].message.contains(text), "{plan:?}");
+    unready(&mut stage, "ingester-zone-a-1");
+    assert_eq!(deleted(&pass(&mut stage)), ["ingester-zone-a-1"]);
+    stage.facts.missing.remove(&hidden);
+    let plan = pass(&mut stage);
+    assert_eq!(deleted(&plan), ["ingester-zone-a-0"], "{plan:?}");
+}

@@ -249,6 +249,13 @@ fn pods_go_in_natural_order() {
     assert_eq!(deleted(&plan), want);
 }
 
+/// `util_test`: zones go by letter, not by number, in whatever order they came.
+#[test]
+fn zones_go_in_the_order_of_their_names() {
+    let plan = of(&[outdated("zone-2"), outdated("zone-10")], |_| {});
+    assert_eq!(deleted(&plan), ["zone-10-0", "zone-10-1"]);
+}
+
 /// `util_test`: the empty label is a group too; two groups are two pieces of work.
 #[test]
 fn zones_are_grouped_by_label_and_namespace() {

@@ -1,9 +1,9 @@
 //! `TestRolloutController_ReconcileStatefulsetWithDownscaleDelay` of specs/zones.md §5.2: one hour of delay, mirrored replicas.
 
 use serde_json::{Value, json};
-use slipway_kernel::Plan;
 use slipway_kernel::fact::Answer;
 use slipway_kernel::stage::Stage;
+use slipway_kernel::{Action, Plan};
 use slipway_zones::Zones;
 
 use crate::mirror::{answer, mirroring, reference};
@@ -192,6 +192,38 @@ fn force_respects_the_delay() {
     assert_eq!(scaled(&plan), []);
 }
 
+/// §6.2 defect 11: the original's warning about a delay that cannot be read can never be reached.
+#[test]
+fn defect_11_a_delay_that_cannot_be_read_is_told_and_nothing_is_scaled() {
+    for (name, value) in [
+        ("grafana.com/rollout-delayed-downscale", "soon"),
+        ("grafana.com/rollout-delayed-downscale", "-1h"),
+        (
+            "grafana.com/rollout-prepare-delayed-downscale-url",
+            "/prepare",
+        ),
+    ] {
+        let mut set = delayed(A, 5);
+        set["metadata"]["annotations"][name] = json!(value);
+        let (asked, plan) = drive(&[set], 3, |_, _| since(70));
+        assert!(asked.is_empty(), "{asked:?}");
+        assert_eq!(scaled(&plan), [], "{value}");
+        let blocker = plan.blockers.iter().find(|b| b.message.contains(name));
+        assert_eq!(blocker.unwrap().reason, "InvalidAnnotation", "{value}");
+    }
+    // Either of them empty, or no time at all: at once.
+    for (name, value) in [
+        ("grafana.com/rollout-delayed-downscale", "0"),
+        ("grafana.com/rollout-delayed-downscale", ""),
+        ("grafana.com/rollout-prepare-delayed-downscale-url", ""),
+    ] {
+        let mut set = delayed(A, 5);
+        set["metadata"]["annotations"][name] = json!(value);
+        let (_, plan) = drive(&[set], 3, |_, _| since(5));
+        assert_eq!(scaled(&plan), [(A.to_owned(), 3)], "{name} {value}");
+    }
+}
+
 /// §6.2 defect 9: what was prepared and is wanted again is called off, also shortly after an earlier call.
 #[test]
 fn ten_nine_ten_leaves_no_pod_prepared() {
@@ -227,23 +259,110 @@ fn ordinals_may_start_elsewhere() {
     );
 }
 
-/// Z11: a webhook that died in the middle leaves its lock behind. When that is void, the pods that stay are told.
-#[test]
-fn a_lock_that_was_left_behind_has_its_pods_told_that_they_stay() {
+/// A zone whose pods a webhook prepares.
+fn prepared(replicas: i64) -> Value {
     let mut set = zone(A);
+    set["spec"]["replicas"] = json!(replicas);
+    set["status"]["replicas"] = json!(replicas);
+    set["status"]["readyReplicas"] = json!(replicas);
     set["metadata"]["annotations"]["grafana.com/prepare-downscale-http-path"] = json!("/prepare");
     set["metadata"]["annotations"]["grafana.com/prepare-downscale-http-port"] = json!("8080");
-    let lock = |zone: &str| json!({"holder": "1", "statefulset": zone, "from": 3, "to": 1, "until": noon().to_string()});
-    let locks = json!({"ingester": lock(A), "other": lock(B)}).to_string();
-    let mut stage = stage(&[set]);
-    stage.put(json!({
+    set
+}
+
+fn locking(locks: &str) -> Value {
+    json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {
             "namespace": NS, "name": "slipway-downscale-locks",
             "labels": {"app.kubernetes.io/managed-by": "slipway"},
             "annotations": {"slipway.dev/downscale-locks": locks},
         },
-    }));
+    })
+}
+
+/// What is locked in the map.
+fn locked(stage: &Stage<Zones>) -> Vec<String> {
+    let map = stage
+        .get("ConfigMap", NS, "slipway-downscale-locks")
+        .unwrap();
+    let text = map["metadata"]["annotations"]["slipway.dev/downscale-locks"].as_str();
+    let locks: Value = text.map_or(json!({}), |text| serde_json::from_str(text).unwrap());
+    locks.as_object().unwrap().keys().cloned().collect()
+}
+
+/// A step that does all but the report, with pods that answer with this code; what they were asked.
+fn told(stage: &mut Stage<Zones>, code: u16) -> Vec<String> {
+    let plan = stage.step();
+    let asked = answer(stage, &plan, |_, _| Answer::Said {
+        code,
+        body: String::new(),
+    });
+    asked.iter().map(|asked| short(asked)).collect()
+}
+
+/// The note of a downscale from 3 to 2 that a webhook let through, and whose time is over at noon.
+fn noted() -> String {
+    let note =
+        json!({"holder": "1", "statefulset": A, "from": 3, "to": 2, "until": noon().to_string()});
+    json!({format!("allowed/{A}"): note}).to_string()
+}
+
+/// §6.2 item 9: another webhook refused the downscale, or somebody took it back (10→9→10). The pod is told that it stays,
+/// under the lock of the group, so that no webhook tells it otherwise meanwhile.
+#[test]
+fn d9_a_downscale_that_came_to_nothing_has_its_pods_told_that_they_stay() {
+    let mut stage = stage(&[prepared(3)]);
+    stage.put(locking(&noted()));
+    let note = format!("allowed/{A}");
+    stage.now = noon() - jiff::SignedDuration::from_secs(1);
+    assert!(told(&mut stage, 200).is_empty(), "it may still come");
+    assert_eq!(locked(&stage), std::slice::from_ref(&note));
+    stage.now = noon() + jiff::SignedDuration::from_secs(1);
+    assert!(told(&mut stage, 200).is_empty(), "first the lock");
+    assert_eq!(locked(&stage), [note.clone(), "ingester".to_owned()]);
+    assert_eq!(told(&mut stage, 500), ["DELETE ingester-zone-a-2"]);
+    // It did not answer well: the lock is given back until it is told again.
+    assert!(told(&mut stage, 200).is_empty());
+    assert_eq!(locked(&stage), std::slice::from_ref(&note));
+    assert!(told(&mut stage, 200).is_empty());
+    assert_eq!(locked(&stage), [note]);
+    stage.now = noon() + jiff::SignedDuration::from_secs(31);
+    assert!(told(&mut stage, 200).is_empty());
+    assert_eq!(told(&mut stage, 200), ["DELETE ingester-zone-a-2"]);
+    assert!(told(&mut stage, 200).is_empty());
+    assert!(locked(&stage).is_empty(), "{:?}", locked(&stage));
+    assert!(told(&mut stage, 200).is_empty());
+}
+
+/// After a downscale that came about nobody is told, and a webhook that is at work is not disturbed.
+#[test]
+fn a_downscale_that_came_about_is_left_alone_and_so_is_one_under_way() {
+    let mut done = stage(&[prepared(2)]);
+    done.put(locking(&noted()));
+    let mut busy = stage(&[prepared(3)]);
+    let mut locks: Value = serde_json::from_str(&noted()).unwrap();
+    locks["ingester"] = json!({"holder": "2", "statefulset": A, "from": 3, "to": 2, "until": "2026-03-04T12:00:30Z"});
+    busy.put(locking(&locks.to_string()));
+    for second in [1, 5, 29] {
+        for stage in [&mut done, &mut busy] {
+            stage.now = noon() + jiff::SignedDuration::from_secs(second);
+            assert!(told(stage, 200).is_empty());
+        }
+        assert!(locked(&done).is_empty(), "the note is of no use any more");
+        assert_eq!(locked(&busy).len(), 2);
+    }
+}
+
+/// Z11: a webhook that died in the middle leaves its lock behind. When that is void, the pods that stay are told.
+#[test]
+fn a_lock_that_was_left_behind_has_its_pods_told_that_they_stay() {
+    let set = prepared(3);
+    let lock = |zone: &str| json!({"holder": "1", "statefulset": zone, "from": 3, "to": 1, "until": noon().to_string()});
+    let locks = json!({"ingester": lock(A), "other": lock(B)}).to_string();
+    let mut stage = stage(&[set]);
+    stage.put(locking(&locks));
+    let map = |locks: &str| locking(locks);
     let asked = |stage: &mut Stage<Zones>| {
         let plan = stage.plan();
         let asked = answer(stage, &plan, |_, url| {
@@ -254,11 +373,29 @@ fn a_lock_that_was_left_behind_has_its_pods_told_that_they_stay() {
             }
         });
         let asked: Vec<String> = asked.iter().map(|asked| short(asked)).collect();
-        (asked, names(&plan, "unlock"))
+        let taken = plan.steps.iter().find_map(|step| match &step.action {
+            Action::Patch {
+                purpose: "take-over",
+                body,
+                ..
+            } => body["metadata"]["annotations"]["slipway.dev/downscale-locks"].as_str(),
+            _ => None,
+        });
+        if let Some(locks) = taken {
+            stage.put(map(locks));
+        }
+        (asked, names(&plan, "unlock"), taken.is_some())
     };
+    let nothing = (vec![], vec![], false);
     stage.now = noon() - jiff::SignedDuration::from_secs(1);
-    assert_eq!(asked(&mut stage), (vec![], vec![]), "it may still come");
+    assert_eq!(asked(&mut stage), nothing, "it may still come");
     stage.now = noon() + jiff::SignedDuration::from_secs(1);
+    let taken = (vec![], vec![], true);
+    assert_eq!(
+        asked(&mut stage),
+        taken,
+        "nobody is told before the lock is ours"
+    );
     let told = [
         "DELETE ingester-zone-a-1".to_owned(),
         "DELETE ingester-zone-a-2".to_owned(),
@@ -266,11 +403,59 @@ fn a_lock_that_was_left_behind_has_its_pods_told_that_they_stay() {
     assert_eq!(asked(&mut stage).0, told);
     assert_eq!(
         asked(&mut stage),
-        (vec![], vec![]),
+        nothing,
         "the one that failed is told later"
     );
     stage.now = noon() + jiff::SignedDuration::from_secs(31);
     assert_eq!(asked(&mut stage).0, ["DELETE ingester-zone-a-2"]);
+    stage.now = noon() + jiff::SignedDuration::from_secs(55);
+    assert_eq!(
+        asked(&mut stage),
+        taken,
+        "before others may take it, it is kept for longer"
+    );
     stage.now = noon() + jiff::SignedDuration::from_mins(31);
-    assert_eq!(asked(&mut stage).1, ["slipway-downscale-locks"]);
+    assert_eq!(asked(&mut stage).1, ["slipway-downscale-locks"], "given up");
+}
+
+/// What the webhook wrote down is put on the zone, once, and only if it is newer than what stands there.
+#[test]
+fn the_time_of_a_downscale_is_put_on_the_zone() {
+    let mut stage = stage(&[zone(A), zone(B)]);
+    let entry = json!({"lastDownscaled": noon().to_string()}).to_string();
+    let (a, b) = ("ingester-zone-a", "ingester-zone-b");
+    let mut newer = zone(B);
+    newer["metadata"]["annotations"]["grafana.com/last-downscale"] =
+        json!((noon() + jiff::SignedDuration::from_secs(1)).to_string());
+    stage.put(newer);
+    stage.put(json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "namespace": NS, "name": "slipway-downscale-locks",
+            "labels": {"app.kubernetes.io/managed-by": "slipway"},
+        },
+        "data": {a: entry, b: entry},
+    }));
+    let plan = stage.plan();
+    let marked = plan
+        .steps
+        .iter()
+        .find(|s| s.action.purpose() == "downscaled");
+    let Some(Action::Patch { target, body, .. }) = marked.map(|step| &step.action) else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(names(&plan, "downscaled"), [a]);
+    assert!(
+        !target.version().is_empty(),
+        "from the version that was seen"
+    );
+    let stamp = noon().to_string();
+    assert_eq!(
+        *body,
+        json!({"metadata": {"annotations": {"grafana.com/last-downscale": stamp}}})
+    );
+    let mut done = zone(A);
+    done["metadata"]["annotations"]["grafana.com/last-downscale"] = json!(stamp);
+    stage.put(done);
+    assert!(names(&stage.plan(), "downscaled").is_empty());
 }

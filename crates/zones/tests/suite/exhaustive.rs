@@ -167,8 +167,11 @@ fn world(sets: &[Item<Set>]) -> World {
             })
             .collect(),
         budgets: Vec::new(),
+        is_blind: false,
         tracker: Tracker::default(),
         locks: Vec::new(),
+        downscales: BTreeMap::new(),
+        noted: BTreeMap::new(),
         status_map: None,
         answers: BTreeMap::new(),
         refusals: BTreeMap::new(),

@@ -20,7 +20,7 @@ fn one_place(uid: &str, facts: &Facts, until: Timestamp) -> (Admission, Remarks)
     }
     let remarks = Remarks {
         hold: Some((uid.to_owned(), until)),
-        count: None,
+        ..Remarks::default()
     };
     (Admission::Decide(Verdict::allowed(), Vec::new()), remarks)
 }

@@ -25,6 +25,7 @@ fn unlock(review: &Review) -> Action {
         url: "/api/v1/namespaces/a/configmaps/locks".to_owned(),
         body: Value::Null,
         timeout: Duration::from_secs(5),
+        until: None,
     })
 }
 

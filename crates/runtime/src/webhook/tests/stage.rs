@@ -96,6 +96,7 @@ pub(super) fn ask(review: &Review, purpose: &'static str, pod: u32) -> Action {
         url: format!("http://pod-{pod}/prepare"),
         body: Value::Null,
         timeout: Duration::from_secs(5),
+        until: None,
     })
 }
 

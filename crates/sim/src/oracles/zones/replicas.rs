@@ -88,7 +88,7 @@ pub(in super::super) fn one_at_a_time(case: &Case<'_>) -> Findings {
     let allowed: Vec<&Review> = history
         .reviews
         .iter()
-        .filter(|r| r.path == PREPARE && r.is_allowed())
+        .filter(|r| r.path == PREPARE && r.is_allowed() && !r.is_open())
         .collect();
     for (n, review) in allowed.iter().enumerate() {
         let scene = Scene::at(history, review.versions.0);

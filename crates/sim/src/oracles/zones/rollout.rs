@@ -7,7 +7,8 @@ use slipway_api::zones::{PAUSED, ROLLOUT_GROUP};
 use slipway_kernel::claim::Claim;
 
 use super::super::{Case, Findings};
-use super::{Deletion, MAPS, SETS, Scene, Zone, controller, deletions, is_going, is_ready};
+use super::{MAPS, SETS, Scene, Zone, controller, deletions, is_going, is_ready};
+use crate::history::Image;
 
 /// Z1.
 pub(in super::super) fn zones_apart(case: &Case<'_>) -> Findings {
@@ -94,9 +95,12 @@ pub(in super::super) fn shown_budget(case: &Case<'_>) -> Findings {
 pub(in super::super) fn sound_group(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     for deletion in deletions(case.history) {
-        let Some((_, group)) = deletion.zone() else {
+        let Some((own, mut group)) = deletion.zone() else {
             continue;
         };
+        let name = own.set.label(ROLLOUT_GROUP).unwrap_or_default();
+        let known = Scene::known(case.history, deletion.request);
+        group.extend(known.group(&own.object.1, name));
         for zone in &group {
             let set = zone.set;
             let reasons = [
@@ -168,7 +172,7 @@ pub(in super::super) fn terminating(case: &Case<'_>) -> Findings {
     findings
 }
 
-fn our_claim(set: &crate::history::Image, now: Timestamp) -> bool {
+fn our_claim(set: &Image, now: Timestamp) -> bool {
     let claim = set.annotation(DISRUPTION_CLAIM);
     let claim = claim.and_then(|claim| Claim::read(claim, now));
     claim.is_some_and(|claim| claim.holder == "zones")
@@ -215,13 +219,15 @@ pub(in super::super) fn order(case: &Case<'_>) -> Findings {
         if !deletion.seen.down(&own).is_empty() {
             continue;
         }
+        let sure = Scene::known(case.history, deletion.request);
         for zone in group.iter().take_while(|zone| zone.object != own.object) {
             let is_paused = zone.set.annotation(PAUSED) == Some("true");
-            let late = |deletion: &Deletion<'_>| {
-                let mut pods = deletion.seen.pods_of(zone);
-                pods.any(|(_, pod)| zone.is_outdated(pod))
-            };
-            findings.check(deletion.change.at, is_paused || !late(&deletion), || {
+            let known = sure.zone(&zone.object.1, zone.name());
+            let late = known.is_some_and(|known| {
+                let is_late = |(_, pod): (_, &Image)| known.is_outdated(pod);
+                deletion.seen.pods_of(zone).any(is_late) && sure.pods_of(&known).any(is_late)
+            });
+            findings.check(deletion.change.at, is_paused || !late, || {
                 format!(
                     "{} was deleted before {} was done",
                     deletion.name(),

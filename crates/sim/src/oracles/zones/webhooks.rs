@@ -6,7 +6,7 @@ use slipway_api::zones::NO_DOWNSCALE;
 use super::super::{Case, Findings};
 use super::replicas::downscale;
 use super::{PREPARE, Scene, budget_over, evictions_allowed, is_ready, on_their_way};
-use crate::history::{Event, Review};
+use crate::history::{Ending, Event, Review};
 
 /// What a webhook writes when it lets something through.
 const RECORDS: &[&str] = &[
@@ -17,10 +17,24 @@ const RECORDS: &[&str] = &[
     "create-tracker",
 ];
 
-/// W1 and W2: whatever the way, fewer replicas are not stored.
+/// W1 and W2: whatever the way, fewer replicas are not stored. What a webhook could not see it lets pass, by the design:
+/// but only then.
 pub(in super::super) fn no_downscale(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
+    for review in history.reviews.iter().filter(|review| review.is_open()) {
+        let unread = history.requests.iter().any(|request| {
+            request.context.purpose == "read-parent"
+                && request.path().rsplit('/').next() == Some(review.text("/name"))
+                && request.replica == review.replica
+                && (review.at..=review.ended).contains(&request.at)
+                && !matches!(request.ending, Ending::Answered(..300))
+        });
+        findings.check(review.ended, unread, || {
+            let name = review.text("/name");
+            format!("{name} was let pass with a warning, and could be seen")
+        });
+    }
     let hooks = "admissionregistration.k8s.io/validatingwebhookconfigurations";
     for change in history.changes.iter().filter(|c| c.version > history.base) {
         let guarded = matches!(
@@ -32,7 +46,11 @@ pub(in super::super) fn no_downscale(case: &Case<'_>) -> Findings {
         else {
             continue;
         };
-        if before.label(NO_DOWNSCALE) != Some("true") {
+        let mut open = history.reviews.iter().filter(|review| review.is_open());
+        let passed = open.any(|r| {
+            r.text("/name") == &*change.object.2 && r.text("/namespace") == &*change.object.1
+        });
+        if before.label(NO_DOWNSCALE) != Some("true") || passed {
             continue;
         }
         let number =
@@ -53,7 +71,7 @@ pub(in super::super) fn prepared(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
     let reviews = history.reviews.iter();
-    for review in reviews.filter(|r| r.path == PREPARE && r.is_allowed()) {
+    for review in reviews.filter(|r| r.path == PREPARE && r.is_allowed() && !r.is_open()) {
         let scene = Scene::at(history, review.versions.0);
         let Some((zone, from, to)) = downscale(&scene, review) else {
             continue;
@@ -134,12 +152,34 @@ pub(in super::super) fn prompt(case: &Case<'_>) -> Findings {
     findings
 }
 
+/// The version at which the verdict on an eviction was reached: a review may have waited for long.
+fn decided_at(case: &Case<'_>, review: &Review) -> u64 {
+    let history = case.history;
+    let (namespace, name) = (review.text("/namespace"), review.text("/name"));
+    let mut requests = history.requests.iter().filter(|request| {
+        request.replica == review.replica && request.at >= review.at && request.at <= review.ended
+    });
+    let last = requests.rfind(|request| match request.context.purpose.as_str() {
+        "write-reservation" => {
+            let scene = Scene::at(history, request.versions.0);
+            let uid = scene
+                .pod(namespace, name)
+                .and_then(|pod| pod.text("/metadata/uid"));
+            let data = request.body.get("data");
+            uid.is_some_and(|uid| data.is_some_and(|data| data.get(uid).is_some()))
+        }
+        "read-pod" => request.path().rsplit('/').next() == Some(name),
+        _ => false,
+    });
+    last.map_or(review.versions.0, |request| request.versions.0)
+}
+
 /// W7: no other zone is down, and of the pod's own fewer than the budget, with every pod that was let go before.
 pub(in super::super) fn evictions(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
     for review in evictions_allowed(history) {
-        let version = review.versions.0;
+        let version = decided_at(case, review);
         let (namespace, name) = (review.text("/namespace"), review.text("/name"));
         let scene = Scene::at(history, version);
         let Some(pod) = scene.pod(namespace, name).filter(|pod| is_ready(pod)) else {
@@ -163,11 +203,12 @@ pub(in super::super) fn evictions(case: &Case<'_>) -> Findings {
             .cloned()
             .unwrap_or_default();
         // Whoever was let go while this one was being judged counts too.
-        let mut leaving = on_their_way(history, &scene, version, review.at);
+        let mut leaving = on_their_way(history, &scene, version, review.ended);
         let meanwhile = evictions_allowed(history).filter(|other| {
             !std::ptr::eq(*other, review) && other.ended >= review.at && other.ended <= review.ended
         });
-        let meanwhile = meanwhile.filter(|other| other.versions.1 < review.versions.1);
+        let meanwhile = meanwhile
+            .filter(|other| version < other.versions.1 && other.versions.1 < review.versions.1);
         leaving.extend(meanwhile.map(|other| {
             (
                 other.text("/namespace").to_owned(),

@@ -1,21 +1,25 @@
 //! A downscale whose pods have to be told, from the lock of its group to the verdict.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_api::zones;
 use slipway_kernel::admission::{Review, Verdict};
-use slipway_kernel::fact::Question;
 use slipway_kernel::identity::kinds;
-use slipway_kernel::instant::stamp;
+use slipway_kernel::instant::{later, stamp};
 use slipway_kernel::{Action, Stores};
 
 use super::ledger::Ledger;
-use super::lock::Taken;
+use super::lock::{Ending, Taken};
 use super::others::{self, Keeping};
 use super::{PrepareDownscale, pods};
 use crate::admit::inquiry::{Decision, Inquiry, Pending};
 use crate::admit::no_downscale::refusal;
 use crate::admit::replicas::Downscale;
+
+/// For how long the annotation of a downscale is not written again.
+const FRESH: Duration = Duration::from_mins(1);
 
 /// A downscale of which it is known that pods have to be told.
 pub(super) struct Case<'a> {
@@ -26,6 +30,8 @@ pub(super) struct Case<'a> {
     pub(super) down: Downscale,
     /// The rollout group, if there is one.
     pub(super) group: Option<&'a str>,
+    /// When the zone was last scaled down, by its annotation.
+    pub(super) last: Option<&'a str>,
     /// The pods that go.
     pub(super) addresses: Vec<String>,
 }
@@ -43,22 +49,18 @@ impl Case<'_> {
             Ok(()) => {}
             Err((why, is_told)) => return self.withdraw(inquiry, &why, is_told, &taken),
         }
-        let late = match self.record(inquiry, &taken)? {
-            Ok(late) => late,
-            Err(why) => return self.withdraw(inquiry, why, true, &taken),
-        };
+        if let Err(why) = self.record(inquiry, &taken)? {
+            return self.withdraw(inquiry, why, true, &taken);
+        }
         let message = format!(
             "{} -- all pods successfully prepared for shutdown.",
             refusal(self.review, self.down).replace(" is not allowed", " is allowed")
         );
-        Ok(Decision {
-            actions: late.into_iter().map(Action::Ask).collect(),
-            ..Verdict::Allowed {
-                message,
-                warnings: Vec::new(),
-            }
-            .into()
-        })
+        Ok(Verdict::Allowed {
+            message,
+            warnings: Vec::new(),
+        }
+        .into())
     }
 
     fn denied(&self, why: &str, actions: Vec<Action>) -> Decision {
@@ -83,7 +85,7 @@ impl Case<'_> {
             "{collection}?labelSelector={}%3D{group}",
             zones::ROLLOUT_GROUP
         );
-        let answer = inquiry.api("list-group", round, "GET", path, Value::Null)?;
+        let answer = inquiry.api_again(("list-group", round), "GET", &path, &Value::Null)?;
         let list = answer.ok().filter(|list| others::listed(list).is_some());
         Ok(list.ok_or_else(|| "finding other statefulsets failed.".to_owned()))
     }
@@ -120,28 +122,42 @@ impl Case<'_> {
         Ok(if is_well { Ok(()) } else { Err((why, true)) })
     }
 
-    /// Writes down when the zone was scaled down, and gives the lock back; what there is no time for is left.
+    /// Writes down when the zone was scaled down, and gives the lock back, in one write. The zone itself is not touched
+    /// where that can be helped: whoever scales it from a version that was read would meet a conflict, each time. The
+    /// planner puts the annotation on it afterwards.
     fn record(
         &self,
         inquiry: &mut Inquiry<'_>,
         taken: &Taken,
-    ) -> Result<Result<Option<Question>, &'static str>, Pending> {
-        if self.keeping() == Keeping::Tracker {
-            let failed = "setting downscale timestamp in the zone ConfigMap failed.";
-            let Taken::Held(ledger) = taken else {
-                return Ok(Err(failed));
-            };
-            let recorded = self.settle(inquiry, "record", ledger, Some(self.now))?;
-            return Ok(recorded.map(|()| None).map_err(|_| failed));
+    ) -> Result<Result<(), &'static str>, Pending> {
+        let annotating = "adding an annotation to the statefulset failed.";
+        let failed = match self.keeping() {
+            Keeping::Tracker => "setting downscale timestamp in the zone ConfigMap failed.",
+            Keeping::Annotation => annotating,
+        };
+        if let Taken::Held(ledger) = taken {
+            let recorded = self.settle(inquiry, "record", ledger, Ending::Passed)?;
+            return Ok(recorded.map_err(|_| failed));
+        }
+        if self.is_fresh() {
+            return Ok(Ok(()));
         }
         let collection = kinds::STATEFUL_SET.path(&self.review.namespace);
         let path = format!("{collection}/{}", self.review.name);
         let stamp = stamp(self.now);
         let body = json!({"metadata": {"annotations": {zones::LAST_DOWNSCALE: stamp}}});
-        if inquiry.api("annotate", 0, "PATCH", path, body)?.is_err() {
-            return Ok(Err("adding an annotation to the statefulset failed."));
-        }
-        Ok(Ok(self.give_back(inquiry, taken)?))
+        let annotated = inquiry.api("annotate", 0, "PATCH", path, body)?;
+        Ok(annotated.map(|_| ()).map_err(|_| annotating))
+    }
+
+    /// Whether the annotation says already that the zone is scaled down now. To write it is to change the object under
+    /// review: who named its version is refused then, and must find nothing left to be written when trying again.
+    fn is_fresh(&self) -> bool {
+        let last = self.last.and_then(|last| last.parse::<Timestamp>().ok());
+        let until = last.filter(|last| *last <= self.now);
+        until
+            .and_then(|last| later(last, FRESH))
+            .is_some_and(|until| self.now < until)
     }
 
     /// Stops the downscale: tells the pods that they stay, then gives the lock back.
@@ -159,6 +175,11 @@ impl Case<'_> {
         };
         let mut left = pods::undo(inquiry, addresses, self.hook.pod_timeout)?;
         left.extend(self.give_back(inquiry, taken)?);
+        // When the lock is void the pods are the planner's to tell, and whoever takes it next may have told them otherwise.
+        let until = self.held_until(taken);
+        for question in &mut left {
+            question.until = until;
+        }
         Ok(self.denied(why, left.into_iter().map(Action::Ask).collect()))
     }
 }

@@ -2,10 +2,10 @@
 //! downscale.
 //!
 //! It is only ever written from the version that was read, so of two reviews one finds it changed and looks again. A
-//! lock is void after [`LOCK`]: whoever held it has been answered for by then.
+//! lock is void after [`Lock::HOLDS`]: whoever held it has been answered for by then, and the planner takes it over to
+//! tell the pods that they stay.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -13,14 +13,12 @@ use slipway_api::{names, zones};
 use slipway_kernel::instant::{Written, later, stamp};
 
 pub(super) use crate::observe::Lock;
-use crate::observe::{locks, written};
-
-/// How long a lock holds without being given back: longer than any webhook may take.
-const LOCK: Duration = Duration::from_mins(1);
+use crate::observe::{PASSED, locks, written};
+use crate::replicas::GIVE_UP;
 
 /// When a lock that is taken now is void.
 pub(super) fn until(now: Timestamp) -> Timestamp {
-    later(now, LOCK).unwrap_or(now)
+    later(now, Lock::HOLDS).unwrap_or(now)
 }
 
 /// The map, as read or as it is to be.
@@ -56,17 +54,42 @@ impl Ledger {
 
     /// Who holds the lock of a group.
     pub(super) fn lock(&self, group: &str, now: Timestamp) -> Option<Lock> {
-        self.locks().remove(group).filter(|lock| now < lock.until)
+        self.locks().remove(group).filter(|lock| lock.is_taken(now))
     }
 
     /// The same with a lock, or without.
-    pub(super) fn with_lock(mut self, group: &str, lock: Option<Lock>) -> Self {
+    pub(super) fn with_lock(self, group: &str, lock: Option<Lock>) -> Self {
         let mut locks = self.locks();
         match lock {
             Some(lock) => locks.insert(group.to_owned(), lock),
             None => locks.remove(group),
         };
-        let text = serde_json::to_string(&locks).unwrap_or_default();
+        self.with(&locks)
+    }
+
+    /// The same, with the lock of a group become a note of a downscale that was let through: the planner looks what
+    /// became of it. What it has looked at for long enough is forgotten.
+    pub(super) fn with_passed(self, group: &str, now: Timestamp) -> Self {
+        let mut locks = self.locks();
+        locks.retain(|name, lock| {
+            let is_over = later(lock.until, GIVE_UP).is_none_or(|at| at <= now);
+            !name.starts_with(PASSED) || !is_over
+        });
+        if let Some(mut lock) = locks.remove(group) {
+            let name = format!("{PASSED}{}", lock.statefulset);
+            lock.until = until(now);
+            lock.holder.clear();
+            if let Some(known) = locks.get(&name) {
+                lock.from = lock.from.max(known.from);
+                lock.to = lock.to.min(known.to);
+            }
+            locks.insert(name, lock);
+        }
+        self.with(&locks)
+    }
+
+    fn with(mut self, locks: &BTreeMap<String, Lock>) -> Self {
+        let text = serde_json::to_string(locks).unwrap_or_default();
         let metadata = entry(&mut self.0, "metadata");
         if let Some(annotations) = metadata.and_then(|metadata| entry(metadata, "annotations")) {
             if locks.is_empty() {

@@ -22,6 +22,15 @@ pub(super) enum Taken {
     Unguarded,
 }
 
+/// How a downscale ended, as far as the webhook knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// It was let through.
+    Passed,
+    /// It was not.
+    Stopped,
+}
+
 impl Case<'_> {
     pub(super) fn keeping(&self) -> Keeping {
         if self.hook.tracker.is_some() {
@@ -69,8 +78,12 @@ impl Case<'_> {
                 Err(_) => return Ok(Err(self.unloaded())),
             };
             // Once the lock is ours, what stood in the map before is of no interest any more.
-            if !inquiry.is_answered("lock", round) {
+            if !inquiry.is_answered_in("lock", round) {
                 if let Some(lock) = ledger.lock(&self.scope(), self.now) {
+                    if lock.holder == self.review.uid {
+                        // It was taken in an earlier round, and the answer was lost.
+                        return Ok(Ok(Taken::Held(Box::new(ledger))));
+                    }
                     let set = lock.statefulset;
                     let why =
                         format!("statefulset {set} is already in process of updating replicas");
@@ -82,15 +95,15 @@ impl Case<'_> {
             }
             match self.lock(inquiry, round, ledger, is_new)? {
                 Ok(object) => return Ok(Ok(Taken::Held(Box::new(Ledger::read(object))))),
+                // Changed by others, or nobody knows: it is looked at again.
                 Err(Failure {
-                    code: Some(404 | 409),
+                    code: Some(404 | 409 | 500..) | None,
                     ..
                 }) => {}
+                // A map that is there was written by somebody, so locks can be kept.
                 Err(Failure {
                     code: Some(403), ..
-                }) if self.keeping() == Keeping::Annotation => {
-                    return Ok(Ok(Taken::Unguarded));
-                }
+                }) if is_new => return Ok(Ok(Taken::Unguarded)),
                 Err(_) => return Ok(Err(self.unset())),
             }
         }
@@ -121,7 +134,7 @@ impl Case<'_> {
         list: &Value,
     ) -> Result<Result<Option<(Ledger, bool)>, Failure>, Pending> {
         let namespace = &self.review.namespace;
-        match inquiry.api("read-locks", round, "GET", self.map_path(), Value::Null)? {
+        match inquiry.api_again(("read-locks", round), "GET", &self.map_path(), &Value::Null)? {
             Ok(object) => return Ok(Ok(Some((Ledger::read(object), false)))),
             Err(Failure {
                 code: Some(404), ..
@@ -159,6 +172,7 @@ impl Case<'_> {
             from: self.down.from,
             to: self.down.to,
             until: ledger::until(self.now),
+            abandoned: None,
         };
         let body = ledger.with_lock(&self.scope(), Some(lock)).body();
         let (method, path) = if is_new {
@@ -166,16 +180,27 @@ impl Case<'_> {
         } else {
             ("PUT", self.map_path())
         };
-        inquiry.api("lock", round, method, path, body)
+        inquiry.api_again(("lock", round), method, &path, &body)
     }
 
-    /// Gives the lock back, with the time of the downscale if there is one.
+    /// The map without the lock: with a note of the downscale if it is let through, and its time where these are kept.
+    fn without_lock(&self, ledger: Ledger, ending: Ending) -> Ledger {
+        let scope = self.scope();
+        match ending {
+            Ending::Stopped => ledger.with_lock(&scope, None),
+            Ending::Passed => ledger
+                .with_passed(&scope, self.now)
+                .with_downscale(&self.review.name, self.now),
+        }
+    }
+
+    /// Gives the lock back.
     pub(super) fn settle(
         &self,
         inquiry: &mut Inquiry<'_>,
         purpose: &'static str,
         ledger: &Ledger,
-        downscaled: Option<Timestamp>,
+        ending: Ending,
     ) -> Result<Result<(), Failure>, Pending> {
         let scope = self.scope();
         let mut ledger = ledger.clone();
@@ -184,10 +209,7 @@ impl Case<'_> {
             message: "the lock was lost".to_owned(),
         };
         for round in 0..MOST_ROUNDS {
-            let mut next = ledger.with_lock(&scope, None);
-            if let Some(at) = downscaled {
-                next = next.with_downscale(&self.review.name, at);
-            }
+            let next = self.without_lock(ledger, ending);
             match inquiry.api(purpose, round, "PUT", self.map_path(), next.body())? {
                 Ok(_) => return Ok(Ok(())),
                 Err(Failure {
@@ -215,6 +237,14 @@ impl Case<'_> {
         Ok(Err(last))
     }
 
+    /// When the lock that was taken is void.
+    pub(super) fn held_until(&self, taken: &Taken) -> Option<Timestamp> {
+        match taken {
+            Taken::Held(ledger) => Some(ledger.lock(&self.scope(), self.now)?.until),
+            Taken::Unguarded => None,
+        }
+    }
+
     /// Gives the lock back; what there is no time for is left. A lock that cannot be given back ends by itself.
     pub(super) fn give_back(
         &self,
@@ -225,11 +255,13 @@ impl Case<'_> {
             return Ok(None);
         };
         if inquiry.is_over() && !inquiry.is_answered("unlock", 0) {
-            let body = (**ledger).clone().with_lock(&self.scope(), None).body();
+            let body = self
+                .without_lock((**ledger).clone(), Ending::Stopped)
+                .body();
             let unlock = inquiry.to_api("unlock", 0, "PUT", self.map_path(), body);
             return Ok(Some(unlock));
         }
-        let _ = self.settle(inquiry, "unlock", ledger, None)?;
+        let _ = self.settle(inquiry, "unlock", ledger, Ending::Stopped)?;
         Ok(None)
     }
 }

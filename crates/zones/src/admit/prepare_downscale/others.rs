@@ -13,7 +13,7 @@ use crate::group::go_duration;
 /// Where the time of a zone's last downscale is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeping {
-    /// On the zone itself.
+    /// On the zone itself; until it is there, in the map of the locks.
     Annotation,
     /// In the zone tracker.
     Tracker,
@@ -76,16 +76,14 @@ fn recent(
     now: Timestamp,
 ) -> Result<Option<String>, ()> {
     let annotated = marked(set, "annotations", zones::LAST_DOWNSCALE).filter(|t| !t.is_empty());
-    let last = match keeping {
-        Keeping::Annotation => annotated
-            .map(|time| time.parse::<Timestamp>().map_err(|_| ()))
-            .transpose()?,
-        // What the other way of keeping left behind still holds.
-        Keeping::Tracker => {
-            let annotated = annotated.and_then(|time| time.parse().ok());
-            ledger.last_downscale(name_of(set))?.max(annotated)
-        }
+    let annotated = annotated.map(|time| time.parse::<Timestamp>().map_err(|_| ()));
+    // The newer one counts: what is in the map is on the zone a moment later, and what the other way of keeping left
+    // behind still holds.
+    let annotated = match keeping {
+        Keeping::Annotation => annotated.transpose()?,
+        Keeping::Tracker => annotated.and_then(Result::ok),
     };
+    let last = ledger.last_downscale(name_of(set))?.max(annotated);
     let label =
         marked(set, "labels", zones::MIN_TIME_BETWEEN_DOWNSCALES).filter(|label| !label.is_empty());
     let (Some(last), Some(label)) = (last, label) else {

@@ -88,3 +88,24 @@ fn stale_news_of_a_budget_change_nothing() {
     // A budget that is made anew begins with generation 1 again, and counts all the same.
     assert_eq!(ask("update", "7"), (true, "allowed/200".to_owned()));
 }
+
+/// 0013: a budget may be there that we have no right to see. Pods that do no work go, as before any look at budgets.
+#[test]
+fn budgets_that_may_not_be_seen_let_nobody_go() {
+    let mut world = World::healthy(&["a", "b"]);
+    let mut facts = Facts::default();
+    let hidden = "see zoneawarepoddisruptionbudgets".to_owned();
+    facts.missing.insert(hidden);
+    let ask = |world: &World| {
+        let stores = world.stores();
+        serve(&PodEviction, &review("a", 0), &stores, &facts, &mut Nobody)
+    };
+    let served = ask(&world);
+    assert_eq!(pair(&served), "cfg-not-found/500");
+    let (code, text) = served.denial();
+    assert_eq!(code, Some(500));
+    let right = "get, list and watch on zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
+    assert!(text.contains(right), "{text}");
+    world.fail("a", 0);
+    assert_eq!(pair(&ask(&world)), "pod-not-ready/200");
+}

@@ -119,3 +119,26 @@ fn cross_zone_eviction_delay() {
         text,
     );
 }
+
+/// §5.4 isReady: a pod that was let go is not ready, for however long it has been.
+#[test]
+fn a_pod_that_was_let_go_counts_however_long_it_was_ready() {
+    let mut world = partitioned(&json!({"crossZoneEvictionDelay": "15m"}));
+    for letter in ["b", "c"] {
+        world.pod_mut(letter, 0)["metadata"]["annotations"] =
+            json!({"grafana.com/ready-time": "2026-03-01T00:00:00Z"});
+    }
+    allowed(&world, "a", 0);
+    let mut facts = Facts::default();
+    let until = "2026-03-04T12:00:30Z".parse().unwrap();
+    facts.holds.insert("pod-b-0".to_owned(), until);
+    let served = serve(
+        &PodEviction,
+        &review("a", 0),
+        &world.stores(),
+        &facts,
+        &mut Api::default(),
+    );
+    let text = "1 pod not ready in partition 0";
+    assert_eq!(served.denial(), (Some(429), text));
+}

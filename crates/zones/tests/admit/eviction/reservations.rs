@@ -192,3 +192,53 @@ fn entries_end_after_a_minute_or_with_their_pod() {
     );
     assert!(served.is_allowed());
 }
+
+/// A pod that a rollout is about to delete is as good as gone, and the note outlives what the webhook writes.
+#[test]
+fn a_pod_that_a_rollout_deletes_counts_before_it_is_seen() {
+    let world = guarded(&json!({"maxUnavailable": 1}));
+    let ask = |until: &str| {
+        let mut api = Api::default();
+        let pods = json!({"pod-b-1": until}).to_string();
+        let annotations = json!({"slipway.dev/rollout-pods": pods});
+        let name = "slipway-zpdb-budget-0";
+        api.put(
+            name,
+            json!({"metadata": {"name": name, "annotations": annotations.clone()}}),
+        );
+        let served = ask_at(&world, &review("a", 0), &mut api);
+        assert_eq!(api.map(name)["metadata"]["annotations"], annotations);
+        served
+    };
+    let served = ask("2026-03-04T12:00:30Z");
+    let text = "1 pod not ready in ingester-zone-b";
+    assert_eq!(served.denial(), (Some(429), text));
+    assert!(ask("2026-03-04T12:00:00Z").is_allowed(), "it is over");
+}
+
+/// §5.4 eviction cache: a pod that was let go and is seen to be down counts once; one that is gone counts as missing only.
+#[test]
+fn a_pod_that_was_let_go_and_is_down_counts_once() {
+    let mut world = guarded(&json!({"maxUnavailable": 2}));
+    let mut facts = Facts::default();
+    let until = "2026-03-04T12:00:30Z".parse().unwrap();
+    facts.holds.insert("pod-a-1".to_owned(), until);
+    let ask = |world: &World| {
+        serve(
+            &PodEviction,
+            &review("a", 0),
+            &world.stores(),
+            &facts,
+            &mut Api::default(),
+        )
+    };
+    assert!(ask(&world).is_allowed());
+    world.fail("a", 1);
+    assert!(ask(&world).is_allowed());
+    world.pods.remove("ingester-zone-a-1");
+    assert!(ask(&world).is_allowed());
+    world.fail("a", 2);
+    let served = ask(&world);
+    let text = "1 pod not ready, 1 pod unknown in ingester-zone-a";
+    assert_eq!(served.denial(), (Some(429), text));
+}

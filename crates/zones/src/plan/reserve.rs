@@ -1,0 +1,91 @@
+//! Notes which pods a rollout is about to delete, where the pod-eviction webhooks of all replicas look before they let a
+//! pod go, and which they change when they do.
+//!
+//! Without, another replica whose watch is late would let a pod of another zone go in the same moment. Whoever writes
+//! second sees what the first one wrote: pods are deleted only in a plan that knows the map with the note in it. It is one
+//! write for all pods of a plan, and none where no zone-aware budget is about them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use slipway_kernel::Plan;
+use slipway_kernel::identity::kinds;
+use slipway_kernel::instant::later;
+
+use super::act::refused;
+use super::rollout::Victim;
+use crate::admit::disruption::budget_of;
+use crate::admit::reservations::HOLD;
+use crate::observe::{RESERVATIONS, Until, World};
+use crate::render;
+
+/// How long a note has to hold for a deletion to be sent under it.
+const ENOUGH: Duration = Duration::from_secs(20);
+
+/// Whether all victims are noted; if not, that is what the plan does.
+pub(super) fn is_noted(
+    world: &World,
+    victims: &[Victim<'_>],
+    plan: &mut Plan,
+    now: Timestamp,
+) -> bool {
+    let mut all = true;
+    for (budget, uids) in guarded(world, victims) {
+        all &= note(world, budget, &uids, plan, now);
+    }
+    all
+}
+
+/// The victims that budgets are about, by budget. One that several are about has been refused before.
+fn guarded<'w>(world: &'w World, victims: &[Victim<'w>]) -> BTreeMap<&'w str, Vec<&'w str>> {
+    let budgets: Vec<_> = world
+        .budgets
+        .iter()
+        .map(|budget| (budget.meta().name.as_str(), budget.body()))
+        .collect();
+    let mut all: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for victim in victims {
+        let pod = victim.member.pod;
+        if let Ok(Some((budget, _))) = budget_of(&budgets, &pod.body().labels) {
+            all.entry(budget).or_default().push(&pod.meta().uid);
+        }
+    }
+    all
+}
+
+fn note(world: &World, budget: &str, uids: &[&str], plan: &mut Plan, now: Timestamp) -> bool {
+    let known = world.noted.get(budget);
+    let enough = later(now, ENOUGH).unwrap_or(now);
+    let is_noted = |uid: &&str| {
+        let until = known.and_then(|(_, until)| until.get(*uid));
+        until.is_some_and(|until| enough <= *until)
+    };
+    if uids.iter().all(is_noted) {
+        return true;
+    }
+    let name = format!("{RESERVATIONS}{budget}");
+    let map = world.object(kinds::CONFIG_MAP, &name);
+    if let Some(refusal) = world.refused(&map, now) {
+        // Where maps must not be kept there is one replica, and its webhook sees what it deletes.
+        let is_off = known.is_none() && refusal.reason == "Forbidden";
+        if !is_off {
+            let what = format!("noting the pods that go in {name}");
+            refused(map, &what, refusal, plan, now);
+        }
+        return is_off;
+    }
+    let Some(until) = later(now, HOLD) else {
+        return false;
+    };
+    let mut pods: Until = known.map(|(_, pods)| pods.clone()).unwrap_or_default();
+    pods.retain(|_, until| now < *until);
+    pods.extend(uids.iter().map(|uid| ((*uid).to_owned(), until)));
+    plan.act(render::note(
+        world,
+        &name,
+        known.map(|(meta, _)| meta),
+        &pods,
+    ));
+    false
+}
