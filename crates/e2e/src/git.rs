@@ -144,15 +144,18 @@ fn answer(stream: &TcpStream, root: &Path) -> Result<()> {
 
 fn read(stream: &TcpStream) -> Result<Request> {
     let mut reader = BufReader::new(stream);
-    let mut request = Request::default();
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let mut words = line.split_whitespace();
-    request.method = words.next().unwrap_or_default().to_owned();
+    let method = words.next().unwrap_or_default().to_owned();
     let target = words.next().unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    request.path = path.to_owned();
-    request.query = query.to_owned();
+    let mut request = Request {
+        method,
+        path: path.to_owned(),
+        query: query.to_owned(),
+        ..Request::default()
+    };
     let (mut length, mut is_chunked) = (0, false);
     loop {
         let mut line = String::new();

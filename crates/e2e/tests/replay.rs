@@ -110,7 +110,7 @@ async fn one(
         differences = compare::differences(&drawn.translated(recorded), found, drawn);
     }
     for difference in differences {
-        report.add(index, pair, difference);
+        report.add(index, pair, &difference);
     }
     Ok(())
 }

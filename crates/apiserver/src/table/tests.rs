@@ -33,7 +33,7 @@ fn presenter(resource: &Resource, shape: Shape) -> Presenter<'_> {
         cx: Context {
             version: "v1",
             now: "2026-01-01T00:10:00Z".parse().unwrap(),
-            user: "",
+            user: None,
         },
     }
 }

@@ -28,8 +28,8 @@ impl Report {
     }
 
     /// One more difference.
-    pub(crate) fn add(&mut self, index: usize, pair: &Pair, difference: Difference) {
-        if let Some(why) = explained::why(pair, &difference) {
+    pub(crate) fn add(&mut self, index: usize, pair: &Pair, difference: &Difference) {
+        if let Some(why) = explained::why(pair, difference) {
             *self.explained.entry(why).or_default() += 1;
             return;
         }

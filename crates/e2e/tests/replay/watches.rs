@@ -24,7 +24,10 @@ const ARRIVAL: Duration = Duration::from_millis(10);
 
 /// Open watches, by their place in the recording.
 #[derive(Default)]
-pub(crate) struct Watches(BTreeMap<usize, (u16, Arc<Mutex<Vec<Seen>>>)>);
+pub(crate) struct Watches(BTreeMap<usize, (u16, Shown)>);
+
+/// What a watch has shown so far.
+type Shown = Arc<Mutex<Vec<Seen>>>;
 
 type Story = BTreeMap<(String, String), Vec<String>>;
 
@@ -37,7 +40,7 @@ impl Watches {
         pair: &Pair,
         drawn: &Drawn,
     ) -> Result<()> {
-        let events: Arc<Mutex<Vec<Seen>>> = Arc::default();
+        let events = Shown::default();
         let sink = events.clone();
         let code = server
             .watch(pair, &drawn.path(&pair.path), move |line| {
@@ -83,7 +86,7 @@ impl Watches {
                     recorded: pair.code.into(),
                     found: (*code).into(),
                 };
-                report.add(*index, pair, difference);
+                report.add(*index, pair, &difference);
                 continue;
             }
             let found = found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +100,7 @@ impl Watches {
                         recorded: json!(story),
                         found: json!(shown),
                     };
-                    report.add(*index, pair, difference);
+                    report.add(*index, pair, &difference);
                 }
             }
         }
