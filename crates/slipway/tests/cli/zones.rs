@@ -238,23 +238,31 @@ async fn prepare(client: &Client, address: &str) {
     );
 }
 
-/// Pods of several zones are evicted one right after the other, until the budget refuses one.
+/// Pods of two zones are evicted at once: the budget bears one of them.
 async fn evict(client: &Client, address: &str) {
     apply(client, &[hook("pod-eviction", address)]).await;
     let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
-    let mut turn = 0;
-    let refused = eventually("an eviction is refused", || {
-        turn += 1;
-        let (pods, zone) = (pods.clone(), ZONES[turn % 3]);
+    let refusal = |zone: &'static str| {
+        let pods = pods.clone();
         async move {
             let pod = format!("{zone}-1");
             match pods.evict(&pod, &EvictParams::default()).await {
-                Err(kube::Error::Api(refused)) if refused.code == 429 => {
-                    Some(refused.message.clone())
-                }
+                Err(kube::Error::Api(refused)) => Some(*refused),
                 _ => None,
             }
         }
+    };
+    eventually("the CA is injected", || async {
+        let refused = refusal(ZONES[0]).await;
+        let is_asked = refused.is_none_or(|r| !r.message.contains("failed calling webhook"));
+        is_asked.then_some(())
+    })
+    .await;
+    let refused = eventually("an eviction is refused", || async {
+        let both = tokio::join!(refusal(ZONES[1]), refusal(ZONES[2]));
+        let refused = [both.0, both.1].into_iter().flatten();
+        let mut by_budget = refused.filter(|refused| refused.code == 429);
+        by_budget.next().map(|refused| refused.message)
     })
     .await;
     let begin = "admission webhook \"pod-eviction-default.grafana.com\" denied the request: ";
