@@ -106,10 +106,8 @@ fn taken_back(
             locks.remove(&world.group);
             adjustment.relock(&note.map, locks);
         }
-        (_, Some(lock)) => {
-            if later(now, ENOUGH).is_some_and(|at| at < lock.until) {
-                adjustment.questions.extend(questions);
-            }
+        (_, Some(lock)) if later(now, ENOUGH).is_some_and(|at| at < lock.until) => {
+            adjustment.questions.extend(questions);
         }
         (None, None) if !questions.is_empty() => {
             let lock = Lock {
