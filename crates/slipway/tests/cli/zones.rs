@@ -302,10 +302,6 @@ fn logged(operator: &mut Running) {
         ("info", "msg=\"reconcile done\""),
         ("info", "msg=\"terminating pod ingester-zone-a-"),
         ("info", " pod=ingester-zone-c-1 "),
-        (
-            "warn",
-            "msg=\"StatefulSets have some not-Ready pods, skipping reconcile",
-        ),
         ("warn", "Annotation rollout-max-unavailable: \\\"0\\\""),
         ("warn", "one replica is assumed"),
         ("info", "msg=\"pod eviction allowed\""),
