@@ -88,7 +88,8 @@ impl Candidate {
                 Attempt::Wait(wait) => self.shared.environment.sleep(wait).await,
                 // One refusal may be an accident, and a second leader would come of it.
                 Attempt::Off(_) if refusals < REFUSALS => {
-                    self.shared.environment.sleep(self.times.retry_period).await;
+                    let soon = self.times.retry_period / 10;
+                    self.shared.environment.sleep(soon).await;
                 }
                 Attempt::Off(why) => {
                     if !off {

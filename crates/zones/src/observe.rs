@@ -171,8 +171,8 @@ pub struct World {
     pub status_map: Option<Option<StatusMap>>,
     /// Who scales the group down, by a webhook's leave, each with the map that says so.
     pub locks: Vec<Locked>,
-    /// The pods that rollouts are about to delete, by budget, and where that is noted.
-    pub noted: BTreeMap<String, (Meta, Until)>,
+    /// The pods that rollouts are about to delete, by budget, and where that is noted; none if `ConfigMaps` cannot be seen.
+    pub noted: Option<BTreeMap<String, (Meta, Until)>>,
     /// When zones were last scaled down, by a map whose entries are to be put on them.
     pub downscales: BTreeMap<String, Written>,
     /// Answers to our questions about these zones.
@@ -263,7 +263,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         status_map: status_map(stores, facts, key),
         locks: locks_of(settings, stores, key, &zones),
         downscales: downscales(stores, key),
-        noted: noted(stores, key),
+        noted: noted(stores, facts, key),
         answers,
         refusals: facts.refusals.clone(),
         holds: holds(stores, facts, key),
@@ -285,15 +285,20 @@ fn downscales(stores: &Stores, key: &Key) -> BTreeMap<String, Written> {
 }
 
 /// What is noted of rollouts beside the evictions of each budget.
-fn noted(stores: &Stores, key: &Key) -> BTreeMap<String, (Meta, Until)> {
+fn noted(stores: &Stores, facts: &Facts, key: &Key) -> Option<BTreeMap<String, (Meta, Until)>> {
+    if is_missing(facts, &kinds::CONFIG_MAP) {
+        return None;
+    }
     let maps = stores.list::<Reservations>(&key.cluster, &kinds::CONFIG_MAP);
-    maps.filter(|map| map.meta.namespace == key.namespace)
+    let noted = maps
+        .filter(|map| map.meta.namespace == key.namespace)
         .filter_map(|map| {
             let budget = map.meta.name.strip_prefix(RESERVATIONS)?;
             let entry = (map.meta.clone(), map.body.rollout.clone());
             Some((budget.to_owned(), entry))
         })
-        .collect()
+        .collect();
+    Some(noted)
 }
 
 /// Whom this replica let go, and whom the others did, by the `ConfigMap`s in which they note it.

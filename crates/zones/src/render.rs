@@ -154,18 +154,10 @@ pub fn note(world: &World, name: &str, map: Option<&Meta>, pods: &Until) -> Acti
             body: json!({"metadata": {"annotations": annotations}}),
         };
     }
-    let labels = json!({"app.kubernetes.io/managed-by": names::FIELD_MANAGER});
+    let mut body = own_map(world, name);
+    body["metadata"]["annotations"] = annotations;
     Action::Apply {
-        body: json!({
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {
-                "name": name,
-                "namespace": world.namespace,
-                "labels": labels,
-                "annotations": annotations,
-            },
-        }),
+        body,
         object,
         purpose: purpose::NOTE,
     }
@@ -234,23 +226,27 @@ pub fn status_map_name(group: &str) -> String {
 pub fn status_map(world: &World, data: &Value) -> Action {
     let name = status_map_name(&world.group);
     let object = world.object(kinds::CONFIG_MAP, &name);
+    let mut body = own_map(world, &name);
+    body["metadata"]["labels"][zones::STATUS_LABEL] = json!("true");
+    body["data"] = data.clone();
     Action::Apply {
-        body: json!({
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {
-                "name": name,
-                "namespace": world.namespace,
-                "labels": {
-                    "app.kubernetes.io/managed-by": names::FIELD_MANAGER,
-                    zones::STATUS_LABEL: "true",
-                },
-            },
-            "data": data,
-        }),
+        body,
         object,
         purpose: purpose::STATUS_MAP,
     }
+}
+
+/// A `ConfigMap` of our own, with the label that we find it by.
+fn own_map(world: &World, name: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": name,
+            "namespace": world.namespace,
+            "labels": {"app.kubernetes.io/managed-by": names::FIELD_MANAGER},
+        },
+    })
 }
 
 #[cfg(test)]

@@ -29,7 +29,8 @@ fn without_the_right_to_a_lease_one_replica_is_assumed() {
         forbid(&stage, "coordination.k8s.io/leases");
         stage.map("a", json!({"want": "1"})).await;
         let replica = stage.start(one_of_many("one"), Toy::default());
-        stage.until_have("a", "1", 5).await;
+        // One refusal may be an accident: three in a row are none.
+        stage.until_have("a", "1", 10).await;
         assert!(replica.view.is_ready());
         assert!(
             replica
@@ -40,7 +41,7 @@ fn without_the_right_to_a_lease_one_replica_is_assumed() {
         let before = stage.records(|r| r.resource.contains("leases")).len();
         secs(3_600).await;
         let asked = stage.records(|r| r.resource.contains("leases")).len() - before;
-        assert!(asked <= 13, "{asked} in an hour: with every heartbeat");
+        assert!(asked <= 61, "{asked} in an hour: with every minute");
         // The right is given: the lease is used from then on.
         stage.cluster.faults().clear();
         secs(301).await;

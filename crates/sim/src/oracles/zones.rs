@@ -184,8 +184,14 @@ impl<'a> Knowledge<'a, '_> {
         let single: Vec<(&Object, u64)> = self.single().collect();
         let requests = self.requests().chain(std::iter::once(self.request));
         let bases = requests.filter_map(|r| r.context.basis.get(self.plural).copied());
-        let brought = bases.filter(|basis| single.iter().all(|(_, version)| version != basis));
-        let brought = brought.max().unwrap_or_default();
+        let bases: Vec<u64> = bases.collect();
+        let is_brought = |basis: &&u64| single.iter().all(|(_, version)| version != *basis);
+        let brought = match bases.iter().filter(is_brought).max() {
+            Some(brought) => *brought,
+            // It says nothing of this kind.
+            None if bases.is_empty() => self.request.versions.0,
+            None => 0,
+        };
         let mut states = self.history.states(self.kind, brought);
         for (object, version) in single.into_iter().filter(|single| brought < single.1) {
             match self.history.state(object, version) {

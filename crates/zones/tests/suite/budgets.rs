@@ -209,6 +209,11 @@ fn without_the_right_to_note_pods_go_without() {
     assert!(reasons(&plan).contains(&"RefusedByApi"));
     stage.facts.refusals.insert(map, refusal("Forbidden"));
     assert_eq!(deleted(&stage.plan()).len(), 2);
+    // Nor is a note waited for that could be written, and not be read back.
+    stage.facts.refusals.clear();
+    stage.facts.missing.insert("watch configmaps".to_owned());
+    let plan = stage.plan();
+    assert_eq!((names(&plan, "note").len(), deleted(&plan).len()), (0, 2));
 }
 
 /// 0013: a budget may be there that we have no right to see. Only pods that are down already go.

@@ -171,7 +171,7 @@ fn world(sets: &[Item<Set>]) -> World {
         tracker: Tracker::default(),
         locks: Vec::new(),
         downscales: BTreeMap::new(),
-        noted: BTreeMap::new(),
+        noted: Some(BTreeMap::new()),
         status_map: None,
         answers: BTreeMap::new(),
         refusals: BTreeMap::new(),
