@@ -62,7 +62,9 @@ fn measure(
     profile: Option<(Profile, &str)>,
 ) -> Result<()> {
     let mut bench = Command::new(workspace::target().join("release").join(program));
-    bench.args(arguments);
+    bench
+        .args(arguments)
+        .env("SLIPWAY_BIN", workspace::build_shipped()?);
     if let Some(peer) = peer {
         bench.arg("--peer").arg(peer);
     }

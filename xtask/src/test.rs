@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     no_controlplane: bool,
 }
 
+/// The tier that goes the whole way only where nobody waits for it.
+const SIMULATION: &str = "simulation";
+
 /// What a tier came to.
 struct Outcome {
     name: &'static str,
@@ -57,7 +60,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         left_out: Vec::new(),
     };
     for (name, cargo_arguments) in STATIC {
-        tiers.run(name, workspace::cargo().args(*cargo_arguments));
+        let mut command = workspace::cargo();
+        command.args(*cargo_arguments);
+        if *name == SIMULATION && !workspace::is_ci() && tiers.wants(name) {
+            command.args(["--", "--brief"]);
+            let text =
+                "most faults, seeds and mutants of the simulation: CI=true, or cargo xtask sim";
+            tiers.left_out.push(text.to_owned());
+        }
+        tiers.run(name, &mut command);
     }
     for tier in servers::ON_SERVERS {
         let unavailable = if arguments.no_controlplane {
@@ -168,7 +179,7 @@ const STATIC: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "simulation",
+        SIMULATION,
         &[
             "test",
             "--release",

@@ -56,6 +56,20 @@ pub(crate) fn build_programs() -> Result<()> {
     Ok(())
 }
 
+/// Builds the program as it is shipped; where it is.
+pub(crate) fn build_shipped() -> Result<PathBuf> {
+    crate::report::line("building the program as it is shipped; the first time takes minutes");
+    let built = cargo()
+        .args(["build", "--profile", "dist", "--quiet"])
+        .args(["--package", "slipway", "--bin", "slipway"])
+        .status()
+        .context("starting cargo")?;
+    if !built.success() {
+        bail!("building the program as it is shipped failed");
+    }
+    Ok(target().join("dist").join("slipway"))
+}
+
 /// The path of a program on the PATH.
 pub(crate) fn which(program: &str) -> Option<PathBuf> {
     std::env::var_os("PATH").and_then(|path| {

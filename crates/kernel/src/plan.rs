@@ -58,6 +58,8 @@ pub struct Plan {
     pub events: Vec<Event>,
     /// Why nothing, or not more, is done.
     pub blockers: Vec<Blocker>,
+    /// Whether the steps only prepare others: then the next plan is made as soon as they are done.
+    pub prepares: bool,
     /// When to look again although nothing has changed.
     pub wake_at: Option<Timestamp>,
     /// What this was decided on.
@@ -68,6 +70,12 @@ impl Plan {
     /// Asks to be woken at `at`, or earlier if that was asked for already.
     pub fn wake(&mut self, at: Timestamp) {
         self.wake_at = Some(self.wake_at.map_or(at, |known| known.min(at)));
+    }
+
+    /// Adds an action that others have to wait for.
+    pub fn prepare(&mut self, action: Action) {
+        self.prepares = true;
+        self.act(action);
     }
 
     /// Adds an action without events.

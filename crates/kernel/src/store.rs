@@ -79,7 +79,8 @@ impl Meta {
         }
     }
 
-    fn key(&self) -> Name {
+    /// Its namespace and name.
+    pub fn key(&self) -> Name {
         (self.namespace.clone(), self.name.clone())
     }
 }
@@ -211,21 +212,26 @@ impl Store {
             .filter(|(_, seen)| version != 0 && number(&seen.meta.version) > version)
             .map(|(name, _)| name.clone())
             .collect();
-        let changed = self.observe_part("", objects, &newer);
+        let listed: BTreeSet<Name> = objects.iter().map(|o| Meta::of(o).key()).collect();
+        let gone = self.observe_extent("", &listed, &newer);
+        let mut changed: Vec<Name> = gone.iter().map(Meta::key).collect();
+        let new = objects
+            .iter()
+            .filter(|object| self.observe(object) == Change::Changed);
+        changed.extend(new.map(|object| Meta::of(object).key()));
         self.version = self.version.max(version);
         self.synced = true;
-        changed.iter().map(Meta::key).collect()
+        changed
     }
 
-    /// Takes in a complete list of one namespace, or of all if it is empty: what is not in it is gone, except `kept`
-    /// (written by us after the list was made). Tells what has changed; of what is gone, as it was.
-    pub fn observe_part(
+    /// Takes in what is there in one namespace, or in all if it is empty: whatever else is known of it is gone, except
+    /// `kept` (written by us after the list was made). Tells what is gone, as it was.
+    pub fn observe_extent(
         &mut self,
         namespace: &str,
-        objects: &[Value],
+        listed: &BTreeSet<Name>,
         kept: &BTreeSet<Name>,
     ) -> Vec<Meta> {
-        let listed: BTreeSet<Name> = objects.iter().map(|o| Meta::of(o).key()).collect();
         let missing: Vec<Name> = self
             .objects
             .keys()
@@ -233,16 +239,10 @@ impl Store {
             .filter(|name| !listed.contains(*name) && !kept.contains(*name))
             .cloned()
             .collect();
-        let mut changed: Vec<Meta> = Vec::new();
-        for name in missing {
-            changed.extend(self.remove(&name).map(|seen| seen.meta.clone()));
-        }
-        for object in objects {
-            if self.observe(object) == Change::Changed {
-                changed.push(Meta::of(object));
-            }
-        }
-        changed
+        missing
+            .iter()
+            .filter_map(|name| self.remove(name).map(|seen| seen.meta.clone()))
+            .collect()
     }
 
     /// Says whether all parts have been listed.

@@ -154,7 +154,9 @@ impl Execution {
         if self.is_in_doubt() && !self.settle().await {
             report.verdict = report.verdict.max(Verdict::Failed);
         }
-        if more {
+        // Whoever waits for a moment wakes by itself; planning at once would come too early, again and again.
+        let is_prepared = self.plan.prepares && report.wake.is_none() && !report.failed;
+        if more || is_prepared {
             report.verdict = report.verdict.max(Verdict::Again);
         }
         report

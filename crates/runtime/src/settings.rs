@@ -43,7 +43,7 @@ impl Default for Settings {
             concurrency: 16,
             backoff: Backoff::default(),
             heartbeat: Duration::from_mins(5),
-            debounce: Duration::from_millis(100),
+            debounce: Duration::from_millis(30),
             poll: Duration::from_secs(5),
             relist: Duration::from_mins(30),
         }

@@ -9,6 +9,7 @@ mod defined;
 mod poll;
 mod whole;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use kube::runtime::watcher::{self, Event};
 use serde_json::Value;
 use slipway_kernel::identity::{ClusterId, Kind};
 use slipway_kernel::interest::Need;
+use slipway_kernel::store::{Meta, Name};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -45,8 +47,10 @@ pub(crate) struct WatchKey {
 pub(crate) enum News {
     /// A list has been begun.
     Listing,
-    /// All there is; the number is that of the round asked for with [`Control::relist`].
-    Listed(Vec<Value>, u64),
+    /// Objects of the list that is under way.
+    Page(Vec<Value>),
+    /// All that there is has been told; the number is that of the round asked for with [`Control::relist`].
+    Listed(BTreeSet<Name>, u64),
     /// This object is new or has changed.
     Applied(Value),
     /// This object is gone.
@@ -125,6 +129,10 @@ const BACKOFF: Backoff = Backoff {
 /// A watch that is not refused within this time is open.
 const STREAMS: Duration = Duration::from_secs(10);
 
+/// Objects in one answer to a list. What is not kept of them is let go before the next ones come: whole objects take ten
+/// times the room of what is.
+const PAGE: u32 = 50;
+
 /// The server ends a watch after this time; five seconds later it counts as silent.
 const WATCH_SECONDS: u32 = 290;
 
@@ -136,6 +144,21 @@ pub(crate) struct Watch {
     pub(crate) times: Times,
     pub(crate) control: Arc<Control>,
     pub(crate) news: mpsc::UnboundedSender<Message>,
+}
+
+/// What has come of a list.
+#[derive(Default)]
+struct List {
+    /// Not told yet.
+    page: Vec<Value>,
+    names: BTreeSet<Name>,
+}
+
+impl List {
+    fn add(&mut self, object: Value) {
+        self.names.insert(Meta::of(&object).key());
+        self.page.push(object);
+    }
 }
 
 /// Why a round ended.
@@ -194,7 +217,7 @@ impl Watch {
     async fn round(&self, failures: &mut u32, polled: bool) -> End {
         let round = self.control.round.load(Ordering::Acquire);
         let mut stream = std::pin::pin!(watcher::watcher(self.api(), self.config()));
-        let mut list = Vec::new();
+        let mut list = List::default();
         let mut listed = false;
         let relist = Instant::now() + self.times.relist;
         // A watch that was refused before and is not now says nothing.
@@ -221,18 +244,22 @@ impl Watch {
             };
             let news = match event {
                 Ok(Some(Ok(Event::Init))) => {
-                    list.clear();
+                    list = List::default();
                     listed = false;
                     News::Listing
                 }
                 Ok(Some(Ok(Event::InitApply(object)))) => {
-                    list.push(object.into_value());
-                    continue;
+                    list.add(object.into_value());
+                    if list.page.len() < PAGE as usize {
+                        continue;
+                    }
+                    News::Page(std::mem::take(&mut list.page))
                 }
                 Ok(Some(Ok(Event::InitDone))) => {
                     listed = true;
                     self.control.seen.store(true, Ordering::Release);
-                    News::Listed(std::mem::take(&mut list), round)
+                    self.tell(News::Page(std::mem::take(&mut list.page)));
+                    News::Listed(std::mem::take(&mut list.names), round)
                 }
                 Ok(Some(Ok(Event::Apply(object)))) => News::Applied(object.into_value()),
                 Ok(Some(Ok(Event::Delete(object)))) => News::Deleted(object.into_value()),
@@ -325,7 +352,7 @@ impl Watch {
     fn config(&self) -> watcher::Config {
         let mut config = watcher::Config::default()
             .timeout(WATCH_SECONDS)
-            .page_size(500);
+            .page_size(PAGE);
         if !self.key.labels.is_empty() {
             config = config.labels(&self.key.labels);
         }

@@ -33,6 +33,8 @@ pub struct Effort {
     pub sample: usize,
     /// Whether single faults are tried at all.
     pub exhaustive: bool,
+    /// Whether it is far enough for every right to be needed once.
+    pub is_whole: bool,
     /// The first seed.
     pub first_seed: u64,
     /// How many seeds.
@@ -51,10 +53,25 @@ impl Default for Effort {
             events: 60,
             sample: 30,
             exhaustive: true,
+            is_whole: true,
             first_seed: 1,
             seeds: 1_000,
             threads,
             most_failures: 5,
+        }
+    }
+}
+
+impl Effort {
+    /// What people wait for at their desk: all scenarios, broken here and there. The gate goes the whole way.
+    pub fn brief() -> Self {
+        Self {
+            positions: 0,
+            events: 8,
+            sample: 8,
+            seeds: 200,
+            is_whole: false,
+            ..Self::default()
         }
     }
 }

@@ -92,7 +92,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
         runs as f64 / time
     );
     // Some rights are needed only when something went wrong.
-    if arguments.scenario.is_none() && arguments.effort.exhaustive {
+    if arguments.scenario.is_none() && arguments.effort.exhaustive && arguments.effort.is_whole {
         unused_rights(wiring, &mut report);
     }
     if arguments.mutants {

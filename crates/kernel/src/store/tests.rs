@@ -148,7 +148,7 @@ fn a_list_of_one_namespace_leaves_the_others_alone_and_keeps_what_we_wrote_meanw
     elsewhere["metadata"]["namespace"] = json!("m");
     store.observe(&elsewhere);
     let kept = BTreeSet::from([("n".to_owned(), "ours".to_owned())]);
-    let changed = store.observe_part("n", &[], &kept);
+    let changed = store.observe_extent("n", &BTreeSet::new(), &kept);
     assert_eq!(changed.len(), 1);
     assert_eq!(
         (changed[0].name.as_str(), changed[0].uid.as_str()),

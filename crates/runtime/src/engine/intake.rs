@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde_json::Value;
 use slipway_kernel::capability::Arrival;
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
-use slipway_kernel::store::{Change, Meta, Store, StoreKey, Stores, number};
+use slipway_kernel::store::{Change, Meta, Name, Store, StoreKey, Stores, number};
 use tokio::time::Instant;
 
 use super::Engine;
@@ -63,7 +63,12 @@ impl Engine {
         }
         match news {
             News::Listing => {}
-            News::Listed(objects, _) => self.listed(state, key, &objects),
+            News::Page(objects) => {
+                for object in &objects {
+                    self.object(state, key, object, false);
+                }
+            }
+            News::Listed(names, _) => self.listed(state, key, &names),
             News::Applied(object) => self.object(state, key, &object, false),
             News::Deleted(object) => self.object(state, key, &object, true),
             News::Missing(why) => self.missing(state, key, &why),
@@ -132,31 +137,22 @@ impl Engine {
         watched.map_or_else(Vec::new, |w| w.stores.iter().cloned().collect())
     }
 
-    fn listed(&mut self, state: &mut State, key: &WatchKey, objects: &[Value]) {
+    /// All objects have been taken in; others are gone.
+    fn listed(&mut self, state: &mut State, key: &WatchKey, names: &BTreeSet<Name>) {
         let place = state.watches.get(key).map_or(0, |watch| watch.place);
         // What we wrote while the list was made may be missing in it.
         let kept = state.ledger.since(place, &key.cluster, &key.kind);
-        let mut new = BTreeSet::new();
         for store in self.stores(key) {
             let seen = state.stores.store_mut(&store);
-            let changed = seen.map(|store| store.observe_part(&key.namespace, objects, &kept));
-            for meta in changed.unwrap_or_default() {
-                let object = reference(key, &meta);
-                new.insert(object.clone());
-                state.look_at(&object);
+            let gone = seen.map(|store| store.observe_extent(&key.namespace, names, &kept));
+            for meta in gone.unwrap_or_default() {
+                state.look_at(&reference(key, &meta));
                 state.changes.push((store.clone(), meta));
             }
         }
-        for value in objects {
-            let meta = Meta::of(value);
-            let object = reference(key, &meta);
-            self.count(key, value, false, new.contains(&object));
-            state.ledger.caught_up(&object, number(&meta.version));
-        }
-        let again = kept
-            .iter()
-            .any(|(ns, name)| !objects.iter().any(|o| is_named(o, ns, name)));
-        if again && let Some(watched) = self.watches.get(key) {
+        if !kept.is_subset(names)
+            && let Some(watched) = self.watches.get(key)
+        {
             watched.control.relist();
         }
         if let Some(watch) = state.watches.get_mut(key) {
@@ -187,7 +183,9 @@ impl Engine {
         }
         for store in self.stores(key) {
             let seen = state.stores.store_mut(&store);
-            let gone = seen.map(|store| store.observe_part(&key.namespace, &[], &BTreeSet::new()));
+            let gone = seen.map(|store| {
+                store.observe_extent(&key.namespace, &BTreeSet::new(), &BTreeSet::new())
+            });
             for meta in gone.unwrap_or_default() {
                 state.changes.push((store.clone(), meta));
             }
@@ -298,11 +296,6 @@ fn reference(key: &WatchKey, meta: &Meta) -> ObjectRef {
         namespace: meta.namespace.clone(),
         name: meta.name.clone(),
     }
-}
-
-fn is_named(object: &Value, namespace: &str, name: &str) -> bool {
-    let meta = Meta::of(object);
-    meta.namespace == namespace && meta.name == name
 }
 
 /// A kind is there and may not be seen, or not any more. What was under way when it was last seen still counts against

@@ -26,6 +26,8 @@ use crate::webhook::Carrier;
 
 /// How often an event is tried to be told.
 const TELLINGS: u32 = 3;
+/// A moment that has passed when it is asked for would be asked for again and again.
+const SOONEST: Duration = Duration::from_millis(100);
 /// How many answers are kept.
 const MOST_ANSWERS: usize = 4_096;
 
@@ -162,8 +164,7 @@ impl Engine {
     fn wake(&mut self, key: &Key, at: Option<jiff::Timestamp>) {
         let now = Instant::now();
         let heartbeat = now + self.shared.settings.heartbeat;
-        // A moment that has passed would be asked for again and again.
-        let soonest = now + self.shared.settings.debounce.max(Duration::from_millis(10));
+        let soonest = now + SOONEST;
         let passed = |at: jiff::Timestamp| at <= self.shared.environment.now();
         let at = at
             .map(|at| {

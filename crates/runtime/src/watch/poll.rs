@@ -1,16 +1,14 @@
 //! Looks at a kind again and again that may not be watched.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use kube::api::ListParams;
 use kube::runtime::watcher;
-use serde_json::Value;
+use slipway_kernel::store::Name;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{End, News, Watch};
-
-/// How many objects are asked for at once.
-const PAGE: u32 = 500;
+use super::{End, List, News, PAGE, Watch, Whole};
 
 /// How a kind can be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,11 +39,11 @@ impl Watch {
             self.tell(News::Listing);
             let looked = timeout(self.times.answer, self.look(look)).await;
             let told = match looked {
-                Ok(Ok(objects)) => {
+                Ok(Ok(names)) => {
                     if let Some(why) = why.take() {
                         self.tell(News::Polled(why));
                     }
-                    self.tell(News::Listed(objects, round))
+                    self.tell(News::Listed(names, round))
                 }
                 Ok(Err(error)) => return self.ended(look, error),
                 Err(_) => {
@@ -60,11 +58,14 @@ impl Watch {
         End::Relist
     }
 
-    async fn look(&self, look: Look) -> Result<Vec<Value>, kube::Error> {
+    /// Tells all objects that there are; gives their names.
+    async fn look(&self, look: Look) -> Result<BTreeSet<Name>, kube::Error> {
         let api = self.api();
+        let mut list = List::default();
         if let Look::Get(name) = look {
             let found = api.get_opt(name).await?;
-            return Ok(found.into_iter().map(super::Whole::into_value).collect());
+            self.tell_page(&mut list, found);
+            return Ok(list.names);
         }
         let mut params = ListParams::default().limit(PAGE);
         if !self.key.labels.is_empty() {
@@ -73,15 +74,21 @@ impl Watch {
         if let Some(name) = self.key.name {
             params = params.fields(&format!("metadata.name={name}"));
         }
-        let mut all = Vec::new();
         loop {
             let page = api.list(&params).await?;
-            all.extend(page.items.into_iter().map(super::Whole::into_value));
+            self.tell_page(&mut list, page.items);
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params = params.continue_token(&token),
-                None => return Ok(all),
+                None => return Ok(list.names),
             }
         }
+    }
+
+    fn tell_page(&self, list: &mut List, objects: impl IntoIterator<Item = Whole>) {
+        for object in objects {
+            list.add(object.into_value());
+        }
+        self.tell(News::Page(std::mem::take(&mut list.page)));
     }
 
     /// What follows from a look that was refused.

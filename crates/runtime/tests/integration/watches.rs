@@ -184,10 +184,10 @@ fn long_lists_come_in_pages_and_an_expired_page_begins_again_e7() {
         assert!(
             pages
                 .iter()
-                .all(|r| r.uri.contains("limit=500") && !r.uri.contains("resourceVersion=")),
+                .all(|r| r.uri.contains("limit=50") && !r.uri.contains("resourceVersion=")),
             "{pages:#?}"
         );
-        assert_eq!(pages.len(), 2 + 3);
+        assert_eq!(pages.len(), 2 + 25);
     });
 }
 

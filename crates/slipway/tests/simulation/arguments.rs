@@ -3,7 +3,7 @@
 use slipway_sim::explore::Effort;
 use slipway_sim::trial::Trial;
 
-/// The command line: `--seeds N --from N --scenario X --threads N --positions N --events N --no-faults --replay 'scenario=X …'`.
+/// The command line: `--seeds N --from N --scenario X --threads N --positions N --events N --no-faults --brief --replay 'scenario=X …'`.
 pub(crate) struct Arguments {
     pub(crate) effort: Effort,
     pub(crate) scenario: Option<String>,
@@ -43,6 +43,10 @@ impl Arguments {
                 "--sample" => effort.sample = size(value()?)?,
                 "--failures" => effort.most_failures = size(value()?)?,
                 "--time" => arguments.time = true,
+                "--brief" => {
+                    arguments.effort = Effort::brief();
+                    arguments.mutants = false;
+                }
                 "--no-mutants" => arguments.mutants = false,
                 "--keep-going" => arguments.keep_going = true,
                 "--no-faults" => effort.exhaustive = false,

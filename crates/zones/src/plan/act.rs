@@ -129,7 +129,7 @@ fn may_act(
                 is_free = false;
                 // The write of the status carries the version that a release would change.
                 if !is_settling {
-                    plan.act(render::release(world, zone));
+                    plan.prepare(render::release(world, zone));
                 }
             }
             // Its pods are still on their way back: nobody else may come between.
@@ -161,7 +161,7 @@ fn may_act(
         Held::Nobody if is_refused => is_free,
         Held::Nobody => {
             if is_free {
-                plan.act(render::claim(settings, world, zone, now));
+                plan.prepare(render::claim(settings, world, zone, now));
             }
             false
         }

@@ -91,7 +91,7 @@ fn note(
     let mut pods: Until = known.map(|(_, pods)| pods.clone()).unwrap_or_default();
     pods.retain(|_, until| now < *until);
     pods.extend(uids.iter().map(|uid| ((*uid).to_owned(), until)));
-    plan.act(render::note(
+    plan.prepare(render::note(
         world,
         &name,
         known.map(|(meta, _)| meta),
