@@ -135,6 +135,17 @@ fn hook(name: &str, address: &str) -> Value {
     })
 }
 
+/// Two zones of another group that no node takes.
+fn stuck() -> [Value; 2] {
+    ["stuck-zone-a", "stuck-zone-b"].map(|name| {
+        let mut zone = zone(name, "a:1", "1", &json!({"rollout-group": "stuck"}));
+        let template = &mut zone["spec"]["template"];
+        template["metadata"]["labels"]["rollout-group"] = json!("stuck");
+        template["spec"]["nodeSelector"] = json!({"is": "nowhere"});
+        zone
+    })
+}
+
 async fn images(client: &Client) -> Vec<(String, String)> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
     let all = pods.list(&ListParams::default()).await.unwrap();
@@ -317,6 +328,10 @@ fn logged(operator: &mut Running) {
             "has RollingUpdate update strategy while OnDelete is expected, skipping reconcile",
         ),
         ("warn", "msg=\"reconcile failed\""),
+        (
+            "warn",
+            "StatefulSets have some not-Ready pods, skipping reconcile: stuck-zone-",
+        ),
     ] {
         let begin = format!("level={level} ts=");
         let is_it = |line: &&String| line.starts_with(&begin) && line.contains(text);
@@ -344,7 +359,13 @@ async fn observe(admin: &Path, probes: &str, webhooks: &str) {
     let mut wrong = zone("ingester-zone-d", "a:2", "1", &json!({}));
     wrong["spec"]["updateStrategy"] = json!({"type": "RollingUpdate"});
     apply(&client, &[wrong]).await;
+    apply(&client, &stuck()).await;
     let failed = "rollout_operator_group_reconciles_failed_total{rollout_group=\"ingester\"} ";
+    let stuck = "rollout_operator_group_reconciles_total{rollout_group=\"stuck\"} ";
+    eventually("a pass over pods that no node takes", || async {
+        get(probes, "/metrics").contains(stuck).then_some(())
+    })
+    .await;
     eventually("a failed pass", || async {
         let text = get(probes, "/metrics");
         let line = text.lines().find(|line| line.starts_with(failed))?;
