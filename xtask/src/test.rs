@@ -40,6 +40,7 @@ const SUMMARIES: &[&str] = &[
     "simulation: ",
     "foreign: ",
     "replay: ",
+    "fuzz: ",
 ];
 
 /// Numbers out of the closing lines of test runners.
@@ -187,6 +188,17 @@ const STATIC: &[(&str, &[&str])] = &[
             "--workspace",
             "--test",
             "replay",
+        ],
+    ),
+    (
+        "fuzz",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "--workspace",
+            "--test",
+            "fuzz",
         ],
     ),
     (

@@ -15,6 +15,10 @@
     reason = "tests"
 )]
 
+/// Cases allocate a lot and keep nothing.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod fuzz {
     pub(crate) mod corpus;
     pub(crate) mod driver;
@@ -30,7 +34,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fuzz::driver::{self, Effort};
-use fuzz::panics;
+use fuzz::{panics, tape};
 use fuzz::targets::{TARGETS, Target};
 
 /// What the command line asks for.
@@ -92,11 +96,11 @@ fn find(name: &str) -> Option<&'static Target> {
 
 fn run(arguments: &Arguments) -> ExitCode {
     for (name, tape) in driver::left_behind() {
-        println!("a run before this one ended at {name}:{}", driver::hex(&tape));
+        println!("a run before this one ended at {name}:{}", tape::hex(&tape));
     }
     let chosen: Vec<&'static Target> = TARGETS
         .iter()
-        .filter(|target| arguments.target.as_ref().is_none_or(|name| target.name.contains(name.as_str())))
+        .filter(|target| arguments.target.as_ref().is_none_or(|name| target.name == name))
         .collect();
     if chosen.is_empty() {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();

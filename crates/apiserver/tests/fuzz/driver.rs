@@ -16,6 +16,7 @@ use proptest::prelude::Rng as _;
 use proptest::strategy::{NewTree, Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
+use super::tape::hex;
 use super::targets::Target;
 
 /// Cases that are drawn from one seed.
@@ -236,7 +237,7 @@ impl Watched {
     fn new(target: &'static Target, thread: u64) -> Self {
         let folder = folder();
         std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join(format!("{}.{thread}", target.name));
+        let path = folder.join(format!("{}.{}-{thread}", target.name, std::process::id()));
         let file = File::create(&path).unwrap();
         let (since, epoch) = (Arc::new(AtomicU64::new(0)), Instant::now());
         let (watched, told) = (Arc::downgrade(&since), path.clone());
@@ -287,22 +288,18 @@ pub(crate) fn left_behind() -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder()).into_iter().flatten().flatten() {
         let path = entry.path();
+        let who = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+        let process = who.split('-').next().unwrap_or_default();
+        if Path::new("/proc").join(process).exists() {
+            // It runs beside this one.
+            continue;
+        }
         if let (Some(name), Some(tape)) = (path.file_stem(), at(&path)) {
             found.push((name.to_string_lossy().into_owned(), tape));
         }
         let _ = std::fs::remove_file(&path);
     }
     found
-}
-
-// === tapes as text ===
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {

@@ -50,7 +50,8 @@ pub(crate) fn text(tape: &mut Tape<'_>) -> String {
     match tape.below(4) {
         0 => tape.pick(TEXTS).to_owned(),
         1 => String::from_utf8_lossy(&tape.bytes(12)).into_owned(),
-        2 => tape.pick(TEXTS).repeat(1 + tape.below(80)),
+        // Short enough for a key in YAML, which ends at 1,024 bytes.
+        2 => tape.pick(TEXTS).chars().cycle().take(tape.below(150)).collect(),
         _ => format!("{}{}", tape.pick(TEXTS), tape.pick(TEXTS)),
     }
 }
@@ -216,5 +217,31 @@ pub(crate) fn thinned(tape: &mut Tape<'_>, value: &Value) -> Value {
             Value::Array(kept.collect())
         }
         other => other.clone(),
+    }
+}
+
+/// What items of lists are told apart by, in one kind or another.
+const KEYS: &[&str] = &[
+    "name", "port", "containerPort", "protocol", "uid", "type", "ip", "key", "mountPath", "devicePath", "topologyKey", "resourceName",
+];
+
+/// Whether a list has the same item twice, as far as merging is concerned: by one of the keys that there are, or only
+/// by all of them.
+pub(crate) fn has_twins(value: &Value, by_one: bool) -> bool {
+    match value {
+        Value::Object(map) => map.values().any(|value| has_twins(value, by_one)),
+        Value::Array(items) => {
+            let alike = |a: &Value, b: &Value| {
+                let mut shared = KEYS.iter().filter(|key| a.get(key).is_some() || b.get(key).is_some());
+                match (a.is_object() && b.is_object(), by_one) {
+                    (false, _) => a == b,
+                    (true, true) => shared.any(|key| a.get(key) == b.get(key)),
+                    (true, false) => shared.all(|key| a.get(key) == b.get(key)),
+                }
+            };
+            let pair = |(i, a): (usize, &Value)| items.iter().skip(i + 1).any(|b| alike(a, b));
+            items.iter().enumerate().any(pair) || items.iter().any(|item| has_twins(item, by_one))
+        }
+        _ => false,
     }
 }

@@ -77,3 +77,12 @@ impl<'a> Tape<'a> {
         taken.to_vec()
     }
 }
+
+/// A tape as text.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -54,10 +54,28 @@ pub(super) fn body(tape: &mut Tape<'_>) -> Vec<u8> {
     body.clone()
 }
 
+/// JSON without characters that YAML does not allow, or takes for the end of a line.
+pub(super) fn escaped(value: &Value) -> String {
+    use std::fmt::Write;
+    let mut out = String::new();
+    for c in value.to_string().chars() {
+        if matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') {
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 /// Whether two values are the same, where numbers may be held in different ways.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Number(a), Value::Number(b)) => {
+            // Serde is not always right in the last digit.
+            let (left, right) = (a.as_f64().unwrap_or_default(), b.as_f64().unwrap_or_default());
+            a == b || left == right || (left - right).abs() <= left.abs() * 1e-15
+        }
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|((k, a), (l, b))| k == l && same(a, b))

@@ -1,8 +1,12 @@
 //! The small languages: quantities, JSON paths, field paths, patterns, versions, media types, managers.
 
+use std::sync::LazyLock;
+
+use serde_json::Value;
 use slipway_apiserver::apply;
 use slipway_apiserver::builtin::quantity::Quantity;
-use slipway_apiserver::crd::{fieldpath, jsonpath::JsonPath, structural, version};
+use slipway_apiserver::crd::structural::{self, Structural};
+use slipway_apiserver::crd::{fieldpath, jsonpath::JsonPath, version};
 use slipway_apiserver::negotiate;
 use slipway_apiserver::patch::PatchKind;
 
@@ -41,6 +45,10 @@ fn quantities(tape: &mut Tape<'_>) {
         return;
     };
     let printed = quantity.to_string();
+    if [i64::MAX, i64::MIN].contains(&quantity.units()) {
+        // Beyond the largest suffix the real server shows a number without one.
+        return;
+    }
     let again = Quantity::parse(&printed).unwrap_or_else(|e| panic!("{text:?} is shown as {printed:?}: {e}"));
     assert_eq!(again.to_string(), printed, "{text:?}");
     assert_eq!((again.sign(), again.units(), again.millis(), again.is_whole()), (quantity.sign(), quantity.units(), quantity.millis(), quantity.is_whole()), "{text:?} {printed:?}");
@@ -55,17 +63,20 @@ fn quantities(tape: &mut Tape<'_>) {
 
 fn paths(tape: &mut Tape<'_>) {
     const TEXTS: &[&str] = &[".spec.replicas", ".metadata.labels['a/b']", ".spec.a[0].b", ".spec.a[?(@.type==\"x\")].status", ".spec.containers[*].name", ".a[1:2]", "..name", ".spec.l[-1]", "{.a}{.b}"];
-    const TOKENS: &[&str] = &[".", "[", "]", "*", "?(", "@", ")", "'", "\"", "\\", ":", "-", "0", "9999999999999999999", "==", "..", "{", "}", "$"];
+    const TOKENS: &[&str] = &[".", "[", "]", "*", "?(", "@", ")", "'", "\"", "\\", ":", "-", "0", "9999999999999999999", "==", "..", "{", "}", "$", "[?(@", "[?(@.a=="];
     let text = damaged(tape, TEXTS, TOKENS);
     let object = &tape.pick_ref(&corpus().objects).value;
     if let Some(path) = JsonPath::parse(&text) {
         let found = path.find(object).len();
         assert_eq!(path.find(object).len(), found);
     }
-    let schema = tape.pick_ref(&corpus().definitions);
-    let schema = structural::Structural::read(&schema["spec"]["versions"][0]["schema"]["openAPIV3Schema"]);
+    static SCHEMAS: LazyLock<Vec<Structural>> = LazyLock::new(|| {
+        let schema = |crd: &Value| Structural::read(&crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]);
+        corpus().definitions.iter().map(schema).collect()
+    });
+    let schema = tape.pick_ref(&SCHEMAS);
     for is_rule in [true, false] {
-        let _ = fieldpath::resolve(&text, &schema, is_rule).is_ok();
+        let _ = fieldpath::resolve(&text, schema, is_rule).is_ok();
     }
 }
 

@@ -58,6 +58,10 @@ fn judge_operation(doc: &Value, one: &Value, apply: Apply<'_>) {
         return;
     };
     let path = one["path"].as_str().unwrap_or_default();
+    if !path.starts_with('/') {
+        // What stands before the first slash is not looked at, in the real server either.
+        return;
+    }
     let last = path.rsplit('/').next().unwrap_or_default();
     let is_new = doc.pointer(path).is_none();
     // Places counted from the end move when something is added.
@@ -107,7 +111,7 @@ fn operation(tape: &mut Tape<'_>, doc: &Value) -> Value {
 fn pointer(tape: &mut Tape<'_>, doc: &Value) -> String {
     let mut path = String::new();
     let mut here = doc;
-    while !tape.once_in(5) {
+    while !tape.is_at_end() && !tape.once_in(5) {
         let step = match here {
             Value::Object(map) if !map.is_empty() && !tape.once_in(8) => {
                 let (name, below) = map.iter().nth(tape.below(map.len())).unwrap();
@@ -176,7 +180,7 @@ fn rfc_7386(target: Option<Value>, patch: &Value) -> Value {
 }
 
 /// Whether an object inside a list has a field that is null.
-fn has_nulls_in_lists(value: &Value) -> bool {
+pub(super) fn has_nulls_in_lists(value: &Value) -> bool {
     fn has_null_field(value: &Value) -> bool {
         match value {
             Value::Object(map) => map.values().any(|v| v.is_null() || has_null_field(v)),

@@ -5,7 +5,7 @@ use slipway_apiserver::schema::table;
 
 use super::told;
 use crate::fuzz::corpus::corpus;
-use crate::fuzz::driver::hex;
+use crate::fuzz::tape::hex;
 use crate::fuzz::generate::damage;
 use crate::fuzz::tape::Tape;
 

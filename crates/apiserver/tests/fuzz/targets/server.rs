@@ -59,7 +59,8 @@ pub(super) fn stage(fresh: bool) -> Stage {
 /// Creates all that the corpus creates.
 fn fill(stage: &Stage) {
     for ask in corpus().asks.iter().filter(|ask| ask.method == "POST" && !ask.path.contains("dryRun")) {
-        if !ask.path.contains('{') {
+        // Webhooks that nobody answers would keep everything else out.
+        if !ask.path.contains('{') && !ask.path.contains("admissionregistration") {
             stage.ask("POST", &ask.path, &ask.media, ask.body.clone());
         }
     }

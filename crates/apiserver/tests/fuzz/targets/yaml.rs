@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::Value;
 use slipway_apiserver::decode::{self, Media};
 
-use super::decoders::{body, same};
+use super::decoders::{body, escaped, same};
 use super::told;
 use crate::fuzz::generate::{any_json, damage, disturb};
 use crate::fuzz::tape::Tape;
@@ -22,7 +22,7 @@ pub(super) fn yaml(bytes: &[u8]) {
     let value = value(tape);
     let mut text = String::new();
     if tape.once_in(3) {
-        text = value.to_string();
+        text = escaped(&value);
     } else {
         write_block(&mut text, &value, 0);
     }
@@ -56,7 +56,7 @@ fn write_block(out: &mut String, value: &Value, depth: usize) {
     match value {
         Value::Object(map) if !map.is_empty() => {
             for (name, value) in map {
-                let _ = write!(out, "{indent}{}:", Value::from(name.as_str()));
+                let _ = write!(out, "{indent}{}:", escaped(&Value::from(name.as_str())));
                 write_below(out, value, depth);
             }
         }
@@ -67,7 +67,7 @@ fn write_block(out: &mut String, value: &Value, depth: usize) {
             }
         }
         plain => {
-            let _ = writeln!(out, "{indent}{plain}");
+            let _ = writeln!(out, "{indent}{}", escaped(plain));
         }
     }
 }
@@ -83,7 +83,7 @@ fn write_below(out: &mut String, value: &Value, depth: usize) {
             write_block(out, value, depth + 1);
         }
         plain => {
-            let _ = writeln!(out, " {plain}");
+            let _ = writeln!(out, " {}", escaped(plain));
         }
     }
 }
