@@ -34,8 +34,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fuzz::driver::{self, Effort};
-use fuzz::{panics, tape};
 use fuzz::targets::{TARGETS, Target};
+use fuzz::{panics, tape};
 
 /// What the command line asks for.
 struct Arguments {
@@ -65,7 +65,9 @@ fn main() -> ExitCode {
 impl Arguments {
     fn read() -> Result<Self, String> {
         let mut arguments = Self {
-            cases: std::env::var("SLIPWAY_FUZZ_CASES").ok().and_then(|text| text.parse().ok()),
+            cases: std::env::var("SLIPWAY_FUZZ_CASES")
+                .ok()
+                .and_then(|text| text.parse().ok()),
             target: None,
             seed: 1,
             threads: std::thread::available_parallelism().map_or(2, |n| n.get() as u64),
@@ -83,7 +85,11 @@ impl Arguments {
                 "--replay" => arguments.replay = Some(value()?),
                 // What cargo passes on to tests of other kinds.
                 "--quiet" | "-q" | "--nocapture" => {}
-                other => return Err(format!("unknown argument {other}: --target NAME, --cases N, --seed N, --threads N, --replay NAME:HEX")),
+                other => {
+                    return Err(format!(
+                        "unknown argument {other}: --target NAME, --cases N, --seed N, --threads N, --replay NAME:HEX"
+                    ));
+                }
             }
         }
         Ok(arguments)
@@ -100,7 +106,12 @@ fn run(arguments: &Arguments) -> ExitCode {
     }
     let chosen: Vec<&'static Target> = TARGETS
         .iter()
-        .filter(|target| arguments.target.as_ref().is_none_or(|name| target.name == name))
+        .filter(|target| {
+            arguments
+                .target
+                .as_ref()
+                .is_none_or(|name| target.name == name)
+        })
         .collect();
     if chosen.is_empty() {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
@@ -111,19 +122,38 @@ fn run(arguments: &Arguments) -> ExitCode {
     let mut cases = 0;
     for target in &chosen {
         let wanted = arguments.cases.unwrap_or(target.few);
-        let effort = Effort { cases: wanted, seed: arguments.seed, threads: arguments.threads };
+        let effort = Effort {
+            cases: wanted,
+            seed: arguments.seed,
+            threads: arguments.threads,
+        };
         let outcome = driver::run(target, &effort);
         cases += outcome.cases;
         let seconds = outcome.time.as_secs_f64();
-        let verdict = if outcome.crash.is_some() { "CRASH" } else { "ok" };
-        println!("{:16} {verdict:6} {:>9} cases {seconds:>8.1} s", target.name, outcome.cases);
+        let verdict = if outcome.crash.is_some() {
+            "CRASH"
+        } else {
+            "ok"
+        };
+        println!(
+            "{:16} {verdict:6} {:>9} cases {seconds:>8.1} s",
+            target.name, outcome.cases
+        );
         if let Some(crash) = outcome.crash {
             println!("{crash}");
             crashes += 1;
         }
     }
-    println!("fuzz: {} targets, {cases} cases from seed {}, {kept} kept ones, {crashes} crashes", chosen.len(), arguments.seed);
-    if crashes == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    println!(
+        "fuzz: {} targets, {cases} cases from seed {}, {kept} kept ones, {crashes} crashes",
+        chosen.len(),
+        arguments.seed
+    );
+    if crashes == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// Runs the cases that once failed; gives how many there are, and how many fail.
@@ -132,8 +162,13 @@ fn regressions(chosen: &[&'static Target]) -> (usize, usize) {
     let (mut kept, mut crashes) = (0, 0);
     for target in chosen {
         let file = folder.join(format!("{}.hex", target.name));
-        for line in std::fs::read_to_string(&file).unwrap_or_default().lines().filter(|line| !line.starts_with('#')) {
-            let tape = driver::unhex(line).unwrap_or_else(|| panic!("{}: no hexadecimal digits: {line}", file.display()));
+        for line in std::fs::read_to_string(&file)
+            .unwrap_or_default()
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+        {
+            let tape = driver::unhex(line)
+                .unwrap_or_else(|| panic!("{}: no hexadecimal digits: {line}", file.display()));
             kept += 1;
             if let Err(why) = driver::try_once(target, &tape) {
                 println!("{}:{line}: {why}", target.name);
@@ -145,7 +180,9 @@ fn regressions(chosen: &[&'static Target]) -> (usize, usize) {
 }
 
 fn replay(case: &str) -> ExitCode {
-    let found = case.split_once(':').and_then(|(name, tape)| Some((find(name)?, driver::unhex(tape)?)));
+    let found = case
+        .split_once(':')
+        .and_then(|(name, tape)| Some((find(name)?, driver::unhex(tape)?)));
     let Some((target, tape)) = found else {
         println!("{case} is no NAME:HEX of a target");
         return ExitCode::from(2);

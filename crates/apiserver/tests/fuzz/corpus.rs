@@ -85,7 +85,12 @@ impl Corpus {
             definitions,
             resources,
         };
-        let counts = [corpus.asks.len(), corpus.objects.len(), corpus.protobuf.len(), corpus.definitions.len()];
+        let counts = [
+            corpus.asks.len(),
+            corpus.objects.len(),
+            corpus.protobuf.len(),
+            corpus.definitions.len(),
+        ];
         assert!(counts.iter().all(|count| *count >= 10), "{counts:?}");
         corpus
     }
@@ -95,7 +100,9 @@ fn known(resources: &[Resource], value: &Value) -> Option<Object> {
     let api_version = value["apiVersion"].as_str()?;
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let is_it = |resource: &Resource| {
-        resource.names.group == group && resource.names.kind == value["kind"] && resource.version(version).is_some()
+        resource.names.group == group
+            && resource.names.kind == value["kind"]
+            && resource.version(version).is_some()
     };
     Some(Object {
         resource: resources.iter().position(is_it)?,
@@ -120,7 +127,10 @@ fn testdata(extension: &str) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     files(&root().join("src/decode/testdata"), &mut found);
     found.retain(|path| path.extension().is_some_and(|e| e == extension));
-    found.iter().map(|path| std::fs::read(path).unwrap()).collect()
+    found
+        .iter()
+        .map(|path| std::fs::read(path).unwrap())
+        .collect()
 }
 
 fn behaviours() -> Vec<Ask> {
@@ -128,7 +138,9 @@ fn behaviours() -> Vec<Ask> {
     files(&root().join("tests/conformance/behaviours"), &mut found);
     let mut asks = Vec::new();
     for path in found {
-        let text = std::fs::read_to_string(&path).unwrap().replace("{ns}", "default");
+        let text = std::fs::read_to_string(&path)
+            .unwrap()
+            .replace("{ns}", "default");
         let Ok(behaviour) = serde_saphyr::from_str::<Value>(&text) else {
             continue;
         };
@@ -141,13 +153,18 @@ fn behaviours() -> Vec<Ask> {
 
 fn ask_of(step: &Value) -> Option<Ask> {
     let methods = ["POST", "PUT", "PATCH", "DELETE", "GET", "OPTIONS"];
-    let (method, path) = methods.iter().find_map(|method| Some((*method, step.get(method)?.as_str()?)))?;
+    let (method, path) = methods
+        .iter()
+        .find_map(|method| Some((*method, step.get(method)?.as_str()?)))?;
     let body = match (step.get("body"), step.get("raw")) {
         (Some(body), _) => body.to_string().into_bytes(),
         (None, Some(Value::String(raw))) => raw.clone().into_bytes(),
         _ => Vec::new(),
     };
-    let media = step["type"].as_str().unwrap_or("application/json").to_owned();
+    let media = step["type"]
+        .as_str()
+        .unwrap_or("application/json")
+        .to_owned();
     (body.len() <= LONGEST).then(|| Ask {
         method: method.to_owned(),
         path: path.to_owned(),
@@ -161,7 +178,9 @@ fn recording() -> Vec<Ask> {
     let file = root().join("../e2e/recordings/foreign.jsonl.gz");
     let mut text = String::new();
     let file = std::fs::File::open(file).unwrap();
-    flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    flate2::read::GzDecoder::new(file)
+        .read_to_string(&mut text)
+        .unwrap();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut bodies = BTreeSet::new();
     let mut asks = Vec::new();
@@ -184,7 +203,12 @@ fn recording() -> Vec<Ask> {
             continue;
         }
         *count += 1;
-        asks.push(Ask { method, path: in_default(&path), media, body });
+        asks.push(Ask {
+            method,
+            path: in_default(&path),
+            media,
+            body,
+        });
     }
     asks
 }
@@ -193,8 +217,14 @@ fn recording() -> Vec<Ask> {
 fn shape(path: &str) -> String {
     let path = path.split('?').next().unwrap_or_default();
     let parts: Vec<&str> = path.split('/').collect();
-    let at = parts.iter().position(|part| *part == "namespaces").map_or(4, |at| at + 2);
-    let kept = parts.iter().enumerate().filter(|(i, _)| *i + 1 < at || (*i >= at && (*i - at) % 2 == 0));
+    let at = parts
+        .iter()
+        .position(|part| *part == "namespaces")
+        .map_or(4, |at| at + 2);
+    let kept = parts
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| *i + 1 < at || (*i >= at && (*i - at) % 2 == 0));
     kept.map(|(_, part)| *part).collect::<Vec<_>>().join("/")
 }
 

@@ -44,7 +44,11 @@ pub(crate) struct Crash {
 impl fmt::Display for Crash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { target, why, tape } = self;
-        write!(f, "{target}: {why}\n  again: cargo xtask fuzz --replay {target}:{}", hex(tape))
+        write!(
+            f,
+            "{target}: {why}\n  again: cargo xtask fuzz --replay {target}:{}",
+            hex(tape)
+        )
     }
 }
 
@@ -64,7 +68,8 @@ pub(crate) fn run(target: &'static Target, effort: &Effort) -> Outcome {
     let blocks = effort.cases.div_ceil(BLOCK);
     let workers: Vec<_> = (0..effort.threads)
         .map(|thread| {
-            let (next, done, crash, effort) = (next.clone(), done.clone(), crash.clone(), effort.clone());
+            let (next, done, crash, effort) =
+                (next.clone(), done.clone(), crash.clone(), effort.clone());
             let watched = Watched::new(target, thread);
             let work = move || {
                 loop {
@@ -82,21 +87,34 @@ pub(crate) fn run(target: &'static Target, effort: &Effort) -> Outcome {
                     };
                 }
             };
-            std::thread::Builder::new().stack_size(STACK).spawn(work).unwrap()
+            std::thread::Builder::new()
+                .stack_size(STACK)
+                .spawn(work)
+                .unwrap()
         })
         .collect();
     for worker in workers {
         worker.join().unwrap();
     }
     let crash = lock(&crash).take();
-    Outcome { cases: done.load(Ordering::Relaxed), time: started.elapsed(), crash }
+    Outcome {
+        cases: done.load(Ordering::Relaxed),
+        time: started.elapsed(),
+        crash,
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn run_block(target: &'static Target, effort: &Effort, block: u64, cases: u64, watched: &Watched) -> Option<Crash> {
+fn run_block(
+    target: &'static Target,
+    effort: &Effort,
+    block: u64,
+    cases: u64,
+    watched: &Watched,
+) -> Option<Crash> {
     let config = Config {
         cases: u32::try_from(cases).unwrap(),
         failure_persistence: None,
@@ -105,15 +123,31 @@ fn run_block(target: &'static Target, effort: &Effort, block: u64, cases: u64, w
         max_shrink_time: 30_000,
         ..Config::default()
     };
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed(target.name, effort.seed, block)));
-    let result = runner.run(&Tapes { longest: target.longest }, |tape| {
-        watched.begin(&tape);
-        try_once(target, &tape).map_err(TestCaseError::fail)
-    });
+    let mut runner = TestRunner::new_with_rng(
+        config,
+        TestRng::from_seed(RngAlgorithm::ChaCha, &seed(target.name, effort.seed, block)),
+    );
+    let result = runner.run(
+        &Tapes {
+            longest: target.longest,
+        },
+        |tape| {
+            watched.begin(&tape);
+            try_once(target, &tape).map_err(TestCaseError::fail)
+        },
+    );
     match result {
         Ok(()) => None,
-        Err(TestError::Abort(why)) => Some(Crash { target: target.name, why: why.to_string(), tape: Vec::new() }),
-        Err(TestError::Fail(why, tape)) => Some(Crash { target: target.name, why: why.to_string(), tape }),
+        Err(TestError::Abort(why)) => Some(Crash {
+            target: target.name,
+            why: why.to_string(),
+            tape: Vec::new(),
+        }),
+        Err(TestError::Fail(why, tape)) => Some(Crash {
+            target: target.name,
+            why: why.to_string(),
+            tape,
+        }),
     }
 }
 
@@ -133,7 +167,11 @@ fn seed(name: &str, seed: u64, block: u64) -> [u8; 32] {
     let mut out = [0; 32];
     for (i, chunk) in out.chunks_mut(8).enumerate() {
         let mut hash = 0xcbf2_9ce4_8422_2325 ^ (i as u64);
-        for byte in name.bytes().chain(seed.to_le_bytes()).chain(block.to_le_bytes()) {
+        for byte in name
+            .bytes()
+            .chain(seed.to_le_bytes())
+            .chain(block.to_le_bytes())
+        {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
         chunk.copy_from_slice(&hash.to_le_bytes());
@@ -155,10 +193,17 @@ impl Strategy for Tapes {
 
     fn new_tree(&self, runner: &mut TestRunner) -> NewTree<Self> {
         let rng = runner.rng();
-        let length = usize::try_from(rng.next_u64() % (self.longest as u64 + 1)).unwrap_or_default();
+        let length =
+            usize::try_from(rng.next_u64() % (self.longest as u64 + 1)).unwrap_or_default();
         let mut tape = vec![0; length];
         rng.fill_bytes(&mut tape);
-        Ok(Shrinking { best: tape.clone(), tried: tape, width: length.max(1), at: 0, zeroing: false })
+        Ok(Shrinking {
+            best: tape.clone(),
+            tried: tape,
+            width: length.max(1),
+            at: 0,
+            zeroing: false,
+        })
     }
 }
 
@@ -246,20 +291,33 @@ impl Watched {
                 let began = Duration::from_millis(since.load(Ordering::Relaxed));
                 if !began.is_zero() && epoch.elapsed().saturating_sub(began) > PATIENCE {
                     let tape = at(&told).unwrap_or_default();
-                    println!("{}: takes longer than {PATIENCE:?}\n  again: cargo xtask fuzz --replay {}:{}", target.name, target.name, hex(&tape));
+                    println!(
+                        "{}: takes longer than {PATIENCE:?}\n  again: cargo xtask fuzz --replay {}:{}",
+                        target.name,
+                        target.name,
+                        hex(&tape)
+                    );
                     std::process::exit(1);
                 }
                 drop(since);
                 std::thread::sleep(Duration::from_millis(500));
             }
         });
-        Self { file, path, since, epoch }
+        Self {
+            file,
+            path,
+            since,
+            epoch,
+        }
     }
 
     fn begin(&self, tape: &[u8]) {
         let now = u64::try_from(self.epoch.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.since.store(now.max(1), Ordering::Relaxed);
-        let mut line = u32::try_from(tape.len()).unwrap_or(u32::MAX).to_le_bytes().to_vec();
+        let mut line = u32::try_from(tape.len())
+            .unwrap_or(u32::MAX)
+            .to_le_bytes()
+            .to_vec();
         line.extend_from_slice(tape);
         self.file.write_all_at(&line, 0).unwrap();
     }
@@ -288,7 +346,11 @@ pub(crate) fn left_behind() -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder()).into_iter().flatten().flatten() {
         let path = entry.path();
-        let who = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+        let who = path
+            .extension()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let process = who.split('-').next().unwrap_or_default();
         if Path::new("/proc").join(process).exists() {
             // It runs beside this one.

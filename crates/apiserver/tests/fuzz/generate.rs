@@ -6,30 +6,202 @@ use super::tape::Tape;
 
 /// Names and texts that the server looks at.
 pub(crate) const WORDS: &[&str] = &[
-    "metadata", "name", "labels", "spec", "status", "a", "b", "annotations", "ownerReferences", "finalizers", "containers",
-    "template", "selector", "matchLabels", "matchExpressions", "operator", "values", "key", "replicas", "managedFields",
-    "fieldsV1", "fieldsType", "manager", "operation", "$patch", "$retainKeys", "$setElementOrder/containers",
-    "$deleteFromPrimitiveList/finalizers", "$setElementOrder/finalizers", "op", "path", "value", "rules", "kind",
-    "apiVersion", "ports", "data", "binaryData", "stringData", "uid", "generateName", "namespace", "deletionTimestamp",
-    "creationTimestamp", "resourceVersion", "generation", "versions", "schema", "openAPIV3Schema", "properties", "type",
-    "x-kubernetes-validations", "rule", "items", "image", "env", "valueFrom", "volumes", "volumeMounts", "resources",
-    "requests", "limits", "cpu", "memory", "strategy", "rollingUpdate", "maxSurge", "maxUnavailable", "conditions",
-    "lastTransitionTime", "schedule", "timeZone", "webhooks", "clientConfig", "caBundle", "roleRef", "subjects",
-    "additionalProperties", "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-preserve-unknown-fields",
-    "default", "pattern", "enum", "clusterIP", "clusterIPs", "ipFamilies", "nodePort", "port", "protocol", "targetPort",
+    "metadata",
+    "name",
+    "labels",
+    "spec",
+    "status",
+    "a",
+    "b",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "containers",
+    "template",
+    "selector",
+    "matchLabels",
+    "matchExpressions",
+    "operator",
+    "values",
+    "key",
+    "replicas",
+    "managedFields",
+    "fieldsV1",
+    "fieldsType",
+    "manager",
+    "operation",
+    "$patch",
+    "$retainKeys",
+    "$setElementOrder/containers",
+    "$deleteFromPrimitiveList/finalizers",
+    "$setElementOrder/finalizers",
+    "op",
+    "path",
+    "value",
+    "rules",
+    "kind",
+    "apiVersion",
+    "ports",
+    "data",
+    "binaryData",
+    "stringData",
+    "uid",
+    "generateName",
+    "namespace",
+    "deletionTimestamp",
+    "creationTimestamp",
+    "resourceVersion",
+    "generation",
+    "versions",
+    "schema",
+    "openAPIV3Schema",
+    "properties",
+    "type",
+    "x-kubernetes-validations",
+    "rule",
+    "items",
+    "image",
+    "env",
+    "valueFrom",
+    "volumes",
+    "volumeMounts",
+    "resources",
+    "requests",
+    "limits",
+    "cpu",
+    "memory",
+    "strategy",
+    "rollingUpdate",
+    "maxSurge",
+    "maxUnavailable",
+    "conditions",
+    "lastTransitionTime",
+    "schedule",
+    "timeZone",
+    "webhooks",
+    "clientConfig",
+    "caBundle",
+    "roleRef",
+    "subjects",
+    "additionalProperties",
+    "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-preserve-unknown-fields",
+    "default",
+    "pattern",
+    "enum",
+    "clusterIP",
+    "clusterIPs",
+    "ipFamilies",
+    "nodePort",
+    "port",
+    "protocol",
+    "targetPort",
 ];
 
 /// Values at the edges of what fields take.
 pub(crate) const TEXTS: &[&str] = &[
-    "", "a", "b", "default", "v1", "apps/v1", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.123456Z", "9999-12-31T23:59:59Z",
-    "-001-01-01T00:00:00Z", "10%", "101%", "-1%", "%", "1e99Gi", "1Ki", "0.5", "100m", "-1", "1e-9n", "9223372036854775808",
-    "99999999999999999999999999999999E", "remove", "replace", "delete", "merge", "keep", "/metadata", "/metadata/name", "/spec/-",
-    "self.x > 1", "*/5 * * * *", "@every 1s", "TZ=UTC * * * * *", "1-0 * * * *", "Europe/Berlin", "TCP", "UDP", "Always",
-    "In", "NotIn", "Exists", "10.0.0.1", "::1", "::ffff:1.2.3.4", "10.0.0.0/8", "10.0.0.1/33", "http", "https://a/b", "a/b", "a/b/c",
-    "A", "-a", "a-", "a.b", "a..b", "kubernetes.io/metadata.name", "é", "\u{0}", "\n", "\"", "\\", "<&>", "🦀", "\u{fffd}",
-    "^(a+)+$", "[", "object", "array", "string", "integer", "int-or-string", "Namespaced", "Cluster", "f:spec", "k:{\"name\":\"a\"}",
-    "v:1", "i:0", "x", ".", "..", "aHR0cA==", "aGk", "a=", "1.5", "true", "null", "~", "0x10", "1_000", "00", "LoadBalancer",
-    "ExternalName", "None", "IPv6", "RequireDualStack", "ClusterFirst", "RollingUpdate", "OnDelete", "Recreate", "Foreground",
+    "",
+    "a",
+    "b",
+    "default",
+    "v1",
+    "apps/v1",
+    "2026-01-01T00:00:00Z",
+    "2026-01-01T00:00:00.123456Z",
+    "9999-12-31T23:59:59Z",
+    "-001-01-01T00:00:00Z",
+    "10%",
+    "101%",
+    "-1%",
+    "%",
+    "1e99Gi",
+    "1Ki",
+    "0.5",
+    "100m",
+    "-1",
+    "1e-9n",
+    "9223372036854775808",
+    "99999999999999999999999999999999E",
+    "remove",
+    "replace",
+    "delete",
+    "merge",
+    "keep",
+    "/metadata",
+    "/metadata/name",
+    "/spec/-",
+    "self.x > 1",
+    "*/5 * * * *",
+    "@every 1s",
+    "TZ=UTC * * * * *",
+    "1-0 * * * *",
+    "Europe/Berlin",
+    "TCP",
+    "UDP",
+    "Always",
+    "In",
+    "NotIn",
+    "Exists",
+    "10.0.0.1",
+    "::1",
+    "::ffff:1.2.3.4",
+    "10.0.0.0/8",
+    "10.0.0.1/33",
+    "http",
+    "https://a/b",
+    "a/b",
+    "a/b/c",
+    "A",
+    "-a",
+    "a-",
+    "a.b",
+    "a..b",
+    "kubernetes.io/metadata.name",
+    "é",
+    "\u{0}",
+    "\n",
+    "\"",
+    "\\",
+    "<&>",
+    "🦀",
+    "\u{fffd}",
+    "^(a+)+$",
+    "[",
+    "object",
+    "array",
+    "string",
+    "integer",
+    "int-or-string",
+    "Namespaced",
+    "Cluster",
+    "f:spec",
+    "k:{\"name\":\"a\"}",
+    "v:1",
+    "i:0",
+    "x",
+    ".",
+    "..",
+    "aHR0cA==",
+    "aGk",
+    "a=",
+    "1.5",
+    "true",
+    "null",
+    "~",
+    "0x10",
+    "1_000",
+    "00",
+    "LoadBalancer",
+    "ExternalName",
+    "None",
+    "IPv6",
+    "RequireDualStack",
+    "ClusterFirst",
+    "RollingUpdate",
+    "OnDelete",
+    "Recreate",
+    "Foreground",
 ];
 
 pub(crate) fn leaf(tape: &mut Tape<'_>) -> Value {
@@ -51,7 +223,12 @@ pub(crate) fn text(tape: &mut Tape<'_>) -> String {
         0 => tape.pick(TEXTS).to_owned(),
         1 => String::from_utf8_lossy(&tape.bytes(12)).into_owned(),
         // Short enough for a key in YAML, which ends at 1,024 bytes.
-        2 => tape.pick(TEXTS).chars().cycle().take(tape.below(150)).collect(),
+        2 => tape
+            .pick(TEXTS)
+            .chars()
+            .cycle()
+            .take(tape.below(150))
+            .collect(),
         _ => format!("{}{}", tape.pick(TEXTS), tape.pick(TEXTS)),
     }
 }
@@ -124,7 +301,6 @@ fn disturb_once(tape: &mut Tape<'_>, value: &mut Value) {
     };
     let here = part(tape, value);
     match (tape.below(9), here) {
-        (0, here) => *here = leaf(tape),
         (1, here) => *here = any_json(tape, 3),
         (2, here) => *here = other,
         (3, Value::Object(map)) if !map.is_empty() => {
@@ -194,7 +370,11 @@ fn damage_once(tape: &mut Tape<'_>, bytes: &mut Vec<u8>, tokens: &[&str]) {
         }
         _ if !tokens.is_empty() => {
             let token = tape.pick(tokens);
-            let times = if tape.once_in(8) { 1 + tape.below(1500) } else { 1 };
+            let times = if tape.once_in(8) {
+                1 + tape.below(1500)
+            } else {
+                1
+            };
             bytes.splice(at..at, token.repeat(times).into_bytes());
         }
         _ => bytes.splice(at..at, [tape.byte()]).for_each(drop),
@@ -207,13 +387,22 @@ pub(crate) fn thinned(tape: &mut Tape<'_>, value: &Value) -> Value {
         Value::Object(map) => {
             let kept = map.iter().filter_map(|(name, value)| {
                 // What names an item of a list has to stay for the list to make sense.
-                let is_key = matches!(name.as_str(), "name" | "port" | "containerPort" | "protocol" | "apiVersion" | "kind");
+                let is_key = matches!(
+                    name.as_str(),
+                    "name" | "port" | "containerPort" | "protocol" | "apiVersion" | "kind"
+                );
                 (is_key || !tape.once_in(4)).then(|| (name.clone(), thinned(tape, value)))
             });
             Value::Object(kept.collect::<Map<_, _>>())
         }
         Value::Array(items) => {
-            let kept = items.iter().filter_map(|item| (!tape.once_in(5)).then(|| thinned(tape, item)));
+            let kept = items.iter().filter_map(|item| {
+                if tape.once_in(5) {
+                    None
+                } else {
+                    Some(thinned(tape, item))
+                }
+            });
             Value::Array(kept.collect())
         }
         other => other.clone(),
@@ -222,7 +411,18 @@ pub(crate) fn thinned(tape: &mut Tape<'_>, value: &Value) -> Value {
 
 /// What items of lists are told apart by, in one kind or another.
 const KEYS: &[&str] = &[
-    "name", "port", "containerPort", "protocol", "uid", "type", "ip", "key", "mountPath", "devicePath", "topologyKey", "resourceName",
+    "name",
+    "port",
+    "containerPort",
+    "protocol",
+    "uid",
+    "type",
+    "ip",
+    "key",
+    "mountPath",
+    "devicePath",
+    "topologyKey",
+    "resourceName",
 ];
 
 /// Whether a list has the same item twice, as far as merging is concerned: by one of the keys that there are, or only
@@ -232,7 +432,9 @@ pub(crate) fn has_twins(value: &Value, by_one: bool) -> bool {
         Value::Object(map) => map.values().any(|value| has_twins(value, by_one)),
         Value::Array(items) => {
             let alike = |a: &Value, b: &Value| {
-                let mut shared = KEYS.iter().filter(|key| a.get(key).is_some() || b.get(key).is_some());
+                let mut shared = KEYS
+                    .iter()
+                    .filter(|key| a.get(key).is_some() || b.get(key).is_some());
                 match (a.is_object() && b.is_object(), by_one) {
                     (false, _) => a == b,
                     (true, true) => shared.any(|key| a.get(key) == b.get(key)),

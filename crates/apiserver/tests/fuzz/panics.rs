@@ -13,7 +13,10 @@ pub(crate) fn note() {
     ONCE.call_once(|| {
         std::panic::set_hook(Box::new(|panic| {
             let text = panic.payload_as_str().unwrap_or("a panic");
-            let place = panic.location().map(ToString::to_string).unwrap_or_default();
+            let place = panic
+                .location()
+                .map(ToString::to_string)
+                .unwrap_or_default();
             LAST.with(|last| *last.borrow_mut() = Some(format!("{text} ({place})")));
         }));
     });

@@ -26,7 +26,12 @@ pub(crate) struct Target {
 }
 
 const fn target(name: &'static str, longest: usize, few: u64, run: fn(&[u8])) -> Target {
-    Target { name, longest, few, run }
+    Target {
+        name,
+        longest,
+        few,
+        run,
+    }
 }
 
 /// All of them, cheap ones first.

@@ -40,7 +40,7 @@ const REAL_500: [&str; 20] = [
     "Internal error occurred: the spec replicas field",
     "failed to create typed patch object",
     "unknown patch type: ",
-    "expected a []interface {}, but received a ",
+    ", but received a ",
     "Too large resource version",
     "strconv.ParseUint: parsing",
 ];

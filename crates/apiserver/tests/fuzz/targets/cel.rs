@@ -15,21 +15,126 @@ use crate::fuzz::panics;
 use crate::fuzz::tape::Tape;
 
 const RULES: &[&str] = &[
-    "self.replicas <= self.max", "self.items.all(i, i.size > 0)", "self.items.exists_one(i, i.name == 'a')", "has(self.name) && self.name.startsWith('a')",
-    "self == oldSelf", "self.replicas >= oldSelf.replicas", "self.name.matches('^[a-z]+$')", "size(self.name) < 10",
-    "self.labels.all(k, self.labels[k] != '')", "self.items.map(i, i.size).sum() < 100", "duration('1h') < duration('90m')",
-    "timestamp('2026-01-01T00:00:00Z') < timestamp('2027-01-01T00:00:00Z')", "self.name in ['a', 'b']", "quantity('1Gi').isGreaterThan(quantity('1Mi'))",
-    "self.items.filter(i, has(i.name)).map(i, i.name).isSorted()", "url('https://a/b').getHost() == 'a'", "ip('10.0.0.1').family() == 4",
-    "self.name.find('[0-9]+') != ''", "self.replicas % 2 == 0 ? true : self.max > 1", "self.name.split('-').size() < 3", "type(self.replicas) == int",
-    "self.any.a.b == 1", "dyn(self.name) == 1", "self.items[0].size == 1u", "b'abc' == b'abc'", "'%s'.format([self.name]) == 'a'", "[1, 2].indexOf(2) == 1",
-    "self.name.lowerAscii() == 'a'", "cel.bind(x, self.replicas, x > 1)", "optional.of(1).hasValue()", "self.?name.orValue('a') == 'a'", "self.items.all(i, v, v.size > i)",
+    "self.replicas <= self.max",
+    "self.items.all(i, i.size > 0)",
+    "self.items.exists_one(i, i.name == 'a')",
+    "has(self.name) && self.name.startsWith('a')",
+    "self == oldSelf",
+    "self.replicas >= oldSelf.replicas",
+    "self.name.matches('^[a-z]+$')",
+    "size(self.name) < 10",
+    "self.labels.all(k, self.labels[k] != '')",
+    "self.items.map(i, i.size).sum() < 100",
+    "duration('1h') < duration('90m')",
+    "timestamp('2026-01-01T00:00:00Z') < timestamp('2027-01-01T00:00:00Z')",
+    "self.name in ['a', 'b']",
+    "quantity('1Gi').isGreaterThan(quantity('1Mi'))",
+    "self.items.filter(i, has(i.name)).map(i, i.name).isSorted()",
+    "url('https://a/b').getHost() == 'a'",
+    "ip('10.0.0.1').family() == 4",
+    "self.name.find('[0-9]+') != ''",
+    "self.replicas % 2 == 0 ? true : self.max > 1",
+    "self.name.split('-').size() < 3",
+    "type(self.replicas) == int",
+    "self.any.a.b == 1",
+    "dyn(self.name) == 1",
+    "self.items[0].size == 1u",
+    "b'abc' == b'abc'",
+    "'%s'.format([self.name]) == 'a'",
+    "[1, 2].indexOf(2) == 1",
+    "self.name.lowerAscii() == 'a'",
+    "cel.bind(x, self.replicas, x > 1)",
+    "optional.of(1).hasValue()",
+    "self.?name.orValue('a') == 'a'",
+    "self.items.all(i, v, v.size > i)",
 ];
 const TOKENS: &[&str] = &[
-    "self", "oldSelf", ".", "(", ")", "[", "]", "{", "}", "&&", "||", "!", "-", "+", "*", "/", "%", "==", "<", "in", "?", ":", ",", "'", "\"", "true", "null", "1", "0",
-    "9223372036854775807", "-9223372036854775808", "0u", "1.5", "1e308", "b''", "r'\\'", "\\u0000", "size(", "has(self.name)", ".all(x, ", ".exists(y, ", ".map(z, ", "self.items",
-    "self.name", "self.replicas", "self.labels", "self.any", "timestamp('9999-12-31T23:59:59Z')", "duration('9223372036s')", "duration('-1ns')", "int(", "string(", "double(", "uint(", "dyn(",
-    "type(", "matches(", "'(a+)+'", "é", "\u{1f980}", "//", "\n", "self.items.all(i, ", ".orValue(", "?.", "[?", "1 / 0", "1 % 0", ".substring(1, 0)", ".charAt(-1)", ".replace('', 'a')", ".format([", "'%d%x%e%.9999f'", "quantity('",
-    ".split('', 99)", ".join('')", "ip('", "cidr('10.0.0.0/8')", "url('", "sets.contains([1],[1])", "semver('1.0.0')", "math.greatest(1,2)", "__result__", "@", "$", "`",
+    "self",
+    "oldSelf",
+    ".",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "&&",
+    "||",
+    "!",
+    "-",
+    "+",
+    "*",
+    "/",
+    "%",
+    "==",
+    "<",
+    "in",
+    "?",
+    ":",
+    ",",
+    "'",
+    "\"",
+    "true",
+    "null",
+    "1",
+    "0",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "0u",
+    "1.5",
+    "1e308",
+    "b''",
+    "r'\\'",
+    "\\u0000",
+    "size(",
+    "has(self.name)",
+    ".all(x, ",
+    ".exists(y, ",
+    ".map(z, ",
+    "self.items",
+    "self.name",
+    "self.replicas",
+    "self.labels",
+    "self.any",
+    "timestamp('9999-12-31T23:59:59Z')",
+    "duration('9223372036s')",
+    "duration('-1ns')",
+    "int(",
+    "string(",
+    "double(",
+    "uint(",
+    "dyn(",
+    "type(",
+    "matches(",
+    "'(a+)+'",
+    "é",
+    "\u{1f980}",
+    "//",
+    "\n",
+    "self.items.all(i, ",
+    ".orValue(",
+    "?.",
+    "[?",
+    "1 / 0",
+    "1 % 0",
+    ".substring(1, 0)",
+    ".charAt(-1)",
+    ".replace('', 'a')",
+    ".format([",
+    "'%d%x%e%.9999f'",
+    "quantity('",
+    ".split('', 99)",
+    ".join('')",
+    "ip('",
+    "cidr('10.0.0.0/8')",
+    "url('",
+    "sets.contains([1],[1])",
+    "semver('1.0.0')",
+    "math.greatest(1,2)",
+    "__result__",
+    "@",
+    "$",
+    "`",
 ];
 
 struct Stage {
@@ -67,11 +172,17 @@ fn stage() -> &'static Stage {
 /// Any text compiles or is refused; what compiles gives the same verdict twice; none of it takes long.
 pub(super) fn cel(bytes: &[u8]) {
     let tape = &mut Tape::new(bytes);
-    let text = if tape.once_in(3) { expression(tape, 4) } else { damaged_rule(tape) };
+    let text = if tape.once_in(3) {
+        expression(tape, 4)
+    } else {
+        damaged_rule(tape)
+    };
     told(|| text.clone());
     let stage = stage();
     let mut definition = stage.template.clone();
-    let schema = definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema").unwrap();
+    let schema = definition
+        .pointer_mut("/spec/versions/0/schema/openAPIV3Schema")
+        .unwrap();
     let spec = &mut schema["properties"]["spec"];
     spec["x-kubernetes-validations"] = json!([{"rule": text, "optionalOldSelf": tape.once_in(4)}]);
     if tape.once_in(4) {
@@ -83,7 +194,10 @@ pub(super) fn cel(bytes: &[u8]) {
         now: Timestamp::constant(1_767_225_600, 0),
         user: None,
     };
-    stage.definitions.strategy.prepare_create(&mut definition, &cx);
+    stage
+        .definitions
+        .strategy
+        .prepare_create(&mut definition, &cx);
     let wrong = stage.definitions.strategy.validate(&definition, &cx);
     for error in &wrong {
         assert!(error.path.contains("openAPIV3Schema"), "{error:?}");
@@ -101,8 +215,12 @@ pub(super) fn cel(bytes: &[u8]) {
     let old = json!({"spec": {"name": "ab", "replicas": 2}});
     for old in [None, Some(&old)] {
         // The engine's panics are caught where it is called.
-        let [first, second] = [(); 2].map(|()| panics::tolerated(|| rules.run(&structural, &value, old, "")));
-        assert_eq!(format!("{:?}", first.errors), format!("{:?}", second.errors));
+        let [first, second] =
+            [(); 2].map(|()| panics::tolerated(|| rules.run(&structural, &value, old, "")));
+        assert_eq!(
+            format!("{:?}", first.errors),
+            format!("{:?}", second.errors)
+        );
     }
 }
 
@@ -112,15 +230,98 @@ fn damaged_rule(tape: &mut Tape<'_>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// The ends of expressions.
+const LEAVES: &[&str] = &[
+    "self.name",
+    "self.replicas",
+    "self.items",
+    "self.labels",
+    "self.any",
+    "1",
+    "0",
+    "-1",
+    "1u",
+    "1.5",
+    "'a'",
+    "''",
+    "b'a'",
+    "true",
+    "null",
+    "[]",
+    "{}",
+    "self.ratio",
+    "self.size",
+    "self.when",
+    "self.data",
+    "oldSelf.name",
+    "9223372036854775807",
+    "duration('1h')",
+    "[1, 2, 3]",
+    "{'a': 1}",
+    "self.items[0]",
+];
+
+/// Functions of one value.
+const FUNCTIONS: &[&str] = &[
+    "size",
+    "int",
+    "uint",
+    "double",
+    "string",
+    "bytes",
+    "dyn",
+    "type",
+    "timestamp",
+    "duration",
+    "quantity",
+    "url",
+    "ip",
+    "cidr",
+    "bool",
+];
+
+/// Methods with one argument.
+const METHODS: &[&str] = &[
+    "startsWith",
+    "endsWith",
+    "contains",
+    "matches",
+    "indexOf",
+    "split",
+    "join",
+    "find",
+    "findAll",
+    "charAt",
+    "substring",
+    "format",
+    "isGreaterThan",
+    "add",
+];
+
+/// Methods without arguments.
+const GETTERS: &[&str] = &[
+    "size",
+    "getHours",
+    "getFullYear",
+    "getSeconds",
+    "min",
+    "max",
+    "sum",
+    "isSorted",
+    "lowerAscii",
+    "trim",
+    "asInteger",
+    "sign",
+    "family",
+    "getHost",
+    "masked",
+    "hasValue",
+];
+
 /// An expression that is well formed.
 fn expression(tape: &mut Tape<'_>, depth: usize) -> String {
     if depth == 0 || tape.is_at_end() {
-        return tape
-            .pick(&[
-                "self.name", "self.replicas", "self.items", "self.labels", "self.any", "1", "0", "-1", "1u", "1.5", "'a'", "''", "b'a'", "true", "null", "[]", "{}",
-                "self.ratio", "self.size", "self.when", "self.data", "oldSelf.name", "9223372036854775807", "duration('1h')", "[1, 2, 3]", "{'a': 1}", "self.items[0]",
-            ])
-            .to_owned();
+        return tape.pick(LEAVES).to_owned();
     }
     let a = expression(tape, depth - 1);
     let b = expression(tape, depth - 1);
@@ -128,16 +329,22 @@ fn expression(tape: &mut Tape<'_>, depth: usize) -> String {
         0 => format!("({a} && {b})"),
         1 => format!("({a} || {b})"),
         2 => format!("!({a})"),
-        3 => format!("({a} {} {b})", tape.pick(&["==", "!=", "<", "<=", ">", ">="])),
+        3 => format!(
+            "({a} {} {b})",
+            tape.pick(&["==", "!=", "<", "<=", ">", ">="])
+        ),
         4 => format!("({a} {} {b})", tape.pick(&["+", "-", "*", "/", "%"])),
         5 => format!("({a} in {b})"),
         6 => format!("({a} ? {b} : {})", expression(tape, depth - 1)),
-        7 => format!("{a}.{}(x, {b})", tape.pick(&["all", "exists", "exists_one", "map", "filter"])),
-        8 => format!("{}({a})", tape.pick(&["size", "int", "uint", "double", "string", "bytes", "dyn", "type", "timestamp", "duration", "quantity", "url", "ip", "cidr", "bool"])),
-        9 => format!("{a}.{}({b})", tape.pick(&["startsWith", "endsWith", "contains", "matches", "indexOf", "split", "join", "find", "findAll", "charAt", "substring", "format", "isGreaterThan", "add"])),
+        7 => format!(
+            "{a}.{}(x, {b})",
+            tape.pick(&["all", "exists", "exists_one", "map", "filter"])
+        ),
+        8 => format!("{}({a})", tape.pick(FUNCTIONS)),
+        9 => format!("{a}.{}({b})", tape.pick(METHODS)),
         10 => format!("{a}[{b}]"),
         11 => format!("[{a}, {b}]"),
         12 => format!("{{{a}: {b}}}"),
-        _ => format!("{a}.{}()", tape.pick(&["size", "getHours", "getFullYear", "getSeconds", "min", "max", "sum", "isSorted", "lowerAscii", "trim", "asInteger", "sign", "family", "getHost", "masked", "hasValue"])),
+        _ => format!("{a}.{}()", tape.pick(GETTERS)),
     }
 }

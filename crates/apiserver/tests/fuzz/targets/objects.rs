@@ -49,10 +49,11 @@ pub(super) fn objects(bytes: &[u8]) {
         return;
     };
     let again = decoded(object, first.value.to_string().as_bytes(), Media::Json);
-    let again = again.expect("what has been decoded decodes");
+    let again = again.unwrap_or_else(|| panic!("what has been decoded does not decode"));
     assert_eq!(again.value, first.value);
     assert!(again.strict.is_empty(), "{:?}", again.strict);
-    let yaml = decoded(object, body.as_bytes(), Media::Yaml).expect("what decodes as JSON decodes as YAML");
+    let yaml = decoded(object, body.as_bytes(), Media::Yaml)
+        .unwrap_or_else(|| panic!("what decodes as JSON does not decode as YAML"));
     assert!(same(&yaml.value, &first.value), "as YAML {}", yaml.value);
 }
 
@@ -81,7 +82,10 @@ pub(super) fn strategies(bytes: &[u8]) {
     strategy.prepare_create(&mut new, &cx);
     let wrong = strategy.validate(&new, &cx);
     let _ = strategy.warnings(&new, None, &cx);
-    assert_eq!(strategy.columns(cx.version).len(), strategy.cells(&new, &cx).len());
+    assert_eq!(
+        strategy.columns(cx.version).len(),
+        strategy.cells(&new, &cx).len()
+    );
     let _ = strategy.fields(&new, cx.version);
     let _ = strategy.row_condition(&new);
     assert!(!strategy.generation_changed(&new, &new));
@@ -91,15 +95,22 @@ pub(super) fn strategies(bytes: &[u8]) {
         strategy.prepare_update(Part::Main, &mut same, &new, &cx);
         assert_eq!(same, new, "an update that changes nothing");
         let wrong = strategy.validate_update(Part::Main, &same, &new, &cx);
-        assert!(wrong.is_empty(), "an update that changes nothing is wrong: {wrong:?}");
+        assert!(
+            wrong.is_empty(),
+            "an update that changes nothing is wrong: {wrong:?}"
+        );
         let stored = resource.to_storage(&new, cx.version);
         let shown = resource.from_storage(stored.clone(), cx.version);
-        assert_eq!(resource.to_storage(&shown, cx.version), stored, "stored, shown and stored");
-        update(object, resource, other, &new, &cx);
+        assert_eq!(
+            resource.to_storage(&shown, cx.version),
+            stored,
+            "stored, shown and stored"
+        );
+        update(object, resource, &other, &new, &cx);
     }
 }
 
-fn update(object: &Object, resource: &Resource, other: Value, old: &Value, cx: &Context<'_>) {
+fn update(object: &Object, resource: &Resource, other: &Value, old: &Value, cx: &Context<'_>) {
     let strategy = &resource.strategy;
     let Some(other) = decoded(object, other.to_string().as_bytes(), Media::Json) else {
         return;

@@ -21,10 +21,18 @@ pub(super) fn pages(bytes: &[u8]) {
         let name = format!("{}{n}", tape.pick(&["a", "b", "a-a", "a.b"]));
         write(&stage, &mut there, &name, "POST", "0");
     }
-    let custom = tape.pick(&["", "&labelSelector=even%3Dyes", "&fieldSelector=metadata.name!%3Da0"]);
+    let custom = tape.pick(&[
+        "",
+        "&labelSelector=even%3Dyes",
+        "&fieldSelector=metadata.name!%3Da0",
+    ]);
     let limit = 1 + tape.below(4);
     told(|| format!("{there:?} {limit} a page {custom}"));
-    let wanted: BTreeMap<String, String> = there.clone().into_iter().filter(|(name, _)| is_selected(custom, name)).collect();
+    let wanted: BTreeMap<String, String> = there
+        .clone()
+        .into_iter()
+        .filter(|(name, _)| is_selected(custom, name))
+        .collect();
     let mut found = Vec::new();
     let mut page = format!("{MAPS}?limit={limit}{custom}");
     let mut version = Value::Null;
@@ -36,7 +44,12 @@ pub(super) fn pages(bytes: &[u8]) {
             assert!(expired, "{text}");
             let token = list["metadata"]["continue"].as_str().unwrap_or_default();
             // Going on is allowed, but what comes is of another version.
-            let (code, text) = stage.ask("GET", &format!("{MAPS}?limit={limit}{custom}&continue={token}"), "", Vec::new());
+            let (code, text) = stage.ask(
+                "GET",
+                &format!("{MAPS}?limit={limit}{custom}&continue={token}"),
+                "",
+                Vec::new(),
+            );
             assert_eq!(code, 200, "{text}");
             return;
         }
@@ -44,23 +57,43 @@ pub(super) fn pages(bytes: &[u8]) {
         let items = list["items"].as_array().unwrap();
         assert!(items.len() <= limit, "{text}");
         for item in items {
-            found.push((item["metadata"]["name"].as_str().unwrap().to_owned(), item["data"]["k"].as_str().unwrap().to_owned()));
+            found.push((
+                item["metadata"]["name"].as_str().unwrap().to_owned(),
+                item["data"]["k"].as_str().unwrap().to_owned(),
+            ));
         }
         let of = list["metadata"]["resourceVersion"].clone();
-        assert!(version.is_null() || version == of, "pages of versions {version} and {of}");
+        assert!(
+            version.is_null() || version == of,
+            "pages of versions {version} and {of}"
+        );
         version = of;
-        let token = list["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+        let token = list["metadata"]["continue"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         if token.is_empty() {
             let names: BTreeSet<&String> = found.iter().map(|(name, _)| name).collect();
             assert_eq!(names.len(), found.len(), "something came twice: {found:?}");
-            assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), wanted, "not what was there at the first page");
+            assert_eq!(
+                found.into_iter().collect::<BTreeMap<_, _>>(),
+                wanted,
+                "not what was there at the first page"
+            );
             return;
         }
-        assert!(!items.is_empty(), "an empty page that is not the last: {text}");
+        assert!(
+            !items.is_empty(),
+            "an empty page that is not the last: {text}"
+        );
         mangle(tape, &stage, &token, limit);
         for _ in 0..tape.below(3) {
             let name = format!("{}{}", tape.pick(&["a", "b", "c", "a-a"]), tape.below(10));
-            let method = if there.contains_key(&name) { tape.pick(&["PUT", "DELETE"]) } else { "POST" };
+            let method = if there.contains_key(&name) {
+                tape.pick(&["PUT", "DELETE"])
+            } else {
+                "POST"
+            };
             write(&stage, &mut there, &name, method, "1");
         }
         if tape.once_in(12) {
@@ -84,11 +117,25 @@ fn is_selected(custom: &str, name: &str) -> bool {
     }
 }
 
-fn write(stage: &Stage, there: &mut BTreeMap<String, String>, name: &str, method: &str, value: &str) {
+fn write(
+    stage: &Stage,
+    there: &mut BTreeMap<String, String>,
+    name: &str,
+    method: &str,
+    value: &str,
+) {
     let even = if is_even(name) { "yes" } else { "no" };
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"even": even}}, "data": {"k": value}});
-    let path = if method == "POST" { MAPS.to_owned() } else { format!("{MAPS}/{name}") };
-    let body = if method == "DELETE" { Vec::new() } else { map.to_string().into_bytes() };
+    let path = if method == "POST" {
+        MAPS.to_owned()
+    } else {
+        format!("{MAPS}/{name}")
+    };
+    let body = if method == "DELETE" {
+        Vec::new()
+    } else {
+        map.to_string().into_bytes()
+    };
     let (code, text) = stage.ask(method, &path, "application/json", body);
     if there.contains_key(name) && method == "POST" {
         assert_eq!(code, 409, "{text}");
@@ -112,15 +159,42 @@ fn mangle(tape: &mut Tape<'_>, stage: &Stage, token: &str, limit: usize) {
         text
     } else {
         let mut text = engine.decode(token).unwrap();
-        let tokens = ["-1", "0", "9223372036854775807", "99999999999999999999", "\"start\":", "\\u0000", "default/", "../", "meta.k8s.io/v2", "null", "{", "1e3"];
+        let tokens = [
+            "-1",
+            "0",
+            "9223372036854775807",
+            "99999999999999999999",
+            "\"start\":",
+            "\\u0000",
+            "default/",
+            "../",
+            "meta.k8s.io/v2",
+            "null",
+            "{",
+            "1e3",
+        ];
         damage(tape, &mut text, &tokens, 3);
         engine.encode(text).into_bytes()
     };
-    let forged: String = percent_encoding::percent_encode(&forged, percent_encoding::NON_ALPHANUMERIC).to_string();
+    let forged: String =
+        percent_encoding::percent_encode(&forged, percent_encoding::NON_ALPHANUMERIC).to_string();
     told(|| format!("forged {forged}"));
-    let (code, text) = stage.ask("GET", &format!("{MAPS}?limit={limit}&continue={forged}"), "", Vec::new());
+    if forged.len() > 60_000 {
+        // No address is as long.
+        return;
+    }
+    let (code, text) = stage.ask(
+        "GET",
+        &format!("{MAPS}?limit={limit}&continue={forged}"),
+        "",
+        Vec::new(),
+    );
     assert!(matches!(code, 200 | 400 | 410), "{code} {text}");
     let answer: Value = serde_json::from_str(&text).unwrap();
-    let kind = if code == 200 { "ConfigMapList" } else { "Status" };
+    let kind = if code == 200 {
+        "ConfigMapList"
+    } else {
+        "Status"
+    };
     assert_eq!(answer["kind"], kind, "{text}");
 }

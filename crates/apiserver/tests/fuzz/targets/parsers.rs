@@ -37,8 +37,27 @@ fn damaged(tape: &mut Tape<'_>, texts: &[&str], tokens: &[&str]) -> String {
 }
 
 fn quantities(tape: &mut Tape<'_>) {
-    const TEXTS: &[&str] = &["1", "0", "100m", "1.5Gi", "-2", "1e3", "12E6", "0.001", "9223372036854775807", "1n", "1u", "+1k", "5Ei", "1e-9", "1.0000000001"];
-    const TOKENS: &[&str] = &["0", "9", ".", "-", "+", "e", "E", "m", "u", "n", "k", "K", "M", "G", "T", "P", "Ki", "Mi", "Ei", "00000", "99999"];
+    const TEXTS: &[&str] = &[
+        "1",
+        "0",
+        "100m",
+        "1.5Gi",
+        "-2",
+        "1e3",
+        "12E6",
+        "0.001",
+        "9223372036854775807",
+        "1n",
+        "1u",
+        "+1k",
+        "5Ei",
+        "1e-9",
+        "1.0000000001",
+    ];
+    const TOKENS: &[&str] = &[
+        "0", "9", ".", "-", "+", "e", "E", "m", "u", "n", "k", "K", "M", "G", "T", "P", "Ki", "Mi",
+        "Ei", "00000", "99999",
+    ];
     let text = damaged(tape, TEXTS, TOKENS);
     let other = damaged(tape, TEXTS, TOKENS);
     let Ok(quantity) = Quantity::parse(&text) else {
@@ -49,9 +68,24 @@ fn quantities(tape: &mut Tape<'_>) {
         // Beyond the largest suffix the real server shows a number without one.
         return;
     }
-    let again = Quantity::parse(&printed).unwrap_or_else(|e| panic!("{text:?} is shown as {printed:?}: {e}"));
+    let again = Quantity::parse(&printed)
+        .unwrap_or_else(|e| panic!("{text:?} is shown as {printed:?}: {e}"));
     assert_eq!(again.to_string(), printed, "{text:?}");
-    assert_eq!((again.sign(), again.units(), again.millis(), again.is_whole()), (quantity.sign(), quantity.units(), quantity.millis(), quantity.is_whole()), "{text:?} {printed:?}");
+    assert_eq!(
+        (
+            again.sign(),
+            again.units(),
+            again.millis(),
+            again.is_whole()
+        ),
+        (
+            quantity.sign(),
+            quantity.units(),
+            quantity.millis(),
+            quantity.is_whole()
+        ),
+        "{text:?} {printed:?}"
+    );
     assert!(quantity.minus(&quantity).sign().is_eq(), "{text:?}");
     let _ = quantity.in_millis().to_string();
     if let Ok(other) = Quantity::parse(&other) {
@@ -62,18 +96,52 @@ fn quantities(tape: &mut Tape<'_>) {
 }
 
 fn paths(tape: &mut Tape<'_>) {
-    const TEXTS: &[&str] = &[".spec.replicas", ".metadata.labels['a/b']", ".spec.a[0].b", ".spec.a[?(@.type==\"x\")].status", ".spec.containers[*].name", ".a[1:2]", "..name", ".spec.l[-1]", "{.a}{.b}"];
-    const TOKENS: &[&str] = &[".", "[", "]", "*", "?(", "@", ")", "'", "\"", "\\", ":", "-", "0", "9999999999999999999", "==", "..", "{", "}", "$", "[?(@", "[?(@.a=="];
+    static SCHEMAS: LazyLock<Vec<Structural>> = LazyLock::new(|| {
+        let schema = |crd: &Value| {
+            Structural::read(&crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+        };
+        corpus().definitions.iter().map(schema).collect()
+    });
+    const TEXTS: &[&str] = &[
+        ".spec.replicas",
+        ".metadata.labels['a/b']",
+        ".spec.a[0].b",
+        ".spec.a[?(@.type==\"x\")].status",
+        ".spec.containers[*].name",
+        ".a[1:2]",
+        "..name",
+        ".spec.l[-1]",
+        "{.a}{.b}",
+    ];
+    const TOKENS: &[&str] = &[
+        ".",
+        "[",
+        "]",
+        "*",
+        "?(",
+        "@",
+        ")",
+        "'",
+        "\"",
+        "\\",
+        ":",
+        "-",
+        "0",
+        "9999999999999999999",
+        "==",
+        "..",
+        "{",
+        "}",
+        "$",
+        "[?(@",
+        "[?(@.a==",
+    ];
     let text = damaged(tape, TEXTS, TOKENS);
     let object = &tape.pick_ref(&corpus().objects).value;
     if let Some(path) = JsonPath::parse(&text) {
         let found = path.find(object).len();
         assert_eq!(path.find(object).len(), found);
     }
-    static SCHEMAS: LazyLock<Vec<Structural>> = LazyLock::new(|| {
-        let schema = |crd: &Value| Structural::read(&crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]);
-        corpus().definitions.iter().map(schema).collect()
-    });
     let schema = tape.pick_ref(&SCHEMAS);
     for is_rule in [true, false] {
         let _ = fieldpath::resolve(&text, schema, is_rule).is_ok();
@@ -81,8 +149,46 @@ fn paths(tape: &mut Tape<'_>) {
 }
 
 fn patterns(tape: &mut Tape<'_>) {
-    const TEXTS: &[&str] = &["^[a-z]+$", "(a|b)*", "\\d{1,3}", "[^/]+", "(?i)a", "\\p{Lu}", "a{2,5}?", "x*?y+?", "[[:alpha:]]", "\\Qa.b\\E", "(?P<n>a)"];
-    const TOKENS: &[&str] = &["(", ")", "[", "]", "{", "}", "*", "+", "?", "|", "\\", "^", "$", ".", "{999}", "{1000}", "(?:", "(?=", "\\1", "\\b", "[a-", "-", "\\pN", "\\x{10FFFF}", "(a*)*"];
+    const TEXTS: &[&str] = &[
+        "^[a-z]+$",
+        "(a|b)*",
+        "\\d{1,3}",
+        "[^/]+",
+        "(?i)a",
+        "\\p{Lu}",
+        "a{2,5}?",
+        "x*?y+?",
+        "[[:alpha:]]",
+        "\\Qa.b\\E",
+        "(?P<n>a)",
+    ];
+    const TOKENS: &[&str] = &[
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "*",
+        "+",
+        "?",
+        "|",
+        "\\",
+        "^",
+        "$",
+        ".",
+        "{999}",
+        "{1000}",
+        "(?:",
+        "(?=",
+        "\\1",
+        "\\b",
+        "[a-",
+        "-",
+        "\\pN",
+        "\\x{10FFFF}",
+        "(a*)*",
+    ];
     let text = damaged(tape, TEXTS, TOKENS);
     if let Ok(regex) = structural::compile(&text) {
         let _ = regex.is_match("aaaaaaaaaaaaaaaaaaaaaaaa!");
@@ -90,7 +196,19 @@ fn patterns(tape: &mut Tape<'_>) {
 }
 
 fn versions(tape: &mut Tape<'_>) {
-    const TEXTS: &[&str] = &["v1", "v2", "v10", "v1beta1", "v1alpha2", "foo", "v", "v1beta", "v01", "v99999999999999999999", "v1alpha99999999999999999999"];
+    const TEXTS: &[&str] = &[
+        "v1",
+        "v2",
+        "v10",
+        "v1beta1",
+        "v1alpha2",
+        "foo",
+        "v",
+        "v1beta",
+        "v01",
+        "v99999999999999999999",
+        "v1alpha99999999999999999999",
+    ];
     const TOKENS: &[&str] = &["v", "1", "0", "beta", "alpha", "x"];
     let [a, b, c] = [(); 3].map(|()| damaged(tape, TEXTS, TOKENS));
     let compare = version::compare;
@@ -103,10 +221,35 @@ fn versions(tape: &mut Tape<'_>) {
 
 fn media(tape: &mut Tape<'_>) {
     const TEXTS: &[&str] = &[
-        "application/json", "*/*", "application/json;as=Table;g=meta.k8s.io;v=v1, application/json", "application/yaml;q=0.5,text/*",
-        "application/vnd.kubernetes.protobuf;type=watch", "application/merge-patch+json; charset=utf-8", "application/json;pretty=1", "application/apply-patch+yaml",
+        "application/json",
+        "*/*",
+        "application/json;as=Table;g=meta.k8s.io;v=v1, application/json",
+        "application/yaml;q=0.5,text/*",
+        "application/vnd.kubernetes.protobuf;type=watch",
+        "application/merge-patch+json; charset=utf-8",
+        "application/json;pretty=1",
+        "application/apply-patch+yaml",
     ];
-    const TOKENS: &[&str] = &[",", ";", "q=", "q=2", "q=0", "/", "*", "as=", "g=", "v=", " ", "=", "\"", "application/", "charset=", "q=0.1234567", "q=-1", "é"];
+    const TOKENS: &[&str] = &[
+        ",",
+        ";",
+        "q=",
+        "q=2",
+        "q=0",
+        "/",
+        "*",
+        "as=",
+        "g=",
+        "v=",
+        " ",
+        "=",
+        "\"",
+        "application/",
+        "charset=",
+        "q=0.1234567",
+        "q=-1",
+        "é",
+    ];
     let text = damaged(tape, TEXTS, TOKENS);
     for status in [
         negotiate::accept(Some(&text)).err(),
@@ -125,8 +268,22 @@ fn media(tape: &mut Tape<'_>) {
 }
 
 fn managers(tape: &mut Tape<'_>) {
-    let agent = damaged(tape, &["kubectl/v1.33 (linux)", "", "/", "curl", "a b/c"], &["/", " ", "\u{0}", "é", "\u{200b}", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]);
+    let agent = damaged(
+        tape,
+        &["kubectl/v1.33 (linux)", "", "/", "curl", "a b/c"],
+        &[
+            "/",
+            " ",
+            "\u{0}",
+            "é",
+            "\u{200b}",
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        ],
+    );
     let name = apply::manager_name("", &agent);
     let _ = apply::validate_manager(&agent, true, None);
-    assert!(apply::validate_manager(&name, false, None).is_empty(), "{agent:?} gives {name:?}");
+    assert!(
+        apply::validate_manager(&name, false, None).is_empty(),
+        "{agent:?} gives {name:?}"
+    );
 }

@@ -45,7 +45,22 @@ pub(super) fn json(bytes: &[u8]) {
     }
 
     let mut body = Value::from(operations).to_string().into_bytes();
-    damage(tape, &mut body, &["{", "}", "\"op\"", "null", "~1", "~2", "/", "-1", "\"path\":1,"], 4);
+    damage(
+        tape,
+        &mut body,
+        &[
+            "{",
+            "}",
+            "\"op\"",
+            "null",
+            "~1",
+            "~2",
+            "/",
+            "-1",
+            "\"path\":1,",
+        ],
+        4,
+    );
     if let Err(status) = patch::json(&doc, &body) {
         assert!(matches!(status.code, 400 | 413 | 422), "{status:?}");
     }
@@ -71,7 +86,10 @@ fn judge_operation(doc: &Value, one: &Value, apply: Apply<'_>) {
         "test" => assert_eq!(&after, doc, "a test changes nothing"),
         "add" | "replace" if !moves => {
             let value = one.get("value").unwrap_or(&Value::Null);
-            assert!(apply(&after, &[test(value)]).is_ok(), "what was added is not there");
+            assert!(
+                apply(&after, &[test(value)]).is_ok(),
+                "what was added is not there"
+            );
             if is_new && one["op"] == "add" {
                 let back = apply(&after, &[json!({"op": "remove", "path": path})]);
                 assert_eq!(back.as_ref(), Ok(doc), "added and removed");
@@ -79,8 +97,12 @@ fn judge_operation(doc: &Value, one: &Value, apply: Apply<'_>) {
         }
         "move" => {
             let from = &one["from"];
-            if let (Some(found), false) = (from.as_str().and_then(|from| doc.pointer(from)), moves) {
-                let parts = [json!({"op": "remove", "path": from}), json!({"op": "add", "path": path, "value": found})];
+            if let (Some(found), false) = (from.as_str().and_then(|from| doc.pointer(from)), moves)
+            {
+                let parts = [
+                    json!({"op": "remove", "path": from}),
+                    json!({"op": "add", "path": path, "value": found}),
+                ];
                 assert_eq!(apply(doc, &parts), Ok(after), "moved is removed and added");
             }
         }
@@ -123,7 +145,9 @@ fn pointer(tape: &mut Tape<'_>, doc: &Value) -> String {
                 here = &items[at];
                 at.to_string()
             }
-            Value::Array(_) => tape.pick(&["-", "-1", "0", "1", "00", "99", "+1", "x", ""]).to_owned(),
+            Value::Array(_) => tape
+                .pick(&["-", "-1", "0", "1", "00", "99", "+1", "x", ""])
+                .to_owned(),
             Value::Object(_) => key(tape),
             _ => break,
         };
@@ -137,7 +161,11 @@ fn pointer(tape: &mut Tape<'_>, doc: &Value) -> String {
 pub(super) fn merge(bytes: &[u8]) {
     let tape = &mut Tape::new(bytes);
     let doc = document(tape);
-    let mut changes = if tape.once_in(2) { any_json(tape, 4) } else { document(tape) };
+    let mut changes = if tape.once_in(2) {
+        any_json(tape, 4)
+    } else {
+        document(tape)
+    };
     disturb(tape, &mut changes, 4);
     told(|| format!("{doc}\n  {changes}"));
     assert_eq!(patch::merge(&doc, b"{}").unwrap(), doc);
@@ -161,7 +189,6 @@ pub(super) fn merge(bytes: &[u8]) {
     }
 }
 
-
 fn rfc_7386(target: Option<Value>, patch: &Value) -> Value {
     let Value::Object(changes) = patch else {
         return patch.clone();
@@ -180,7 +207,7 @@ fn rfc_7386(target: Option<Value>, patch: &Value) -> Value {
 }
 
 /// Whether an object inside a list has a field that is null.
-pub(super) fn has_nulls_in_lists(value: &Value) -> bool {
+fn has_nulls_in_lists(value: &Value) -> bool {
     fn has_null_field(value: &Value) -> bool {
         match value {
             Value::Object(map) => map.values().any(|v| v.is_null() || has_null_field(v)),

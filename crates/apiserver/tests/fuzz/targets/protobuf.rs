@@ -5,9 +5,9 @@ use slipway_apiserver::schema::table;
 
 use super::told;
 use crate::fuzz::corpus::corpus;
-use crate::fuzz::tape::hex;
 use crate::fuzz::generate::damage;
 use crate::fuzz::tape::Tape;
+use crate::fuzz::tape::hex;
 
 const MAGIC: &[u8] = b"k8s\0";
 
@@ -21,10 +21,20 @@ pub(super) fn protobuf(bytes: &[u8]) {
     let unknown = unknown_field(tape);
     let padded = padded(tape, good, &unknown);
     told(|| format!("{} with {}", hex(&padded), hex(&unknown)));
-    assert_eq!(decode::parse(&padded, Media::Protobuf).unwrap().value, wanted);
+    assert_eq!(
+        decode::parse(&padded, Media::Protobuf).unwrap().value,
+        wanted
+    );
 
     let mut body = good.clone();
-    damage(tape, &mut body, &["\u{8}", "\n", "\u{12}", "\u{1a}", "\u{0}", "\u{7f}", "\u{b}", "\u{c}"], 6);
+    damage(
+        tape,
+        &mut body,
+        &[
+            "\u{8}", "\n", "\u{12}", "\u{1a}", "\u{0}", "\u{7f}", "\u{b}", "\u{c}",
+        ],
+        6,
+    );
     told(|| hex(&body));
     judge(&body);
     // The same, but for damage in the envelope.
@@ -39,18 +49,30 @@ fn judge(body: &[u8]) {
     };
     let value = parsed.value;
     let json = value.to_string();
-    assert_eq!(decode::parse(json.as_bytes(), Media::Json).unwrap().value, value);
+    assert_eq!(
+        decode::parse(json.as_bytes(), Media::Json).unwrap().value,
+        value
+    );
     let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     if !table::knows(group, version, &kind) {
         return;
     }
-    let target = Target { group, version, kind: &kind };
+    let target = Target {
+        group,
+        version,
+        kind: &kind,
+    };
     let schema = table::kind(group, version, &kind);
     match decode::builtin(body, Media::Protobuf, &target, &schema) {
         Ok(found) => {
-            let again = decode::builtin(found.value.to_string().as_bytes(), Media::Json, &target, &schema);
+            let again = decode::builtin(
+                found.value.to_string().as_bytes(),
+                Media::Json,
+                &target,
+                &schema,
+            );
             assert_eq!(again.unwrap().value, found.value, "read again");
         }
         Err(status) => assert_eq!(status.code, 400, "{}", status.message),
@@ -168,4 +190,3 @@ fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     }
     None
 }
-

@@ -11,9 +11,54 @@ use crate::fuzz::generate::{any_json, damage, disturb};
 use crate::fuzz::tape::Tape;
 
 const TOKENS: &[&str] = &[
-    "- ", ": ", "\n", "  ", "? ", "| ", "|\n", ">\n", ">-\n", "&a ", "*a", "<<: ", "<<: *a\n", "!!binary ", "!!str ", "!!int ", "!x ",
-    "---\n", "...\n", "%YAML 1.2\n", "#", "'", "\"", "{", "}", "[", "]", ",", "~", "yes", "0o7", "0x1F", "1_0", ".inf", ".nan",
-    "2001-01-01", "\t", "\u{feff}", "\u{85}", "\\x", "- - - ", "{a: ", "[[", "1e3", "null: ", "true: 1\n", "1: 2\n", "a: b: c",
+    "- ",
+    ": ",
+    "\n",
+    "  ",
+    "? ",
+    "| ",
+    "|\n",
+    ">\n",
+    ">-\n",
+    "&a ",
+    "*a",
+    "<<: ",
+    "<<: *a\n",
+    "!!binary ",
+    "!!str ",
+    "!!int ",
+    "!x ",
+    "---\n",
+    "...\n",
+    "%YAML 1.2\n",
+    "#",
+    "'",
+    "\"",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "~",
+    "yes",
+    "0o7",
+    "0x1F",
+    "1_0",
+    ".inf",
+    ".nan",
+    "2001-01-01",
+    "\t",
+    "\u{feff}",
+    "\u{85}",
+    "\\x",
+    "- - - ",
+    "{a: ",
+    "[[",
+    "1e3",
+    "null: ",
+    "true: 1\n",
+    "1: 2\n",
+    "a: b: c",
 ];
 
 /// JSON is YAML; a value written as blocks is read back; damage is refused or read, and reading ends.
@@ -27,8 +72,13 @@ pub(super) fn yaml(bytes: &[u8]) {
         write_block(&mut text, &value, 0);
     }
     told(|| text.clone());
-    let parsed = decode::parse(text.as_bytes(), Media::Yaml).unwrap_or_else(|why| panic!("{text}: {why}"));
-    assert!(same(&parsed.value, &value), "{text} is not {}", parsed.value);
+    let parsed =
+        decode::parse(text.as_bytes(), Media::Yaml).unwrap_or_else(|why| panic!("{text}: {why}"));
+    assert!(
+        same(&parsed.value, &value),
+        "{text} is not {}",
+        parsed.value
+    );
     assert!(parsed.duplicates.is_empty(), "{:?}", parsed.duplicates);
 
     let mut body = text.into_bytes();

@@ -8,7 +8,11 @@ use serde_json::Value;
 pub(super) type Paths = BTreeSet<Vec<String>>;
 
 fn entries(object: &Value) -> impl Iterator<Item = &Value> {
-    object.pointer("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten()
+    object
+        .pointer("/metadata/managedFields")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
 }
 
 /// What a manager owns.
@@ -66,10 +70,12 @@ pub(super) fn exists(object: &Value, path: &[String]) -> bool {
             _ => {
                 let keys = parse();
                 let fits = |item: &Value| {
-                    keys.as_object().into_iter().flatten().all(|(name, value)| match item.get(name) {
-                        Some(found) => found == value,
-                        // A key that is left out has its default.
-                        None => name == "protocol",
+                    keys.as_object().into_iter().flatten().all(|(name, value)| {
+                        match item.get(name) {
+                            Some(found) => found == value,
+                            // A key that is left out has its default.
+                            None => name == "protocol",
+                        }
                     })
                 };
                 items().find(|item| fits(item))
@@ -96,7 +102,12 @@ fn step_text(step: &str) -> String {
         "v:" => format!("[={parsed}]"),
         "i:" => format!("[{rest}]"),
         _ => {
-            let keys: Vec<String> = parsed.as_object().into_iter().flatten().map(|(name, value)| format!("{name}={value}")).collect();
+            let keys: Vec<String> = parsed
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
             format!("[{}]", keys.join(","))
         }
     }
