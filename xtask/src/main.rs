@@ -2,6 +2,7 @@
 
 mod bench;
 mod controlplane;
+mod fuzz;
 mod generate;
 mod record;
 mod report;
@@ -46,6 +47,8 @@ enum Command {
     Controlplane(controlplane::Command),
     /// Record what foreign programs ask of a real kube-apiserver, for the replay test
     Record,
+    /// Feed the API server's readers with damaged input, a million cases each
+    Fuzz(fuzz::Arguments),
     /// Play all scenarios, break them in every way there is, and try seeds
     Sim(sim::Arguments),
 }
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::run(&command),
         Command::Controlplane(command) => controlplane::run(&command),
         Command::Record => record::run(),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
     };
     match result {

@@ -43,6 +43,7 @@ const SUMMARIES: &[&str] = &[
     "simulation: ",
     "foreign: ",
     "replay: ",
+    "fuzz: ",
 ];
 
 /// Numbers out of the closing lines of test runners.
@@ -198,6 +199,17 @@ const STATIC: &[(&str, &[&str])] = &[
             "--workspace",
             "--test",
             "replay",
+        ],
+    ),
+    (
+        "fuzz",
+        &[
+            "test",
+            "--release",
+            "--quiet",
+            "--workspace",
+            "--test",
+            "fuzz",
         ],
     ),
     (

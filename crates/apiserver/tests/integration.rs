@@ -25,6 +25,7 @@ mod integration {
     mod outside;
     mod scenario;
     mod stage;
+    mod verdict;
     mod watch_faults;
     mod webhooks;
     mod wire;

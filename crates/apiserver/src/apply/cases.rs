@@ -304,6 +304,11 @@ fn managers_are_validated() {
         |manager: &str, is_apply, force| aggregate(&validate_manager(manager, is_apply, force));
     assert!(validate_manager("kubectl", true, Some(true)).is_empty());
     assert!(validate_manager("", false, None).is_empty());
+    // Found by fuzzing: an error a character, each with the whole name in it.
+    assert_eq!(
+        validate_manager(&"\0".repeat(100_000), false, None).len(),
+        1
+    );
     assert!(validate_manager("ä ñ \"q\" 日本", false, None).is_empty());
     assert_eq!(
         text("", true, None),

@@ -32,6 +32,10 @@ fn validate_name(manager: &str, path: &str, errors: &mut FieldErrors) {
     if manager.len() > MAX_MANAGER {
         errors.push(FieldError::too_long(path, MAX_MANAGER));
     }
+    if manager.len() > MAX_MANAGER * 8 {
+        // Each error shows the whole name: of a long one they would fill the memory.
+        return;
+    }
     for (position, c) in manager.char_indices() {
         if !is_printable(c) {
             let text = format!(

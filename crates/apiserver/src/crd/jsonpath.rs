@@ -39,6 +39,9 @@ enum Operand {
     Literal(Value),
 }
 
+/// Values that one path may find: `..` finds things more than once, and each `..` after it all of them again.
+const MOST_FOUND: usize = 10_000;
+
 impl JsonPath {
     /// Reads a path such as `.spec.replicas`; none if it is not one.
     pub fn parse(text: &str) -> Option<Self> {
@@ -51,7 +54,8 @@ impl JsonPath {
     pub fn find<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
         let mut here = vec![value];
         for step in &self.steps {
-            here = here.into_iter().flat_map(|v| apply(step, v)).collect();
+            let found = here.into_iter().flat_map(|v| apply(step, v));
+            here = found.take(MOST_FOUND).collect();
         }
         here
     }
@@ -191,6 +195,9 @@ impl<'a> Reader<'a> {
         self.eat("@");
         loop {
             if self.eat("..") {
+                if matches!(steps.last(), Some(Step::Deep)) {
+                    return None;
+                }
                 steps.push(Step::Deep);
                 let name = self.until(&['.', '[', ' ', '=', '!', '<', '>', ')']);
                 if !name.is_empty() {
@@ -374,5 +381,17 @@ mod tests {
         assert_eq!(find(".nothing.here"), json!([]));
         assert!(JsonPath::parse(".a[").is_none());
         assert!(JsonPath::parse(".a[?(@.b").is_none());
+    }
+
+    /// Found by fuzzing: it took time in the power of the number of dots.
+    #[test]
+    fn repeated_descent_is_bounded() {
+        assert!(JsonPath::parse("....").is_none());
+        let mut deep = json!(1);
+        for _ in 0..100 {
+            deep = json!({"a": deep});
+        }
+        let path = JsonPath::parse(&"..a".repeat(50)).unwrap();
+        assert!(path.find(&deep).len() <= MOST_FOUND);
     }
 }

@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request};
 
-use super::bad_input::{MAPS, answer, is_real};
+use super::bad_input::{MAPS, answer};
 use super::stage::{cluster, panics, virtually};
+use super::verdict::is_real;
 
 #[test]
 fn names_paths_and_queries_may_be_anything() {

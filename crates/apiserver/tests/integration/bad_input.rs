@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use slipway_apiserver::cluster::Cluster;
 
 use super::stage::{cluster, panics, send, virtually, whole};
+use super::verdict::{is_real, judge};
 
 pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
@@ -40,34 +41,8 @@ pub(crate) async fn answer(cluster: &Arc<Cluster>, request: Request<Bytes>) -> (
         return (code, "a stream".to_owned());
     }
     let text = String::from_utf8(whole(answer).await.to_vec()).unwrap();
-    if code >= 400 && kind == "application/json" {
-        let status: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(
-            (&status["kind"], &status["code"]),
-            (&json!("Status"), &json!(code)),
-            "{told}"
-        );
-        assert!(
-            !status["message"].as_str().unwrap().is_empty(),
-            "{told}: {text}"
-        );
-    } else if code >= 400 && kind != "application/yaml" {
-        assert!(kind.starts_with("text/plain"), "{told}: {kind}");
-    }
+    judge(&told, code, &kind, &text);
     (code, text)
-}
-
-/// What the real server calls a failure of its own too, though it is the client's.
-const REAL_500: [&str; 5] = [
-    "failed to create typed patch object",
-    "unknown patch type: ",
-    "expected a []interface {}, but received a ",
-    "Too large resource version",
-    "strconv.ParseUint: parsing",
-];
-
-pub(crate) fn is_real(text: &str) -> bool {
-    REAL_500.iter().any(|real| text.contains(real))
 }
 
 fn nested(open: &str, close: &str, depth: usize) -> String {

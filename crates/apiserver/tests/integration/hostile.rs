@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 
-use super::bad_input::{answer, is_real};
+use super::bad_input::answer;
 use super::stage::{cluster, panics, virtually};
+use super::verdict::is_real;
 
 fn case_count() -> ProptestConfig {
     ProptestConfig {

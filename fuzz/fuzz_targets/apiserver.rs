@@ -1,0 +1,29 @@
+//! The target that `SLIPWAY_FUZZ_TARGET` names, under libFuzzer; `server` if it names none.
+#![no_main]
+
+mod fuzz {
+    #[path = "../../../crates/apiserver/tests/fuzz/corpus.rs"]
+    pub(crate) mod corpus;
+    #[path = "../../../crates/apiserver/tests/fuzz/generate.rs"]
+    pub(crate) mod generate;
+    #[path = "../../../crates/apiserver/tests/fuzz/panics.rs"]
+    pub(crate) mod panics;
+    #[path = "../../../crates/apiserver/tests/fuzz/tape.rs"]
+    pub(crate) mod tape;
+    #[path = "../../../crates/apiserver/tests/fuzz/targets.rs"]
+    pub(crate) mod targets;
+    #[path = "../../../crates/apiserver/tests/integration/verdict.rs"]
+    pub(crate) mod verdict;
+}
+
+use std::sync::LazyLock;
+
+use fuzz::targets::{TARGETS, Target};
+
+static CHOSEN: LazyLock<&'static Target> = LazyLock::new(|| {
+    let name = std::env::var("SLIPWAY_FUZZ_TARGET").unwrap_or_else(|_| "server".to_owned());
+    let found = TARGETS.iter().find(|target| target.name == name);
+    found.unwrap_or_else(|| panic!("there is no target {name}"))
+});
+
+libfuzzer_sys::fuzz_target!(|tape: &[u8]| (CHOSEN.run)(tape));
