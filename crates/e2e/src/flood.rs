@@ -1,8 +1,8 @@
-//! Many requests to a webhook server, over TLS that is checked as an API server checks it: by the CA that the operator
+//! Many requests to a server, such as one of webhooks, over TLS that is checked as an API server checks it: by the CA that the operator
 //! made, for the name that it made it for.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -24,7 +24,7 @@ use crate::cluster::Cluster;
 pub struct Target {
     port: u16,
     name: ServerName<'static>,
-    connector: TlsConnector,
+    config: Arc<ClientConfig>,
 }
 
 /// What is asked, again and again.
@@ -33,6 +33,18 @@ pub struct Question<'a> {
     pub path: &'a str,
     /// The review.
     pub body: &'a str,
+    /// What is in every right answer.
+    pub answer: &'a str,
+}
+
+/// What is asked of any server, by number: each request may be another one.
+pub struct Load<'a> {
+    /// How many at once.
+    pub connections: usize,
+    /// How many in all; the flood ends after them.
+    pub most: usize,
+    /// The request of a number, from 0, as it goes over the wire.
+    pub request: &'a dyn Fn(usize) -> Vec<u8>,
     /// What is in every right answer.
     pub answer: &'a str,
 }
@@ -104,23 +116,37 @@ impl Target {
         Ok(Self {
             port,
             name: ServerName::try_from(name.to_owned())?,
-            connector: TlsConnector::from(Arc::new(config)),
+            config: Arc::new(config),
         })
+    }
+
+    /// The same over this protocol of ALPN.
+    #[must_use]
+    pub fn speaking(&self, protocol: &[u8]) -> Self {
+        let mut config = (*self.config).clone();
+        config.alpn_protocols = vec![protocol.to_vec()];
+        Self {
+            config: Arc::new(config),
+            ..self.clone()
+        }
+    }
+
+    /// A stream after a whole handshake.
+    pub async fn open(&self) -> Result<TlsStream<TcpStream>> {
+        let socket = TcpStream::connect(("127.0.0.1", self.port))
+            .await
+            .context("reaching the server")?;
+        socket.set_nodelay(true)?;
+        TlsConnector::from(self.config.clone())
+            .connect(self.name.clone(), socket)
+            .await
+            .context("shaking hands with the server")
     }
 
     /// One connection, with a whole handshake.
     pub async fn connect(&self) -> Result<Connection> {
-        let socket = TcpStream::connect(("127.0.0.1", self.port))
-            .await
-            .context("reaching the webhook server")?;
-        socket.set_nodelay(true)?;
-        let stream = self
-            .connector
-            .connect(self.name.clone(), socket)
-            .await
-            .context("shaking hands with the webhook server")?;
         Ok(Connection {
-            stream,
+            stream: self.open().await?,
             buffer: Vec::with_capacity(4096),
         })
     }
@@ -159,7 +185,7 @@ impl Connection {
         let mut whole = None;
         loop {
             if self.stream.read_buf(&mut self.buffer).await? == 0 {
-                bail!("the webhook server closed the connection");
+                bail!("the server closed the connection");
             }
             if whole.is_none() {
                 whole = length(&self.buffer)?;
@@ -199,9 +225,21 @@ pub async fn flood(
     connections: usize,
     stop: &AtomicBool,
 ) -> Figures {
-    let start = Instant::now();
     let request = Connection::request(question.path, question.body);
-    let each = (0..connections).map(|_| one(target, &request, question.answer, stop));
+    let load = Load {
+        connections,
+        most: usize::MAX,
+        request: &|_| request.clone(),
+        answer: question.answer,
+    };
+    pour(target, &load, stop).await
+}
+
+/// Asks over so many connections, each one request after another, until `stop` is set or all has been asked.
+pub async fn pour(target: &Target, load: &Load<'_>, stop: &AtomicBool) -> Figures {
+    let start = Instant::now();
+    let next = AtomicUsize::new(0);
+    let each = (0..load.connections).map(|_| one(target, load, &next, stop));
     let mut all = Figures::default();
     for figures in futures::future::join_all(each).await {
         all.latencies.extend(figures.latencies);
@@ -212,18 +250,26 @@ pub async fn flood(
     all
 }
 
-async fn one(target: &Target, request: &[u8], answer: &str, stop: &AtomicBool) -> Figures {
+async fn one(
+    target: &Target,
+    load: &Load<'_>,
+    next: &AtomicUsize,
+    stop: &AtomicBool,
+) -> Figures {
     let mut figures = Figures::default();
-    while !stop.load(Ordering::Relaxed) {
+    let is_over =
+        || stop.load(Ordering::Relaxed) || next.load(Ordering::Relaxed) >= load.most;
+    while !is_over() {
         let Ok(mut connection) = target.connect().await else {
             figures.failed += 1;
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        while !stop.load(Ordering::Relaxed) {
+        while !is_over() {
+            let request = (load.request)(next.fetch_add(1, Ordering::Relaxed));
             let start = Instant::now();
-            match connection.ask(request).await {
-                Ok(text) if has(text, answer) => figures.latencies.push(start.elapsed()),
+            match connection.ask(&request).await {
+                Ok(text) if has(text, load.answer) => figures.latencies.push(start.elapsed()),
                 Ok(_) => figures.failed += 1,
                 Err(_) => {
                     figures.failed += 1;
