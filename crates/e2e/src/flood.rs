@@ -250,15 +250,9 @@ pub async fn pour(target: &Target, load: &Load<'_>, stop: &AtomicBool) -> Figure
     all
 }
 
-async fn one(
-    target: &Target,
-    load: &Load<'_>,
-    next: &AtomicUsize,
-    stop: &AtomicBool,
-) -> Figures {
+async fn one(target: &Target, load: &Load<'_>, next: &AtomicUsize, stop: &AtomicBool) -> Figures {
     let mut figures = Figures::default();
-    let is_over =
-        || stop.load(Ordering::Relaxed) || next.load(Ordering::Relaxed) >= load.most;
+    let is_over = || stop.load(Ordering::Relaxed) || next.load(Ordering::Relaxed) >= load.most;
     while !is_over() {
         let Ok(mut connection) = target.connect().await else {
             figures.failed += 1;

@@ -93,9 +93,7 @@ fn main() -> Result<()> {
         .transpose()?;
     table::print(&inside, &ours, real.as_ref(), arguments.objects);
     if real.is_none() {
-        say(
-            "no real API server given: set SLIPWAY_REAL_BARE or use `cargo xtask bench apiserver`",
-        );
+        say("no real API server given: set SLIPWAY_REAL_BARE or use `cargo xtask bench apiserver`");
     }
     Ok(())
 }

@@ -84,7 +84,9 @@ pub(crate) async fn measure(server: &Running) -> Result<Figures> {
     let body = answer.windows(4).position(|four| four == b"\r\n\r\n");
     let body = answer.get(body.context("an answer without a body")? + 4..);
     let list: Value = serde_json::from_slice(body.unwrap_or_default()).context("reading a list")?;
-    let version = list.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+    let version = list
+        .pointer("/metadata/resourceVersion")
+        .and_then(Value::as_str);
     let version = version.context("a list without a version")?;
     let seen = Arc::new(Seen::default());
     let mut watches = tokio::task::JoinSet::new();
@@ -96,7 +98,9 @@ pub(crate) async fn measure(server: &Running) -> Result<Figures> {
     let mut times = Vec::new();
     for number in 0..WARM + WRITES {
         let body = template.named(&format!("f-{}-{number}", server.id()));
-        let answer = writer.ask(&wire("POST", &path, &server.token, &body)).await?;
+        let answer = writer
+            .ask(&wire("POST", &path, &server.token, &body))
+            .await?;
         let written = Instant::now();
         ensure!(
             answer.starts_with(b"HTTP/1.1 201"),

@@ -86,15 +86,15 @@ fn cluster(number: usize) -> Arc<Cluster> {
 }
 
 /// A request and its whole answer.
-async fn ask(service: &mut InProcessService, request: Request<Full<Bytes>>, code: u16) -> Result<Bytes> {
+async fn ask(
+    service: &mut InProcessService,
+    request: Request<Full<Bytes>>,
+    code: u16,
+) -> Result<Bytes> {
     let response = service.call(request).await?;
     let found = response.status();
     let body = response.into_body().collect().await?.to_bytes();
-    ensure!(
-        found == code,
-        "{found}: {}",
-        String::from_utf8_lossy(&body)
-    );
+    ensure!(found == code, "{found}: {}", String::from_utf8_lossy(&body));
     Ok(body)
 }
 
@@ -154,9 +154,15 @@ async fn fan_out() -> Result<fan::Figures> {
     let seen = Arc::new(Seen::default());
     let mut watches = tokio::task::JoinSet::new();
     for _ in 0..fan::WATCHERS {
-        let watch = get(&format!("{path}?watch=true&fieldSelector=metadata.name%21%3Dkube-root-ca.crt"))?;
+        let watch = get(&format!(
+            "{path}?watch=true&fieldSelector=metadata.name%21%3Dkube-root-ca.crt"
+        ))?;
         let response = service.call(watch).await?;
-        ensure!(response.status() == 200, "a watch was answered with {}", response.status());
+        ensure!(
+            response.status() == 200,
+            "a watch was answered with {}",
+            response.status()
+        );
         let (seen, mut body) = (seen.clone(), response.into_body());
         watches.spawn(async move {
             while let Some(Ok(frame)) = body.frame().await {

@@ -33,6 +33,8 @@ pub(crate) struct Rate {
     pub(crate) rate: f64,
     pub(crate) p50: Duration,
     pub(crate) p99: Duration,
+    /// Processor time of the server for each answer: what else the machine does is not in it.
+    pub(crate) each: Duration,
     /// How much of its processor the asking process needed, from 0 to 1.
     pub(crate) asker: f64,
 }
@@ -76,10 +78,15 @@ pub(crate) async fn prepare(server: &Running) -> Result<()> {
         Ok(())
     };
     for name in [FLOOD, STORE, FAN] {
-        let body = format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{name}"}}}}"#);
+        let body =
+            format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{name}"}}}}"#);
         make("/api/v1/namespaces", &body).await?;
     }
-    make(&collection(FLOOD, "configmaps"), &objects::small().named("small")).await
+    make(
+        &collection(FLOOD, "configmaps"),
+        &objects::small().named("small"),
+    )
+    .await
 }
 
 /// One small object, again and again.
@@ -111,7 +118,11 @@ async fn flood(request: &dyn Fn(usize) -> Vec<u8>, answer: &str, server: &Runnin
     };
     let mut runs = Vec::new();
     for (index, time) in std::iter::once(WARM).chain([RUN; RUNS]).enumerate() {
-        let before = process::processor_time(std::process::id())?;
+        let used = || -> Result<[Duration; 2]> {
+            let of = process::processor_time;
+            Ok([of(std::process::id())?, of(server.id())?])
+        };
+        let before = used()?;
         let stop = AtomicBool::new(false);
         let end = async {
             tokio::time::sleep(time).await;
@@ -119,13 +130,19 @@ async fn flood(request: &dyn Fn(usize) -> Vec<u8>, answer: &str, server: &Runnin
         };
         let (figures, ()) = tokio::join!(pour(&server.target, &load, &stop), end);
         ensure!(figures.failed == 0, "{} requests failed", figures.failed);
-        let used = process::processor_time(std::process::id())?.saturating_sub(before);
+        let [asker, each] = used()?;
+        let [asker, each] = [
+            asker.saturating_sub(before[0]),
+            each.saturating_sub(before[1]),
+        ];
         if index > 0 {
+            let answers = u32::try_from(figures.latencies.len())?.max(1);
             runs.push(Rate {
                 rate: figures.rate(),
                 p50: figures.percentile(50),
                 p99: figures.percentile(99),
-                asker: used.as_secs_f64() / figures.took.as_secs_f64(),
+                each: each / answers,
+                asker: asker.as_secs_f64() / figures.took.as_secs_f64(),
             });
         }
     }
@@ -134,7 +151,12 @@ async fn flood(request: &dyn Fn(usize) -> Vec<u8>, answer: &str, server: &Runnin
 }
 
 /// Creates so many objects.
-pub(crate) async fn fill(server: &Running, plural: &str, template: &Template, count: usize) -> Result<Figures> {
+pub(crate) async fn fill(
+    server: &Running,
+    plural: &str,
+    template: &Template,
+    count: usize,
+) -> Result<Figures> {
     let path = collection(STORE, plural);
     let request = |number| {
         let body = template.named(&format!("object-{number:06}"));

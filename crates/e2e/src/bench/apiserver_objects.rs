@@ -33,7 +33,9 @@ pub(crate) fn small() -> Template {
 /// A configuration of 1.2 KB as it is sent, which differs from object to object.
 pub(crate) fn config_map() -> Template {
     let line = |n: usize| {
-        format!("server.{n}.address=NAME-{n}.internal.example.com:8080 # replica {n} of the service\n")
+        format!(
+            "server.{n}.address=NAME-{n}.internal.example.com:8080 # replica {n} of the service\n"
+        )
     };
     let object = json!({
         "apiVersion": "v1",

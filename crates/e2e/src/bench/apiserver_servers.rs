@@ -108,7 +108,8 @@ impl Contender {
                 let Ok(text) = std::fs::read_to_string(folder.join("kubeconfig")) else {
                     return Ok(None);
                 };
-                let config: Value = serde_saphyr::from_str(&text).context("reading the kubeconfig")?;
+                let config: Value =
+                    serde_saphyr::from_str(&text).context("reading the kubeconfig")?;
                 let text = |pointer: &str| config.pointer(pointer).and_then(Value::as_str);
                 let authority = text("/clusters/0/cluster/certificate-authority-data")
                     .context("the kubeconfig names no CA")?;
@@ -153,8 +154,12 @@ impl Origin {
         let home: PathBuf = kubeconfig.parent().map(Path::to_owned).unwrap_or_default();
         let name = home.file_name().unwrap_or_default().to_string_lossy();
         let notes = home.join("..").join("pids");
-        let notes = std::fs::read_to_string(&notes)
-            .with_context(|| format!("finding the processes of the control plane: {}", notes.display()))?;
+        let notes = std::fs::read_to_string(&notes).with_context(|| {
+            format!(
+                "finding the processes of the control plane: {}",
+                notes.display()
+            )
+        })?;
         let id = |program: &str| -> Result<u32> {
             let wanted = format!("{name}/{program}");
             notes
@@ -170,7 +175,9 @@ impl Origin {
         let words = words.trim_end_matches('\0').split('\0');
         let config: Value = serde_saphyr::from_str(&std::fs::read_to_string(kubeconfig)?)
             .context("reading the kubeconfig")?;
-        let token = config.pointer("/users/0/user/token").and_then(Value::as_str);
+        let token = config
+            .pointer("/users/0/user/token")
+            .and_then(Value::as_str);
         let origin = Self {
             words: words.map(str::to_owned).collect(),
             token: token.context("the kubeconfig has no token")?.to_owned(),
