@@ -56,6 +56,8 @@ pub struct Figures {
     pub latencies: Vec<Duration>,
     /// Requests without the right answer, and connections that could not be made.
     pub failed: usize,
+    /// A wrong answer, if there was one.
+    pub wrong: Option<String>,
     /// From the first to the last.
     pub took: Duration,
 }
@@ -190,26 +192,47 @@ impl Connection {
             if whole.is_none() {
                 whole = length(&self.buffer)?;
             }
-            if whole.is_some_and(|whole| self.buffer.len() >= whole) {
+            let is_whole = match whole {
+                Some(Length::Known(bytes)) => self.buffer.len() >= bytes,
+                Some(Length::Chunked) => self.buffer.ends_with(LAST_CHUNK),
+                None => false,
+            };
+            if is_whole {
                 return Ok(&self.buffer);
             }
         }
     }
 }
 
-/// How long an answer will be, head and body, once its head is there.
-fn length(answer: &[u8]) -> Result<Option<usize>> {
+/// How an answer in chunks ends; JSON has no such line ends in it.
+const LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
+
+/// How long an answer will be, head and body.
+#[derive(Clone, Copy)]
+enum Length {
+    Known(usize),
+    Chunked,
+}
+
+/// What an answer says of its length, once its head is there.
+fn length(answer: &[u8]) -> Result<Option<Length>> {
     let Some(head) = answer.windows(4).position(|four| four == b"\r\n\r\n") else {
         return Ok(None);
     };
     let text = String::from_utf8_lossy(answer.get(..head).unwrap_or_default());
-    let body: usize = text
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
-        .and_then(|(_, value)| value.trim().parse().ok())
+    let header = |wanted: &str| {
+        text.lines()
+            .filter_map(|line| line.split_once(':'))
+            .find(|(name, _)| name.eq_ignore_ascii_case(wanted))
+            .map(|(_, value)| value.trim())
+    };
+    if header("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked")) {
+        return Ok(Some(Length::Chunked));
+    }
+    let body: usize = header("content-length")
+        .and_then(|value| value.parse().ok())
         .with_context(|| format!("an answer without a length: {text}"))?;
-    Ok(Some(head + 4 + body))
+    Ok(Some(Length::Known(head + 4 + body)))
 }
 
 fn has(answer: &[u8], wanted: &str) -> bool {
@@ -244,6 +267,7 @@ pub async fn pour(target: &Target, load: &Load<'_>, stop: &AtomicBool) -> Figure
     for figures in futures::future::join_all(each).await {
         all.latencies.extend(figures.latencies);
         all.failed += figures.failed;
+        all.wrong = all.wrong.or(figures.wrong);
     }
     all.latencies.sort();
     all.took = start.elapsed();
@@ -264,7 +288,11 @@ async fn one(target: &Target, load: &Load<'_>, next: &AtomicUsize, stop: &Atomic
             let start = Instant::now();
             match connection.ask(&request).await {
                 Ok(text) if has(text, load.answer) => figures.latencies.push(start.elapsed()),
-                Ok(_) => figures.failed += 1,
+                Ok(text) => {
+                    figures.failed += 1;
+                    let said = || String::from_utf8_lossy(text).into_owned();
+                    figures.wrong.get_or_insert_with(said);
+                }
                 Err(_) => {
                     figures.failed += 1;
                     break;

@@ -18,8 +18,8 @@ use crate::servers::Running;
 
 /// How many watch.
 pub(crate) const WATCHERS: usize = 1_000;
-/// How many connections they share: a server allows 250 streams on one.
-const CONNECTIONS: usize = 8;
+/// How many connections they share: the real server allows 100 streams on one.
+const CONNECTIONS: usize = 20;
 /// Writes that do not count, and those that do.
 pub(crate) const WARM: usize = 5;
 pub(crate) const WRITES: usize = 30;
@@ -136,7 +136,9 @@ async fn watch(
             .header("user-agent", "bench/1")
             .body(Empty::<Bytes>::new())?;
         sender.ready().await?;
-        let response = sender.send_request(request).await?;
+        let response = tokio::time::timeout(WITHIN, sender.send_request(request))
+            .await
+            .context("a watch was not answered")??;
         ensure!(
             response.status() == 200,
             "a watch was answered with {}",

@@ -30,7 +30,7 @@ pub(crate) fn print(
     ));
     say(
         "objects: ConfigMaps of 1.2 KB and Pods of 2.2 KB as sent; small ones: ConfigMaps of 100 bytes; HTTPS: 32 \
-         connections; watches: 1,000 on 8 connections of HTTP/2",
+         connections; watches: 1,000 on 20 connections of HTTP/2",
     );
     for (name, of) in [("slipway", Some(ours)), ("kube-apiserver", real)] {
         let Some(of) = of else { continue };
