@@ -11,6 +11,15 @@ use crate::workspace;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Bench {
+    /// The API server: start, requests, watches, lists and memory, beside a real kube-apiserver
+    Apiserver {
+        /// How many objects are listed, and weighed
+        #[arg(long, default_value_t = 100_000)]
+        objects: usize,
+        /// Leave out the real API server
+        #[arg(long)]
+        no_controlplane: bool,
+    },
     /// Restarts of many Deployments: memory, processor time, delay from due to patched, writes
     Restarts {
         /// How many Deployments
@@ -37,6 +46,15 @@ pub(crate) enum Bench {
 pub(crate) fn run(bench: &Bench) -> Result<()> {
     workspace::build_programs()?;
     match bench {
+        Bench::Apiserver {
+            objects,
+            no_controlplane,
+        } => {
+            workspace::build_example("bench-apiserver")?;
+            let profile = (!no_controlplane).then_some((Profile::Bare, "SLIPWAY_REAL_BARE"));
+            let size = ["--objects".to_owned(), objects.to_string()];
+            measure("examples/bench-apiserver", &size, None, profile)
+        }
         Bench::Restarts {
             deployments,
             peer,

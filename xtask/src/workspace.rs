@@ -46,8 +46,18 @@ pub(crate) fn cargo() -> Command {
 
 /// Builds all programs of the workspace.
 pub(crate) fn build_programs() -> Result<()> {
+    build(&["--workspace", "--bins"])
+}
+
+/// Builds all programs and an example. With all packages, as features are put together over what is built at once.
+pub(crate) fn build_example(example: &str) -> Result<()> {
+    build(&["--workspace", "--bins", "--example", example])
+}
+
+fn build(what: &[&str]) -> Result<()> {
     let built = cargo()
-        .args(["build", "--release", "--quiet", "--workspace", "--bins"])
+        .args(["build", "--release", "--quiet"])
+        .args(what)
         .status()
         .context("starting cargo")?;
     if !built.success() {

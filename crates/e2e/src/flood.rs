@@ -1,8 +1,8 @@
-//! Many requests to a webhook server, over TLS that is checked as an API server checks it: by the CA that the operator
+//! Many requests to a server, such as one of webhooks, over TLS that is checked as an API server checks it: by the CA that the operator
 //! made, for the name that it made it for.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -24,7 +24,7 @@ use crate::cluster::Cluster;
 pub struct Target {
     port: u16,
     name: ServerName<'static>,
-    connector: TlsConnector,
+    config: Arc<ClientConfig>,
 }
 
 /// What is asked, again and again.
@@ -37,6 +37,18 @@ pub struct Question<'a> {
     pub answer: &'a str,
 }
 
+/// What is asked of any server, by number: each request may be another one.
+pub struct Load<'a> {
+    /// How many at once.
+    pub connections: usize,
+    /// How many in all; the flood ends after them.
+    pub most: usize,
+    /// The request of a number, from 0, as it goes over the wire.
+    pub request: &'a dyn Fn(usize) -> Vec<u8>,
+    /// What is in every right answer.
+    pub answer: &'a str,
+}
+
 /// What a flood came to.
 #[derive(Default)]
 pub struct Figures {
@@ -44,6 +56,8 @@ pub struct Figures {
     pub latencies: Vec<Duration>,
     /// Requests without the right answer, and connections that could not be made.
     pub failed: usize,
+    /// A wrong answer, if there was one.
+    pub wrong: Option<String>,
     /// From the first to the last.
     pub took: Duration,
 }
@@ -104,23 +118,37 @@ impl Target {
         Ok(Self {
             port,
             name: ServerName::try_from(name.to_owned())?,
-            connector: TlsConnector::from(Arc::new(config)),
+            config: Arc::new(config),
         })
+    }
+
+    /// The same over this protocol of ALPN.
+    #[must_use]
+    pub fn speaking(&self, protocol: &[u8]) -> Self {
+        let mut config = (*self.config).clone();
+        config.alpn_protocols = vec![protocol.to_vec()];
+        Self {
+            config: Arc::new(config),
+            ..self.clone()
+        }
+    }
+
+    /// A stream after a whole handshake.
+    pub async fn open(&self) -> Result<TlsStream<TcpStream>> {
+        let socket = TcpStream::connect(("127.0.0.1", self.port))
+            .await
+            .context("reaching the server")?;
+        socket.set_nodelay(true)?;
+        TlsConnector::from(self.config.clone())
+            .connect(self.name.clone(), socket)
+            .await
+            .context("shaking hands with the server")
     }
 
     /// One connection, with a whole handshake.
     pub async fn connect(&self) -> Result<Connection> {
-        let socket = TcpStream::connect(("127.0.0.1", self.port))
-            .await
-            .context("reaching the webhook server")?;
-        socket.set_nodelay(true)?;
-        let stream = self
-            .connector
-            .connect(self.name.clone(), socket)
-            .await
-            .context("shaking hands with the webhook server")?;
         Ok(Connection {
-            stream,
+            stream: self.open().await?,
             buffer: Vec::with_capacity(4096),
         })
     }
@@ -159,31 +187,52 @@ impl Connection {
         let mut whole = None;
         loop {
             if self.stream.read_buf(&mut self.buffer).await? == 0 {
-                bail!("the webhook server closed the connection");
+                bail!("the server closed the connection");
             }
             if whole.is_none() {
                 whole = length(&self.buffer)?;
             }
-            if whole.is_some_and(|whole| self.buffer.len() >= whole) {
+            let is_whole = match whole {
+                Some(Length::Known(bytes)) => self.buffer.len() >= bytes,
+                Some(Length::Chunked) => self.buffer.ends_with(LAST_CHUNK),
+                None => false,
+            };
+            if is_whole {
                 return Ok(&self.buffer);
             }
         }
     }
 }
 
-/// How long an answer will be, head and body, once its head is there.
-fn length(answer: &[u8]) -> Result<Option<usize>> {
+/// How an answer in chunks ends; JSON has no such line ends in it.
+const LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
+
+/// How long an answer will be, head and body.
+#[derive(Clone, Copy)]
+enum Length {
+    Known(usize),
+    Chunked,
+}
+
+/// What an answer says of its length, once its head is there.
+fn length(answer: &[u8]) -> Result<Option<Length>> {
     let Some(head) = answer.windows(4).position(|four| four == b"\r\n\r\n") else {
         return Ok(None);
     };
     let text = String::from_utf8_lossy(answer.get(..head).unwrap_or_default());
-    let body: usize = text
-        .lines()
-        .filter_map(|line| line.split_once(':'))
-        .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
-        .and_then(|(_, value)| value.trim().parse().ok())
+    let header = |wanted: &str| {
+        text.lines()
+            .filter_map(|line| line.split_once(':'))
+            .find(|(name, _)| name.eq_ignore_ascii_case(wanted))
+            .map(|(_, value)| value.trim())
+    };
+    if header("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked")) {
+        return Ok(Some(Length::Chunked));
+    }
+    let body: usize = header("content-length")
+        .and_then(|value| value.parse().ok())
         .with_context(|| format!("an answer without a length: {text}"))?;
-    Ok(Some(head + 4 + body))
+    Ok(Some(Length::Known(head + 4 + body)))
 }
 
 fn has(answer: &[u8], wanted: &str) -> bool {
@@ -199,32 +248,51 @@ pub async fn flood(
     connections: usize,
     stop: &AtomicBool,
 ) -> Figures {
-    let start = Instant::now();
     let request = Connection::request(question.path, question.body);
-    let each = (0..connections).map(|_| one(target, &request, question.answer, stop));
+    let load = Load {
+        connections,
+        most: usize::MAX,
+        request: &|_| request.clone(),
+        answer: question.answer,
+    };
+    pour(target, &load, stop).await
+}
+
+/// Asks over so many connections, each one request after another, until `stop` is set or all has been asked.
+pub async fn pour(target: &Target, load: &Load<'_>, stop: &AtomicBool) -> Figures {
+    let start = Instant::now();
+    let next = AtomicUsize::new(0);
+    let each = (0..load.connections).map(|_| one(target, load, &next, stop));
     let mut all = Figures::default();
     for figures in futures::future::join_all(each).await {
         all.latencies.extend(figures.latencies);
         all.failed += figures.failed;
+        all.wrong = all.wrong.or(figures.wrong);
     }
     all.latencies.sort();
     all.took = start.elapsed();
     all
 }
 
-async fn one(target: &Target, request: &[u8], answer: &str, stop: &AtomicBool) -> Figures {
+async fn one(target: &Target, load: &Load<'_>, next: &AtomicUsize, stop: &AtomicBool) -> Figures {
     let mut figures = Figures::default();
-    while !stop.load(Ordering::Relaxed) {
+    let is_over = || stop.load(Ordering::Relaxed) || next.load(Ordering::Relaxed) >= load.most;
+    while !is_over() {
         let Ok(mut connection) = target.connect().await else {
             figures.failed += 1;
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        while !stop.load(Ordering::Relaxed) {
+        while !is_over() {
+            let request = (load.request)(next.fetch_add(1, Ordering::Relaxed));
             let start = Instant::now();
-            match connection.ask(request).await {
-                Ok(text) if has(text, answer) => figures.latencies.push(start.elapsed()),
-                Ok(_) => figures.failed += 1,
+            match connection.ask(&request).await {
+                Ok(text) if has(text, load.answer) => figures.latencies.push(start.elapsed()),
+                Ok(text) => {
+                    figures.failed += 1;
+                    let said = || String::from_utf8_lossy(text).into_owned();
+                    figures.wrong.get_or_insert_with(said);
+                }
                 Err(_) => {
                     figures.failed += 1;
                     break;

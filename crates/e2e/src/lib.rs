@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod cluster;
+pub mod figures;
 pub mod flood;
 pub mod git;
 pub mod install;

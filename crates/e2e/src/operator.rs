@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::process::Folder;
+use crate::process::{self, Folder};
 use crate::server::program;
 
 /// A running operator; killed with this value.
@@ -123,6 +123,11 @@ impl Operator {
         head.starts_with("HTTP/1.1 200").then(|| body.to_owned())
     }
 
+    /// The id of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it logged.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
@@ -157,30 +162,12 @@ impl Operator {
 
     /// Resident memory in bytes.
     pub fn resident(&self) -> Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))
-            .context("reading the operator's memory")?;
-        let kilobytes = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
-            .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
-            .context("the kernel does not tell the operator's memory")?;
-        Ok(kilobytes * 1024)
+        process::resident(self.child.id())
     }
 
     /// Processor time so far.
     pub fn processor_time(&self) -> Result<Duration> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))
-            .context("reading the operator's processor time")?;
-        // The name in parentheses may hold anything; fields are counted after it.
-        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let ticks: u64 = rest
-            .split_whitespace()
-            .skip(11)
-            .take(2)
-            .filter_map(|field| field.parse::<u64>().ok())
-            .sum();
-        // 100 ticks a second on every Linux that this runs on.
-        Ok(Duration::from_millis(ticks * 10))
+        process::processor_time(self.child.id())
     }
 }
 

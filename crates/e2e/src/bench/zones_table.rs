@@ -1,7 +1,6 @@
 //! What the bench prints: ours, the original's, how they compare, and what was asked for.
 
-use std::time::Duration;
-
+use slipway_e2e::figures::{self, Goal, Row, mega, milli, number};
 use slipway_e2e::suite::say;
 
 use crate::{Measurement, SIZES};
@@ -21,123 +20,12 @@ mod earlier {
     pub(super) const SIZE: f64 = 59.6;
 }
 
-/// What was asked for.
-enum Goal {
-    /// Ours is at most this part of the original's.
-    Below(f64),
-    /// Ours is at least so many times the original's.
-    Times(f64),
-    /// Ours is at most this.
-    Most(f64),
-    /// Nothing was.
-    None,
-}
-
-/// A figure of both.
-struct Row {
-    name: String,
-    unit: &'static str,
-    ours: Option<f64>,
-    /// Measured in this run.
-    theirs: Option<f64>,
-    earlier: Option<f64>,
-    goal: Goal,
-}
-
 /// Prints all of it.
 pub(crate) fn print(ours: &Measurement, theirs: Option<&Measurement>) {
-    say(&format!(
-        "\n{:46}{:>14}{:>16}{:>9}   goal",
-        "zones", "slipway", "the original", "ratio"
-    ));
+    say(&format!("\n{}", figures::title("zones", "the original")));
     for row in rows(ours, theirs) {
         say(&row.line());
     }
-}
-
-impl Row {
-    fn new(
-        name: &str,
-        unit: &'static str,
-        ours: Option<f64>,
-        theirs: Option<f64>,
-        earlier: Option<f64>,
-        goal: Goal,
-    ) -> Self {
-        Self {
-            name: name.to_owned(),
-            unit,
-            ours,
-            theirs,
-            earlier,
-            goal,
-        }
-    }
-
-    fn line(&self) -> String {
-        let cell = |value: Option<f64>, mark: &str| {
-            value.map_or_else(
-                || "–".to_owned(),
-                |value| format!("{}{mark} {}", short(value), self.unit),
-            )
-        };
-        let (theirs, mark) = match self.theirs {
-            Some(value) => (Some(value), ""),
-            None => (self.earlier, "*"),
-        };
-        let ratio = self.ours.zip(theirs).map(|(ours, theirs)| ours / theirs);
-        let (goal, is_met) = match self.goal {
-            Goal::Below(part) => (
-                format!("at most {part:.2} of it"),
-                ratio.map(|ratio| ratio <= part),
-            ),
-            Goal::Times(times) => (
-                format!("at least {times:.0} times"),
-                ratio.map(|ratio| ratio >= times),
-            ),
-            Goal::Most(most) => (
-                format!("at most {}", short(most)),
-                self.ours.map(|ours| ours <= most),
-            ),
-            Goal::None => (String::new(), None),
-        };
-        let verdict = match is_met {
-            Some(true) => ": met",
-            Some(false) => ": MISSED",
-            None => "",
-        };
-        let ratio = ratio.map_or_else(String::new, |ratio| format!("{ratio:.3}"));
-        format!(
-            "{:46}{:>14}{:>16}{ratio:>9}   {goal}{verdict}",
-            self.name,
-            cell(self.ours, ""),
-            cell(theirs, mark)
-        )
-    }
-}
-
-fn short(value: f64) -> String {
-    if value >= 1_000.0 {
-        format!("{value:.0}")
-    } else if value >= 10.0 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.3}")
-    }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "megabytes for people")]
-fn mega(bytes: u64) -> f64 {
-    bytes as f64 / 1e6
-}
-
-#[allow(clippy::cast_precision_loss, reason = "counts of a bench are small")]
-fn number(count: usize) -> f64 {
-    count as f64
-}
-
-fn milli(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
 }
 
 #[expect(clippy::too_many_lines, reason = "a table, row by row")]
@@ -145,29 +33,28 @@ fn rows(ours: &Measurement, theirs: Option<&Measurement>) -> Vec<Row> {
     let mut all = Vec::new();
     for (index, (pods, earlier)) in SIZES.iter().zip(earlier::RESIDENT).enumerate() {
         let at = |of: &Measurement| of.resident.get(index).copied().map(mega);
-        let name = format!("resident memory, {pods} pods");
-        all.push(Row::new(
-            &name,
-            "MB",
-            at(ours),
-            theirs.and_then(at),
-            Some(earlier),
-            Goal::Below(1.0 / 3.0),
-        ));
+        all.push(Row {
+            name: format!("resident memory, {pods} pods"),
+            unit: "MB",
+            ours: at(ours),
+            theirs: theirs.and_then(at),
+            earlier: Some(earlier),
+            goal: Goal::Below(1.0 / 3.0),
+        });
     }
     let mut row = |name: &str,
                    unit: &'static str,
                    of: &dyn Fn(&Measurement) -> Option<f64>,
                    earlier: Option<f64>,
                    goal: Goal| {
-        all.push(Row::new(
-            name,
+        all.push(Row {
+            name: name.to_owned(),
             unit,
-            of(ours),
-            theirs.and_then(of),
+            ours: of(ours),
+            theirs: theirs.and_then(of),
             earlier,
             goal,
-        ));
+        });
     };
     let rollout = |of: &Measurement, figure: &dyn Fn(&crate::rollout::Figures) -> f64| {
         of.rollout.as_ref().map(figure)

@@ -1,0 +1,181 @@
+//! What the bench prints: ours, the real server's, how they compare, and what was asked for.
+
+use serde_json::Value;
+use slipway_e2e::figures::{self, Goal, Row, mega, milli};
+use slipway_e2e::suite::say;
+
+use crate::inside::Figures;
+use crate::load::Rate;
+use crate::{Measurement, SERVER};
+
+/// Who asks is no limit below this part of its processor.
+const BUSY: f64 = 0.9;
+
+/// Prints all of it.
+pub(crate) fn print(
+    inside: &Figures,
+    ours: &Measurement,
+    real: Option<&Measurement>,
+    objects: usize,
+) {
+    say(&format!(
+        "\n{}",
+        figures::title("the API server", "kube-apiserver")
+    ));
+    for row in rows(inside, ours, real, objects) {
+        say(&row.line());
+    }
+    say(&format!(
+        "\nserver on processor {SERVER}; who asks on the other one, and etcd on whichever is free"
+    ));
+    say(
+        "objects: ConfigMaps of 1.2 KB and Pods of 2.2 KB as sent; small ones: ConfigMaps of 100 bytes; HTTPS: 32 \
+         connections; watches: 1,000 on 20 connections of HTTP/2",
+    );
+    for (name, of) in [("slipway", Some(ours)), ("kube-apiserver", real)] {
+        let Some(of) = of else { continue };
+        for (what, rate) in [("GET", &of.get), ("POST", &of.post)] {
+            let note = if rate.asker > BUSY {
+                ": it was the limit"
+            } else {
+                ""
+            };
+            say(&format!(
+                "{name} {what}: who asked needed {:.0} % of its processor{note}",
+                rate.asker * 100.0
+            ));
+        }
+    }
+}
+
+fn rows(
+    inside: &Figures,
+    ours: &Measurement,
+    real: Option<&Measurement>,
+    objects: usize,
+) -> Vec<Row> {
+    let mut all = Vec::new();
+    let mut both = |name: &str, unit, of: &dyn Fn(&Measurement) -> f64, goal| {
+        all.push(Row {
+            name: name.to_owned(),
+            unit,
+            ours: Some(of(ours)),
+            theirs: real.map(of),
+            earlier: None,
+            goal,
+        });
+    };
+    both(
+        "start to first answer",
+        "ms",
+        &|of| milli(of.first),
+        Goal::Most(50.0),
+    );
+    for (what, rate) in [
+        ("GET", (|of| &of.get) as fn(&Measurement) -> &Rate),
+        ("POST", |of| &of.post),
+    ] {
+        let name = format!("{what} over HTTPS");
+        both(&name, "/s", &|of| rate(of).rate, Goal::Times(3.0));
+        let each = |of: &Measurement| milli(rate(of).each) * 1e3;
+        both(
+            "  the server's processor time for one",
+            "µs",
+            &each,
+            Goal::None,
+        );
+        both("  p50", "ms", &|of| milli(rate(of).p50), Goal::None);
+        both("  p99", "ms", &|of| milli(rate(of).p99), Goal::None);
+    }
+    both(
+        "written to seen by 1,000 watches, p50",
+        "ms",
+        &|of| milli(of.fan.p50),
+        Goal::None,
+    );
+    both(
+        "  slowest",
+        "ms",
+        &|of| milli(of.fan.most),
+        Goal::Most(100.0),
+    );
+    both(
+        &format!("list of {objects} ConfigMaps"),
+        "ms",
+        &|of| milli(of.list.took),
+        Goal::None,
+    );
+    both(
+        "  its size",
+        "MB",
+        &|of| mega(of.list.bytes as u64),
+        Goal::None,
+    );
+    let most = Goal::Most(f64::from(1 << 30) / 1e6);
+    both(
+        &format!("memory with {objects} ConfigMaps"),
+        "MB",
+        &|of| mega(of.full),
+        most,
+    );
+    both(
+        "  most, while they were listed",
+        "MB",
+        &|of| mega(of.most),
+        Goal::None,
+    );
+    both(
+        "  each ConfigMap",
+        "KB",
+        &|of| mega(of.map) * 1e3,
+        Goal::None,
+    );
+    both("  each Pod", "KB", &|of| mega(of.pod) * 1e3, Goal::None);
+    both(
+        "memory of a cluster in a process of its own",
+        "MB",
+        &|of| mega(of.idle),
+        Goal::None,
+    );
+
+    let mut single = |name: &str, unit, key: &str, scale: f64, goal| {
+        all.push(Row {
+            name: name.to_owned(),
+            unit,
+            ours: inside
+                .get(key)
+                .and_then(Value::as_f64)
+                .map(|value| value * scale),
+            theirs: None,
+            earlier: None,
+            goal,
+        });
+    };
+    single("in process: GET", "/s", "get", 1.0, Goal::Least(20_000.0));
+    single("in process: POST", "/s", "post", 1.0, Goal::Least(20_000.0));
+    single(
+        "in process: seen by 1,000 watches, p50",
+        "ms",
+        "fan_p50",
+        1.0,
+        Goal::None,
+    );
+    single("  slowest", "ms", "fan_most", 1.0, Goal::Most(100.0));
+    single("in process: list", "ms", "list", 1.0, Goal::None);
+    single(
+        "in process: each ConfigMap",
+        "KB",
+        "object",
+        1e-3,
+        Goal::None,
+    );
+    single(
+        "in process: one more cluster",
+        "KB",
+        "cluster",
+        1e-3,
+        Goal::Most(50.0),
+    );
+    single("  time to make it", "ms", "cluster_time", 1.0, Goal::None);
+    all
+}
