@@ -61,7 +61,7 @@ pub(crate) struct Measurement {
     pub(crate) fan: fan::Figures,
     /// Of the process and of what it keeps its objects in, when nothing has been asked yet.
     pub(crate) idle: u64,
-    /// What each ConfigMap, and each Pod, added to the memory of the process.
+    /// What each `ConfigMap`, and each Pod, added to the memory of the process.
     pub(crate) map: u64,
     pub(crate) pod: u64,
     /// Memory of the process with all objects, and the most that it ever had.

@@ -55,9 +55,10 @@ pub(crate) struct Seen {
 impl Seen {
     /// What one watch received: each line is an event.
     pub(crate) fn count(&self, piece: &[u8]) {
-        let events = piece.iter().filter(|byte| **byte == b'\n').count();
+        let lines = piece.split(|byte| *byte == b'\n').count();
+        let events = lines.saturating_sub(1);
         let before = self.count.fetch_add(events, Ordering::Relaxed);
-        if events > 0 && (before + events) % WATCHERS == 0 {
+        if events > 0 && (before + events).is_multiple_of(WATCHERS) {
             self.all.notify_one();
         }
     }

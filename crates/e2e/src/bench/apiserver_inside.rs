@@ -111,36 +111,62 @@ fn post(path: &str, body: String) -> Result<Request<Full<Bytes>>> {
 async fn requests() -> Result<Value> {
     let path = collection("default", "configmaps");
     let template = objects::small();
-    let (mut gets, mut posts) = (Vec::new(), Vec::new());
+    let (mut gets, mut posts) = (Rates::default(), Rates::default());
     for run in 0..=RUNS {
         let time = if run == 0 { WARM } else { RUN };
         // A new one each time, so that none has more objects than another.
         let mut service = cluster(run).service(TOKEN);
         ask(&mut service, post(&path, template.named("small"))?, 201).await?;
         let one = format!("{path}/small");
-        let (start, mut count) = (Instant::now(), 0_u32);
+        let (start, before, mut count) = (Instant::now(), used()?, 0_u32);
         while start.elapsed() < time {
             ask(&mut service, get(&one)?, 200).await?;
             count += 1;
         }
-        let rate = f64::from(count) / start.elapsed().as_secs_f64();
-        gets.extend((run > 0).then_some(rate));
-        let (start, mut count) = (Instant::now(), 0_u32);
+        gets.note(run, count, start, before)?;
+        let (start, before, mut count) = (Instant::now(), used()?, 0_u32);
         while start.elapsed() < time {
             let body = template.named(&format!("p-{count:07}"));
             ask(&mut service, post(&path, body)?, 201).await?;
             count += 1;
         }
-        let rate = f64::from(count) / start.elapsed().as_secs_f64();
-        posts.extend((run > 0).then_some(rate));
+        posts.note(run, count, start, before)?;
     }
     let fan = fan_out().await?;
     Ok(json!({
-        "get": middle(gets),
-        "post": middle(posts),
+        "get": middle(gets.a_second),
+        "get_each": middle(gets.each),
+        "post": middle(posts.a_second),
+        "post_each": middle(posts.each),
         "fan_p50": fan.p50.as_secs_f64() * 1e3,
         "fan_most": fan.most.as_secs_f64() * 1e3,
     }))
+}
+
+/// Processor time of this process so far.
+fn used() -> Result<Duration> {
+    process::processor_time(std::process::id())
+}
+
+/// What all runs came to.
+#[derive(Default)]
+struct Rates {
+    a_second: Vec<f64>,
+    /// Microseconds of processor time for one.
+    each: Vec<f64>,
+}
+
+impl Rates {
+    /// Notes a run that counts.
+    fn note(&mut self, run: usize, count: u32, start: Instant, before: Duration) -> Result<()> {
+        let took = start.elapsed();
+        let used = used()?.saturating_sub(before);
+        if run > 0 {
+            self.a_second.push(f64::from(count) / took.as_secs_f64());
+            self.each.push(used.as_secs_f64() * 1e6 / f64::from(count));
+        }
+        Ok(())
+    }
 }
 
 fn middle(mut rates: Vec<f64>) -> Option<f64> {

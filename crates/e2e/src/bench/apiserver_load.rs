@@ -30,7 +30,7 @@ pub(crate) const FAN: &str = "bench-fan";
 #[derive(Default)]
 pub(crate) struct Rate {
     /// Right answers in a second.
-    pub(crate) rate: f64,
+    pub(crate) a_second: f64,
     pub(crate) p50: Duration,
     pub(crate) p99: Duration,
     /// Processor time of the server for each answer: what else the machine does is not in it.
@@ -138,7 +138,7 @@ async fn flood(request: &dyn Fn(usize) -> Vec<u8>, answer: &str, server: &Runnin
         if index > 0 {
             let answers = u32::try_from(figures.latencies.len())?.max(1);
             runs.push(Rate {
-                rate: figures.rate(),
+                a_second: figures.rate(),
                 p50: figures.percentile(50),
                 p99: figures.percentile(99),
                 each: each / answers,
@@ -146,7 +146,7 @@ async fn flood(request: &dyn Fn(usize) -> Vec<u8>, answer: &str, server: &Runnin
             });
         }
     }
-    runs.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+    runs.sort_by(|a, b| a.a_second.total_cmp(&b.a_second));
     runs.into_iter().nth(RUNS / 2).context("there was no run")
 }
 

@@ -6,7 +6,7 @@ use slipway_e2e::suite::say;
 
 use crate::inside::Figures;
 use crate::load::Rate;
-use crate::{Measurement, SERVER};
+use crate::{Measurement, SERVER, objects};
 
 /// Who asks is no limit below this part of its processor.
 const BUSY: f64 = 0.9;
@@ -16,22 +16,27 @@ pub(crate) fn print(
     inside: &Figures,
     ours: &Measurement,
     real: Option<&Measurement>,
-    objects: usize,
+    count: usize,
 ) {
     say(&format!(
         "\n{}",
         figures::title("the API server", "kube-apiserver")
     ));
-    for row in rows(inside, ours, real, objects) {
+    let https = over_https(ours, real, count);
+    for row in https.iter().chain(&in_process(inside)) {
         say(&row.line());
     }
     say(&format!(
         "\nserver on processor {SERVER}; who asks on the other one, and etcd on whichever is free"
     ));
-    say(
-        "objects: ConfigMaps of 1.2 KB and Pods of 2.2 KB as sent; small ones: ConfigMaps of 100 bytes; HTTPS: 32 \
-         connections; watches: 1,000 on 20 connections of HTTP/2",
-    );
+    let size = |template: objects::Template| template.named("object-000000").len();
+    say(&format!(
+        "as sent: ConfigMap {} bytes, Pod {}, the small ConfigMap of requests and watches {}; HTTPS: 32 connections; watches: \
+         1,000 on 20 connections of HTTP/2",
+        size(objects::config_map()),
+        size(objects::pod()),
+        size(objects::small())
+    ));
     for (name, of) in [("slipway", Some(ours)), ("kube-apiserver", real)] {
         let Some(of) = of else { continue };
         for (what, rate) in [("GET", &of.get), ("POST", &of.post)] {
@@ -48,12 +53,7 @@ pub(crate) fn print(
     }
 }
 
-fn rows(
-    inside: &Figures,
-    ours: &Measurement,
-    real: Option<&Measurement>,
-    objects: usize,
-) -> Vec<Row> {
+fn over_https(ours: &Measurement, real: Option<&Measurement>, count: usize) -> Vec<Row> {
     let mut all = Vec::new();
     let mut both = |name: &str, unit, of: &dyn Fn(&Measurement) -> f64, goal| {
         all.push(Row {
@@ -76,7 +76,7 @@ fn rows(
         ("POST", |of| &of.post),
     ] {
         let name = format!("{what} over HTTPS");
-        both(&name, "/s", &|of| rate(of).rate, Goal::Times(3.0));
+        both(&name, "/s", &|of| rate(of).a_second, Goal::Times(3.0));
         let each = |of: &Measurement| milli(rate(of).each) * 1e3;
         both(
             "  the server's processor time for one",
@@ -100,7 +100,7 @@ fn rows(
         Goal::Most(100.0),
     );
     both(
-        &format!("list of {objects} ConfigMaps"),
+        &format!("list of {count} ConfigMaps"),
         "ms",
         &|of| milli(of.list.took),
         Goal::None,
@@ -113,7 +113,7 @@ fn rows(
     );
     let most = Goal::Most(f64::from(1 << 30) / 1e6);
     both(
-        &format!("memory with {objects} ConfigMaps"),
+        &format!("memory with {count} ConfigMaps"),
         "MB",
         &|of| mega(of.full),
         most,
@@ -138,6 +138,12 @@ fn rows(
         Goal::None,
     );
 
+    all
+}
+
+/// What nobody else has.
+fn in_process(inside: &Figures) -> Vec<Row> {
+    let mut all = Vec::new();
     let mut single = |name: &str, unit, key: &str, scale: f64, goal| {
         all.push(Row {
             name: name.to_owned(),
@@ -152,7 +158,21 @@ fn rows(
         });
     };
     single("in process: GET", "/s", "get", 1.0, Goal::Least(20_000.0));
+    single(
+        "  processor time for one",
+        "µs",
+        "get_each",
+        1.0,
+        Goal::None,
+    );
     single("in process: POST", "/s", "post", 1.0, Goal::Least(20_000.0));
+    single(
+        "  processor time for one",
+        "µs",
+        "post_each",
+        1.0,
+        Goal::None,
+    );
     single(
         "in process: seen by 1,000 watches, p50",
         "ms",
