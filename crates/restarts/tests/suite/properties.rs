@@ -195,9 +195,9 @@ proptest! {
         for what in &events {
             happen(&mut stage, &mut interval, what);
         }
-        // Two passes: the status tells of the restarts that the first one began.
-        stage.step();
-        stage.step();
+        // A stamp may come before a restart, and the status tells of both only afterwards.
+        let is_quiet = (0..4).any(|_| stage.step().steps.is_empty());
+        prop_assert!(is_quiet, "{:?}", stage.plan().steps);
         let before = stage.plan();
         stage.execute(&before);
         if before.wake_at.is_none_or(|at| at > stage.now + SignedDuration::from_secs(later)) {
