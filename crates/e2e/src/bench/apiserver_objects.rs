@@ -46,7 +46,7 @@ pub(crate) fn config_map() -> Template {
             "annotations": {"example.com/owner": "storage@example.com"},
         },
         "data": {
-            "application.properties": (0..9).map(line).collect::<String>(),
+            "application.properties": (0..10).map(line).collect::<String>(),
             "LOG_LEVEL": "info",
             "REGION": "eu-north-1",
         },
