@@ -24,6 +24,9 @@ use crate::table::{IncludeObject, Presenter};
 /// keeps runs the same.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(45);
 
+/// The longest that a watch lasts, whatever it says: more than a clock can show ahead would be no moment at all.
+const LONGEST_TIMEOUT: Duration = Duration::from_hours(24 * 365);
+
 /// How often a bookmark is sent to a watch that wants them.
 const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 
@@ -111,7 +114,8 @@ impl Watch {
         let lasts = self
             .options
             .timeout_seconds
-            .map_or(DEFAULT_TIMEOUT, Duration::from_secs);
+            .map_or(DEFAULT_TIMEOUT, Duration::from_secs)
+            .min(LONGEST_TIMEOUT);
         let end = start + lasts;
         let cluster = self.cluster.clone();
         let drained = cluster.drained();

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request};
 
 use super::bad_input::{MAPS, answer};
-use super::stage::{cluster, panics, virtually};
+use super::stage::{cluster, panics, send, virtually};
 use super::verdict::is_real;
 
 #[test]
@@ -118,4 +118,19 @@ fn headers_may_hold_any_bytes() {
         }
         assert_eq!(panics(), 0);
     });
+}
+
+/// Found by fuzzing: the moment at which such a watch ends does not exist, and its task died looking for it.
+#[test]
+fn a_watch_may_ask_for_any_time() {
+    virtually(async {
+        let cluster = cluster();
+        let path = format!("{MAPS}?watch=1&timeoutSeconds={}", i64::MAX);
+        let request = Request::builder().uri(path).body(Bytes::new()).unwrap();
+        let watch = send(&cluster, request).await;
+        tokio::time::sleep(std::time::Duration::from_hours(1)).await;
+        assert_eq!(cluster.watches(), 1);
+        drop(watch);
+    });
+    assert_eq!(panics(), 0);
 }

@@ -74,7 +74,7 @@ pub(super) fn exists(object: &Value, path: &[String]) -> bool {
                         match item.get(name) {
                             Some(found) => found == value,
                             // A key that is left out has its default.
-                            None => name == "protocol",
+                            None => name == "protocol" && value == "TCP",
                         }
                     })
                 };
