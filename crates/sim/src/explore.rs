@@ -49,13 +49,13 @@ impl Default for Effort {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            positions: 100,
-            events: 60,
-            sample: 30,
+            positions: 40,
+            events: 12,
+            sample: 8,
             exhaustive: true,
             is_whole: true,
             first_seed: 1,
-            seeds: 1_000,
+            seeds: 300,
             threads,
             most_failures: 5,
         }
@@ -67,9 +67,9 @@ impl Effort {
     pub fn brief() -> Self {
         Self {
             positions: 0,
-            events: 8,
-            sample: 8,
-            seeds: 200,
+            events: 4,
+            sample: 3,
+            seeds: 100,
             is_whole: false,
             ..Self::default()
         }
