@@ -173,16 +173,27 @@ pub(super) fn server(bytes: &[u8]) {
             )
         });
         let is_plain = request.headers().get("accept").is_none() && request.uri().query().is_none();
-        let is_write = matches!(method, "PUT" | "PATCH")
-            && path.split('/').count()
-                == if path.contains("/namespaces/") { 7 } else { 5 }
-                    + usize::from(path.starts_with("/apis"));
+        let is_write = matches!(method, "PUT" | "PATCH") && is_object(&path);
         let (code, text) = stage.send(request);
         told(|| format!("  {code} {text}"));
         if code < 300 && is_plain && is_write {
             written(&stage, &path, &text);
         }
     }
+}
+
+/// Whether a path is that of an object, and not of a part of it.
+fn is_object(path: &str) -> bool {
+    let steps: Vec<&str> = path.split('/').skip(1).collect();
+    let rest = match steps.as_slice() {
+        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
+        _ => return false,
+    };
+    let rest = match rest {
+        ["namespaces", _, rest @ ..] if !rest.is_empty() => rest,
+        rest => rest,
+    };
+    matches!(rest, [resource, name] if !resource.is_empty() && !name.is_empty() && *name != "finalize" && *name != "status")
 }
 
 /// Reads and repeats a write.
