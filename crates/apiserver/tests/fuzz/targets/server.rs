@@ -185,9 +185,8 @@ pub(super) fn server(bytes: &[u8]) {
 /// Whether a path is that of an object, and not of a part of it.
 fn is_object(path: &str) -> bool {
     let steps: Vec<&str> = path.split('/').skip(1).collect();
-    let rest = match steps.as_slice() {
-        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
-        _ => return false,
+    let (["api", _, rest @ ..] | ["apis", _, _, rest @ ..]) = steps.as_slice() else {
+        return false;
     };
     let rest = match rest {
         ["namespaces", _, rest @ ..] if !rest.is_empty() => rest,
