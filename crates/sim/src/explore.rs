@@ -250,6 +250,7 @@ pub fn hunt(
     let mut singles: Vec<(&Arc<Known>, Trial)> = Vec::new();
     for known in known {
         let effort = Effort {
+            positions: 60,
             sample: 120,
             events: usize::MAX,
             ..Effort::default()
