@@ -1,18 +1,19 @@
 //! The target that `SLIPWAY_FUZZ_TARGET` names, under libFuzzer; `server` if it names none.
 #![no_main]
 
+#[path = "."]
 mod fuzz {
-    #[path = "../../../crates/apiserver/tests/fuzz/corpus.rs"]
+    #[path = "../../crates/apiserver/tests/fuzz/corpus.rs"]
     pub(crate) mod corpus;
-    #[path = "../../../crates/apiserver/tests/fuzz/generate.rs"]
+    #[path = "../../crates/apiserver/tests/fuzz/generate.rs"]
     pub(crate) mod generate;
-    #[path = "../../../crates/apiserver/tests/fuzz/panics.rs"]
+    #[path = "../../crates/apiserver/tests/fuzz/panics.rs"]
     pub(crate) mod panics;
-    #[path = "../../../crates/apiserver/tests/fuzz/tape.rs"]
+    #[path = "../../crates/apiserver/tests/fuzz/tape.rs"]
     pub(crate) mod tape;
-    #[path = "../../../crates/apiserver/tests/fuzz/targets.rs"]
+    #[path = "../../crates/apiserver/tests/fuzz/targets.rs"]
     pub(crate) mod targets;
-    #[path = "../../../crates/apiserver/tests/integration/verdict.rs"]
+    #[path = "../../crates/apiserver/tests/integration/verdict.rs"]
     pub(crate) mod verdict;
 }
 

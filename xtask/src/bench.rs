@@ -50,10 +50,9 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
             objects,
             no_controlplane,
         } => {
-            workspace::build_example("bench-apiserver")?;
             let profile = (!no_controlplane).then_some((Profile::Bare, "SLIPWAY_REAL_BARE"));
             let size = ["--objects".to_owned(), objects.to_string()];
-            measure("examples/bench-apiserver", &size, None, profile)
+            measure("bench-apiserver", &size, None, profile)
         }
         Bench::Restarts {
             deployments,
@@ -79,7 +78,7 @@ fn measure(
     peer: Option<&Path>,
     profile: Option<(Profile, &str)>,
 ) -> Result<()> {
-    let mut bench = Command::new(workspace::target().join("release").join(program));
+    let mut bench = Command::new(workspace::target().join("release/examples").join(program));
     bench
         .args(arguments)
         .env("SLIPWAY_BIN", workspace::build_shipped()?);

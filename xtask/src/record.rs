@@ -23,7 +23,7 @@ pub(crate) fn run() -> Result<()> {
     std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
     let kubeconfig = folder.join("kubeconfig");
     let recording = workspace::root().join("crates/e2e/recordings/foreign.jsonl.gz");
-    let mut recorder = Command::new(workspace::target().join("release").join("recorder"))
+    let mut recorder = Command::new(workspace::target().join("release/examples/recorder"))
         .arg("--upstream")
         .arg(real.kubeconfig(0))
         .arg("--kubeconfig-out")

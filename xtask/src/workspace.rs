@@ -44,19 +44,25 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// Builds all programs of the workspace.
-pub(crate) fn build_programs() -> Result<()> {
-    build(&["--workspace", "--bins"])
+/// What every build selects beside what it wants: all packages, and a test that takes no time to build. Features are put
+/// together over what is built at once, and those of tests' dependencies count only where a test is: without either, cargo
+/// would build half of the workspace a second time.
+pub(crate) const AS_FOR_TESTS: &[&str] = &["--workspace", "--test", "tidy"];
+
+/// Builds Slipway.
+pub(crate) fn build_program() -> Result<()> {
+    build(&["--bin", "slipway"])
 }
 
-/// Builds all programs and an example. With all packages, as features are put together over what is built at once.
-pub(crate) fn build_example(example: &str) -> Result<()> {
-    build(&["--workspace", "--bins", "--example", example])
+/// Builds all programs of the workspace, those that measure as well.
+pub(crate) fn build_programs() -> Result<()> {
+    build(&["--bins", "--examples"])
 }
 
 fn build(what: &[&str]) -> Result<()> {
     let built = cargo()
         .args(["build", "--release", "--quiet"])
+        .args(AS_FOR_TESTS)
         .args(what)
         .status()
         .context("starting cargo")?;

@@ -17,74 +17,84 @@ use crate::workspace;
 /// The Kubernetes version that the binaries say they are.
 const KUBERNETES: &str = "v1.36.3";
 
-/// One Go module that is built, in `xtask/controlplane/FOLDER`.
-pub(crate) struct Module {
+/// A program that is built from a Go module.
+struct Program {
+    name: &'static str,
+    package: &'static str,
+    /// The folder in `xtask/controlplane` whose `go.mod` decides the versions. Programs of one folder share most of their
+    /// packages, and so most of the time that their building takes.
     folder: &'static str,
-    /// Package and name of the program; programs are built one after the other, sharing most of their packages.
-    programs: &'static [(&'static str, &'static str)],
-    stamp: bool,
-    /// Files that come with a module and are kept beside the programs: module and folder in it.
+    /// Files that come with it and are kept beside it: module and folder in it.
     files: Option<(&'static str, &'static str)>,
     /// Which control planes need it.
     needed: fn(&Shape) -> bool,
 }
 
-/// All modules.
-pub(crate) const TOOLS: &[Module] = &[
-    Module {
+/// A program of Kubernetes itself.
+const fn kubernetes(name: &'static str, package: &'static str) -> Program {
+    Program {
+        name,
+        package,
+        folder: STAMPED,
+        files: None,
+        needed: |_| true,
+    }
+}
+
+/// The folder whose programs are told their version at build time.
+const STAMPED: &str = "kubernetes";
+
+/// All programs, in the order they are built in.
+const PROGRAMS: &[Program] = &[
+    Program {
+        name: "etcd",
+        package: "go.etcd.io/etcd/server/v3",
         folder: "etcd",
-        programs: &[("go.etcd.io/etcd/server/v3", "etcd")],
-        stamp: false,
         files: None,
         needed: |_| true,
     },
-    Module {
-        folder: "kubernetes",
-        programs: &[
-            ("k8s.io/kubernetes/cmd/kube-apiserver", "kube-apiserver"),
-            (
-                "k8s.io/kubernetes/cmd/kube-controller-manager",
-                "kube-controller-manager",
-            ),
-            ("k8s.io/kubernetes/cmd/kube-scheduler", "kube-scheduler"),
-            ("k8s.io/kubernetes/cmd/kubectl", "kubectl"),
-        ],
-        stamp: true,
-        files: None,
-        needed: |_| true,
-    },
-    Module {
-        folder: "kwok",
-        programs: &[("sigs.k8s.io/kwok/cmd/kwok", "kwok")],
-        stamp: false,
+    kubernetes("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
+    kubernetes(
+        "kube-controller-manager",
+        "k8s.io/kubernetes/cmd/kube-controller-manager",
+    ),
+    kubernetes("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
+    kubernetes("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
+    Program {
+        name: "kwok",
+        package: "sigs.k8s.io/kwok/cmd/kwok",
+        folder: "others",
         files: Some(("sigs.k8s.io/kwok", "kustomize/stage")),
         needed: |_| true,
     },
-    Module {
-        folder: "source-controller",
-        programs: &[("github.com/fluxcd/source-controller", "source-controller")],
-        stamp: false,
+    Program {
+        name: "source-controller",
+        package: "github.com/fluxcd/source-controller",
+        folder: "others",
         files: Some(("github.com/fluxcd/source-controller", "config/crd/bases")),
         needed: |shape| shape.flux,
     },
-    Module {
-        folder: "kustomize-controller",
-        programs: &[(
-            "github.com/fluxcd/kustomize-controller",
-            "kustomize-controller",
-        )],
-        stamp: false,
+    Program {
+        name: "kustomize-controller",
+        package: "github.com/fluxcd/kustomize-controller",
+        folder: "others",
         files: Some(("github.com/fluxcd/kustomize-controller", "config/crd/bases")),
         needed: |shape| shape.flux,
     },
-    Module {
+    // It needs a version of Kubernetes' API that the others are past.
+    Program {
+        name: "flagger",
+        package: "github.com/fluxcd/flagger/cmd/flagger",
         folder: "flagger",
-        programs: &[("github.com/fluxcd/flagger/cmd/flagger", "flagger")],
-        stamp: false,
         files: Some(("github.com/fluxcd/flagger", "artifacts/flagger")),
         needed: |shape| shape.flagger,
     },
 ];
+
+/// What `shape` needs.
+fn needed(shape: &Shape) -> impl Iterator<Item = &'static Program> {
+    PROGRAMS.iter().filter(|program| (program.needed)(shape))
+}
 
 /// Where the programs are.
 #[derive(Debug, Clone)]
@@ -101,9 +111,9 @@ impl Programs {
             .map(|(name, path)| (*name, path.as_path()))
     }
 
-    /// The files that came with a module, if it was built here.
-    pub(crate) fn files(&self, folder: &str) -> Option<&Path> {
-        self.files.get(folder).map(PathBuf::as_path)
+    /// The files that came with a program, if it was built here.
+    pub(crate) fn files(&self, program: &str) -> Option<&Path> {
+        self.files.get(program).map(PathBuf::as_path)
     }
 
     /// One program.
@@ -117,12 +127,7 @@ impl Programs {
 
 /// Whether all programs that `shape` needs could be found or built: `Err` says what is missing and what to do.
 pub(crate) fn available(shape: &Shape) -> Result<()> {
-    if TOOLS
-        .iter()
-        .filter(|module| (module.needed)(shape))
-        .all(is_found)
-        || workspace::which("go").is_some()
-    {
+    if needed(shape).all(is_found) || workspace::which("go").is_some() {
         return Ok(());
     }
     bail!(
@@ -132,14 +137,9 @@ pub(crate) fn available(shape: &Shape) -> Result<()> {
     )
 }
 
-fn is_found(module: &Module) -> bool {
-    let folder = cached(module).ok();
-    module.programs.iter().all(|(_, name)| {
-        asset(name).is_some()
-            || folder
-                .as_ref()
-                .is_some_and(|folder| folder.join(name).is_file())
-    })
+fn is_found(program: &Program) -> bool {
+    let built = cached(program.folder).map(|folder| folder.join(program.name));
+    asset(program.name).is_some() || built.is_ok_and(|file| file.is_file())
 }
 
 fn asset(name: &str) -> Option<PathBuf> {
@@ -154,40 +154,38 @@ pub(crate) fn locate(shape: &Shape) -> Result<Programs> {
         paths: BTreeMap::new(),
         files: BTreeMap::new(),
     };
-    for module in TOOLS.iter().filter(|module| (module.needed)(shape)) {
-        let folder = cached(module)?;
-        for (package, name) in module.programs {
-            let built = folder.join(name);
-            let path = match asset(name) {
-                Some(path) => path,
-                None if built.is_file() => built,
-                None => {
-                    build(module, package, name, &folder)?;
-                    built
-                }
-            };
-            programs.paths.insert(name, path);
-        }
-        if let Some((go_module, inside)) = module.files {
-            let kept = folder.join("files");
-            if !kept.is_dir() {
-                keep_files(module, go_module, inside, &kept)?;
+    for program in needed(shape) {
+        let folder = cached(program.folder)?;
+        let built = folder.join(program.name);
+        let path = match asset(program.name) {
+            Some(path) => path,
+            None if built.is_file() => built,
+            None => {
+                build(program, &folder)?;
+                built
             }
-            programs.files.insert(module.folder, kept);
+        };
+        programs.paths.insert(program.name, path);
+        if let Some((module, inside)) = program.files {
+            let kept = folder.join(format!("{}-files", program.name));
+            if !kept.is_dir() {
+                keep_files(program.folder, module, inside, &kept)?;
+            }
+            programs.files.insert(program.name, kept);
         }
     }
     Ok(programs)
 }
 
-fn source(module: &Module) -> PathBuf {
+fn source(folder: &str) -> PathBuf {
     workspace::root()
         .join("xtask")
         .join("controlplane")
-        .join(module.folder)
+        .join(folder)
 }
 
-fn flags(module: &Module) -> String {
-    if !module.stamp {
+fn flags(folder: &str) -> String {
+    if folder != STAMPED {
         return "-s -w".to_owned();
     }
     let mut parts = KUBERNETES.trim_start_matches('v').split('.');
@@ -201,24 +199,25 @@ fn flags(module: &Module) -> String {
     )
 }
 
-/// The cache folder of a module: named by the content that decides what is built.
-fn cached(module: &Module) -> Result<PathBuf> {
+/// The cache folder of a folder's programs: named by the content that decides what is built.
+fn cached(folder: &str) -> Result<PathBuf> {
     let mut hash = Sha256::new();
     for file in ["go.mod", "go.sum"] {
-        let path = source(module).join(file);
+        let path = source(folder).join(file);
         hash.update(std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?);
     }
-    hash.update(flags(module));
+    hash.update(flags(folder));
     let mut digest = String::new();
     for byte in hash.finalize().iter().take(8) {
         let _ = write!(digest, "{byte:02x}");
     }
     Ok(workspace::cache()?
         .join("controlplane")
-        .join(format!("{}-{digest}", module.folder)))
+        .join(format!("{folder}-{digest}")))
 }
 
-fn build(module: &Module, package: &str, name: &str, folder: &Path) -> Result<()> {
+fn build(program: &Program, folder: &Path) -> Result<()> {
+    let name = program.name;
     std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     report::line(&format!(
         "building {name} from Go modules (once; kept in {})",
@@ -234,12 +233,12 @@ fn build(module: &Module, package: &str, name: &str, folder: &Path) -> Result<()
             "-trimpath",
             "-buildvcs=false",
             "-ldflags",
-            &flags(module),
+            &flags(program.folder),
             "-o",
         ])
         .arg(&partial)
-        .arg(package)
-        .current_dir(source(module))
+        .arg(program.package)
+        .current_dir(source(program.folder))
         .spawn()
         .context("starting go")?;
     let mut told = start;
@@ -267,16 +266,16 @@ fn build(module: &Module, package: &str, name: &str, folder: &Path) -> Result<()
     Ok(())
 }
 
-fn keep_files(module: &Module, go_module: &str, inside: &str, kept: &Path) -> Result<()> {
+fn keep_files(source_folder: &str, module: &str, inside: &str, kept: &Path) -> Result<()> {
     let output = Command::new("go")
-        .args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", go_module])
-        .current_dir(source(module))
+        .args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module])
+        .current_dir(source(source_folder))
         .output()
         .context("asking go for a module's folder")?;
     let folder = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if folder.is_empty() {
         bail!(
-            "go does not know the folder of {go_module}: {}",
+            "go does not know the folder of {module}: {}",
             String::from_utf8_lossy(&output.stderr)
         );
     }

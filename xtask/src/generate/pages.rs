@@ -61,7 +61,8 @@ fn build() -> Result<std::path::PathBuf> {
     let own = std::env::current_exe().context("finding out where xtask is")?;
     let folder = own.parent().context("finding the folder of xtask")?;
     let mut cargo = workspace::cargo();
-    cargo.args(["build", "--quiet", "--workspace", "--bin", "slipway"]);
+    cargo.args(["build", "--quiet", "--bin", "slipway"]);
+    cargo.args(workspace::AS_FOR_TESTS);
     if folder.ends_with("release") {
         cargo.arg("--release");
     }

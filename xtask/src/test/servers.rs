@@ -4,7 +4,6 @@ use anyhow::{Context, Result};
 
 use super::Tiers;
 use crate::controlplane::{self, Borrowed, Profile, Shape};
-use crate::report;
 use crate::workspace;
 
 /// A tier that runs on the embedded server, and on a real control plane where there can be one.
@@ -90,13 +89,6 @@ pub(super) fn run(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<Strin
     if !tiers.wants(tier.name) {
         return Ok(());
     }
-    // Flux and Flagger take nine minutes to build on a cold machine, more than the gate has left.
-    if tier.is_foreign && tiers.only.is_none() {
-        report::line(
-            "── foreign programs: not by this command, but by `cargo xtask test --only foreign`",
-        );
-        return Ok(());
-    }
     let mut command = workspace::cargo();
     command.args([
         "test",
@@ -107,7 +99,7 @@ pub(super) fn run(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<Strin
         tier.test,
     ]);
     if tier.is_driven_by_kubectl {
-        workspace::build_programs()?;
+        workspace::build_program()?;
     }
     let mut borrowed = Vec::new();
     match unavailable {

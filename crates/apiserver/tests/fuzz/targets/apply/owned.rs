@@ -69,14 +69,17 @@ pub(super) fn exists(object: &Value, path: &[String]) -> bool {
             "i:" => here.get(rest.parse::<usize>().unwrap_or(usize::MAX)),
             _ => {
                 let keys = parse();
+                // A list that goes by protocol goes by port as well: an item without one is another.
+                let by_port = ["port", "containerPort"].map(|name| (name, keys.get(name)));
                 let fits = |item: &Value| {
-                    keys.as_object().into_iter().flatten().all(|(name, value)| {
-                        match item.get(name) {
-                            Some(found) => found == value,
-                            // A key that is left out has its default.
-                            None => name == "protocol" && value == "TCP",
-                        }
-                    })
+                    let is_same = |(name, value): (&String, &Value)| match item.get(name) {
+                        Some(found) => found == value,
+                        // A key that is left out has its default.
+                        None => name == "protocol" && value == "TCP",
+                    };
+                    let other = keys.get("protocol").is_some()
+                        && by_port.iter().any(|(name, key)| *key != item.get(name));
+                    !other && keys.as_object().into_iter().flatten().all(is_same)
                 };
                 items().find(|item| fits(item))
             }
