@@ -37,6 +37,8 @@ pub struct Question {
     pub url: String,
     /// What is sent along.
     pub body: Value,
+    /// How long to pause before: whoever asks again leaves time for things to get better.
+    pub pause: Duration,
     /// How long to wait for the answer.
     pub timeout: Duration,
     /// From when on it must not be asked any more, because somebody else may have asked otherwise.
@@ -46,7 +48,7 @@ pub struct Question {
 impl Question {
     /// Whether it is too late to ask: the answer might come when it must not be asked any more.
     pub fn is_too_late(&self, now: Timestamp) -> bool {
-        let answered = later(now, self.timeout);
+        let answered = later(now, self.pause.saturating_add(self.timeout));
         self.until
             .is_some_and(|until| answered.is_none_or(|answered| until < answered))
     }

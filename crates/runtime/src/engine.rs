@@ -188,9 +188,8 @@ impl Engine {
             let mut state = self.shared.lock();
             let store = state.stores.open(cluster, interest);
             let extent = Extent {
-                selected: !interest.labels.is_empty()
-                    || interest.own.is_some()
-                    || interest.named.is_some(),
+                labels: interest.labels.clone(),
+                named: interest.own.is_some() || interest.named.is_some(),
                 namespaces: namespaces.clone(),
             };
             state.extents.insert(store.clone(), extent);

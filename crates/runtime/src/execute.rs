@@ -114,6 +114,8 @@ pub(crate) struct Execution {
     pub(crate) plan: Plan,
     stopped: AtomicBool,
     failed: AtomicBool,
+    /// Something was written that the next plan would not see.
+    unseen: AtomicBool,
 }
 
 impl Execution {
@@ -134,6 +136,7 @@ impl Execution {
             plan,
             stopped: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            unseen: AtomicBool::new(false),
         }
     }
 
@@ -154,10 +157,14 @@ impl Execution {
         if self.is_in_doubt() && !self.settle().await {
             report.verdict = report.verdict.max(Verdict::Failed);
         }
-        // Whoever waits for a moment wakes by itself; planning at once would come too early, again and again.
-        let is_prepared = self.plan.prepares && report.wake.is_none() && !report.failed;
-        if more || is_prepared {
+        // Whoever waits for a moment wakes by itself; planning at once would come too early, again and again. So it would
+        // where a watch has yet to tell of what was prepared.
+        let is_seen = !self.unseen.load(Ordering::Acquire);
+        let is_prepared = self.plan.prepares && is_seen && report.wake.is_none() && !report.failed;
+        if more {
             report.verdict = report.verdict.max(Verdict::Again);
+        } else if is_prepared {
+            report.verdict = report.verdict.max(Verdict::Prepared);
         }
         report
     }
@@ -353,7 +360,9 @@ impl Execution {
 
     /// A write has made the object this.
     fn written(&self, object: &ObjectRef, value: &Value) {
-        self.shared.lock().wrote(object, value);
+        if !self.shared.lock().wrote(object, value) {
+            self.unseen.store(true, Ordering::Release);
+        }
     }
 
     /// A deletion was accepted: the object is gone, or on its way.

@@ -176,6 +176,9 @@ impl Gather for Gatherer {
 
 /// Puts a question, keeps its time and measures it. Whoever was paused does not ask on waking what is out of time.
 pub(crate) async fn put(shared: &Shared, gatherer: &dyn Gather, question: Question) -> Answer {
+    if !question.pause.is_zero() {
+        shared.environment.sleep(question.pause).await;
+    }
     let began = Instant::now();
     let path = path(&question.url).map(str::to_owned);
     let (method, timeout) = (question.method, question.timeout);

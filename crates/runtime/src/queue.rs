@@ -26,11 +26,16 @@ pub(crate) fn lane(key: &Key) -> Lane {
 /// A change waits at most this long for a key that failed, however often it did.
 const CHANGE_WAITS_AT_MOST: Duration = Duration::from_secs(10);
 
+/// How many preparations in a row are followed at once: more than any piece of work has.
+const PREPARATIONS: u32 = 4;
+
 /// How the work on a key ended, the worst last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     /// All is done for now.
     Done,
+    /// What was done was for the sake of what comes next: at once, but not for ever.
+    Prepared,
     /// There is more to do at once.
     Again,
     /// It should be tried again, the first time at once.
@@ -49,6 +54,8 @@ struct Entry {
     failed: Option<Instant>,
     attempts: u32,
     collisions: u32,
+    /// Preparations in a row.
+    prepared: u32,
     /// Where it is in its lane's order.
     due: Option<Instant>,
 }
@@ -208,7 +215,16 @@ impl Queue {
             Verdict::Done => {
                 entry.attempts = 0;
                 entry.collisions = 0;
+                entry.prepared = 0;
                 entry.failed = None;
+            }
+            Verdict::Prepared => {
+                entry.prepared += 1;
+                if entry.prepared > PREPARATIONS {
+                    entry.attempts = entry.attempts.saturating_add(1);
+                    entry.failed = Some(now);
+                }
+                entry.change = Some(now);
             }
             Verdict::Again => {
                 entry.attempts = 0;

@@ -66,10 +66,26 @@ pub(crate) struct WatchState {
 /// What a store holds of its kind.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Extent {
-    /// Only objects with labels.
-    pub(crate) selected: bool,
+    /// Only objects with these labels; empty for any.
+    pub(crate) labels: String,
+    /// Only objects of some names.
+    pub(crate) named: bool,
     /// Only these namespaces; empty for all.
     pub(crate) namespaces: Vec<String>,
+}
+
+impl Extent {
+    /// Whether an object of the kind surely belongs into it. Labels are asked for as `name=value` or `name`; whatever else
+    /// may be asked is left to the watch.
+    fn holds(&self, value: &Value) -> bool {
+        let label = |name: &str| value.get("metadata")?.get("labels")?.get(name)?.as_str();
+        let mut terms = self.labels.split(',').filter(|term| !term.is_empty());
+        let fits = |term: &str| match term.split_once('=') {
+            Some((name, wanted)) => label(name) == Some(wanted),
+            None => label(term).is_some(),
+        };
+        !self.named && terms.all(fits)
+    }
 }
 
 /// What is known.
@@ -111,27 +127,33 @@ pub(crate) struct State {
 
 impl State {
     /// Takes in an object that the API answered with. Nothing older than what is known is taken in.
-    pub(crate) fn overlay(&mut self, object: &ObjectRef, value: &Value) {
+    /// Gives whether a store knows it now.
+    pub(crate) fn overlay(&mut self, object: &ObjectRef, value: &Value) -> bool {
         let keys: Vec<StoreKey> = self.keys(object);
+        let mut is_known = false;
         for key in keys {
             let extent = self.extents.get(&key);
-            let all = extent.is_none_or(|extent| !extent.selected);
+            let holds = extent.is_none_or(|extent| extent.holds(value));
             let Some(store) = self.stores.store_mut(&key) else {
                 continue;
             };
-            let known = store.get(&object.namespace, &object.name).is_some();
-            if (all || known) && store.observe(value) == Change::Changed {
+            if !holds && store.get(&object.namespace, &object.name).is_none() {
+                continue;
+            }
+            is_known = true;
+            if store.observe(value) == Change::Changed {
                 self.changes.push((key, Meta::of(value)));
             }
         }
         self.look_at(object);
+        is_known
     }
 
-    /// A write of ours has made the object this.
-    pub(crate) fn wrote(&mut self, object: &ObjectRef, value: &Value) {
+    /// A write of ours has made the object this; gives whether a store knows it now.
+    pub(crate) fn wrote(&mut self, object: &ObjectRef, value: &Value) -> bool {
         self.ledger.record(object, number(&Meta::of(value).version));
         self.accept(object);
-        self.overlay(object, value);
+        self.overlay(object, value)
     }
 
     /// Takes in that there is no such object any more.

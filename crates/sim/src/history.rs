@@ -254,6 +254,8 @@ pub enum Event {
     Otherwise(String),
     /// Code panicked.
     Panicked(String),
+    /// The operator has made so many requests that it would never come to an end.
+    Endless(u64),
 }
 
 /// All that happened in a run.

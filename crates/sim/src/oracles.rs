@@ -203,6 +203,11 @@ pub const ALL: &[Oracle] = &[
         check: zones::one_at_a_time,
     },
     Oracle {
+        id: "Z10",
+        what: "where partitions are counted, an eviction leaves a partition what its budget asks for",
+        check: zones::partitions,
+    },
+    Oracle {
         id: "Z11",
         what: "no pod that stays is left prepared for its end",
         check: zones::undone,
@@ -228,6 +233,11 @@ pub const ALL: &[Oracle] = &[
         check: zones::no_downscale,
     },
     Oracle {
+        id: "W3",
+        what: "only what cannot be seen is let pass with a warning",
+        check: zones::let_pass,
+    },
+    Oracle {
         id: "W4",
         what: "a downscale is let through only when every pod that goes was told",
         check: zones::prepared,
@@ -246,6 +256,11 @@ pub const ALL: &[Oracle] = &[
         id: "W7",
         what: "an eviction is let through only where the budget bears it, with all that were before",
         check: zones::evictions,
+    },
+    Oracle {
+        id: "W9",
+        what: "no webhook changes what it is asked about",
+        check: zones::unchanged,
     },
     Oracle {
         id: "L1",

@@ -19,7 +19,7 @@ use slipway_apiserver::status::Status;
 use tower::Service;
 
 use crate::fault::{Adversary, IN_FLIGHT, RequestFault, SLOW, STANDSTILL};
-use crate::history::{Context, Ending, Recorder, Request};
+use crate::history::{Context, Ending, Event, Recorder, Request};
 use crate::replica::Replica;
 use crate::stage::Tamper;
 use stream::{Events, Faults};
@@ -28,6 +28,9 @@ use stream::{Events, Faults};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the connection broke")]
 pub struct Broken;
+
+/// More requests than any run needs: some fifty times those of the longest scenario.
+const MOST_REQUESTS: u64 = 20_000;
 
 /// One replica's way to the API.
 #[derive(Debug, Clone)]
@@ -65,8 +68,19 @@ impl Wire {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes a request, and never answers it: so that a run ends whose operator does not.
+    async fn swallow(self, number: u64) -> Result<Response<Events>, Broken> {
+        if number == MOST_REQUESTS {
+            self.recorder.mark(Event::Endless(number));
+        }
+        std::future::pending().await
+    }
+
     async fn carry(self, request: Sent<Body>) -> Result<Response<Events>, Broken> {
         let (number, fault) = self.adversary().on_request();
+        if number >= MOST_REQUESTS {
+            return self.swallow(number).await;
+        }
         let (parts, body) = request.into_parts();
         let mut body = whole(body).await;
         if let Some(tamper) = self.tamper

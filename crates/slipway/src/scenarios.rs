@@ -33,6 +33,7 @@ const FILES: &[(&str, &str)] = files![
     "zone-order",
     "zone-budget",
     "zone-evict",
+    "zone-partition",
     "zone-downscale",
     "zone-failover",
     "zone-follow",

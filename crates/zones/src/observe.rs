@@ -25,7 +25,7 @@ use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 pub use hooks::Hooks;
 pub use locks::Locked;
 use locks::locks_of;
-pub use maps::{Lock, Reservations, StatusMap, Tracker, Until};
+pub use maps::{Lock, Notes, StatusMap, Tracker, Until};
 pub(crate) use maps::{PASSED, locks, rollout_pods, written};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
@@ -65,7 +65,7 @@ pub fn key(cluster: &ClusterId, namespace: &str, group: &str) -> Key {
 pub fn interests(settings: &Settings) -> Vec<Interest> {
     let mut maps = Interest::of::<StatusMap>(kinds::CONFIG_MAP, by_namespace).optional();
     zones::STATUS_LABEL.clone_into(&mut maps.labels);
-    let mut reservations = Interest::of::<Reservations>(kinds::CONFIG_MAP, by_namespace).optional();
+    let mut reservations = Interest::of::<Notes>(kinds::CONFIG_MAP, by_namespace).optional();
     reservations.labels = format!("app.kubernetes.io/managed-by={}", names::FIELD_MANAGER);
     let mut all = vec![
         // All of them: a budget may be about zones that are in no group.
@@ -279,7 +279,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
 /// When zones were last scaled down, as the webhooks wrote it down to be put on them.
 fn downscales(stores: &Stores, key: &Key) -> BTreeMap<String, Written> {
     let maps = &kinds::CONFIG_MAP;
-    let kept = stores.get::<Reservations>(&key.cluster, maps, &key.namespace, LOCKS);
+    let kept = stores.get::<Notes>(&key.cluster, maps, &key.namespace, LOCKS);
     kept.map(|map| map.body.last_downscale.clone())
         .unwrap_or_default()
 }
@@ -289,7 +289,7 @@ fn noted(stores: &Stores, facts: &Facts, key: &Key) -> Option<BTreeMap<String, (
     if is_missing(facts, &kinds::CONFIG_MAP) {
         return None;
     }
-    let maps = stores.list::<Reservations>(&key.cluster, &kinds::CONFIG_MAP);
+    let maps = stores.list::<Notes>(&key.cluster, &kinds::CONFIG_MAP);
     let noted = maps
         .filter(|map| map.meta.namespace == key.namespace)
         .filter_map(|map| {
@@ -305,7 +305,7 @@ fn noted(stores: &Stores, facts: &Facts, key: &Key) -> Option<BTreeMap<String, (
 fn holds(stores: &Stores, facts: &Facts, key: &Key) -> BTreeMap<String, Timestamp> {
     let mut all = facts.holds.clone();
     let maps = stores
-        .list::<Reservations>(&key.cluster, &kinds::CONFIG_MAP)
+        .list::<Notes>(&key.cluster, &kinds::CONFIG_MAP)
         .filter(|map| map.meta.namespace == key.namespace)
         .filter(|map| map.meta.name.starts_with(RESERVATIONS));
     for (uid, until) in maps.flat_map(|map| &map.body.until) {

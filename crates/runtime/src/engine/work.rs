@@ -207,7 +207,7 @@ impl Engine {
             };
             let outcome = match report.verdict {
                 Verdict::Done => "done",
-                Verdict::Again => "again",
+                Verdict::Again | Verdict::Prepared => "again",
                 Verdict::Collided => "conflict",
                 Verdict::Failed => "failed",
             };

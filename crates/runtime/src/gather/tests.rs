@@ -31,6 +31,7 @@ fn question(method: &'static str, url: &str, body: Value) -> Question {
         method,
         url: url.to_owned(),
         body,
+        pause: Duration::ZERO,
         timeout: Duration::from_secs(5),
         until: None,
     }

@@ -90,6 +90,32 @@ fn failures_back_off_to_the_cap_and_a_change_waits_ten_seconds_at_most() {
     assert_eq!(q.take(t + ms(100)), Some(a));
 }
 
+/// A plan that prepares the same thing over and over must not keep a processor, or the API, busy.
+#[test]
+fn preparations_go_on_at_once_but_not_for_ever() {
+    let (mut q, t) = (queue(), Instant::now());
+    let a = key("", "a");
+    q.at_once(&a, t);
+    for _ in 0..PREPARATIONS {
+        q.take(t).unwrap();
+        q.finish(&a, Verdict::Prepared, t);
+    }
+    assert_eq!(q.take(t), Some(a.clone()));
+    q.finish(&a, Verdict::Prepared, t);
+    assert_eq!(q.next_due(), Some(t + Duration::from_secs(1)));
+    let t = t + Duration::from_secs(1);
+    q.take(t).unwrap();
+    q.finish(&a, Verdict::Prepared, t);
+    assert_eq!(q.next_due(), Some(t + Duration::from_secs(2)));
+    let t = t + Duration::from_secs(2);
+    q.take(t).unwrap();
+    q.finish(&a, Verdict::Done, t);
+    q.at_once(&a, t);
+    q.take(t).unwrap();
+    q.finish(&a, Verdict::Prepared, t);
+    assert_eq!(q.take(t), Some(a), "success has ended the row");
+}
+
 #[test]
 fn the_first_collision_is_tried_again_at_once_the_others_later() {
     let (mut q, t) = (queue(), Instant::now());

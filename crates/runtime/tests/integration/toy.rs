@@ -222,6 +222,7 @@ impl Toy {
                     method: "GET",
                     url: ask.to_owned(),
                     body: Value::Null,
+                    pause: std::time::Duration::ZERO,
                     timeout: std::time::Duration::from_secs(3),
                     until: None,
                 }));

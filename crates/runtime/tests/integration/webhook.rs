@@ -34,6 +34,7 @@ impl Guard {
             method: "GET",
             url: format!("/api/v1/namespaces/{}", review.namespace),
             body: Value::Null,
+            pause: Duration::ZERO,
             timeout: Duration::from_secs(5),
             until: None,
         }

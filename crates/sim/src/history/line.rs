@@ -118,6 +118,7 @@ fn mark(event: &Event) -> String {
         Event::Failed(text) => format!("user: failed: {text}"),
         Event::Otherwise(text) => format!("user: otherwise: {text}"),
         Event::Panicked(text) => format!("panic: {text}"),
+        Event::Endless(requests) => format!("{requests} requests: no more are taken"),
     };
     format!("     — {text}")
 }

@@ -257,6 +257,7 @@ pub(super) fn sound(case: &Case<'_>) -> Findings {
     for mark in &case.history.marks {
         let problem = match &mark.what {
             Event::Panicked(text) => Some(format!("a panic: {text}")),
+            Event::Endless(requests) => Some(format!("{requests} requests, and no end of them")),
             Event::Failed(text) => Some(format!(
                 "somebody could not do what the scenario says: {text}"
             )),

@@ -1,17 +1,19 @@
 //! The oracles' own reading of rollout groups: what a zone is, which of its places are down, and through whom.
 
+mod evictions;
 mod progress;
 mod replicas;
 mod rollout;
 mod webhooks;
 
+pub(super) use evictions::{evictions, partitions};
 pub(super) use progress::explained;
 pub(super) use replicas::{followers, one_at_a_time, undone};
 pub(super) use rollout::{
     budget, claims, order, outdated, paused, settled, shown_budget, sound_group, terminating,
     zones_apart,
 };
-pub(super) use webhooks::{dry_runs, evictions, no_downscale, prepared, prompt};
+pub(super) use webhooks::{dry_runs, let_pass, no_downscale, prepared, prompt, unchanged};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -9,7 +9,8 @@ use slipway_kernel::fact::{Answer, QuestionId};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::store::Projection;
 use slipway_kernel::{Action, Facts, Plan, Stores};
-use slipway_zones::observe::{Pod, Reservations, Set};
+use slipway_zones::admit::zpdb::BudgetSeen;
+use slipway_zones::observe::{Notes, Pod, Set, ZONE_BUDGET};
 
 use super::{ANNOTATIONS, Bend, Mutant, hide};
 
@@ -181,7 +182,7 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "zones: a rollout does not know of evictions",
         scenarios: &["zone-evict"],
-        bend: || Bend::Reservations(sees!(Reservations, |object| hide(object, "", "data"))),
+        bend: || Bend::Reservations(sees!(Notes, |object| hide(object, "", "data"))),
     },
     Mutant {
         name: "zones: evictions are not recorded",
@@ -248,6 +249,17 @@ pub(crate) const ALL: &[Mutant] = &[
         name: "zones: every eviction is let through",
         scenarios: &["zone-evict"],
         bend: || Bend::Hooks(Twist::AllowsAll("/admission/pod-eviction")),
+    },
+    Mutant {
+        name: "zones: a partition may lose one pod more",
+        scenarios: &["zone-partition"],
+        bend: || {
+            Bend::Sees(
+                ZONE_BUDGET,
+                sees!(BudgetSeen, |object| object["spec"]["maxUnavailable"] =
+                    json!(2)),
+            )
+        },
     },
     Mutant {
         name: "zones: a dry run is recorded",

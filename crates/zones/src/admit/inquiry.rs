@@ -81,6 +81,7 @@ impl<'a> Inquiry<'a> {
             method,
             url,
             body,
+            pause: Duration::ZERO,
             timeout,
             until: None,
         }
@@ -161,7 +162,8 @@ impl<'a> Inquiry<'a> {
         self.ask(question).map(|answer| object(&answer))
     }
 
-    /// Asks the API the same thing up to three times: a read until it is answered, a write until it is not forbidden.
+    /// Asks the API the same thing up to three times, with pauses: a read until it is answered, a write until it is not
+    /// forbidden.
     /// What is decided without the API, or without a right, must not hang on one answer that went astray. `round` tells
     /// several of a purpose apart.
     pub(super) fn api_again(
@@ -174,7 +176,11 @@ impl<'a> Inquiry<'a> {
         let first = round * ATTEMPTS;
         let mut last = Err(Failure::default());
         for attempt in first..first + ATTEMPTS {
-            last = self.api(purpose, attempt, method, path.to_owned(), body.clone())?;
+            let question = Question {
+                pause: pause(attempt - first),
+                ..self.to_api(purpose, attempt, method, path.to_owned(), body.clone())
+            };
+            last = object(&self.ask(question)?);
             let is_final = match &last {
                 Ok(_) => true,
                 Err(failure) if method == "GET" => failure.code == Some(404),
@@ -195,6 +201,15 @@ impl<'a> Inquiry<'a> {
             ),
             Err(Pending) => (Admission::Need(self.needs), Remarks::default()),
         }
+    }
+}
+
+/// How long to wait before asking again: short, as somebody waits for the verdict.
+fn pause(repeated: u32) -> Duration {
+    match repeated {
+        0 => Duration::ZERO,
+        1 => Duration::from_millis(50),
+        _ => Duration::from_millis(200),
     }
 }
 

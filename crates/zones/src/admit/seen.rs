@@ -7,8 +7,7 @@ use slipway_kernel::{ClusterId, Facts, Stores};
 use super::disruption::{self, Owner, Zone};
 use super::zpdb::{Budget, BudgetSeen};
 use crate::observe::{
-    self, BY_SET, Pod, RESERVATIONS, Reservations, Set, ZONE_BUDGET, is_missing, named_after,
-    orphanage,
+    self, BY_SET, Notes, Pod, RESERVATIONS, Set, ZONE_BUDGET, is_missing, named_after, orphanage,
 };
 
 /// What counts of a pod.
@@ -74,7 +73,7 @@ pub(super) fn is_kept(stores: &Stores, namespace: &str, budget: &str) -> bool {
     let name = format!("{RESERVATIONS}{budget}");
     let (cluster, maps) = (ClusterId::local(), kinds::CONFIG_MAP);
     stores
-        .get::<Reservations>(&cluster, &maps, namespace, &name)
+        .get::<Notes>(&cluster, &maps, namespace, &name)
         .is_some()
 }
 

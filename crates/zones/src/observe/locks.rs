@@ -6,7 +6,7 @@ use slipway_kernel::identity::kinds;
 use slipway_kernel::store::Meta;
 use slipway_kernel::{Key, Stores};
 
-use super::maps::{Lock, PASSED, Reservations, Tracker};
+use super::maps::{Lock, Notes, PASSED, Tracker};
 use super::{LOCKS, Zone};
 use crate::settings::Settings;
 
@@ -38,7 +38,7 @@ pub(super) fn locks_of(
     zones: &[Zone],
 ) -> Vec<Locked> {
     let (cluster, maps) = (&key.cluster, &kinds::CONFIG_MAP);
-    let kept = stores.get::<Reservations>(cluster, maps, &key.namespace, LOCKS);
+    let kept = stores.get::<Notes>(cluster, maps, &key.namespace, LOCKS);
     let kept = kept.map(|map| (map.meta, &map.body.locks));
     let tracked = stores.get::<Tracker>(cluster, maps, &key.namespace, settings.tracker);
     let tracked = tracked.map(|map| (map.meta, &map.body.locks));

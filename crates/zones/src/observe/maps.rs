@@ -101,20 +101,21 @@ pub(crate) fn rollout_pods(map: &Value) -> Until {
         .unwrap_or_default()
 }
 
-/// Pods that an eviction was allowed for, by uid, and until when that counts; see [`crate::admit::reservations`].
+/// What replicas note for one another in maps of ours. One watch brings them all, so one reading serves them all: a map
+/// of reservations (see [`crate::admit::reservations`]) has pods, the map of downscales has locks and times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reservations {
-    /// The moments.
+pub struct Notes {
+    /// Pods that an eviction was allowed for, by uid, and until when that counts.
     pub until: Until,
     /// The same for pods that a rollout is about to delete.
     pub rollout: Until,
-    /// Who scales which group down, if this is the map of such locks.
+    /// Who scales which group down.
     pub locks: BTreeMap<String, Lock>,
-    /// When each zone was last scaled down, if this is that map.
+    /// When each zone was last scaled down.
     pub last_downscale: BTreeMap<String, Written>,
 }
 
-impl Projection for Reservations {
+impl Projection for Notes {
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let entries = strings(object, "/data");
         let zones = entries.iter().filter(|(_, entry)| entry.starts_with('{'));

@@ -205,6 +205,7 @@ fn reference(
             }
             .url(),
             body: Value::Null,
+            pause: std::time::Duration::ZERO,
             timeout: settings.question_timeout,
             until: None,
         }))),

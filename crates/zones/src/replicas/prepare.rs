@@ -122,6 +122,7 @@ impl Pods<'_> {
             method,
             url: with_host(self.url, &host).unwrap_or_default(),
             body: Value::Null,
+            pause: Duration::ZERO,
             timeout: self.settings.question_timeout,
             until: None,
         }

@@ -13,7 +13,7 @@ use slipway_zones::admit::review::{Version, parse, render};
 use slipway_zones::admit::{Switches, webhooks};
 
 use crate::harness::*;
-use crate::world::World;
+use crate::world::{Api, World};
 
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -178,6 +178,27 @@ fn is_scale(object: &Value) -> bool {
     object["kind"] == "Scale"
 }
 
+/// Three zones, some of whose pods are not ready, under any number of budgets.
+fn ailing() -> impl Strategy<Value = World> {
+    let ailing = proptest::collection::vec(proptest::bool::weighted(0.15), 9);
+    let budgets = proptest::collection::vec(0_i64..4, 0..3);
+    (ailing, budgets).prop_map(|(ailing, budgets)| {
+        let mut world = World::healthy(&["a", "b", "c"]);
+        for (pod, _) in world
+            .pods
+            .values_mut()
+            .zip(ailing)
+            .filter(|(_, ails)| *ails)
+        {
+            pod["status"]["containerStatuses"][0]["ready"] = json!(false);
+        }
+        for most in budgets {
+            world.budget(&json!({"maxUnavailable": most}));
+        }
+        world
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -238,6 +259,24 @@ proptest! {
     fn evictions_are_stopped_where_nothing_is_known(review in review()) {
         let served = serve(&PodEviction, &review, &Stores::default(), &Facts::default(), &mut Nobody);
         prop_assert!(!served.is_allowed());
+    }
+
+    /// W10: what is in a namespace has no say in another, though it is called the same.
+    #[test]
+    fn another_namespace_has_no_say(own in ailing(), other in ailing(), ordinal in 0_i64..3) {
+        let name = format!("ingester-zone-a-{ordinal}");
+        let kind = json!({"kind": "Eviction"});
+        let review = Review {
+            operation: "CREATE".to_owned(),
+            group: String::new(),
+            ..update("pods", "eviction", &name, Value::Null, kind)
+        };
+        let ask = |world: &World| {
+            let mut api = Api::default();
+            api.fix("GET", &format!("/pods/{name}"), said(200, &own.pods[&name]));
+            serve(&PodEviction, &review, &world.stores(), &Facts::default(), &mut api).verdict
+        };
+        prop_assert_eq!(ask(&own), ask(&own.beside(&other, "elsewhere")));
     }
 
     /// From the moment that pods have to be told, only the yes of every pod lets a downscale through.

@@ -11,7 +11,7 @@ use slipway_zones::observe::interests;
 use crate::harness::{Peer, said};
 
 /// The objects of a cluster, from which stores are made.
-#[derive(Default, Clone)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct World {
     pub(crate) sets: BTreeMap<String, Value>,
     pub(crate) pods: BTreeMap<String, Value>,
@@ -80,6 +80,25 @@ impl World {
         self.budgets.push(json!({"apiVersion": "rollout-operator.grafana.com/v1",
             "kind": "ZoneAwarePodDisruptionBudget",
             "metadata": {"name": name, "namespace": "default", "resourceVersion": "1"}, "spec": spec}));
+    }
+
+    /// This one, and everything of another in a namespace of its own.
+    pub(crate) fn beside(&self, other: &Self, namespace: &str) -> Self {
+        let moved = |object: &Value| {
+            let text = object.to_string();
+            let text = text.replace("\"set-", &format!("\"{namespace}-set-"));
+            let text = text.replace("\"pod-", &format!("\"{namespace}-pod-"));
+            let mut object: Value = serde_json::from_str(&text).unwrap();
+            object["metadata"]["namespace"] = json!(namespace);
+            object
+        };
+        let mut both = self.clone();
+        let place =
+            |(name, object): (&String, &Value)| (format!("{namespace}/{name}"), moved(object));
+        both.sets.extend(other.sets.iter().map(place));
+        both.pods.extend(other.pods.iter().map(place));
+        both.budgets.extend(other.budgets.iter().map(moved));
+        both
     }
 
     pub(crate) fn stores(&self) -> Stores {

@@ -24,6 +24,7 @@ fn unlock(review: &Review) -> Action {
         method: "PUT",
         url: "/api/v1/namespaces/a/configmaps/locks".to_owned(),
         body: Value::Null,
+        pause: Duration::ZERO,
         timeout: Duration::from_secs(5),
         until: None,
     })

@@ -95,6 +95,7 @@ pub(super) fn ask(review: &Review, purpose: &'static str, pod: u32) -> Action {
         method: if purpose == "undo" { "DELETE" } else { "POST" },
         url: format!("http://pod-{pod}/prepare"),
         body: Value::Null,
+        pause: Duration::ZERO,
         timeout: Duration::from_secs(5),
         until: None,
     })

@@ -9,6 +9,8 @@ use crate::history::{Call, Review};
 
 const SETS: &str = "apps/statefulsets";
 const PODS: &str = "/pods";
+const PREPARE: &str = "/admission/prepare-downscale";
+const EVICTION: &str = "/admission/pod-eviction";
 
 impl Made {
     fn zone(&mut self, name: &str, more: &Value) {
@@ -83,6 +85,20 @@ impl Made {
         });
     }
 
+    /// What the last review was answered with.
+    fn answer(&mut self) -> &mut Value {
+        let last = self.history.reviews.last_mut().unwrap();
+        last.said.as_mut().unwrap()
+    }
+
+    /// A zone-aware budget over all pods.
+    fn budget(&mut self, more: &Value) {
+        let mut spec = json!({"selector": {"matchLabels": {"rollout-group": "db"}}});
+        super::made::merge(&mut spec, more);
+        let budgets = "rollout-operator.grafana.com/zoneawarepoddisruptionbudgets";
+        self.put(object(budgets, "db"), json!({"spec": spec}), None);
+    }
+
     fn call(&mut self, pod: &str) {
         let at = self.now();
         self.history.calls.push(Call {
@@ -130,11 +146,19 @@ fn downscale(name: &str) -> Value {
     })
 }
 
+/// Labels of a zone whose pods are told.
+fn told() -> Value {
+    json!({"metadata": {"labels": {"grafana.com/prepare-downscale": "true"}}})
+}
+
+fn eviction(name: &str) -> Value {
+    json!({"uid": "1", "namespace": "shop", "name": name})
+}
+
 /// One bad history for each oracle of zones.
 pub(super) fn bad(id: &str) -> Option<Made> {
     let mut made = good();
-    let told = json!({"metadata": {"labels": {"grafana.com/prepare-downscale": "true"}}});
-    let prepare = "/admission/prepare-downscale";
+    let told = told();
     let until = Claim {
         holder: "zones".to_owned(),
         until: made.now() + jiff::SignedDuration::from_hours(1),
@@ -182,8 +206,13 @@ pub(super) fn bad(id: &str) -> Option<Made> {
         "Z9" => {
             made.zone("zone-a", &told);
             made.zone("zone-b", &told);
-            made.review(prepare, downscale("zone-a"), "1");
-            made.review(prepare, downscale("zone-b"), "1");
+            made.review(PREPARE, downscale("zone-a"), "1");
+            made.review(PREPARE, downscale("zone-b"), "1");
+        }
+        "Z10" => {
+            made.budget(&json!({"podNamePartitionRegex": "zone-[a-z]-([0-9]+)"}));
+            made.pod("zone-b-0", "old", false);
+            made.review(EVICTION, eviction("zone-a-0"), "1");
         }
         "Z11" => {
             made.call("zone-a-1");
@@ -198,6 +227,15 @@ pub(super) fn bad(id: &str) -> Option<Made> {
         }
         "Z13" => made.change("zone-a", &json!({"status": {"currentRevision": "new"}})),
         "order" => made.delete("zone-b-0"),
+        _ => return bad_review(id),
+    }
+    Some(made)
+}
+
+/// One bad history for each oracle of webhooks.
+fn bad_review(id: &str) -> Option<Made> {
+    let mut made = good();
+    match id {
         "W1" => {
             let fixed = json!({"metadata": {"labels": {"grafana.com/no-downscale": "true"}}});
             made.zone("zone-a", &fixed);
@@ -205,24 +243,29 @@ pub(super) fn bad(id: &str) -> Option<Made> {
             made.put(object(hooks, "no-downscale"), json!({}), None);
             made.zone("zone-a", &json!({"spec": {"replicas": 1}}));
         }
+        "W3" => {
+            made.review("/admission/no-downscale", downscale("zone-a"), "1");
+            made.answer()["warnings"] = json!(["it could not be read"]);
+        }
         "W4" => {
-            made.zone("zone-a", &told);
-            made.review(prepare, downscale("zone-a"), "1");
+            made.zone("zone-a", &told());
+            made.review(PREPARE, downscale("zone-a"), "1");
         }
         "W5" => {
             let mut asked = downscale("zone-a");
             asked["dryRun"] = json!(true);
-            made.review(prepare, asked, "1");
+            made.review(PREPARE, asked, "1");
             made.call("zone-a-1");
         }
-        "W6" => made.review(prepare, downscale("zone-a"), "2"),
+        "W6" => made.review(PREPARE, downscale("zone-a"), "2"),
         "W7" => {
-            let budget = json!({"spec": {"selector": {"matchLabels": {"rollout-group": "db"}}}});
-            let budgets = "rollout-operator.grafana.com/zoneawarepoddisruptionbudgets";
-            made.put(object(budgets, "db"), budget, None);
+            made.budget(&json!({}));
             made.pod("zone-b-1", "old", false);
-            let asked = json!({"uid": "1", "namespace": "shop", "name": "zone-a-0"});
-            made.review("/admission/pod-eviction", asked, "1");
+            made.review(EVICTION, eviction("zone-a-0"), "1");
+        }
+        "W9" => {
+            made.review(EVICTION, eviction("zone-a-0"), "1");
+            made.answer()["patch"] = json!("W10=");
         }
         _ => return None,
     }

@@ -1,11 +1,11 @@
-//! W1, W4–W7: what webhooks let through, and what they do meanwhile.
+//! W1, W3–W7, W9: what webhooks let through, and what they do meanwhile.
 
 use serde_json::Value;
 use slipway_api::zones::NO_DOWNSCALE;
 
 use super::super::{Case, Findings};
 use super::replicas::downscale;
-use super::{PREPARE, Scene, budget_over, evictions_allowed, is_ready, on_their_way};
+use super::{PREPARE, Scene};
 use crate::history::{Ending, Event, Review};
 
 /// What a webhook writes when it lets something through.
@@ -17,24 +17,31 @@ const RECORDS: &[&str] = &[
     "create-tracker",
 ];
 
-/// W1 and W2: whatever the way, fewer replicas are not stored. What a webhook could not see it lets pass, by the design:
-/// but only then.
-pub(in super::super) fn no_downscale(case: &Case<'_>) -> Findings {
+/// W3: what a webhook cannot see it lets pass with a warning, by the design; but only then.
+pub(in super::super) fn let_pass(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
     for review in history.reviews.iter().filter(|review| review.is_open()) {
-        let unread = history.requests.iter().any(|request| {
+        // The last look counts: one that failed before it is made up for.
+        let last = history.requests.iter().rfind(|request| {
             request.context.purpose == "read-parent"
                 && request.path().rsplit('/').next() == Some(review.text("/name"))
                 && request.replica == review.replica
                 && (review.at..=review.ended).contains(&request.at)
-                && !matches!(request.ending, Ending::Answered(..300))
         });
+        let unread = last.is_some_and(|look| !matches!(look.ending, Ending::Answered(..300)));
         findings.check(review.ended, unread, || {
             let name = review.text("/name");
             format!("{name} was let pass with a warning, and could be seen")
         });
     }
+    findings
+}
+
+/// W1 and W2: whatever the way, fewer replicas are not stored, but for what W3 allows to pass.
+pub(in super::super) fn no_downscale(case: &Case<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let history = case.history;
     let hooks = "admissionregistration.k8s.io/validatingwebhookconfigurations";
     for change in history.changes.iter().filter(|c| c.version > history.base) {
         let guarded = matches!(
@@ -152,84 +159,16 @@ pub(in super::super) fn prompt(case: &Case<'_>) -> Findings {
     findings
 }
 
-/// The version at which the verdict on an eviction was reached: a review may have waited for long.
-fn decided_at(case: &Case<'_>, review: &Review) -> u64 {
-    let history = case.history;
-    let (namespace, name) = (review.text("/namespace"), review.text("/name"));
-    let mut requests = history.requests.iter().filter(|request| {
-        request.replica == review.replica && request.at >= review.at && request.at <= review.ended
-    });
-    let last = requests.rfind(|request| match request.context.purpose.as_str() {
-        "write-reservation" => {
-            let scene = Scene::at(history, request.versions.0);
-            let uid = scene
-                .pod(namespace, name)
-                .and_then(|pod| pod.text("/metadata/uid"));
-            let data = request.body.get("data");
-            uid.is_some_and(|uid| data.is_some_and(|data| data.get(uid).is_some()))
-        }
-        "read-pod" => request.path().rsplit('/').next() == Some(name),
-        _ => false,
-    });
-    last.map_or(review.versions.0, |request| request.versions.0)
-}
-
-/// W7: no other zone is down, and of the pod's own fewer than the budget, with every pod that was let go before.
-pub(in super::super) fn evictions(case: &Case<'_>) -> Findings {
+/// W9: no webhook of zones changes what it is asked about.
+pub(in super::super) fn unchanged(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
-    let history = case.history;
-    for review in evictions_allowed(history) {
-        let version = decided_at(case, review);
-        let (namespace, name) = (review.text("/namespace"), review.text("/name"));
-        let scene = Scene::at(history, version);
-        let Some(pod) = scene.pod(namespace, name).filter(|pod| is_ready(pod)) else {
+    for review in &case.history.reviews {
+        let Some(said) = &review.said else {
             continue;
         };
-        let Some(budget) = budget_over(history, version, namespace, pod) else {
-            continue;
-        };
-        let Some(own) = scene.zone_of(pod) else {
-            continue;
-        };
-        if budget.at("/spec/podNamePartitionRegex").is_some() {
-            continue;
-        }
-        let most = budget
-            .at("/spec/maxUnavailable")
-            .and_then(Value::as_i64)
-            .unwrap_or(1);
-        let labels = budget
-            .at("/spec/selector/matchLabels")
-            .cloned()
-            .unwrap_or_default();
-        // Whoever was let go while this one was being judged counts too.
-        let mut leaving = on_their_way(history, &scene, version, review.ended);
-        let meanwhile = evictions_allowed(history).filter(|other| {
-            !std::ptr::eq(*other, review) && other.ended >= review.at && other.ended <= review.ended
+        findings.check(review.ended, said.get("patch").is_none(), || {
+            format!("{} changed {}", review.path, review.text("/name"))
         });
-        let meanwhile = meanwhile
-            .filter(|other| version < other.versions.1 && other.versions.1 < review.versions.1);
-        leaving.extend(meanwhile.map(|other| {
-            (
-                other.text("/namespace").to_owned(),
-                other.text("/name").to_owned(),
-            )
-        }));
-        for zone in scene.labelled(namespace, &labels) {
-            let mut down = scene.down(&zone);
-            let more = leaving.iter().filter(|(place, pod)| {
-                place == namespace && zone.places().any(|expected| expected == *pod)
-            });
-            down.extend(more.map(|(_, pod)| pod.clone()));
-            down.retain(|place| place != name);
-            down.sort();
-            down.dedup();
-            let limit = if zone.object == own.object { most } else { 1 };
-            let count = i64::try_from(down.len()).unwrap_or(i64::MAX);
-            findings.check(review.ended, count < limit, || {
-                format!("{name} was let go while {} was down", down.join(", "))
-            });
-        }
     }
     findings
 }
