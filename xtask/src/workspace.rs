@@ -72,12 +72,17 @@ fn build(what: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// How the program is linked that is shipped: relocations in their short form, which need no megabyte of memory. It asks
+/// for a libc of 2022 or later, which whoever builds for himself may not have.
+const SHIPPED: &[&str] = &["-Clink-arg=-Wl,-z,pack-relative-relocs"];
+
 /// Builds the program as it is shipped; where it is.
 pub(crate) fn build_shipped() -> Result<PathBuf> {
     crate::report::line("building the program as it is shipped; the first time takes minutes");
     let built = cargo()
-        .args(["build", "--profile", "dist", "--quiet"])
-        .args(["--package", "slipway", "--bin", "slipway"])
+        .args(["rustc", "--profile", "dist", "--quiet"])
+        .args(["--package", "slipway", "--bin", "slipway", "--"])
+        .args(SHIPPED)
         .status()
         .context("starting cargo")?;
     if !built.success() {

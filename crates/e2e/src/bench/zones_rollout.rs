@@ -72,8 +72,7 @@ pub(crate) fn measure(
     std::thread::sleep(Duration::from_secs(6));
     let trace = Trace::start(place)?;
     let before = requests(&operator)?;
-    let start = SystemTime::now();
-    change(place, "app:2")?;
+    let start = change(place, "app:2")?;
     place.settled(3 * replicas, "app:2", WITHIN)?;
     let seen = trace.judge(BUDGET)?;
     // Events and statuses may come a little later.
@@ -114,8 +113,8 @@ pub(crate) fn measure(
     })
 }
 
-/// Gives all zones this image, one right after another.
-fn change(place: &Place<'_>, image: &str) -> Result<()> {
+/// Gives all zones this image, one right after another; when the first was asked for. Whoever asks is connected by then.
+fn change(place: &Place<'_>, image: &str) -> Result<SystemTime> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -123,10 +122,12 @@ fn change(place: &Place<'_>, image: &str) -> Result<()> {
         let sets: Api<StatefulSet> = Api::namespaced(place.cluster.client().await?, &place.name);
         let patch = json!([{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": image}]);
         let patch: Patch<Value> = Patch::Json(serde_json::from_value(patch)?);
+        sets.get(ZONES.first().context("there are no zones")?).await?;
+        let start = SystemTime::now();
         for name in ZONES {
             sets.patch(name, &PatchParams::default(), &patch).await?;
         }
-        Ok(())
+        Ok(start)
     })
 }
 
