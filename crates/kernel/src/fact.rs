@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_api::purpose::Purpose;
 
 use crate::identity::ObjectRef;
 use crate::instant::later;
@@ -19,7 +20,7 @@ pub struct QuestionId {
     /// The uid of the object that it is asked for.
     pub uid: String,
     /// What for.
-    pub purpose: &'static str,
+    pub purpose: Purpose,
     /// Which one of several.
     pub attempt: u32,
     /// For when.

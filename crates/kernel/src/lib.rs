@@ -34,4 +34,5 @@ pub use event::Event;
 pub use fact::Facts;
 pub use identity::{ClusterId, Key, Kind, ObjectRef};
 pub use plan::{Plan, Step};
+pub use slipway_api::purpose::Purpose;
 pub use store::Stores;

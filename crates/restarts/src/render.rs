@@ -6,6 +6,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_api::names;
+use slipway_kernel::Purpose;
 use slipway_kernel::claim::Claim;
 use slipway_kernel::event::Severity;
 use slipway_kernel::{Action, ClusterId, Event, Step, Target, duration};
@@ -18,14 +19,7 @@ use crate::plan::sweep::Case;
 use crate::reasons::news;
 
 /// The purposes of our writes.
-pub mod purpose {
-    /// The first stamp, or a repaired one.
-    pub const STAMP: &str = "stamp";
-    /// A restart.
-    pub const RESTART: &str = "restart";
-    /// The status of the default criteria.
-    pub const STATUS_MAP: &str = "status";
-}
+pub use slipway_api::purpose::restarts as purpose;
 
 /// The stamp of a moment: RFC 3339, whole seconds, UTC.
 pub fn stamp_of(now: Timestamp) -> String {
@@ -173,7 +167,7 @@ pub fn event(
 fn step(
     cluster: &ClusterId,
     case: &Case<'_>,
-    purpose: &'static str,
+    purpose: Purpose,
     body: Value,
     events: Vec<Event>,
 ) -> Step {

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::identity::{ObjectRef, kinds};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -140,8 +141,9 @@ impl Candidate {
         let patience = self.times.renew_deadline / 2;
         let timeout = self.shared.settings.request_timeout.min(patience);
         let context = format!(
-            "controller=election;replica={};purpose=lease",
-            self.shared.settings.replica
+            "controller=election;replica={};purpose={}",
+            self.shared.settings.replica,
+            purpose::LEASE
         );
         wanted.traced(context).send(&self.client, timeout).await
     }

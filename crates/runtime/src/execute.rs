@@ -19,6 +19,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_kernel::Purpose;
 use slipway_kernel::action::Action;
 use slipway_kernel::identity::{Key, ObjectRef};
 use slipway_kernel::plan::{Plan, Step};
@@ -310,7 +311,7 @@ impl Execution {
         &self,
         object: &ObjectRef,
         wanted: Wanted,
-        (verb, purpose): (&'static str, &'static str),
+        (verb, purpose): (&'static str, Purpose),
     ) -> Option<Outcome> {
         let cluster = self.clusters.get(&object.cluster)?;
         let _slot = cluster.slots.acquire().await.ok()?;
@@ -329,21 +330,21 @@ impl Execution {
             .acted(controller, (verb, kind, purpose), ended);
         match &outcome {
             Outcome::Done(_) => {
-                tracing::info!(controller, verb, %object, purpose, epoch, "object written");
+                tracing::info!(controller, verb, %object, %purpose, epoch, "object written");
             }
             Outcome::Refused(refused) | Outcome::Absent(refused) | Outcome::Unknown(refused, _) => {
                 let (reason, message) = (&refused.reason, &refused.message);
-                tracing::warn!(controller, verb, %object, purpose, ended, reason, message, "write not done");
+                tracing::warn!(controller, verb, %object, %purpose, ended, reason, message, "write not done");
             }
             Outcome::Conflict | Outcome::Busy(_) => {
-                tracing::debug!(controller, verb, %object, purpose, ended, "write not done");
+                tracing::debug!(controller, verb, %object, %purpose, ended, "write not done");
             }
         }
         Some(outcome)
     }
 
     /// What the trace is to know about a write.
-    fn context(&self, epoch: i64, purpose: &str) -> String {
+    fn context(&self, epoch: i64, purpose: Purpose) -> String {
         let basis: Vec<String> = self
             .plan
             .basis

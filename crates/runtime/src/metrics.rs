@@ -14,6 +14,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use slipway_kernel::Purpose;
 use slipway_kernel::capability::Passes;
 use slipway_kernel::identity::Key;
 
@@ -144,14 +145,14 @@ impl Metrics {
     pub(crate) fn acted(
         &self,
         controller: &'static str,
-        (verb, kind, purpose): (&'static str, &str, &'static str),
+        (verb, kind, purpose): (&'static str, &str, Purpose),
         outcome: &'static str,
     ) {
         let labels = Act {
             controller,
             verb,
             kind: kind.to_owned(),
-            purpose,
+            purpose: purpose.as_str(),
             outcome,
         };
         self.actions.get_or_create(&labels).inc();

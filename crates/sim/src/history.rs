@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_api::purpose::Purpose;
 
 /// How a request of the operator ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +45,8 @@ pub struct Context {
     pub controller: String,
     /// The leadership under which it was decided.
     pub epoch: u64,
-    /// What for.
-    pub purpose: String,
+    /// What for, as the wire has it; oracles ask [`Request::is_for`].
+    pub(crate) purpose: String,
     /// What it was decided on: plural → version.
     pub basis: BTreeMap<String, u64>,
 }
@@ -111,6 +112,11 @@ impl Request {
     /// Whether it changed something.
     pub fn is_committed(&self) -> bool {
         self.ending.is_done() && self.versions.1 > self.versions.0
+    }
+
+    /// Whether this is what it was for.
+    pub fn is_for(&self, purpose: Purpose) -> bool {
+        self.context.purpose == purpose.as_str()
     }
 
     /// The path without the query.

@@ -82,7 +82,7 @@ fn worlds_and_their_plans() {
         let restarts = again
             .steps
             .iter()
-            .filter(|s| s.action.purpose() == "restart");
+            .filter(|s| s.action.purpose().as_str() == "restart");
         assert_eq!(restarts.count(), 0, "{}", path.display());
     });
 }

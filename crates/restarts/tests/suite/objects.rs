@@ -90,7 +90,7 @@ fn with_purpose(plan: &Plan, wanted: &str) -> Vec<String> {
         .filter_map(|step| match &step.action {
             Action::Patch {
                 target, purpose, ..
-            } if *purpose == wanted => {
+            } if purpose.as_str() == wanted => {
                 let object = target.object();
                 Some(format!("{}/{}", object.namespace, object.name))
             }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::action::{Action, Target};
 use slipway_kernel::event::Event;
 use slipway_kernel::fields::merge;
@@ -186,7 +187,7 @@ impl Execution {
             return Outcome::Busy(None);
         };
         let timeout = self.shared.settings.request_timeout;
-        let context = self.context(0, "read");
+        let context = self.context(0, purpose::READ);
         let wanted = Wanted::get(object).traced(context.clone());
         let outcome = wanted.send(&cluster.client, timeout).await;
         let Outcome::Refused(_) = outcome else {

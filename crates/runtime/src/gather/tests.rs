@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 use http_body_util::BodyExt;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_kernel::Purpose;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
 
 use super::{Dial, Gather, Gatherer, Unreached, put};
@@ -24,7 +25,7 @@ fn question(method: &'static str, url: &str, body: Value) -> Question {
         id: QuestionId {
             controller: "zones",
             uid: "u-1".to_owned(),
-            purpose: "prepare",
+            purpose: Purpose::new("prepare"),
             attempt: 3,
             due: Timestamp::UNIX_EPOCH,
         },

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_kernel::Purpose;
 use slipway_kernel::action::{Action, Target};
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::{Controller, Fence, Gauge};
@@ -129,7 +130,7 @@ fn step(target: Target, uid: &str, value: &str) -> Step {
     Step {
         action: Action::Patch {
             target,
-            purpose: "follow",
+            purpose: Purpose::new("follow"),
             body: json!({"data": {"have": value}}),
         },
         events: vec![Event {
@@ -164,7 +165,7 @@ impl Toy {
             let object = store.reference(entry.meta);
             let target = Target::seen(object.clone(), entry.meta);
             if entry.body.delete {
-                let purpose = "remove";
+                let purpose = Purpose::new("remove");
                 plan.act(Action::Delete { target, purpose });
                 continue;
             }
@@ -180,7 +181,7 @@ impl Toy {
                         name: mirror.clone(),
                         ..object.clone()
                     },
-                    purpose: "mirror",
+                    purpose: Purpose::new("mirror"),
                     body: json!({
                         "apiVersion": "v1", "kind": "ConfigMap",
                         "metadata": {"name": mirror, "namespace": key.namespace},
@@ -211,7 +212,7 @@ impl Toy {
         let id = QuestionId {
             controller: Self::NAME,
             uid: meta.uid.clone(),
-            purpose: "ask",
+            purpose: Purpose::new("ask"),
             attempt: 1,
             due: Timestamp::UNIX_EPOCH,
         };
@@ -232,7 +233,7 @@ impl Toy {
         };
         plan.act(Action::Patch {
             target,
-            purpose: "answer",
+            purpose: Purpose::new("answer"),
             body: json!({"data": {"ask": null, "have": value, "want": value}}),
         });
     }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_apiserver::cluster::Config;
 use slipway_apiserver::environment::{Call, InProcess};
+use slipway_kernel::Purpose;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
@@ -27,7 +28,7 @@ impl Guard {
             id: QuestionId {
                 controller: "toy",
                 uid: review.uid.clone(),
-                purpose: "read-namespace",
+                purpose: Purpose::new("read-namespace"),
                 attempt: 0,
                 due: Timestamp::UNIX_EPOCH,
             },

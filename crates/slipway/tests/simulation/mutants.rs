@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use slipway_api::purpose;
 use slipway_kernel::admission::Admit;
 use slipway_kernel::interest::Project;
 use slipway_kernel::store::Projection;
@@ -97,7 +98,9 @@ fn restarts(plan: &mut Plan) -> impl Iterator<Item = &mut Value> {
     plan.steps
         .iter_mut()
         .filter_map(|step| match &mut step.action {
-            slipway_kernel::Action::Patch { purpose, body, .. } if *purpose == "restart" => {
+            slipway_kernel::Action::Patch { purpose, body, .. }
+                if *purpose == purpose::restarts::RESTART =>
+            {
                 Some(body)
             }
             _ => None,

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_api::purpose::zones as purpose;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, QuestionId};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::store::Projection;
-use slipway_kernel::{Action, Facts, Plan, Stores};
+use slipway_kernel::{Action, Facts, Plan, Purpose, Stores};
 use slipway_zones::admit::zpdb::BudgetSeen;
 use slipway_zones::observe::{Notes, Pod, Set, ZONE_BUDGET};
 
@@ -128,7 +129,7 @@ macro_rules! pods {
 }
 
 /// Takes the steps of a purpose out of a plan.
-fn leave_out(plan: &mut Plan, left_out: &str) {
+fn leave_out(plan: &mut Plan, left_out: Purpose) {
     plan.steps.retain(|step| match &step.action {
         Action::Patch { purpose, .. }
         | Action::Apply { purpose, .. }
@@ -279,11 +280,11 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "zones: claims are never given up",
         scenarios: &["zone-order"],
-        bend: || Bend::Plans(|plan| leave_out(plan, "release")),
+        bend: || Bend::Plans(|plan| leave_out(plan, purpose::RELEASE)),
     },
     Mutant {
         name: "zones: nothing says how a group is",
         scenarios: &["zone-budget"],
-        bend: || Bend::Plans(|plan| leave_out(plan, "status")),
+        bend: || Bend::Plans(|plan| leave_out(plan, purpose::STATUS_MAP)),
     },
 ];

@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::Action;
+use slipway_kernel::Purpose;
 use slipway_kernel::admission::{Admission, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
 
@@ -69,7 +70,7 @@ impl<'a> Inquiry<'a> {
 
     pub(super) fn question(
         &self,
-        purpose: &'static str,
+        purpose: Purpose,
         attempt: u32,
         method: &'static str,
         url: String,
@@ -87,7 +88,7 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    fn id(&self, purpose: &'static str, attempt: u32) -> QuestionId {
+    fn id(&self, purpose: Purpose, attempt: u32) -> QuestionId {
         QuestionId {
             controller: "zones",
             uid: self.review.uid.clone(),
@@ -120,12 +121,12 @@ impl<'a> Inquiry<'a> {
     }
 
     /// Whether the API has been asked this, and has answered.
-    pub(super) fn is_answered(&self, purpose: &'static str, attempt: u32) -> bool {
+    pub(super) fn is_answered(&self, purpose: Purpose, attempt: u32) -> bool {
         self.told(&self.id(purpose, attempt)).is_some()
     }
 
     /// The same for what is asked several times in a round.
-    pub(super) fn is_answered_in(&self, purpose: &'static str, round: u32) -> bool {
+    pub(super) fn is_answered_in(&self, purpose: Purpose, round: u32) -> bool {
         self.is_answered(purpose, round * ATTEMPTS)
     }
 
@@ -140,7 +141,7 @@ impl<'a> Inquiry<'a> {
     /// A request to the API itself.
     pub(super) fn to_api(
         &self,
-        purpose: &'static str,
+        purpose: Purpose,
         attempt: u32,
         method: &'static str,
         path: String,
@@ -152,7 +153,7 @@ impl<'a> Inquiry<'a> {
     /// Asks the API itself.
     pub(super) fn api(
         &mut self,
-        purpose: &'static str,
+        purpose: Purpose,
         attempt: u32,
         method: &'static str,
         path: String,
@@ -168,7 +169,7 @@ impl<'a> Inquiry<'a> {
     /// several of a purpose apart.
     pub(super) fn api_again(
         &mut self,
-        (purpose, round): (&'static str, u32),
+        (purpose, round): (Purpose, u32),
         method: &'static str,
         path: &str,
         body: &Value,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_api::purpose::zones as purpose;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::store::Projection;
@@ -162,7 +163,7 @@ impl<'a> Case<'a> {
         } = self.review;
         let path = format!("{}/{name}", kinds::POD.path(namespace));
         let unknown = |message: String| Denial::new(Outcome::StatusNotDetermined, message);
-        let object = match inquiry.api_again(("read-pod", 0), "GET", &path, &Value::Null)? {
+        let object = match inquiry.api_again((purpose::READ_POD, 0), "GET", &path, &Value::Null)? {
             Ok(object) => object,
             Err(Failure {
                 code: Some(404), ..

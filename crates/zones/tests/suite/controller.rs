@@ -105,7 +105,7 @@ pub(crate) fn b_outdated_two_of_it_go() {
     let note = &plan
         .steps
         .iter()
-        .find(|s| s.action.purpose() == "replace")
+        .find(|s| s.action.purpose().as_str() == "replace")
         .unwrap()
         .events[0]
         .note;

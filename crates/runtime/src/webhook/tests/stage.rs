@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_kernel::Purpose;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
@@ -88,7 +89,7 @@ pub(super) fn ask(review: &Review, purpose: &'static str, pod: u32) -> Action {
         id: QuestionId {
             controller: "toy",
             uid: review.uid.clone(),
-            purpose,
+            purpose: Purpose::new(purpose),
             attempt: pod,
             due: Timestamp::UNIX_EPOCH,
         },

@@ -2,6 +2,7 @@
 
 use regex::Regex;
 use serde_json::Value;
+use slipway_api::purpose::zones as purpose;
 
 use super::super::{Case, Findings};
 use super::{Scene, Zone, budget_over, evictions_allowed, is_ready, on_their_way};
@@ -14,17 +15,16 @@ fn decided_at(case: &Case<'_>, review: &Review) -> u64 {
     let mut requests = history.requests.iter().filter(|request| {
         request.replica == review.replica && request.at >= review.at && request.at <= review.ended
     });
-    let last = requests.rfind(|request| match request.context.purpose.as_str() {
-        "write-reservation" => {
+    let last = requests.rfind(|request| {
+        if request.is_for(purpose::WRITE_RESERVATION) {
             let scene = Scene::at(history, request.versions.0);
             let uid = scene
                 .pod(namespace, name)
                 .and_then(|pod| pod.text("/metadata/uid"));
             let data = request.body.get("data");
-            uid.is_some_and(|uid| data.is_some_and(|data| data.get(uid).is_some()))
+            return uid.is_some_and(|uid| data.is_some_and(|data| data.get(uid).is_some()));
         }
-        "read-pod" => request.path().rsplit('/').next() == Some(name),
-        _ => false,
+        request.is_for(purpose::READ_POD) && request.path().rsplit('/').next() == Some(name)
     });
     last.map_or(review.versions.0, |request| request.versions.0)
 }

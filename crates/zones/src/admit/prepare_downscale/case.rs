@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_api::purpose::zones as purpose;
 use slipway_api::zones;
 use slipway_kernel::admission::{Review, Verdict};
 use slipway_kernel::identity::kinds;
@@ -85,7 +86,7 @@ impl Case<'_> {
             "{collection}?labelSelector={}%3D{group}",
             zones::ROLLOUT_GROUP
         );
-        let answer = inquiry.api_again(("list-group", round), "GET", &path, &Value::Null)?;
+        let answer = inquiry.api_again((purpose::LIST_GROUP, round), "GET", &path, &Value::Null)?;
         let list = answer.ok().filter(|list| others::listed(list).is_some());
         Ok(list.ok_or_else(|| "finding other statefulsets failed.".to_owned()))
     }
@@ -136,7 +137,7 @@ impl Case<'_> {
             Keeping::Annotation => annotating,
         };
         if let Taken::Held(ledger) = taken {
-            let recorded = self.settle(inquiry, "record", ledger, Ending::Passed)?;
+            let recorded = self.settle(inquiry, purpose::RECORD, ledger, Ending::Passed)?;
             return Ok(recorded.map_err(|_| failed));
         }
         if self.is_fresh() {
@@ -146,7 +147,7 @@ impl Case<'_> {
         let path = format!("{collection}/{}", self.review.name);
         let stamp = stamp(self.now);
         let body = json!({"metadata": {"annotations": {zones::LAST_DOWNSCALE: stamp}}});
-        let annotated = inquiry.api("annotate", 0, "PATCH", path, body)?;
+        let annotated = inquiry.api(purpose::ANNOTATE, 0, "PATCH", path, body)?;
         Ok(annotated.map(|_| ()).map_err(|_| annotating))
     }
 

@@ -6,6 +6,8 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use slipway_api::purpose::zones as purpose;
+use slipway_kernel::Purpose;
 use slipway_kernel::admission::Review;
 use slipway_kernel::fact::{Answer, Question};
 
@@ -66,7 +68,7 @@ pub(super) fn addresses(
 
 fn questions<'q>(
     inquiry: &'q Inquiry<'_>,
-    purpose: &'static str,
+    purpose: Purpose,
     method: &'static str,
     addresses: &'q [String],
     timeout: Duration,
@@ -85,7 +87,7 @@ pub(super) fn prepare(
     addresses: &[String],
     timeout: Duration,
 ) -> Result<bool, Pending> {
-    let all = questions(inquiry, "prepare-downscale", "POST", addresses, timeout);
+    let all = questions(inquiry, purpose::PREPARE, "POST", addresses, timeout);
     let is_well = |answer: &Answer| {
         matches!(
             answer,
@@ -119,7 +121,7 @@ pub(super) fn undo(
     addresses: &[String],
     timeout: Duration,
 ) -> Result<Vec<Question>, Pending> {
-    let all = questions(inquiry, "undo-prepare", "DELETE", addresses, timeout);
+    let all = questions(inquiry, purpose::UNDO, "DELETE", addresses, timeout);
     let mut open = 0;
     let mut left = Vec::new();
     for question in all {

@@ -225,7 +225,7 @@ fn a_lock_whose_answer_was_lost_is_known_again() {
     impl Peer for Lossy {
         fn answer(&mut self, question: &Question) -> Answer {
             let answer = self.0.answer(question);
-            let is_lock = question.id.purpose == "lock";
+            let is_lock = question.id.purpose.as_str() == "lock";
             if is_lock && !std::mem::replace(&mut self.1, true) {
                 return Answer::Timeout;
             }
