@@ -34,9 +34,16 @@ async fn addresses(stage: &Stage) -> Vec<String> {
     all
 }
 
+/// All objects of a kind but those of the API server's own Service.
+async fn list(stage: &Stage, kind: &str) -> Vec<Value> {
+    let mut all = stage.list(kind).await;
+    all.retain(|object| object["metadata"]["name"] != "kubernetes");
+    all
+}
+
 /// The addresses of all slices, sorted, with whether they are ready.
 async fn sliced(stage: &Stage) -> Vec<(String, bool)> {
-    let slices = stage.list("EndpointSlice").await;
+    let slices = list(stage, "EndpointSlice").await;
     let endpoints = slices
         .iter()
         .flat_map(|slice| slice["endpoints"].as_array().cloned().unwrap_or_default());
@@ -83,7 +90,7 @@ fn a_service_has_its_ready_pods_behind_it_on_the_ports_that_they_name() {
         ports.sort_unstable();
         assert_eq!(ports, [("admin", 9000), ("http", 8080)]);
 
-        let slices = stage.list("EndpointSlice").await;
+        let slices = list(&stage, "EndpointSlice").await;
         assert_eq!(slices.len(), 1);
         let meta = &slices[0]["metadata"];
         assert_eq!(meta["generateName"], "web-");
@@ -113,7 +120,7 @@ fn endpoints_follow_pods_and_go_with_the_service() {
         stage.settle().await;
         assert!(stage.get("Endpoints", "web").await["subsets"].is_null());
         assert_eq!(
-            stage.list("EndpointSlice").await.len(),
+            list(&stage, "EndpointSlice").await.len(),
             1,
             "one that says nobody"
         );
@@ -126,7 +133,7 @@ fn endpoints_follow_pods_and_go_with_the_service() {
         assert_eq!(sliced(&stage).await, ready(addresses(&stage).await));
         // A pod that goes is still served by, but not ready, and not in Endpoints.
         let gone = stage.pods().await[0].clone();
-        let slices = stage.list("EndpointSlice").await;
+        let slices = list(&stage, "EndpointSlice").await;
         stage.delete("Pod", &gone).await;
         stage.pass(1).await;
         let ending: Vec<(String, bool)> = sliced(&stage).await;
@@ -139,7 +146,7 @@ fn endpoints_follow_pods_and_go_with_the_service() {
         assert_eq!(sliced(&stage).await, ready(addresses(&stage).await));
         let name = |slices: &[Value]| slices[0]["metadata"]["name"].clone();
         assert_eq!(
-            name(&stage.list("EndpointSlice").await),
+            name(&list(&stage, "EndpointSlice").await),
             name(&slices),
             "the slice stays"
         );
@@ -155,8 +162,8 @@ fn endpoints_follow_pods_and_go_with_the_service() {
         assert_eq!(sliced(&stage).await, []);
         stage.delete("Service", "web").await;
         stage.settle().await;
-        assert_eq!(stage.list("Endpoints").await.len(), 0);
-        assert_eq!(stage.list("EndpointSlice").await.len(), 0);
+        assert_eq!(list(&stage, "Endpoints").await.len(), 0);
+        assert_eq!(list(&stage, "EndpointSlice").await.len(), 0);
     });
 }
 
@@ -173,8 +180,8 @@ fn many_pods_are_several_slices_and_those_without_a_port_are_not_in_its_group() 
             all.sort_unstable();
             all
         };
-        assert_eq!(sizes(stage.list("EndpointSlice").await), [30, 100]);
-        let ports = stage.list("EndpointSlice").await[0]["ports"].clone();
+        assert_eq!(sizes(list(&stage, "EndpointSlice").await), [30, 100]);
+        let ports = list(&stage, "EndpointSlice").await[0]["ports"].clone();
         assert_eq!(
             ports.as_array().unwrap().len(),
             1,
@@ -207,7 +214,7 @@ fn a_headless_service_of_a_statefulset_names_its_pods() {
             .collect();
         names.sort_unstable();
         assert_eq!(names, ["web-0", "web-1"]);
-        let slice = &stage.list("EndpointSlice").await[0];
+        let slice = &list(&stage, "EndpointSlice").await[0];
         assert_eq!(slice["endpoints"][0]["hostname"], "web-0");
     });
 }
@@ -232,7 +239,7 @@ fn a_service_without_selector_is_left_to_somebody_else() {
             stage.get("Endpoints", "web").await["subsets"][0]["addresses"][0]["ip"],
             "192.0.2.1"
         );
-        assert_eq!(stage.list("Endpoints").await.len(), 2);
-        assert_eq!(stage.list("EndpointSlice").await.len(), 0);
+        assert_eq!(list(&stage, "Endpoints").await.len(), 2);
+        assert_eq!(list(&stage, "EndpointSlice").await.len(), 0);
     });
 }

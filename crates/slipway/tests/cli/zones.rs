@@ -502,6 +502,10 @@ fn under_our_own_role_nothing_is_missing() {
     });
     let text = get(&probes, "/metrics");
     assert!(!text.contains("slipway_feature_off{"), "{text}");
+    let of_restarts = |line: &&str| line.contains("restart") || line.contains("flipper");
+    let foreign: Vec<&str> = text.lines().filter(of_restarts).collect();
+    assert!(foreign.is_empty(), "{foreign:#?}");
+    assert!(text.contains("\nslipway_build_info{"), "{text}");
     assert!(
         text.contains("slipway_leader{controller=\"zones\"} 1"),
         "{text}"

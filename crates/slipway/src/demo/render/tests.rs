@@ -308,3 +308,17 @@ fn eighty_columns_tell_long_names_apart() {
         }
     }
 }
+
+#[test]
+fn a_zone_that_waits_says_at_eighty_columns_what_for() {
+    let mut model = model();
+    let shop = model.clusters[0].namespaces.first_mut().unwrap();
+    let mut zone = workload("ingester-zone-b", State::Waiting, "Waiting");
+    zone.kind = "StatefulSet".to_owned();
+    zone.info = "for ingester-zone-a".to_owned();
+    shop.workloads.push(zone);
+    let text = picture(&model, 80, PLAIN);
+    let line = text.lines().find(|line| line.contains("-zone-b")).unwrap();
+    assert!(line.contains("◷ Waiting "), "{line}");
+    assert!(line.ends_with(" for ingester-zone-a"), "{line}");
+}

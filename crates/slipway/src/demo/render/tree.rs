@@ -294,9 +294,8 @@ fn policy_node(policy: &Policy, now: Timestamp, style: Style) -> Node {
 }
 
 fn workload_node(workload: &Workload, now: Timestamp, style: Style) -> Node {
-    let well = matches!(workload.state, State::Good | State::Idle);
     // What waits for its turn has nothing to show below it: all its pods are up.
-    let is_folded = well || workload.state == State::Waiting;
+    let is_folded = matches!(workload.state, State::Good | State::Idle | State::Waiting);
     let (unicode, ascii) = match workload.kind.as_str() {
         "StatefulSet" => ("▥", "#"),
         "DaemonSet" => ("▦", "#"),
@@ -316,9 +315,11 @@ fn workload_node(workload: &Workload, now: Timestamp, style: Style) -> Node {
         name: format!("{}/{}", workload.kind, workload.name),
         state: workload.state,
         word: workload.word.clone(),
-        progress: (!well && workload.state != State::Paused).then_some(workload.progress),
+        progress: (!is_folded && workload.state != State::Paused).then_some(workload.progress),
+        // What it waits for needs the room.
         age: workload
             .restarted
+            .filter(|_| workload.info.is_empty())
             .map(|at| length(at, now))
             .unwrap_or_default(),
         info: match (&workload.info, workload.restarted) {
