@@ -204,7 +204,7 @@ pub(crate) fn prepare(stage: &Stage) -> Result<()> {
     pods.answer(500);
     let said = place.refused(&to_one(ZONE))?;
     let why = format!(
-        "{}one or more pods failed to prepare for shutdown.",
+        "{}one or more pods failed to prepare for shutdown. {ZONE}-1: answered 500",
         down(ZONE)
     );
     ensure!(said.ends_with(&why), "{said}\n{}", tail(&operator));

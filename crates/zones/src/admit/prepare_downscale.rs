@@ -94,7 +94,8 @@ impl PrepareDownscale {
             Err(why) => return Ok(denied(&why)),
         };
         let Some(addresses) = pods::addresses(review, down, &endpoint, &self.cluster_domain) else {
-            return Ok(denied("one or more pods failed to prepare for shutdown."));
+            let why = "they cannot be addressed: look at the port, the path and serviceName";
+            return Ok(denied(&format!("{} {why}", pods::UNPREPARED)));
         };
         let group = marked(set, "labels", zones::ROLLOUT_GROUP).filter(|group| !group.is_empty());
         let case = Case {

@@ -118,9 +118,9 @@ impl Case<'_> {
         if let Some(why) = self.objection(&list, ledger) {
             return Ok(Err((why, true)));
         }
-        let is_well = pods::prepare(inquiry, &self.addresses, self.hook.pod_timeout)?;
-        let why = "one or more pods failed to prepare for shutdown.".to_owned();
-        Ok(if is_well { Ok(()) } else { Err((why, true)) })
+        let set = self.review.name.as_str();
+        let prepared = pods::prepare(inquiry, set, &self.addresses, self.hook.pod_timeout)?;
+        Ok(prepared.map_err(|why| (why, true)))
     }
 
     /// Writes down when the zone was scaled down, and gives the lock back, in one write. The zone itself is not touched
