@@ -12,6 +12,7 @@ use slipway_apiserver::environment::{Call, InProcess};
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Stores;
 use slipway_runtime::gather::{Dial, Gatherer, Unreached};
 use slipway_runtime::{Admissions, Environment, Operator};
@@ -44,6 +45,10 @@ impl Guard {
 impl Admit for Guard {
     fn path(&self) -> &'static str {
         "/admission/guard"
+    }
+
+    fn reads(&self) -> Parts {
+        Parts::NONE
     }
 
     fn admit(&self, review: &Review, _: &Stores, facts: &Facts, _: Timestamp) -> Admission {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, QuestionId};
 use slipway_kernel::identity::kinds;
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Projection;
 use slipway_kernel::{Action, Facts, Plan, Stores};
 use slipway_zones::admit::zpdb::BudgetSeen;
@@ -47,6 +48,10 @@ impl Admit for Twisted {
 
     fn is_self_contained(&self) -> bool {
         self.inner.is_self_contained()
+    }
+
+    fn reads(&self) -> Parts {
+        self.inner.reads()
     }
 
     fn judge(

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::identity::kinds;
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Projection;
 use slipway_kernel::{Facts, Stores};
 
@@ -175,7 +176,7 @@ impl<'a> Case<'a> {
                 return Ok(Err(unknown(message)));
             }
         };
-        Ok(match Pod::project(&object) {
+        Ok(match Pod::read(&object) {
             Ok(pod) if pod.is_idle || pod.is_deleting => Ok(idle()),
             Ok(_) => {
                 let message = format!("pod {name} has become ready just now; try again");
@@ -260,6 +261,10 @@ enum Subject<'a> {
 impl Admit for PodEviction {
     fn path(&self) -> &'static str {
         "/admission/pod-eviction"
+    }
+
+    fn reads(&self) -> Parts {
+        Parts::NONE
     }
 
     fn judge(
