@@ -148,7 +148,7 @@ impl Admissions {
         }
         let kind = request.headers().get(CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let (version, review) = match review::parse(body, kind) {
+        let (version, review) = match review::parse(body, kind, hook.admit.reads()) {
             Ok(parsed) => parsed,
             Err(Refusal { code, text }) => {
                 let code = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST);

@@ -14,6 +14,7 @@ mod election;
 mod fencing;
 mod flow;
 mod groups;
+mod restarts;
 mod rights;
 mod role;
 mod stage;

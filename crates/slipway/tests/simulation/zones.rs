@@ -8,6 +8,7 @@ use slipway_api::purpose::zones as purpose;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, QuestionId};
 use slipway_kernel::identity::kinds;
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Projection;
 use slipway_kernel::{Action, Facts, Plan, Purpose, Stores};
 use slipway_zones::admit::zpdb::BudgetSeen;
@@ -48,6 +49,10 @@ impl Admit for Twisted {
 
     fn is_self_contained(&self) -> bool {
         self.inner.is_self_contained()
+    }
+
+    fn reads(&self) -> Parts {
+        self.inner.reads()
     }
 
     fn judge(

@@ -12,6 +12,7 @@ use serde_json::Value;
 use slipway_api::purpose::zones as purpose;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::identity::kinds;
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Projection;
 use slipway_kernel::{Facts, Stores};
 
@@ -176,7 +177,7 @@ impl<'a> Case<'a> {
                 return Ok(Err(unknown(message)));
             }
         };
-        Ok(match Pod::project(&object) {
+        Ok(match Pod::read(&object) {
             Ok(pod) if pod.is_idle || pod.is_deleting => Ok(idle()),
             Ok(_) => {
                 let message = format!("pod {name} has become ready just now; try again");
@@ -261,6 +262,10 @@ enum Subject<'a> {
 impl Admit for PodEviction {
     fn path(&self) -> &'static str {
         "/admission/pod-eviction"
+    }
+
+    fn reads(&self) -> Parts {
+        Parts::NONE
     }
 
     fn judge(

@@ -20,6 +20,7 @@ use serde_json::Value;
 use slipway_api::zones;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
 use slipway_kernel::identity::kinds;
+use slipway_kernel::parts::Parts;
 use slipway_kernel::{Facts, Stores};
 
 use super::inquiry::{Decision, Inquiry, Pending, expiry};
@@ -135,6 +136,10 @@ fn endpoint(set: &Value) -> Result<Endpoint<'_>, Objection> {
 impl Admit for PrepareDownscale {
     fn path(&self) -> &'static str {
         "/admission/prepare-downscale"
+    }
+
+    fn reads(&self) -> Parts {
+        Parts::NONE
     }
 
     fn admit(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Admission {

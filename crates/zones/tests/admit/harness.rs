@@ -84,6 +84,8 @@ pub(crate) fn serve(
     peer: &mut dyn Peer,
 ) -> Served {
     let mut facts = facts.clone();
+    // As much of its objects as the webhook says to read.
+    let review = &review.clone().read_with(webhook.reads());
     for _ in 0..100 {
         match webhook.judge(review, stores, &facts, now()) {
             (Admission::Decide(verdict, actions), remarks) => {
