@@ -300,6 +300,15 @@ impl Store {
         self.objects.values()
     }
 
+    /// The objects of one namespace, by name.
+    pub fn in_namespace<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Seen>> {
+        let first = (namespace.to_owned(), String::new());
+        self.objects
+            .range(first..)
+            .take_while(move |((of, _), _)| of == namespace)
+            .map(|(_, seen)| seen)
+    }
+
     /// How many objects there are.
     pub fn len(&self) -> usize {
         self.objects.len()

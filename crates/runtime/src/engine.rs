@@ -371,6 +371,7 @@ impl Engine {
             Message::Lost(lease) => self.lost(lease),
             Message::Told(why) => self.told(why.as_deref()),
             Message::Undo(actions) => self.undo(actions),
+            Message::Held(hold) => self.held(*hold),
             Message::Undone => self.undoing = self.undoing.saturating_sub(1),
             Message::Ended => {}
         }

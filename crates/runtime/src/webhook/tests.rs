@@ -75,15 +75,16 @@ async fn what_is_no_review_is_refused_with_the_original_s_words() {
     assert_eq!(send("application/json", good.clone()).await.0, 200);
     for kind in ["", "text/plain", "application/json; charset=utf-8"] {
         let refused = send(kind, good.clone()).await;
-        assert_eq!(refused, (400, "wrong content type".to_owned()));
+        assert_eq!(refused, (400, "wrong content type\n".to_owned()));
     }
     let (code, text) = send("application/json", b"{".to_vec()).await;
     assert_eq!(code, 400);
     assert!(text.starts_with("Request could not be decoded: "), "{text}");
+    assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{text:?}");
     let pod = br#"{"apiVersion":"v1","kind":"Pod"}"#.to_vec();
     let (code, text) = send("application/json", pod).await;
     assert_eq!(code, 400);
-    assert_eq!(text, "Unsupported group version kind: /v1, Kind=Pod");
+    assert_eq!(text, "Unsupported group version kind: /v1, Kind=Pod\n");
     let mut large = good;
     large.resize(4_097, b' ');
     assert_eq!(send("application/json", large).await.0, 413);

@@ -11,6 +11,7 @@
 mod answers;
 mod drain;
 mod election;
+mod evictions;
 mod fencing;
 mod flow;
 mod groups;

@@ -79,7 +79,7 @@ impl Admit for Twisted {
                     let (admission, remarks) = self.inner.judge(review, stores, &facts, now);
                     let undo: Vec<QuestionId> = match &admission {
                         Admission::Need(actions) => actions.iter().filter_map(undo).collect(),
-                        Admission::Decide(..) => Vec::new(),
+                        Admission::Decide(..) | Admission::Read(_) => Vec::new(),
                     };
                     if undo.is_empty() {
                         return (admission, remarks);
