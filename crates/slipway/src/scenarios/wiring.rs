@@ -27,6 +27,8 @@ struct Settings {
     webhooks: bool,
     /// Whether the times of downscales are kept in the zone tracker.
     tracks_zones: bool,
+    /// Whether it has no right to write anything down about evictions: the role of the program that zones replace.
+    keeps_nothing: bool,
     /// Only these namespaces are watched.
     namespaces: Vec<String>,
     /// After this time everything is listed again.
@@ -78,6 +80,9 @@ fn setup(settings: &Value) -> Result<Setup, String> {
         // Nothing is served over TLS here, so nothing of that is needed.
         permissions.extend(slipway_zones::admit::access::PERMISSIONS);
         registrations = manifests::registrations(NAMESPACE, &asked.namespaces);
+    }
+    if asked.keeps_nothing {
+        permissions.retain(|permission| permission.resource != "configmaps");
     }
     let defaults = slipway_runtime::Settings::default();
     let relist = match &asked.relist {
