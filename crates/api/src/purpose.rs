@@ -41,6 +41,8 @@ pub mod runtime {
     pub const READ: Purpose = Purpose::new("read");
     /// The status of an object is written.
     pub const STATUS: Purpose = Purpose::new("status");
+    /// Objects are listed for reviews that wait for a read of their own time.
+    pub const REVIEW: Purpose = Purpose::new("review");
 }
 
 /// Purposes of restarts.

@@ -22,6 +22,7 @@ pub mod fields;
 pub mod identity;
 pub mod instant;
 pub mod interest;
+pub mod parts;
 pub mod permission;
 pub mod plan;
 pub mod stage;

@@ -20,6 +20,7 @@ use slipway_kernel::capability::Capability;
 use slipway_kernel::fact::QuestionId;
 use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::interest::{Interest, Need, Triggers};
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::StoreKey;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -45,6 +46,8 @@ const LIST_PATIENCE: Duration = Duration::from_mins(1);
 struct Watched {
     control: Arc<Control>,
     stores: BTreeSet<StoreKey>,
+    /// What some projection of its objects reads.
+    reads: Parts,
 }
 
 /// What a store's changes lead to.
@@ -219,8 +222,10 @@ impl Engine {
             let watched = self.watches.entry(key.clone()).or_insert_with(|| Watched {
                 control: Arc::default(),
                 stores: BTreeSet::new(),
+                reads: Parts::NONE,
             });
             watched.stores.insert(store.clone());
+            watched.reads = watched.reads.or(interest.reads);
         }
         keys
     }
@@ -242,6 +247,7 @@ impl Engine {
             key,
             client,
             need,
+            reads: watched.reads,
             times: Times {
                 answer: LIST_PATIENCE,
                 missing: self.shared.settings.heartbeat,
@@ -365,6 +371,7 @@ impl Engine {
             Message::Lost(lease) => self.lost(lease),
             Message::Told(why) => self.told(why.as_deref()),
             Message::Undo(actions) => self.undo(actions),
+            Message::Held(hold) => self.held(*hold),
             Message::Undone => self.undoing = self.undoing.saturating_sub(1),
             Message::Ended => {}
         }

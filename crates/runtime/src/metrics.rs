@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 mod passes;
+mod process;
 mod scrape;
 pub(crate) mod traffic;
 
@@ -106,7 +107,7 @@ impl Default for Metrics {
                 "Events told",
                 metrics.events.clone(),
             );
-            metrics.traffic.register(&mut registry);
+            process::build(&mut registry);
         }
         metrics
     }
@@ -180,6 +181,10 @@ impl Metrics {
             &mut text,
             &self.registry.lock().unwrap_or_else(PoisonError::into_inner),
         );
+        let mut requests = Registry::default();
+        self.traffic.register(&mut requests, prefix(shared));
+        process::now(&mut requests);
+        let _ = encode_registry(&mut text, &requests);
         let _ = self
             .traffic
             .named(|registry| encode_registry(&mut text, registry));
@@ -187,4 +192,11 @@ impl Metrics {
         let _ = encode_eof(&mut text);
         text
     }
+}
+
+/// What the metrics of requests begin with: as a capability asks whose dashboards look for other names than ours.
+fn prefix(shared: &Shared) -> &'static str {
+    let capabilities = &shared.lock().capabilities;
+    let mut asked = capabilities.iter().filter_map(|c| c.request_prefix());
+    asked.next().unwrap_or("slipway")
 }

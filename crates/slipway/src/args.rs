@@ -9,7 +9,7 @@ mod zones;
 pub(crate) use apiserver::Apiserver;
 pub(crate) use demo::{Color, Demo};
 pub(crate) use rollout_operator::{ClusterValidation, PROGRAM, RolloutOperator};
-pub(crate) use run::{LogFormat, RestartScope, Run};
+pub(crate) use run::{LogFormat, LogLevel, RestartScope, Run};
 
 /// One Kubernetes operator that makes change safe at every scale.
 #[derive(Debug, clap::Parser)]
@@ -31,7 +31,7 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Run the operator
     Run(Box<Run>),
-    /// Run the operator in place of Grafana's rollout-operator, with the flags of that
+    /// Run the operator in place of Grafana's rollout-operator, accepting its flags
     #[command(
         name = PROGRAM,
         disable_help_flag = true,

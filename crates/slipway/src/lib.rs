@@ -33,12 +33,12 @@ pub fn run() -> ExitCode {
     }
     let arguments = args::Arguments::parse();
     let (format, level) = match &arguments.command {
-        Command::Run(run) => (run.log_format, "info"),
+        Command::Run(run) => (run.log_format, logs::own(run.log_level.as_str())),
         // The picture must stay whole.
-        Command::Demo(_) => (LogFormat::Logfmt, "off"),
-        _ => (LogFormat::Logfmt, "error"),
+        Command::Demo(_) => (LogFormat::Logfmt, "off".to_owned()),
+        _ => (LogFormat::Logfmt, "error".to_owned()),
     };
-    logs::start(format, level);
+    logs::start(format, &level);
     let result = match arguments.command {
         Command::RolloutOperator { flags } => return command::rollout_operator::run(&flags),
         Command::Apiserver(arguments) => command::apiserver::run(&arguments).map(done),

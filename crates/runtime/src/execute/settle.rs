@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::action::{Action, Target};
@@ -17,6 +18,9 @@ use crate::request::{Outcome, Refused, Wanted};
 
 /// How often an object is read before giving up for now.
 const ATTEMPTS: u32 = 5;
+
+/// For how long a deletion that was not answered may yet be carried out: the API server's own limit for a request.
+const LATE: Duration = Duration::from_mins(1);
 
 /// A write that may or may not have been done.
 #[derive(Debug, Clone, Default)]
@@ -167,6 +171,13 @@ impl Execution {
                         Some(Box::new(object.clone())),
                     ));
                 }
+            }
+            if matches!(doubt.aim, Aim::Gone) {
+                // What was not done may be on its way yet; what was done is seen.
+                let now = self.shared.environment.now();
+                let until = now.checked_add(LATE).unwrap_or(Timestamp::MAX);
+                let until = unchanged.then_some(until);
+                self.shared.lock().release_deletion(&doubt.uid, until);
             }
             if unchanged && let Some(refused) = &doubt.refused {
                 // It was not done, and would not be if tried again at once.

@@ -1,7 +1,7 @@
-//! Requests, those that come and those that go, under the names that dashboards of zones look for.
+//! Requests, those that come and those that go. What their names begin with is said by the capabilities that run.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use http::{Method, StatusCode};
@@ -73,7 +73,8 @@ pub(crate) struct Traffic {
     requests: Timings<Route>,
     responses: Timings<Route>,
     inflight: Family<Route, Gauge>,
-    evictions: Gauge,
+    /// There if evictions are judged here.
+    evictions: OnceLock<Gauge>,
     api: Timings<Called>,
     pods: Timings<Called>,
     limited: Family<Limited, Counter>,
@@ -90,7 +91,7 @@ impl Default for Traffic {
             requests: Family::new_with_constructor(bytes as fn() -> Histogram),
             responses: Family::new_with_constructor(bytes as fn() -> Histogram),
             inflight: Family::default(),
-            evictions: Gauge::default(),
+            evictions: OnceLock::new(),
             api: Family::new_with_constructor(seconds as fn() -> Histogram),
             pods: Family::new_with_constructor(seconds as fn() -> Histogram),
             limited: Family::default(),
@@ -102,8 +103,8 @@ impl Default for Traffic {
 }
 
 impl Traffic {
-    pub(super) fn register(&self, registry: &mut Registry) {
-        let under = registry.sub_registry_with_prefix("rollout_operator");
+    pub(super) fn register(&self, registry: &mut Registry, prefix: &str) {
+        let under = registry.sub_registry_with_prefix(prefix);
         under.register(
             "request_duration_seconds",
             "Time to answer requests",
@@ -124,11 +125,13 @@ impl Traffic {
             "Requests that are being answered",
             self.inflight.clone(),
         );
-        under.register(
-            "zpdb_inflight_eviction_requests",
-            "Evictions that are being judged",
-            self.evictions.clone(),
-        );
+        if let Some(evictions) = self.evictions.get() {
+            under.register(
+                "zpdb_inflight_eviction_requests",
+                "Evictions that are being judged",
+                evictions.clone(),
+            );
+        }
         under.register(
             "kubernetes_api_client_request_duration_seconds",
             "Time until the API answers",
@@ -136,7 +139,7 @@ impl Traffic {
         );
         under.register(
             "kubernetes_api_client_rate_limited_requests",
-            "Requests that the API had too many of",
+            "Requests rate-limited by the API server",
             self.limited.clone(),
         );
         for group in ["core", "apps"] {
@@ -234,7 +237,8 @@ impl Traffic {
             requests: self.requests.get_or_create(&labels).clone(),
             responses: self.responses.get_or_create(&labels).clone(),
             inflight: self.inflight.get_or_create(&labels).clone(),
-            evictions: (route == "admission_pod_eviction").then(|| self.evictions.clone()),
+            evictions: (route == "admission_pod_eviction")
+                .then(|| self.evictions.get_or_init(Gauge::default).clone()),
             method,
             route,
         }

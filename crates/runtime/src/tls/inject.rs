@@ -222,7 +222,7 @@ impl Injector {
         };
         let told = format!("{what}: {why}");
         if self.told != told {
-            tracing::warn!(what, why, "CA bundle not injected; it is tried again");
+            tracing::warn!(what, why, "CA bundle not injected, retrying");
             self.told = told;
         }
     }

@@ -82,10 +82,7 @@ impl Rotation {
             Err(error) => {
                 let error = error.to_string();
                 if self.told != error {
-                    tracing::warn!(
-                        error,
-                        "webhook certificate not looked after; it is tried again"
-                    );
+                    tracing::warn!(error, "webhook certificate not checked, retrying");
                     self.told = error;
                 }
                 Pace::Failed
@@ -222,7 +219,7 @@ impl Rotation {
             },
             (Ok(Written::Again), _) => Ok(None),
             (Err(error), Some(kept)) => {
-                tracing::warn!(%error, "webhook certificate not renewed yet; it is tried again");
+                tracing::warn!(%error, "webhook certificate not renewed yet, retrying");
                 Ok(Some(kept))
             }
             (Err(error), None) => Err(error),

@@ -27,7 +27,7 @@ impl Served {
 
     pub(super) fn show(&self, pair: Pair) {
         let end = pair.end();
-        tracing::info!(%end, "webhook certificate shown");
+        tracing::info!(%end, "serving webhook certificate");
         *self.pair.write().unwrap_or_else(PoisonError::into_inner) = Some(pair);
         if let Some(shared) = &self.shared {
             shared.lock().certificate_ends = Some(end);

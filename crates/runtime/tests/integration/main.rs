@@ -11,9 +11,11 @@
 mod answers;
 mod drain;
 mod election;
+mod evictions;
 mod fencing;
 mod flow;
 mod groups;
+mod restarts;
 mod rights;
 mod role;
 mod stage;

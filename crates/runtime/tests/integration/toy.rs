@@ -13,6 +13,7 @@ use slipway_kernel::event::{Event, Severity};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
 use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef, kinds};
 use slipway_kernel::interest::{Interest, Need};
+use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::permission::Permission;
 use slipway_kernel::plan::{Plan, Status, Step};
 use slipway_kernel::store::{Meta, Projection, Stores, Undecodable};
@@ -33,6 +34,8 @@ pub(crate) struct Map {
 }
 
 impl Projection for Map {
+    const READS: Parts = Parts::NONE;
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let entry = |name: &str| {
             let found = object.pointer(&format!("/data/{name}"));
@@ -62,6 +65,8 @@ pub(crate) struct Gadget {
 }
 
 impl Projection for Gadget {
+    const READS: Parts = Parts::NONE.and(Part::Status);
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let number = |path: &str| object.pointer(path).and_then(Value::as_i64);
         Ok(Self {
@@ -75,6 +80,8 @@ impl Projection for Gadget {
 pub(crate) struct Anything;
 
 impl Projection for Anything {
+    const READS: Parts = Parts::NONE;
+
     fn project(_: &Value) -> Result<Self, Undecodable> {
         Ok(Self)
     }

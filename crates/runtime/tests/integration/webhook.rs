@@ -13,6 +13,7 @@ use slipway_kernel::Purpose;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Stores;
 use slipway_runtime::gather::{Dial, Gatherer, Unreached};
 use slipway_runtime::{Admissions, Environment, Operator};
@@ -45,6 +46,10 @@ impl Guard {
 impl Admit for Guard {
     fn path(&self) -> &'static str {
         "/admission/guard"
+    }
+
+    fn reads(&self) -> Parts {
+        Parts::NONE
     }
 
     fn admit(&self, review: &Review, _: &Stores, facts: &Facts, _: Timestamp) -> Admission {

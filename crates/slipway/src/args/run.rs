@@ -18,7 +18,7 @@ pub(crate) struct Run {
     pub(crate) controllers: Vec<String>,
     #[command(flatten)]
     pub(crate) connection: Connection,
-    /// Look after these namespaces only; without it, after all
+    /// Namespaces to watch (default: all)
     #[arg(long, short = 'n', value_delimiter = ',', value_name = "NS,…")]
     pub(crate) namespace: Vec<String>,
     /// Where `/healthz`, `/ready` and `/metrics` are served; 0 for any free port, which is logged
@@ -32,6 +32,9 @@ pub(crate) struct Run {
     /// How log lines are written
     #[arg(long, value_enum, default_value_t = LogFormat::Logfmt)]
     pub(crate) log_format: LogFormat,
+    /// What is logged: this and what is more severe. `RUST_LOG` overrides it
+    #[arg(long, value_enum, default_value_t = LogLevel::Info)]
+    pub(crate) log_level: LogLevel,
     #[command(flatten)]
     pub(crate) restarts: Restarts,
     #[command(flatten)]
@@ -74,7 +77,7 @@ pub(crate) struct Election {
     /// Act without holding a Lease: only where there can be no second replica
     #[arg(long)]
     pub(crate) no_leader_elect: bool,
-    /// How long a leader that is not heard of stays leader
+    /// Lease duration: how long a leader stays leader after its last sign of life
     #[arg(long, default_value = "15s", value_parser = duration, value_name = "DURATION")]
     pub(crate) lease_duration: Duration,
 }
@@ -110,7 +113,7 @@ pub(crate) struct Restarts {
     /// Which, when there is no valid Flipper: those with one of these labels
     #[arg(long = "restarts-default-labels", value_delimiter = ',', default_value = "mesh=true", value_parser = label, value_name = "KEY=VALUE,…")]
     pub(crate) default_labels: Vec<(String, String)>,
-    /// Intervals that are shorter are taken for this one
+    /// Minimum interval; shorter ones are raised
     #[arg(long = "restarts-min-interval", value_parser = duration, value_name = "DURATION")]
     pub(crate) min_interval: Option<Duration>,
     /// How many workloads of the whole cluster may be rolling at once; without it, any number
@@ -134,6 +137,31 @@ pub(crate) enum LogFormat {
     Logfmt,
     /// One JSON object a line
     Json,
+}
+
+/// What is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogLevel {
+    /// Every reconcile
+    Debug,
+    /// What is done
+    Info,
+    /// What somebody should look at
+    Warn,
+    /// What failed
+    Error,
+}
+
+impl LogLevel {
+    /// As it is written in a line.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
 }
 
 /// A duration as a Flipper's interval is written, but not none at all.

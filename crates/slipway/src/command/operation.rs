@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use futures::FutureExt;
 use slipway_kernel::Capability;
 use slipway_kernel::admission::Admit;
@@ -60,7 +60,7 @@ impl Operation {
     async fn serve(self) -> Result<()> {
         let stop = until_told_to_end()?.boxed().shared();
         let environment = Environment::system().context("drawing random numbers")?;
-        let listener = listen(self.probes).await?;
+        let listener = listen(self.probes, "/healthz, /ready and /metrics").await?;
         let client = connect::client(&self.cluster).await?;
         let mut operator = Operator::new(environment.clone(), client, self.settings);
         for capability in self.capabilities {
@@ -77,7 +77,7 @@ impl Operation {
         let mut door = None;
         if let Some(webhooks) = self.webhooks {
             operator = operator.admitting(webhooks.hooks).limited(webhooks.limits);
-            let listener = listen(webhooks.address).await?;
+            let listener = listen(webhooks.address, "webhooks").await?;
             let opened = Door::open(&operator, listener, webhooks.source, environment);
             door = Some(opened.await?);
         }
@@ -94,7 +94,7 @@ impl Operation {
         probing.abort();
         ended.context("running the operator")?;
         closed?;
-        tracing::info!("ended in good order");
+        tracing::info!("shut down cleanly");
         Ok(())
     }
 }
@@ -144,7 +144,7 @@ impl Door {
 }
 
 /// Takes a port. All addresses are those of both families, where there are two.
-async fn listen(address: SocketAddr) -> Result<TcpListener> {
+async fn listen(address: SocketAddr, what: &str) -> Result<TcpListener> {
     let taken = match TcpListener::bind(address).await {
         Err(_) if address.ip().is_unspecified() && address.is_ipv6() => {
             let fallback = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), address.port());
@@ -152,5 +152,10 @@ async fn listen(address: SocketAddr) -> Result<TcpListener> {
         }
         other => other,
     };
-    taken.with_context(|| format!("listening on {address}: is the port taken?"))
+    taken.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            anyhow!("cannot listen on {address} for {what}: port in use; choose another")
+        }
+        _ => anyhow!(error).context(format!("cannot listen on {address} for {what}")),
+    })
 }

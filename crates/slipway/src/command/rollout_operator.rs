@@ -65,8 +65,7 @@ fn start_logs(options: &RolloutOperator) {
         "json" => LogFormat::Json,
         _ => LogFormat::Logfmt,
     };
-    // The level is that of our own lines.
-    logs::start(format, &format!("warn,slipway={}", options.log_level));
+    logs::start(format, &logs::own(&options.log_level));
     let tracing = [
         "OTEL_TRACES_EXPORTER",
         "OTEL_EXPORTER_OTLP_ENDPOINT",

@@ -8,6 +8,7 @@ use slipway_api::purpose::zones as purpose;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, QuestionId};
 use slipway_kernel::identity::kinds;
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Projection;
 use slipway_kernel::{Action, Facts, Plan, Purpose, Stores};
 use slipway_zones::admit::zpdb::BudgetSeen;
@@ -50,6 +51,10 @@ impl Admit for Twisted {
         self.inner.is_self_contained()
     }
 
+    fn reads(&self) -> Parts {
+        self.inner.reads()
+    }
+
     fn judge(
         &self,
         review: &Review,
@@ -74,7 +79,7 @@ impl Admit for Twisted {
                     let (admission, remarks) = self.inner.judge(review, stores, &facts, now);
                     let undo: Vec<QuestionId> = match &admission {
                         Admission::Need(actions) => actions.iter().filter_map(undo).collect(),
-                        Admission::Decide(..) => Vec::new(),
+                        Admission::Decide(..) | Admission::Read(_) => Vec::new(),
                     };
                     if undo.is_empty() {
                         return (admission, remarks);

@@ -1,4 +1,4 @@
-//! What a review has been told so far, and what it still has to ask.
+//! What a review has been told so far, and what it still has to ask or to read.
 //!
 //! A webhook is judged from the top each time; [`Inquiry::ask`] gives the answer of a question that has been put, and
 //! otherwise notes it as needed. When time is up every open question counts as timed out, so that the same code gives
@@ -10,8 +10,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::Action;
 use slipway_kernel::Purpose;
-use slipway_kernel::admission::{Admission, Expiry, Remarks, Review, Verdict};
+use slipway_kernel::admission::{Admission, Collection, Expiry, Reading, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
+use slipway_kernel::identity::Kind;
 
 /// How long one request to the API may take.
 const API_TIMEOUT: Duration = Duration::from_secs(5);
@@ -31,6 +32,13 @@ pub(super) struct Decision {
     pub(super) remarks: Remarks,
 }
 
+impl Decision {
+    /// Whether it lets something go, with a warning.
+    pub(super) fn warns(&self) -> bool {
+        matches!(&self.verdict, Verdict::Allowed { warnings, .. } if !warnings.is_empty())
+    }
+}
+
 impl From<Verdict> for Decision {
     fn from(verdict: Verdict) -> Self {
         Self {
@@ -48,6 +56,7 @@ pub(super) struct Inquiry<'a> {
     facts: &'a Facts,
     is_over: bool,
     needs: Vec<Action>,
+    unread: Vec<Collection>,
 }
 
 impl<'a> Inquiry<'a> {
@@ -57,6 +66,7 @@ impl<'a> Inquiry<'a> {
             facts,
             is_over: false,
             needs: Vec::new(),
+            unread: Vec::new(),
         }
     }
 
@@ -108,6 +118,39 @@ impl<'a> Inquiry<'a> {
         }
         self.needs.push(Action::Ask(question));
         Err(Pending)
+    }
+
+    /// Has the stores hold these kinds of the review's namespace as they are after it arrived. Gives what came of reading
+    /// each; without that it is noted as needed, and nothing can be decided now.
+    pub(super) fn read<const N: usize>(
+        &mut self,
+        kinds: [Kind; N],
+    ) -> Result<[Reading; N], Pending> {
+        let readings = kinds.map(|kind| self.reading(kind));
+        if readings.iter().any(Option::is_none) {
+            return Err(Pending);
+        }
+        Ok(readings.map(|reading| reading.unwrap_or(Reading::Current)))
+    }
+
+    fn reading(&mut self, kind: Kind) -> Option<Reading> {
+        let collection = Collection {
+            kind,
+            namespace: self.review.namespace.clone(),
+        };
+        match self.facts.readings.get(&collection) {
+            Some(reading) => Some(reading.clone()),
+            None if self.is_over => Some(Reading::Failed("context deadline exceeded".to_owned())),
+            None => {
+                self.unread.push(collection);
+                None
+            }
+        }
+    }
+
+    /// Whether anything has been read for the review.
+    pub(super) fn has_read(&self) -> bool {
+        !self.facts.readings.is_empty()
     }
 
     /// Whether there is no time left to ask.
@@ -200,7 +243,10 @@ impl<'a> Inquiry<'a> {
                 Admission::Decide(decision.verdict, decision.actions),
                 decision.remarks,
             ),
-            Err(Pending) => (Admission::Need(self.needs), Remarks::default()),
+            Err(Pending) if self.unread.is_empty() => {
+                (Admission::Need(self.needs), Remarks::default())
+            }
+            Err(Pending) => (Admission::Read(self.unread), Remarks::default()),
         }
     }
 }

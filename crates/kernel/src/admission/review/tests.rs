@@ -1,12 +1,13 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use crate::admission::Verdict;
+use crate::parts::Parts;
 use serde_json::json;
 
 use super::{Version, parse, render};
 
 fn refusal(body: &str, content_type: &str) -> (u16, String) {
-    let refusal = parse(body.as_bytes(), content_type).unwrap_err();
+    let refusal = parse(body.as_bytes(), content_type, Parts::NONE).unwrap_err();
     (refusal.code, refusal.text)
 }
 
@@ -22,7 +23,8 @@ fn a_review_of_both_versions_is_read() {
             "userInfo": {"username": "me"}, "dryRun": true,
             "object": {"spec": {"replicas": 1}}, "oldObject": {"spec": {"replicas": 2}},
         }});
-        let (version, review) = parse(body.to_string().as_bytes(), "application/json").unwrap();
+        let (version, review) =
+            parse(body.to_string().as_bytes(), "application/json", Parts::NONE).unwrap();
         assert_eq!(version, expected);
         assert_eq!(review.uid, "u-1");
         assert_eq!(review.subresource, "scale");
@@ -41,7 +43,7 @@ fn what_no_webhook_looks_at_is_not_kept() {
         "spec": {"replicas": 3, "list": [1, "x", null, 1.5], "volumeClaimTemplates": [],
             "template": {"metadata": {"labels": {"name": "x"}}, "spec": {"containers": []}}},
     }}});
-    let (_, review) = parse(body.to_string().as_bytes(), "application/json").unwrap();
+    let (_, review) = parse(body.to_string().as_bytes(), "application/json", Parts::NONE).unwrap();
     assert_eq!(
         review.object,
         json!({
@@ -67,14 +69,14 @@ fn only_the_exact_content_type_is_taken() {
 fn other_kinds_and_broken_bodies_are_refused() {
     let pod = r#"{"apiVersion":"v1","kind":"Pod","request":5}"#;
     assert_eq!(
-        refusal(pod, "application/json"),
+        refusal(pod, "application/json", Parts::NONE),
         (
             400,
             "Unsupported group version kind: /v1, Kind=Pod".to_owned()
         )
     );
     for body in ["", "{", "[]", "5", "{}", r#"{"kind":7}"#] {
-        let (code, text) = refusal(body, "application/json");
+        let (code, text) = refusal(body, "application/json", Parts::NONE);
         assert_eq!(code, 400);
         assert!(text.starts_with("Request could not be decoded: "), "{text}");
     }
@@ -84,7 +86,7 @@ fn other_kinds_and_broken_bodies_are_refused() {
 #[test]
 fn d7_a_review_without_request_or_dry_run_is_no_panic() {
     let body = r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}"#;
-    let (code, text) = refusal(body, "application/json");
+    let (code, text) = refusal(body, "application/json", Parts::NONE);
     assert_eq!(code, 400);
     assert_eq!(
         text,
@@ -92,7 +94,7 @@ fn d7_a_review_without_request_or_dry_run_is_no_panic() {
     );
     let body =
         r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u"}}"#;
-    let (_, review) = parse(body.as_bytes(), "application/json").unwrap();
+    let (_, review) = parse(body.as_bytes(), "application/json", Parts::NONE).unwrap();
     assert!(!review.is_dry_run);
 }
 

@@ -12,6 +12,7 @@ use slipway_kernel::Purpose;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Stores;
 
 use crate::gather::Gather;
@@ -53,6 +54,10 @@ impl Toy {
 impl Admit for Toy {
     fn path(&self) -> &'static str {
         self.path
+    }
+
+    fn reads(&self) -> Parts {
+        Parts::NONE
     }
 
     fn judge(

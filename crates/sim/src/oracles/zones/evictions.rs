@@ -6,7 +6,7 @@ use slipway_api::purpose::zones as purpose;
 
 use super::super::{Case, Findings};
 use super::{Scene, Zone, budget_over, evictions_allowed, is_ready, on_their_way};
-use crate::history::{Image, Review};
+use crate::history::{Image, Request, Review};
 
 /// The version at which the verdict on an eviction was reached: a review may have waited for long.
 fn decided_at(case: &Case<'_>, review: &Review) -> u64 {
@@ -15,18 +15,21 @@ fn decided_at(case: &Case<'_>, review: &Review) -> u64 {
     let mut requests = history.requests.iter().filter(|request| {
         request.replica == review.replica && request.at >= review.at && request.at <= review.ended
     });
-    let last = requests.rfind(|request| {
-        if request.is_for(purpose::WRITE_RESERVATION) {
-            let scene = Scene::at(history, request.versions.0);
-            let uid = scene
-                .pod(namespace, name)
-                .and_then(|pod| pod.text("/metadata/uid"));
-            let data = request.body.get("data");
-            return uid.is_some_and(|uid| data.is_some_and(|data| data.get(uid).is_some()));
-        }
-        request.is_for(purpose::READ_POD) && request.path().rsplit('/').next() == Some(name)
-    });
-    last.map_or(review.versions.0, |request| request.versions.0)
+    let is_recorded = |request: &&Request| {
+        let scene = Scene::at(history, request.versions.0);
+        let pod = scene.pod(namespace, name);
+        let uid = pod.and_then(|pod| pod.text("/metadata/uid"));
+        let data = request.body.get("data");
+        request.is_for(purpose::WRITE_RESERVATION)
+            && uid.is_some_and(|uid| data.is_some_and(|data| data.get(uid).is_some()))
+    };
+    // What is not recorded rests on the first read of the namespace's pods that began after the review arrived.
+    let pods = format!("/namespaces/{namespace}/pods");
+    let is_read =
+        |request: &&Request| request.is_for(slipway_api::purpose::runtime::REVIEW) && request.path().ends_with(&pods);
+    let recorded = requests.clone().rfind(is_recorded);
+    let decisive = recorded.or_else(|| requests.find(is_read));
+    decisive.map_or(review.versions.0, |request| request.versions.0)
 }
 
 /// An eviction of a ready pod that was let through, and what was known of the pods under the same budget.
