@@ -9,7 +9,8 @@ mod process;
 mod setup;
 
 pub use setup::{
-    ADMIN, NAMESPACE, Prepared, Right, Setup, TOKEN, Tamper, Unplayable, Wiring, rights,
+    ADMIN, Feign, NAMESPACE, Prepared, Probe, Right, Setup, TOKEN, Tamper, Unplayable, Wiring,
+    rights,
 };
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -24,7 +24,7 @@ use crate::fault::{Adversary, IN_FLIGHT, RequestFault, SLOW, STANDSTILL};
 use crate::history::{Context, Ending, Event, Recorder, Request};
 use crate::replica::Replica;
 use crate::spell::TARDY;
-use crate::stage::Tamper;
+use crate::stage::{Feign, Tamper};
 use stream::{Events, Faults, Place};
 use weather::{About, Hit};
 
@@ -45,6 +45,7 @@ pub struct Wire {
     pub(crate) recorder: Recorder,
     pub(crate) adversary: Arc<Mutex<Adversary>>,
     pub(crate) tamper: Option<Tamper>,
+    pub(crate) feign: Option<Feign>,
     pub(crate) weather: Arc<Weather>,
     /// The number of the replica.
     pub(crate) index: u32,
@@ -99,6 +100,10 @@ impl Wire {
         let hit = self
             .weather
             .on_request(self.index, &parts, |about| self.is_new(about, &body));
+        let feigned = self
+            .feign
+            .and_then(|feign| feign(parts.method.as_str(), parts.uri.path()));
+        let hit = hit.or_else(|| feigned.map(weather::refused));
         let mut record = self.record(number, fault, &parts, &body);
         record.fault = record.fault.or_else(|| hit.as_ref().map(Hit::name));
         self.recorder.sent(record);

@@ -1,6 +1,6 @@
 //! The operator's replicas: each dies and comes back as the scenario wants it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use slipway_runtime::webhook::Admissions;
 use slipway_runtime::{Environment, Operator, Settings, View};
 
 use super::pods::{Line, Pods};
-use super::setup::{TOKEN, Tamper};
+use super::setup::{Feign, Probe, TOKEN, Tamper};
 use crate::fault::Adversary;
 use crate::history::{Event, Recorder};
 use crate::replica::{Alive, End, Replica};
@@ -50,6 +50,8 @@ pub(super) struct Crew {
     pub(super) capabilities: Vec<Arc<dyn Capability>>,
     pub(super) seed: u64,
     pub(super) tamper: Option<Tamper>,
+    pub(super) feign: Option<Feign>,
+    pub(super) probe: Probe,
     pub(super) weather: Arc<Weather>,
     pub(super) berths: Mutex<BTreeMap<u32, Berth>>,
     pub(super) hooks: Vec<Arc<dyn Admit>>,
@@ -134,6 +136,7 @@ impl Crew {
             recorder: self.recorder.clone(),
             adversary: self.adversary.clone(),
             tamper: self.tamper,
+            feign: self.feign,
             weather: self.weather.clone(),
             index,
             relist: self.settings.relist,
@@ -177,6 +180,7 @@ impl Crew {
     /// Writes down when replicas say that they are ready and when not, until dropped.
     pub(super) async fn watch_readiness(self: Arc<Self>) {
         let mut said: BTreeMap<String, bool> = BTreeMap::new();
+        let mut lost: BTreeSet<String> = BTreeSet::new();
         loop {
             let now: Vec<(String, bool)> = {
                 let berths = self.berths();
@@ -187,6 +191,15 @@ impl Crew {
                 living.collect()
             };
             for (replica, ready) in now {
+                let ready = match (self.probe, said.get(&replica)) {
+                    // It begins by not being ready.
+                    (Probe::LatchesOff, Some(false)) => ready && !lost.contains(&replica),
+                    (Probe::LatchesOn, Some(true)) => true,
+                    _ => ready,
+                };
+                if said.get(&replica) == Some(&true) && !ready {
+                    lost.insert(replica.clone());
+                }
                 if said.insert(replica.clone(), ready) != Some(ready) {
                     self.recorder.mark(Event::Ready(replica, ready));
                 }

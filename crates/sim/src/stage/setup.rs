@@ -76,10 +76,29 @@ pub struct Setup {
     pub permissions: Vec<Permission>,
     /// What happens to its requests on their way, for mutants.
     pub tamper: Option<Tamper>,
+    /// What is answered in the API's place, for mutants.
+    pub feign: Option<Feign>,
+    /// How it tells whether it is ready, for mutants.
+    pub probe: Probe,
 }
 
 /// Changes the body of a request: method, path, body.
 pub type Tamper = fn(&str, &str, &mut Value);
+
+/// The code that a request is refused with, if it is: method and path.
+pub type Feign = fn(&str, &str) -> Option<u16>;
+
+/// How a replica tells whether it is ready.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Probe {
+    /// As it is.
+    #[default]
+    Honest,
+    /// Once it is not, it never is again.
+    LatchesOff,
+    /// Once it is, it always is.
+    LatchesOn,
+}
 
 /// A right that a role gives: the role, the number of its rule, the verb, and what it is about.
 pub type Right = (String, usize, String, String);
@@ -191,6 +210,8 @@ pub(super) fn begin(
         settings: setup.settings,
         capabilities: setup.capabilities,
         tamper: setup.tamper,
+        feign: setup.feign,
+        probe: setup.probe,
         seed: trial.seed,
         berths: Mutex::default(),
         hooks: setup.hooks,

@@ -206,7 +206,7 @@ impl Weather {
     }
 }
 
-fn refused(code: u16) -> Hit {
+pub(super) fn refused(code: u16) -> Hit {
     let status = match code {
         403 => Status::forbidden("", "", "", "on purpose"),
         404 => Status::no_such_resource(),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use slipway_kernel::duration;
 use slipway_restarts::{DefaultCriteria, Scope};
-use slipway_sim::stage::{NAMESPACE, Setup, Wiring};
+use slipway_sim::stage::{NAMESPACE, Probe, Setup, Wiring};
 use slipway_zones::admit::Switches;
 
 use crate::{manifests, registry};
@@ -97,6 +97,8 @@ fn setup(settings: &Value) -> Result<Setup, String> {
         },
         permissions,
         tamper: None,
+        feign: None,
+        probe: Probe::default(),
         capabilities,
         hooks,
         registrations,

@@ -27,6 +27,8 @@ pub(crate) enum Twist {
     NeverDry,
     /// No zone wants time between downscales.
     Hasty,
+    /// What this replica is about to delete, or has let go, does not count.
+    Forgetful,
 }
 
 /// A webhook with a bug.
@@ -100,6 +102,11 @@ impl Admit for Twisted {
                         *body = body.replace("min-time-between-zones-downscale", "no-time");
                     }
                 }
+                self.inner.judge(review, stores, &facts, now)
+            }
+            Twist::Forgetful => {
+                let mut facts = facts.clone();
+                facts.holds.clear();
                 self.inner.judge(review, stores, &facts, now)
             }
             Twist::NeverDry => {
@@ -281,6 +288,21 @@ pub(crate) const ALL: &[Mutant] = &[
         name: "zones: the webhook ignores the time between downscales",
         scenarios: &["zone-downscale"],
         bend: || Bend::Hooks(Twist::Hasty),
+    },
+    Mutant {
+        name: "zones: an eviction does not know what is about to be deleted",
+        scenarios: &["zone-race"],
+        bend: || Bend::Hooks(Twist::Forgetful),
+    },
+    Mutant {
+        name: "zones: what refuses a record is taken for a missing right",
+        scenarios: &["zone-evict"],
+        bend: || {
+            Bend::Answers(|method, path| {
+                let writes = method == "POST" || method == "PUT";
+                (writes && path.contains("/configmaps")).then_some(403)
+            })
+        },
     },
     Mutant {
         name: "zones: claims are never given up",

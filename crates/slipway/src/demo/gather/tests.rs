@@ -218,9 +218,10 @@ fn zone(mirror: &mut Mirror, name: &str, updated: i64, down: &[i64]) {
 }
 
 fn zones(mirror: &mut Mirror, waiting: &Value) -> Vec<(State, String, String)> {
-    let status = json!({"group": "db", "zones": ["zone-a", "zone-b"].map(|name| json!({
-            "name": name, "replicas": 2, "unavailable": 0, "outdated": 1, "maxUnavailable": 1})),
-        "waitingFor": waiting, "conditions": []});
+    let zones = ["zone-a", "zone-b"].map(|name| {
+        json!({"name": name, "replicas": 2, "unavailable": 0, "outdated": 1, "maxUnavailable": 1})
+    });
+    let status = json!({"group": "db", "zones": zones, "waitingFor": waiting, "conditions": []});
     mirror.add(
         "/configmaps",
         json!({"metadata": {"name": "slipway-zones-db", "namespace": "shop",
