@@ -276,6 +276,11 @@ pub const ALL: &[Oracle] = &[
         check: zones::unchanged,
     },
     Oracle {
+        id: "W11",
+        what: "what is let through rests on a look that began after it was asked",
+        check: zones::fresh,
+    },
+    Oracle {
         id: "W12",
         what: "a guard that could not be written was not passed",
         check: guards::guarded,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_api::purpose::zones as purpose;
-use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
+use slipway_kernel::admission::{Admission, Admit, Expiry, Reading, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, QuestionId};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::parts::Parts;
@@ -29,6 +29,8 @@ pub(crate) enum Twist {
     Hasty,
     /// What this replica is about to delete, or has let go, does not count.
     Forgetful,
+    /// Nothing is read for a review: what was seen last will do.
+    Unread,
 }
 
 /// A webhook with a bug.
@@ -107,7 +109,20 @@ impl Admit for Twisted {
             Twist::Forgetful => {
                 let mut facts = facts.clone();
                 facts.holds.clear();
+                facts.deletions.clear();
                 self.inner.judge(review, stores, &facts, now)
+            }
+            Twist::Unread => {
+                let mut facts = facts.clone();
+                loop {
+                    match self.inner.judge(review, stores, &facts, now) {
+                        (Admission::Read(all), _) => {
+                            let all = all.into_iter().map(|one| (one, Reading::Current));
+                            facts.readings.extend(all);
+                        }
+                        decided => return decided,
+                    }
+                }
             }
             Twist::NeverDry => {
                 let real = Review {
@@ -293,6 +308,11 @@ pub(crate) const ALL: &[Mutant] = &[
         name: "zones: an eviction does not know what is about to be deleted",
         scenarios: &["zone-race"],
         bend: || Bend::Hooks(Twist::Forgetful),
+    },
+    Mutant {
+        name: "zones: an eviction is let through on what was seen last",
+        scenarios: &["zone-evict"],
+        bend: || Bend::Hooks(Twist::Unread),
     },
     Mutant {
         name: "zones: what refuses a record is taken for a missing right",

@@ -263,6 +263,10 @@ fn bad_review(id: &str) -> Option<Made> {
             made.pod("zone-b-1", "old", false);
             made.review(EVICTION, eviction("zone-a-0"), "1");
         }
+        "W11" => {
+            made.budget(&json!({}));
+            made.review(EVICTION, eviction("zone-a-0"), "1");
+        }
         "W12" => {
             made.budget(&json!({}));
             let uri = "/api/v1/namespaces/shop/configmaps/slipway-zpdb-db";
