@@ -18,6 +18,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::purpose::Purpose;
 
+use crate::spell::Spell;
+
 /// How a request of the operator ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -258,6 +260,12 @@ pub enum Event {
     Failed(String),
     /// Somebody's deed came out other than the scenario says, by what webhooks said or did not say.
     Otherwise(String),
+    /// Something is wrong for a time from here on.
+    Spell(Spell),
+    /// Everything was put back to where it had been.
+    Restored,
+    /// A replica says that it is ready, or that it is not.
+    Ready(String, bool),
     /// Code panicked.
     Panicked(String),
     /// The operator has made so many requests that it would never come to an end.
@@ -298,6 +306,19 @@ impl History {
             || events
                 .map(|mark| &mark.what)
                 .any(|what| matches!(what, Event::Watch(..)))
+    }
+
+    /// The spells of the run, each with the moment of its beginning.
+    pub fn spells(&self) -> impl Iterator<Item = (Timestamp, &Spell)> {
+        self.marks.iter().filter_map(|mark| match &mark.what {
+            Event::Spell(spell) => Some((mark.at, spell)),
+            _ => None,
+        })
+    }
+
+    /// Whether everything was once put back to where it had been.
+    pub fn is_restored(&self) -> bool {
+        self.marks.iter().any(|mark| mark.what == Event::Restored)
     }
 
     /// The request that did a change.

@@ -29,6 +29,7 @@ const FILES: &[(&str, &str)] = files![
     "overlap",
     "max-concurrent-many",
     "label-later",
+    "flipper-suspended",
     "zone-rollout",
     "zone-order",
     "zone-budget",
@@ -37,6 +38,8 @@ const FILES: &[(&str, &str)] = files![
     "zone-downscale",
     "zone-failover",
     "zone-follow",
+    "zone-quiet",
+    "zone-race",
 ];
 
 /// The names of all scenarios; the first is the one to begin with.

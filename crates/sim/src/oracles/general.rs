@@ -35,7 +35,7 @@ const MAPS: &[&str] = &[
     ZONE_TRACKER,
 ];
 
-fn is_own_map(path: &str) -> bool {
+pub(super) fn is_own_map(path: &str) -> bool {
     let name = path.rsplit_once("/configmaps/").map(|(_, name)| name);
     name.is_some_and(|name| MAPS.iter().any(|own| name.starts_with(own)))
 }

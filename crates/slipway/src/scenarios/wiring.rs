@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use slipway_kernel::duration;
 use slipway_restarts::{DefaultCriteria, Scope};
-use slipway_sim::stage::{NAMESPACE, Setup, Wiring};
+use slipway_sim::stage::{NAMESPACE, Probe, Setup, Wiring};
 use slipway_zones::admit::Switches;
 
 use crate::{manifests, registry};
@@ -27,6 +27,8 @@ struct Settings {
     webhooks: bool,
     /// Whether the times of downscales are kept in the zone tracker.
     tracks_zones: bool,
+    /// Whether it has no right to write anything down about evictions: the role of the program that zones replace.
+    keeps_nothing: bool,
     /// Only these namespaces are watched.
     namespaces: Vec<String>,
     /// After this time everything is listed again.
@@ -79,6 +81,9 @@ fn setup(settings: &Value) -> Result<Setup, String> {
         permissions.extend(slipway_zones::admit::access::PERMISSIONS);
         registrations = manifests::registrations(NAMESPACE, &asked.namespaces);
     }
+    if asked.keeps_nothing {
+        permissions.retain(|permission| permission.resource != "configmaps");
+    }
     let defaults = slipway_runtime::Settings::default();
     let relist = match &asked.relist {
         None => defaults.relist,
@@ -92,6 +97,8 @@ fn setup(settings: &Value) -> Result<Setup, String> {
         },
         permissions,
         tamper: None,
+        feign: None,
+        probe: Probe::default(),
         capabilities,
         hooks,
         registrations,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_api::purpose::zones as purpose;
-use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
+use slipway_kernel::admission::{Admission, Admit, Expiry, Reading, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, QuestionId};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::parts::Parts;
@@ -27,6 +27,10 @@ pub(crate) enum Twist {
     NeverDry,
     /// No zone wants time between downscales.
     Hasty,
+    /// What this replica is about to delete, or has let go, does not count.
+    Forgetful,
+    /// Nothing is read for a review: what was seen last will do.
+    Unread,
 }
 
 /// A webhook with a bug.
@@ -101,6 +105,24 @@ impl Admit for Twisted {
                     }
                 }
                 self.inner.judge(review, stores, &facts, now)
+            }
+            Twist::Forgetful => {
+                let mut facts = facts.clone();
+                facts.holds.clear();
+                facts.deletions.clear();
+                self.inner.judge(review, stores, &facts, now)
+            }
+            Twist::Unread => {
+                let mut facts = facts.clone();
+                loop {
+                    match self.inner.judge(review, stores, &facts, now) {
+                        (Admission::Read(all), _) => {
+                            let all = all.into_iter().map(|one| (one, Reading::Current));
+                            facts.readings.extend(all);
+                        }
+                        decided => return decided,
+                    }
+                }
             }
             Twist::NeverDry => {
                 let real = Review {
@@ -281,6 +303,26 @@ pub(crate) const ALL: &[Mutant] = &[
         name: "zones: the webhook ignores the time between downscales",
         scenarios: &["zone-downscale"],
         bend: || Bend::Hooks(Twist::Hasty),
+    },
+    Mutant {
+        name: "zones: an eviction does not know what is about to be deleted",
+        scenarios: &["zone-race"],
+        bend: || Bend::Hooks(Twist::Forgetful),
+    },
+    Mutant {
+        name: "zones: an eviction is let through on what was seen last",
+        scenarios: &["zone-evict"],
+        bend: || Bend::Hooks(Twist::Unread),
+    },
+    Mutant {
+        name: "zones: what refuses a record is taken for a missing right",
+        scenarios: &["zone-evict"],
+        bend: || {
+            Bend::Answers(|method, path| {
+                let writes = method == "POST" || method == "PUT";
+                (writes && path.contains("/configmaps")).then_some(403)
+            })
+        },
     },
     Mutant {
         name: "zones: claims are never given up",
