@@ -11,6 +11,7 @@
 //! request. It does not decide anything: that is the capabilities' part.
 
 mod clusters;
+mod connections;
 mod election;
 mod engine;
 pub mod environment;

@@ -9,6 +9,7 @@
 )]
 
 mod answers;
+mod connections;
 mod drain;
 mod election;
 mod fencing;
@@ -16,8 +17,10 @@ mod flow;
 mod groups;
 mod rights;
 mod role;
+mod series;
 mod stage;
 mod tls;
+mod tls_callers;
 mod tls_files;
 mod tls_inject;
 mod tls_rotation;
