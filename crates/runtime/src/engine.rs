@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::future::BoxFuture;
+use futures::future::{AbortHandle, BoxFuture, abortable};
 use futures::stream::FuturesUnordered;
 use slipway_kernel::capability::Capability;
 use slipway_kernel::fact::QuestionId;
@@ -76,6 +76,8 @@ pub(crate) struct Engine {
     inbox: mpsc::UnboundedReceiver<Message>,
     sender: mpsc::UnboundedSender<Message>,
     running: FuturesUnordered<BoxFuture<'static, Message>>,
+    /// Ends taking part in elections.
+    candidacies: Vec<AbortHandle>,
     /// Plans being carried out, and events being told.
     executing: usize,
     telling: usize,
@@ -113,6 +115,7 @@ impl Engine {
             inbox,
             sender,
             running: FuturesUnordered::new(),
+            candidacies: Vec::new(),
             executing: 0,
             telling: 0,
             undoing: 0,
@@ -276,8 +279,10 @@ impl Engine {
                     times,
                     inbox: self.sender.clone(),
                 };
+                let (candidacy, handle) = abortable(candidate.run());
+                self.candidacies.push(handle);
                 self.start(async move {
-                    candidate.run().await;
+                    let _ = candidacy.await;
                     Message::Ended
                 });
             } else {
@@ -295,8 +300,13 @@ impl Engine {
         self.running.push(Box::pin(future));
     }
 
-    /// Runs until `stop`, then until all writes under way have been answered.
-    pub(crate) async fn run(mut self, client: kube::Client, stop: impl Future<Output = ()> + Send) {
+    /// Runs until `stop`, then until all writes under way have been answered and `guests` is over.
+    pub(crate) async fn run(
+        mut self,
+        client: kube::Client,
+        stop: impl Future<Output = ()> + Send,
+        guests: BoxFuture<'static, ()>,
+    ) {
         let mut stop = std::pin::pin!(stop);
         loop {
             self.turn();
@@ -316,6 +326,7 @@ impl Engine {
             self.drain_inbox();
         }
         self.end(&client).await;
+        self.host(guests).await;
     }
 
     /// Takes in all that has been told: one plan is better than many.
@@ -394,7 +405,9 @@ impl Engine {
         }
         // What is still under way has no answer: the next leader has to wait for it.
         let clean = self.executing == 0;
-        self.running.clear();
+        for candidacy in self.candidacies.drain(..) {
+            candidacy.abort();
+        }
         let leases: Vec<&'static str> = self.shared.lock().standings.keys().copied().collect();
         for lease in leases {
             if clean {
@@ -402,5 +415,21 @@ impl Engine {
             }
         }
         self.shared.touch();
+    }
+
+    /// Keeps what webhooks decide on new, and undoes what they leave to be undone, until `guests` is over.
+    async fn host(&mut self, mut guests: BoxFuture<'static, ()>) {
+        loop {
+            self.shared.lock().progress = Some(Instant::now());
+            let message = tokio::select! {
+                biased;
+                () = &mut guests => return,
+                Some(message) = self.inbox.recv() => message,
+                Some(message) = self.running.next(), if !self.running.is_empty() => message,
+                () = sleep_until(Instant::now() + TURN) => continue,
+            };
+            self.receive(message);
+            self.drain_inbox();
+        }
     }
 }

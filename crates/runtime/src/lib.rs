@@ -12,6 +12,7 @@
 
 mod clusters;
 mod collection;
+mod connections;
 mod election;
 mod engine;
 pub mod environment;

@@ -9,6 +9,7 @@
 )]
 
 mod answers;
+mod connections;
 mod drain;
 mod election;
 mod evictions;
@@ -18,8 +19,10 @@ mod groups;
 mod restarts;
 mod rights;
 mod role;
+mod series;
 mod stage;
 mod tls;
+mod tls_callers;
 mod tls_files;
 mod tls_inject;
 mod tls_rotation;

@@ -166,11 +166,16 @@ impl LogLevel {
 
 /// A duration as a Flipper's interval is written, but not none at all.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let parsed = slipway_kernel::duration::parse(text).map_err(|error| error.to_string())?;
+    let parsed = pause(text)?;
     if parsed.is_zero() {
         return Err("must be longer than nothing".to_owned());
     }
     Ok(parsed)
+}
+
+/// A duration that may be none at all.
+pub(super) fn pause(text: &str) -> Result<Duration, String> {
+    slipway_kernel::duration::parse(text).map_err(|error| error.to_string())
 }
 
 fn label(text: &str) -> Result<(String, String), String> {

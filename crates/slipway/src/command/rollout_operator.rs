@@ -96,6 +96,9 @@ fn operation(options: &RolloutOperator) -> Result<Operation> {
                 ..Limits::default()
             },
             source: source(options),
+            client_ca: None,
+            // Its manifests have one replica: there is nobody else to whom requests could go meanwhile.
+            drain: Duration::ZERO,
         })
     } else {
         None

@@ -62,6 +62,8 @@ fn operation(arguments: &Run) -> Result<Operation> {
                 ..Limits::default()
             },
             source: source(arguments),
+            client_ca: given.client_ca.clone(),
+            drain: given.drain,
         }),
     })
 }
