@@ -27,6 +27,8 @@ pub(crate) struct Operation {
     pub(crate) capabilities: Vec<Arc<dyn Capability>>,
     /// Where `/ready` and `/metrics` are.
     pub(crate) probes: SocketAddr,
+    /// Where metrics are as well.
+    pub(crate) metrics: Option<SocketAddr>,
     /// The header `X-Cluster` of requests to pods.
     pub(crate) label: Option<String>,
     /// Who looks at requests before they are answered.
@@ -83,7 +85,11 @@ impl Operation {
         }
         let address = listener.local_addr().context("finding the port")?;
         tracing::info!(%address, "serving /healthz, /ready and /metrics");
-        let probing = tokio::spawn(probes::serve(listener, operator.view()));
+        let mut probing = vec![tokio::spawn(probes::serve(listener, operator.view()))];
+        if let Some(address) = self.metrics {
+            let listener = listen(address).await?;
+            probing.push(tokio::spawn(probes::serve(listener, operator.view())));
+        }
         let door = async {
             match door {
                 Some(door) => door.serve(stop.clone()).await,
@@ -91,7 +97,9 @@ impl Operation {
             }
         };
         let (ended, closed) = tokio::join!(operator.run(stop.clone()), door);
-        probing.abort();
+        for probing in probing {
+            probing.abort();
+        }
         ended.context("running the operator")?;
         closed?;
         tracing::info!("ended in good order");
