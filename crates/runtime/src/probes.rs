@@ -1,4 +1,4 @@
-//! What kubelet and Prometheus ask: `/ready`, `/healthz`, `/metrics`.
+//! What kubelet and Prometheus ask: `/ready` (also `/readyz`), `/healthz`, `/metrics`.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -67,12 +67,13 @@ async fn connection(stream: TcpStream, seat: &Arc<Seat>, router: Router) {
 
 /// The routes, to be served with others.
 pub fn router(view: View) -> Router {
-    let meters: Meters = ["/ready", "/healthz", "/metrics", OTHER]
+    let meters: Meters = ["/ready", "/readyz", "/healthz", "/metrics", OTHER]
         .into_iter()
         .map(|path| (path, view.meter(path)))
         .collect();
     Router::new()
         .route("/ready", get(ready))
+        .route("/readyz", get(ready))
         .route("/healthz", get(health))
         .route("/metrics", get(metrics))
         .with_state(view.clone())

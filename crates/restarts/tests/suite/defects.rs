@@ -5,6 +5,8 @@
 
 #[path = "defects/bounds.rs"]
 mod bounds;
+#[path = "defects/holding.rs"]
+mod holding;
 #[path = "defects/policies.rs"]
 mod policies;
 #[path = "defects/restarts.rs"]

@@ -30,6 +30,8 @@ pub(crate) struct Operation {
     pub(crate) capabilities: Vec<Arc<dyn Capability>>,
     /// Where `/ready` and `/metrics` are.
     pub(crate) probes: SocketAddr,
+    /// Where metrics are as well.
+    pub(crate) metrics: Option<SocketAddr>,
     /// The header `X-Cluster` of requests to pods.
     pub(crate) label: Option<String>,
     /// Who looks at requests before they are answered.
@@ -90,7 +92,11 @@ impl Operation {
         }
         let address = listener.local_addr().context("finding the port")?;
         tracing::info!(%address, "serving /healthz, /ready and /metrics");
-        let probing = tokio::spawn(probes::serve(listener, operator.view()));
+        let mut probing = vec![tokio::spawn(probes::serve(listener, operator.view()))];
+        if let Some(address) = self.metrics {
+            let listener = listen(address, "metrics").await?;
+            probing.push(tokio::spawn(probes::serve(listener, operator.view())));
+        }
         // What webhooks decide on is watched, and what they leave to be undone is done, as long as they are served.
         let (shut, is_shut) = oneshot::channel::<()>();
         operator = operator.outlasting(is_shut.map(drop));
@@ -103,7 +109,9 @@ impl Operation {
             served
         };
         let (ended, closed) = tokio::join!(operator.run(stop.clone()), door);
-        probing.abort();
+        for probing in probing {
+            probing.abort();
+        }
         ended.context("running the operator")?;
         closed?;
         tracing::info!("shut down cleanly");

@@ -52,6 +52,7 @@ fn operation(arguments: &Run) -> Result<Operation> {
         settings: operator(arguments),
         capabilities,
         probes: SocketAddr::new(arguments.bind, arguments.port),
+        metrics: None,
         label: arguments.zones.cluster_label.clone().or(label),
         vet: None,
         webhooks: (!hooks.is_empty()).then(|| Webhooks {
