@@ -25,8 +25,9 @@ fn decided_at(case: &Case<'_>, review: &Review) -> u64 {
     };
     // What is not recorded rests on the first read of the namespace's pods that began after the review arrived.
     let pods = format!("/namespaces/{namespace}/pods");
-    let is_read =
-        |request: &&Request| request.is_for(slipway_api::purpose::runtime::REVIEW) && request.path().ends_with(&pods);
+    let is_read = |request: &&Request| {
+        request.is_for(slipway_api::purpose::runtime::REVIEW) && request.path().ends_with(&pods)
+    };
     let recorded = requests.clone().rfind(is_recorded);
     let decisive = recorded.or_else(|| requests.find(is_read));
     decisive.map_or(review.versions.0, |request| request.versions.0)
