@@ -16,6 +16,8 @@ use crate::request::{Outcome, Refused, Wanted};
 
 /// How often an object is read before giving up for now.
 const ATTEMPTS: u32 = 5;
+/// Between two reads, whatever the server asks for: all of the lane waits for what is found.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// A write that may or may not have been done.
 #[derive(Debug, Clone, Default)]
@@ -144,7 +146,7 @@ impl Execution {
         let mut wait = doubt.after;
         for attempt in 1..=ATTEMPTS {
             if let Some(wait) = wait {
-                self.shared.environment.sleep(wait).await;
+                self.shared.environment.sleep(wait.min(LONGEST)).await;
             }
             let found = match self.read(object, &doubt.uid).await {
                 Found::Object(value) => Some(value),
@@ -171,7 +173,7 @@ impl Execution {
                 // It was not done, and would not be if tried again at once.
                 let now = self.shared.environment.now();
                 let mut state = self.shared.lock();
-                state.refuse(object, refused.clone(), backoff, now);
+                state.refuse(object, refused.clone(), None, backoff, now);
             }
             tracing::info!(%object, unchanged, "lost answer looked up");
             return true;

@@ -124,7 +124,7 @@ impl Injector {
                         .all
                         .extend(items.map(|item| Configuration::read(&kind, item)));
                 }
-                Outcome::Refused(refused) if refused.reason == "Forbidden" => {
+                Outcome::Refused(refused) if refused.is_forbidden() => {
                     self.forbid(feature, &refused, now);
                 }
                 other => {
@@ -162,7 +162,7 @@ impl Injector {
                     self.allowed(&feature);
                     tracing::info!(%object, "CA bundle injected");
                 }
-                Outcome::Refused(refused) if refused.reason == "Forbidden" => {
+                Outcome::Refused(refused) if refused.is_forbidden() => {
                     forbidden = true;
                     self.forbid(feature, &refused, now);
                 }

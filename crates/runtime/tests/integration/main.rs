@@ -14,6 +14,8 @@ mod election;
 mod fencing;
 mod flow;
 mod groups;
+mod no_right;
+mod questions;
 mod rights;
 mod role;
 mod stage;

@@ -18,7 +18,7 @@ use crate::observe::{Lock, Locked, World};
 use crate::settings::Settings;
 
 /// What calling off the preparation of a downscale is for that a webhook did not see through.
-const KEEP: &str = "keep-pod";
+pub(super) const KEEP: &str = "keep-pod";
 /// For how long pods that do not answer are told that they stay.
 pub(crate) const GIVE_UP: Duration = Duration::from_mins(30);
 /// For how long the planner takes a lock.

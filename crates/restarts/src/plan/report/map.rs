@@ -16,7 +16,7 @@ use crate::plan::active::Active;
 use crate::render::{self, purpose};
 use crate::settings::Settings;
 
-/// It is not written more often than this.
+/// It is not written more often than this. A time in the future is another clock's, and counts as long ago.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// Its name.
@@ -77,7 +77,8 @@ pub(super) fn write(
     }
     let written = before
         .and_then(|data| data.get("updatedAt"))
-        .and_then(|at| due::instant(at));
+        .and_then(|at| due::instant(at))
+        .filter(|at| *at <= now);
     if let Some(free) = written.and_then(|at| due::later(at, PAUSE))
         && now < free
     {
