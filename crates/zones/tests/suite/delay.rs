@@ -464,9 +464,12 @@ fn the_time_of_a_downscale_is_put_on_the_zone() {
 #[test]
 fn the_last_answer_of_each_pod_is_kept_and_no_other() {
     let mut stage = stage(&[delayed(A, 5_000)]);
-    let say = |_: &str, url: &str| match url.starts_with("scale:") {
-        true => reference(url, 5_000, 5_000),
-        false => since(70),
+    let say = |_: &str, url: &str| {
+        if url.starts_with("scale:") {
+            reference(url, 5_000, 5_000)
+        } else {
+            since(70)
+        }
     };
     let plan = stage.plan();
     answer(&mut stage, &plan, say);
