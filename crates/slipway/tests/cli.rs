@@ -15,6 +15,7 @@ mod cli {
     pub(crate) mod program;
     pub(crate) mod readme;
     pub(crate) mod rollout_operator;
+    pub(crate) mod safety;
     pub(crate) mod usage;
     pub(crate) mod zones;
 }
