@@ -19,12 +19,22 @@ pub fn downscale(namespace: &str) -> String {
         "operation": "UPDATE",
         "object": set(1),
         "oldObject": set(3),
+        "dryRun": false,
     });
     review(namespace, about)
 }
 
 /// An eviction of a pod.
 pub fn eviction(namespace: &str, pod: &str) -> String {
+    evicted(namespace, pod, false)
+}
+
+/// A dry run of one.
+pub fn dry_eviction(namespace: &str, pod: &str) -> String {
+    evicted(namespace, pod, true)
+}
+
+fn evicted(namespace: &str, pod: &str, dry: bool) -> String {
     let about = json!({
         "kind": {"group": "policy", "version": "v1", "kind": "Eviction"},
         "resource": {"group": "", "version": "v1", "resource": "pods"},
@@ -33,6 +43,7 @@ pub fn eviction(namespace: &str, pod: &str) -> String {
         "operation": "CREATE",
         "object": {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}},
         "oldObject": null,
+        "dryRun": dry,
     });
     review(namespace, about)
 }
@@ -41,7 +52,6 @@ fn review(namespace: &str, mut request: Value) -> String {
     request["uid"] = json!("0df28fbd-5f5f-11e8-bc74-36e6bb280816");
     request["namespace"] = json!(namespace);
     request["userInfo"] = json!({"username": "admin", "groups": ["system:masters"]});
-    request["dryRun"] = json!(false);
     json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
         .to_string()
 }

@@ -1,8 +1,9 @@
 //! Admission: the same shape as planning, asked by an API server in the middle of a request.
 //!
-//! `admit` is pure. Where it cannot decide yet it names what it needs (a question, a reservation); the runtime gathers,
-//! and asks again until the deadline, when `expire` gives the verdict and what has to be undone.
+//! `admit` is pure. Where it cannot decide yet it names what it needs (a question, or objects as they are now); the
+//! runtime gathers, and asks again until the deadline, when `expire` gives the verdict and what has to be undone.
 
+pub mod reading;
 pub mod review;
 
 use jiff::Timestamp;
@@ -10,7 +11,9 @@ use serde_json::Value;
 
 use crate::action::Action;
 use crate::fact::Facts;
+use crate::parts::Parts;
 use crate::store::Stores;
+pub use reading::{Collection, Reading};
 
 /// What an API server asks about.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,6 +40,16 @@ pub struct Review {
     pub old: Value,
     /// Whether nothing is to be changed by it.
     pub is_dry_run: bool,
+}
+
+impl Review {
+    /// The same, of whose objects only these parts are read.
+    #[must_use]
+    pub fn read_with(mut self, reads: Parts) -> Self {
+        reads.keep(&mut self.object);
+        reads.keep(&mut self.old);
+        self
+    }
 }
 
 /// What is answered.
@@ -99,6 +112,9 @@ pub enum Admission {
     Decide(Verdict, Vec<Action>),
     /// It cannot be decided before these have been done.
     Need(Vec<Action>),
+    /// It cannot be decided on what the stores hold of these now: they are to be read after the review arrived. What came
+    /// of that is in [`Facts::readings`] of the next look, and whatever was read is in its stores.
+    Read(Vec<Collection>),
 }
 
 /// The verdict when time is up, and what has to be undone.
@@ -119,13 +135,24 @@ pub struct Count {
     pub labels: Vec<(&'static str, String)>,
 }
 
+/// Something that was let go and is still seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// Its uid.
+    pub uid: String,
+    /// Until when it may go. It counts as away until a read that began after that finds it still there.
+    pub until: Timestamp,
+    /// Where it is.
+    pub within: Collection,
+}
+
 /// What is noted beside a verdict, by the replica that serves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remarks {
     /// What is counted.
     pub count: Option<Count>,
     /// What has to be remembered in [`Facts::holds`] before the next review is looked at.
-    pub hold: Option<(String, Timestamp)>,
+    pub hold: Option<Hold>,
     /// What the log tells of besides: a line of these words about each of these pods.
     pub notes: Option<(&'static str, Vec<String>)>,
 }
@@ -143,6 +170,8 @@ pub trait Admit: Send + Sync + 'static {
     fn is_self_contained(&self) -> bool {
         false
     }
+    /// Which large parts of the objects under review it reads; it is given no others.
+    fn reads(&self) -> Parts;
     /// Judges a review, and says what is noted beside the verdict.
     fn judge(
         &self,

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_api::purpose::Purpose;
 
+use crate::admission::{Collection, Reading};
 use crate::identity::ObjectRef;
 use crate::instant::later;
 
@@ -19,7 +21,7 @@ pub struct QuestionId {
     /// The uid of the object that it is asked for.
     pub uid: String,
     /// What for.
-    pub purpose: &'static str,
+    pub purpose: Purpose,
     /// Which one of several.
     pub attempt: u32,
     /// For when.
@@ -112,6 +114,12 @@ pub struct Facts {
     pub answers: BTreeMap<QuestionId, (Timestamp, Answer)>,
     /// Optional features that are off because of a missing right or definition: `watch poddisruptionbudgets`, ….
     pub missing: BTreeSet<String>,
-    /// Pods, by uid, that this replica has let go, and until when they count as away although they are still seen.
+    /// Objects, by uid, that this replica has let go, and until when they may go. They count as away for as long as they
+    /// are here: a read that began after that time takes them out.
     pub holds: BTreeMap<String, Timestamp>,
+    /// Objects, by uid, that this replica is deleting or may have deleted, and until when they count as away although they
+    /// are still seen.
+    pub deletions: BTreeMap<String, Timestamp>,
+    /// What was read for the review that is judged.
+    pub readings: BTreeMap<Collection, Reading>,
 }

@@ -14,6 +14,7 @@ mod without;
 use std::sync::Arc;
 use std::time::Duration;
 
+use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::identity::{ObjectRef, kinds};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -116,8 +117,9 @@ impl Candidate {
         let patience = self.times.renew_deadline / 2;
         let timeout = self.shared.settings.request_timeout.min(patience);
         let context = format!(
-            "controller=election;replica={};purpose=lease",
-            self.shared.settings.replica
+            "controller=election;replica={};purpose={}",
+            self.shared.settings.replica,
+            purpose::LEASE
         );
         let wanted = wanted.traced(context);
         let outcome = wanted.send(&self.client, timeout).await;

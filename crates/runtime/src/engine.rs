@@ -15,11 +15,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::future::BoxFuture;
+use futures::future::{AbortHandle, BoxFuture, abortable};
 use futures::stream::FuturesUnordered;
 use slipway_kernel::capability::Capability;
 use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::interest::{Interest, Need, Triggers};
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::StoreKey;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -48,6 +49,8 @@ const LIST_PATIENCE: Duration = Duration::from_mins(1);
 struct Watched {
     control: Arc<Control>,
     stores: BTreeSet<StoreKey>,
+    /// What some projection of its objects reads.
+    reads: Parts,
 }
 
 /// What a store's changes lead to.
@@ -76,6 +79,8 @@ pub(crate) struct Engine {
     inbox: mpsc::UnboundedReceiver<Message>,
     sender: mpsc::UnboundedSender<Message>,
     running: FuturesUnordered<BoxFuture<'static, Message>>,
+    /// Ends taking part in elections.
+    candidacies: Vec<AbortHandle>,
     /// Plans being carried out, and events being told.
     executing: usize,
     telling: usize,
@@ -113,6 +118,7 @@ impl Engine {
             inbox,
             sender,
             running: FuturesUnordered::new(),
+            candidacies: Vec::new(),
             executing: 0,
             telling: 0,
             undoing: 0,
@@ -222,8 +228,10 @@ impl Engine {
             let watched = self.watches.entry(key.clone()).or_insert_with(|| Watched {
                 control: Arc::default(),
                 stores: BTreeSet::new(),
+                reads: Parts::NONE,
             });
             watched.stores.insert(store.clone());
+            watched.reads = watched.reads.or(interest.reads);
         }
         keys
     }
@@ -245,6 +253,7 @@ impl Engine {
             key,
             client,
             need,
+            reads: watched.reads,
             times: Times {
                 answer: LIST_PATIENCE,
                 missing: self.shared.settings.heartbeat,
@@ -274,8 +283,10 @@ impl Engine {
                     inbox: self.sender.clone(),
                     rights: Rights::default(),
                 };
+                let (candidacy, handle) = abortable(candidate.run());
+                self.candidacies.push(handle);
                 self.start(async move {
-                    candidate.run().await;
+                    let _ = candidacy.await;
                     Message::Ended
                 });
             } else {
@@ -293,8 +304,13 @@ impl Engine {
         self.running.push(Box::pin(future));
     }
 
-    /// Runs until `stop`, then until all writes under way have been answered.
-    pub(crate) async fn run(mut self, client: kube::Client, stop: impl Future<Output = ()> + Send) {
+    /// Runs until `stop`, then until all writes under way have been answered and `guests` is over.
+    pub(crate) async fn run(
+        mut self,
+        client: kube::Client,
+        stop: impl Future<Output = ()> + Send,
+        guests: BoxFuture<'static, ()>,
+    ) {
         let mut stop = std::pin::pin!(stop);
         loop {
             self.turn();
@@ -314,6 +330,7 @@ impl Engine {
             self.drain_inbox();
         }
         self.end(&client).await;
+        self.host(guests).await;
     }
 
     /// Takes in all that has been told: one plan is better than many.
@@ -368,6 +385,7 @@ impl Engine {
             Message::Lost(lease) => self.lost(lease),
             Message::Told(why) => self.told(why.as_deref()),
             Message::Undo(actions) => self.undo(actions),
+            Message::Held(hold) => self.held(*hold),
             Message::Undone => self.undoing = self.undoing.saturating_sub(1),
             Message::Ended => {}
         }
@@ -390,7 +408,9 @@ impl Engine {
         }
         // What is still under way has no answer: the next leader has to wait for it.
         let clean = self.executing == 0;
-        self.running.clear();
+        for candidacy in self.candidacies.drain(..) {
+            candidacy.abort();
+        }
         let leases: Vec<&'static str> = self.shared.lock().standings.keys().copied().collect();
         for lease in leases {
             if clean {
@@ -398,5 +418,21 @@ impl Engine {
             }
         }
         self.shared.touch();
+    }
+
+    /// Keeps what webhooks decide on new, and undoes what they leave to be undone, until `guests` is over.
+    async fn host(&mut self, mut guests: BoxFuture<'static, ()>) {
+        loop {
+            self.shared.lock().progress = Some(Instant::now());
+            let message = tokio::select! {
+                biased;
+                () = &mut guests => return,
+                Some(message) = self.inbox.recv() => message,
+                Some(message) = self.running.next(), if !self.running.is_empty() => message,
+                () = sleep_until(Instant::now() + TURN) => continue,
+            };
+            self.receive(message);
+            self.drain_inbox();
+        }
     }
 }

@@ -13,14 +13,16 @@ mod throttle;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_kernel::Purpose;
 use slipway_kernel::action::Action;
+use slipway_kernel::event::Event;
 use slipway_kernel::identity::{Key, ObjectRef};
 use slipway_kernel::plan::{Plan, Step};
 use tokio::sync::mpsc;
@@ -113,6 +115,8 @@ pub(crate) struct Execution {
     pub(crate) key: Key,
     pub(crate) lease: &'static str,
     pub(crate) plan: Plan,
+    /// The number of the last hold that the plan knows of, or that is our own.
+    holds: AtomicU64,
     stopped: AtomicBool,
     failed: AtomicBool,
     /// Something was written that the next plan would not see.
@@ -126,7 +130,7 @@ impl Execution {
         inbox: mpsc::UnboundedSender<Message>,
         key: Key,
         lease: &'static str,
-        plan: Plan,
+        (plan, holds): (Plan, u64),
     ) -> Self {
         Self {
             shared,
@@ -135,6 +139,7 @@ impl Execution {
             key,
             lease,
             plan,
+            holds: AtomicU64::new(holds),
             stopped: AtomicBool::new(false),
             failed: AtomicBool::new(false),
             unseen: AtomicBool::new(false),
@@ -257,34 +262,75 @@ impl Execution {
             Action::Apply { object, body, .. } => (false, Wanted::apply(&object, body)),
             Action::Ask(_) => return Ended::Well,
         };
+        // From here on webhooks count it as gone, and what they have let go since the plan was made is planned for first.
+        if deletes && !self.hold(&doubt.uid) {
+            return Ended::Outdated;
+        }
         let Some(outcome) = self.write(&object, wanted, (verb, purpose)).await else {
+            self.shared.lock().release_deletion(&doubt.uid, None);
             return Ended::Deposed;
         };
+        let uid = doubt.uid.clone();
+        let ended = self.take_in(
+            &object,
+            (step.events, doubt),
+            outcome,
+            deletes,
+            target.is_some(),
+        );
+        let ended = ended.await;
+        if deletes && !matches!(ended, Ended::Unknown) {
+            self.shared.lock().release_deletion(&uid, None);
+        }
+        ended
+    }
+
+    /// Takes in how a write ended.
+    async fn take_in(
+        &self,
+        object: &ObjectRef,
+        (events, doubt): (Vec<Event>, Doubt),
+        outcome: Outcome,
+        deletes: bool,
+        is_known: bool,
+    ) -> Ended {
         match outcome {
             Outcome::Done(value) => {
                 if deletes {
-                    self.deleted(&object, &doubt.uid, &value);
+                    self.deleted(object, &doubt.uid, &value);
                 } else {
-                    self.written(&object, &value);
+                    self.written(object, &value);
                 }
-                for event in step.events {
+                for event in events {
                     let acted = Some(Box::new(object.clone()));
                     let (controller, event) = (self.key.controller, Box::new(event));
                     self.tell(Message::Publish(controller, event, acted));
                 }
                 Ended::Well
             }
-            Outcome::Absent(_) if target.is_some() => {
-                self.shared.lock().overlay_absence(&object, &doubt.uid);
+            Outcome::Absent(_) if is_known => {
+                self.shared.lock().overlay_absence(object, &doubt.uid);
                 Ended::Outdated
             }
             outcome => {
                 if deletes && matches!(outcome, Outcome::Refused(_)) {
                     self.failed.store(true, Ordering::Release);
                 }
-                self.fell_short(&object, doubt, outcome).await
+                self.fell_short(object, doubt, outcome).await
             }
         }
+    }
+
+    /// Holds an object that is about to be deleted, unless a webhook has let something go since the plan was made.
+    fn hold(&self, uid: &str) -> bool {
+        let now = self.shared.environment.now();
+        let mut state = self.shared.lock();
+        let seen = self.holds.load(Ordering::Acquire);
+        let Some(number) = state.hold_deletion(seen, uid, now) else {
+            return false;
+        };
+        self.holds.store(number, Ordering::Release);
+        true
     }
 
     /// What keeps a write from being sent, if anything does.
@@ -306,7 +352,7 @@ impl Execution {
         &self,
         object: &ObjectRef,
         wanted: Wanted,
-        (verb, purpose): (&'static str, &'static str),
+        (verb, purpose): (&'static str, Purpose),
     ) -> Option<Outcome> {
         let cluster = self.clusters.get(&object.cluster)?;
         let _slot = cluster.slots.acquire().await.ok()?;
@@ -331,21 +377,21 @@ impl Execution {
             .acted(controller, (verb, kind, purpose), ended);
         match &outcome {
             Outcome::Done(_) => {
-                tracing::info!(controller, verb, %object, purpose, epoch, "object written");
+                tracing::info!(controller, verb, %object, %purpose, epoch, "object written");
             }
             Outcome::Refused(refused) | Outcome::Absent(refused) | Outcome::Unknown(refused, _) => {
                 let (reason, message) = (refused.reason.as_str(), &refused.message);
-                tracing::warn!(controller, verb, %object, purpose, ended, reason, message, "write not done");
+                tracing::warn!(controller, verb, %object, %purpose, ended, reason, message, "write not done");
             }
             Outcome::Conflict | Outcome::Busy(_) => {
-                tracing::debug!(controller, verb, %object, purpose, ended, "write not done");
+                tracing::debug!(controller, verb, %object, %purpose, ended, "write not done");
             }
         }
         Some(outcome)
     }
 
     /// What the trace is to know about a write.
-    fn context(&self, epoch: i64, purpose: &str) -> String {
+    fn context(&self, epoch: i64, purpose: Purpose) -> String {
         let basis: Vec<String> = self
             .plan
             .basis

@@ -11,6 +11,8 @@
 //! request. It does not decide anything: that is the capabilities' part.
 
 mod clusters;
+mod collection;
+mod connections;
 mod election;
 mod engine;
 pub mod environment;

@@ -1,6 +1,7 @@
 //! What the loop is told by what it has started.
 
 use slipway_kernel::action::Action;
+use slipway_kernel::admission::Hold;
 use slipway_kernel::event::Event;
 use slipway_kernel::fact::{Answer, QuestionId};
 use slipway_kernel::identity::{Key, ObjectRef};
@@ -33,6 +34,8 @@ pub(crate) enum Message {
     Told(Option<String>),
     /// This is to be undone after a review was answered.
     Undo(Vec<Action>),
+    /// A review was answered that lets this go.
+    Held(Box<Hold>),
     /// What was to be undone has been.
     Undone,
     /// Something has ended that nobody waits for.

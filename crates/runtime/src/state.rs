@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_kernel::admission::Hold;
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::Capability;
 use slipway_kernel::fact::{Facts, Refusal};
-use slipway_kernel::identity::{Key, Kind, ObjectRef};
+use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef};
 use slipway_kernel::store::{Change, Meta, StoreKey, Stores, number};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -271,14 +272,55 @@ impl State {
     }
 
     /// Remembers that something has been let go, unless anything else was since the hold of the number `seen`.
-    pub(crate) fn hold(&mut self, seen: u64, what: &str, until: Timestamp, now: Timestamp) -> bool {
+    pub(crate) fn hold(&mut self, seen: u64, hold: &Hold) -> bool {
         if self.holds != seen {
             return false;
         }
         self.holds += 1;
-        self.facts.holds.retain(|_, until| now < *until);
-        self.facts.holds.insert(what.to_owned(), until);
+        self.facts.holds.insert(hold.uid.clone(), hold.until);
         true
+    }
+
+    /// Forgets what was let go: a read that began after its time has shown what became of it.
+    pub(crate) fn release(&mut self, hold: &Hold) {
+        if self.facts.holds.get(&hold.uid) != Some(&hold.until) {
+            return;
+        }
+        self.facts.holds.remove(&hold.uid);
+        let (cluster, within) = (ClusterId::local(), &hold.within);
+        let freed = self
+            .stores
+            .of_kind(&cluster, &within.kind)
+            .flat_map(|(key, store)| {
+                let mut seen = store.in_namespace(&within.namespace);
+                let seen = seen.find(|seen| seen.meta.uid == hold.uid);
+                seen.map(|seen| (key.clone(), seen.meta.clone()))
+            });
+        let freed: Vec<(StoreKey, Meta)> = freed.collect();
+        self.changes.extend(freed);
+    }
+
+    /// Remembers that an object is about to be deleted, unless anything was let go since the hold of the number `seen`.
+    /// Gives the number of this one.
+    pub(crate) fn hold_deletion(&mut self, seen: u64, uid: &str, now: Timestamp) -> Option<u64> {
+        if self.holds != seen {
+            return None;
+        }
+        self.holds += 1;
+        self.facts.deletions.retain(|_, until| now < *until);
+        let uid = uid.to_owned();
+        self.facts.deletions.insert(uid, Timestamp::MAX);
+        Some(self.holds)
+    }
+
+    /// Forgets a deletion of which it is known what became of it; `until` if it may yet be carried out.
+    pub(crate) fn release_deletion(&mut self, uid: &str, until: Option<Timestamp>) {
+        match (until, self.facts.deletions.get_mut(uid)) {
+            (Some(until), Some(known)) => *known = until,
+            _ => {
+                self.facts.deletions.remove(uid);
+            }
+        }
     }
 
     /// Whether some watch of the kind is off: one kind may have several, with rights of their own.

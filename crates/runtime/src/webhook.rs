@@ -13,6 +13,7 @@
 mod carry;
 mod judgement;
 mod limits;
+mod reading;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use slipway_kernel::store::Stores;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::collection::Reader;
 use crate::gather::Gather;
 use crate::message::Message;
 use crate::metrics::traffic::Meter;
@@ -39,6 +41,7 @@ pub use limits::Limits;
 pub use serve::{Error, serve};
 
 use judgement::Judgement;
+use reading::Readings;
 
 /// When a request came in, if it was not just now; an extension of the request.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +58,7 @@ struct Inner {
     client: kube::Client,
     gatherer: Arc<dyn Gather>,
     late: mpsc::UnboundedSender<Message>,
+    readings: Readings,
     hooks: BTreeMap<&'static str, Hook>,
     other: Meter,
     limits: Limits,
@@ -86,16 +90,21 @@ impl Admissions {
             .into_iter()
             .map(|admit| {
                 let path = admit.path();
-                let meter = traffic.meter(Method::POST, path);
+                let meter = traffic.meter(&Method::POST, path);
                 (path, Hook { admit, meter })
             })
             .collect();
+        let reader = Reader {
+            shared: shared.clone(),
+            client: client.clone(),
+        };
         Self(Arc::new(Inner {
+            readings: Readings::new(reader, late.clone()),
             client,
             gatherer,
             late,
             hooks,
-            other: traffic.meter(Method::POST, "/other"),
+            other: traffic.meter(&Method::POST, "/other"),
             limits,
             nothing: Stores::default(),
             shared,
@@ -125,7 +134,7 @@ impl Admissions {
         let response = match (refused, hook) {
             (Some(refusal), _) => refusal,
             (None, Some(hook)) => self.admit(hook, &request, arrived).await,
-            (None, None) => plain(StatusCode::NOT_FOUND, "404 page not found\n"),
+            (None, None) => plain(StatusCode::NOT_FOUND, "404 page not found"),
         };
         under_way.end(response.status(), response.body().len(), arrived.elapsed());
         response
@@ -148,13 +157,17 @@ impl Admissions {
         }
         let kind = request.headers().get(CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let (version, review) = match review::parse(body, kind) {
+        let (version, review) = match review::parse(body, kind, hook.admit.reads()) {
             Ok(parsed) => parsed,
             Err(Refusal { code, text }) => {
                 let code = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST);
                 return plain(code, &text);
             }
         };
+        if !self.is_watched(&review.namespace) {
+            let verdict = Verdict::warned(unwatched(&review.namespace));
+            return answered(&review::render(version, &review.uid, &verdict));
+        }
         let deadline = arrived + self.0.limits.patience(request.uri().query());
         let judgement = Judgement::new(&self.0, hook.admit.as_ref(), &review, deadline);
         let Some((verdict, remarks)) = judgement.reach().await else {
@@ -172,17 +185,37 @@ impl Admissions {
             self.0.shared.metrics.traffic.count(count);
         }
         log(hook.admit.path(), &review, &verdict, &remarks);
-        let text = review::render(version, &review.uid, &verdict);
-        let mut response = Response::new(Bytes::from(text));
-        let json = HeaderValue::from_static("application/json");
-        response.headers_mut().insert(CONTENT_TYPE, json);
-        response
+        answered(&review::render(version, &review.uid, &verdict))
+    }
+
+    /// Whether this replica knows anything of a namespace. What is asked about another one is none of its business, however
+    /// wide the registration of its webhooks is.
+    fn is_watched(&self, namespace: &str) -> bool {
+        let watched = &self.0.shared.settings.namespaces;
+        watched.is_empty() || namespace.is_empty() || watched.iter().any(|one| one == namespace)
     }
 }
 
-/// An answer that is no verdict.
-fn plain(code: StatusCode, text: &str) -> Response<Bytes> {
+fn unwatched(namespace: &str) -> String {
+    format!(
+        "namespace {namespace} is not watched by this operator, allowing the change; \
+         leave it out of the webhook's namespaceSelector"
+    )
+}
+
+/// An answer with a verdict.
+fn answered(text: &str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::copy_from_slice(text.as_bytes()));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
+}
+
+/// An answer that is no verdict: one line, as Go's servers end it.
+fn plain(code: StatusCode, text: &str) -> Response<Bytes> {
+    let mut line = text.trim_end_matches('\n').to_owned();
+    line.push('\n');
+    let mut response = Response::new(Bytes::from(line));
     *response.status_mut() = code;
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, kind);

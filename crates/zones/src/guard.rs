@@ -1,7 +1,8 @@
 //! What zone-aware budgets say to the deletion of a pod by a rollout: the same as to an eviction, except that a budget of
 //! zero means what the zone itself allows.
 //!
-//! It knows the zones of one group. A budget whose selector spans several groups is judged on the group's own zones.
+//! It knows the zones of one group, and those of others that share a budget with it: a budget is about all zones that its
+//! selector selects, whatever group they are in.
 
 use std::collections::BTreeMap;
 
@@ -39,11 +40,12 @@ fn view(pod: &Item<crate::observe::Pod>) -> Pod<'_> {
 }
 
 impl<'w> Guard<'w> {
-    /// A guard over the zones of a group.
+    /// A guard over the zones of a group and its neighbours.
     pub fn new(world: &'w World, now: Timestamp) -> Self {
         let budgets = world.budgets.iter();
         // Without budgets nobody is asked.
-        let zones = world.zones.iter().filter(|_| !world.budgets.is_empty());
+        let all = world.zones.iter().chain(&world.neighbours);
+        let zones = all.filter(|_| !world.budgets.is_empty());
         let zones = zones.map(|zone| {
             let pods = zone.pods.iter().map(view).collect();
             seen::zone(zone.set.meta(), zone.set.body(), pods)

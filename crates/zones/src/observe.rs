@@ -11,12 +11,13 @@ mod pod;
 mod set;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_api::{names, zones};
 use slipway_kernel::fact::{Answer, Facts, QuestionId, Refusal};
 use slipway_kernel::identity::kinds;
-use slipway_kernel::instant::Written;
+use slipway_kernel::instant::{Written, later};
 use slipway_kernel::interest::Interest;
 use slipway_kernel::plan::Basis;
 use slipway_kernel::store::{Item, Meta, Projection, Seen};
@@ -30,6 +31,7 @@ pub(crate) use maps::{PASSED, locks, rollout_pods, written};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
 
+use crate::admit::reservations::held_here;
 use crate::admit::zpdb::BudgetSeen;
 use crate::readiness::Survey;
 use crate::settings::Settings;
@@ -50,6 +52,10 @@ pub(crate) const LOCKS: &str = "slipway-downscale-locks";
 
 /// How the names of the `ConfigMap`s begin in which the eviction webhook notes whom it let go.
 pub(crate) const RESERVATIONS: &str = "slipway-zpdb-";
+
+/// For how long a pod that another replica let go counts as away after it could go: a watch that is silent is noticed within
+/// that time, so whoever then still sees the pod sees it as it is.
+const UNSEEN: Duration = Duration::from_mins(1);
 
 /// The work of one group.
 pub fn key(cluster: &ClusterId, namespace: &str, group: &str) -> Key {
@@ -103,12 +109,24 @@ fn by_namespace(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
         .collect()
 }
 
-/// The group of the `StatefulSet` that a pod is named after, which is known also when the pod is gone.
+/// The group of the `StatefulSet` that a pod is named after, which is known also when the pod is gone; and where a budget is
+/// about that, all groups of the namespace, which may share it.
 fn by_pod(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     let set = named_after(&meta.name).and_then(|(set, _)| {
         stores.get::<Set>(cluster, &kinds::STATEFUL_SET, &meta.namespace, set)
     });
-    let group = set.and_then(|set| set.body.group());
+    let Some(set) = set else {
+        return Vec::new();
+    };
+    let budgets = stores.typed::<BudgetSeen>(cluster, &ZONE_BUDGET);
+    let mut budgets = budgets
+        .into_iter()
+        .flat_map(|store| store.in_namespace(&meta.namespace))
+        .filter_map(Item::<BudgetSeen>::of);
+    if budgets.any(|budget| budget.body().concerns(&set.body.labels)) {
+        return by_namespace(cluster, meta, stores);
+    }
+    let group = set.body.group();
     group
         .map(|group| key(cluster, &meta.namespace, group))
         .into_iter()
@@ -161,6 +179,8 @@ pub struct World {
     pub group: String,
     /// The zones, by name.
     pub zones: Vec<Zone>,
+    /// Zones of the namespace that are in other groups, or in none, and share a budget with one of the group's.
+    pub neighbours: Vec<Zone>,
     /// The zone-aware budgets of the namespace.
     pub budgets: Vec<Item<BudgetSeen>>,
     /// Whether there may be budgets that we have no right to see.
@@ -224,11 +244,11 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
     if !stores.is_synced::<Pod>(cluster, &kinds::POD) {
         return None;
     }
-    let zones: Vec<Zone> = sets
+    let (own, others): (Vec<_>, Vec<_>) = sets
         .filter(|set| set.meta().namespace == key.namespace)
-        .filter(|set| set.body().group() == Some(key.name.as_str()))
-        .map(|set| zone(stores, cluster, set))
-        .collect();
+        .partition(|set| set.body().group() == Some(key.name.as_str()));
+    let own = own.into_iter();
+    let zones: Vec<Zone> = own.map(|set| zone(stores, cluster, set)).collect();
     if zones.is_empty() {
         return None;
     }
@@ -240,6 +260,11 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
             .filter(|budget| budget.meta().namespace == key.namespace)
             .collect()
     };
+    let neighbours = others
+        .into_iter()
+        .filter(|set| is_neighbour(set.body(), &zones, &budgets))
+        .map(|set| zone(stores, cluster, set))
+        .collect();
     let uids: BTreeSet<&str> = zones.iter().map(|z| z.set.meta().uid.as_str()).collect();
     let answers = facts
         .answers
@@ -257,6 +282,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         cluster: cluster.clone(),
         namespace: key.namespace.clone(),
         group: key.name.clone(),
+        neighbours,
         budgets,
         is_blind,
         tracker: tracker.map(|map| map.body.clone()).unwrap_or_default(),
@@ -273,6 +299,16 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
             .map(|((of, kind, _), store)| ((of.clone(), kind.clone()), store.version()))
             .collect(),
         zones,
+    })
+}
+
+/// Whether a budget is about a `StatefulSet` and about pods of the group.
+fn is_neighbour(set: &Set, zones: &[Zone], budgets: &[Item<BudgetSeen>]) -> bool {
+    let pods = || zones.iter().flat_map(|zone| &zone.pods);
+    budgets.iter().any(|budget| {
+        let budget = budget.body();
+        let is_about = |pod: &Item<Pod>| budget.concerns(&pod.body().labels);
+        budget.concerns(&set.labels) && pods().any(is_about)
     })
 }
 
@@ -303,14 +339,15 @@ fn noted(stores: &Stores, facts: &Facts, key: &Key) -> Option<BTreeMap<String, (
 
 /// Whom this replica let go, and whom the others did, by the `ConfigMap`s in which they note it.
 fn holds(stores: &Stores, facts: &Facts, key: &Key) -> BTreeMap<String, Timestamp> {
-    let mut all = facts.holds.clone();
+    let mut all = held_here(facts);
     let maps = stores
         .list::<Notes>(&key.cluster, &kinds::CONFIG_MAP)
         .filter(|map| map.meta.namespace == key.namespace)
         .filter(|map| map.meta.name.starts_with(RESERVATIONS));
     for (uid, until) in maps.flat_map(|map| &map.body.until) {
-        let known = all.entry(uid.clone()).or_insert(*until);
-        *known = (*known).max(*until);
+        let until = later(*until, UNSEEN).unwrap_or(Timestamp::MAX);
+        let known = all.entry(uid.clone()).or_insert(until);
+        *known = (*known).max(until);
     }
     all
 }

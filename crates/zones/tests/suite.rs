@@ -36,5 +36,7 @@ mod policies;
 mod properties;
 #[path = "suite/replicas.rs"]
 mod replicas;
+#[path = "suite/shared_budgets.rs"]
+mod shared_budgets;
 #[path = "suite/triggers.rs"]
 mod triggers;

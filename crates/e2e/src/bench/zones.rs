@@ -87,7 +87,7 @@ pub(crate) struct Measurement {
     /// Bytes, at each of the sizes.
     pub(crate) resident: Vec<u64>,
     pub(crate) rollout: Option<rollout::Figures>,
-    pub(crate) evictions: f64,
+    pub(crate) evictions: Option<door::Evictions>,
     pub(crate) door: Option<door::Figures>,
     /// How many handshakes failed, of how many.
     pub(crate) handshakes: Option<(usize, usize)>,
@@ -151,7 +151,7 @@ fn bench(cluster: &Cluster, contender: &Contender, most: usize) -> Result<Measur
             say(&format!("{}: a rollout of {pods} pods", contender.name));
             measurement.rollout = Some(rollout::measure(contender, &place, pods / 3)?);
             say(&format!("{}: evictions, and downscales", contender.name));
-            measurement.evictions = door::evictions(contender, &place)?;
+            measurement.evictions = Some(door::evictions(contender, &place)?);
             measurement.door = Some(door::measure(contender, &place)?);
             if contender.original.is_none() {
                 say(&format!(

@@ -56,8 +56,16 @@ pub(crate) fn measure(contender: &Contender, place: &Place<'_>) -> Result<Figure
     })
 }
 
-/// Evictions decided in a second: one zone has let a pod go, another zone's are refused.
-pub(crate) fn evictions(contender: &Contender, place: &Place<'_>) -> Result<f64> {
+/// Evictions decided in a second.
+pub(crate) struct Evictions {
+    /// Refused, because another zone has let a pod go.
+    pub(crate) refused: f64,
+    /// Let through, as dry runs: all zones are whole, and each verdict rests on a read of its own time.
+    pub(crate) allowed: f64,
+}
+
+/// Evictions decided in a second: first all are let through, then one zone has let a pod go and another zone's are refused.
+pub(crate) fn evictions(contender: &Contender, place: &Place<'_>) -> Result<Evictions> {
     let budget = json!({
         "apiVersion": "rollout-operator.grafana.com/v1",
         "kind": "ZoneAwarePodDisruptionBudget",
@@ -67,8 +75,21 @@ pub(crate) fn evictions(contender: &Contender, place: &Place<'_>) -> Result<f64>
     place.apply(&[budget])?;
     let operator = contender.start(place, &[], None)?;
     std::thread::sleep(Duration::from_secs(1));
-    let target = Target::new(place.cluster, &place.name, SECRET, "localhost", place.port)?;
+    let target = Target::new(
+        place.cluster,
+        &place.name,
+        SECRET,
+        "localhost",
+        place.port.number(),
+    )?;
     let path = "/admission/pod-eviction";
+    // The original takes a dry run for a real one: after the first it has a pod away.
+    let allowed = if contender.original.is_none() {
+        let dry = review::dry_eviction(&place.name, &format!("{}-0", ZONES[1]));
+        flooded(place, path, &dry, "\"allowed\":true")?.rate
+    } else {
+        0.0
+    };
     let first = review::eviction(&place.name, &format!("{}-0", ZONES[0]));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -86,7 +107,10 @@ pub(crate) fn evictions(contender: &Contender, place: &Place<'_>) -> Result<f64>
     let said = flooded(place, path, &second, "pod not ready in")?;
     place.kubectl(&["delete", "zoneawarepoddisruptionbudgets", "bench"])?;
     operator.terminate()?;
-    Ok(said.rate)
+    Ok(Evictions {
+        refused: said.rate,
+        allowed,
+    })
 }
 
 /// What the asking process said.
@@ -102,7 +126,7 @@ fn flooded(place: &Place<'_>, path: &str, body: &str, answer: &str) -> Result<Sa
     let secret = place
         .cluster
         .json(&["get", "secret", SECRET, "-n", &place.name])?;
-    let order = json!({"ca": secret["data"]["ca"], "port": place.port, "path": path, "body": body, "answer": answer});
+    let order = json!({"ca": secret["data"]["ca"], "port": place.port.number(), "path": path, "body": body, "answer": answer});
     std::fs::write(&file, order.to_string())?;
     let output = std::process::Command::new("taskset")
         .args(["-c", "1"])
@@ -214,7 +238,7 @@ async fn shake(place: &Place<'_>) -> Result<(usize, usize)> {
                 .unwrap_or_default()
                 .0;
             if target.as_ref().is_none_or(|(known, _)| *known != bundle) {
-                let fresh = Target::trusting(&bundle, "localhost", place.port)?;
+                let fresh = Target::trusting(&bundle, "localhost", place.port.number())?;
                 target = Some((bundle, fresh));
             }
         }

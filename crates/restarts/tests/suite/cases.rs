@@ -47,7 +47,7 @@ fn set(case: Case) -> Stage {
         operator_namespace: case.settings.operator_namespace,
         max_concurrent: case.settings.max_concurrent,
         floor: Duration::from_secs(1),
-        ..Settings::default()
+        ..Settings::drop_in()
     };
     let mut stage = Stage::new(Restarts::new(settings), case.now);
     for object in case.objects {
@@ -83,7 +83,7 @@ fn worlds_and_their_plans() {
         let restarts = again
             .steps
             .iter()
-            .filter(|s| s.action.purpose() == "restart");
+            .filter(|s| s.action.purpose().as_str() == "restart");
         assert_eq!(restarts.count(), 0, "{}", path.display());
     });
 }

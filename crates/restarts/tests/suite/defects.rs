@@ -7,6 +7,8 @@
 mod bounds;
 #[path = "defects/clocks.rs"]
 mod clocks;
+#[path = "defects/holding.rs"]
+mod holding;
 #[path = "defects/policies.rs"]
 mod policies;
 #[path = "defects/restarts.rs"]

@@ -11,6 +11,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use slipway_api::names;
+use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::action::Target;
 use slipway_kernel::identity::ObjectRef;
 use slipway_kernel::store::Meta;
@@ -87,7 +88,7 @@ impl Touching {
             let outcome = wanted.send(&cluster.client, timeout).await;
             let (kind, ended) = (object.kind.kind.as_ref(), outcome.as_str());
             let metrics = &self.shared.metrics;
-            metrics.acted(controller, ("patch", kind, "fence"), ended);
+            metrics.acted(controller, ("patch", kind, purpose::FENCE), ended);
             let wait = match outcome {
                 Outcome::Done(value) => {
                     self.shared.lock().wrote(object, &value);
@@ -123,8 +124,10 @@ impl Touching {
         let epoch = self.epoch;
         let body = json!({"metadata": {"annotations": {names::FENCE: epoch.to_string()}}});
         let replica = &self.shared.settings.replica;
-        let context =
-            format!("controller={controller};replica={replica};epoch={epoch};purpose=fence;basis=");
+        let purpose = purpose::FENCE;
+        let context = format!(
+            "controller={controller};replica={replica};epoch={epoch};purpose={purpose};basis="
+        );
         Wanted::patch(target, "", body).traced(context)
     }
 

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use slipway_kernel::action::Action;
+use slipway_kernel::admission::{Hold, Reading};
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::{Capability, Gravity};
 use slipway_kernel::event::Event;
@@ -13,6 +14,7 @@ use slipway_kernel::plan::Plan;
 use tokio::time::{Instant, sleep};
 
 use super::Engine;
+use crate::collection::Reader;
 use crate::environment::after;
 use crate::events;
 use crate::execute::{Execution, Report};
@@ -21,6 +23,7 @@ use crate::message::Message;
 use crate::metrics;
 use crate::queue::{Verdict, lane};
 use crate::request::{Outcome, Wanted};
+use crate::settings::Backoff;
 use crate::state::Shared;
 use crate::webhook::Carrier;
 
@@ -28,6 +31,12 @@ use crate::webhook::Carrier;
 const TELLINGS: u32 = 3;
 /// A moment that has passed when it is asked for would be asked for again and again.
 const SOONEST: Duration = Duration::from_millis(100);
+
+/// Between reads that are to show what became of something that was let go.
+const HOLD_BACKOFF: Backoff = Backoff {
+    first: Duration::from_secs(1),
+    most: Duration::from_secs(10),
+};
 
 /// A pass over a key, where passes are shown.
 struct Pass {
@@ -77,10 +86,11 @@ impl Engine {
             self.queue.forget(&key);
             return;
         };
-        let (stores, facts, doubtful) = {
+        let (stores, facts, doubtful, holds) = {
             let state = self.shared.lock();
             let doubtful = state.doubts.contains_key(&lane(&key));
-            (state.stores.clone(), state.facts.clone(), doubtful)
+            let facts = state.facts.clone();
+            (state.stores.clone(), facts, doubtful, state.holds)
         };
         let now = self.shared.environment.now();
         let planned = catch_unwind(AssertUnwindSafe(|| {
@@ -140,7 +150,7 @@ impl Engine {
             self.queue.finish(&key, Verdict::Done, began);
             return;
         }
-        self.execute(key, capability.lease(), plan, doubtful, pass);
+        self.execute(key, capability.lease(), (plan, holds), doubtful, pass);
     }
 
     /// Others see why nothing happens. Whoever acts also logs it, once.
@@ -192,7 +202,14 @@ impl Engine {
             .unwrap_or_else(|| after(now, self.shared.settings.heartbeat))
     }
 
-    fn execute(&mut self, key: Key, lease: &'static str, plan: Plan, doubtful: bool, pass: Pass) {
+    fn execute(
+        &mut self,
+        key: Key,
+        lease: &'static str,
+        (plan, holds): (Plan, u64),
+        doubtful: bool,
+        pass: Pass,
+    ) {
         let shared = self.shared.clone();
         let execution = Execution::new(
             shared.clone(),
@@ -200,7 +217,7 @@ impl Engine {
             self.sender.clone(),
             key.clone(),
             lease,
-            plan,
+            (plan, holds),
         );
         self.executing += 1;
         self.start(async move {
@@ -301,6 +318,33 @@ impl Engine {
         self.start(async move {
             carrier.until_done(actions).await;
             Message::Undone
+        });
+    }
+
+    /// Finds out what became of something that a webhook let go: it counts as away until a read that begins after its time
+    /// has shown it, gone or still there.
+    pub(super) fn held(&mut self, hold: Hold) {
+        let Some(cluster) = self.clusters.get(&ClusterId::local()) else {
+            return;
+        };
+        let reader = Reader {
+            shared: self.shared.clone(),
+            client: cluster.client,
+        };
+        self.start(async move {
+            let (environment, backoff) = (&reader.shared.environment, HOLD_BACKOFF);
+            let left = hold.until.duration_since(environment.now());
+            environment
+                .sleep(Duration::try_from(left).unwrap_or_default())
+                .await;
+            for attempt in 1.. {
+                if !matches!(reader.read(&hold.within).await, Reading::Failed(_)) {
+                    break;
+                }
+                environment.sleep(backoff.after(attempt)).await;
+            }
+            reader.shared.lock().release(&hold);
+            Message::Ended
         });
     }
 }

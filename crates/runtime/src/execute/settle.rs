@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
+use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::action::{Action, Target};
 use slipway_kernel::event::Event;
 use slipway_kernel::fields::merge;
@@ -18,6 +20,9 @@ use crate::request::{Outcome, Refused, Wanted};
 const ATTEMPTS: u32 = 5;
 /// Between two reads, whatever the server asks for: all of the lane waits for what is found.
 const LONGEST: Duration = Duration::from_secs(10);
+
+/// For how long a deletion that was not answered may yet be carried out: the API server's own limit for a request.
+const LATE: Duration = Duration::from_mins(1);
 
 /// A write that may or may not have been done.
 #[derive(Debug, Clone, Default)]
@@ -169,6 +174,13 @@ impl Execution {
                     ));
                 }
             }
+            if matches!(doubt.aim, Aim::Gone) {
+                // What was not done may be on its way yet; what was done is seen.
+                let now = self.shared.environment.now();
+                let until = now.checked_add(LATE).unwrap_or(Timestamp::MAX);
+                let until = unchanged.then_some(until);
+                self.shared.lock().release_deletion(&doubt.uid, until);
+            }
             if unchanged && let Some(refused) = &doubt.refused {
                 // It was not done, and would not be if tried again at once.
                 let now = self.shared.environment.now();
@@ -188,7 +200,7 @@ impl Execution {
             return Outcome::Busy(None);
         };
         let timeout = self.shared.settings.request_timeout;
-        let context = self.context(0, "read");
+        let context = self.context(0, purpose::READ);
         let wanted = Wanted::get(object).traced(context.clone());
         let outcome = wanted.send(&cluster.client, timeout).await;
         let Outcome::Refused(_) = outcome else {

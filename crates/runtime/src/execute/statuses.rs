@@ -4,6 +4,7 @@
 //! plan was made for. That is remembered for the kind until the next heartbeat.
 
 use serde_json::{Value, json};
+use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::fields::merge;
 use slipway_kernel::identity::Kind;
 use slipway_kernel::plan::Status;
@@ -93,7 +94,9 @@ impl Execution {
         }
         let body = json!({"status": status.body});
         let wanted = Wanted::patch(&status.target, "/status", body);
-        let outcome = self.write(object, wanted, ("patch", "status")).await?;
+        let outcome = self
+            .write(object, wanted, ("patch", purpose::STATUS))
+            .await?;
         match &outcome {
             Outcome::Refused(refused) if is_forbidden(&outcome) => {
                 let replaced = self.replace_status(status).await?;
@@ -158,6 +161,7 @@ impl Execution {
             merge(known, &status.body);
         }
         let wanted = Wanted::replace_part(object, "/status", value);
-        self.write(object, wanted, ("update", "status")).await
+        self.write(object, wanted, ("update", purpose::STATUS))
+            .await
     }
 }

@@ -6,6 +6,7 @@ use ::http::header::{ACCEPT, CONTENT_TYPE};
 use ::http::{HeaderName, HeaderValue, Method, Request};
 use kube::client::Body;
 use serde_json::Value;
+use slipway_kernel::Purpose;
 use slipway_kernel::fact::{Answer, Question};
 
 use super::CLUSTER;
@@ -58,7 +59,7 @@ impl Api {
     }
 
     /// Reads something that is needed for a question.
-    pub(super) async fn get(&self, path: &str, purpose: &str) -> Answer {
+    pub(super) async fn get(&self, path: &str, purpose: Purpose) -> Answer {
         let request = self.request("GET", path, &Value::Null, purpose);
         self.send(request).await
     }
@@ -82,7 +83,7 @@ impl Api {
         method: &str,
         path: &str,
         body: &Value,
-        purpose: &str,
+        purpose: Purpose,
     ) -> Result<Request<Body>, String> {
         let method = Method::from_bytes(method.as_bytes()).map_err(|error| error.to_string())?;
         let is_write = method != Method::GET;

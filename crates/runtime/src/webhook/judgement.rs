@@ -4,13 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use futures::StreamExt;
 use slipway_kernel::action::Action;
-use slipway_kernel::admission::{Admission, Admit, Remarks, Review, Verdict};
+use slipway_kernel::admission::{Admission, Admit, Collection, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, QuestionId};
 use slipway_kernel::store::Stores;
 use tokio::time::{Instant, sleep_until};
 
 use super::Inner;
 use super::carry::{AT_ONCE, Carrier, Ended};
+use super::reading::Ticket;
 use crate::message::Message;
 
 /// How often a review is looked at: enough for the largest downscale, and an end for a webhook that asks in circles.
@@ -22,7 +23,9 @@ pub(super) struct Judgement<'a> {
     hook: &'a dyn Admit,
     review: &'a Review,
     deadline: Instant,
-    /// What is known besides the stores; the answers are this review's own.
+    /// When it arrived, among all reviews and reads.
+    arrived: Ticket,
+    /// What is known besides the stores; answers and readings are this review's own.
     facts: Facts,
 }
 
@@ -38,6 +41,7 @@ impl<'a> Judgement<'a> {
             hook,
             review,
             deadline,
+            arrived: inner.readings.ticket(),
             facts: Facts::default(),
         }
     }
@@ -46,16 +50,17 @@ impl<'a> Judgement<'a> {
     pub(super) async fn reach(mut self) -> Option<(Verdict, Remarks)> {
         for _ in 0..MOST_LOOKS {
             let (admission, remarks) = self.look()?;
-            let needs = match admission {
+            let goes_on = match admission {
                 Admission::Decide(verdict, actions) => {
                     if !actions.is_empty() {
                         self.carry_out(actions).await;
                     }
                     return Some((verdict, remarks));
                 }
-                Admission::Need(needs) => needs,
+                Admission::Need(needs) => self.gather(needs).await,
+                Admission::Read(collections) => self.read(collections).await,
             };
-            if !self.gather(needs).await {
+            if !goes_on {
                 break;
             }
         }
@@ -75,10 +80,12 @@ impl<'a> Judgement<'a> {
             }))
             .ok()?;
             drop(stores);
-            let Some((what, until)) = &remarks.hold else {
+            let Some(hold) = &remarks.hold else {
                 return Some((admission, remarks));
             };
-            if shared.lock().hold(seen, what, *until, now) {
+            if shared.lock().hold(seen, hold) {
+                // Nobody listens when the replica has ended.
+                let _ = self.inner.late.send(Message::Held(Box::new(hold.clone())));
                 return Some((admission, remarks));
             }
         }
@@ -92,6 +99,7 @@ impl<'a> Judgement<'a> {
         let state = self.inner.shared.lock();
         self.facts.missing.clone_from(&state.facts.missing);
         self.facts.holds.clone_from(&state.facts.holds);
+        self.facts.deletions.clone_from(&state.facts.deletions);
         (state.stores.clone(), state.holds)
     }
 
@@ -125,6 +133,32 @@ impl<'a> Judgement<'a> {
             if let Some((id, answer)) = told {
                 let now = self.inner.shared.environment.now();
                 facts.answers.insert(id, (now, answer));
+            }
+        }
+    }
+
+    /// Has the stores brought up to what is there now. False if there is no time left, or nothing to read.
+    async fn read(&mut self, collections: Vec<Collection>) -> bool {
+        let readings = &self.inner.readings;
+        let known = &self.facts.readings;
+        let open: Vec<Collection> = collections
+            .into_iter()
+            .filter(|collection| !known.contains_key(collection))
+            .collect();
+        if open.is_empty() {
+            return false;
+        }
+        let arrived = self.arrived;
+        let all = open.into_iter().map(|collection| async move {
+            let reading = readings.read(&collection, arrived).await;
+            (collection, reading)
+        });
+        tokio::select! {
+            biased;
+            () = sleep_until(self.deadline) => false,
+            read = futures::future::join_all(all) => {
+                self.facts.readings.extend(read);
+                true
             }
         }
     }

@@ -75,15 +75,16 @@ async fn what_is_no_review_is_refused_with_the_original_s_words() {
     assert_eq!(send("application/json", good.clone()).await.0, 200);
     for kind in ["", "text/plain", "application/json; charset=utf-8"] {
         let refused = send(kind, good.clone()).await;
-        assert_eq!(refused, (400, "wrong content type".to_owned()));
+        assert_eq!(refused, (400, "wrong content type\n".to_owned()));
     }
     let (code, text) = send("application/json", b"{".to_vec()).await;
     assert_eq!(code, 400);
     assert!(text.starts_with("Request could not be decoded: "), "{text}");
+    assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{text:?}");
     let pod = br#"{"apiVersion":"v1","kind":"Pod"}"#.to_vec();
     let (code, text) = send("application/json", pod).await;
     assert_eq!(code, 400);
-    assert_eq!(text, "Unsupported group version kind: /v1, Kind=Pod");
+    assert_eq!(text, "Unsupported group version kind: /v1, Kind=Pod\n");
     let mut large = good;
     large.resize(4_097, b' ');
     assert_eq!(send("application/json", large).await.0, 413);
@@ -186,13 +187,13 @@ async fn requests_and_verdicts_are_counted_under_the_original_s_names() {
     let text = view.metrics();
     for line in [
         r#"rollout_operator_zpdb_eviction_requests_total{reason="denied",status="429"} 2"#,
-        r#"rollout_operator_request_duration_seconds_count{method="POST",route="admission_pod_eviction",status_code="200",ws="false"} 2"#,
-        r#"rollout_operator_request_duration_seconds_bucket{le="0.005",method="POST",route="admission_pod_eviction",status_code="200",ws="false"} 2"#,
-        r#"rollout_operator_request_duration_seconds_count{method="POST",route="other",status_code="404",ws="false"} 1"#,
-        r#"rollout_operator_inflight_requests{method="POST",route="admission_pod_eviction"} 0"#,
-        r#"rollout_operator_request_message_bytes_count{method="POST",route="admission_pod_eviction"} 2"#,
-        r#"rollout_operator_response_message_bytes_count{method="POST",route="admission_pod_eviction"} 2"#,
-        "rollout_operator_zpdb_inflight_eviction_requests 0",
+        r#"slipway_request_duration_seconds_count{method="POST",route="admission_pod_eviction",status_code="200",ws="false"} 2"#,
+        r#"slipway_request_duration_seconds_bucket{le="0.005",method="POST",route="admission_pod_eviction",status_code="200",ws="false"} 2"#,
+        r#"slipway_request_duration_seconds_count{method="POST",route="other",status_code="404",ws="false"} 1"#,
+        r#"slipway_inflight_requests{method="POST",route="admission_pod_eviction"} 0"#,
+        r#"slipway_request_message_bytes_count{method="POST",route="admission_pod_eviction"} 2"#,
+        r#"slipway_response_message_bytes_count{method="POST",route="admission_pod_eviction"} 2"#,
+        "slipway_zpdb_inflight_eviction_requests 0",
     ] {
         assert!(text.contains(&format!("{line}\n")), "no {line} in\n{text}");
     }

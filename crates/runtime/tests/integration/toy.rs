@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_kernel::Purpose;
 use slipway_kernel::action::{Action, Target};
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::{Controller, Fence, Gauge};
@@ -12,6 +13,7 @@ use slipway_kernel::event::{Event, Severity};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
 use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef, kinds};
 use slipway_kernel::interest::{Interest, Need};
+use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::permission::Permission;
 use slipway_kernel::plan::{Plan, Status, Step};
 use slipway_kernel::store::{Meta, Projection, Stores, Undecodable};
@@ -34,6 +36,8 @@ pub(crate) struct Map {
 }
 
 impl Projection for Map {
+    const READS: Parts = Parts::NONE;
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let entry = |name: &str| {
             let found = object.pointer(&format!("/data/{name}"));
@@ -64,6 +68,8 @@ pub(crate) struct Gadget {
 }
 
 impl Projection for Gadget {
+    const READS: Parts = Parts::NONE.and(Part::Status);
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let number = |path: &str| object.pointer(path).and_then(Value::as_i64);
         Ok(Self {
@@ -77,6 +83,8 @@ impl Projection for Gadget {
 pub(crate) struct Anything;
 
 impl Projection for Anything {
+    const READS: Parts = Parts::NONE;
+
     fn project(_: &Value) -> Result<Self, Undecodable> {
         Ok(Self)
     }
@@ -132,7 +140,7 @@ fn step(target: Target, uid: &str, value: &str) -> Step {
     Step {
         action: Action::Patch {
             target,
-            purpose: "follow",
+            purpose: Purpose::new("follow"),
             body: json!({"data": {"have": value}}),
         },
         events: vec![Event {
@@ -167,7 +175,7 @@ impl Toy {
             let object = store.reference(entry.meta);
             let target = Target::seen(object.clone(), entry.meta);
             if entry.body.delete {
-                let purpose = "remove";
+                let purpose = Purpose::new("remove");
                 plan.act(Action::Delete { target, purpose });
                 continue;
             }
@@ -187,7 +195,7 @@ impl Toy {
                         name: mirror.clone(),
                         ..object.clone()
                     },
-                    purpose: "mirror",
+                    purpose: Purpose::new("mirror"),
                     body: json!({
                         "apiVersion": "v1", "kind": "ConfigMap",
                         "metadata": {"name": mirror, "namespace": key.namespace},
@@ -221,7 +229,7 @@ impl Toy {
             let id = QuestionId {
                 controller: Self::NAME,
                 uid: meta.uid.clone(),
-                purpose: "ask-all",
+                purpose: Purpose::new("ask-all"),
                 attempt,
                 due: Timestamp::UNIX_EPOCH,
             };
@@ -244,7 +252,7 @@ impl Toy {
             let body = json!({"data": {"asks": null, "have": "all", "want": "all"}});
             plan.act(Action::Patch {
                 target,
-                purpose: "answer",
+                purpose: Purpose::new("answer"),
                 body,
             });
         }
@@ -254,7 +262,7 @@ impl Toy {
         let id = QuestionId {
             controller: Self::NAME,
             uid: meta.uid.clone(),
-            purpose: "ask",
+            purpose: Purpose::new("ask"),
             attempt: 1,
             due: Timestamp::UNIX_EPOCH,
         };
@@ -276,7 +284,7 @@ impl Toy {
         plan.keeps.insert(id);
         plan.act(Action::Patch {
             target,
-            purpose: "answer",
+            purpose: Purpose::new("answer"),
             body: json!({"data": {"ask": null, "have": value, "want": value}}),
         });
     }

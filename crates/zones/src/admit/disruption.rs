@@ -72,7 +72,7 @@ pub struct Scene<'a> {
     pub budgets: &'a [(&'a str, &'a BudgetSeen)],
     /// Its zones, by name.
     pub zones: &'a [Zone<'a>],
-    /// Pods, by uid, that have been let go, and until when that counts.
+    /// Pods, by uid, that have been let go or are being deleted, and until when that counts.
     pub held: &'a BTreeMap<String, Timestamp>,
     /// Now.
     pub now: Timestamp,
@@ -92,6 +92,11 @@ pub struct Denial {
 }
 
 impl Denial {
+    /// Whether clients try again: it may be over soon.
+    pub fn is_passing(&self) -> bool {
+        self.outcome.pair().1 == 429
+    }
+
     pub(super) fn new(outcome: Outcome, message: impl Into<String>) -> Self {
         Self {
             outcome,

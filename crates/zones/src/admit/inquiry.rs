@@ -1,4 +1,4 @@
-//! What a review has been told so far, and what it still has to ask.
+//! What a review has been told so far, and what it still has to ask or to read.
 //!
 //! A webhook is judged from the top each time; [`Inquiry::ask`] gives the answer of a question that has been put, and
 //! otherwise notes it as needed. When time is up every open question counts as timed out, so that the same code gives
@@ -9,8 +9,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::Action;
-use slipway_kernel::admission::{Admission, Expiry, Remarks, Review, Verdict};
+use slipway_kernel::Purpose;
+use slipway_kernel::admission::{Admission, Collection, Expiry, Reading, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
+use slipway_kernel::identity::Kind;
 
 /// How long one request to the API may take.
 const API_TIMEOUT: Duration = Duration::from_secs(5);
@@ -30,6 +32,13 @@ pub(super) struct Decision {
     pub(super) remarks: Remarks,
 }
 
+impl Decision {
+    /// Whether it lets something go, with a warning.
+    pub(super) fn warns(&self) -> bool {
+        matches!(&self.verdict, Verdict::Allowed { warnings, .. } if !warnings.is_empty())
+    }
+}
+
 impl From<Verdict> for Decision {
     fn from(verdict: Verdict) -> Self {
         Self {
@@ -47,6 +56,7 @@ pub(super) struct Inquiry<'a> {
     facts: &'a Facts,
     is_over: bool,
     needs: Vec<Action>,
+    unread: Vec<Collection>,
 }
 
 impl<'a> Inquiry<'a> {
@@ -56,6 +66,7 @@ impl<'a> Inquiry<'a> {
             facts,
             is_over: false,
             needs: Vec::new(),
+            unread: Vec::new(),
         }
     }
 
@@ -69,7 +80,7 @@ impl<'a> Inquiry<'a> {
 
     pub(super) fn question(
         &self,
-        purpose: &'static str,
+        purpose: Purpose,
         attempt: u32,
         method: &'static str,
         url: String,
@@ -87,7 +98,7 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    fn id(&self, purpose: &'static str, attempt: u32) -> QuestionId {
+    fn id(&self, purpose: Purpose, attempt: u32) -> QuestionId {
         QuestionId {
             controller: "zones",
             uid: self.review.uid.clone(),
@@ -109,6 +120,39 @@ impl<'a> Inquiry<'a> {
         Err(Pending)
     }
 
+    /// Has the stores hold these kinds of the review's namespace as they are after it arrived. Gives what came of reading
+    /// each; without that it is noted as needed, and nothing can be decided now.
+    pub(super) fn read<const N: usize>(
+        &mut self,
+        kinds: [Kind; N],
+    ) -> Result<[Reading; N], Pending> {
+        let readings = kinds.map(|kind| self.reading(kind));
+        if readings.iter().any(Option::is_none) {
+            return Err(Pending);
+        }
+        Ok(readings.map(|reading| reading.unwrap_or(Reading::Current)))
+    }
+
+    fn reading(&mut self, kind: Kind) -> Option<Reading> {
+        let collection = Collection {
+            kind,
+            namespace: self.review.namespace.clone(),
+        };
+        match self.facts.readings.get(&collection) {
+            Some(reading) => Some(reading.clone()),
+            None if self.is_over => Some(Reading::Failed("context deadline exceeded".to_owned())),
+            None => {
+                self.unread.push(collection);
+                None
+            }
+        }
+    }
+
+    /// Whether anything has been read for the review.
+    pub(super) fn has_read(&self) -> bool {
+        !self.facts.readings.is_empty()
+    }
+
     /// Whether there is no time left to ask.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
@@ -120,12 +164,12 @@ impl<'a> Inquiry<'a> {
     }
 
     /// Whether the API has been asked this, and has answered.
-    pub(super) fn is_answered(&self, purpose: &'static str, attempt: u32) -> bool {
+    pub(super) fn is_answered(&self, purpose: Purpose, attempt: u32) -> bool {
         self.told(&self.id(purpose, attempt)).is_some()
     }
 
     /// The same for what is asked several times in a round.
-    pub(super) fn is_answered_in(&self, purpose: &'static str, round: u32) -> bool {
+    pub(super) fn is_answered_in(&self, purpose: Purpose, round: u32) -> bool {
         self.is_answered(purpose, round * ATTEMPTS)
     }
 
@@ -140,7 +184,7 @@ impl<'a> Inquiry<'a> {
     /// A request to the API itself.
     pub(super) fn to_api(
         &self,
-        purpose: &'static str,
+        purpose: Purpose,
         attempt: u32,
         method: &'static str,
         path: String,
@@ -152,7 +196,7 @@ impl<'a> Inquiry<'a> {
     /// Asks the API itself.
     pub(super) fn api(
         &mut self,
-        purpose: &'static str,
+        purpose: Purpose,
         attempt: u32,
         method: &'static str,
         path: String,
@@ -168,7 +212,7 @@ impl<'a> Inquiry<'a> {
     /// several of a purpose apart.
     pub(super) fn api_again(
         &mut self,
-        (purpose, round): (&'static str, u32),
+        (purpose, round): (Purpose, u32),
         method: &'static str,
         path: &str,
         body: &Value,
@@ -200,7 +244,10 @@ impl<'a> Inquiry<'a> {
                 Admission::Decide(decision.verdict, decision.actions),
                 decision.remarks,
             ),
-            Err(Pending) => (Admission::Need(self.needs), Remarks::default()),
+            Err(Pending) if self.unread.is_empty() => {
+                (Admission::Need(self.needs), Remarks::default())
+            }
+            Err(Pending) => (Admission::Read(self.unread), Remarks::default()),
         }
     }
 }

@@ -1,26 +1,27 @@
 //! `/admission/pod-eviction`: a pod is evicted only if its zone-aware budget can bear it.
 //!
-//! It decides on what has been seen, and asks the API only to record a pod that it lets go (see [`super::reservations`]),
-//! and whether a pod under a budget that was seen doing no work still does none: nothing is recorded of that one, so a
-//! replica that has not heard from the API for a while would let its successor go. A dry run records nothing and asks
-//! nothing. Whatever is not known stops the eviction.
+//! A refusal after which the client tries again may rest on what has been seen. Everything else rests on budgets, pods and
+//! zones as they are after the review arrived, and on the record of the pods that were let go before (see
+//! [`super::reservations`]), which an eviction that is let through enters. A dry run reads, and records nothing. Whatever
+//! is not known stops the eviction.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde_json::Value;
-use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
+use slipway_kernel::admission::{
+    Admission, Admit, Collection, Expiry, Hold, Reading, Remarks, Review, Verdict,
+};
 use slipway_kernel::identity::kinds;
-use slipway_kernel::store::Projection;
+use slipway_kernel::parts::Parts;
 use slipway_kernel::{Facts, Stores};
 
 use super::disruption::{self, Denial, Scene, budget_of, evict};
-use super::inquiry::{Decision, Failure, Inquiry, Pending, expiry};
+use super::inquiry::{Decision, Inquiry, Pending, expiry};
 use super::outcome::Outcome;
 use super::reservations::{self, Map};
-use super::seen::{self, Unlisted};
+use super::seen::{self, Basis, Unlisted};
 use super::zpdb::{Budget, BudgetSeen};
-use crate::observe::{Pod, ZONE_BUDGET, blindness, is_hidden};
+use crate::observe::{ZONE_BUDGET, blindness, is_hidden, is_missing};
 
 /// How often a map that others change is looked at again.
 const MOST_ROUNDS: u32 = 16;
@@ -53,6 +54,24 @@ fn decided(outcome: Outcome, verdict: Verdict) -> Decision {
 fn idle() -> Decision {
     let warned = Verdict::warned("pod is not ready");
     decided(Outcome::PodNotReady, warned)
+}
+
+fn free() -> Decision {
+    decided(Outcome::PodNotInScope, Verdict::allowed())
+}
+
+/// What was to be read could not be.
+fn unread(why: &str) -> Denial {
+    let message = format!("unable to determine pod status in related StatefulSet: {why}");
+    Denial::new(Outcome::StatusNotDetermined, message)
+}
+
+fn current(reading: &Reading) -> Result<(), Denial> {
+    match reading {
+        Reading::Current => Ok(()),
+        Reading::Undefined => Err(unread("the API does not serve it")),
+        Reading::Failed(why) => Err(unread(why)),
+    }
 }
 
 fn denied(denial: Denial) -> Decision {
@@ -103,15 +122,29 @@ impl<'a> Case<'a> {
     }
 
     fn judge(&self, inquiry: &mut Inquiry<'_>) -> Result<Result<Decision, Denial>, Pending> {
-        let (pod, budget) = match self.subject() {
-            Ok(Subject::Free(decision)) => return Ok(Ok(decision)),
-            Ok(Subject::Idle) => return self.still_idle(inquiry),
-            Ok(Subject::Guarded(pod, budget)) => (pod, budget),
+        if let Err(denial) = check(self.review) {
+            return Ok(Err(denial));
+        }
+        if !inquiry.has_read()
+            && let Err(denial) = self.seen()
+            && denial.is_passing()
+        {
+            return Ok(Err(denial));
+        }
+        if let Some(free) = self.unguarded(inquiry)? {
+            return Ok(Ok(free));
+        }
+        let readings = inquiry.read([kinds::POD, ZONE_BUDGET, kinds::STATEFUL_SET])?;
+        let subject = match self.read(readings) {
+            Ok(subject) => subject,
             Err(denial) => return Ok(Err(denial)),
         };
-        let guard = (budget.0, budget.1, budget.2);
+        let (pod, guard) = match subject {
+            Subject::Free(decision) => return Ok(Ok(decision)),
+            Subject::Guarded(pod, guard) => (pod, guard),
+        };
         // What is known here already may be enough to say no.
-        if let Err(denial) = self.look(guard, &pod, &self.facts.holds) {
+        if let Err(denial) = self.look(guard, &pod, &self.held(), Basis::Read) {
             return Ok(Err(denial));
         }
         if self.review.is_dry_run {
@@ -120,69 +153,88 @@ impl<'a> Case<'a> {
         self.reserve(inquiry, guard, &pod)
     }
 
-    /// The pod and its budget, if it has one.
-    fn subject(&self) -> Result<Subject<'a>, Denial> {
-        check(self.review)?;
+    /// What has been seen says.
+    fn seen(&self) -> Result<(), Denial> {
+        match self.subject(Basis::Seen)? {
+            Subject::Free(_) => Ok(()),
+            Subject::Guarded(pod, guard) => self.look(guard, &pod, &self.held(), Basis::Seen),
+        }
+    }
+
+    /// Lets a pod go in whose namespace there are no budgets: then nothing else has to be read.
+    fn unguarded(&self, inquiry: &mut Inquiry<'_>) -> Result<Option<Decision>, Pending> {
         let Review {
             namespace, name, ..
         } = self.review;
-        let pod = seen::pod_of(self.stores, namespace, name)?.ok_or_else(|| {
+        let pod = seen::pod_of(self.stores, namespace, name, Basis::Seen);
+        let (Ok(Some(pod)), true) = (pod, seen::has_no_budget(self.stores, namespace)) else {
+            return Ok(None);
+        };
+        let [budgets] = inquiry.read([ZONE_BUDGET])?;
+        let is_sure = self.trust(budgets).is_ok();
+        Ok(is_sure.then(|| if pod.is_idle { idle() } else { free() }))
+    }
+
+    /// Whether budgets are known as they are now.
+    fn trust(&self, budgets: Reading) -> Result<(), Denial> {
+        let hidden = is_hidden(self.facts, &ZONE_BUDGET);
+        match budgets {
+            Reading::Current => Ok(()),
+            // Both must say so: the API's word now, and that of the watch.
+            Reading::Undefined if is_missing(self.facts, &ZONE_BUDGET) => Ok(()),
+            Reading::Undefined => Err(Unlisted::BUDGETS.into()),
+            Reading::Failed(_) if hidden => {
+                let message = blindness(&self.review.namespace);
+                Err(Denial::new(Outcome::BudgetsHidden, message))
+            }
+            Reading::Failed(why) => Err(unread(&why)),
+        }
+    }
+
+    /// The pod and its budget, as they are now.
+    fn read(&self, [pods, budgets, sets]: [Reading; 3]) -> Result<Subject<'a>, Denial> {
+        current(&pods)?;
+        let subject = match (self.trust(budgets), self.subject(Basis::Read)) {
+            // What does no work may go whatever the budgets are.
+            (Err(denial), Ok(Subject::Free(free))) if !free.warns() => return Err(denial),
+            (Err(denial), Ok(Subject::Guarded(..))) => return Err(denial),
+            (_, subject) => subject?,
+        };
+        if let Subject::Guarded(..) = subject {
+            current(&sets)?;
+        }
+        Ok(subject)
+    }
+
+    /// The pod and its budget, if it has one.
+    fn subject(&self, basis: Basis) -> Result<Subject<'a>, Denial> {
+        let Review {
+            namespace, name, ..
+        } = self.review;
+        let pod = seen::pod_of(self.stores, namespace, name, basis)?.ok_or_else(|| {
             Denial::new(Outcome::PodNotFound, format!("pods \"{name}\" not found"))
         })?;
         if pod.is_idle {
-            let budgets = seen::budgets(self.stores, self.facts, namespace);
-            let is_free = budgets.is_ok_and(|all| matches!(budget_of(&all, pod.labels), Ok(None)));
-            let is_sure = is_free || self.review.is_dry_run;
-            return Ok(if is_sure {
-                Subject::Free(idle())
-            } else {
-                Subject::Idle
-            });
+            return Ok(Subject::Free(idle()));
         }
-        if is_hidden(self.facts, &ZONE_BUDGET) {
+        if basis == Basis::Seen && is_hidden(self.facts, &ZONE_BUDGET) {
             return Err(Denial::new(Outcome::BudgetsHidden, blindness(namespace)));
         }
-        let budgets = seen::budgets(self.stores, self.facts, namespace)?;
+        let budgets = seen::budgets(self.stores, self.facts, namespace, basis)?;
         let Some((budget, terms)) = budget_of(&budgets, pod.labels)? else {
-            let allowed = decided(Outcome::PodNotInScope, Verdict::allowed());
-            return Ok(Subject::Free(allowed));
+            return Ok(Subject::Free(free()));
         };
         let mut all = budgets.into_iter();
         let seen = all.find(|(name, _)| *name == budget);
         Ok(match seen {
             Some((name, seen)) => Subject::Guarded(pod, (name, seen, terms)),
-            None => Subject::Free(decided(Outcome::PodNotInScope, Verdict::allowed())),
+            None => Subject::Free(free()),
         })
     }
 
-    /// Lets a pod go that does no work, if that is so now.
-    fn still_idle(&self, inquiry: &mut Inquiry<'_>) -> Result<Result<Decision, Denial>, Pending> {
-        let Review {
-            namespace, name, ..
-        } = self.review;
-        let path = format!("{}/{name}", kinds::POD.path(namespace));
-        let unknown = |message: String| Denial::new(Outcome::StatusNotDetermined, message);
-        let object = match inquiry.api_again(("read-pod", 0), "GET", &path, &Value::Null)? {
-            Ok(object) => object,
-            Err(Failure {
-                code: Some(404), ..
-            }) => {
-                let message = format!("pods \"{name}\" not found");
-                return Ok(Err(Denial::new(Outcome::PodNotFound, message)));
-            }
-            Err(failure) => {
-                let message = format!("whether pod {name} is ready is not known: {failure}");
-                return Ok(Err(unknown(message)));
-            }
-        };
-        Ok(match Pod::project(&object) {
-            Ok(pod) if pod.is_idle || pod.is_deleting => Ok(idle()),
-            Ok(_) => {
-                let message = format!("pod {name} has become ready just now; try again");
-                Err(unknown(message))
-            }
-            Err(error) => Err(unknown(format!("pod {name} cannot be read: {error}"))),
-        })
+    /// What this replica has let go, or is deleting.
+    fn held(&self) -> BTreeMap<String, Timestamp> {
+        reservations::held_here(self.facts)
     }
 
     fn look(
@@ -190,10 +242,11 @@ impl<'a> Case<'a> {
         budget: Guard<'a>,
         pod: &disruption::Pod<'_>,
         held: &BTreeMap<String, Timestamp>,
+        basis: Basis,
     ) -> Result<(), Denial> {
         let namespace = &self.review.namespace;
         let (name, seen, terms) = budget;
-        let zones = seen::zones(self.stores, namespace, terms, pod)?;
+        let zones = seen::zones(self.stores, namespace, terms, pod, basis)?;
         let scene = Scene {
             budgets: &[(name, seen)],
             zones: &zones,
@@ -224,17 +277,23 @@ impl<'a> Case<'a> {
                 Ok(map) => map,
                 Err(failure) => return unrecorded(&failure.message),
             };
-            let mut held = self.facts.holds.clone();
-            held.extend(reservations::held(&map, self.now));
-            if let Err(denial) = self.look(budget, pod, &held) {
+            let mut held = reservations::held(&map);
+            held.extend(self.held());
+            if let Err(denial) = self.look(budget, pod, &held, Basis::Read) {
                 return Ok(Err(denial));
             }
             let place = (namespace, budget.0);
             match reservations::write(inquiry, round, place, &map, pod.uid, self.now)? {
                 Ok(true) => {
                     let mut decision = decided(Outcome::Allowed, Verdict::allowed());
-                    let hold = (pod.uid.to_owned(), reservations::until(self.now));
-                    decision.remarks.hold = Some(hold);
+                    decision.remarks.hold = Some(Hold {
+                        uid: pod.uid.to_owned(),
+                        until: reservations::until(self.now),
+                        within: Collection {
+                            kind: kinds::POD,
+                            namespace: namespace.to_owned(),
+                        },
+                    });
                     return Ok(Ok(decision));
                 }
                 Ok(false) => {}
@@ -251,8 +310,6 @@ type Guard<'a> = (&'a str, &'a BudgetSeen, &'a Budget);
 enum Subject<'a> {
     /// No budget stands in the way.
     Free(Decision),
-    /// It was seen doing no work.
-    Idle,
     /// This one may.
     Guarded(disruption::Pod<'a>, Guard<'a>),
 }
@@ -260,6 +317,10 @@ enum Subject<'a> {
 impl Admit for PodEviction {
     fn path(&self) -> &'static str {
         "/admission/pod-eviction"
+    }
+
+    fn reads(&self) -> Parts {
+        Parts::NONE
     }
 
     fn judge(

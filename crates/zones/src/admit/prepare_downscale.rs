@@ -6,6 +6,10 @@
 //! every pod that may have been told is told that it stays, before the lock is given back or by what is to be undone.
 //! Until it is known that pods have to be told, errors let the change pass with a warning; from then on they stop it.
 //! A dry run asks and writes nothing.
+//!
+//! The review says how many replicas are wanted. Everything else (whether pods are told, which and where, the group, how
+//! many there are now) is read from the API: whoever reaches the port and makes a review up reaches no pod by it that the
+//! zone itself would not have told.
 
 mod case;
 mod ledger;
@@ -20,11 +24,12 @@ use serde_json::Value;
 use slipway_api::zones;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
 use slipway_kernel::identity::kinds;
+use slipway_kernel::parts::Parts;
 use slipway_kernel::{Facts, Stores};
 
 use super::inquiry::{Decision, Inquiry, Pending, expiry};
 use super::no_downscale::refusal;
-use super::replicas::{Change, change, marked, parent};
+use super::replicas::{Change, Downscale, change, marked, parent};
 use case::{Case, Objection};
 use pods::Endpoint;
 
@@ -53,7 +58,7 @@ impl PrepareDownscale {
     fn decide(
         &self,
         review: &Review,
-        stores: &Stores,
+        (stores, facts): (&Stores, &Facts),
         inquiry: &mut Inquiry<'_>,
         now: Timestamp,
     ) -> Result<Decision, Pending> {
@@ -64,43 +69,54 @@ impl PrepareDownscale {
             Change::Settled(verdict) | Change::Unclear(verdict) => return Ok(verdict.into()),
             Change::Down(down) => down,
         };
-        let fetched;
-        let set = if down.is_scale {
-            match parent(review, inquiry)? {
-                Ok(object) => fetched = object,
-                Err(failure) => {
-                    let warning = format!("{failure}, allowing the change");
-                    return Ok(Verdict::warned(warning).into());
-                }
-            }
-            &fetched
-        } else {
-            &review.old
-        };
-        let kind = set.get("kind").and_then(Value::as_str).unwrap_or_default();
-        if kind != kinds::STATEFUL_SET.kind {
-            let warning = format!("unsupported type {kind}, allowing the change");
-            return Ok(Verdict::warned(warning).into());
-        }
-        if marked(set, "labels", zones::PREPARE_DOWNSCALE) != Some("true") {
-            return Ok(Verdict::allowed().into());
-        }
         let denied = |why: &str| {
             let message = format!("{} because {why}", refusal(review, down));
             Decision::from(Verdict::denied(message))
         };
+        // What the review says of an object can keep it from being looked at, and no more.
+        if !down.is_scale {
+            if let Some(other) = other_kind(&review.old) {
+                return Ok(other.into());
+            }
+            if !is_labelled(&review.old) {
+                return Ok(Verdict::allowed().into());
+            }
+        }
+        let set = match parent(review, inquiry)? {
+            Ok(object) => object,
+            Err(failure) if down.is_scale => {
+                let warning = format!("{failure}, allowing the change");
+                return Ok(Verdict::warned(warning).into());
+            }
+            Err(failure) => {
+                let why = format!("the statefulset could not be read: {failure}");
+                return Ok(denied(&why));
+            }
+        };
+        let set = &set;
+        if let Some(other) = other_kind(set) {
+            return Ok(other.into());
+        }
+        if !is_labelled(set) {
+            return Ok(Verdict::allowed().into());
+        }
+        if !is_same(set, review, down) {
+            return Ok(denied("the statefulset has changed meanwhile; try again."));
+        }
         let endpoint = match endpoint(set) {
             Ok(endpoint) => endpoint,
             Err(why) => return Ok(denied(&why)),
         };
         let Some(addresses) = pods::addresses(review, down, &endpoint, &self.cluster_domain) else {
-            return Ok(denied("one or more pods failed to prepare for shutdown."));
+            let why = "they cannot be addressed: look at the port, the path and serviceName";
+            return Ok(denied(&format!("{} {why}", pods::UNPREPARED)));
         };
         let group = marked(set, "labels", zones::ROLLOUT_GROUP).filter(|group| !group.is_empty());
         let case = Case {
             hook: self,
             review,
             stores,
+            facts,
             now,
             down,
             group,
@@ -109,6 +125,25 @@ impl PrepareDownscale {
         };
         case.decide(inquiry)
     }
+}
+
+/// What is said to the downscale of something that is no `StatefulSet`.
+fn other_kind(object: &Value) -> Option<Verdict> {
+    let kind = object.get("kind").and_then(Value::as_str);
+    let kind = kind.unwrap_or_default();
+    let warning = || Verdict::warned(format!("unsupported type {kind}, allowing the change"));
+    (kind != kinds::STATEFUL_SET.kind).then(warning)
+}
+
+fn is_labelled(set: &Value) -> bool {
+    marked(set, "labels", zones::PREPARE_DOWNSCALE) == Some("true")
+}
+
+/// Whether the object that a review is about is the one that there is, with as many replicas.
+fn is_same(set: &Value, review: &Review, down: Downscale) -> bool {
+    let uid = |object: &Value| object.pointer("/metadata/uid").cloned();
+    let replicas = set.pointer("/spec/replicas").and_then(Value::as_i64);
+    uid(set).is_some_and(|own| uid(&review.old) == Some(own)) && replicas.unwrap_or(1) == down.from
 }
 
 /// Where the pods of a `StatefulSet` are told.
@@ -136,15 +171,19 @@ impl Admit for PrepareDownscale {
         "/admission/prepare-downscale"
     }
 
+    fn reads(&self) -> Parts {
+        Parts::NONE
+    }
+
     fn admit(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Admission {
         let mut inquiry = Inquiry::open(review, facts);
-        let decided = self.decide(review, stores, &mut inquiry, now);
+        let decided = self.decide(review, (stores, facts), &mut inquiry, now);
         inquiry.admission(decided).0
     }
 
     fn expire(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Expiry {
         let mut inquiry = Inquiry::over(review, facts);
-        let decided = self.decide(review, stores, &mut inquiry, now);
+        let decided = self.decide(review, (stores, facts), &mut inquiry, now);
         expiry(decided, Verdict::denied("context deadline exceeded"))
     }
 }

@@ -1,24 +1,30 @@
 //! Which pods have been let go, for all replicas: a `ConfigMap` per budget, changed only from the version that was read.
 //!
 //! A pod that was let go is still seen as ready for a while, and another replica does not know. So a verdict that lets a
-//! pod go is given only after its uid is in the map; whoever finds the map changed meanwhile looks again. An entry is
-//! void after a minute (by then the API server has given up on the eviction, or the watch
-//! has shown what became of it), or when its pod is gone. Where `ConfigMaps` must not be touched there is one replica, which
-//! remembers by itself.
+//! pod go is given only after its uid is in the map; whoever finds the map changed meanwhile looks again. An entry ends by
+//! evidence: its pod is gone, or it is found still there by a read that began after the eviction can have been carried
+//! out (a minute: the API server's own limit for a request). Where `ConfigMaps` must not be touched there is one replica,
+//! which remembers by itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_api::purpose::zones as purpose;
+use slipway_kernel::Facts;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::later;
 
 use super::inquiry::{Failure, Inquiry, Pending};
 use crate::observe::{RESERVATIONS, rollout_pods};
 
-/// How long a pod that was let go counts as away although it is still seen.
+/// For how long an eviction that was let through may yet be carried out.
 pub(crate) const HOLD: Duration = Duration::from_mins(1);
+
+/// An entry counts for this much longer. A review does not last as long, so whatever it has read when the entry does not
+/// count any more was read after the pod could go.
+const REVIEW: Duration = Duration::from_secs(10);
 
 /// The map of a budget, as read.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,18 +37,37 @@ pub(super) enum Map {
     Forbidden,
 }
 
-/// The pods in the map of a budget whose entries still count: those that evictions let go, and those that a rollout is
-/// about to delete.
-pub(super) fn held(map: &Map, now: Timestamp) -> BTreeMap<String, Timestamp> {
-    let mut all = evicted(map, now);
-    if let Map::Some(object) = map {
-        let rollout = rollout_pods(object).into_iter();
-        all.extend(rollout.filter(|(_, until)| now < *until));
-    }
+/// The pods in the map of a budget, and until when their entries count: those that evictions let go, and those that a
+/// rollout is about to delete.
+pub(super) fn held(map: &Map) -> BTreeMap<String, Timestamp> {
+    let Map::Some(object) = map else {
+        return BTreeMap::new();
+    };
+    let rollout = rollout_pods(object).into_iter();
+    let rollout = rollout.map(|(uid, until)| (uid, void(until)));
+    let mut all: BTreeMap<String, Timestamp> = rollout.collect();
+    all.extend(
+        evicted(map)
+            .into_iter()
+            .map(|(uid, until)| (uid, void(until))),
+    );
     all
 }
 
-fn evicted(map: &Map, now: Timestamp) -> BTreeMap<String, Timestamp> {
+/// The pods that this replica has let go, or is deleting, and until when that counts. What was let go is taken out of the
+/// facts when it is known what became of it.
+pub(crate) fn held_here(facts: &Facts) -> BTreeMap<String, Timestamp> {
+    let mut all = facts.deletions.clone();
+    let holds = facts.holds.keys();
+    all.extend(holds.map(|uid| (uid.clone(), Timestamp::MAX)));
+    all
+}
+
+fn void(until: Timestamp) -> Timestamp {
+    later(until, REVIEW).unwrap_or(Timestamp::MAX)
+}
+
+fn evicted(map: &Map) -> BTreeMap<String, Timestamp> {
     let Map::Some(object) = map else {
         return BTreeMap::new();
     };
@@ -50,11 +75,10 @@ fn evicted(map: &Map, now: Timestamp) -> BTreeMap<String, Timestamp> {
     data.into_iter()
         .flatten()
         .filter_map(|(uid, until)| Some((uid.clone(), until.as_str()?.parse().ok()?)))
-        .filter(|(_, until)| now < *until)
         .collect()
 }
 
-/// Until when a pod that is let go now counts as away.
+/// Until when a pod that is let go now may go.
 pub(super) fn until(now: Timestamp) -> Timestamp {
     later(now, HOLD).unwrap_or(now)
 }
@@ -71,7 +95,12 @@ pub(super) fn read(
     budget: &str,
 ) -> Result<Result<Map, Failure>, Pending> {
     let path = format!("{}/{}", kinds::CONFIG_MAP.path(namespace), name(budget));
-    let answer = inquiry.api_again(("read-reservations", round), "GET", &path, &Value::Null)?;
+    let answer = inquiry.api_again(
+        (purpose::READ_RESERVATIONS, round),
+        "GET",
+        &path,
+        &Value::Null,
+    )?;
     Ok(match answer {
         Ok(object) => Ok(Map::Some(object)),
         Err(Failure {
@@ -94,7 +123,8 @@ pub(super) fn write(
     now: Timestamp,
 ) -> Result<Result<bool, Failure>, Pending> {
     let (namespace, budget) = place;
-    let mut all = evicted(map, now);
+    let mut all = evicted(map);
+    all.retain(|_, until| now < void(*until));
     all.insert(pod.to_owned(), until(now));
     let data: BTreeMap<String, String> = all
         .into_iter()
@@ -119,7 +149,7 @@ pub(super) fn write(
     };
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
     Ok(
-        match inquiry.api_again(("write-reservation", round), method, &path, &body)? {
+        match inquiry.api_again((purpose::WRITE_RESERVATION, round), method, &path, &body)? {
             Ok(_) => Ok(true),
             // Where it must not be written there is one replica, which remembers by itself. A map that is there was
             // written by somebody: then this is an accident, and others would not know. What a quota forbids is not

@@ -1,10 +1,11 @@
 //! The scene of a namespace, out of what zones keep of its objects.
 
 use slipway_kernel::identity::kinds;
-use slipway_kernel::store::Meta;
-use slipway_kernel::{ClusterId, Facts, Stores};
+use slipway_kernel::store::{Meta, Projection};
+use slipway_kernel::{ClusterId, Facts, Kind, Stores};
 
 use super::disruption::{self, Owner, Zone};
+use super::reservations;
 use super::zpdb::{Budget, BudgetSeen};
 use crate::observe::{
     self, BY_SET, Notes, Pod, RESERVATIONS, Set, ZONE_BUDGET, is_missing, named_after, orphanage,
@@ -48,24 +49,53 @@ pub fn zone<'a>(meta: &'a Meta, set: &'a Set, pods: Vec<disruption::Pod<'a>>) ->
 #[error("{0} have not been listed yet; try again")]
 pub(super) struct Unlisted(&'static str);
 
+impl Unlisted {
+    pub(super) const BUDGETS: Self = Self("zone-aware pod disruption budgets");
+}
+
+/// What the stores are good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Basis {
+    /// They hold what has been seen, if that has been listed.
+    Seen,
+    /// They hold the namespace as it was read for the review.
+    Read,
+}
+
+impl Basis {
+    fn listed<T: Projection>(
+        self,
+        stores: &Stores,
+        kind: &Kind,
+        unlisted: Unlisted,
+    ) -> Result<(), Unlisted> {
+        let is_known = self == Self::Read || stores.is_synced::<T>(&ClusterId::local(), kind);
+        is_known.then_some(()).ok_or(unlisted)
+    }
+}
+
 /// The budgets of a namespace. None where the kind is not defined.
 pub(super) fn budgets<'a>(
     stores: &'a Stores,
     facts: &Facts,
     namespace: &str,
+    basis: Basis,
 ) -> Result<Vec<(&'a str, &'a BudgetSeen)>, Unlisted> {
-    if is_missing(facts, &ZONE_BUDGET) {
+    if basis == Basis::Seen && is_missing(facts, &ZONE_BUDGET) {
         return Ok(Vec::new());
     }
-    let cluster = ClusterId::local();
-    if !stores.is_synced::<BudgetSeen>(&cluster, &ZONE_BUDGET) {
-        return Err(Unlisted("zone-aware pod disruption budgets"));
-    }
-    let all = stores.list::<BudgetSeen>(&cluster, &ZONE_BUDGET);
+    basis.listed::<BudgetSeen>(stores, &ZONE_BUDGET, Unlisted::BUDGETS)?;
+    let all = stores.list::<BudgetSeen>(&ClusterId::local(), &ZONE_BUDGET);
     let all = all.filter(|entry| entry.meta.namespace == namespace);
     Ok(all
         .map(|entry| (entry.meta.name.as_str(), entry.body))
         .collect())
+}
+
+/// Whether no budget of a namespace has been seen.
+pub(super) fn has_no_budget(stores: &Stores, namespace: &str) -> bool {
+    let store = stores.typed::<BudgetSeen>(&ClusterId::local(), &ZONE_BUDGET);
+    store.is_none_or(|store| store.in_namespace(namespace).next().is_none())
 }
 
 /// Whether there is a map of reservations for a budget, as far as has been seen.
@@ -82,28 +112,27 @@ pub(super) fn pod_of<'a>(
     stores: &'a Stores,
     namespace: &str,
     name: &str,
+    basis: Basis,
 ) -> Result<Option<disruption::Pod<'a>>, Unlisted> {
     let cluster = ClusterId::local();
-    if !stores.is_synced::<Pod>(&cluster, &kinds::POD) {
-        return Err(Unlisted("pods"));
-    }
+    basis.listed::<Pod>(stores, &kinds::POD, Unlisted("pods"))?;
     let found = stores.get::<Pod>(&cluster, &kinds::POD, namespace, name);
     Ok(found.map(|entry| pod(entry.meta, entry.body)))
 }
 
-/// How many pods of a `StatefulSet` are running and ready.
+/// How many pods of a `StatefulSet` are running and ready, and have not been let go.
 pub(super) fn ready_pods(
     stores: &Stores,
+    facts: &Facts,
     namespace: &str,
     set: (&str, &str),
     label: Option<&str>,
-) -> Result<i64, Unlisted> {
-    if !stores.is_synced::<Pod>(&ClusterId::local(), &kinds::POD) {
-        return Err(Unlisted("pods"));
-    }
+) -> i64 {
+    let held = reservations::held_here(facts);
     let pods = members(stores, namespace, set, label);
-    let ready = pods.iter().filter(|pod| pod.is_ready).count();
-    Ok(i64::try_from(ready).unwrap_or(i64::MAX))
+    let is_there = |pod: &&disruption::Pod<'_>| pod.is_ready && !held.contains_key(pod.uid);
+    let ready = pods.iter().filter(is_there).count();
+    i64::try_from(ready).unwrap_or(i64::MAX)
 }
 
 /// The pods that the `StatefulSet` of this name and uid controls, and those that it is about to adopt.
@@ -136,11 +165,11 @@ pub(super) fn zones<'a>(
     namespace: &str,
     budget: &Budget,
     of: &disruption::Pod<'_>,
+    basis: Basis,
 ) -> Result<Vec<Zone<'a>>, Unlisted> {
     let cluster = ClusterId::local();
-    if !stores.is_synced::<Set>(&cluster, &kinds::STATEFUL_SET) {
-        return Err(Unlisted("StatefulSets"));
-    }
+    basis.listed::<Set>(stores, &kinds::STATEFUL_SET, Unlisted("StatefulSets"))?;
+    basis.listed::<Pod>(stores, &kinds::POD, Unlisted("pods"))?;
     let is_own = |uid: &str| matches!(of.owner, Owner::Set { uid: own, .. } if own == uid);
     let sets = stores
         .list::<Set>(&cluster, &kinds::STATEFUL_SET)

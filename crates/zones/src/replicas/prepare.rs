@@ -7,21 +7,17 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_api::purpose::zones::{CANCEL, KEEP, PREPARE};
 use slipway_api::zones;
+use slipway_kernel::Purpose;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
 use slipway_kernel::instant::later;
 
-use super::keep::KEEP;
 use super::{Adjustment, Held};
 use crate::group::{pod_host, prometheus_duration, with_host};
 use crate::observe::{World, Zone};
 use crate::reasons::Reason;
 use crate::settings::Settings;
-
-/// What asking a pod to prepare is for.
-pub const PREPARE: &str = "prepare-downscale";
-/// What calling a preparation off is for.
-pub const CANCEL: &str = "cancel-downscale";
 
 /// The beginning of the period that `now` is in.
 pub(crate) fn floor(now: Timestamp, period: Duration) -> Timestamp {
@@ -64,7 +60,7 @@ pub(crate) fn kept(world: &World) -> BTreeSet<QuestionId> {
 }
 
 /// The zone's uid, the purpose, and the pod.
-type Slot<'a> = (&'a str, &'static str, u32);
+type Slot<'a> = (&'a str, Purpose, u32);
 
 /// The questions about one zone's pods.
 pub(super) struct Pods<'a> {
@@ -130,7 +126,7 @@ fn preparing(zone: &Zone, what: &str) -> Held {
 }
 
 impl Pods<'_> {
-    pub(super) fn id(&self, purpose: &'static str, pod: i64, due: Timestamp) -> QuestionId {
+    pub(super) fn id(&self, purpose: Purpose, pod: i64, due: Timestamp) -> QuestionId {
         QuestionId {
             controller: crate::NAME,
             uid: self.zone.set.meta().uid.clone(),
@@ -162,7 +158,7 @@ impl Pods<'_> {
     }
 
     /// The last answer of a pod.
-    pub(super) fn last(&self, purpose: &'static str, pod: i64) -> Option<&(Timestamp, Answer)> {
+    pub(super) fn last(&self, purpose: Purpose, pod: i64) -> Option<&(Timestamp, Answer)> {
         let from = self.id(purpose, pod, Timestamp::MIN);
         let to = self.id(purpose, pod, Timestamp::MAX);
         let answers = self

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use slipway_kernel::admission::{Admission, Admit, Remarks, Review, Verdict};
+use slipway_kernel::admission::{Admission, Admit, Collection, Reading, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, Question};
 use slipway_kernel::{Action, Facts, Stores};
 
@@ -15,6 +15,27 @@ pub(crate) fn now() -> Timestamp {
 /// Answers questions, and remembers them.
 pub(crate) trait Peer {
     fn answer(&mut self, question: &Question) -> Answer;
+
+    /// What comes of reading a collection: what the stores hold is what there is.
+    fn read(&mut self, collection: &Collection, facts: &Facts) -> Reading {
+        let plural = &collection.kind.plural;
+        if facts.missing.contains(&format!("watch {plural}")) {
+            return Reading::Undefined;
+        }
+        if facts.missing.contains(&format!("see {plural}")) {
+            return Reading::Failed("forbidden".to_owned());
+        }
+        Reading::Current
+    }
+}
+
+/// Reads what a review needs to have read.
+pub(crate) fn read(facts: &mut Facts, collections: Vec<Collection>, peer: &mut dyn Peer) {
+    assert!(!collections.is_empty(), "nothing to read");
+    for collection in collections {
+        let reading = peer.read(&collection, facts);
+        facts.readings.insert(collection, reading);
+    }
 }
 
 /// A peer whom nobody may ask.
@@ -83,7 +104,21 @@ pub(crate) fn serve(
     facts: &Facts,
     peer: &mut dyn Peer,
 ) -> Served {
+    serve_late(webhook, review, (stores, stores), facts, peer)
+}
+
+/// The same by a replica that has seen the first stores, while the second are what there is.
+pub(crate) fn serve_late(
+    webhook: &dyn Admit,
+    review: &Review,
+    (seen, there): (&Stores, &Stores),
+    facts: &Facts,
+    peer: &mut dyn Peer,
+) -> Served {
     let mut facts = facts.clone();
+    // As much of its objects as the webhook says to read.
+    let review = &review.clone().read_with(webhook.reads());
+    let mut stores = seen;
     for _ in 0..100 {
         match webhook.judge(review, stores, &facts, now()) {
             (Admission::Decide(verdict, actions), remarks) => {
@@ -98,6 +133,10 @@ pub(crate) fn serve(
                     remarks,
                     actions,
                 };
+            }
+            (Admission::Read(collections), _) => {
+                read(&mut facts, collections, peer);
+                stores = there;
             }
             (Admission::Need(needs), _) => {
                 assert!(!needs.is_empty(), "nothing decided and nothing needed");

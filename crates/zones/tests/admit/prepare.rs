@@ -8,7 +8,7 @@ mod pods;
 mod zones;
 
 use serde_json::{Value, json};
-use slipway_kernel::admission::{Review, Verdict};
+use slipway_kernel::admission::{Collection, Reading, Review, Verdict};
 use slipway_kernel::fact::{Answer, Question};
 use slipway_kernel::{Facts, Stores};
 use slipway_zones::admit::prepare_downscale::PrepareDownscale;
@@ -50,9 +50,18 @@ struct Cluster {
     failing: Vec<String>,
     annotate: Answer,
     annotated: Vec<(String, Value)>,
+    /// Whether pods cannot be read.
+    unread: bool,
 }
 
 impl Peer for Cluster {
+    fn read(&mut self, _: &Collection, _: &Facts) -> Reading {
+        if self.unread {
+            return Reading::Failed("boom".to_owned());
+        }
+        Reading::Current
+    }
+
     fn answer(&mut self, question: &Question) -> Answer {
         let Question { method, url, .. } = question;
         if url.starts_with("http://") {
@@ -116,6 +125,7 @@ impl Scenario {
             failing: Vec::new(),
             annotate: said(200, &json!({})),
             annotated: Vec::new(),
+            unread: false,
         };
         let mut scenario = Self { world, api };
         // The tracker is there, and knows of nothing.
@@ -138,7 +148,7 @@ impl Scenario {
     }
 
     fn ask(&mut self, hook: &PrepareDownscale, review: &Review) -> Served {
-        self.api.sets = self.world.sets.values().cloned().collect();
+        self.know(review);
         serve(
             hook,
             review,
@@ -146,6 +156,15 @@ impl Scenario {
             &Facts::default(),
             &mut self.api,
         )
+    }
+
+    /// The API has the zones of the world, and the one under review as the review says it is.
+    fn know(&mut self, review: &Review) {
+        let replicas = review.old["spec"]["replicas"].clone();
+        if let Some(set) = self.world.sets.get_mut(&review.name) {
+            set["spec"]["replicas"] = replicas;
+        }
+        self.api.sets = self.world.sets.values().cloned().collect();
     }
 
     fn forbid_maps(&mut self) {
@@ -184,6 +203,12 @@ impl Scenario {
 
     fn is_locked(&self, hook: &PrepareDownscale) -> bool {
         self.locks(hook).get("ingester").is_some()
+    }
+
+    /// Whether nothing was asked but how the zone is.
+    fn is_untouched(&self) -> bool {
+        let mut log = self.api.maps.log.iter();
+        log.all(|line| line.starts_with("GET /apis/apps/"))
     }
 
     fn posts(&self) -> usize {
@@ -292,7 +317,8 @@ fn a_failing_pod_stops_it_and_all_are_told_to_stay() {
     each(|hook, scenario| {
         scenario.api.failing.push("ingester-zone-a-1".to_owned());
         let served = scenario.down(hook);
-        let why = "one or more pods failed to prepare for shutdown.";
+        let why =
+            "one or more pods failed to prepare for shutdown. ingester-zone-a-1: answered 500";
         assert_eq!(served.denial(), (None, denial(why).as_str()));
         assert_eq!(scenario.deletes(), 2);
         assert!(!scenario.is_kept(hook) && !scenario.is_locked(hook));
@@ -307,6 +333,32 @@ fn a_failing_pod_stops_it_and_all_are_told_to_stay() {
             "{log:?}"
         );
     });
+}
+
+/// Whoever is refused is told which pods to look at, and why, but never more than fits into a message.
+#[test]
+fn a_refusal_names_the_pods_and_the_cause() {
+    let refused = Answer::Refused(format!("connection\nrefused{}", "!".repeat(10_000)));
+    for (answer, cause) in [
+        (Answer::Timeout, "no answer in time".to_owned()),
+        (
+            refused,
+            format!("connection refused{}", "!".repeat(200 - 18)),
+        ),
+    ] {
+        each(|hook, scenario| {
+            scenario.api.pods = answer.clone();
+            let review = scenario.review("a", 6, 1);
+            let served = scenario.ask(hook, &review);
+            let named = [5, 4, 3].map(|n| format!("ingester-zone-a-{n}: {cause}; "));
+            let why = format!(
+                "one or more pods failed to prepare for shutdown. {}and 2 more",
+                named.concat()
+            );
+            let expected = denial(&why).replace("from 3 to 1", "from 6 to 1");
+            assert_eq!(served.denial(), (None, expected.as_str()));
+        });
+    }
 }
 
 #[test]
@@ -367,7 +419,7 @@ fn annotations_and_service_must_be_set() {
                 *scenario.world.set_mut("a").pointer_mut(path).unwrap() = value;
                 assert_eq!(scenario.down(hook).denial(), (None, denial(why).as_str()));
             }
-            assert!(scenario.api.maps.log.is_empty());
+            assert!(scenario.is_untouched());
         });
     }
 }
@@ -386,8 +438,10 @@ fn only_the_label_true_counts() {
 
 #[test]
 fn a_scale_is_judged_by_its_parent() {
-    let scale =
-        |n: i64| json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": n}});
+    let scale = |n: i64| {
+        json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"uid": "set-a"},
+            "spec": {"replicas": n}})
+    };
     each(|hook, scenario| {
         let review = update(
             "statefulsets",
@@ -405,6 +459,86 @@ fn a_scale_is_judged_by_its_parent() {
         );
         let other = update("daemonsets", "scale", "x", scale(3), scale(1));
         assert_eq!(scenario.ask(hook, &other).warnings().len(), 1);
+    });
+}
+
+/// Whoever reaches the port can make a review up. What it says of the zone sends no request anywhere and takes no lock.
+#[test]
+fn a_review_that_was_made_up_reaches_no_pod_and_takes_no_lock() {
+    each(|hook, scenario| {
+        let mut forged = scenario.review("a", 3, 1);
+        forged.old["spec"]["serviceName"] = json!("elsewhere");
+        let annotations = json!({
+            "grafana.com/prepare-downscale-http-path": "shutdown",
+            "grafana.com/prepare-downscale-http-port": "1",
+        });
+        forged.old["metadata"]["annotations"] = annotations;
+        assert!(scenario.ask(hook, &forged).is_allowed());
+        let told = ".ingester-zone-a.default.svc.cluster.local.:8080/ingester/prepare-shutdown";
+        let log = scenario.api.maps.log.clone();
+        let posts: Vec<&String> = log.iter().filter(|l| l.starts_with("POST http")).collect();
+        assert_eq!(posts.len(), 2);
+        assert!(posts.iter().all(|line| line.ends_with(told)), "{posts:?}");
+    });
+    each(|hook, scenario| {
+        let mut another = scenario.review("a", 3, 1);
+        another.old["metadata"]["uid"] = json!("made-up");
+        let mut unnamed = scenario.review("a", 3, 1);
+        unnamed.old["metadata"]["uid"] = Value::Null;
+        for forged in [another, unnamed] {
+            let why = denial("the statefulset has changed meanwhile; try again.");
+            assert_eq!(scenario.ask(hook, &forged).denial(), (None, why.as_str()));
+            assert!(scenario.is_untouched());
+        }
+    });
+    each(|hook, scenario| {
+        let forged = scenario.review("a", 300, 1);
+        scenario.api.sets = scenario.world.sets.values().cloned().collect();
+        let (stores, facts) = (scenario.world.stores(), Facts::default());
+        let served = serve(hook, &forged, &stores, &facts, &mut scenario.api);
+        assert!(served.denial().1.contains("has changed meanwhile"));
+        assert!(scenario.is_untouched());
+    });
+    each(|hook, scenario| {
+        let forged = scenario.review("a", 3, 1);
+        let labels = &mut scenario.world.set_mut("a")["metadata"]["labels"];
+        labels["grafana.com/prepare-downscale"] = json!("false");
+        assert!(scenario.ask(hook, &forged).is_allowed());
+        assert!(scenario.is_untouched());
+    });
+}
+
+/// A labelled zone that cannot be read is not scaled down: its pods could not be told.
+#[test]
+fn a_zone_that_cannot_be_read_is_not_scaled_down() {
+    each(|hook, scenario| {
+        let boom = said(500, &json!({"message": "boom"}));
+        let path = "/statefulsets/ingester-zone-a";
+        scenario.api.maps.fix("GET", path, boom);
+        let why = denial("the statefulset could not be read: boom");
+        assert_eq!(scenario.down(hook).denial(), (None, why.as_str()));
+    });
+}
+
+/// The pods of other zones are looked at as they are now, with those that were let go or are being deleted.
+#[test]
+fn a_downscale_is_not_let_through_on_what_was_seen_before_it_was_asked_for() {
+    each(|hook, scenario| {
+        let review = scenario.review("a", 3, 1);
+        scenario.know(&review);
+        let seen = scenario.world.stores();
+        scenario.world.fail("b", 0);
+        let stores = (&seen, &scenario.world.stores());
+        let served = serve_late(hook, &review, stores, &Facts::default(), &mut scenario.api);
+        let why = "statefulset ingester-zone-b has 0 non-updated replicas and 1 non-ready replicas";
+        assert_eq!(served.denial(), (None, denial(why).as_str()));
+        assert_eq!(scenario.posts(), 0);
+        let mut facts = Facts::default();
+        facts
+            .deletions
+            .insert("pod-b-0".to_owned(), jiff::Timestamp::MAX);
+        let served = serve(hook, &review, &seen, &facts, &mut scenario.api);
+        assert_eq!(served.denial(), (None, denial(why).as_str()));
     });
 }
 

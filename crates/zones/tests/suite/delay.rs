@@ -375,7 +375,7 @@ fn a_lock_that_was_left_behind_has_its_pods_told_that_they_stay() {
         let asked: Vec<String> = asked.iter().map(|asked| short(asked)).collect();
         let taken = plan.steps.iter().find_map(|step| match &step.action {
             Action::Patch {
-                purpose: "take-over",
+                purpose: slipway_zones::render::purpose::TAKE_OVER,
                 body,
                 ..
             } => body["metadata"]["annotations"]["slipway.dev/downscale-locks"].as_str(),
@@ -440,7 +440,7 @@ fn the_time_of_a_downscale_is_put_on_the_zone() {
     let marked = plan
         .steps
         .iter()
-        .find(|s| s.action.purpose() == "downscaled");
+        .find(|s| s.action.purpose().as_str() == "downscaled");
     let Some(Action::Patch { target, body, .. }) = marked.map(|step| &step.action) else {
         panic!("{plan:?}")
     };

@@ -166,6 +166,7 @@ fn world(sets: &[Item<Set>]) -> World {
                 pods: Vec::new(),
             })
             .collect(),
+        neighbours: Vec::new(),
         budgets: Vec::new(),
         is_blind: false,
         tracker: Tracker::default(),

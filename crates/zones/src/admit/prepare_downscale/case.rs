@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_api::purpose::zones as purpose;
 use slipway_api::zones;
-use slipway_kernel::admission::{Review, Verdict};
+use slipway_kernel::admission::{Reading, Review, Verdict};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::{later, stamp};
-use slipway_kernel::{Action, Stores};
+use slipway_kernel::{Action, Facts, Stores};
 
 use super::ledger::Ledger;
 use super::lock::{Ending, Taken};
@@ -21,11 +22,16 @@ use crate::admit::replicas::Downscale;
 /// For how long the annotation of a downscale is not written again.
 const FRESH: Duration = Duration::from_mins(1);
 
+/// What is said where the pods of other zones could not be looked at.
+const UNCHECKED: &str =
+    "an error occurred while checking whether StatefulSets have non-updated replicas";
+
 /// A downscale of which it is known that pods have to be told.
 pub(super) struct Case<'a> {
     pub(super) hook: &'a PrepareDownscale,
     pub(super) review: &'a Review,
     pub(super) stores: &'a Stores,
+    pub(super) facts: &'a Facts,
     pub(super) now: Timestamp,
     pub(super) down: Downscale,
     /// The rollout group, if there is one.
@@ -85,17 +91,31 @@ impl Case<'_> {
             "{collection}?labelSelector={}%3D{group}",
             zones::ROLLOUT_GROUP
         );
-        let answer = inquiry.api_again(("list-group", round), "GET", &path, &Value::Null)?;
+        let answer = inquiry.api_again((purpose::LIST_GROUP, round), "GET", &path, &Value::Null)?;
         let list = answer.ok().filter(|list| others::listed(list).is_some());
-        Ok(list.ok_or_else(|| "finding other statefulsets failed.".to_owned()))
+        let Some(list) = list else {
+            return Ok(Err("finding other statefulsets failed.".to_owned()));
+        };
+        // Their pods are looked at where they are kept.
+        let [pods] = inquiry.read([kinds::POD])?;
+        Ok(match pods {
+            Reading::Current => Ok(list),
+            Reading::Undefined | Reading::Failed(_) => Err(UNCHECKED.to_owned()),
+        })
     }
 
     /// What the other zones say.
     pub(super) fn objection(&self, list: &Value, ledger: &Ledger) -> Option<Objection> {
         let sets = others::listed(list).unwrap_or_default();
         let own = self.review.name.as_str();
-        others::objection(&sets, own, ledger, self.keeping(), self.now)
-            .or_else(|| others::incomplete(&sets, own, self.stores, &self.review.namespace))
+        others::objection(&sets, own, ledger, self.keeping(), self.now).or_else(|| {
+            others::incomplete(
+                &sets,
+                own,
+                (self.stores, self.facts),
+                &self.review.namespace,
+            )
+        })
     }
 
     /// Looks at the other zones again, now that nobody else may begin, and has the pods told. If that fails: why, and
@@ -117,9 +137,9 @@ impl Case<'_> {
         if let Some(why) = self.objection(&list, ledger) {
             return Ok(Err((why, true)));
         }
-        let is_well = pods::prepare(inquiry, &self.addresses, self.hook.pod_timeout)?;
-        let why = "one or more pods failed to prepare for shutdown.".to_owned();
-        Ok(if is_well { Ok(()) } else { Err((why, true)) })
+        let set = self.review.name.as_str();
+        let prepared = pods::prepare(inquiry, set, &self.addresses, self.hook.pod_timeout)?;
+        Ok(prepared.map_err(|why| (why, true)))
     }
 
     /// Writes down when the zone was scaled down, and gives the lock back, in one write. The zone itself is not touched
@@ -136,7 +156,7 @@ impl Case<'_> {
             Keeping::Annotation => annotating,
         };
         if let Taken::Held(ledger) = taken {
-            let recorded = self.settle(inquiry, "record", ledger, Ending::Passed)?;
+            let recorded = self.settle(inquiry, purpose::RECORD, ledger, Ending::Passed)?;
             return Ok(recorded.map_err(|_| failed));
         }
         if self.is_fresh() {
@@ -146,7 +166,7 @@ impl Case<'_> {
         let path = format!("{collection}/{}", self.review.name);
         let stamp = stamp(self.now);
         let body = json!({"metadata": {"annotations": {zones::LAST_DOWNSCALE: stamp}}});
-        let annotated = inquiry.api("annotate", 0, "PATCH", path, body)?;
+        let annotated = inquiry.api(purpose::ANNOTATE, 0, "PATCH", path, body)?;
         Ok(annotated.map(|_| ()).map_err(|_| annotating))
     }
 

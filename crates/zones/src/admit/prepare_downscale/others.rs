@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::zones;
-use slipway_kernel::{Stores, duration};
+use slipway_kernel::{Facts, Stores, duration};
 
 use super::ledger::Ledger;
 use crate::admit::replicas::marked;
@@ -106,7 +106,7 @@ fn recent(
 pub(super) fn incomplete(
     sets: &[&Value],
     own: &str,
-    stores: &Stores,
+    (stores, facts): (&Stores, &Facts),
     namespace: &str,
 ) -> Option<String> {
     for set in sets.iter().filter(|set| name_of(set) != own) {
@@ -114,11 +114,7 @@ pub(super) fn incomplete(
         let uid = uid.and_then(Value::as_str).unwrap_or_default();
         let label = set.pointer("/spec/template/metadata/labels");
         let label = label.and_then(|all| all.get(zones::NAME_LABEL)?.as_str());
-        let Ok(ready) = seen::ready_pods(stores, namespace, (name_of(set), uid), label) else {
-            let why =
-                "an error occurred while checking whether StatefulSets have non-updated replicas";
-            return Some(why.to_owned());
-        };
+        let ready = seen::ready_pods(stores, facts, namespace, (name_of(set), uid), label);
         let (replicas, updated) = (number(set, "replicas"), number(set, "updatedReplicas"));
         if ready != replicas || ready != updated {
             return Some(format!(

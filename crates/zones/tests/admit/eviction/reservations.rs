@@ -77,6 +77,7 @@ fn w7_two_replicas_let_one_pod_go() {
             }
             match PodEviction.admit(review, &stores, &facts[index], now()) {
                 Admission::Decide(verdict, _) => verdicts[index] = Some(verdict),
+                Admission::Read(collections) => read(&mut facts[index], collections, &mut api),
                 Admission::Need(needs) => {
                     for need in needs {
                         let Action::Ask(question) = need else {
@@ -116,10 +117,10 @@ fn where_maps_are_forbidden_one_replica_remembers_by_itself() {
         &Facts::default(),
         &mut api,
     );
-    let (uid, until) = served.remarks.hold.clone().unwrap();
+    let hold = served.remarks.hold.clone().unwrap();
     assert!(served.is_allowed());
     let mut facts = Facts::default();
-    facts.holds.insert(uid, until);
+    facts.holds.insert(hold.uid, hold.until);
     let served = serve(&PodEviction, &review("b", 0), &stores, &facts, &mut api);
     assert_eq!(
         served.denial(),
@@ -169,12 +170,50 @@ fn what_cannot_be_recorded_is_not_allowed() {
     ));
 }
 
+/// What was let go counts until a read that began after its time has shown what became of it, and so does what this
+/// replica is deleting: no clock alone ends either.
+#[test]
+fn what_was_let_go_or_is_being_deleted_counts_until_it_is_known_what_became_of_it() {
+    let world = guarded(&json!({"maxUnavailable": 1}));
+    let text = "1 pod not ready in ingester-zone-b";
+    let ask = |facts: &Facts| {
+        let (stores, mut api) = (world.stores(), Api::default());
+        serve(&PodEviction, &review("a", 0), &stores, facts, &mut api)
+    };
+    let mut facts = Facts::default();
+    let past = "2026-03-04T11:00:00Z".parse().unwrap();
+    facts.holds.insert("pod-b-0".to_owned(), past);
+    assert_eq!(ask(&facts).denial(), (Some(429), text));
+    facts.holds.clear();
+    let ahead = "2026-03-04T12:00:01Z".parse().unwrap();
+    facts.deletions.insert("pod-b-0".to_owned(), ahead);
+    assert_eq!(ask(&facts).denial(), (Some(429), text));
+    facts.deletions.clear();
+    assert!(ask(&facts).is_allowed());
+}
+
+/// An entry of another replica counts for as long as a review may have been read for before its end.
+#[test]
+fn an_entry_that_has_ended_during_the_review_counts() {
+    let world = guarded(&json!({"maxUnavailable": 1}));
+    let ask = |until: &str| {
+        let mut api = Api::default();
+        let name = "slipway-zpdb-budget-0";
+        let data = json!({"pod-b-0": until});
+        api.put(name, json!({"metadata": {"name": name}, "data": data}));
+        ask_at(&world, &review("a", 0), &mut api).is_allowed()
+    };
+    assert!(!ask("2026-03-04T12:00:30Z"));
+    assert!(!ask("2026-03-04T11:59:51Z"));
+    assert!(ask("2026-03-04T11:59:50Z"));
+}
+
 #[test]
 fn entries_end_after_a_minute_or_with_their_pod() {
     let mut world = guarded(&json!({}));
     let mut api = Api::default();
     let data =
-        json!({"pod-a-0": "2026-03-04T11:59:59Z", "gone": "2026-03-04T13:00:00Z", "bad": "never"});
+        json!({"pod-a-0": "2026-03-04T11:59:50Z", "gone": "2026-03-04T13:00:00Z", "bad": "never"});
     api.put(
         "slipway-zpdb-budget-0",
         json!({"metadata": {"name": "slipway-zpdb-budget-0"}, "data": data}),
@@ -225,7 +264,7 @@ fn a_pod_that_a_rollout_deletes_counts_before_it_is_seen() {
     let served = ask("2026-03-04T12:00:30Z");
     let text = "1 pod not ready in ingester-zone-b";
     assert_eq!(served.denial(), (Some(429), text));
-    assert!(ask("2026-03-04T12:00:00Z").is_allowed(), "it is over");
+    assert!(ask("2026-03-04T11:59:50Z").is_allowed(), "it is over");
 }
 
 /// §5.4 eviction cache: a pod that was let go and is seen to be down counts once; one that is gone counts as missing only.

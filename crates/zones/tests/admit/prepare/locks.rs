@@ -68,8 +68,13 @@ fn d8_the_lock_of_a_group_is_real() {
         // Zone a is served until its pods are asked.
         let mut facts = Facts::default();
         let open = loop {
-            let Admission::Need(needs) = hook.admit(&first, &stores, &facts, now()) else {
-                panic!()
+            let needs = match hook.admit(&first, &stores, &facts, now()) {
+                Admission::Need(needs) => needs,
+                Admission::Read(collections) => {
+                    read(&mut facts, collections, &mut scenario.api);
+                    continue;
+                }
+                decided @ Admission::Decide(..) => panic!("{decided:?}"),
             };
             let questions: Vec<Question> = needs
                 .into_iter()
@@ -96,7 +101,13 @@ fn d8_the_lock_of_a_group_is_real() {
         assert_eq!(scenario.ask(hook, &second).denial(), (None, why));
         let mut other = scenario.review("c", 3, 1);
         other.name = "compactor".to_owned();
-        other.old["metadata"]["labels"]["rollout-group"] = json!("compactor");
+        let mut compactor = other.old.clone();
+        compactor["metadata"]["name"] = json!("compactor");
+        compactor["metadata"]["labels"]["rollout-group"] = json!("compactor");
+        scenario
+            .api
+            .maps
+            .fix("GET", "/statefulsets/compactor", said(200, &compactor));
         scenario
             .api
             .maps
@@ -169,8 +180,13 @@ fn expiry_undoes_what_may_have_been_done() {
         loop {
             let expiry = hook.expire(&review, &stores, &facts, now());
             let admission = hook.admit(&review, &stores, &facts, now());
-            let Admission::Need(needs) = admission else {
-                break;
+            let needs = match admission {
+                Admission::Need(needs) => needs,
+                Admission::Read(collections) => {
+                    read(&mut facts, collections, &mut scenario.api);
+                    continue;
+                }
+                Admission::Decide(..) => break,
             };
             let Verdict::Denied { .. } = &expiry.verdict else {
                 panic!("{:?}", expiry.verdict)
@@ -239,7 +255,7 @@ fn a_lock_whose_answer_was_lost_is_known_again() {
     impl Peer for Lossy {
         fn answer(&mut self, question: &Question) -> Answer {
             let answer = self.0.answer(question);
-            let is_lock = question.id.purpose == "lock";
+            let is_lock = question.id.purpose.as_str() == "lock";
             if is_lock && !std::mem::replace(&mut self.1, true) {
                 return Answer::Timeout;
             }

@@ -56,7 +56,7 @@ fn addresses_lead_nowhere_else() {
         let mut scenario = Scenario::new();
         *scenario.world.set_mut("a").pointer_mut(path).unwrap() = value;
         assert!(!scenario.down(&hook).is_allowed());
-        assert!(scenario.api.maps.log.is_empty());
+        assert!(scenario.is_untouched());
     }
     let mut scenario = Scenario::new();
     let review = scenario.review("a", 2_000_000_000, 0);

@@ -76,15 +76,9 @@ fn its_own_zone_need_not_be_whole() {
 #[test]
 fn what_is_not_known_stops_it() {
     each(|hook, scenario| {
-        let review = scenario.review("a", 3, 1);
-        scenario.api.sets = scenario.world.sets.values().cloned().collect();
-        let served = serve(
-            hook,
-            &review,
-            &Stores::default(),
-            &Facts::default(),
-            &mut scenario.api,
-        );
+        scenario.api.unread = true;
+        let served = scenario.down(hook);
+        scenario.api.unread = false;
         let why = "an error occurred while checking whether StatefulSets have non-updated replicas";
         assert_eq!(served.denial(), (None, denial(why).as_str()));
         scenario

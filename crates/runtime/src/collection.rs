@@ -1,0 +1,322 @@
+//! Reads all objects of a kind in a namespace, consistently, and brings the stores up to what was found.
+//!
+//! Cheap where nothing has changed: the API is asked for metadata only, and an object that the stores hold in the version
+//! of the answer is as new as the answer. Only if something differs are the objects read whole. It promises nothing about
+//! objects that no store is for.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::ACCEPT;
+use http::{HeaderName, HeaderValue, Request};
+use http_body_util::{BodyExt, Limited};
+use kube::client::Body;
+use serde::Deserialize;
+use serde_json::Value;
+use slipway_api::purpose::runtime as purpose;
+use slipway_kernel::admission::{Collection, Reading};
+use slipway_kernel::capability::Arrival;
+use slipway_kernel::identity::{ClusterId, ObjectRef};
+use slipway_kernel::store::{Meta, Store, StoreKey, number};
+
+use crate::state::{Shared, State};
+
+/// How often a read that fails is tried.
+const ATTEMPTS: u32 = 3;
+/// How long one may take.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// Whole objects in one answer.
+const PAGE: usize = 500;
+/// How much of an answer is read: metadata of some 20,000 pods.
+const LARGEST_ANSWER: usize = 64 << 20;
+
+/// Metadata where the server can give it alone; it is in the same place of whole objects.
+const METADATA: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+const WHOLE: &str = "application/json";
+
+/// Whoever reads collections.
+#[derive(Clone)]
+pub(crate) struct Reader {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) client: kube::Client,
+}
+
+/// Why a collection was not read.
+enum Unread {
+    /// There is no such path.
+    Absent,
+    /// Something else.
+    Failed(String),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListMeta {
+    resource_version: String,
+    #[serde(default)]
+    r#continue: String,
+}
+
+#[derive(Deserialize)]
+struct Heads<'a> {
+    metadata: ListMeta,
+    #[serde(borrow, default)]
+    items: Option<Vec<Head<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow)]
+    metadata: HeadMeta<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HeadMeta<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    uid: Cow<'a, str>,
+    #[serde(borrow)]
+    resource_version: Cow<'a, str>,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    metadata: ListMeta,
+    #[serde(default)]
+    items: Option<Vec<Value>>,
+}
+
+impl Reader {
+    /// Reads a collection; one answer that went astray decides nothing.
+    pub(crate) async fn read(&self, collection: &Collection) -> Reading {
+        let environment = &self.shared.environment;
+        let mut last = Reading::Failed("it was not read".to_owned());
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                let pause = Duration::from_millis(50 * u64::from(attempt * attempt));
+                environment.sleep(pause).await;
+            }
+            last = tokio::select! {
+                biased;
+                () = environment.sleep(TIMEOUT) => {
+                    Reading::Failed(format!("no answer within {} s", TIMEOUT.as_secs()))
+                }
+                read = self.once(collection) => match read {
+                    Ok(()) => Reading::Current,
+                    Err(Unread::Absent) => self.absent(collection).await,
+                    Err(Unread::Failed(why)) => Reading::Failed(why),
+                },
+            };
+            if !matches!(last, Reading::Failed(_)) {
+                break;
+            }
+        }
+        last
+    }
+
+    async fn once(&self, collection: &Collection) -> Result<(), Unread> {
+        let known = newest(&self.shared.lock(), collection);
+        let path = collection.kind.path(&collection.namespace);
+        let answer = self.get(&path, METADATA).await?;
+        let heads: Heads<'_> = decode(&answer)?;
+        // A consistent answer is never older than what was seen before it was asked for.
+        let version = number(&heads.metadata.resource_version);
+        if version < known {
+            return Err(Unread::Failed(format!(
+                "the API server answered with version {version}, and {known} was seen before"
+            )));
+        }
+        let items = heads.items.unwrap_or_default();
+        if is_held(&self.shared.lock(), collection, &items, version) {
+            return Ok(());
+        }
+        self.take_in(collection).await
+    }
+
+    /// Reads the objects whole, page by page, and takes in what is new and what is gone.
+    async fn take_in(&self, collection: &Collection) -> Result<(), Unread> {
+        let path = collection.kind.path(&collection.namespace);
+        let mut listed: BTreeSet<String> = BTreeSet::new();
+        let mut next = String::new();
+        loop {
+            let token =
+                percent_encoding::utf8_percent_encode(&next, percent_encoding::NON_ALPHANUMERIC);
+            let page = format!("{path}?limit={PAGE}&continue={token}");
+            let page: Page = decode(&self.get(&page, WHOLE).await?)?;
+            let mut state = self.shared.lock();
+            for value in page.items.unwrap_or_default() {
+                let name = Meta::of(&value).name;
+                self.observe(&mut state, &object(collection, &name), &value);
+                listed.insert(name);
+            }
+            next = page.metadata.r#continue;
+            if next.is_empty() {
+                let version = number(&page.metadata.resource_version);
+                for meta in gone(&state, collection, &listed, version) {
+                    state.overlay_absence(&object(collection, &meta.name), &meta.uid);
+                }
+                break;
+            }
+        }
+        self.shared.touch();
+        Ok(())
+    }
+
+    /// Takes in one object, and counts it where a capability counts arrivals.
+    fn observe(&self, state: &mut State, object: &ObjectRef, value: &Value) {
+        let before = state.changes.len();
+        state.overlay(object, value);
+        if state.changes.len() == before {
+            return;
+        }
+        let arrival = Arrival {
+            kind: &object.kind,
+            object: value,
+            is_deletion: false,
+            is_new: true,
+        };
+        for capability in &state.capabilities {
+            if let Some(count) = capability.counted(&arrival) {
+                self.shared.metrics.traffic.count(&count);
+            }
+        }
+    }
+
+    /// What it means that there is no such path: that the kind is not served, if discovery says so too.
+    async fn absent(&self, collection: &Collection) -> Reading {
+        let (kind, version) = (&collection.kind, collection.kind.api_version());
+        let served = tokio::select! {
+            biased;
+            () = self.shared.environment.sleep(TIMEOUT) => None,
+            served = self.client.list_api_group_resources(&version) => Some(served),
+        };
+        let is_undefined = match served {
+            Some(Ok(served)) => served.resources.iter().all(|one| one.name != kind.plural),
+            Some(Err(kube::Error::Api(status))) => status.code == 404,
+            _ => false,
+        };
+        if is_undefined && !kind.group.is_empty() {
+            return Reading::Undefined;
+        }
+        let plural = &kind.plural;
+        Reading::Failed(format!(
+            "the API server did not find {plural}, and defines them"
+        ))
+    }
+
+    async fn get(&self, path: &str, accept: &'static str) -> Result<Bytes, Unread> {
+        let failed = |why: String| Unread::Failed(why);
+        let mut request = Request::get(path)
+            .body(Body::empty())
+            .map_err(|error| failed(error.to_string()))?;
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        let context = format!(
+            "replica={};purpose={}",
+            self.shared.settings.replica,
+            purpose::REVIEW
+        );
+        if let Ok(context) = HeaderValue::from_str(&context) {
+            headers.insert(HeaderName::from_static("x-trace-context"), context);
+        }
+        let response = self.client.send(request).await;
+        let response = response.map_err(|error| failed(error.to_string()))?;
+        let code = response.status().as_u16();
+        let body = Limited::new(response.into_body(), LARGEST_ANSWER).collect();
+        let body = body.await.map_err(|error| failed(error.to_string()))?;
+        let body = body.to_bytes();
+        match code {
+            200..=299 => Ok(body),
+            404 => Err(Unread::Absent),
+            code => {
+                let status: Option<Value> = serde_json::from_slice(&body).ok();
+                let said = status.as_ref().and_then(|s| s.get("message")?.as_str());
+                let said = said.map_or_else(|| format!("the API answered {code}"), str::to_owned);
+                Err(failed(said))
+            }
+        }
+    }
+}
+
+fn decode<'a, T: Deserialize<'a>>(answer: &'a Bytes) -> Result<T, Unread> {
+    serde_json::from_slice(answer)
+        .map_err(|error| Unread::Failed(format!("the answer is no list: {error}")))
+}
+
+fn object(collection: &Collection, name: &str) -> ObjectRef {
+    ObjectRef {
+        cluster: ClusterId::local(),
+        kind: collection.kind.clone(),
+        namespace: collection.namespace.clone(),
+        name: name.to_owned(),
+    }
+}
+
+/// The stores that hold the whole collection.
+fn stores<'a>(
+    state: &'a State,
+    collection: &'a Collection,
+) -> impl Iterator<Item = (&'a StoreKey, &'a Store)> {
+    let is_whole = |key: &StoreKey| {
+        state.extents.get(key).is_none_or(|extent| {
+            extent.labels.is_empty()
+                && !extent.named
+                && (extent.namespaces.is_empty()
+                    || extent.namespaces.contains(&collection.namespace))
+        })
+    };
+    let mine = state.stores.iter();
+    mine.filter(move |((cluster, kind, _), _)| {
+        *cluster == ClusterId::local() && *kind == collection.kind
+    })
+    .filter(move |(key, _)| is_whole(key))
+}
+
+/// The newest version that was seen of the kind.
+fn newest(state: &State, collection: &Collection) -> u64 {
+    let versions = stores(state, collection).map(|(_, store)| store.version());
+    versions.max().unwrap_or_default()
+}
+
+/// Whether the stores hold exactly these objects, each in this version or in one that is newer than the answer.
+fn is_held(state: &State, collection: &Collection, items: &[Head<'_>], version: u64) -> bool {
+    let listed: BTreeMap<&str, &HeadMeta<'_>> = items
+        .iter()
+        .map(|item| (item.metadata.name.as_ref(), &item.metadata))
+        .collect();
+    stores(state, collection).all(|(_, store)| {
+        let mut found = 0;
+        for seen in store.in_namespace(&collection.namespace) {
+            let meta = &seen.meta;
+            let item = listed.get(meta.name.as_str());
+            found += usize::from(item.is_some());
+            let is_same =
+                item.is_some_and(|i| i.uid == meta.uid && i.resource_version == meta.version);
+            if !is_same && number(&meta.version) <= version {
+                return false;
+            }
+        }
+        found == listed.len()
+    })
+}
+
+/// What the stores hold and a list of this version does not.
+fn gone(
+    state: &State,
+    collection: &Collection,
+    listed: &BTreeSet<String>,
+    version: u64,
+) -> Vec<Meta> {
+    stores(state, collection)
+        .flat_map(|(_, store)| store.in_namespace(&collection.namespace))
+        .map(|seen| &seen.meta)
+        .filter(|meta| !listed.contains(&meta.name) && number(&meta.version) <= version)
+        .cloned()
+        .collect()
+}
