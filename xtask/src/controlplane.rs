@@ -22,7 +22,7 @@ use crate::report;
 use crate::workspace;
 
 /// How long a control plane may take to answer.
-const READY_WITHIN: Duration = Duration::from_secs(90);
+const READY_WITHIN: Duration = Duration::from_mins(3);
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {

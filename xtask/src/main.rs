@@ -4,6 +4,14 @@ mod bench;
 mod controlplane;
 mod fuzz;
 mod generate;
+mod load;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the crate of tests exports it, and uses all of it"
+)]
+#[path = "../../crates/e2e/src/ports.rs"]
+mod ports;
 mod record;
 mod report;
 mod sim;
@@ -49,6 +57,8 @@ enum Command {
     Record,
     /// Feed the API server's readers with damaged input, a million cases each
     Fuzz(fuzz::Arguments),
+    /// Run a command again and again beside a load, and keep what each run said
+    Load(load::Arguments),
     /// Play all scenarios, break them in every way there is, and try seeds
     Sim(sim::Arguments),
 }
@@ -62,6 +72,7 @@ fn main() -> ExitCode {
         Command::Controlplane(command) => controlplane::run(&command),
         Command::Record => record::run(),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Load(arguments) => load::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
     };
     match result {

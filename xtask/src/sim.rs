@@ -41,7 +41,19 @@ fn words(arguments: &Arguments) -> Vec<String> {
     }
     let mut words = vec!["--seeds".to_owned(), arguments.seeds.to_string()];
     // The test command has less time.
-    words.extend(["--events", "100000", "--positions", "100", "--sample", "30"].map(str::to_owned));
+    words.extend(
+        [
+            "--events",
+            "100000",
+            "--positions",
+            "100",
+            "--sample",
+            "30",
+            "--moments",
+            "12",
+        ]
+        .map(str::to_owned),
+    );
     words.extend(["--from".to_owned(), arguments.from.to_string()]);
     if let Some(scenario) = &arguments.scenario {
         words.extend(["--scenario".to_owned(), scenario.clone()]);

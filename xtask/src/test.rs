@@ -20,6 +20,12 @@ pub(crate) struct Arguments {
     /// Leave out what needs a real control plane
     #[arg(long)]
     no_controlplane: bool,
+    /// Only the tiers that run on servers, the embedded one and a real one
+    #[arg(long)]
+    servers: bool,
+    /// Of the tiers that run on servers, only the tests with all of these words in their names
+    #[arg(last = true)]
+    words: Vec<String>,
 }
 
 /// The tier that goes the whole way only where nobody waits for it.
@@ -40,6 +46,7 @@ const SUMMARIES: &[&str] = &[
     "actors: ",
     "e2e: ",
     "zones: ",
+    "pages: ",
     "simulation: ",
     "foreign: ",
     "replay: ",
@@ -57,10 +64,12 @@ struct Counts {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut tiers = Tiers {
         only: arguments.only.clone(),
+        words: arguments.words.clone(),
         outcomes: Vec::new(),
         left_out: Vec::new(),
     };
-    for (name, cargo_arguments) in STATIC {
+    let without_servers = if arguments.servers { &[] } else { STATIC };
+    for (name, cargo_arguments) in without_servers {
         let mut command = workspace::cargo();
         command.args(*cargo_arguments);
         if *name == SIMULATION && !workspace::is_ci() && tiers.wants(name) {
@@ -86,6 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// What has been run, and what has not.
 struct Tiers {
     only: Option<String>,
+    words: Vec<String>,
     outcomes: Vec<Outcome>,
     left_out: Vec<String>,
 }

@@ -6,6 +6,7 @@
 pub mod crds;
 pub mod flipper;
 pub mod names;
+pub mod purpose;
 pub mod replica_template;
 pub mod waiting;
 pub mod zones;

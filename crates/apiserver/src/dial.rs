@@ -28,12 +28,12 @@ const ANSWER_BYTES: usize = 64 << 20;
 /// Dials services by a table, and everything else as its URL says.
 #[derive(Debug, Clone, Default)]
 pub struct TlsDial {
-    services: Arc<RwLock<BTreeMap<String, SocketAddr>>>,
+    services: Arc<RwLock<BTreeMap<String, String>>>,
 }
 
 impl TlsDial {
-    /// `services` tells where `NAME.NAMESPACE` listens.
-    pub fn new(services: BTreeMap<String, SocketAddr>) -> Self {
+    /// `services` tells where `NAME.NAMESPACE` listens: `host:port`. Names of hosts are looked up with each call.
+    pub fn new(services: BTreeMap<String, String>) -> Self {
         Self {
             services: Arc::new(RwLock::new(services)),
         }
@@ -45,27 +45,26 @@ impl TlsDial {
             .services
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        services.insert(format!("{name}.{namespace}"), address);
+        services.insert(format!("{name}.{namespace}"), address.to_string());
     }
 
-    fn service(&self, key: &str) -> Option<SocketAddr> {
+    fn service(&self, key: &str) -> Option<String> {
         let services = self.services.read().unwrap_or_else(PoisonError::into_inner);
-        services.get(key).copied()
+        services.get(key).cloned()
     }
 
     async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, String> {
-        let service = host
-            .strip_suffix(".svc")
-            .filter(|key| key.split('.').count() == 2);
-        if let Some(key) = service {
-            let name = key.split('.').next().unwrap_or_default();
-            let Some(address) = self.service(key) else {
-                return Err(format!("service \"{name}\" not found"));
-            };
-            return open(address).await;
-        }
-        let mut last = format!("dial tcp: lookup {host}: no such host");
-        let Ok(addresses) = tokio::net::lookup_host((host, port)).await else {
+        let place = match service(host) {
+            None => (host.to_owned(), port),
+            Some(key) => {
+                let name = key.split('.').next().unwrap_or_default();
+                let place = self.service(key);
+                let place = place.as_deref().and_then(place_of);
+                place.ok_or_else(|| format!("service \"{name}\" not found"))?
+            }
+        };
+        let mut last = format!("dial tcp: lookup {}: no such host", place.0);
+        let Ok(addresses) = tokio::net::lookup_host((place.0.as_str(), place.1)).await else {
             return Err(last);
         };
         for address in addresses {
@@ -125,6 +124,24 @@ impl Dial for TlsDial {
                 .unwrap_or(Err(CallError::Timeout))
         })
     }
+}
+
+/// The Service that a host is the name of, as `NAME.NAMESPACE`.
+pub fn service(host: &str) -> Option<&str> {
+    host.strip_suffix(".svc")
+        .filter(|key| key.split('.').count() == 2)
+}
+
+/// Host and port of `host:port` or `[address]:port`.
+pub fn place_of(text: &str) -> Option<(String, u16)> {
+    let (host, port) = text.rsplit_once(':')?;
+    let host = match host.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']')?,
+        None => host,
+    };
+    let is_sound = !host.is_empty() && !host.contains(char::is_whitespace);
+    let port = port.parse().ok().filter(|port| *port > 0)?;
+    is_sound.then(|| (host.to_owned(), port))
 }
 
 async fn open(address: SocketAddr) -> Result<TcpStream, String> {

@@ -350,6 +350,22 @@ impl Store {
         self.written.notify_waiters();
     }
 
+    /// Has exactly these objects from now on, and this version, which may be older than the present one.
+    pub fn reset(&self, version: u64, objects: impl IntoIterator<Item = Named<Arc<Stored>>>) {
+        let mut inner = self.lock();
+        inner.buckets.clear();
+        inner.version = version;
+        inner.forgotten = version;
+        for (bucket, object) in objects {
+            let key = key(&object.header.namespace, &object.header.name);
+            let found = inner.buckets.entry(bucket).or_default();
+            found.objects.insert(key, object);
+            found.log.forget(version);
+        }
+        drop(inner);
+        self.written.notify_waiters();
+    }
+
     /// Forgets the past of all resources: watches and pages that start before now get 410 from here on.
     pub fn compact(&self) {
         let mut inner = self.lock();

@@ -1,6 +1,6 @@
-//! Which kubectl programs there are to run the session with.
+//! Who talks to an API server: the kubectl programs there are to run the session with, and this process itself.
 //!
-//! The one of `SLIPWAY_KUBECTL`, and the one on the PATH if it is of another version: the session promises two.
+//! Of kubectl the one of `SLIPWAY_KUBECTL`, and the one on the PATH if it is of another version: the session promises two.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -50,4 +50,15 @@ fn version(program: &Path) -> Result<String> {
         .find_map(|line| line.strip_prefix("Client Version: v"))
         .with_context(|| format!("{} does not tell its version: {text}", program.display()))?;
     Ok(version.split('.').take(2).collect::<Vec<_>>().join("."))
+}
+
+/// A client of this process with the rights of a kubeconfig's user, which does not try again by itself.
+pub async fn connected(kubeconfig: &Path) -> Result<kube::Client> {
+    let mut config = kube::Config::from_custom_kubeconfig(
+        kube::config::Kubeconfig::read_from(kubeconfig)?,
+        &kube::config::KubeConfigOptions::default(),
+    )
+    .await?;
+    config.default_retry = false;
+    Ok(kube::Client::try_from(config)?)
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use crate::client::connected;
 use crate::process::Folder;
 
 /// kubectl with one kubeconfig.
@@ -31,13 +32,7 @@ impl Cluster {
 
     /// A client of the administrator's, which does not try again by itself.
     pub async fn client(&self) -> Result<kube::Client> {
-        let mut config = kube::Config::from_custom_kubeconfig(
-            kube::config::Kubeconfig::read_from(&self.kubeconfig)?,
-            &kube::config::KubeConfigOptions::default(),
-        )
-        .await?;
-        config.default_retry = false;
-        Ok(kube::Client::try_from(config)?)
+        connected(&self.kubeconfig).await
     }
 
     /// A kubectl command, not yet started.
@@ -68,6 +63,12 @@ impl Cluster {
     /// `kubectl create` of these manifests.
     pub fn create(&self, manifests: &str) -> Result<String> {
         self.run(&["create", "-f", "-"], Some(manifests))
+    }
+
+    /// `kubectl create` of these manifests, of which nothing stays.
+    pub fn dry_create(&self, manifests: &str) -> Result<String> {
+        let words = ["create", "--dry-run=server", "-o", "name", "-f", "-"];
+        self.run(&words, Some(manifests))
     }
 
     /// What kubectl prints with `-o json`.
@@ -115,8 +116,7 @@ impl Cluster {
     /// Writes a kubeconfig for a service account of the cluster, with a token that the API server gave.
     pub fn service_account(&self, namespace: &str, name: &str) -> Result<PathBuf> {
         let token = self.kubectl(&["create", "token", name, "-n", namespace, "--duration=2h"])?;
-        let text = std::fs::read_to_string(&self.kubeconfig)?;
-        let mut config: Value = serde_saphyr::from_str(&text).context("reading the kubeconfig")?;
+        let mut config = crate::wire::read(&self.kubeconfig)?;
         if let Some(users) = config.pointer_mut("/users").and_then(Value::as_array_mut) {
             for user in users {
                 user["user"] = serde_json::json!({ "token": token.trim() });

@@ -5,30 +5,37 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
+use crate::ports::Port;
 use crate::process::{self, Folder};
 use crate::server::program;
+use crate::wire;
 
 /// A running operator; killed with this value.
 pub struct Operator {
     child: Child,
-    port: u16,
+    /// Where it answers; a peer's is not asked.
+    port: Option<Port>,
     folder: Folder,
 }
 
 impl Operator {
     /// Starts `slipway run` with these arguments, and does not wait for anything.
     pub fn start(kubeconfig: &Path, arguments: &[&str]) -> Result<Self> {
-        let port = free_port()?;
+        Self::command("run", kubeconfig, arguments)
+    }
+
+    /// Starts a subcommand of `slipway` that takes the arguments of `run`.
+    pub fn command(name: &str, kubeconfig: &Path, arguments: &[&str]) -> Result<Self> {
+        let port = Port::draw()?;
         let mut command = Command::new(program()?);
         command
-            .args(["run", "--kubeconfig"])
+            .args([name, "--kubeconfig"])
             .arg(kubeconfig)
             .args(["--port", &port.to_string()])
             .args(arguments)
             .env_remove("KUBECONFIG");
-        Self::spawn("operator", port, command)
+        Self::spawn("operator", Some(port), command)
     }
 
     /// Starts rollout-operator, ours or the original, with what it needs outside of a cluster and these arguments. It may
@@ -39,13 +46,9 @@ impl Operator {
         arguments: &[String],
         processor: Option<usize>,
     ) -> Result<Self> {
-        let port = free_port()?;
-        let config: Value = serde_saphyr::from_str(&std::fs::read_to_string(kubeconfig)?)
-            .context("reading the kubeconfig")?;
-        let server = config
-            .pointer("/clusters/0/cluster/server")
-            .and_then(Value::as_str)
-            .context("the kubeconfig names no server")?;
+        let port = Port::draw()?;
+        let config = wire::read(kubeconfig)?;
+        let server = wire::server(&config)?;
         let mut words: Vec<std::ffi::OsString> = Vec::new();
         if let Some(processor) = processor {
             words.extend(["taskset".into(), "-c".into(), processor.to_string().into()]);
@@ -62,17 +65,17 @@ impl Operator {
             .arg(format!("-kubernetes.config-file={}", kubeconfig.display()))
             .arg(format!("-server.port={port}"))
             .args(arguments);
-        Self::spawn("rollout-operator", port, command)
+        Self::spawn("rollout-operator", Some(port), command)
     }
 
     /// Starts another program with the same right to be measured.
     pub fn peer(program: &Path, kubeconfig: &Path, arguments: &[&str]) -> Result<Self> {
         let mut command = Command::new(program);
         command.args(arguments).env("KUBECONFIG", kubeconfig);
-        Self::spawn("peer", 0, command)
+        Self::spawn("peer", None, command)
     }
 
-    fn spawn(purpose: &str, port: u16, mut command: Command) -> Result<Self> {
+    fn spawn(purpose: &str, port: Option<Port>, mut command: Command) -> Result<Self> {
         let folder = Folder::new(purpose)?;
         let log = std::fs::File::create(folder.path().join("log"))?;
         let child = command
@@ -92,7 +95,7 @@ impl Operator {
     /// Waits until `/ready` says so.
     pub fn wait_until_ready(&mut self, within: Duration) -> Result<()> {
         let start = Instant::now();
-        while self.get("/ready").is_none() {
+        while !self.is_ready() {
             if let Some(status) = self.child.try_wait()? {
                 bail!("the operator ended with {status}: {}", self.log());
             }
@@ -110,7 +113,8 @@ impl Operator {
     /// What its port answers to a GET, if with 200.
     pub fn get(&self, path: &str) -> Option<String> {
         use std::io::{Read, Write};
-        let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).ok()?;
+        let port = self.port.as_ref()?.number();
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
         write!(
             stream,
@@ -121,6 +125,23 @@ impl Operator {
         stream.read_to_string(&mut text).ok()?;
         let (head, body) = text.split_once("\r\n\r\n")?;
         head.starts_with("HTTP/1.1 200").then(|| body.to_owned())
+    }
+
+    /// Whether it is ready, by its own word.
+    pub fn is_ready(&self) -> bool {
+        self.get("/ready").is_some()
+    }
+
+    /// How many requests to a webhook it has answered with 200, by its own count.
+    pub fn answered(&self, webhook: &str) -> u64 {
+        let route = format!("route=\"admission_{}\"", webhook.replace('-', "_"));
+        let metrics = self.get("/metrics").unwrap_or_default();
+        metrics
+            .lines()
+            .filter(|line| line.starts_with("rollout_operator_request_duration_seconds_count{"))
+            .filter(|line| line.contains(&route) && line.contains("status_code=\"200\""))
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok())
+            .sum()
     }
 
     /// The id of its process.
@@ -176,11 +197,4 @@ impl Drop for Operator {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// A port that nobody uses now.
-pub fn free_port() -> Result<u16> {
-    let listener =
-        std::net::TcpListener::bind(("127.0.0.1", 0)).context("looking for a free port")?;
-    Ok(listener.local_addr()?.port())
 }

@@ -75,6 +75,11 @@ impl Shell {
         Ok(Self { child, out, err })
     }
 
+    /// Whether it has ended.
+    pub fn is_done(&mut self) -> Result<bool> {
+        Ok(self.child.try_wait()?.is_some())
+    }
+
     /// Waits until it ends.
     pub fn finish(mut self, within: Duration) -> Result<Output> {
         let deadline = Instant::now() + within;

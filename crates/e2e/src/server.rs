@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::process::Folder;
 
 /// How long the embedded server may take to answer, and to end.
-const WITHIN: Duration = Duration::from_secs(30);
+const WITHIN: Duration = Duration::from_mins(1);
 
 /// Runs the server it is given as a child, and ends it with SIGTERM when standard input ends: so it ends even if the
 /// test was killed.

@@ -4,5 +4,5 @@
 mod place;
 mod trace;
 
-pub use place::{GROUP, Place, ZONES, definitions, zone};
+pub use place::{GROUP, Place, ZONES, definitions, registrations, zone};
 pub use trace::{Seen, Trace};

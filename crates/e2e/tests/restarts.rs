@@ -16,6 +16,8 @@ mod crowd;
 mod intervals;
 #[path = "restarts/leaders.rs"]
 mod leaders;
+#[path = "restarts/people.rs"]
+mod people;
 #[path = "restarts/stage.rs"]
 mod stage;
 
@@ -45,6 +47,11 @@ const TESTS: &[Test<Stage>] = &[
         "no_double_restart_with_the_leader_killed_20_times",
         leaders::leader_killed,
     ),
+    (
+        "kubectl_rollout_undo_begins_the_interval_again",
+        people::undo,
+    ),
+    ("a_removed_stamp_is_not_fought_over", people::removed_stamp),
     ("sigterm_drains_and_releases_the_lease", leaders::drain),
 ];
 

@@ -14,6 +14,12 @@ mod drop_in;
 mod evictions;
 #[path = "zones/happy.rs"]
 mod happy;
+#[path = "zones/installed.rs"]
+mod installed;
+#[path = "zones/late.rs"]
+mod late;
+#[path = "zones/outages.rs"]
+mod outages;
 #[path = "zones/rollouts.rs"]
 mod rollouts;
 #[path = "zones/scaling.rs"]
@@ -28,7 +34,7 @@ use std::process::ExitCode;
 use slipway_e2e::suite::{Suite, Test};
 use stage::Stage;
 
-/// One compares times, the other takes a definition away.
+/// Those that compare times, take a definition away, or act on all namespaces.
 const ALONE: &[Test<Stage>] = &[
     (
         "a_flood_of_webhook_requests_does_not_slow_a_rollout",
@@ -37,6 +43,14 @@ const ALONE: &[Test<Stage>] = &[
     (
         "the_documents_of_the_design_apply_and_work",
         drop_in::design,
+    ),
+    (
+        "a_definition_applied_after_the_start_guards_from_then_on",
+        late::definition,
+    ),
+    (
+        "the_ca_of_another_operator_is_left_alone_in_cluster_wide_mode",
+        trust::others,
     ),
 ];
 
@@ -89,6 +103,26 @@ const TESTS: &[Test<Stage>] = &[
     (
         "slipway_run_under_its_own_role_serves_several_namespaces",
         drop_in::run,
+    ),
+    (
+        "with_the_operator_stopped_only_labelled_zones_are_held",
+        installed::stopped,
+    ),
+    (
+        "no_eviction_elsewhere_while_a_deletion_is_on_its_way",
+        late::deletion,
+    ),
+    (
+        "ready_again_after_five_seconds_without_the_api_server",
+        outages::short,
+    ),
+    (
+        "not_ready_while_the_api_server_is_away_and_ready_when_it_is_back",
+        outages::long,
+    ),
+    (
+        "not_ready_while_the_api_server_says_nothing",
+        outages::silent,
     ),
 ];
 

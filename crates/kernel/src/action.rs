@@ -4,6 +4,7 @@
 //! to make one without: so no action hits an object that has changed since.
 
 use serde_json::Value;
+use slipway_api::purpose::Purpose;
 
 use crate::fact::Question;
 use crate::identity::ObjectRef;
@@ -51,7 +52,7 @@ pub enum Action {
         /// Which object, as seen.
         target: Target,
         /// What for: `restart`, `stamp`, `scale`, …; it appears in metrics, logs and the trace.
-        purpose: &'static str,
+        purpose: Purpose,
         /// A JSON merge patch; the executor adds uid and resourceVersion.
         body: Value,
     },
@@ -60,14 +61,14 @@ pub enum Action {
         /// Which object, as seen.
         target: Target,
         /// What for.
-        purpose: &'static str,
+        purpose: Purpose,
     },
     /// Bring an object of our own into being, or up to date (server-side apply).
     Apply {
         /// Which object.
         object: ObjectRef,
         /// What for.
-        purpose: &'static str,
+        purpose: Purpose,
         /// All that we say about it, with apiVersion, kind and metadata.
         body: Value,
     },
@@ -77,11 +78,11 @@ pub enum Action {
 
 impl Action {
     /// What it is for.
-    pub fn purpose(&self) -> &'static str {
+    pub fn purpose(&self) -> Purpose {
         match self {
             Self::Patch { purpose, .. }
             | Self::Delete { purpose, .. }
-            | Self::Apply { purpose, .. } => purpose,
+            | Self::Apply { purpose, .. } => *purpose,
             Self::Ask(question) => question.id.purpose,
         }
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::action::Action;
 use crate::fact::Facts;
+use crate::parts::Parts;
 use crate::store::Stores;
 pub use reading::{Collection, Reading};
 
@@ -39,6 +40,16 @@ pub struct Review {
     pub old: Value,
     /// Whether nothing is to be changed by it.
     pub is_dry_run: bool,
+}
+
+impl Review {
+    /// The same, of whose objects only these parts are read.
+    #[must_use]
+    pub fn read_with(mut self, reads: Parts) -> Self {
+        reads.keep(&mut self.object);
+        reads.keep(&mut self.old);
+        self
+    }
 }
 
 /// What is answered.
@@ -159,6 +170,8 @@ pub trait Admit: Send + Sync + 'static {
     fn is_self_contained(&self) -> bool {
         false
     }
+    /// Which large parts of the objects under review it reads; it is given no others.
+    fn reads(&self) -> Parts;
     /// Judges a review, and says what is noted beside the verdict.
     fn judge(
         &self,

@@ -103,6 +103,10 @@ pub trait Controller: Send + Sync + 'static {
     fn passes(&self) -> Option<Passes> {
         None
     }
+    /// What the names of the metrics of requests begin with, if dashboards look for other names than ours.
+    fn request_prefix(&self) -> Option<&'static str> {
+        None
+    }
     /// How bad a blocker of this reason is.
     fn gravity(&self, _reason: &str) -> Gravity {
         Gravity::Usual
@@ -137,6 +141,10 @@ pub trait Capability: Send + Sync + 'static {
     fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge>;
     /// See [`Controller::passes`].
     fn passes(&self) -> Option<Passes> {
+        None
+    }
+    /// See [`Controller::request_prefix`].
+    fn request_prefix(&self) -> Option<&'static str> {
         None
     }
     /// See [`Controller::gravity`].
@@ -187,6 +195,10 @@ impl<C: Controller> Capability for C {
 
     fn passes(&self) -> Option<Passes> {
         Controller::passes(self)
+    }
+
+    fn request_prefix(&self) -> Option<&'static str> {
+        Controller::request_prefix(self)
     }
 
     fn gravity(&self, reason: &str) -> Gravity {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::identity::{ClusterId, Key, Kind};
+use crate::parts::Parts;
 use crate::store::{Meta, Projection, Seen, Stores, Undecodable};
 
 /// Takes of an object what is needed.
@@ -48,6 +49,8 @@ pub struct Interest {
     pub named: Option<&'static str>,
     /// What is kept of each object.
     pub project: Project,
+    /// Which large parts of each object the projection reads.
+    pub reads: Parts,
     /// The name of the projection.
     pub projection: &'static str,
     /// How objects are found besides by name.
@@ -67,6 +70,7 @@ impl Interest {
             own: None,
             named: None,
             project: |object| Ok(Arc::new(T::project(object)?)),
+            reads: T::READS,
             projection: std::any::type_name::<T>(),
             indexes: Vec::new(),
             triggers,

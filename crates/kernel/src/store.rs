@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use crate::identity::{ClusterId, Kind, ObjectRef};
 use crate::interest::{Index, Interest};
+use crate::parts::Parts;
 
 pub use item::Item;
 pub use stores::{StoreKey, Stores};
@@ -35,8 +36,16 @@ pub struct Undecodable {
 
 /// What a capability keeps of an object.
 pub trait Projection: Any + Debug + Send + Sync + Sized {
+    /// Which large parts of an object it reads; it is given no others.
+    const READS: Parts;
+
     /// Takes what is needed; whatever can be wrong in a stored object is an error here.
     fn project(object: &Value) -> Result<Self, Undecodable>;
+
+    /// Projects an object that comes from elsewhere than a store, with what is declared and no more.
+    fn read(object: &Value) -> Result<Self, Undecodable> {
+        Self::project(&Self::READS.of(object))
+    }
 }
 
 /// Namespace and name.
@@ -109,6 +118,7 @@ pub struct Store {
     kind: Kind,
     cluster: ClusterId,
     project: crate::interest::Project,
+    reads: Parts,
     indexes: Vec<Index>,
     objects: BTreeMap<Name, Arc<Seen>>,
     by_index: BTreeMap<(&'static str, String), BTreeSet<Name>>,
@@ -137,6 +147,7 @@ impl Store {
             kind: interest.kind.clone(),
             cluster: cluster.clone(),
             project: interest.project,
+            reads: interest.reads,
             indexes: interest.indexes.clone(),
             objects: BTreeMap::new(),
             by_index: BTreeMap::new(),
@@ -166,7 +177,7 @@ impl Store {
         }
         self.version = self.version.max(version);
         self.unindex(&name);
-        let body = project(self.project, object);
+        let body = project(self.project, &self.reads.of(object));
         let seen = Arc::new(Seen { meta, body });
         self.index(&name, &seen);
         self.marks.insert(name.clone(), mark(object));

@@ -6,6 +6,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_api::names;
+use slipway_kernel::Purpose;
 use slipway_kernel::claim::Claim;
 use slipway_kernel::event::Severity;
 use slipway_kernel::{Action, ClusterId, Event, Step, Target, duration};
@@ -18,14 +19,7 @@ use crate::plan::sweep::Case;
 use crate::reasons::news;
 
 /// The purposes of our writes.
-pub mod purpose {
-    /// The first stamp, or a repaired one.
-    pub const STAMP: &str = "stamp";
-    /// A restart.
-    pub const RESTART: &str = "restart";
-    /// The status of the default criteria.
-    pub const STATUS_MAP: &str = "status";
-}
+pub use slipway_api::purpose::restarts as purpose;
 
 /// The stamp of a moment: RFC 3339, whole seconds, UTC.
 pub fn stamp_of(now: Timestamp) -> String {
@@ -44,7 +38,7 @@ pub fn stamp(
     let mut events = ignored(cluster, case, &value);
     if repair && let Written::Unreadable(found) = &case.item.body().stamp {
         let note = format!(
-            "{} was {found:?}, which is no RFC 3339 time; it is now {value}, and the next restart by {} counts from there",
+            "{} was {found:?}, which is not a valid RFC 3339 time; it is now {value}, and the next restart by {} counts from there",
             names::LAST_RESTART,
             active.name(),
         );
@@ -173,7 +167,7 @@ pub fn event(
 fn step(
     cluster: &ClusterId,
     case: &Case<'_>,
-    purpose: &'static str,
+    purpose: Purpose,
     body: Value,
     events: Vec<Event>,
 ) -> Step {

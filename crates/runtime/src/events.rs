@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
 use serde_json::json;
+use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::event::Event;
 use slipway_kernel::identity::kinds;
 
@@ -101,7 +102,8 @@ pub(crate) fn render(event: &Event, controller: &str, replica: &str, now: Timest
         "note": cut(&event.note, LONGEST_NOTE),
         "type": event.severity.as_str(),
     });
-    let context = format!("controller={controller};replica={replica};purpose=event");
+    let purpose = purpose::EVENT;
+    let context = format!("controller={controller};replica={replica};purpose={purpose}");
     Wanted::create(&kinds::EVENT, namespace, body).traced(context)
 }
 

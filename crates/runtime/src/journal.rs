@@ -45,14 +45,14 @@ pub(crate) fn told(event: &Event, acted: Option<&ObjectRef>) {
 /// A pass over a key begins.
 pub(crate) fn began(key: &Key) {
     let (group, namespace) = (&key.name, &key.namespace);
-    tracing::info!(group, namespace, "reconcile started");
+    tracing::debug!(group, namespace, "reconcile started");
 }
 
 /// A pass over a key has ended.
 pub(crate) fn ended(key: &Key, failure: Option<&str>) {
     let (group, namespace) = (&key.name, &key.namespace);
     match failure {
-        None => tracing::info!(group, namespace, "reconcile done"),
+        None => tracing::debug!(group, namespace, "reconcile done"),
         Some(err) => tracing::warn!(group, namespace, err, "reconcile failed"),
     }
 }

@@ -1,7 +1,9 @@
-//! Numbers for operators of the operator. No object's name is in a label.
+//! Numbers for operators of the operator. No object's name is in a label, and what others send has few values there.
 
 pub(crate) mod client;
+mod labels;
 mod passes;
+mod process;
 mod scrape;
 pub(crate) mod traffic;
 
@@ -14,6 +16,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use slipway_kernel::Purpose;
 use slipway_kernel::capability::Passes;
 use slipway_kernel::identity::Key;
 
@@ -53,6 +56,8 @@ pub(crate) struct Metrics {
     reconciles: Family<Reconcile, Counter>,
     durations: Family<OfController, Histogram, fn() -> Histogram>,
     actions: Family<Act, Counter>,
+    /// Kinds that were acted on: that of a mirrored resource is named by an annotation.
+    kinds: labels::Few,
     watch_failures: Family<Failure, Counter>,
     events: Family<OfController, Counter>,
     passes: Mutex<Shows>,
@@ -70,6 +75,7 @@ impl Default for Metrics {
             reconciles: Family::default(),
             durations: Family::new_with_constructor(buckets as fn() -> Histogram),
             actions: Family::default(),
+            kinds: labels::Few::default(),
             watch_failures: Family::default(),
             events: Family::default(),
             passes: Mutex::default(),
@@ -105,7 +111,7 @@ impl Default for Metrics {
                 "Events told",
                 metrics.events.clone(),
             );
-            metrics.traffic.register(&mut registry);
+            process::build(&mut registry);
         }
         metrics
     }
@@ -144,14 +150,14 @@ impl Metrics {
     pub(crate) fn acted(
         &self,
         controller: &'static str,
-        (verb, kind, purpose): (&'static str, &str, &'static str),
+        (verb, kind, purpose): (&'static str, &str, Purpose),
         outcome: &'static str,
     ) {
         let labels = Act {
             controller,
             verb,
-            kind: kind.to_owned(),
-            purpose,
+            kind: self.kinds.tell(kind).to_owned(),
+            purpose: purpose.as_str(),
             outcome,
         };
         self.actions.get_or_create(&labels).inc();
@@ -179,6 +185,10 @@ impl Metrics {
             &mut text,
             &self.registry.lock().unwrap_or_else(PoisonError::into_inner),
         );
+        let mut requests = Registry::default();
+        self.traffic.register(&mut requests, prefix(shared));
+        process::now(&mut requests);
+        let _ = encode_registry(&mut text, &requests);
         let _ = self
             .traffic
             .named(|registry| encode_registry(&mut text, registry));
@@ -186,4 +196,11 @@ impl Metrics {
         let _ = encode_eof(&mut text);
         text
     }
+}
+
+/// What the metrics of requests begin with: as a capability asks whose dashboards look for other names than ours.
+fn prefix(shared: &Shared) -> &'static str {
+    let capabilities = &shared.lock().capabilities;
+    let mut asked = capabilities.iter().filter_map(|c| c.request_prefix());
+    asked.next().unwrap_or("slipway")
 }

@@ -16,11 +16,11 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use http_body_util::BodyExt;
-use kube::Api;
 use kube::runtime::watcher::{self, Event};
 use serde_json::Value;
 use slipway_kernel::identity::{ClusterId, Kind};
 use slipway_kernel::interest::Need;
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::{Meta, Name};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -28,7 +28,6 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use crate::message::Message;
 use crate::settings::Backoff;
 use poll::Look;
-use whole::Whole;
 
 /// What one watch is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -141,6 +140,8 @@ pub(crate) struct Watch {
     pub(crate) key: WatchKey,
     pub(crate) client: kube::Client,
     pub(crate) need: Need,
+    /// The large parts that are not left out of its objects.
+    pub(crate) reads: Parts,
     pub(crate) times: Times,
     pub(crate) control: Arc<Control>,
     pub(crate) news: mpsc::UnboundedSender<Message>,
@@ -216,7 +217,7 @@ impl Watch {
     /// One list and what follows.
     async fn round(&self, failures: &mut u32, polled: bool) -> End {
         let round = self.control.round.load(Ordering::Acquire);
-        let mut stream = std::pin::pin!(watcher::watcher(self.api(), self.config()));
+        let mut stream = self.objects();
         let mut list = List::default();
         let mut listed = false;
         let relist = Instant::now() + self.times.relist;
@@ -249,7 +250,7 @@ impl Watch {
                     News::Listing
                 }
                 Ok(Some(Ok(Event::InitApply(object)))) => {
-                    list.add(object.into_value());
+                    list.add(object);
                     if list.page.len() < PAGE as usize {
                         continue;
                     }
@@ -261,8 +262,8 @@ impl Watch {
                     self.tell(News::Page(std::mem::take(&mut list.page)));
                     News::Listed(std::mem::take(&mut list.names), round)
                 }
-                Ok(Some(Ok(Event::Apply(object)))) => News::Applied(object.into_value()),
-                Ok(Some(Ok(Event::Delete(object)))) => News::Deleted(object.into_value()),
+                Ok(Some(Ok(Event::Apply(object)))) => News::Applied(object),
+                Ok(Some(Ok(Event::Delete(object)))) => News::Deleted(object),
                 Ok(Some(Err(error))) => {
                     if let Some(end) = self.failed(&error) {
                         return end;
@@ -337,15 +338,6 @@ impl Watch {
                 name.map(Look::Get)
             }
             _ => None,
-        }
-    }
-
-    fn api(&self) -> Api<Whole> {
-        let client = self.client.clone();
-        if self.key.namespace.is_empty() {
-            Api::all_with(client, &self.key.kind)
-        } else {
-            Api::namespaced_with(client, &self.key.namespace, &self.key.kind)
         }
     }
 

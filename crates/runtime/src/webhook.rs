@@ -90,7 +90,7 @@ impl Admissions {
             .into_iter()
             .map(|admit| {
                 let path = admit.path();
-                let meter = traffic.meter(Method::POST, path);
+                let meter = traffic.meter(&Method::POST, path);
                 (path, Hook { admit, meter })
             })
             .collect();
@@ -104,7 +104,7 @@ impl Admissions {
             gatherer,
             late,
             hooks,
-            other: traffic.meter(Method::POST, "/other"),
+            other: traffic.meter(&Method::POST, "/other"),
             limits,
             nothing: Stores::default(),
             shared,
@@ -157,7 +157,7 @@ impl Admissions {
         }
         let kind = request.headers().get(CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let (version, review) = match review::parse(body, kind) {
+        let (version, review) = match review::parse(body, kind, hook.admit.reads()) {
             Ok(parsed) => parsed,
             Err(Refusal { code, text }) => {
                 let code = StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_REQUEST);

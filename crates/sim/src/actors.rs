@@ -1,18 +1,19 @@
 //! Controllers that behave as the real ones do: Deployment, `ReplicaSet`, `StatefulSet`, `DaemonSet`, scheduler, kubelets,
-//! disruption budgets and autoscalers.
+//! disruption budgets, autoscalers, and the endpoints of Services.
 //!
 //! Each actor is a pure function of what is known and the time to a [`write::Step`]; this module is the one loop around
 //! them: it takes in watches, does due work in a fixed order, one request after the other, and sleeps until something
 //! happens. Same seed and same history, same requests in the same order. Nothing is written when nothing changes, and no
 //! timer runs when nothing is due. What fails is tried again later, from what is known then.
 //!
-//! Garbage collection, namespaces and endpoints are not theirs: the embedded API server does the first two itself.
+//! Garbage collection and namespaces are not theirs: the embedded API server does these itself.
 
 mod amount;
 mod autoscaler;
 mod budget;
 mod daemonset;
 mod deployment;
+mod endpoints;
 mod feed;
 mod hash;
 mod interest;
@@ -149,6 +150,7 @@ impl Actors {
 
 /// One watch for each kind.
 fn feeds(client: &Client) -> SelectAll<BoxStream<'static, News>> {
+    use k8s_openapi::api::discovery::v1::EndpointSlice;
     use k8s_openapi::api::{apps::v1 as apps, autoscaling::v2, core::v1, policy::v1 as policy};
     select_all([
         feed::watch::<apps::Deployment>(client.clone()),
@@ -160,6 +162,9 @@ fn feeds(client: &Client) -> SelectAll<BoxStream<'static, News>> {
         feed::watch::<v1::Node>(client.clone()),
         feed::watch::<policy::PodDisruptionBudget>(client.clone()),
         feed::watch::<v2::HorizontalPodAutoscaler>(client.clone()),
+        feed::watch::<v1::Service>(client.clone()),
+        feed::watch::<v1::Endpoints>(client.clone()),
+        feed::watch::<EndpointSlice>(client.clone()),
     ])
 }
 
@@ -245,6 +250,7 @@ impl Stage {
             Actor::Kubelet => kubelet::reconcile(world, scene, key, now),
             Actor::Budget => budget::reconcile(world, key, now),
             Actor::Autoscaler => autoscaler::reconcile(world, scene, key, now),
+            Actor::Endpoints => endpoints::reconcile(world, key),
         }
     }
 

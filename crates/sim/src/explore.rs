@@ -7,6 +7,7 @@
 mod pool;
 mod positions;
 mod report;
+mod spells;
 
 pub use report::{Failure, Report, Score};
 
@@ -31,6 +32,8 @@ pub struct Effort {
     pub events: usize,
     /// Of others at so many.
     pub sample: usize,
+    /// Spells begin with the operator, and at so many moments when it writes.
+    pub moments: usize,
     /// Whether single faults are tried at all.
     pub exhaustive: bool,
     /// Whether it is far enough for every right to be needed once.
@@ -52,6 +55,7 @@ impl Default for Effort {
             positions: 40,
             events: 12,
             sample: 8,
+            moments: 1,
             exhaustive: true,
             is_whole: true,
             first_seed: 1,
@@ -69,6 +73,7 @@ impl Effort {
             positions: 0,
             events: 4,
             sample: 3,
+            moments: 0,
             seeds: 100,
             is_whole: false,
             ..Self::default()
@@ -92,6 +97,7 @@ enum Aim {
     Request,
     Event,
     Standstill,
+    Spell(&'static str),
     Seed,
 }
 
@@ -140,6 +146,7 @@ pub fn explore(
     if effort.exhaustive {
         for known in known {
             jobs.extend(singles(known, effort));
+            jobs.extend(under_spells(known, effort));
         }
     }
     let draw = Draw::new(known);
@@ -226,6 +233,18 @@ fn singles(known: &Arc<Known>, effort: &Effort) -> Vec<Job> {
     jobs
 }
 
+/// Something goes wrong for a time.
+fn under_spells(known: &Arc<Known>, effort: &Effort) -> Vec<Job> {
+    let all = spells::of(known, effort.moments).into_iter();
+    all.map(|(class, spells)| Job {
+        known: known.clone(),
+        trial: Trial::under(spells),
+        aim: Aim::Spell(class),
+        stands_for: 1,
+    })
+    .collect()
+}
+
 /// Plays one run and asks the oracles, also whether it ended as the reference.
 pub fn examine(
     known: &Known,
@@ -256,6 +275,7 @@ pub fn hunt(
             ..Effort::default()
         };
         let of_one = self::singles(known, &effort).into_iter();
+        let of_one = under_spells(known, &effort).into_iter().chain(of_one);
         singles.extend(of_one.map(|job| (known, job.trial)));
     }
     // Not in order: neighbours are alike.

@@ -33,6 +33,8 @@ pub enum RequestFault {
     Conflict,
     /// Too many requests; later, please.
     Throttled,
+    /// The same, and later is longer than anybody lives.
+    ThrottledForLong,
     /// The server has a problem.
     Error,
     /// The request is carried out, and a proxy answers that it timed out.
@@ -61,7 +63,7 @@ pub enum EventFault {
 }
 
 /// Faults that every request is tried with.
-pub const REQUEST_FAULTS: [RequestFault; 11] = [
+pub const REQUEST_FAULTS: [RequestFault; 12] = [
     RequestFault::CrashBefore,
     RequestFault::CrashAfter,
     RequestFault::CrashLate,
@@ -69,6 +71,7 @@ pub const REQUEST_FAULTS: [RequestFault; 11] = [
     RequestFault::Unreachable,
     RequestFault::Conflict,
     RequestFault::Throttled,
+    RequestFault::ThrottledForLong,
     RequestFault::Error,
     RequestFault::Timeout,
     RequestFault::Forbidden,
@@ -95,6 +98,7 @@ impl RequestFault {
             Self::Unreachable => "unreachable",
             Self::Conflict => "conflict",
             Self::Throttled => "throttled",
+            Self::ThrottledForLong => "throttled-for-long",
             Self::Error => "error",
             Self::Timeout => "timeout",
             Self::Forbidden => "forbidden",

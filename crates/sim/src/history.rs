@@ -16,6 +16,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_api::purpose::Purpose;
+
+use crate::spell::Spell;
 
 /// How a request of the operator ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +47,8 @@ pub struct Context {
     pub controller: String,
     /// The leadership under which it was decided.
     pub epoch: u64,
-    /// What for.
-    pub purpose: String,
+    /// What for, as the wire has it; oracles ask [`Request::is_for`].
+    pub(crate) purpose: String,
     /// What it was decided on: plural → version.
     pub basis: BTreeMap<String, u64>,
 }
@@ -111,6 +114,11 @@ impl Request {
     /// Whether it changed something.
     pub fn is_committed(&self) -> bool {
         self.ending.is_done() && self.versions.1 > self.versions.0
+    }
+
+    /// Whether this is what it was for.
+    pub fn is_for(&self, purpose: Purpose) -> bool {
+        self.context.purpose == purpose.as_str()
     }
 
     /// The path without the query.
@@ -252,6 +260,12 @@ pub enum Event {
     Failed(String),
     /// Somebody's deed came out other than the scenario says, by what webhooks said or did not say.
     Otherwise(String),
+    /// Something is wrong for a time from here on.
+    Spell(Spell),
+    /// Everything was put back to where it had been.
+    Restored,
+    /// A replica says that it is ready, or that it is not.
+    Ready(String, bool),
     /// Code panicked.
     Panicked(String),
     /// The operator has made so many requests that it would never come to an end.
@@ -292,6 +306,19 @@ impl History {
             || events
                 .map(|mark| &mark.what)
                 .any(|what| matches!(what, Event::Watch(..)))
+    }
+
+    /// The spells of the run, each with the moment of its beginning.
+    pub fn spells(&self) -> impl Iterator<Item = (Timestamp, &Spell)> {
+        self.marks.iter().filter_map(|mark| match &mark.what {
+            Event::Spell(spell) => Some((mark.at, spell)),
+            _ => None,
+        })
+    }
+
+    /// Whether everything was once put back to where it had been.
+    pub fn is_restored(&self) -> bool {
+        self.marks.iter().any(|mark| mark.what == Event::Restored)
     }
 
     /// The request that did a change.

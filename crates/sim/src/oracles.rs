@@ -3,9 +3,12 @@
 //! An oracle reads a history and nothing else: it has its own small model of what policies ask for, and never asks the
 //! operator. Each has a test with a made-up bad history that it must object to.
 
+mod contact;
 mod differential;
 mod expectation;
 mod general;
+mod governed;
+mod guards;
 mod leadership;
 mod liveness;
 mod policy;
@@ -128,6 +131,11 @@ pub const ALL: &[Oracle] = &[
         check: general::pace,
     },
     Oracle {
+        id: "G15",
+        what: "only what has one of our names is written of what can be anybody's, also where it is only tried",
+        check: guards::own_names,
+    },
+    Oracle {
         id: "R1",
         what: "a workload is restarted an interval after its last restart at the earliest",
         check: restarts::interval,
@@ -156,6 +164,11 @@ pub const ALL: &[Oracle] = &[
         id: "R8",
         what: "no restart is dated into the future",
         check: restarts::dates,
+    },
+    Oracle {
+        id: "R9",
+        what: "the default criteria never act on what a Flipper governs",
+        check: governed::by_default_only,
     },
     Oracle {
         id: "Z1",
@@ -261,6 +274,21 @@ pub const ALL: &[Oracle] = &[
         id: "W9",
         what: "no webhook changes what it is asked about",
         check: zones::unchanged,
+    },
+    Oracle {
+        id: "W11",
+        what: "what is let through rests on a look that began after it was asked",
+        check: zones::fresh,
+    },
+    Oracle {
+        id: "W12",
+        what: "a guard that could not be written was not passed",
+        check: guards::guarded,
+    },
+    Oracle {
+        id: "V1",
+        what: "a replica is ready when it can decide, and not when it has been out of contact",
+        check: contact::readiness,
     },
     Oracle {
         id: "L1",

@@ -80,7 +80,8 @@ impl Outcome {
         };
         let mut excused: BTreeMap<&str, usize> = BTreeMap::new();
         for request in &self.history.requests {
-            if request.fault == Some(RequestFault::Forbidden.name()) {
+            let refused = [RequestFault::Forbidden.name(), "refused"];
+            if request.fault.is_some_and(|fault| refused.contains(&fault)) {
                 *excused.entry(request.path()).or_default() += 1;
             }
         }

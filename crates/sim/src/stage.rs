@@ -3,15 +3,17 @@
 //! A stage lives inside a tokio runtime, in virtual or in real time. [`crate::runner`] plays it in virtual time.
 
 mod door;
+mod ordeal;
 mod pods;
 mod process;
 mod setup;
 
 pub use setup::{
-    ADMIN, NAMESPACE, Prepared, Right, Setup, TOKEN, Tamper, Unplayable, Wiring, rights,
+    ADMIN, Feign, NAMESPACE, Prepared, Probe, Right, Setup, TOKEN, Tamper, Unplayable, Wiring,
+    rights,
 };
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,8 +27,11 @@ use crate::fault::{Adversary, Rates};
 use crate::history::{Event, Recorder};
 use crate::runner::Outcome;
 use crate::scenario::{Deed, Scenario};
+use crate::spell::Spell;
 use crate::trial::{Blow, Storm, Trial};
 use crate::user::{Undone, User};
+use crate::wire::Weather;
+use ordeal::{Kept, Turn};
 use process::Crew;
 
 /// How often people try what a webhook refuses, and how long they wait in between.
@@ -53,6 +58,13 @@ pub struct Stage {
     storm: Option<Storm>,
     crew: Arc<Crew>,
     tasks: JoinSet<()>,
+    /// Who looks after workloads.
+    controllers: JoinSet<()>,
+    spells: Vec<Spell>,
+    kept: BTreeMap<usize, Kept>,
+    weather: Arc<Weather>,
+    definitions: Arc<Vec<serde_json::Value>>,
+    seed: u64,
     began: tokio::time::Instant,
 }
 
@@ -61,6 +73,7 @@ enum Cue {
     Action(usize),
     Blow(u32, Blow),
     Rates(Rates),
+    Spell(usize, Turn),
     Operator,
 }
 
@@ -160,7 +173,12 @@ impl Stage {
 
     /// All that happens, in order. What people do comes before what goes wrong.
     fn cues(&self) -> Vec<(Duration, Cue)> {
-        let mut cues: Vec<(Duration, Cue)> = vec![(self.scenario.operator_starts, Cue::Operator)];
+        let mut cues: Vec<(Duration, Cue)> = Vec::new();
+        for (n, spell) in self.spells.iter().enumerate() {
+            let turns = ordeal::turns(spell).into_iter();
+            cues.extend(turns.map(|(at, turn)| (at, Cue::Spell(n, turn))));
+        }
+        cues.push((self.scenario.operator_starts, Cue::Operator));
         let actions = self.scenario.actions.iter().enumerate();
         cues.extend(actions.map(|(n, action)| (action.at, Cue::Action(n))));
         for window in &self.scenario.faults {
@@ -183,6 +201,9 @@ impl Stage {
                 for index in 0..self.scenario.replicas {
                     self.tasks.spawn(self.crew.clone().keep_alive(index));
                 }
+                if !self.spells.is_empty() || self.storm.is_none() {
+                    self.tasks.spawn(self.crew.clone().watch_readiness());
+                }
             }
             Cue::Rates(rates) => {
                 if *rates == Rates::default() {
@@ -194,6 +215,7 @@ impl Stage {
                     .set_rates(*rates);
             }
             Cue::Blow(replica, blow) => self.strike(*replica, *blow, true),
+            Cue::Spell(number, turn) => self.turn(*number, *turn).await,
             Cue::Action(n) => {
                 if let Some(action) = self.scenario.actions.get(*n).cloned() {
                     self.carry_out(&action).await;

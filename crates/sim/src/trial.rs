@@ -8,6 +8,7 @@ use slipway_apiserver::environment::{Entropy, SeededEntropy};
 
 use crate::fault::{Injection, Rates};
 use crate::scenario::Scenario;
+use crate::spell::Spell;
 
 /// What distinguishes one run of a scenario from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct Trial {
     pub seed: u64,
     /// Faults at places.
     pub injections: Vec<Injection>,
+    /// What goes wrong for a time.
+    pub spells: Vec<Spell>,
     /// Whether faults are drawn as well.
     pub storm: bool,
 }
@@ -29,6 +32,7 @@ impl Trial {
         Self {
             seed: Self::SEED,
             injections: Vec::new(),
+            spells: Vec::new(),
             storm: false,
         }
     }
@@ -41,11 +45,20 @@ impl Trial {
         }
     }
 
+    /// These things go wrong for a time.
+    pub fn under(spells: Vec<Spell>) -> Self {
+        Self {
+            spells,
+            ..Self::calm()
+        }
+    }
+
     /// Whatever the seed brings goes wrong.
     pub fn storm(seed: u64) -> Self {
         Self {
             seed,
             injections: Vec::new(),
+            spells: Vec::new(),
             storm: true,
         }
     }
@@ -53,7 +66,9 @@ impl Trial {
 
 impl fmt::Display for Trial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let faults: Vec<String> = self.injections.iter().map(ToString::to_string).collect();
+        let spells = self.spells.iter().map(ToString::to_string);
+        let faults = self.injections.iter().map(ToString::to_string);
+        let faults: Vec<String> = faults.chain(spells).collect();
         match (self.storm, faults.is_empty()) {
             (true, _) => write!(f, "seed={}", self.seed),
             (false, true) => f.write_str("calm"),
@@ -64,7 +79,9 @@ impl fmt::Display for Trial {
 
 /// Why a text tells no run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} tells no run; write `calm`, `seed=7` or `fault=request:17:crash-after`")]
+#[error(
+    "{0:?} tells no run; write `calm`, `seed=7`, `fault=request:17:crash-after` or `fault=outage@30s+10s`"
+)]
 pub struct NoTrial(String);
 
 impl FromStr for Trial {
@@ -78,11 +95,15 @@ impl FromStr for Trial {
         match text.split_once('=').ok_or_else(wrong)? {
             ("seed", seed) => seed.parse().map(Self::storm).map_err(|_| wrong()),
             ("fault", faults) => {
-                let read: Result<Vec<Injection>, _> = faults.split(',').map(str::parse).collect();
-                Ok(Self {
-                    injections: read.map_err(|_| wrong())?,
-                    ..Self::calm()
-                })
+                let mut trial = Self::calm();
+                for fault in faults.split(',') {
+                    if fault.contains('@') {
+                        trial.spells.push(fault.parse().map_err(|_| wrong())?);
+                    } else {
+                        trial.injections.push(fault.parse().map_err(|_| wrong())?);
+                    }
+                }
+                Ok(trial)
             }
             _ => Err(wrong()),
         }
@@ -192,6 +213,8 @@ mod tests {
             Trial::storm(77),
             with("request:3:lost"),
             with("event:0:gone"),
+            Trial::under(vec!["outage@1s+2s".parse().unwrap()]),
+            "fault=request:3:lost,outage/1@1s+2s".parse().unwrap(),
         ] {
             assert_eq!(trial.to_string().parse(), Ok(trial));
         }

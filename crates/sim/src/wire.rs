@@ -1,6 +1,9 @@
 //! The line between a replica of the operator and the API: where its requests are written down and go wrong.
 
 mod stream;
+mod weather;
+
+pub use weather::Weather;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Poller, Poll};
@@ -12,7 +15,6 @@ use http::{Request as Sent, Response};
 use http_body::Body as _;
 use kube::client::Body;
 use serde_json::{Value, json};
-use slipway_apiserver::cluster::Cluster;
 use slipway_apiserver::environment::Clock;
 use slipway_apiserver::server::InProcessService;
 use slipway_apiserver::status::Status;
@@ -21,8 +23,10 @@ use tower::Service;
 use crate::fault::{Adversary, IN_FLIGHT, RequestFault, SLOW, STANDSTILL};
 use crate::history::{Context, Ending, Event, Recorder, Request};
 use crate::replica::Replica;
-use crate::stage::Tamper;
-use stream::{Events, Faults};
+use crate::spell::TARDY;
+use crate::stage::{Feign, Tamper};
+use stream::{Events, Faults, Place};
+use weather::{About, Hit};
 
 /// Nothing came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -36,12 +40,15 @@ const MOST_REQUESTS: u64 = 20_000;
 #[derive(Debug, Clone)]
 pub struct Wire {
     pub(crate) service: InProcessService,
-    pub(crate) cluster: Arc<Cluster>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) replica: Arc<Replica>,
     pub(crate) recorder: Recorder,
     pub(crate) adversary: Arc<Mutex<Adversary>>,
     pub(crate) tamper: Option<Tamper>,
+    pub(crate) feign: Option<Feign>,
+    pub(crate) weather: Arc<Weather>,
+    /// The number of the replica.
+    pub(crate) index: u32,
     /// After this time the operator lists everything again.
     pub(crate) relist: Duration,
 }
@@ -90,8 +97,16 @@ impl Wire {
             body = value.to_string().into();
         }
         let about = resource(parts.uri.path());
-        self.recorder
-            .sent(self.record(number, fault, &parts, &body));
+        let hit = self
+            .weather
+            .on_request(self.index, &parts, |about| self.is_new(about, &body));
+        let feigned = self
+            .feign
+            .and_then(|feign| feign(parts.method.as_str(), parts.uri.path()));
+        let hit = hit.or_else(|| feigned.map(weather::refused));
+        let mut record = self.record(number, fault, &parts, &body);
+        record.fault = record.fault.or_else(|| hit.as_ref().map(Hit::name));
+        self.recorder.sent(record);
         let request = Sent::from_parts(parts, Body::from(body));
         if let Some(fault) = fault {
             self.recorder.disturbed_for(aftermath(fault));
@@ -104,6 +119,9 @@ impl Wire {
         if self.replica.is_cut_off() {
             self.end(number, Ending::Unreachable, None);
             return Err(Broken);
+        }
+        if let (Some(hit), None) = (hit, fault) {
+            return self.carry_through(number, request, about, hit).await;
         }
         match fault {
             Some(RequestFault::CrashBefore) => self.die().await,
@@ -140,17 +158,83 @@ impl Wire {
             Some(
                 refused @ (RequestFault::Conflict
                 | RequestFault::Throttled
+                | RequestFault::ThrottledForLong
                 | RequestFault::Error
                 | RequestFault::Forbidden),
             ) => {
                 let status = status(refused);
                 self.end(number, Ending::Answered(status.code), None);
-                Ok(refusal(&status))
+                let mut response = refusal(&status);
+                if refused == RequestFault::ThrottledForLong {
+                    let headers = response.headers_mut();
+                    headers.insert(http::header::RETRY_AFTER, u64::MAX.into());
+                }
+                Ok(response)
             }
             Some(RequestFault::Standstill) | None => {
                 self.deliver(number, request, &about, false).await
             }
         }
+    }
+
+    /// The request meets bad weather.
+    async fn carry_through(
+        self,
+        number: u64,
+        request: Sent<Body>,
+        about: String,
+        hit: Hit,
+    ) -> Result<Response<Events>, Broken> {
+        match hit {
+            Hit::Broken => {
+                self.end(number, Ending::Unreachable, None);
+                Err(Broken)
+            }
+            Hit::NoAnswer(until) => {
+                tokio::time::sleep_until(until).await;
+                self.end(number, Ending::Unreachable, None);
+                Err(Broken)
+            }
+            Hit::Refused(status, wait) => {
+                self.end(number, Ending::Answered(status.code), None);
+                let mut response = refusal(&status);
+                if let Some(seconds) = wait {
+                    let headers = response.headers_mut();
+                    headers.insert(http::header::RETRY_AFTER, seconds.into());
+                }
+                Ok(response)
+            }
+            Hit::LateAnswer => {
+                let response = self.deliver(number, request, &about, false).await;
+                tokio::time::sleep(TARDY).await;
+                response
+            }
+            Hit::LateArrival => {
+                // It arrives also when nobody waits for it any more.
+                let late = tokio::spawn(async move {
+                    tokio::time::sleep(TARDY).await;
+                    self.deliver(number, request, &about, false).await
+                });
+                late.await.unwrap_or(Err(Broken))
+            }
+        }
+    }
+
+    /// Whether a write makes an object that is not there yet.
+    fn is_new(&self, about: &About<'_>, body: &[u8]) -> bool {
+        let named = || {
+            let body: Value = serde_json::from_slice(body).unwrap_or_default();
+            let name = body.pointer("/metadata/name").and_then(Value::as_str);
+            name.unwrap_or_default().to_owned()
+        };
+        let name = if about.name.is_empty() {
+            named()
+        } else {
+            about.name.to_owned()
+        };
+        let resource = format!("/{}", about.kind);
+        let object = (resource.into(), about.namespace.into(), name.into());
+        self.recorder.latest(&object).is_none()
     }
 
     /// The request has left, and its replica stands still. It arrives when another one leads, and nobody hears what came
@@ -178,10 +262,11 @@ impl Wire {
         about: &str,
         lost: bool,
     ) -> Result<Response<Events>, Broken> {
-        let before = self.cluster.version();
+        let before = self.recorder.version();
+        let kind = About::of(request.uri().path()).kind;
         let mut service = self.service.clone();
         let answer = service.call(request).await.map_err(|_| Broken);
-        let versions = Some((before, self.cluster.version()));
+        let versions = Some((before, self.recorder.version()));
         let response = match answer {
             Ok(response) => response,
             Err(broken) => {
@@ -201,6 +286,12 @@ impl Wire {
             adversary: self.adversary.clone(),
             relist: self.relist,
             about: about.to_owned(),
+            place: Place {
+                weather: self.weather.clone(),
+                replica: self.index,
+                kind,
+                opened: tokio::time::Instant::now(),
+            },
         };
         Ok(response.map(|body| Events::new(body, faults)))
     }
@@ -220,6 +311,14 @@ impl Wire {
         std::future::pending().await
     }
 
+    fn context(&self, text: &str) -> Context {
+        let mut context = Context::read(text);
+        for version in context.basis.values_mut() {
+            *version = self.recorder.translate(*version);
+        }
+        context
+    }
+
     fn record(
         &self,
         number: u64,
@@ -231,7 +330,7 @@ impl Wire {
             let value = parts.headers.get(name).and_then(|v| v.to_str().ok());
             value.unwrap_or_default().to_owned()
         };
-        let version = self.cluster.version();
+        let version = self.recorder.version();
         Request {
             number,
             at: self.clock.now(),
@@ -240,7 +339,7 @@ impl Wire {
             uri: parts.uri.to_string(),
             media: header("content-type"),
             body: serde_json::from_slice(body).unwrap_or(Value::Null),
-            context: Context::read(&header("x-trace-context")),
+            context: self.context(&header("x-trace-context")),
             fault: fault.map(RequestFault::name),
             ending: Ending::GivenUp,
             versions: (version, version),
@@ -252,7 +351,8 @@ impl Wire {
 /// heartbeat.
 fn aftermath(fault: RequestFault) -> Duration {
     match fault {
-        RequestFault::Forbidden => Duration::from_mins(5),
+        // As long as anybody waits at most, whatever is said.
+        RequestFault::Forbidden | RequestFault::ThrottledForLong => Duration::from_mins(5),
         RequestFault::CrashLate => IN_FLIGHT,
         RequestFault::Standstill => STANDSTILL,
         _ => Duration::ZERO,
@@ -264,6 +364,9 @@ fn status(fault: RequestFault) -> Status {
     match fault {
         RequestFault::Conflict => Status::conflict("", "", "", "the object has been modified"),
         RequestFault::Throttled => Status::too_many_requests("too many requests", 3),
+        RequestFault::ThrottledForLong => {
+            Status::failure(429, "TooManyRequests", "too many requests")
+        }
         RequestFault::Forbidden => Status::forbidden("", "", "", "on purpose"),
         _ => Status::failure(500, "InternalError", "on purpose"),
     }

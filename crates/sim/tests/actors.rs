@@ -14,6 +14,8 @@ mod deployments;
 mod others;
 #[path = "actors/replicas.rs"]
 mod replicas;
+#[path = "actors/services.rs"]
+mod services;
 #[path = "actors/shell.rs"]
 mod shell;
 #[path = "actors/stage.rs"]

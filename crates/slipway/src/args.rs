@@ -2,14 +2,16 @@
 
 mod apiserver;
 mod demo;
+mod rollout_controller;
 mod rollout_operator;
 mod run;
 mod zones;
 
 pub(crate) use apiserver::Apiserver;
 pub(crate) use demo::{Color, Demo};
+pub(crate) use rollout_controller::{PROGRAM as CONTROLLER, RolloutController};
 pub(crate) use rollout_operator::{ClusterValidation, PROGRAM, RolloutOperator};
-pub(crate) use run::{LogFormat, RestartScope, Run};
+pub(crate) use run::{LogFormat, LogLevel, RestartScope, Run};
 
 /// One Kubernetes operator that makes change safe at every scale.
 #[derive(Debug, clap::Parser)]
@@ -31,7 +33,7 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Run the operator
     Run(Box<Run>),
-    /// Run the operator in place of Grafana's rollout-operator, with the flags of that
+    /// Run the operator in place of Grafana's rollout-operator, accepting its flags
     #[command(
         name = PROGRAM,
         disable_help_flag = true,
@@ -39,6 +41,21 @@ pub(crate) enum Command {
     )]
     RolloutOperator {
         /// The original's flags, as Go reads them: -kubernetes.namespace=NS
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "FLAG"
+        )]
+        flags: Vec<String>,
+    },
+    /// Run restarts in place of the rollout-controller of Flippers, accepting its flags
+    #[command(
+        name = CONTROLLER,
+        disable_help_flag = true,
+        after_long_help = RolloutController::usage()
+    )]
+    RolloutController {
+        /// The original's flags, as Go reads them: --leader-elect
         #[arg(
             trailing_var_arg = true,
             allow_hyphen_values = true,

@@ -35,7 +35,7 @@ impl std::error::Error for Usage {}
 
 /// Webhooks are asked for where there are none.
 pub(crate) fn no_webhooks() -> Usage {
-    Usage("--webhooks: none of the controllers has webhooks; zones has".to_owned())
+    Usage("--webhooks needs --controllers zones".to_owned())
 }
 
 /// The code of a failure: 2 if the command line was wrong, else 1.

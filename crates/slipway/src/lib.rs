@@ -27,20 +27,24 @@ use exit::Outcome;
 
 /// Parses the command line and carries it out. Exit codes: 0 done, 1 failed, 2 wrong usage, 6 a violation was found.
 pub fn run() -> ExitCode {
-    let given = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    if let Some(flags) = command::rollout_operator::asked(given) {
+    let given = || std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    if let Some(flags) = command::flags_of(args::PROGRAM, given()) {
         return command::rollout_operator::run(&flags);
+    }
+    if let Some(flags) = command::flags_of(args::CONTROLLER, given()) {
+        return command::rollout_controller::run(&flags);
     }
     let arguments = args::Arguments::parse();
     let (format, level) = match &arguments.command {
-        Command::Run(run) => (run.log_format, "info"),
+        Command::Run(run) => (run.log_format, logs::own(run.log_level.as_str())),
         // The picture must stay whole.
-        Command::Demo(_) => (LogFormat::Logfmt, "off"),
-        _ => (LogFormat::Logfmt, "error"),
+        Command::Demo(_) => (LogFormat::Logfmt, "off".to_owned()),
+        _ => (LogFormat::Logfmt, "error".to_owned()),
     };
-    logs::start(format, level);
+    logs::start(format, &level);
     let result = match arguments.command {
         Command::RolloutOperator { flags } => return command::rollout_operator::run(&flags),
+        Command::RolloutController { flags } => return command::rollout_controller::run(&flags),
         Command::Apiserver(arguments) => command::apiserver::run(&arguments).map(done),
         Command::Crds => command::crds::run().map(done),
         Command::Manifests(arguments) => command::manifests::run(&arguments).map(done),

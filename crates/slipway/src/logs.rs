@@ -12,7 +12,17 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::args::LogFormat;
+use crate::args::{LogFormat, LogLevel};
+
+/// A filter for lines of ours at this level and above. Of others, only what somebody should look at is logged.
+pub(crate) fn own(level: &str) -> String {
+    let others = if level == LogLevel::Error.as_str() {
+        level
+    } else {
+        "warn"
+    };
+    format!("{others},slipway={level}")
+}
 
 /// Starts logging. `RUST_LOG` says what is logged; without it, what is told at `level` and above.
 pub(crate) fn start(format: LogFormat, level: &str) {

@@ -22,6 +22,7 @@ const FILES: &[(&str, &str)] = files![
     "restart-during-rollout",
     "flipper-changes",
     "flipper-invalid",
+    "flipper-typo",
     "leader-failover",
     "statefulset-daemonset",
     "opt-out-pause-zero",
@@ -29,6 +30,7 @@ const FILES: &[(&str, &str)] = files![
     "overlap",
     "max-concurrent-many",
     "label-later",
+    "flipper-suspended",
     "zone-rollout",
     "zone-order",
     "zone-budget",
@@ -37,6 +39,8 @@ const FILES: &[(&str, &str)] = files![
     "zone-downscale",
     "zone-failover",
     "zone-follow",
+    "zone-quiet",
+    "zone-race",
 ];
 
 /// The names of all scenarios; the first is the one to begin with.

@@ -10,11 +10,14 @@
 
 mod cli {
     pub(crate) mod demo;
+    pub(crate) mod files;
     pub(crate) mod install;
     pub(crate) mod operator;
     pub(crate) mod program;
     pub(crate) mod readme;
+    pub(crate) mod rollout_controller;
     pub(crate) mod rollout_operator;
     pub(crate) mod usage;
+    pub(crate) mod webhooks;
     pub(crate) mod zones;
 }

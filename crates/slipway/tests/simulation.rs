@@ -22,6 +22,7 @@ mod mutants;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -93,7 +94,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     );
     // Some rights are needed only when something went wrong.
     if arguments.scenario.is_none() && arguments.effort.exhaustive && arguments.effort.is_whole {
-        unused_rights(wiring, &mut report);
+        unused_rights(wiring, chosen, &mut report);
     }
     if arguments.mutants {
         hunt(&known, wiring, &mut report);
@@ -101,16 +102,29 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     report
 }
 
-/// S2, the other side: every right is used in some run.
-fn unused_rights(wiring: &Wiring, report: &mut Report) {
-    let setup = (wiring.operator)(&serde_json::Value::Null).unwrap();
-    for (role, rule, verb, about) in rights(&setup) {
-        let used = report.used.contains(&(role.clone(), rule, verb.clone()));
-        report.note(
-            "S2",
-            used,
-            &format!("{role}: nothing ever needed to {verb} {about}"),
-        );
+/// Rights that no scenario needs, and why they are asked for: capability, resource, verb, reason.
+const UNNEEDED: &[(&str, &str, &str, &str)] = &[];
+
+/// S2, the other side: every right of every capability is used in some run.
+fn unused_rights(wiring: &Wiring, chosen: &[Scenario], report: &mut Report) {
+    let mut all: BTreeMap<(String, String, String), bool> = BTreeMap::new();
+    for scenario in chosen.iter().filter(|scenario| scenario.asks("S2")) {
+        let setup = (wiring.operator)(&scenario.settings).unwrap();
+        let names: Vec<&str> = setup.capabilities.iter().map(|c| c.name()).collect();
+        for (role, rule, verb, about) in rights(&setup) {
+            let is_used = report.used.contains(&(role, rule, verb.clone()));
+            *all.entry((names.join(" "), about, verb)).or_default() |= is_used;
+        }
+    }
+    for ((capability, about, verb), is_used) in all {
+        let reason = UNNEEDED
+            .iter()
+            .find(|known| (known.0, known.1, known.2) == (&capability, &about, &verb));
+        let text = match reason {
+            Some(_) if is_used => format!("{capability}: {verb} {about} is used after all"),
+            _ => format!("{capability}: nothing ever needed to {verb} {about}"),
+        };
+        report.note("S2", is_used != reason.is_some(), &text);
     }
 }
 

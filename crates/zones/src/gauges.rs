@@ -11,6 +11,9 @@ use slipway_kernel::{ClusterId, Stores};
 use crate::admit::zpdb::Observed;
 use crate::observe::{Hooks, World, ZONE_BUDGET};
 
+/// What the metrics of requests begin with, as the original's dashboards have it.
+pub const PREFIX: &str = "rollout_operator";
+
 /// How passes over rollout groups are shown, as the original does. An alert of Mimir's looks at the last success.
 pub const PASSES: Passes = Passes {
     label: "rollout_group",

@@ -108,6 +108,10 @@ impl Controller for Zones {
         Some(gauges::PASSES)
     }
 
+    fn request_prefix(&self) -> Option<&'static str> {
+        Some(gauges::PREFIX)
+    }
+
     fn gravity(&self, reason: &str) -> Gravity {
         Reason::of(reason).map_or(Gravity::Usual, Reason::gravity)
     }

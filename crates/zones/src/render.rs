@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_api::{names, zones};
+use slipway_kernel::Purpose;
 use slipway_kernel::claim::Claim;
 use slipway_kernel::event::Severity;
 use slipway_kernel::identity::kinds;
@@ -19,26 +20,7 @@ use crate::replicas::Scale;
 use crate::settings::Settings;
 
 /// The purposes of our writes.
-pub mod purpose {
-    /// A pod is deleted, to come back with the zone's revision.
-    pub const REPLACE: &str = "replace";
-    /// A zone is scaled.
-    pub const SCALE: &str = "scale";
-    /// A zone is claimed.
-    pub const CLAIM: &str = "claim";
-    /// A claim is given up.
-    pub const RELEASE: &str = "release";
-    /// The pods that go are noted for the webhooks.
-    pub const NOTE: &str = "note";
-    /// It is put on a zone when it was last scaled down.
-    pub const DOWNSCALED: &str = "downscaled";
-    /// A lock that was left behind is taken over.
-    pub const TAKE_OVER: &str = "take-over";
-    /// A lock that was left behind is taken away.
-    pub const UNLOCK: &str = "unlock";
-    /// The status of a group.
-    pub const STATUS_MAP: &str = "status";
-}
+pub use slipway_api::purpose::zones as purpose;
 
 /// Deletes a pod, as it was seen.
 pub fn replace(world: &World, zone: &Zone, member: &Member<'_>) -> Step {
@@ -97,7 +79,7 @@ pub fn release(world: &World, zone: &Zone) -> Action {
     annotate(world, zone, purpose::RELEASE, &Value::Null)
 }
 
-fn annotate(world: &World, zone: &Zone, purpose: &'static str, claim: &Value) -> Action {
+fn annotate(world: &World, zone: &Zone, purpose: Purpose, claim: &Value) -> Action {
     annotation(world, zone, purpose, names::DISRUPTION_CLAIM, claim)
 }
 
@@ -107,13 +89,7 @@ pub fn downscaled(world: &World, zone: &Zone, at: Timestamp) -> Action {
     annotation(world, zone, purpose::DOWNSCALED, zones::LAST_DOWNSCALE, &at)
 }
 
-fn annotation(
-    world: &World,
-    zone: &Zone,
-    purpose: &'static str,
-    name: &str,
-    value: &Value,
-) -> Action {
+fn annotation(world: &World, zone: &Zone, purpose: Purpose, name: &str, value: &Value) -> Action {
     Action::Patch {
         target: target(world, zone),
         purpose,

@@ -1,6 +1,5 @@
 //! One control plane: which processes with which flags.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -9,10 +8,15 @@ use anyhow::{Context, Result, bail};
 
 use super::tools::Programs;
 use super::{Profile, READY_WITHIN, Shape, delivery, logged};
+use crate::ports::Port;
 use crate::workspace;
 
-/// A started process and its name.
-pub(super) type Started = (String, Child);
+/// A process that was started, and the ports that are its own.
+pub(super) struct Started {
+    pub(super) name: String,
+    pub(super) child: Child,
+    _ports: Vec<Port>,
+}
 
 /// Users of every control plane: token, name, uid, group. `admin` may do everything, `alice` nothing.
 const USERS: &str = "admin-token,admin,admin,\"system:masters\"\n\
@@ -25,12 +29,6 @@ const POD_DELETE: &str = include_str!("pod-delete.yaml");
 /// Where the kubeconfig of a control plane is; it appears when the control plane answers.
 pub(super) fn kubeconfig(folder: &Path, index: usize) -> PathBuf {
     folder.join(format!("cluster-{index}")).join("kubeconfig")
-}
-
-/// A port that nobody uses now.
-pub(super) fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).context("looking for a free port")?;
-    Ok(listener.local_addr()?.port())
 }
 
 /// Starts one control plane; what was started is in `started` even if this fails.
@@ -57,7 +55,11 @@ pub(super) fn start(
             .stderr(err)
             .spawn()
             .with_context(|| format!("starting {name}"))?;
-        started.push((format!("cluster-{index}/{name}"), child));
+        started.push(Started {
+            name: format!("cluster-{index}/{name}"),
+            child,
+            _ports: words.ports,
+        });
         Ok(())
     };
     let internal = home.join("kubeconfig.internal");
@@ -71,11 +73,13 @@ pub(super) fn start(
             launch("slipway", &program, embedded(&internal))?;
         }
         None => {
-            let (client, peer, secure) = (free_port()?, free_port()?, free_port()?);
-            launch("etcd", programs.path("etcd")?, etcd(&home, client, peer))?;
-            let words = apiserver(&home, client, secure);
-            launch("kube-apiserver", programs.path("kube-apiserver")?, words)?;
-            std::fs::write(&internal, config(secure))?;
+            let (client, peer, secure) = (Port::draw()?, Port::draw()?, Port::draw()?);
+            let words = apiserver(&home, &client, &secure);
+            std::fs::write(&internal, config(&secure))?;
+            let store = etcd(&home, &client, &peer).holding([client, peer]);
+            launch("etcd", programs.path("etcd")?, store)?;
+            let program = programs.path("kube-apiserver")?;
+            launch("kube-apiserver", program, words.holding([secure]))?;
         }
     }
     let kubectl = programs.path("kubectl")?;
@@ -116,7 +120,9 @@ fn joined(
         if let Some(stages) = programs.files("kwok") {
             let removal = home.join("pod-delete.yaml");
             std::fs::write(&removal, POD_DELETE)?;
-            all.push(("kwok", kwok(kubeconfig, stages, &removal, free_port()?)));
+            let port = Port::draw()?;
+            let words = kwok(kubeconfig, stages, &removal, &port);
+            all.push(("kwok", words.holding([port])));
         }
     }
     Ok(all)
@@ -126,12 +132,19 @@ fn joined(
 pub(super) struct Words {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
+    ports: Vec<Port>,
 }
 
 impl Words {
     /// With this variable in its environment.
     pub(super) fn with(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// With these ports, which are the process's as long as it runs.
+    pub(super) fn holding(mut self, ports: impl IntoIterator<Item = Port>) -> Self {
+        self.ports.extend(ports);
         self
     }
 }
@@ -141,6 +154,7 @@ pub(super) fn text(parts: &[&str]) -> Words {
     Words {
         arguments: parts.iter().map(|part| (*part).to_owned()).collect(),
         environment: Vec::new(),
+        ports: Vec::new(),
     }
 }
 
@@ -153,7 +167,7 @@ fn embedded(kubeconfig: &Path) -> Words {
     ])
 }
 
-fn etcd(home: &Path, client: u16, peer: u16) -> Words {
+fn etcd(home: &Path, client: &Port, peer: &Port) -> Words {
     let (client, peer) = (
         format!("http://127.0.0.1:{client}"),
         format!("http://127.0.0.1:{peer}"),
@@ -176,7 +190,7 @@ fn etcd(home: &Path, client: u16, peer: u16) -> Words {
     ])
 }
 
-fn apiserver(home: &Path, etcd: u16, secure: u16) -> Words {
+fn apiserver(home: &Path, etcd: &Port, secure: &Port) -> Words {
     let key = home.join("sa.key").display().to_string();
     text(&[
         &format!("--etcd-servers=http://127.0.0.1:{etcd}"),
@@ -226,7 +240,7 @@ fn scheduler(kubeconfig: &Path) -> Words {
     ])
 }
 
-fn kwok(kubeconfig: &Path, stages: &Path, removal: &Path, port: u16) -> Words {
+fn kwok(kubeconfig: &Path, stages: &Path, removal: &Path, port: &Port) -> Words {
     let stage = |path: &str| format!("--config={}", stages.join(path).display());
     text(&[
         &format!("--kubeconfig={}", kubeconfig.display()),
@@ -244,7 +258,7 @@ fn kwok(kubeconfig: &Path, stages: &Path, removal: &Path, port: u16) -> Words {
 }
 
 /// The kubeconfig: its certificate is the server's own, so it is not checked; all of it is on loopback.
-fn config(port: u16) -> String {
+fn config(port: &Port) -> String {
     format!(
         "apiVersion: v1
 kind: Config
@@ -293,7 +307,7 @@ fn wait_for(kubectl: &Path, kubeconfig: &Path) -> Result<()> {
     while start.elapsed() < READY_WITHIN {
         let answer = Command::new(kubectl)
             .arg(format!("--kubeconfig={}", kubeconfig.display()))
-            .args(["get", "--raw", "/readyz", "--request-timeout=2s"])
+            .args(["get", "--raw", "/readyz", "--request-timeout=10s"])
             .output()
             .context("asking the API server whether it is ready")?;
         if answer.stdout == b"ok" {

@@ -6,8 +6,9 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::Shape;
-use super::cluster::{Words, free_port, text};
+use super::cluster::{Words, text};
 use super::tools::Programs;
+use crate::ports::Port;
 
 /// Installs the kinds of those that are asked for, without which they do not start, and says how to start them.
 pub(super) fn joined(
@@ -29,12 +30,15 @@ pub(super) fn joined(
                 .with("KUBECONFIG", &config)
         };
         std::fs::create_dir_all(home.join(SOURCES)).context("making a folder for sources")?;
-        all.push(("source-controller", flux(source(home, free_port()?))));
+        let port = Port::draw()?;
+        let words = source(home, &port).holding([port]);
+        all.push(("source-controller", flux(words)));
         all.push(("kustomize-controller", flux(text(&FLUX))));
     }
     if shape.flagger {
         install(programs, "flagger", "crd.yaml", kubectl, kubeconfig)?;
-        all.push(("flagger", flagger(&config, free_port()?)));
+        let port = Port::draw()?;
+        all.push(("flagger", flagger(&config, &port).holding([port])));
     }
     Ok(all)
 }
@@ -50,7 +54,7 @@ const FLUX: [&str; 4] = [
     "--enable-leader-election=false",
 ];
 
-fn source(home: &Path, port: u16) -> Words {
+fn source(home: &Path, port: &Port) -> Words {
     let folder = home.join(SOURCES);
     let path = format!("--storage-path={}", folder.display());
     let (address, advertised) = (
@@ -62,7 +66,7 @@ fn source(home: &Path, port: u16) -> Words {
     text(&words)
 }
 
-fn flagger(kubeconfig: &str, port: u16) -> Words {
+fn flagger(kubeconfig: &str, port: &Port) -> Words {
     text(&[
         &format!("-kubeconfig={kubeconfig}"),
         "-mesh-provider=kubernetes",

@@ -106,7 +106,7 @@ pub(super) fn run(clusters: usize, shape: &Shape, folder: &Path, tethered: bool)
         result = cluster::start(&programs, shape, folder, index, &mut started);
         let pids: Vec<_> = started
             .iter()
-            .map(|(name, child)| (name.clone(), child.id()))
+            .map(|process| (process.name.clone(), process.child.id()))
             .collect();
         note(folder, &pids)?;
         if result.is_err() {
@@ -114,8 +114,9 @@ pub(super) fn run(clusters: usize, shape: &Shape, folder: &Path, tethered: bool)
         }
     }
     while result.is_ok() && !stop.load(Ordering::Relaxed) && !folder.join("stop").exists() {
-        for (name, child) in &mut started {
-            if let Some(status) = child.try_wait()? {
+        for process in &mut started {
+            if let Some(status) = process.child.try_wait()? {
+                let name = &process.name;
                 result = Err(anyhow::anyhow!(
                     "{name} ended by itself with {status}; see its log"
                 ));
@@ -124,9 +125,9 @@ pub(super) fn run(clusters: usize, shape: &Shape, folder: &Path, tethered: bool)
         std::thread::sleep(Duration::from_millis(100));
     }
     // kube-apiserver takes up to half a minute to end politely, and nothing here is worth keeping.
-    for (_, child) in started.iter_mut().rev() {
-        let _ = child.kill();
-        let _ = child.wait();
+    for process in started.iter_mut().rev() {
+        let _ = process.child.kill();
+        let _ = process.child.wait();
     }
     let _ = std::fs::remove_file(folder.join("pids"));
     result

@@ -279,7 +279,14 @@ fn keep_files(source_folder: &str, module: &str, inside: &str, kept: &Path) -> R
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    copy_tree(&Path::new(&folder).join(inside), kept)
+    // As with programs: an interrupted copy leaves no half of it.
+    let partial = kept.with_extension(std::process::id().to_string());
+    copy_tree(&Path::new(&folder).join(inside), &partial)?;
+    match std::fs::rename(&partial, kept) {
+        // Somebody else was faster.
+        Err(_) if kept.is_dir() => Ok(std::fs::remove_dir_all(&partial)?),
+        renamed => renamed.with_context(|| format!("keeping {}", kept.display())),
+    }
 }
 
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {

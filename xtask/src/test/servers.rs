@@ -73,6 +73,14 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         is_foreign: false,
     },
     OnServers {
+        name: "pages",
+        test: "pages",
+        variable: "SLIPWAY_REAL_FULL",
+        profile: Profile::Full,
+        is_driven_by_kubectl: true,
+        is_foreign: false,
+    },
+    OnServers {
         name: "foreign programs",
         test: "foreign",
         variable: "SLIPWAY_REAL_FULL",
@@ -98,6 +106,9 @@ pub(super) fn run(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<Strin
         "--test",
         tier.test,
     ]);
+    if !tiers.words.is_empty() {
+        command.arg("--").args(&tiers.words);
+    }
     if tier.is_driven_by_kubectl {
         workspace::build_program()?;
     }

@@ -11,6 +11,7 @@ use crate::store::{Named, Stored};
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     objects: Arc<Vec<Named<Arc<Stored>>>>,
+    version: u64,
     registry: Registry,
     policy: Arc<Policy>,
 }
@@ -18,11 +19,26 @@ pub struct Snapshot {
 impl Cluster {
     /// All objects at this moment.
     pub fn snapshot(&self) -> Snapshot {
+        let (objects, version) = self.everything();
         Snapshot {
-            objects: Arc::new(self.everything().0),
+            objects: Arc::new(objects),
+            version,
             registry: self.registry(),
             policy: self.policy(),
         }
+    }
+
+    /// Puts everything back to a moment of the past, also the versions, as a restore of etcd does: whatever happened since
+    /// has never been, and its versions are given again. Watches that are open say nothing of it; whoever serves has to
+    /// end them.
+    pub fn restore(&self, snapshot: &Snapshot) {
+        self.store
+            .reset(snapshot.version, snapshot.objects.iter().cloned());
+        *self
+            .registry
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = snapshot.registry.clone();
+        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot.policy.clone());
     }
 
     /// Begins with the objects of another cluster.

@@ -9,7 +9,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use slipway_e2e::flood::Target;
-use slipway_e2e::operator::{Operator, free_port};
+use slipway_e2e::operator::Operator;
+use slipway_e2e::ports::Port;
 use slipway_e2e::process::{self, Folder};
 
 use crate::SERVER;
@@ -32,6 +33,7 @@ pub(crate) struct Running {
     /// From the start of the process to the first answer.
     pub(crate) first: Duration,
     _folder: Folder,
+    _port: Port,
 }
 
 impl Running {
@@ -63,7 +65,7 @@ impl Contender {
     /// Starts it, and waits for its first answer.
     pub(crate) async fn start(&self) -> Result<Running> {
         let folder = Folder::new("bench")?;
-        let port = free_port()?;
+        let port = Port::draw()?;
         let kubeconfig = folder.path().join("kubeconfig");
         // It ends with this process, however that ends.
         let mut words: Vec<String> = ["-c", SERVER, "setpriv", "--pdeathsig", "KILL"]
@@ -76,13 +78,13 @@ impl Contender {
                 words.push(format!("--port={port}"));
                 words.push(format!("--kubeconfig-out={}", kubeconfig.display()));
             }
-            Self::Real(origin) => words.extend(origin.words(port, folder.path())),
+            Self::Real(origin) => words.extend(origin.words(port.number(), folder.path())),
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let start = Instant::now();
         let process = Operator::peer(Path::new("taskset"), &kubeconfig, &words)?;
         loop {
-            if let Some((target, token)) = self.door(folder.path(), port)?
+            if let Some((target, token)) = self.door(folder.path(), port.number())?
                 && answers(&target, &token).await
             {
                 return Ok(Running {
@@ -91,6 +93,7 @@ impl Contender {
                     token,
                     first: start.elapsed(),
                     _folder: folder,
+                    _port: port,
                 });
             }
             if start.elapsed() > WITHIN {

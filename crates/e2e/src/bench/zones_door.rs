@@ -75,7 +75,13 @@ pub(crate) fn evictions(contender: &Contender, place: &Place<'_>) -> Result<Evic
     place.apply(&[budget])?;
     let operator = contender.start(place, &[], None)?;
     std::thread::sleep(Duration::from_secs(1));
-    let target = Target::new(place.cluster, &place.name, SECRET, "localhost", place.port)?;
+    let target = Target::new(
+        place.cluster,
+        &place.name,
+        SECRET,
+        "localhost",
+        place.port.number(),
+    )?;
     let path = "/admission/pod-eviction";
     // The original takes a dry run for a real one: after the first it has a pod away.
     let allowed = if contender.original.is_none() {
@@ -120,7 +126,7 @@ fn flooded(place: &Place<'_>, path: &str, body: &str, answer: &str) -> Result<Sa
     let secret = place
         .cluster
         .json(&["get", "secret", SECRET, "-n", &place.name])?;
-    let order = json!({"ca": secret["data"]["ca"], "port": place.port, "path": path, "body": body, "answer": answer});
+    let order = json!({"ca": secret["data"]["ca"], "port": place.port.number(), "path": path, "body": body, "answer": answer});
     std::fs::write(&file, order.to_string())?;
     let output = std::process::Command::new("taskset")
         .args(["-c", "1"])
@@ -232,7 +238,7 @@ async fn shake(place: &Place<'_>) -> Result<(usize, usize)> {
                 .unwrap_or_default()
                 .0;
             if target.as_ref().is_none_or(|(known, _)| *known != bundle) {
-                let fresh = Target::trusting(&bundle, "localhost", place.port)?;
+                let fresh = Target::trusting(&bundle, "localhost", place.port.number())?;
                 target = Some((bundle, fresh));
             }
         }

@@ -3,23 +3,18 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use futures::{StreamExt as _, TryStreamExt as _};
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
-use http::{HeaderMap, Request, Response};
-use http_body_util::combinators::UnsyncBoxBody;
+use http::{HeaderMap, HeaderValue, Request};
 use http_body_util::{BodyExt, Full, StreamBody};
-use hyper::body::{Bytes, Frame, Incoming};
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
-use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use serde_json::{Value, json};
+use hyper::body::{Frame, Incoming};
+use serde_json::json;
 use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
+
+use crate::https::{self, Answer};
 
 use super::{Content, Pair, SCRUBBED, Seen, is_watch};
-
-type Answer = Response<UnsyncBoxBody<Bytes, kube::Error>>;
 
 /// Who asks for what was there before.
 const RECORDER: &str = "recorder/1";
@@ -94,33 +89,9 @@ impl Proxy {
 
     /// Serves on a free port until the future is dropped; writes a kubeconfig for its clients first.
     pub async fn serve(self: Arc<Self>, kubeconfig: &Path) -> Result<()> {
-        let certificate = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])
-            .context("making a certificate")?;
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(
-            certificate.signing_key.serialize_der(),
-        ));
-        let config = rustls::ServerConfig::builder()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.cert.der().clone()], key)?;
-        let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let text = client_config(listener.local_addr()?.port()).to_string();
-        std::fs::write(kubeconfig, text)
-            .with_context(|| format!("writing {}", kubeconfig.display()))?;
-        loop {
-            let (stream, _) = listener.accept().await?;
-            let (acceptor, proxy) = (acceptor.clone(), self.clone());
-            tokio::spawn(async move {
-                let Ok(stream) = acceptor.accept(stream).await else {
-                    return;
-                };
-                let service = service_fn(move |request| proxy.clone().answer(request));
-                // A connection that breaks is the client's to report.
-                let _ = hyper::server::conn::http1::Builder::new()
-                    .serve_connection(TokioIo::new(stream), service)
-                    .await;
-            });
-        }
+        https::write_kubeconfig(kubeconfig, listener.local_addr()?.port())?;
+        https::serve(listener, move |request| self.clone().answer(request)).await
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Answer> {
@@ -139,25 +110,12 @@ impl Proxy {
             body: Content::read(&body),
             ..Pair::default()
         };
-        let mut forward = Request::builder().method(parts.method).uri(parts.uri);
-        for (name, value) in &parts.headers {
-            // The proxy has a token of its own, and wants to read the answer.
-            if ![
-                "authorization",
-                "accept",
-                "accept-encoding",
-                "host",
-                "content-length",
-            ]
-            .contains(&name.as_str())
-            {
-                forward = forward.header(name, value);
-            }
-        }
+        // The proxy wants to read the answer.
+        let mut forward = https::passed_on(&parts, body, &["accept", "accept-encoding"])?;
         if !pair.accept.is_empty() {
-            forward = forward.header(ACCEPT, &pair.accept);
+            let accept = HeaderValue::from_str(&pair.accept)?;
+            forward.headers_mut().insert(ACCEPT, accept);
         }
-        let forward = forward.body(kube::client::Body::from(body.to_vec()))?;
         if is_watch(&pair.path) {
             return self.watched(pair, forward).await;
         }
@@ -174,7 +132,7 @@ impl Proxy {
         self.all().push(pair);
         drop(turn);
         let whole = Full::new(body).map_err(|never| match never {});
-        Ok(reply(&parts, whole.boxed_unsync()))
+        Ok(https::reply(&parts, whole.boxed_unsync()))
     }
 
     /// Passes a watch on, and notes its events under its place in the order.
@@ -213,19 +171,8 @@ impl Proxy {
             chunk
         });
         let frames = StreamBody::new(stream.map_ok(Frame::data));
-        Ok(reply(&parts, BodyExt::boxed_unsync(frames)))
+        Ok(https::reply(&parts, BodyExt::boxed_unsync(frames)))
     }
-}
-
-fn reply(parts: &http::response::Parts, body: UnsyncBoxBody<Bytes, kube::Error>) -> Answer {
-    let mut response = Response::new(body);
-    *response.status_mut() = parts.status;
-    for (name, value) in &parts.headers {
-        if !["content-length", "transfer-encoding", "connection"].contains(&name.as_str()) {
-            response.headers_mut().append(name, value.clone());
-        }
-    }
-    response
 }
 
 fn header(headers: &HeaderMap, name: &http::HeaderName) -> String {
@@ -257,17 +204,4 @@ fn scrubbed(content: Content) -> Content {
         *token = json!(SCRUBBED);
     }
     Content::Json(answer)
-}
-
-fn client_config(port: u16) -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "recorded", "cluster": {
-            "server": format!("https://127.0.0.1:{port}"), "insecure-skip-tls-verify": true,
-        }}],
-        "users": [{"name": "admin", "user": {"token": "none"}}],
-        "contexts": [{"name": "admin", "context": {"cluster": "recorded", "user": "admin"}}],
-        "current-context": "admin",
-    })
 }

@@ -1,6 +1,6 @@
 //! A namespace as the original is installed in it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::install::printed;
-use crate::operator::{Operator, free_port};
+use crate::operator::Operator;
+use crate::ports::Port;
 
 /// The rollout group of all zones here.
 pub const GROUP: &str = "mock";
@@ -29,7 +30,7 @@ pub struct Place<'a> {
     /// A kubeconfig with no more rights than the original has.
     pub account: PathBuf,
     /// The port that webhooks are reached by.
-    pub port: u16,
+    pub port: Port,
 }
 
 impl<'a> Place<'a> {
@@ -43,7 +44,7 @@ impl<'a> Place<'a> {
             cluster,
             name: name.to_owned(),
             account: cluster.service_account(name, "rollout-operator")?,
-            port: free_port()?,
+            port: Port::draw()?,
         })
     }
 
@@ -68,9 +69,14 @@ impl<'a> Place<'a> {
 
     /// An operator with those and these arguments, ready.
     pub fn operator(&self, more: &[&str]) -> Result<Operator> {
+        self.operator_by(&self.account, more)
+    }
+
+    /// The same, by a kubeconfig that takes another way to the API server.
+    pub fn operator_by(&self, kubeconfig: &Path, more: &[&str]) -> Result<Operator> {
         let mut arguments = self.arguments()?;
         arguments.extend(more.iter().map(|&argument| argument.to_owned()));
-        let mut operator = Operator::rollout_operator(None, &self.account, &arguments, None)?;
+        let mut operator = Operator::rollout_operator(None, kubeconfig, &arguments, None)?;
         operator.wait_until_ready(SOON)?;
         Ok(operator)
     }
@@ -78,17 +84,10 @@ impl<'a> Place<'a> {
     /// Registers these webhooks as they are shipped, except that they are reached by address: nothing routes to the
     /// address of a Service here.
     pub fn register(&self, names: &[&str]) -> Result<()> {
-        let text = WEBHOOKS.replace("NAMESPACE", &self.name);
-        let documents: Vec<Value> = serde_saphyr::from_multiple(&text)?;
-        for mut document in documents {
-            let path = document["webhooks"][0]["clientConfig"]["service"]["path"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned();
-            if !names.iter().any(|name| path.ends_with(name)) {
-                continue;
-            }
-            document["webhooks"][0]["clientConfig"] = self.client_config(&path);
+        for mut document in registrations(&self.name, names)? {
+            let path = document["webhooks"][0]["clientConfig"]["service"]["path"].take();
+            let path = path.as_str().unwrap_or_default();
+            document["webhooks"][0]["clientConfig"] = self.client_config(path);
             self.cluster.create(&document.to_string())?;
         }
         Ok(())
@@ -126,9 +125,55 @@ impl<'a> Place<'a> {
         self.register(names)?;
         let operator = self.operator(&[])?;
         self.trusted(names, SOON)?;
-        // An API server learns of the CA by a watch of its own.
-        std::thread::sleep(Duration::from_millis(500));
+        self.reached(&operator, names)?;
         Ok(operator)
+    }
+
+    /// Waits until the API server asks an operator about what happens here: it learns of registrations and of their CA
+    /// by watches of its own. There must be a zone with a pod.
+    pub fn reached(&self, operator: &Operator, names: &[&str]) -> Result<()> {
+        for name in names {
+            let what = format!("the API server asks {name} about {}", self.name);
+            self.cluster.eventually(&what, SOON, |_| {
+                self.knock(name)?;
+                Ok((operator.answered(name) > 0).then_some(()))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Tries something that a webhook is asked about, and changes nothing. What is said to it is nobody's concern.
+    fn knock(&self, name: &str) -> Result<()> {
+        match name {
+            "pod-eviction" => {
+                let pods = self.list("/api/v1/pods")?;
+                let pod = pods.first().and_then(|pod| pod.pointer("/metadata/name"));
+                let pod = pod.and_then(Value::as_str).context("there is no pod")?;
+                let path = format!("/api/v1/namespaces/{}/pods/{pod}/eviction", self.name);
+                let body = json!({
+                    "apiVersion": "policy/v1", "kind": "Eviction",
+                    "metadata": {"name": pod, "namespace": self.name},
+                    "deleteOptions": {"dryRun": ["All"]},
+                });
+                let dry = format!("{path}?dryRun=All");
+                let _ = self.cluster.post(&dry, &body.to_string());
+            }
+            "zpdb-validation" => {
+                let budget = json!({
+                    "apiVersion": "rollout-operator.grafana.com/v1",
+                    "kind": "ZoneAwarePodDisruptionBudget",
+                    "metadata": {"name": "knock", "namespace": self.name},
+                    "spec": {"selector": {"matchLabels": {"nobody": "here"}}, "maxUnavailable": 1},
+                });
+                let _ = self.cluster.dry_create(&budget.to_string());
+            }
+            _ => {
+                let dry = ["annotate", "--dry-run=server", "--overwrite", "-o", "name"];
+                let all = ["statefulsets", "--all", "slipway.dev/knock=true"];
+                let _ = self.kubectl(&[&dry[..], &all].concat());
+            }
+        }
+        Ok(())
     }
 
     /// kubectl in this namespace.
@@ -226,6 +271,18 @@ impl Drop for Place<'_> {
         let gone = ["delete", "namespace", &self.name, "--wait=false"];
         let _ = self.cluster.kubectl(&gone);
     }
+}
+
+/// The registrations of these webhooks that the original ships, for its Service in a namespace.
+pub fn registrations(namespace: &str, names: &[&str]) -> Result<Vec<Value>> {
+    let text = WEBHOOKS.replace("NAMESPACE", namespace);
+    let mut documents: Vec<Value> = serde_saphyr::from_multiple(&text)?;
+    documents.retain(|document| {
+        let path = document.pointer("/webhooks/0/clientConfig/service/path");
+        let path = path.and_then(Value::as_str).unwrap_or_default();
+        names.iter().any(|name| path.ends_with(name))
+    });
+    Ok(documents)
 }
 
 /// The kind of a registration.

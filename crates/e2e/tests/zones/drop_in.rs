@@ -1,11 +1,10 @@
 //! The design's documents, and our own manifests.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use slipway_e2e::install::printed;
-use slipway_e2e::operator::{Operator, free_port};
+use slipway_e2e::operator::Operator;
+use slipway_e2e::ports::Port;
 use slipway_e2e::zones::{Place, Trace, ZONES, definitions};
 
 use crate::rollouts::tail;
@@ -13,7 +12,15 @@ use crate::stage::{SOON, Stage, budget, zones};
 
 const DESIGN: &str = include_str!("manifests/design.yaml");
 
-const BUDGETS: &str = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
+pub(crate) const BUDGETS: &str = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
+
+/// All webhooks of zones.
+const HOOKS: &[&str] = &[
+    "no-downscale",
+    "pod-eviction",
+    "zpdb-validation",
+    "prepare-downscale",
+];
 
 /// What the design leaves to the reader: the account, and who has its first Role.
 fn left_out() -> String {
@@ -41,7 +48,7 @@ pub(crate) fn design(stage: &Stage) -> Result<()> {
         cluster,
         name: "default".to_owned(),
         account: cluster.service_account("default", "rollout-operator")?,
-        port: free_port()?,
+        port: Port::draw()?,
     };
     let played = documents_work(&place);
     // The namespace stays; what was put into it goes.
@@ -77,7 +84,6 @@ fn documents_work(place: &Place<'_>) -> Result<()> {
         "no-downscale-default",
     ];
     place.kubectl(&[&object[..], &["--type=json", "-p", &reach.to_string()]].concat())?;
-    std::thread::sleep(Duration::from_millis(500));
     let guarded = |image: &str| {
         let mut all = zones(3, 2, image, 1);
         for zone in &mut all {
@@ -87,6 +93,7 @@ fn documents_work(place: &Place<'_>) -> Result<()> {
     };
     place.apply(&guarded("app:1"))?;
     place.settled(6, "app:1", SOON)?;
+    place.reached(&operator, &["no-downscale"])?;
     let trace = Trace::start(place)?;
     place.apply(&guarded("app:2"))?;
     place
@@ -144,8 +151,8 @@ pub(crate) fn run(stage: &Stage) -> Result<()> {
         cluster.apply(&document.to_string())?;
     }
     let account = cluster.service_account("run-home", "rollout-operator")?;
-    let others = free_port()?;
-    let start = |name: &str, port: u16| -> Result<Operator> {
+    let others = Port::draw()?;
+    let start = |name: &str, port: &Port| -> Result<Operator> {
         let port = port.to_string();
         let mut operator = Operator::start(
             &account,
@@ -170,18 +177,10 @@ pub(crate) fn run(stage: &Stage) -> Result<()> {
         operator.wait_until_ready(SOON)?;
         Ok(operator)
     };
-    let replicas = [start("first", home.port)?, start("second", others)?];
-    home.trusted(
-        &[
-            "no-downscale",
-            "pod-eviction",
-            "zpdb-validation",
-            "prepare-downscale",
-        ],
-        SOON,
-    )?;
-    std::thread::sleep(Duration::from_millis(500));
+    let replicas = [start("first", &home.port)?, start("second", &others)?];
+    home.trusted(HOOKS, SOON)?;
     for place in &places {
+        place.reached(&replicas[0], HOOKS)?;
         place.apply(&[budget(&json!({"maxUnavailable": 1}))])?;
         let trace = Trace::start(place)?;
         place.apply(&zones(2, 2, "app:2", 1))?;

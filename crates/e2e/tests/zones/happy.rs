@@ -22,6 +22,7 @@ pub(crate) fn with_budget(stage: &Stage) -> Result<()> {
     let hooks = ["zpdb-validation", "pod-eviction"];
     place.register(&hooks)?;
     place.trusted(&hooks, Duration::from_secs(30))?;
+    place.reached(&operator, &hooks)?;
     place.apply(&[budget(&json!({"maxUnavailable": 1}))])?;
     roll(&place, operator)
 }

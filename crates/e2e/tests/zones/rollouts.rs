@@ -9,7 +9,7 @@ use slipway_e2e::review;
 use slipway_e2e::suite::say;
 use slipway_e2e::zones::{Place, Seen, Trace, ZONES};
 
-use crate::stage::{Stage, zones};
+use crate::stage::{NODES, Stage, bound, zones};
 
 /// How long a rollout of all zones may take on a loaded machine.
 const ROLLOUT: Duration = Duration::from_mins(4);
@@ -52,10 +52,30 @@ fn is_whole(seen: &Seen, replicas: usize, times: usize) -> Result<()> {
 /// Guarantees 1, 2 and 4 of the design; the whole budget is used.
 pub(crate) fn whole(stage: &Stage) -> Result<()> {
     let (replicas, away) = size(stage);
-    let place = settle(stage, "whole", replicas, away)?;
+    let place = stage.place("whole")?;
+    let version = |image: &str| bound(&place.name, zones(3, replicas, image, away));
+    stage.open(&place, &NODES)?;
+    place.apply(&version("app:1"))?;
+    place.settled(3 * replicas, "app:1", ROLLOUT)?;
     let trace = Trace::start(&place)?;
     let operator = place.operator(&[])?;
-    place.apply(&zones(3, replicas, "app:2", away))?;
+    // Who goes does not come back before all are away who may be.
+    stage.close(&place)?;
+    place.apply(&version("app:2"))?;
+    let rest = 3 * replicas - away;
+    place
+        .cluster
+        .eventually("the whole budget is used", ROLLOUT, |_| {
+            Ok((place.ready()?.len() == rest).then_some(()))
+        })
+        .with_context(|| tail(&operator))?;
+    let during = Duration::from_secs(3);
+    place
+        .cluster
+        .throughout("no more than the budget is used", during, |_| {
+            Ok(place.ready()?.len() == rest)
+        })?;
+    stage.open(&place, &NODES)?;
     place
         .settled(3 * replicas, "app:2", ROLLOUT)
         .with_context(|| tail(&operator))?;
@@ -153,7 +173,13 @@ pub(crate) fn flooded(stage: &Stage) -> Result<()> {
 
 fn flood(place: &Place<'_>) -> Result<Flood> {
     let secret = "rollout-operator-self-signed-certificate";
-    let target = Target::new(place.cluster, &place.name, secret, "localhost", place.port)?;
+    let target = Target::new(
+        place.cluster,
+        &place.name,
+        secret,
+        "localhost",
+        place.port.number(),
+    )?;
     let path = "/admission/no-downscale".to_owned();
     Ok(Flood::start(
         target,

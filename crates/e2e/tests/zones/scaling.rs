@@ -3,7 +3,6 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
@@ -191,7 +190,7 @@ pub(crate) fn prepare(stage: &Stage) -> Result<()> {
     // Nobody resolves names of pods here: to HTTP all of the name is a user's, and all pods are this test.
     let operator = place.operator(&["-kubernetes.cluster-domain=x@127.0.0.1"])?;
     place.trusted(&["prepare-downscale"], SOON)?;
-    std::thread::sleep(Duration::from_millis(500));
+    place.reached(&operator, &["prepare-downscale"])?;
     let down = |zone: &str| {
         format!(
             "downscale of statefulsets/{zone} in prepare from 2 to 1 replicas is not allowed because "
@@ -204,7 +203,7 @@ pub(crate) fn prepare(stage: &Stage) -> Result<()> {
     pods.answer(500);
     let said = place.refused(&to_one(ZONE))?;
     let why = format!(
-        "{}one or more pods failed to prepare for shutdown.",
+        "{}one or more pods failed to prepare for shutdown. {ZONE}-1: answered 500",
         down(ZONE)
     );
     ensure!(said.ends_with(&why), "{said}\n{}", tail(&operator));

@@ -46,12 +46,7 @@ impl Stage {
     pub(crate) fn zones(&self, name: &str, count: usize, replicas: usize) -> Result<Place<'_>> {
         let place = self.place(name)?;
         self.open(&place, &NODES)?;
-        let mut all = zones(count, replicas, "app:1", 1);
-        for zone in &mut all {
-            zone["spec"]["template"]["spec"]["nodeSelector"] = json!({name: "open"});
-            zone["spec"]["template"]["metadata"]["labels"]["place"] = json!(name);
-        }
-        place.apply(&all)?;
+        place.apply(&bound(name, zones(count, replicas, "app:1", 1)))?;
         place.settled(count * replicas, "app:1", SOON)?;
         Ok(place)
     }
@@ -81,6 +76,15 @@ pub(crate) fn zones(count: usize, replicas: usize, image: &str, away: usize) -> 
     names
         .map(|name| zone(name, replicas, image, away))
         .collect()
+}
+
+/// Zones whose pods need nodes that are open to a place.
+pub(crate) fn bound(place: &str, mut zones: Vec<Value>) -> Vec<Value> {
+    for zone in &mut zones {
+        zone["spec"]["template"]["spec"]["nodeSelector"] = json!({place: "open"});
+        zone["spec"]["template"]["metadata"]["labels"]["place"] = json!(place);
+    }
+    zones
 }
 
 /// A budget for all zones, with these fields besides its selector.

@@ -2,9 +2,16 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use slipway_e2e::install::printed;
+use slipway_e2e::operator::Operator;
+use slipway_e2e::zones::registrations;
 
-use crate::stage::Stage;
+use crate::rollouts::tail;
+use crate::stage::{SOON, Stage};
 
 /// Scenario 4: registrations from before and after the start get a CA, and one that a user took out is put back.
 pub(crate) fn informer(stage: &Stage) -> Result<()> {
@@ -35,5 +42,67 @@ pub(crate) fn informer(stage: &Stage) -> Result<()> {
             "another CA was put into {name}"
         );
     }
+    operator.terminate()
+}
+
+/// Without a list of namespaces: the CA goes into our own registrations, and never into those of another operator,
+/// whatever labels they have.
+pub(crate) fn others(stage: &Stage) -> Result<()> {
+    let cluster = &stage.cluster;
+    let home = stage.place("wide-home")?;
+    let theirs = stage.place("wide-theirs")?;
+    let manifests = printed(&[
+        "manifests",
+        "--controllers",
+        "zones",
+        "--webhooks",
+        "--no-crds",
+        "--operator-namespace",
+        &home.name,
+    ])?;
+    for document in manifests {
+        let kind = document["kind"].as_str().unwrap_or_default();
+        // The program runs beside the cluster, and may not guard the whole of it.
+        if kind != "Deployment" && !kind.ends_with("WebhookConfiguration") {
+            cluster.apply(&document.to_string())?;
+        }
+    }
+    let foreign = rcgen::generate_simple_self_signed(["another-operator".to_owned()])?;
+    let foreign = STANDARD.encode(foreign.cert.pem());
+    for mut document in registrations(&theirs.name, &["no-downscale", "prepare-downscale"])? {
+        document["webhooks"][0]["clientConfig"]["caBundle"] = json!(foreign);
+        cluster.create(&document.to_string())?;
+    }
+    for document in registrations(&home.name, &["no-downscale", "prepare-downscale"])? {
+        cluster.create(&document.to_string())?;
+    }
+    let account = cluster.service_account(&home.name, "rollout-operator")?;
+    let mut operator = Operator::start(
+        &account,
+        &[
+            "--controllers",
+            "zones",
+            "--operator-namespace",
+            &home.name,
+            "--webhooks",
+            "--webhooks-port",
+            &home.port.to_string(),
+        ],
+    )?;
+    operator.wait_until_ready(SOON)?;
+    let hooks = ["no-downscale", "prepare-downscale"];
+    home.trusted(&hooks, SOON)
+        .with_context(|| tail(&operator))?;
+    let during = Duration::from_mins(1);
+    cluster
+        .throughout("another operator's CA stays", during, |_| {
+            for name in hooks {
+                if theirs.bundle(name)? != foreign {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
+        .with_context(|| tail(&operator))?;
     operator.terminate()
 }

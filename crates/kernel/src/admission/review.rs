@@ -3,13 +3,11 @@
 //! Both are total: a body that is no review gives the text and code of a refusal. The fields come in the order in which
 //! Go's encoder writes them. Limits of size and time are the server's.
 
-mod lean;
-
 use super::{Review, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use lean::lean;
+use crate::parts::{Parts, Read};
 
 /// The version of the review API that was spoken, in which the answer is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,25 +49,25 @@ impl Refusal {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Envelope {
+struct Envelope<const PARTS: u8> {
     api_version: Option<String>,
     kind: Option<String>,
-    request: Option<Request>,
+    request: Option<Request<PARTS>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Request {
+struct Request<const PARTS: u8> {
     uid: Option<String>,
     resource: Option<Resource>,
     sub_resource: Option<String>,
     name: Option<String>,
     namespace: Option<String>,
     operation: Option<String>,
-    #[serde(default, deserialize_with = "lean")]
-    object: Value,
-    #[serde(default, deserialize_with = "lean")]
-    old_object: Value,
+    #[serde(default)]
+    object: Read<PARTS>,
+    #[serde(default)]
+    old_object: Read<PARTS>,
     dry_run: Option<bool>,
 }
 
@@ -81,12 +79,20 @@ struct Resource {
     plural: Option<String>,
 }
 
-/// Reads the body of a request.
-pub fn parse(body: &[u8], content_type: &str) -> Result<(Version, Review), Refusal> {
+/// Reads the body of a request; of the objects under review only these parts ([`super::Admit::reads`]).
+pub fn parse(body: &[u8], content_type: &str, reads: Parts) -> Result<(Version, Review), Refusal> {
     if content_type != "application/json" {
         return Err(Refusal::bad("wrong content type"));
     }
-    let envelope: Envelope = serde_json::from_slice(body).map_err(|error| {
+    if reads == Parts::NONE {
+        return decode::<{ Parts::NONE.bits() }>(body);
+    }
+    let (version, review) = decode::<{ Parts::ALL.bits() }>(body)?;
+    Ok((version, review.read_with(reads)))
+}
+
+fn decode<const PARTS: u8>(body: &[u8]) -> Result<(Version, Review), Refusal> {
+    let envelope: Envelope<PARTS> = serde_json::from_slice(body).map_err(|error| {
         // A body of another kind may well have fields of the same names.
         foreign(body).unwrap_or_else(|| undecodable(&error.to_string()))
     })?;
@@ -107,8 +113,8 @@ pub fn parse(body: &[u8], content_type: &str) -> Result<(Version, Review), Refus
         subresource: request.sub_resource.unwrap_or_default(),
         namespace: request.namespace.unwrap_or_default(),
         name: request.name.unwrap_or_default(),
-        object: request.object,
-        old: request.old_object,
+        object: request.object.0,
+        old: request.old_object.0,
         is_dry_run: request.dry_run.unwrap_or_default(),
     };
     Ok((version, review))

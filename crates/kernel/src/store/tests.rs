@@ -14,6 +14,8 @@ use crate::identity::kinds;
 struct Colour(String);
 
 impl Projection for Colour {
+    const READS: Parts = Parts::NONE;
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         match object.pointer("/spec/colour").and_then(Value::as_str) {
             Some("panic") => panic!("a defect"),
@@ -226,4 +228,45 @@ fn a_mark_changes_with_what_people_change_not_with_status() {
     store.observe(&later);
     assert_ne!(store.mark("n", "a"), Some(before));
     assert_eq!(store.mark("n", "b"), None);
+}
+
+#[derive(Debug, PartialEq)]
+struct Owners(usize);
+
+impl Projection for Owners {
+    const READS: Parts = Parts::NONE.and(crate::parts::Part::ManagedFields);
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        let fields = object.pointer("/metadata/managedFields");
+        Ok(Self(fields.and_then(Value::as_array).map_or(0, Vec::len)))
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct Careless(usize);
+
+impl Projection for Careless {
+    const READS: Parts = Parts::NONE;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        Owners::project(object).map(|Owners(found)| Self(found))
+    }
+}
+
+#[test]
+fn a_projection_is_given_the_large_parts_that_it_declares_and_no_others() {
+    let mut stores = Stores::default();
+    let cluster = ClusterId::local();
+    let mut owned = object("a", 1, "red");
+    owned["metadata"]["managedFields"] = json!([{"manager": "x"}, {"manager": "y"}]);
+    let declared = Interest::of::<Owners>(kinds::POD, |_, _, _| Vec::new());
+    let undeclared = Interest::of::<Careless>(kinds::POD, |_, _, _| Vec::new());
+    for interest in [&declared, &undeclared] {
+        let key = stores.open(&cluster, interest);
+        stores.store_mut(&key).unwrap().observe(&owned);
+    }
+    let seen = stores.get::<Owners>(&cluster, &kinds::POD, "n", "a");
+    assert_eq!(seen.unwrap().body, &Owners(2));
+    let seen = stores.get::<Careless>(&cluster, &kinds::POD, "n", "a");
+    assert_eq!(seen.unwrap().body, &Careless(0));
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::store::{Projection, Undecodable};
 
 use super::{integer, strings, text};
@@ -26,6 +27,8 @@ struct Expression {
 }
 
 impl Projection for Budget {
+    const READS: Parts = Parts::NONE.and(Part::Status);
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let selector = object.pointer("/spec/selector");
         let expressions = object.pointer("/spec/selector/matchExpressions");

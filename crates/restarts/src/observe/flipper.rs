@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::store::{Projection, Undecodable};
 
 use super::{strings, text};
@@ -21,6 +22,8 @@ pub struct Flipper {
 }
 
 impl Projection for Flipper {
+    const READS: Parts = Parts::NONE.and(Part::Status);
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         Ok(Self {
             created: text(object, "/metadata/creationTimestamp").and_then(|at| at.parse().ok()),
@@ -38,6 +41,8 @@ pub struct StatusMap {
 }
 
 impl Projection for StatusMap {
+    const READS: Parts = Parts::NONE;
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         Ok(Self {
             data: strings(object, "/data"),

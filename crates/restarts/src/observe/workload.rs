@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::flipper::WorkloadKind;
 use slipway_api::names;
+use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::store::{Projection, Undecodable};
 
 use super::{integer, strings, text};
@@ -90,6 +91,8 @@ pub struct Status {
 const ROLLBACK_MANAGERS: [&str; 2] = ["kubectl", "kubectl-rollout"];
 
 impl Projection for Workload {
+    const READS: Parts = Parts::NONE.and(Part::ManagedFields).and(Part::Status);
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let annotation = |name: &str| {
             object

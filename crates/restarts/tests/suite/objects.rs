@@ -26,7 +26,7 @@ pub(crate) fn ago(number: i64) -> String {
 }
 
 pub(crate) fn stage() -> Stage {
-    Stage::new(Restarts::default(), noon())
+    Stage::new(Restarts::new(Settings::drop_in()), noon())
 }
 
 pub(crate) fn stage_with(settings: Settings) -> Stage {
@@ -90,7 +90,7 @@ fn with_purpose(plan: &Plan, wanted: &str) -> Vec<String> {
         .filter_map(|step| match &step.action {
             Action::Patch {
                 target, purpose, ..
-            } if *purpose == wanted => {
+            } if purpose.as_str() == wanted => {
                 let object = target.object();
                 Some(format!("{}/{}", object.namespace, object.name))
             }

@@ -240,7 +240,7 @@ impl Engine {
             let lanes = self.started.iter().filter(|lane| names.contains(&lane.1));
             lanes.cloned().collect()
         };
-        tracing::info!(lease, epoch, "this replica acts now");
+        tracing::info!(lease, epoch, "became leader");
         let now = Instant::now();
         for lane in lanes {
             for key in self.queue.keys(&lane) {

@@ -11,6 +11,7 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use slipway_api::names;
+use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::action::Target;
 use slipway_kernel::identity::ObjectRef;
 use slipway_kernel::store::Meta;
@@ -27,6 +28,9 @@ const BACKOFF: Backoff = Backoff {
     first: Duration::from_millis(100),
     most: Duration::from_secs(2),
 };
+
+/// Between attempts, whatever the server asks for: a former leader is waited for in less.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,20 +88,21 @@ impl Touching {
             let outcome = wanted.send(&cluster.client, timeout).await;
             let (kind, ended) = (object.kind.kind.as_ref(), outcome.as_str());
             let metrics = &self.shared.metrics;
-            metrics.acted(controller, ("patch", kind, "fence"), ended);
+            metrics.acted(controller, ("patch", kind, purpose::FENCE), ended);
             let wait = match outcome {
                 Outcome::Done(value) => {
                     self.shared.lock().wrote(object, &value);
                     return Touched::All;
                 }
                 Outcome::Absent(_) => return self.gone(&target),
-                Outcome::Refused(refused) if refused.reason == "Forbidden" => {
+                Outcome::Refused(refused) if refused.is_forbidden() => {
                     return Touched::Forbidden(object.clone(), refused.message);
                 }
                 Outcome::Refused(_) => return Touched::Failed(object.clone()),
                 Outcome::Conflict => None,
                 Outcome::Busy(after) | Outcome::Unknown(_, after) => {
-                    Some(after.unwrap_or_else(|| BACKOFF.after(attempt)))
+                    let wait = after.unwrap_or_else(|| BACKOFF.after(attempt));
+                    Some(wait.min(LONGEST))
                 }
             };
             if let Some(wait) = wait {
@@ -119,8 +124,10 @@ impl Touching {
         let epoch = self.epoch;
         let body = json!({"metadata": {"annotations": {names::FENCE: epoch.to_string()}}});
         let replica = &self.shared.settings.replica;
-        let context =
-            format!("controller={controller};replica={replica};epoch={epoch};purpose=fence;basis=");
+        let purpose = purpose::FENCE;
+        let context = format!(
+            "controller={controller};replica={replica};epoch={epoch};purpose={purpose};basis="
+        );
         Wanted::patch(target, "", body).traced(context)
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::action::{Action, Target};
 use slipway_kernel::event::Event;
 use slipway_kernel::fields::merge;
@@ -17,6 +18,8 @@ use crate::request::{Outcome, Refused, Wanted};
 
 /// How often an object is read before giving up for now.
 const ATTEMPTS: u32 = 5;
+/// Between two reads, whatever the server asks for: all of the lane waits for what is found.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// For how long a deletion that was not answered may yet be carried out: the API server's own limit for a request.
 const LATE: Duration = Duration::from_mins(1);
@@ -148,7 +151,7 @@ impl Execution {
         let mut wait = doubt.after;
         for attempt in 1..=ATTEMPTS {
             if let Some(wait) = wait {
-                self.shared.environment.sleep(wait).await;
+                self.shared.environment.sleep(wait.min(LONGEST)).await;
             }
             let found = match self.read(object, &doubt.uid).await {
                 Found::Object(value) => Some(value),
@@ -182,7 +185,7 @@ impl Execution {
                 // It was not done, and would not be if tried again at once.
                 let now = self.shared.environment.now();
                 let mut state = self.shared.lock();
-                state.refuse(object, refused.clone(), backoff, now);
+                state.refuse(object, refused.clone(), None, backoff, now);
             }
             tracing::info!(%object, unchanged, "lost answer looked up");
             return true;
@@ -197,7 +200,7 @@ impl Execution {
             return Outcome::Busy(None);
         };
         let timeout = self.shared.settings.request_timeout;
-        let context = self.context(0, "read");
+        let context = self.context(0, purpose::READ);
         let wanted = Wanted::get(object).traced(context.clone());
         let outcome = wanted.send(&cluster.client, timeout).await;
         let Outcome::Refused(_) = outcome else {

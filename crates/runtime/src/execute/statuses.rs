@@ -4,6 +4,7 @@
 //! plan was made for. That is remembered for the kind until the next heartbeat.
 
 use serde_json::{Value, json};
+use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::fields::merge;
 use slipway_kernel::identity::Kind;
 use slipway_kernel::plan::Status;
@@ -11,6 +12,7 @@ use slipway_kernel::store::Meta;
 use tokio::time::Instant;
 
 use super::{Doubt, Ended, Execution, Report, settle::Found};
+use crate::environment::after;
 use crate::request::{Outcome, Wanted};
 use crate::status::Gate;
 
@@ -19,7 +21,7 @@ fn feature(kind: &Kind) -> String {
 }
 
 fn is_forbidden(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Refused(refused) if refused.reason == "Forbidden")
+    matches!(outcome, Outcome::Refused(refused) if refused.is_forbidden())
 }
 
 impl Execution {
@@ -92,7 +94,9 @@ impl Execution {
         }
         let body = json!({"status": status.body});
         let wanted = Wanted::patch(&status.target, "/status", body);
-        let outcome = self.write(object, wanted, ("patch", "status")).await?;
+        let outcome = self
+            .write(object, wanted, ("patch", purpose::STATUS))
+            .await?;
         match &outcome {
             Outcome::Refused(refused) if is_forbidden(&outcome) => {
                 let replaced = self.replace_status(status).await?;
@@ -124,7 +128,7 @@ impl Execution {
 
     /// From now on statuses of this kind are replaced.
     fn remember(&self, kind: &Kind, why: &str) {
-        let until = Instant::now() + self.shared.settings.heartbeat;
+        let until = after(Instant::now(), self.shared.settings.heartbeat);
         let mut state = self.shared.lock();
         state.replaced.insert(kind.clone(), until);
         if state.facts.missing.insert(feature(kind)) {
@@ -157,6 +161,7 @@ impl Execution {
             merge(known, &status.body);
         }
         let wanted = Wanted::replace_part(object, "/status", value);
-        self.write(object, wanted, ("update", "status")).await
+        self.write(object, wanted, ("update", purpose::STATUS))
+            .await
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
+use slipway_kernel::Purpose;
 use slipway_kernel::fact::{Answer, Question};
 
 use super::api::Api;
@@ -76,7 +77,7 @@ impl Scales {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn mappings(&self, wanted: &Wanted, purpose: &str) -> Result<Vec<Mapping>, Answer> {
+    async fn mappings(&self, wanted: &Wanted, purpose: Purpose) -> Result<Vec<Mapping>, Answer> {
         if let Some(known) = self.lock().get(wanted) {
             return Ok(known.clone());
         }
@@ -104,7 +105,7 @@ impl Scales {
         &self,
         group: &str,
         kind: &str,
-        purpose: &str,
+        purpose: Purpose,
     ) -> Result<Vec<String>, Answer> {
         if group.is_empty() {
             return Ok(vec!["v1".to_owned()]);
@@ -128,7 +129,7 @@ impl Scales {
         Ok(versions)
     }
 
-    async fn read(&self, path: &str, purpose: &str) -> Result<Value, Answer> {
+    async fn read(&self, path: &str, purpose: Purpose) -> Result<Value, Answer> {
         match self.api.get(path, purpose).await {
             Answer::Said { code: 200, body } => serde_json::from_str(&body)
                 .map_err(|error| Answer::Malformed(format!("{path}: {error}"))),

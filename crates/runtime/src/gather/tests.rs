@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 use http_body_util::BodyExt;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_kernel::Purpose;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
 
 use super::{Dial, Gather, Gatherer, Unreached, put};
@@ -24,7 +25,7 @@ fn question(method: &'static str, url: &str, body: Value) -> Question {
         id: QuestionId {
             controller: "zones",
             uid: "u-1".to_owned(),
-            purpose: "prepare",
+            purpose: Purpose::new("prepare"),
             attempt: 3,
             due: Timestamp::UNIX_EPOCH,
         },
@@ -274,9 +275,9 @@ async fn a_pod_of_another_cluster_says_so_and_is_counted() {
         .await;
     let text = operator.view().metrics();
     for line in [
-        r#"rollout_operator_client_invalid_cluster_validation_label_requests_total{method="prepare",protocol="http",request_cluster="mimir"} 1"#,
-        r#"rollout_operator_pod_http_client_request_duration_seconds_count{path="/a/b",method="POST",status_code="511"} 1"#,
-        r#"rollout_operator_kubernetes_api_client_request_duration_seconds_count{path="core/v1/pods object",method="GET",status_code="404"} 1"#,
+        r#"slipway_client_invalid_cluster_validation_label_requests_total{method="prepare",protocol="http",request_cluster="mimir"} 1"#,
+        r#"slipway_pod_http_client_request_duration_seconds_count{path="/a/b",method="POST",status_code="511"} 1"#,
+        r#"slipway_kubernetes_api_client_request_duration_seconds_count{path="core/v1/pods object",method="GET",status_code="404"} 1"#,
     ] {
         assert!(text.contains(&format!("{line}\n")), "no {line} in\n{text}");
     }
@@ -301,7 +302,7 @@ async fn an_api_that_cannot_be_reached_is_counted_as_an_error() {
         panic!("it was answered")
     };
     assert!(why.contains("connection reset"), "{why}");
-    let line = r#"rollout_operator_kubernetes_api_client_request_duration_seconds_count{path="apps/v1/statefulsets object",method="GET",status_code="error"} 1"#;
+    let line = r#"slipway_kubernetes_api_client_request_duration_seconds_count{path="apps/v1/statefulsets object",method="GET",status_code="error"} 1"#;
     let text = operator.view().metrics();
     assert!(text.contains(&format!("{line}\n")), "no {line} in\n{text}");
 }

@@ -55,13 +55,15 @@ impl Rotation {
         served: Arc<Served>,
         shared: Option<Arc<Shared>>,
     ) -> Self {
-        let injection = wanted.inject.clone();
+        let names = wanted.names.clone();
+        let injector = wanted.inject.clone();
+        let injector = injector.map(|injection| Injector::new(injection, names, shared));
         Self {
             wanted,
             environment,
             client,
             served,
-            injector: injection.map(|injection| Injector::new(injection, shared)),
+            injector,
             kept: None,
             trusted: None,
             told: String::new(),
@@ -82,10 +84,7 @@ impl Rotation {
             Err(error) => {
                 let error = error.to_string();
                 if self.told != error {
-                    tracing::warn!(
-                        error,
-                        "webhook certificate not looked after; it is tried again"
-                    );
+                    tracing::warn!(error, "webhook certificate not checked, retrying");
                     self.told = error;
                 }
                 Pace::Failed
@@ -222,7 +221,7 @@ impl Rotation {
             },
             (Ok(Written::Again), _) => Ok(None),
             (Err(error), Some(kept)) => {
-                tracing::warn!(%error, "webhook certificate not renewed yet; it is tried again");
+                tracing::warn!(%error, "webhook certificate not renewed yet, retrying");
                 Ok(Some(kept))
             }
             (Err(error), None) => Err(error),
@@ -281,7 +280,7 @@ impl Rotation {
             verb,
             namespace: self.wanted.namespace.clone(),
             name: self.wanted.secret.clone(),
-            reason: why.reason,
+            reason: why.reason.as_str().to_owned(),
             message: why.message,
         }
     }

@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 
 use kube::api::ListParams;
 use kube::runtime::watcher;
+use serde_json::Value;
 use slipway_kernel::store::Name;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{End, List, News, PAGE, Watch, Whole};
+use super::{End, List, News, PAGE, Watch};
 
 /// How a kind can be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,10 +61,9 @@ impl Watch {
 
     /// Tells all objects that there are; gives their names.
     async fn look(&self, look: Look) -> Result<BTreeSet<Name>, kube::Error> {
-        let api = self.api();
         let mut list = List::default();
         if let Look::Get(name) = look {
-            let found = api.get_opt(name).await?;
+            let found = self.object(name).await?;
             self.tell_page(&mut list, found);
             return Ok(list.names);
         }
@@ -75,18 +75,18 @@ impl Watch {
             params = params.fields(&format!("metadata.name={name}"));
         }
         loop {
-            let page = api.list(&params).await?;
-            self.tell_page(&mut list, page.items);
-            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            let (objects, next) = self.page(&params).await?;
+            self.tell_page(&mut list, objects);
+            match next {
                 Some(token) => params = params.continue_token(&token),
                 None => return Ok(list.names),
             }
         }
     }
 
-    fn tell_page(&self, list: &mut List, objects: impl IntoIterator<Item = Whole>) {
+    fn tell_page(&self, list: &mut List, objects: impl IntoIterator<Item = Value>) {
         for object in objects {
-            list.add(object.into_value());
+            list.add(object);
         }
         self.tell(News::Page(std::mem::take(&mut list.page)));
     }

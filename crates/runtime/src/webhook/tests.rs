@@ -187,13 +187,13 @@ async fn requests_and_verdicts_are_counted_under_the_original_s_names() {
     let text = view.metrics();
     for line in [
         r#"rollout_operator_zpdb_eviction_requests_total{reason="denied",status="429"} 2"#,
-        r#"rollout_operator_request_duration_seconds_count{method="POST",route="admission_pod_eviction",status_code="200",ws="false"} 2"#,
-        r#"rollout_operator_request_duration_seconds_bucket{le="0.005",method="POST",route="admission_pod_eviction",status_code="200",ws="false"} 2"#,
-        r#"rollout_operator_request_duration_seconds_count{method="POST",route="other",status_code="404",ws="false"} 1"#,
-        r#"rollout_operator_inflight_requests{method="POST",route="admission_pod_eviction"} 0"#,
-        r#"rollout_operator_request_message_bytes_count{method="POST",route="admission_pod_eviction"} 2"#,
-        r#"rollout_operator_response_message_bytes_count{method="POST",route="admission_pod_eviction"} 2"#,
-        "rollout_operator_zpdb_inflight_eviction_requests 0",
+        r#"slipway_request_duration_seconds_count{method="POST",route="admission_pod_eviction",status_code="200",ws="false"} 2"#,
+        r#"slipway_request_duration_seconds_bucket{le="0.005",method="POST",route="admission_pod_eviction",status_code="200",ws="false"} 2"#,
+        r#"slipway_request_duration_seconds_count{method="POST",route="other",status_code="404",ws="false"} 1"#,
+        r#"slipway_inflight_requests{method="POST",route="admission_pod_eviction"} 0"#,
+        r#"slipway_request_message_bytes_count{method="POST",route="admission_pod_eviction"} 2"#,
+        r#"slipway_response_message_bytes_count{method="POST",route="admission_pod_eviction"} 2"#,
+        "slipway_zpdb_inflight_eviction_requests 0",
     ] {
         assert!(text.contains(&format!("{line}\n")), "no {line} in\n{text}");
     }

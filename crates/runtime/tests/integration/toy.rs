@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_kernel::Purpose;
 use slipway_kernel::action::{Action, Target};
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::{Controller, Fence, Gauge};
@@ -12,6 +13,7 @@ use slipway_kernel::event::{Event, Severity};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
 use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef, kinds};
 use slipway_kernel::interest::{Interest, Need};
+use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::permission::Permission;
 use slipway_kernel::plan::{Plan, Status, Step};
 use slipway_kernel::store::{Meta, Projection, Stores, Undecodable};
@@ -27,11 +29,15 @@ pub(crate) struct Map {
     pub(crate) have: Option<String>,
     pub(crate) ask: Option<String>,
     pub(crate) delete: bool,
+    /// How many questions have to be answered.
+    pub(crate) asks: Option<u32>,
     /// The name of a copy, to be applied.
     pub(crate) mirror: Option<String>,
 }
 
 impl Projection for Map {
+    const READS: Parts = Parts::NONE;
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let entry = |name: &str| {
             let found = object.pointer(&format!("/data/{name}"));
@@ -48,6 +54,7 @@ impl Projection for Map {
             want: entry("want"),
             have: entry("have"),
             ask: entry("ask"),
+            asks: entry("asks").and_then(|n| n.parse().ok()),
             delete: entry("delete").is_some(),
             mirror: entry("mirror"),
         })
@@ -61,6 +68,8 @@ pub(crate) struct Gadget {
 }
 
 impl Projection for Gadget {
+    const READS: Parts = Parts::NONE.and(Part::Status);
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let number = |path: &str| object.pointer(path).and_then(Value::as_i64);
         Ok(Self {
@@ -74,6 +83,8 @@ impl Projection for Gadget {
 pub(crate) struct Anything;
 
 impl Projection for Anything {
+    const READS: Parts = Parts::NONE;
+
     fn project(_: &Value) -> Result<Self, Undecodable> {
         Ok(Self)
     }
@@ -129,7 +140,7 @@ fn step(target: Target, uid: &str, value: &str) -> Step {
     Step {
         action: Action::Patch {
             target,
-            purpose: "follow",
+            purpose: Purpose::new("follow"),
             body: json!({"data": {"have": value}}),
         },
         events: vec![Event {
@@ -164,8 +175,12 @@ impl Toy {
             let object = store.reference(entry.meta);
             let target = Target::seen(object.clone(), entry.meta);
             if entry.body.delete {
-                let purpose = "remove";
+                let purpose = Purpose::new("remove");
                 plan.act(Action::Delete { target, purpose });
+                continue;
+            }
+            if let Some(n) = entry.body.asks {
+                Self::ask_all(facts, entry.meta, n, target, plan);
                 continue;
             }
             if let Some(ask) = &entry.body.ask {
@@ -180,7 +195,7 @@ impl Toy {
                         name: mirror.clone(),
                         ..object.clone()
                     },
-                    purpose: "mirror",
+                    purpose: Purpose::new("mirror"),
                     body: json!({
                         "apiVersion": "v1", "kind": "ConfigMap",
                         "metadata": {"name": mirror, "namespace": key.namespace},
@@ -207,11 +222,47 @@ impl Toy {
         }
     }
 
+    /// Asks so many questions; when all of them have answers, that is what the map has.
+    fn ask_all(facts: &Facts, meta: &Meta, n: u32, target: Target, plan: &mut Plan) {
+        let mut is_open = false;
+        for attempt in 0..n {
+            let id = QuestionId {
+                controller: Self::NAME,
+                uid: meta.uid.clone(),
+                purpose: Purpose::new("ask-all"),
+                attempt,
+                due: Timestamp::UNIX_EPOCH,
+            };
+            if facts.answers.contains_key(&id) {
+                plan.keeps.insert(id);
+                continue;
+            }
+            is_open = true;
+            plan.act(Action::Ask(Question {
+                id,
+                method: "GET",
+                url: attempt.to_string(),
+                body: Value::Null,
+                pause: std::time::Duration::ZERO,
+                timeout: std::time::Duration::from_secs(3),
+                until: None,
+            }));
+        }
+        if !is_open {
+            let body = json!({"data": {"asks": null, "have": "all", "want": "all"}});
+            plan.act(Action::Patch {
+                target,
+                purpose: Purpose::new("answer"),
+                body,
+            });
+        }
+    }
+
     fn ask(facts: &Facts, meta: &Meta, ask: &str, target: Target, plan: &mut Plan) {
         let id = QuestionId {
             controller: Self::NAME,
             uid: meta.uid.clone(),
-            purpose: "ask",
+            purpose: Purpose::new("ask"),
             attempt: 1,
             due: Timestamp::UNIX_EPOCH,
         };
@@ -230,9 +281,10 @@ impl Toy {
             Some((_, Answer::Said { body, .. })) => body.clone(),
             Some((_, answer)) => format!("{answer:?}"),
         };
+        plan.keeps.insert(id);
         plan.act(Action::Patch {
             target,
-            purpose: "answer",
+            purpose: Purpose::new("answer"),
             body: json!({"data": {"ask": null, "have": value, "want": value}}),
         });
     }

@@ -9,9 +9,11 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_apiserver::cluster::Config;
 use slipway_apiserver::environment::{Call, InProcess};
+use slipway_kernel::Purpose;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Stores;
 use slipway_runtime::gather::{Dial, Gatherer, Unreached};
 use slipway_runtime::{Admissions, Environment, Operator};
@@ -27,7 +29,7 @@ impl Guard {
             id: QuestionId {
                 controller: "toy",
                 uid: review.uid.clone(),
-                purpose: "read-namespace",
+                purpose: Purpose::new("read-namespace"),
                 attempt: 0,
                 due: Timestamp::UNIX_EPOCH,
             },
@@ -44,6 +46,10 @@ impl Guard {
 impl Admit for Guard {
     fn path(&self) -> &'static str {
         "/admission/guard"
+    }
+
+    fn reads(&self) -> Parts {
+        Parts::NONE
     }
 
     fn admit(&self, review: &Review, _: &Stores, facts: &Facts, _: Timestamp) -> Admission {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use kube::api::ObjectMeta;
 
+use super::endpoints;
 use super::key::{Actor, Job, Key, Kind};
 use super::owner;
 use super::pod;
@@ -40,8 +41,24 @@ pub(crate) fn jobs(world: &World, change: &Change) -> BTreeSet<Job> {
             for key in budgets(world, change) {
                 add(Actor::Budget, key);
             }
+            for key in services(world, change) {
+                add(Actor::Endpoints, key);
+            }
         }
-        Kind::Revision | Kind::Claim => {}
+        Kind::Service => add(Actor::Endpoints, change.key.clone()),
+        // What nobody's Service is about is not ours.
+        Kind::Endpoints if world.services.get(&change.key).is_some() => {
+            add(Actor::Endpoints, change.key.clone());
+        }
+        Kind::Slice => {
+            for meta in [&change.old, &change.new].into_iter().flatten() {
+                let service = endpoints::service(meta);
+                if let Some(key) = service.filter(|key| world.services.get(key).is_some()) {
+                    add(Actor::Endpoints, key);
+                }
+            }
+        }
+        Kind::Endpoints | Kind::Revision | Kind::Claim => {}
     }
     for meta in [&change.old, &change.new].into_iter().flatten() {
         match owner::controller(meta) {
@@ -71,6 +88,19 @@ fn budgets(world: &World, change: &Change) -> Vec<Key> {
             let selector = owner::selector(selector);
             let mut metas = [&change.old, &change.new].into_iter().flatten();
             metas.any(|meta| owner::matches(&selector, meta))
+        })
+        .map(|(key, _)| key.clone())
+        .collect()
+}
+
+/// The Services of a pod, as it was and as it is.
+fn services(world: &World, change: &Change) -> Vec<Key> {
+    let services = world.services.within(&change.key.namespace);
+    services
+        .filter(|(_, service)| {
+            let mut metas = [&change.old, &change.new].into_iter().flatten();
+            let spec = service.spec.as_ref();
+            spec.is_some_and(|spec| metas.any(|m| endpoints::is_selected(spec, m.labels.as_ref())))
         })
         .map(|(key, _)| key.clone())
         .collect()

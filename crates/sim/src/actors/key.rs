@@ -45,6 +45,9 @@ pub(crate) enum Kind {
     Node,
     Budget,
     Autoscaler,
+    Service,
+    Endpoints,
+    Slice,
     /// Written, never watched.
     Claim,
 }
@@ -62,6 +65,9 @@ impl Kind {
             Self::Node => ("/api/v1", "nodes"),
             Self::Budget => ("/apis/policy/v1", "poddisruptionbudgets"),
             Self::Autoscaler => ("/apis/autoscaling/v2", "horizontalpodautoscalers"),
+            Self::Service => ("/api/v1", "services"),
+            Self::Endpoints => ("/api/v1", "endpoints"),
+            Self::Slice => ("/apis/discovery.k8s.io/v1", "endpointslices"),
             Self::Claim => ("/api/v1", "persistentvolumeclaims"),
         }
     }
@@ -101,6 +107,7 @@ pub(crate) enum Actor {
     Scheduler,
     Kubelet,
     Budget,
+    Endpoints,
 }
 
 impl Actor {

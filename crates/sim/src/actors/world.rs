@@ -9,7 +9,8 @@ use k8s_openapi::api::apps::v1::{
     ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet,
 };
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Resource;
 use kube::api::ObjectMeta;
@@ -89,6 +90,9 @@ pub(crate) struct World {
     pub(crate) nodes: Cache<Node>,
     pub(crate) budgets: Cache<PodDisruptionBudget>,
     pub(crate) autoscalers: Cache<HorizontalPodAutoscaler>,
+    pub(crate) services: Cache<Service>,
+    pub(crate) endpoints: Cache<Endpoints>,
+    pub(crate) slices: Cache<EndpointSlice>,
     /// The dependents of each controller, by its uid.
     owned: BTreeMap<String, BTreeSet<(Kind, Key)>>,
     /// Objects that no controller owns.
@@ -159,6 +163,9 @@ watched! {
     Node, Node, nodes;
     PodDisruptionBudget, Budget, budgets;
     HorizontalPodAutoscaler, Autoscaler, autoscalers;
+    Service, Service, services;
+    Endpoints, Endpoints, endpoints;
+    EndpointSlice, Slice, slices;
 }
 
 /// The version of an object; versions of one server are ordered numbers.

@@ -51,6 +51,7 @@ pub(super) fn work(
             Aim::Request => report.requests.of += job.stands_for,
             Aim::Event => report.events.of += job.stands_for,
             Aim::Standstill => report.standstills.of += job.stands_for,
+            Aim::Spell(class) => report.spells.entry(class).or_default().of += job.stands_for,
             Aim::Seed => report.seeds.of += job.stands_for,
         }
     }
@@ -67,6 +68,7 @@ fn count(report: &mut Report, job: &Job) {
         Aim::Request => &mut report.requests,
         Aim::Event => &mut report.events,
         Aim::Standstill => &mut report.standstills,
+        Aim::Spell(class) => report.spells.entry(class).or_default(),
         Aim::Seed => &mut report.seeds,
     };
     score.done += job.stands_for;

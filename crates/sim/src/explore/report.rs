@@ -108,6 +108,8 @@ pub struct Report {
     pub events: Score,
     /// Places at which a leader stood still.
     pub standstills: Score,
+    /// Spells, by class.
+    pub spells: BTreeMap<&'static str, Score>,
     /// Seeds.
     pub seeds: Score,
     /// Runs that were made for all of these; some stand for several that cannot differ.
@@ -133,7 +135,9 @@ impl Report {
         outcome: &Outcome,
         mut verdicts: Vec<Verdict>,
     ) {
-        verdicts.push(outcome.rights());
+        if scenario.asks("S2") {
+            verdicts.push(outcome.rights());
+        }
         for verdict in &verdicts {
             let tally = self.oracles.entry(verdict.id).or_default();
             tally.what = verdict.what;
@@ -216,6 +220,8 @@ impl Report {
         if self.standstills.of > 0 {
             parts.push(format!("standstills {}", self.standstills));
         }
+        let spells = self.spells.iter();
+        parts.extend(spells.map(|(class, score)| format!("{class} {score}")));
         parts.push(format!("seeds {}", self.seeds.done));
         parts.push(format!("violations {}", self.violations()));
         parts.push(format!("mutants killed {}", self.mutants));

@@ -15,7 +15,12 @@ use super::{Call, Change, ChangeKind, Event, History, Image, Mark, Object, Reque
 struct Book {
     history: History,
     latest: BTreeMap<Object, Arc<Image>>,
+    /// Up to which of the cluster's versions.
     seen: u64,
+    /// How much later than the cluster's the history's versions are: they never run backwards.
+    shift: u64,
+    /// The cluster's version that everything was last put back to.
+    restored: u64,
 }
 
 /// Writes down what happens in one cluster. Clones write into one book.
@@ -88,6 +93,47 @@ impl Recorder {
         }
     }
 
+    /// The version of the present, in this history.
+    pub fn version(&self) -> u64 {
+        let shift = self.lock().shift;
+        self.cluster.version() + shift
+    }
+
+    /// A version of the cluster's that the operator spoke of now, in this history.
+    pub fn translate(&self, version: u64) -> u64 {
+        let book = self.lock();
+        if version <= book.restored {
+            return version;
+        }
+        version + book.shift
+    }
+
+    /// Everything is put back by `put`; what that changes happens at one version.
+    pub fn restore(&self, put: impl FnOnce()) {
+        self.catch_up();
+        self.mark(Event::Restored);
+        let at = self.clock.now();
+        let mut book = self.lock();
+        let now = book.seen + book.shift;
+        put();
+        let (objects, version) = self.cluster.everything();
+        book.shift = (now + 1).saturating_sub(version);
+        book.seen = version;
+        book.restored = version;
+        book.put_back(at, objects);
+    }
+
+    /// All objects of a resource as they are now.
+    pub fn all(&self, resource: &str) -> Vec<Arc<Image>> {
+        self.catch_up();
+        let book = self.lock();
+        let of = book
+            .latest
+            .iter()
+            .filter(|(object, _)| &*object.0 == resource);
+        of.map(|(_, image)| image.clone()).collect()
+    }
+
     /// Writes a request down as it leaves; gives its number.
     pub fn sent(&self, request: Request) {
         self.lock().history.requests.push(request);
@@ -111,7 +157,7 @@ impl Recorder {
 
     /// Writes down what a webhook said.
     pub fn said(&self, number: usize, response: serde_json::Value) {
-        let (at, version) = (self.clock.now(), self.cluster.version());
+        let (at, version) = (self.clock.now(), self.version());
         if let Some(review) = self.lock().history.reviews.get_mut(number) {
             review.ended = at;
             review.versions.1 = version;
@@ -187,13 +233,49 @@ impl Book {
         };
         self.history.changes.push(Change {
             at,
-            version: change.version,
+            version: change.version + self.shift,
             kind,
             object,
             before,
             after,
             by: None,
         });
+    }
+
+    /// What there is instead of what there was.
+    fn put_back(&mut self, at: Timestamp, objects: Vec<store::Named<Arc<store::Stored>>>) {
+        let version = self.seen + self.shift;
+        let mut found: BTreeMap<Object, Arc<store::Stored>> = BTreeMap::new();
+        for (resource, stored) in objects {
+            let header = &stored.header;
+            let (namespace, name) = ((*header.namespace).into(), (*header.name).into());
+            found.insert(((*resource).into(), namespace, name), stored);
+        }
+        let known: Vec<Object> = self.latest.keys().chain(found.keys()).cloned().collect();
+        let known: std::collections::BTreeSet<Object> = known.into_iter().collect();
+        for object in known {
+            let before = self.latest.get(&object).cloned();
+            let after = found.remove(&object).map(|s| Arc::new(Image::stored(s)));
+            let kind = match (&before, &after) {
+                (Some(before), Some(after)) if before.value() == after.value() => continue,
+                (Some(_), Some(_)) => ChangeKind::Modified,
+                (None, _) => ChangeKind::Added,
+                (Some(_), None) => ChangeKind::Deleted,
+            };
+            match &after {
+                Some(image) => self.latest.insert(object.clone(), image.clone()),
+                None => self.latest.remove(&object),
+            };
+            self.history.changes.push(Change {
+                at,
+                version,
+                kind,
+                object,
+                before,
+                after,
+                by: None,
+            });
+        }
     }
 }
 

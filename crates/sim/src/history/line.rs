@@ -117,6 +117,10 @@ fn mark(event: &Event) -> String {
         Event::User(text) => format!("user: {text}"),
         Event::Failed(text) => format!("user: failed: {text}"),
         Event::Otherwise(text) => format!("user: otherwise: {text}"),
+        Event::Spell(spell) => format!("from here on: {spell}"),
+        Event::Restored => "everything is put back".to_owned(),
+        Event::Ready(replica, true) => format!("{replica} is ready"),
+        Event::Ready(replica, false) => format!("{replica} is not ready"),
         Event::Panicked(text) => format!("panic: {text}"),
         Event::Endless(requests) => format!("{requests} requests: no more are taken"),
     };

@@ -137,6 +137,7 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
 fn is_another_story(history: &History) -> bool {
     let differs = |event: &Event| matches!(event, Event::Otherwise(_));
     history.reviews.iter().any(Review::is_open)
+        || history.is_restored()
         || history.is_disturbed() && history.marks.iter().any(|mark| differs(&mark.what))
 }
 

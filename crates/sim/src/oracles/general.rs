@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use slipway_api::names::{FENCE, FIELD_MANAGER};
+use slipway_api::purpose::zones as purpose;
 use slipway_api::zones::{LAST_DOWNSCALE, ROLLOUT_GROUP, ZONE_TRACKER};
 
 use super::policy::{self, FLIPPERS};
@@ -34,7 +35,7 @@ const MAPS: &[&str] = &[
     ZONE_TRACKER,
 ];
 
-fn is_own_map(path: &str) -> bool {
+pub(super) fn is_own_map(path: &str) -> bool {
     let name = path.rsplit_once("/configmaps/").map(|(_, name)| name);
     name.is_some_and(|name| MAPS.iter().any(|own| name.starts_with(own)))
 }
@@ -79,7 +80,7 @@ pub(super) fn preconditions(case: &Case<'_>) -> Findings {
         let dates = body
             .pointer("/metadata/annotations")
             .and_then(Value::as_object);
-        let is_date = request.context.purpose == "annotate"
+        let is_date = request.is_for(purpose::ANNOTATE)
             && dates.is_some_and(|all| all.len() == 1 && all.contains_key(LAST_DOWNSCALE));
         let holds = match request.method.as_str() {
             "POST" => true,

@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use slipway_api::purpose::{Purpose, runtime, zones};
 
 use super::workload;
 use super::{Case, Findings};
 use crate::history::Event;
+
+/// Claims and statuses disrupt nobody, and have preconditions of their own.
+const HARMLESS: &[Purpose] = &[zones::CLAIM, zones::RELEASE, runtime::STATUS];
 
 /// A lease, the time of a request, the wait of a new leader, and a look around.
 const FAILOVER: SignedDuration = SignedDuration::from_secs(15 + 10 + 10);
@@ -25,8 +29,7 @@ pub(super) fn epochs(case: &Case<'_>) -> Findings {
             continue;
         }
         let newest = newest.entry(&context.controller).or_default();
-        // Claims and statuses disrupt nobody, and have preconditions of their own.
-        let harmless = matches!(context.purpose.as_str(), "claim" | "release" | "status");
+        let harmless = HARMLESS.iter().any(|purpose| request.is_for(*purpose));
         let holds = epoch >= *newest || (harmless && context.controller == "zones");
         findings.check(change.at, holds, || {
             format!(

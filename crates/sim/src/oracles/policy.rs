@@ -46,17 +46,10 @@ impl Policy {
         }
     }
 
-    /// A Flipper's policy; none if its interval is nonsense.
-    fn read(object: &Object, image: &Image) -> Option<Self> {
+    /// A Flipper's policy with this interval.
+    fn read(object: &Object, image: &Image, interval: Duration) -> Self {
         let null = Value::Null;
         let spec = image.at("/spec").unwrap_or(&null);
-        let interval = match spec.get("interval") {
-            None => DEFAULT_INTERVAL,
-            Some(value) => match duration::parse(value.as_str()?).ok()? {
-                Duration::ZERO => DEFAULT_INTERVAL,
-                given => given,
-            },
-        };
         let flag = |name: &str| spec.get(name).and_then(Value::as_bool).unwrap_or_default();
         let texts = |value: Option<&Value>| -> Vec<String> {
             let list = value.and_then(Value::as_array).into_iter().flatten();
@@ -64,7 +57,7 @@ impl Policy {
         };
         let kinds = texts(spec.get("kinds"));
         let labels = spec.pointer("/match/labels").and_then(Value::as_object);
-        Some(Self {
+        Self {
             name: format!("Flipper {}/{}", object.1, object.2),
             interval: spec.get("schedule").is_none().then_some(interval),
             max_concurrent: spec.get("maxConcurrent").and_then(Value::as_i64),
@@ -83,7 +76,7 @@ impl Policy {
             } else {
                 kinds
             },
-        })
+        }
     }
 
     /// Whether it is about a workload.
@@ -100,12 +93,33 @@ impl Policy {
     }
 }
 
+/// The interval that a Flipper asks for; none if it is nonsense.
+fn asked(image: &Image) -> Option<Duration> {
+    match image.at("/spec/interval") {
+        None => Some(DEFAULT_INTERVAL),
+        Some(value) => match duration::parse(value.as_str()?).ok()? {
+            Duration::ZERO => Some(DEFAULT_INTERVAL),
+            given => Some(given),
+        },
+    }
+}
+
+/// A Flipper's policy; none if its interval is nonsense.
+pub(super) fn read(object: &Object, image: &Image) -> Option<Policy> {
+    Some(Policy::read(object, image, asked(image)?))
+}
+
+/// The same, as far as it can be read: also one that is nonsense governs what it matches.
+pub(super) fn leniently(object: &Object, image: &Image) -> Policy {
+    Policy::read(object, image, asked(image).unwrap_or(DEFAULT_INTERVAL))
+}
+
 /// The policies in force at a version. An invalid Flipper counts as absent.
 pub(super) fn at(history: &History, version: u64) -> Vec<Policy> {
     let flippers = history.states(FLIPPERS, version);
     let valid: Vec<Policy> = flippers
         .iter()
-        .filter_map(|(object, image)| Policy::read(object, image))
+        .filter_map(|(object, image)| read(object, image))
         .collect();
     if valid.is_empty() {
         vec![Policy::by_default()]

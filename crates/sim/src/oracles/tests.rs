@@ -116,6 +116,23 @@ fn bad(id: &str) -> Made {
             made.pass(700);
             made.restart("a", 9000);
         }
+        "R9" => {
+            made = Made::new();
+            let spec = json!({"suspend": true, "match": {"labels": {"mesh": "true"}}});
+            made.flipper("f", &spec);
+            made.deployment("a", 0);
+            made.pass(1200);
+            made.restart("a", 1200);
+        }
+        "G15" => {
+            let uri = "/api/v1/namespaces/shop/configmaps/theirs";
+            made.request("PUT", uri, json!({"metadata": {"resourceVersion": "1"}}));
+        }
+        "V1" => {
+            made.mark(Event::Started("slipway-0-0".to_owned()), -1200);
+            made.mark(Event::Ready("slipway-0-0".to_owned(), true), -1200);
+            made.mark(Event::Ready("slipway-0-0".to_owned(), false), -60);
+        }
         "L1" => {
             made.complete("a");
             made.pass(3600);

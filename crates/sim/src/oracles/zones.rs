@@ -6,7 +6,7 @@ mod replicas;
 mod rollout;
 mod webhooks;
 
-pub(super) use evictions::{evictions, partitions};
+pub(super) use evictions::{evictions, fresh, partitions};
 pub(super) use progress::explained;
 pub(super) use replicas::{followers, one_at_a_time, undone};
 pub(super) use rollout::{

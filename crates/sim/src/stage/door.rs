@@ -36,7 +36,7 @@ async fn answer(
     let path = call.url.splitn(4, '/').nth(3).unwrap_or_default();
     let path = format!("/{}", path.split('?').next().unwrap_or_default());
     let asked: Value = serde_json::from_slice(&call.body).unwrap_or_default();
-    let (at, version) = (crew.clock.now(), crew.cluster.version());
+    let (at, version) = (crew.clock.now(), crew.recorder.version());
     let number = crew.recorder.asked(Review {
         replica: replica.name().to_owned(),
         path,

@@ -1,6 +1,6 @@
 //! The operator's replicas: each dies and comes back as the scenario wants it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,15 +18,18 @@ use slipway_runtime::webhook::Admissions;
 use slipway_runtime::{Environment, Operator, Settings, View};
 
 use super::pods::{Line, Pods};
-use super::setup::{TOKEN, Tamper};
+use super::setup::{Feign, Probe, TOKEN, Tamper};
 use crate::fault::Adversary;
 use crate::history::{Event, Recorder};
 use crate::replica::{Alive, End, Replica};
 use crate::trial::Blow;
-use crate::wire::Wire;
+use crate::wire::{Weather, Wire};
 
 /// How long it takes until a process that died is replaced.
 const RESTART: Duration = Duration::from_secs(5);
+
+/// How often somebody looks whether replicas are ready.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What is known of a replica beyond its process.
 #[derive(Default)]
@@ -47,6 +50,9 @@ pub(super) struct Crew {
     pub(super) capabilities: Vec<Arc<dyn Capability>>,
     pub(super) seed: u64,
     pub(super) tamper: Option<Tamper>,
+    pub(super) feign: Option<Feign>,
+    pub(super) probe: Probe,
+    pub(super) weather: Arc<Weather>,
     pub(super) berths: Mutex<BTreeMap<u32, Berth>>,
     pub(super) hooks: Vec<Arc<dyn Admit>>,
     pub(super) pods: Arc<Pods>,
@@ -125,12 +131,14 @@ impl Crew {
         let agent = format!("slipway/{}", replica.name());
         let wire = Wire {
             service: self.cluster.service(TOKEN).with_agent(&agent),
-            cluster: self.cluster.clone(),
             clock: self.clock.clone(),
             replica: replica.clone(),
             recorder: self.recorder.clone(),
             adversary: self.adversary.clone(),
             tamper: self.tamper,
+            feign: self.feign,
+            weather: self.weather.clone(),
+            index,
             relist: self.settings.relist,
         };
         let client = Client::new(wire, &self.settings.namespace);
@@ -153,6 +161,51 @@ impl Crew {
             .fold(operator, Operator::with)
             .gathering(Arc::new(gatherer))
             .admitting(self.hooks.clone())
+    }
+
+    /// Which replica leads; the first if none does.
+    pub(super) fn leader(&self) -> u32 {
+        let leads = |view: &View| self.capabilities.iter().any(|c| view.is_leader(c.name()));
+        let berths = self.berths();
+        let mut leading = berths.iter().filter(|(_, berth)| {
+            let alive = berth
+                .replica
+                .as_ref()
+                .is_some_and(|replica| !replica.is_dead());
+            alive && berth.view.as_ref().is_some_and(leads)
+        });
+        leading.next().map_or(0, |(index, _)| *index)
+    }
+
+    /// Writes down when replicas say that they are ready and when not, until dropped.
+    pub(super) async fn watch_readiness(self: Arc<Self>) {
+        let mut said: BTreeMap<String, bool> = BTreeMap::new();
+        let mut lost: BTreeSet<String> = BTreeSet::new();
+        loop {
+            let now: Vec<(String, bool)> = {
+                let berths = self.berths();
+                let living = berths.values().filter_map(|berth| {
+                    let replica = berth.replica.as_ref().filter(|r| !r.is_dead())?;
+                    Some((replica.name().to_owned(), berth.view.as_ref()?.is_ready()))
+                });
+                living.collect()
+            };
+            for (replica, ready) in now {
+                let ready = match (self.probe, said.get(&replica)) {
+                    // It begins by not being ready.
+                    (Probe::LatchesOff, Some(false)) => ready && !lost.contains(&replica),
+                    (Probe::LatchesOn, Some(true)) => true,
+                    _ => ready,
+                };
+                if said.get(&replica) == Some(&true) && !ready {
+                    lost.insert(replica.clone());
+                }
+                if said.insert(replica.clone(), ready) != Some(ready) {
+                    self.recorder.mark(Event::Ready(replica, ready));
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// Something happens to a replica.

@@ -1,13 +1,13 @@
 //! How a stage is set up.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
 use kube::Client;
 use serde_json::{Value, json};
 use slipway_apiserver::authenticate::User as Account;
-use slipway_apiserver::cluster::{Config, Snapshot};
+use slipway_apiserver::cluster::{Cluster, Config, Snapshot};
 use slipway_apiserver::collect;
 use slipway_apiserver::environment::{Clock, InProcess, TokioClock};
 use slipway_kernel::Capability;
@@ -27,6 +27,7 @@ use crate::quick::Rollouts;
 use crate::scenario::{Controllers, Scenario, Unreadable};
 use crate::trial::{Storm, Trial};
 use crate::user::{Undone, User};
+use crate::wire::Weather;
 
 /// The operator's own namespace in simulations.
 pub const NAMESPACE: &str = "slipway-system";
@@ -75,10 +76,29 @@ pub struct Setup {
     pub permissions: Vec<Permission>,
     /// What happens to its requests on their way, for mutants.
     pub tamper: Option<Tamper>,
+    /// What is answered in the API's place, for mutants.
+    pub feign: Option<Feign>,
+    /// How it tells whether it is ready, for mutants.
+    pub probe: Probe,
 }
 
 /// Changes the body of a request: method, path, body.
 pub type Tamper = fn(&str, &str, &mut Value);
+
+/// The code that a request is refused with, if it is: method and path.
+pub type Feign = fn(&str, &str) -> Option<u16>;
+
+/// How a replica tells whether it is ready.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Probe {
+    /// As it is.
+    #[default]
+    Honest,
+    /// Once it is not, it never is again.
+    LatchesOff,
+    /// Once it is, it always is.
+    LatchesOn,
+}
 
 /// A right that a role gives: the role, the number of its rule, the verb, and what it is about.
 pub type Right = (String, usize, String, String);
@@ -174,23 +194,15 @@ pub(super) fn begin(
     let recorder = Recorder::new(home.clone(), clock.clone());
     recorder.mark(Event::User("everything is set up".to_owned()));
     tasks.spawn(recorder.clone().follow());
+    let mut looking_after = JoinSet::new();
     for cluster in &clusters {
-        tasks.spawn(collect::run(cluster.clone()));
-        let client = Client::new(cluster.service(ADMIN).with_agent("actors"), "default");
-        match scenario.controllers {
-            Controllers::Full => {
-                let script = scenario.script.clone();
-                tasks.spawn(Actors::new(client, clock.clone(), script, trial.seed).run());
-            }
-            Controllers::Quick => {
-                let takes = scenario.script.start.try_into().unwrap_or_default();
-                tasks.spawn(Rollouts::new(cluster.clone(), client, clock.clone(), takes).run());
-            }
-        }
+        controllers(&mut looking_after, cluster, scenario, &clock, trial.seed);
     }
     let adversary = Adversary::new(trial.injections.clone(), trial.seed);
     let adversary = Arc::new(Mutex::new(adversary));
+    let weather = Arc::new(Weather::new(began, trial.spells.clone()));
     let crew = Arc::new(Crew {
+        weather: weather.clone(),
         cluster: home,
         clock: clock.clone(),
         recorder: recorder.clone(),
@@ -198,6 +210,8 @@ pub(super) fn begin(
         settings: setup.settings,
         capabilities: setup.capabilities,
         tamper: setup.tamper,
+        feign: setup.feign,
+        probe: setup.probe,
         seed: trial.seed,
         berths: Mutex::default(),
         hooks: setup.hooks,
@@ -223,8 +237,36 @@ pub(super) fn begin(
         storm: trial.storm.then(|| Storm::of(scenario, trial.seed)),
         crew,
         tasks,
+        controllers: looking_after,
+        spells: trial.spells.clone(),
+        kept: BTreeMap::new(),
+        weather,
+        definitions: wiring.definitions.clone(),
+        seed: trial.seed,
         began,
     })
+}
+
+/// Starts whoever looks after workloads.
+pub(super) fn controllers(
+    tasks: &mut JoinSet<()>,
+    cluster: &Arc<Cluster>,
+    scenario: &Scenario,
+    clock: &Arc<dyn Clock>,
+    seed: u64,
+) {
+    tasks.spawn(collect::run(cluster.clone()));
+    let client = Client::new(cluster.service(ADMIN).with_agent("actors"), "default");
+    match scenario.controllers {
+        Controllers::Full => {
+            let script = scenario.script.clone();
+            tasks.spawn(Actors::new(client, clock.clone(), script, seed).run());
+        }
+        Controllers::Quick => {
+            let takes = scenario.script.start.try_into().unwrap_or_default();
+            tasks.spawn(Rollouts::new(cluster.clone(), client, clock.clone(), takes).run());
+        }
+    }
 }
 
 /// A cluster, and whom it calls.
@@ -247,10 +289,12 @@ async fn prepare(user: &User, scenario: &Scenario, wiring: &Wiring) -> Result<()
     Ok(())
 }
 
-/// The name of the roles: operators with different capabilities have different ones.
+/// The name of the roles: operators with different capabilities or rights have different ones, so that an audit can tell
+/// their rules apart.
 fn role(setup: &Setup) -> String {
     let names = setup.capabilities.iter().map(|c| c.name());
-    names.fold(ROLE.to_owned(), |role, name| format!("{role}-{name}"))
+    let role = names.fold(ROLE.to_owned(), |role, name| format!("{role}-{name}"));
+    format!("{role}-{}", setup.permissions.len())
 }
 
 fn grantee<'a>(setup: &'a Setup, role: &'a str) -> Grantee<'a> {

@@ -12,8 +12,9 @@ use http_body::{Body, Frame};
 use serde_json::json;
 use slipway_apiserver::shell;
 use slipway_apiserver::status::Status;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
+use super::weather::{Flow, Weather};
 use crate::fault::{Adversary, EventFault, LATE};
 use crate::history::{Event, Recorder};
 
@@ -33,6 +34,23 @@ pub(super) struct Faults {
     pub(super) adversary: Arc<Mutex<Adversary>>,
     pub(super) relist: Duration,
     pub(super) about: String,
+    pub(super) place: Place,
+}
+
+/// Which watch it is, and whose.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) weather: Arc<Weather>,
+    pub(super) replica: u32,
+    /// `plural.group`.
+    pub(super) kind: String,
+    pub(super) opened: Instant,
+}
+
+impl Place {
+    fn flow(&self) -> Flow {
+        self.weather.on_watch(self.replica, &self.kind, self.opened)
+    }
 }
 
 impl Faults {
@@ -126,7 +144,16 @@ impl Body for Events {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = self.get_mut();
+        if let Some(faults) = &this.faults {
+            faults.place.weather.wake(cx.waker());
+        }
         loop {
+            match this.faults.as_ref().map(|faults| faults.place.flow()) {
+                None | Some(Flow::Open) => {}
+                // Whoever reads has to find out by the clock.
+                Some(Flow::Silent) => return Poll::Pending,
+                Some(Flow::Broken) => return Poll::Ready(None),
+            }
             if let Some(late) = &mut this.late {
                 std::task::ready!(late.as_mut().poll(cx));
                 this.late = None;

@@ -61,7 +61,10 @@ where
 
 pub(crate) fn resource(kind: &str) -> ApiResource {
     let (group, version) = match kind {
-        "Pod" | "Node" | "Namespace" | "PersistentVolumeClaim" => ("", "v1"),
+        "Pod" | "Node" | "Namespace" | "PersistentVolumeClaim" | "Service" | "Endpoints" => {
+            ("", "v1")
+        }
+        "EndpointSlice" => ("discovery.k8s.io", "v1"),
         "PodDisruptionBudget" => ("policy", "v1"),
         "HorizontalPodAutoscaler" => ("autoscaling", "v2"),
         _ => ("apps", "v1"),

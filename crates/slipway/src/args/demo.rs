@@ -6,7 +6,7 @@ pub(crate) struct Demo {
     /// Which scenario; without a name `nightly-restart`, or with --headless every one in turn
     #[arg(long, value_name = "NAME")]
     pub(crate) scenario: Option<String>,
-    /// Where all that is random comes from
+    /// Random seed
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// How many times faster than real time. Without it the demo hurries while nothing happens and slows down when
@@ -42,7 +42,7 @@ fn speed(text: &str) -> Result<f64, String> {
     match text.trim_end_matches(['x', '×']).parse::<f64>() {
         Ok(speed) if speed.is_finite() && (0.01..=100_000.0).contains(&speed) => Ok(speed),
         Ok(_) => Err("use a number between 0.01 and 100000".to_owned()),
-        Err(_) => Err("that is no number; 60 means an hour in a minute".to_owned()),
+        Err(_) => Err("is not a valid number; 60 means an hour in a minute".to_owned()),
     }
 }
 

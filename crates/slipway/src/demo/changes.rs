@@ -71,7 +71,7 @@ pub(crate) fn changes(before: &Model, after: &Model) -> Vec<String> {
             tell(
                 after.now,
                 format!(
-                    "{} waits no more ({} for {})",
+                    "{} is no longer waiting ({} for {})",
                     one.object,
                     one.reason,
                     length(one.since, after.now)
@@ -136,12 +136,17 @@ fn policies(cluster: &Cluster) -> BTreeMap<String, &Policy> {
 /// What a workload turned into, if that is worth a line.
 fn turned(before: Option<&Workload>, after: &Workload) -> Option<String> {
     let was = before.map(|w| (w.state, &w.word, w.progress));
-    if was == Some((after.state, &after.word, after.progress)) {
+    let is_waiting = after.state == State::Waiting;
+    if is_waiting && before.is_some_and(|w| w.state == State::Waiting && w.info == after.info) {
+        return None;
+    }
+    if was == Some((after.state, &after.word, after.progress)) && !is_waiting {
         return None;
     }
     let (done, all) = after.progress;
     match after.state {
-        State::Good => Some(format!("is well: {}", after.word)),
+        State::Good => Some(format!("is healthy: {}", after.word)),
+        State::Waiting => Some(format!("is waiting {}", after.info).trim_end().to_owned()),
         State::Busy => Some(format!(
             "is {}: {done} of {all} pods",
             after.word.to_lowercase()

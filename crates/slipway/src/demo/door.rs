@@ -17,7 +17,7 @@ use slipway_apiserver::shell::{self, Body, Core};
 use slipway_sim::stage;
 use tokio::sync::mpsc;
 
-use crate::kubeconfig::{self, Folder};
+use crate::kubeconfig::{self, Folder, Written};
 
 /// How many requests may wait before the shell makes clients wait.
 const WAITING: usize = 1024;
@@ -55,7 +55,8 @@ impl Open {
         };
         let names = clusters.iter().map(|cluster| cluster.name());
         let text = kubeconfig::text(&open.shell, names, &token);
-        kubeconfig::write(open.folder.path().join("kubeconfig").as_path(), &text)
+        // It goes with its folder, whatever kubectl has made of it.
+        Written::create(open.folder.path().join("kubeconfig").as_path(), &text)
             .context("writing the kubeconfig")?;
         Ok(open)
     }

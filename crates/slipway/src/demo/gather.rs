@@ -103,8 +103,10 @@ pub(crate) fn gather(name: &str, mirror: &Mirror, now: Timestamp) -> Cluster {
     for object in mirror.all("/configmaps").filter_map(group::status) {
         let group = group::group(&object);
         let namespace = room(&object);
-        waiting.extend(waits(&format!("group {namespace}/{}", group.name), &object));
-        groups.push((namespace, group));
+        let why = waits(&format!("group {namespace}/{}", group.name), &object);
+        let reason = why.first().map(|one| one.reason.clone());
+        waiting.extend(why);
+        groups.push((namespace, group, reason));
     }
     let mut workloads = Vec::new();
     for (kind, resource) in workload::KINDS {
@@ -115,11 +117,13 @@ pub(crate) fn gather(name: &str, mirror: &Mirror, now: Timestamp) -> Cluster {
     for (name, policy) in policies {
         namespaces.entry(name).or_default().policies.push(policy);
     }
-    for (name, group) in groups {
-        namespaces.entry(name).or_default().groups.push(group);
-    }
     for (name, workload) in workloads {
         namespaces.entry(name).or_default().workloads.push(workload);
+    }
+    for (name, group, reason) in groups {
+        let namespace = namespaces.entry(name).or_default();
+        group::queue(&group, reason.as_deref(), &mut namespace.workloads);
+        namespace.groups.push(group);
     }
     waiting.sort();
     let nodes: Vec<&Value> = mirror.all("/nodes").collect();

@@ -10,7 +10,7 @@ use super::model::Verdict;
 use super::render;
 use crate::scenarios;
 
-/// How a scenario came out, for people, and whether all oracles hold.
+/// How a scenario came out, for people, and whether all oracles hold that had something to judge.
 pub(crate) fn judge(scenario: &Scenario, seed: u64, style: Style) -> Result<(Vec<String>, bool)> {
     let trial = Trial {
         seed,
@@ -18,7 +18,9 @@ pub(crate) fn judge(scenario: &Scenario, seed: u64, style: Style) -> Result<(Vec
     };
     let (outcome, verdicts) = runner::judge(scenario, &scenarios::wiring(), &trial, None)?;
     let verdicts: Vec<Verdict> = verdicts.iter().map(Verdict::from).collect();
+    let asked = verdicts.iter().filter(|v| v.is_asked()).count();
     let broken = verdicts.iter().filter(|v| !v.violations.is_empty()).count();
+    let idle = verdicts.len() - asked;
     let mut lines =
         vec![Line::of(Tone::Bold, &scenario.name).and(Tone::Dim, format!(" · {}", scenario.about))];
     lines.extend(render::verdicts(&verdicts, style));
@@ -33,14 +35,15 @@ pub(crate) fn judge(scenario: &Scenario, seed: u64, style: Style) -> Result<(Vec
     lines.push(if broken == 0 {
         Line::of(
             Tone::Good,
-            format!("{}: all {} oracles hold", scenario.name, verdicts.len()),
+            format!("{}: {asked} of {asked} oracles asked hold", scenario.name),
         )
+        .and(Tone::Dim, format!("; {idle} had nothing to judge"))
     } else {
         let name = &scenario.name;
         let again = format!("slipway demo --headless --scenario {name} --seed {seed}");
         Line::of(
             Tone::Bad,
-            format!("{name}: {broken} of {} oracles VIOLATED", verdicts.len()),
+            format!("{name}: {broken} of {asked} oracles asked VIOLATED"),
         )
         .and(Tone::Plain, format!("; again: {again}"))
     });

@@ -111,6 +111,25 @@ impl Line {
         }
     }
 
+    /// The same, no wider than this: of the last piece the first `head` characters stay and as many of the last as
+    /// there is room for, because names differ at their ends.
+    #[must_use]
+    pub(crate) fn shortened(mut self, width: usize, head: usize, style: Style) -> Self {
+        let over = self.width().saturating_sub(width);
+        let Some((_, text)) = self.pieces.last_mut().filter(|_| over > 0) else {
+            return self;
+        };
+        let letters: Vec<char> = text.chars().collect();
+        // One more goes for the mark.
+        let room = letters.len().saturating_sub(over + 1);
+        let head = head.min(room);
+        let mark = if style.ascii { '~' } else { '…' };
+        let (first, last) = (letters.iter().take(head), letters.iter().rev());
+        let last: Vec<&char> = last.take(room - head).collect();
+        *text = first.chain([&mark]).chain(last.into_iter().rev()).collect();
+        self.cut(width, style)
+    }
+
     /// The same in the characters that may be used.
     #[must_use]
     pub(crate) fn styled(self, style: Style) -> Self {
@@ -180,6 +199,18 @@ mod tests {
         assert_eq!(line.clone().cut(8, PLAIN).width(), 8);
         assert_eq!(line.clone().cut(0, PLAIN).width(), 1);
         assert_eq!(line.clone().cut(11, PLAIN), line);
+    }
+
+    #[test]
+    fn a_name_is_shortened_in_its_middle() {
+        let line = Line::of(Tone::Dim, "├─ ").and(Tone::Plain, "StatefulSet/ingester-zone-a");
+        let at = |width, head| line.clone().shortened(width, head, PLAIN).paint(PLAIN);
+        assert_eq!(at(20, 6), "├─ Statef…ter-zone-a");
+        assert_eq!(at(20, 40), "├─ StatefulSet/inge…");
+        assert_eq!(at(30, 6), "├─ StatefulSet/ingester-zone-a");
+        for width in 0..30 {
+            assert!(line.clone().shortened(width, 6, PLAIN).width() <= width.max(1));
+        }
     }
 
     #[test]

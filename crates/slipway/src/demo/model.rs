@@ -16,7 +16,7 @@ pub(crate) struct Model {
     pub(crate) scenario: String,
     /// What it is about.
     pub(crate) about: String,
-    /// Where all that is random comes from.
+    /// The random seed.
     pub(crate) seed: u64,
     /// What to set KUBECONFIG to.
     pub(crate) kubeconfig: String,
@@ -86,6 +86,13 @@ pub(crate) struct Group {
     pub(crate) zones: Vec<String>,
 }
 
+impl Group {
+    /// Whether a workload is one of its zones.
+    pub(crate) fn has(&self, workload: &Workload) -> bool {
+        workload.kind == "StatefulSet" && self.zones.contains(&workload.name)
+    }
+}
+
 /// How something is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum State {
@@ -146,6 +153,8 @@ pub(crate) struct Workload {
     pub(crate) word: String,
     /// Pods of the newest revision that are available, of those wanted.
     pub(crate) progress: (i64, i64),
+    /// What there is to say: what a zone waits for.
+    pub(crate) info: String,
     /// When it was last restarted.
     pub(crate) restarted: Option<Timestamp>,
     /// Its pods by revision, newest first.
@@ -225,6 +234,13 @@ pub(crate) struct Verdict {
     pub(crate) checked: u64,
     /// When and how it was not true.
     pub(crate) violations: Vec<String>,
+}
+
+impl Verdict {
+    /// Whether there was anything to judge: an oracle about zones has nothing to say of a run without.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.checked > 0 || !self.violations.is_empty()
+    }
 }
 
 impl From<&slipway_sim::oracles::Verdict> for Verdict {

@@ -34,7 +34,7 @@ const STEP: Duration = Duration::from_secs(1);
 /// How a scenario is shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Show {
-    /// Where all that is random comes from.
+    /// The random seed.
     pub(crate) seed: u64,
     /// How fast; none is automatic.
     pub(crate) speed: Option<f64>,

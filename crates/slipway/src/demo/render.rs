@@ -259,9 +259,10 @@ fn events(model: &Model) -> Vec<Line> {
     lines
 }
 
-/// The oracles and what they say.
+/// The oracles that had something to judge, and what they say.
 pub(crate) fn verdicts(all: &[Verdict], style: Style) -> Vec<Line> {
-    if all.is_empty() {
+    let asked: Vec<&Verdict> = all.iter().filter(|verdict| verdict.is_asked()).collect();
+    if asked.is_empty() {
         return Vec::new();
     }
     let mut lines = vec![
@@ -272,16 +273,11 @@ pub(crate) fn verdicts(all: &[Verdict], style: Style) -> Vec<Line> {
             .at(RULE, Tone::Dim, "RULE")
             .ranked(rank::ORACLES),
     ];
-    for verdict in all {
-        let (tone, state) = match (verdict.violations.is_empty(), verdict.checked) {
-            (false, _) => (Tone::Bad, State::Bad),
-            (true, 0) => (Tone::Dim, State::Idle),
-            (true, _) => (Tone::Good, State::Good),
-        };
-        let word = match state {
-            State::Bad => "VIOLATED",
-            State::Idle => "not asked",
-            _ => "holds",
+    for verdict in asked {
+        let (tone, state, word) = if verdict.violations.is_empty() {
+            (Tone::Good, State::Good, "holds")
+        } else {
+            (Tone::Bad, State::Bad, "VIOLATED")
         };
         lines.push(
             Line::of(Tone::Plain, &verdict.oracle)

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use slipway_kernel::duration;
 use slipway_restarts::{DefaultCriteria, Scope};
-use slipway_sim::stage::{NAMESPACE, Setup, Wiring};
+use slipway_sim::stage::{NAMESPACE, Probe, Setup, Wiring};
 use slipway_zones::admit::Switches;
 
 use crate::{manifests, registry};
@@ -27,18 +27,20 @@ struct Settings {
     webhooks: bool,
     /// Whether the times of downscales are kept in the zone tracker.
     tracks_zones: bool,
+    /// Whether it has no right to write anything down about evictions: the role of the program that zones replace.
+    keeps_nothing: bool,
     /// Only these namespaces are watched.
     namespaces: Vec<String>,
     /// After this time everything is listed again.
     relist: Option<String>,
-    /// Whether the default criteria are off.
-    no_default_criteria: bool,
+    /// Whether the default criteria are on.
+    default_criteria: bool,
     /// The interval of the default criteria.
     default_interval: Option<String>,
-    /// Whether Flippers reach their own namespace only.
-    own_namespace_only: bool,
+    /// Whether Flippers reach all namespaces.
+    cluster_wide: bool,
     /// Namespaces that are left alone unless a policy names them.
-    protected_namespaces: BTreeSet<String>,
+    protected_namespaces: Option<BTreeSet<String>>,
     /// How many workloads may be rolling at once, over all policies.
     max_concurrent: Option<usize>,
 }
@@ -79,6 +81,9 @@ fn setup(settings: &Value) -> Result<Setup, String> {
         permissions.extend(slipway_zones::admit::access::PERMISSIONS);
         registrations = manifests::registrations(NAMESPACE, &asked.namespaces);
     }
+    if asked.keeps_nothing {
+        permissions.retain(|permission| permission.resource != "configmaps");
+    }
     let defaults = slipway_runtime::Settings::default();
     let relist = match &asked.relist {
         None => defaults.relist,
@@ -92,6 +97,8 @@ fn setup(settings: &Value) -> Result<Setup, String> {
         },
         permissions,
         tamper: None,
+        feign: None,
+        probe: Probe::default(),
         capabilities,
         hooks,
         registrations,
@@ -103,17 +110,19 @@ fn restarts(asked: &Settings) -> Result<slipway_restarts::Settings, String> {
         None => slipway_restarts::settings::DEFAULT_INTERVAL,
         Some(text) => duration::parse(text).map_err(|error| format!("defaultInterval: {error}"))?,
     };
+    let usual = slipway_restarts::Settings::default();
+    let protected = asked.protected_namespaces.clone();
     Ok(slipway_restarts::Settings {
-        default_criteria: (!asked.no_default_criteria).then(|| criteria(interval)),
-        scope: if asked.own_namespace_only {
-            Scope::OwnNamespace
-        } else {
+        default_criteria: asked.default_criteria.then(|| criteria(interval)),
+        scope: if asked.cluster_wide {
             Scope::Cluster
+        } else {
+            Scope::OwnNamespace
         },
-        protected_namespaces: asked.protected_namespaces.clone(),
+        protected_namespaces: protected.unwrap_or(usual.protected_namespaces),
         operator_namespace: Some(NAMESPACE.to_owned()),
         max_concurrent: asked.max_concurrent,
-        ..slipway_restarts::Settings::default()
+        ..usual
     })
 }
 

@@ -14,7 +14,12 @@ fn headless_prints_the_oracles_and_leaves_nothing_behind() {
     let text = succeeded(&place.run(&["demo", "--headless", "--scenario", "nightly-restart"]));
     assert!(text.contains("ORACLE  RESULT"), "{text}");
     assert!(text.contains("✔ holds"), "{text}");
-    assert!(text.contains("oracles hold"), "{text}");
+    let last = text.lines().last().unwrap();
+    let hold = last.strip_prefix("nightly-restart: ").unwrap();
+    let asked = text.lines().filter(|line| line.contains(" holds ")).count();
+    let told = format!("{asked} of {asked} oracles asked hold; ");
+    assert!(hold.starts_with(&told), "{asked}: {hold}");
+    assert!(!text.contains("not asked"), "{text}");
     assert!(!text.contains('\u{1b}'), "escape codes without a terminal");
     assert_eq!(place.left_behind(), [""; 0]);
 }

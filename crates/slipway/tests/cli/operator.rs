@@ -175,7 +175,20 @@ fn a_matching_deployment_is_restarted_again_and_again_and_sigterm_drains() {
     let line = operator.line("serving /healthz");
     let address = address(&line);
     wait(observe(&kubeconfig, &address));
+    shows_only_its_own(&get(&address, "/metrics"));
     operator.catch_up();
+    let noise: Vec<&String> = operator
+        .seen
+        .iter()
+        .filter(|line| line.contains("msg=\"reconcile "))
+        .collect();
+    assert!(noise.is_empty(), "without being asked: {noise:#?}");
+    assert!(
+        operator
+            .seen
+            .iter()
+            .any(|line| line.contains("became leader"))
+    );
     let refused: Vec<&String> = operator
         .seen
         .iter()
@@ -194,6 +207,29 @@ fn a_matching_deployment_is_restarted_again_and_again_and_sigterm_drains() {
     });
     assert_eq!(server.terminate(), Some(0));
     assert!(!kubeconfig.exists(), "the kubeconfig stays");
+}
+
+/// Nothing of zones, and what every program shows.
+fn shows_only_its_own(text: &str) {
+    let foreign: Vec<&str> = text
+        .lines()
+        .filter(|line| {
+            ["rollout_operator", "zpdb", "zone"]
+                .iter()
+                .any(|word| line.contains(word))
+        })
+        .collect();
+    assert!(foreign.is_empty(), "{foreign:#?}");
+    for name in [
+        "slipway_build_info{version=\"",
+        "slipway_kubernetes_api_client_request_duration_seconds_count{",
+        "process_resident_memory_bytes ",
+        "process_cpu_seconds_total ",
+        "process_open_fds ",
+        "process_start_time_seconds ",
+    ] {
+        assert!(text.contains(&format!("\n{name}")), "{name}: {text}");
+    }
 }
 
 async fn observe(kubeconfig: &Path, address: &str) {

@@ -8,11 +8,14 @@ use super::program::{Place, succeeded};
 fn commands(page: &str) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = std::fs::read_to_string(root.join(page)).unwrap();
-    let shown = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("cargo run --release -- "));
+    let starts = ["cargo run --release -- ", "slipway "];
+    // A picture of the screen begins like a command.
+    let lines = text.lines().filter(|line| !line.contains('·'));
+    let lines = lines.map(str::trim_start);
+    let shown = lines.filter_map(|line| starts.iter().find_map(|start| line.strip_prefix(start)));
     shown
-        .map(|line| line.split(" #").next().unwrap().trim().to_owned())
+        .map(|line| line.split(" #").next().unwrap())
+        .map(|line| line.split(" |").next().unwrap().trim().to_owned())
         .collect()
 }
 
@@ -26,7 +29,7 @@ fn is_run(command: &str) -> bool {
 fn commands_that_are_shown_work() {
     let place = Place::new("readme");
     let (mut run, mut parsed) = (0, 0);
-    for page in ["README.md", "docs/demo.md"] {
+    for page in ["README.md", "docs/demo.md", "docs/try-webhooks.md"] {
         for command in commands(page) {
             let mut words: Vec<&str> = command.split_whitespace().collect();
             if is_run(&command) {
@@ -39,6 +42,6 @@ fn commands_that_are_shown_work() {
             succeeded(&place.run(&words));
         }
     }
-    assert!(run >= 3 && parsed >= 4, "{run} were run, {parsed} parsed");
+    assert!(run >= 4 && parsed >= 6, "{run} were run, {parsed} parsed");
     assert_eq!(place.left_behind(), [""; 0]);
 }

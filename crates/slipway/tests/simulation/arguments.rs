@@ -3,7 +3,7 @@
 use slipway_sim::explore::Effort;
 use slipway_sim::trial::Trial;
 
-/// The command line: `--seeds N --from N --scenario X --threads N --positions N --events N --no-faults --brief --replay 'scenario=X …'`.
+/// The command line: `--seeds N --from N --scenario X --threads N --positions N --events N --moments N --no-faults --brief --replay 'scenario=X …'`.
 pub(crate) struct Arguments {
     pub(crate) effort: Effort,
     pub(crate) scenario: Option<String>,
@@ -41,6 +41,7 @@ impl Arguments {
                 "--positions" => effort.positions = size(value()?)?,
                 "--events" => effort.events = size(value()?)?,
                 "--sample" => effort.sample = size(value()?)?,
+                "--moments" => effort.moments = size(value()?)?,
                 "--failures" => effort.most_failures = size(value()?)?,
                 "--time" => arguments.time = true,
                 "--brief" => {

@@ -23,13 +23,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use slipway_api::purpose;
 use slipway_kernel::admission::Admit;
 use slipway_kernel::interest::Project;
 use slipway_kernel::store::Projection;
 use slipway_kernel::{Kind, Plan};
 use slipway_restarts::observe::{Flipper, Workload};
 use slipway_sim::explore::{self, Known};
-use slipway_sim::stage::{Setup, Wiring};
+use slipway_sim::stage::{Feign, Probe, Setup, Wiring};
 
 use bent::Bent;
 use zones::{Twist, Twisted};
@@ -58,6 +59,10 @@ pub(crate) enum Bend {
     Hooks(Twist),
     /// A new leader touches nothing.
     NoTouch,
+    /// The API seems to answer otherwise.
+    Answers(Feign),
+    /// It tells otherwise whether it is ready.
+    Probe(Probe),
 }
 
 /// A bug on purpose.
@@ -97,7 +102,9 @@ fn restarts(plan: &mut Plan) -> impl Iterator<Item = &mut Value> {
     plan.steps
         .iter_mut()
         .filter_map(|step| match &mut step.action {
-            slipway_kernel::Action::Patch { purpose, body, .. } if *purpose == "restart" => {
+            slipway_kernel::Action::Patch { purpose, body, .. }
+                if *purpose == purpose::restarts::RESTART =>
+            {
                 Some(body)
             }
             _ => None,
@@ -268,6 +275,27 @@ const ALL: &[Mutant] = &[
         bend: || Bend::Stale,
     },
     Mutant {
+        name: "readiness latches off after an outage",
+        scenarios: &["flipper-suspended"],
+        bend: || Bend::Probe(Probe::LatchesOff),
+    },
+    Mutant {
+        name: "a replica without the API stays ready",
+        scenarios: &["flipper-suspended"],
+        bend: || Bend::Probe(Probe::LatchesOn),
+    },
+    Mutant {
+        name: "a kind that is not found is not defined, whatever discovery says",
+        scenarios: &["flipper-suspended"],
+        bend: || {
+            Bend::Answers(|_, path| {
+                path.starts_with("/apis/flipper.io.github.com")
+                    .then_some(404)
+                    .filter(|_| path.matches('/').count() <= 3)
+            })
+        },
+    },
+    Mutant {
         name: "a leader acts after its lease has ended",
         scenarios: &["leader-failover"],
         bend: || {
@@ -319,6 +347,8 @@ fn bend_setup(mut setup: Setup, bend: Bend) -> Setup {
     match bend {
         Bend::Requests(tamper) => setup.tamper = Some(tamper),
         Bend::Settings(change) => change(&mut setup.settings),
+        Bend::Answers(feign) => setup.feign = Some(feign),
+        Bend::Probe(probe) => setup.probe = probe,
         Bend::Hooks(twist) => {
             let hooks = setup.hooks.into_iter();
             setup.hooks = hooks

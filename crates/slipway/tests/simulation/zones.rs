@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
+use slipway_api::purpose::zones as purpose;
+use slipway_kernel::admission::{Admission, Admit, Expiry, Reading, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, QuestionId};
 use slipway_kernel::identity::kinds;
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Projection;
-use slipway_kernel::{Action, Facts, Plan, Stores};
+use slipway_kernel::{Action, Facts, Plan, Purpose, Stores};
 use slipway_zones::admit::zpdb::BudgetSeen;
 use slipway_zones::observe::{Notes, Pod, Set, ZONE_BUDGET};
 
@@ -25,6 +27,10 @@ pub(crate) enum Twist {
     NeverDry,
     /// No zone wants time between downscales.
     Hasty,
+    /// What this replica is about to delete, or has let go, does not count.
+    Forgetful,
+    /// Nothing is read for a review: what was seen last will do.
+    Unread,
 }
 
 /// A webhook with a bug.
@@ -47,6 +53,10 @@ impl Admit for Twisted {
 
     fn is_self_contained(&self) -> bool {
         self.inner.is_self_contained()
+    }
+
+    fn reads(&self) -> Parts {
+        self.inner.reads()
     }
 
     fn judge(
@@ -96,6 +106,24 @@ impl Admit for Twisted {
                 }
                 self.inner.judge(review, stores, &facts, now)
             }
+            Twist::Forgetful => {
+                let mut facts = facts.clone();
+                facts.holds.clear();
+                facts.deletions.clear();
+                self.inner.judge(review, stores, &facts, now)
+            }
+            Twist::Unread => {
+                let mut facts = facts.clone();
+                loop {
+                    match self.inner.judge(review, stores, &facts, now) {
+                        (Admission::Read(all), _) => {
+                            let all = all.into_iter().map(|one| (one, Reading::Current));
+                            facts.readings.extend(all);
+                        }
+                        decided => return decided,
+                    }
+                }
+            }
             Twist::NeverDry => {
                 let real = Review {
                     is_dry_run: false,
@@ -128,7 +156,7 @@ macro_rules! pods {
 }
 
 /// Takes the steps of a purpose out of a plan.
-fn leave_out(plan: &mut Plan, left_out: &str) {
+fn leave_out(plan: &mut Plan, left_out: Purpose) {
     plan.steps.retain(|step| match &step.action {
         Action::Patch { purpose, .. }
         | Action::Apply { purpose, .. }
@@ -277,13 +305,33 @@ pub(crate) const ALL: &[Mutant] = &[
         bend: || Bend::Hooks(Twist::Hasty),
     },
     Mutant {
+        name: "zones: an eviction does not know what is about to be deleted",
+        scenarios: &["zone-race"],
+        bend: || Bend::Hooks(Twist::Forgetful),
+    },
+    Mutant {
+        name: "zones: an eviction is let through on what was seen last",
+        scenarios: &["zone-evict"],
+        bend: || Bend::Hooks(Twist::Unread),
+    },
+    Mutant {
+        name: "zones: what refuses a record is taken for a missing right",
+        scenarios: &["zone-evict"],
+        bend: || {
+            Bend::Answers(|method, path| {
+                let writes = method == "POST" || method == "PUT";
+                (writes && path.contains("/configmaps")).then_some(403)
+            })
+        },
+    },
+    Mutant {
         name: "zones: claims are never given up",
         scenarios: &["zone-order"],
-        bend: || Bend::Plans(|plan| leave_out(plan, "release")),
+        bend: || Bend::Plans(|plan| leave_out(plan, purpose::RELEASE)),
     },
     Mutant {
         name: "zones: nothing says how a group is",
         scenarios: &["zone-budget"],
-        bend: || Bend::Plans(|plan| leave_out(plan, "status")),
+        bend: || Bend::Plans(|plan| leave_out(plan, purpose::STATUS_MAP)),
     },
 ];

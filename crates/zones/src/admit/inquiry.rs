@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::Action;
+use slipway_kernel::Purpose;
 use slipway_kernel::admission::{Admission, Collection, Expiry, Reading, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
 use slipway_kernel::identity::Kind;
@@ -79,7 +80,7 @@ impl<'a> Inquiry<'a> {
 
     pub(super) fn question(
         &self,
-        purpose: &'static str,
+        purpose: Purpose,
         attempt: u32,
         method: &'static str,
         url: String,
@@ -97,7 +98,7 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    fn id(&self, purpose: &'static str, attempt: u32) -> QuestionId {
+    fn id(&self, purpose: Purpose, attempt: u32) -> QuestionId {
         QuestionId {
             controller: "zones",
             uid: self.review.uid.clone(),
@@ -163,12 +164,12 @@ impl<'a> Inquiry<'a> {
     }
 
     /// Whether the API has been asked this, and has answered.
-    pub(super) fn is_answered(&self, purpose: &'static str, attempt: u32) -> bool {
+    pub(super) fn is_answered(&self, purpose: Purpose, attempt: u32) -> bool {
         self.told(&self.id(purpose, attempt)).is_some()
     }
 
     /// The same for what is asked several times in a round.
-    pub(super) fn is_answered_in(&self, purpose: &'static str, round: u32) -> bool {
+    pub(super) fn is_answered_in(&self, purpose: Purpose, round: u32) -> bool {
         self.is_answered(purpose, round * ATTEMPTS)
     }
 
@@ -183,7 +184,7 @@ impl<'a> Inquiry<'a> {
     /// A request to the API itself.
     pub(super) fn to_api(
         &self,
-        purpose: &'static str,
+        purpose: Purpose,
         attempt: u32,
         method: &'static str,
         path: String,
@@ -195,7 +196,7 @@ impl<'a> Inquiry<'a> {
     /// Asks the API itself.
     pub(super) fn api(
         &mut self,
-        purpose: &'static str,
+        purpose: Purpose,
         attempt: u32,
         method: &'static str,
         path: String,
@@ -211,7 +212,7 @@ impl<'a> Inquiry<'a> {
     /// several of a purpose apart.
     pub(super) fn api_again(
         &mut self,
-        (purpose, round): (&'static str, u32),
+        (purpose, round): (Purpose, u32),
         method: &'static str,
         path: &str,
         body: &Value,
@@ -226,6 +227,7 @@ impl<'a> Inquiry<'a> {
             last = object(&self.ask(question)?);
             let is_final = match &last {
                 Ok(_) => true,
+                Err(failure) if failure.is_no_right => true,
                 Err(failure) if method == "GET" => failure.code == Some(404),
                 Err(failure) => failure.code != Some(403),
             };
@@ -279,6 +281,8 @@ pub(super) fn expiry(decided: Result<Decision, Pending>, closed: Verdict) -> Exp
 pub(super) struct Failure {
     /// The HTTP code; none if there was no answer.
     pub(super) code: Option<u16>,
+    /// Whether the API says that we have no right to it. A quota or a policy forbids with the same code.
+    pub(super) is_no_right: bool,
     /// What the API said, or why it said nothing.
     pub(super) message: String,
 }
@@ -286,8 +290,8 @@ pub(super) struct Failure {
 /// The object in an answer of the API.
 fn object(answer: &Answer) -> Result<Value, Failure> {
     let silent = |message: &str| Failure {
-        code: None,
         message: message.to_owned(),
+        ..Failure::default()
     };
     match answer {
         Answer::Said { code, body } if (200..300).contains(code) => {
@@ -300,9 +304,15 @@ fn object(answer: &Answer) -> Result<Value, Failure> {
                 .and_then(|status| status.get("message")?.as_str());
             Err(Failure {
                 code: Some(*code),
+                is_no_right: false,
                 message: message.map_or_else(|| format!("the API answered {code}"), str::to_owned),
             })
         }
+        Answer::NoRight(why) => Err(Failure {
+            code: Some(403),
+            is_no_right: true,
+            message: why.clone(),
+        }),
         Answer::Timeout => Err(silent("context deadline exceeded")),
         Answer::Refused(why) | Answer::Malformed(why) => Err(silent(why)),
     }

@@ -7,6 +7,7 @@
 use jiff::Timestamp;
 use slipway_api::zones;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
+use slipway_kernel::parts::Parts;
 use slipway_kernel::{Facts, Stores};
 
 use super::inquiry::{Decision, Inquiry, Pending, expiry};
@@ -85,6 +86,10 @@ impl Admit for NoDownscale {
 
     fn is_self_contained(&self) -> bool {
         true
+    }
+
+    fn reads(&self) -> Parts {
+        Parts::NONE
     }
 
     fn admit(&self, review: &Review, _: &Stores, facts: &Facts, _: Timestamp) -> Admission {

@@ -12,6 +12,7 @@ use slipway_kernel::admission::{
     Admission, Admit, Collection, Expiry, Hold, Reading, Remarks, Review, Verdict,
 };
 use slipway_kernel::identity::kinds;
+use slipway_kernel::parts::Parts;
 use slipway_kernel::{Facts, Stores};
 
 use super::disruption::{self, Denial, Scene, budget_of, evict};
@@ -316,6 +317,10 @@ enum Subject<'a> {
 impl Admit for PodEviction {
     fn path(&self) -> &'static str {
         "/admission/pod-eviction"
+    }
+
+    fn reads(&self) -> Parts {
+        Parts::NONE
     }
 
     fn judge(

@@ -24,6 +24,7 @@ use serde_json::Value;
 use slipway_api::zones;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
 use slipway_kernel::identity::kinds;
+use slipway_kernel::parts::Parts;
 use slipway_kernel::{Facts, Stores};
 
 use super::inquiry::{Decision, Inquiry, Pending, expiry};
@@ -107,7 +108,8 @@ impl PrepareDownscale {
             Err(why) => return Ok(denied(&why)),
         };
         let Some(addresses) = pods::addresses(review, down, &endpoint, &self.cluster_domain) else {
-            return Ok(denied("one or more pods failed to prepare for shutdown."));
+            let why = "they cannot be addressed: look at the port, the path and serviceName";
+            return Ok(denied(&format!("{} {why}", pods::UNPREPARED)));
         };
         let group = marked(set, "labels", zones::ROLLOUT_GROUP).filter(|group| !group.is_empty());
         let case = Case {
@@ -167,6 +169,10 @@ fn endpoint(set: &Value) -> Result<Endpoint<'_>, Objection> {
 impl Admit for PrepareDownscale {
     fn path(&self) -> &'static str {
         "/admission/prepare-downscale"
+    }
+
+    fn reads(&self) -> Parts {
+        Parts::NONE
     }
 
     fn admit(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Admission {

@@ -1,6 +1,7 @@
 //! Whether a change is a downscale: the part that the two downscale webhooks share.
 
 use serde_json::Value;
+use slipway_api::purpose::zones as purpose;
 use slipway_kernel::admission::{Review, Verdict};
 use slipway_kernel::identity::{Kind, kinds};
 
@@ -126,18 +127,18 @@ pub(super) fn parent(
 ) -> Result<Result<Value, Failure>, Pending> {
     let Some(kind) = scaled(&review.resource) else {
         return Ok(Err(Failure {
-            code: None,
             message: format!("unsupported resource {}", review.resource),
+            ..Failure::default()
         }));
     };
     if !is_name(&review.namespace) || !is_name(&review.name) {
         return Ok(Err(Failure {
-            code: None,
             message: "the request names no object".to_owned(),
+            ..Failure::default()
         }));
     }
     let path = format!("{}/{}", kind.path(&review.namespace), review.name);
-    inquiry.api_again(("read-parent", 0), "GET", &path, &Value::Null)
+    inquiry.api_again((purpose::READ_PARENT, 0), "GET", &path, &Value::Null)
 }
 
 /// Whether a text can be part of a path or a host name.

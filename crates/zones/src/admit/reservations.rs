@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_api::purpose::zones as purpose;
 use slipway_kernel::Facts;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::later;
@@ -94,14 +95,19 @@ pub(super) fn read(
     budget: &str,
 ) -> Result<Result<Map, Failure>, Pending> {
     let path = format!("{}/{}", kinds::CONFIG_MAP.path(namespace), name(budget));
-    let answer = inquiry.api_again(("read-reservations", round), "GET", &path, &Value::Null)?;
+    let answer = inquiry.api_again(
+        (purpose::READ_RESERVATIONS, round),
+        "GET",
+        &path,
+        &Value::Null,
+    )?;
     Ok(match answer {
         Ok(object) => Ok(Map::Some(object)),
         Err(Failure {
             code: Some(404), ..
         }) => Ok(Map::None),
         Err(Failure {
-            code: Some(403), ..
+            is_no_right: true, ..
         }) => Ok(Map::Forbidden),
         Err(failure) => Err(failure),
     })
@@ -143,12 +149,13 @@ pub(super) fn write(
     };
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
     Ok(
-        match inquiry.api_again(("write-reservation", round), method, &path, &body)? {
+        match inquiry.api_again((purpose::WRITE_RESERVATION, round), method, &path, &body)? {
             Ok(_) => Ok(true),
             // Where it must not be written there is one replica, which remembers by itself. A map that is there was
-            // written by somebody: then this is an accident, and others would not know.
+            // written by somebody: then this is an accident, and others would not know. What a quota forbids is not
+            // written either, but it is no right that is missing: it is not let go.
             Err(Failure {
-                code: Some(403), ..
+                is_no_right: true, ..
             }) if *map == Map::None => Ok(true),
             // Where it was deleted between the two, it is made anew.
             Err(Failure {

@@ -9,6 +9,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 use slipway_api::zpdb::KIND;
 use slipway_kernel::duration::{self, NotADuration};
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::{Projection, Undecodable};
 
 use super::grammar::{is_label_key, is_label_value};
@@ -270,6 +271,8 @@ impl BudgetSeen {
 }
 
 impl Projection for BudgetSeen {
+    const READS: Parts = Parts::NONE;
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         Ok(Self {
             budget: Budget::parse(object),

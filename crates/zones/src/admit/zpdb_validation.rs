@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
+use slipway_kernel::parts::Parts;
 use slipway_kernel::{Facts, Stores};
 
 use super::zpdb::Budget;
@@ -24,6 +25,10 @@ impl Admit for ZpdbValidation {
 
     fn is_self_contained(&self) -> bool {
         true
+    }
+
+    fn reads(&self) -> Parts {
+        Parts::NONE
     }
 
     fn admit(&self, review: &Review, _: &Stores, _: &Facts, _: Timestamp) -> Admission {

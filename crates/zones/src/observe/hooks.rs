@@ -1,6 +1,7 @@
 //! What is seen of webhook configurations.
 
 use serde_json::Value;
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::{Projection, Undecodable};
 
 /// The webhooks of a configuration: their names, and what becomes of requests while nobody answers.
@@ -8,6 +9,8 @@ use slipway_kernel::store::{Projection, Undecodable};
 pub struct Hooks(pub Vec<(String, String)>);
 
 impl Projection for Hooks {
+    const READS: Parts = Parts::NONE;
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let hooks = object.get("webhooks").and_then(Value::as_array);
         let text = |hook: &Value, field: &str| {

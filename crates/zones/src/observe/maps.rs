@@ -9,6 +9,7 @@ use serde_json::Value;
 use slipway_api::zones;
 use slipway_kernel::fields::strings;
 use slipway_kernel::instant::{Written, later};
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::{Projection, Undecodable};
 
 /// What is kept of the `ConfigMap` that carries the status of a group.
@@ -19,6 +20,8 @@ pub struct StatusMap {
 }
 
 impl Projection for StatusMap {
+    const READS: Parts = Parts::NONE;
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         Ok(Self {
             data: strings(object, "/data"),
@@ -79,6 +82,8 @@ pub struct Tracker {
 }
 
 impl Projection for Tracker {
+    const READS: Parts = Parts::NONE;
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let entries = strings(object, "/data").into_iter();
         Ok(Self {
@@ -116,6 +121,8 @@ pub struct Notes {
 }
 
 impl Projection for Notes {
+    const READS: Parts = Parts::NONE;
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let entries = strings(object, "/data");
         let zones = entries.iter().filter(|(_, entry)| entry.starts_with('{'));

@@ -7,6 +7,7 @@ use serde_json::Value;
 use slipway_api::zones;
 use slipway_kernel::fields::{list, strings, text};
 use slipway_kernel::instant::instant;
+use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::store::{Projection, Undecodable};
 
 /// Whose a pod is.
@@ -50,6 +51,8 @@ const STUCK: [&str; 6] = [
 ];
 
 impl Projection for Pod {
+    const READS: Parts = Parts::NONE.and(Part::Status);
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let phase = text(object, "/status/phase").unwrap_or_default();
         let condition = list(object, "/status/conditions")

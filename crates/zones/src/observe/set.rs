@@ -7,6 +7,7 @@ use serde_json::Value;
 use slipway_api::{names, zones};
 use slipway_kernel::fields::{integer, strings, text};
 use slipway_kernel::instant::Written;
+use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::store::{Projection, Undecodable};
 
 use crate::group::{self, MaxUnavailable, NotAShare};
@@ -92,6 +93,8 @@ pub struct Status {
 }
 
 impl Projection for Set {
+    const READS: Parts = Parts::NONE.and(Part::Status);
+
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let annotations = object.pointer("/metadata/annotations");
         let annotation = |name: &str| annotations.and_then(|all| all.get(name)?.as_str());

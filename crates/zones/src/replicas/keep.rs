@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use slipway_api::purpose::zones as purpose;
 use slipway_kernel::fact::{Answer, Question};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::later;
@@ -17,8 +18,6 @@ use super::prepare::{Pods, floor, next};
 use crate::observe::{Lock, Locked, World};
 use crate::settings::Settings;
 
-/// What calling off the preparation of a downscale is for that a webhook did not see through.
-const KEEP: &str = "keep-pod";
 /// For how long pods that do not answer are told that they stay.
 pub(crate) const GIVE_UP: Duration = Duration::from_mins(30);
 /// For how long the planner takes a lock.
@@ -179,7 +178,7 @@ fn open(
     let mut questions = Vec::new();
     let mut is_open = false;
     for pod in lock.to.max(0)..lock.from.min(zone.set.body().desired()) {
-        let last = pods.last(KEEP, pod).filter(|(at, _)| *at >= since);
+        let last = pods.last(purpose::KEEP, pod).filter(|(at, _)| *at >= since);
         let is_told = last.is_some_and(
             |(_, answer)| matches!(answer, Answer::Said { code, .. } if (200..=299).contains(code)),
         );
@@ -188,7 +187,7 @@ fn open(
         }
         is_open = true;
         if last.is_none_or(|(at, _)| *at < due) {
-            let id = pods.id(KEEP, pod, due);
+            let id = pods.id(purpose::KEEP, pod, due);
             questions.push(pods.question(id, "DELETE", pod));
         }
     }

@@ -6,6 +6,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use slipway_api::purpose::zones::SCALE;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
 use slipway_kernel::identity::Kind;
 use slipway_kernel::plan::Status;
@@ -17,9 +18,6 @@ use crate::group::api_group;
 use crate::observe::{Mirror, World, Zone};
 use crate::reasons::Reason;
 use crate::settings::Settings;
-
-/// What the question for a scale is for.
-pub const SCALE: &str = "scale";
 
 /// How the URL of a question for a scale begins.
 const SCHEME: &str = "scale://";
@@ -213,7 +211,9 @@ fn reference(
             .map_err(|error| unknown(format!("its answer cannot be read: {error}"))),
         Some(Answer::Said { code, body }) => Err(unknown(format!("{code} {body}"))),
         Some(Answer::Timeout) => Err(unknown("no answer in time".to_owned())),
-        Some(Answer::Refused(why) | Answer::Malformed(why)) => Err(unknown(why.clone())),
+        Some(Answer::Refused(why) | Answer::Malformed(why) | Answer::NoRight(why)) => {
+            Err(unknown(why.clone()))
+        }
     }
 }
 

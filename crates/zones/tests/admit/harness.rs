@@ -116,6 +116,8 @@ pub(crate) fn serve_late(
     peer: &mut dyn Peer,
 ) -> Served {
     let mut facts = facts.clone();
+    // As much of its objects as the webhook says to read.
+    let review = &review.clone().read_with(webhook.reads());
     let mut stores = seen;
     for _ in 0..100 {
         match webhook.judge(review, stores, &facts, now()) {

@@ -169,7 +169,7 @@ impl Scenario {
 
     fn forbid_maps(&mut self) {
         for method in ["GET", "POST", "PUT"] {
-            let forbidden = said(403, &json!({"message": "no"}));
+            let forbidden = Answer::NoRight("no".to_owned());
             self.api.maps.fix(method, "configmaps", forbidden);
         }
     }
@@ -317,7 +317,8 @@ fn a_failing_pod_stops_it_and_all_are_told_to_stay() {
     each(|hook, scenario| {
         scenario.api.failing.push("ingester-zone-a-1".to_owned());
         let served = scenario.down(hook);
-        let why = "one or more pods failed to prepare for shutdown.";
+        let why =
+            "one or more pods failed to prepare for shutdown. ingester-zone-a-1: answered 500";
         assert_eq!(served.denial(), (None, denial(why).as_str()));
         assert_eq!(scenario.deletes(), 2);
         assert!(!scenario.is_kept(hook) && !scenario.is_locked(hook));
@@ -332,6 +333,32 @@ fn a_failing_pod_stops_it_and_all_are_told_to_stay() {
             "{log:?}"
         );
     });
+}
+
+/// Whoever is refused is told which pods to look at, and why, but never more than fits into a message.
+#[test]
+fn a_refusal_names_the_pods_and_the_cause() {
+    let refused = Answer::Refused(format!("connection\nrefused{}", "!".repeat(10_000)));
+    for (answer, cause) in [
+        (Answer::Timeout, "no answer in time".to_owned()),
+        (
+            refused,
+            format!("connection refused{}", "!".repeat(200 - 18)),
+        ),
+    ] {
+        each(|hook, scenario| {
+            scenario.api.pods = answer.clone();
+            let review = scenario.review("a", 6, 1);
+            let served = scenario.ask(hook, &review);
+            let named = [5, 4, 3].map(|n| format!("ingester-zone-a-{n}: {cause}; "));
+            let why = format!(
+                "one or more pods failed to prepare for shutdown. {}and 2 more",
+                named.concat()
+            );
+            let expected = denial(&why).replace("from 3 to 1", "from 6 to 1");
+            assert_eq!(served.denial(), (None, expected.as_str()));
+        });
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use slipway_kernel::admission::{Admit, Review, Verdict};
 use slipway_kernel::fact::{Answer, Question};
+use slipway_kernel::parts::Parts;
 use slipway_kernel::{Facts, Stores};
 use slipway_zones::Settings;
 use slipway_zones::admit::no_downscale::NoDownscale;
@@ -204,7 +205,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read_or_refused(body in proptest::collection::vec(any::<u8>(), 0..200)) {
-        if let Err(refusal) = parse(&body, "application/json") {
+        if let Err(refusal) = parse(&body, "application/json", Parts::NONE) {
             prop_assert_eq!(refusal.code, 400);
         }
     }
@@ -212,7 +213,7 @@ proptest! {
     #[test]
     fn any_json_is_read_or_refused_and_answered(request in any_json(), uid in ".{0,10}") {
         let body = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
-        if let Ok((version, review)) = parse(body.to_string().as_bytes(), "application/json") {
+        if let Ok((version, review)) = parse(body.to_string().as_bytes(), "application/json", Parts::NONE) {
             prop_assert_eq!(version, Version::V1);
             for hook in hooks() {
                 serve(&*hook, &review, &Stores::default(), &Facts::default(), &mut Always(Answer::Timeout));

@@ -105,7 +105,7 @@ pub(crate) fn b_outdated_two_of_it_go() {
     let note = &plan
         .steps
         .iter()
-        .find(|s| s.action.purpose() == "replace")
+        .find(|s| s.action.purpose().as_str() == "replace")
         .unwrap()
         .events[0]
         .note;
@@ -332,13 +332,13 @@ fn running_and_ready() {
         if deleting {
             object["metadata"]["deletionTimestamp"] = json!("2026-03-04T11:00:00Z");
         }
-        let pod = Pod::project(&object).unwrap();
+        let pod = Pod::read(&object).unwrap();
         let health = Health::of(&pod, std::time::Duration::ZERO, noon());
         assert_eq!(health.is_ready(), want, "{object}");
     }
     let object = json!({"spec": {"readinessGates": [{"conditionType": "x"}]}, "status": {"phase": "Running"}});
     assert!(
-        !Pod::project(&object).unwrap().is_ready,
+        !Pod::read(&object).unwrap().is_ready,
         "a gate without a condition is not open"
     );
 }

@@ -2,10 +2,12 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_kernel::fact::Cause;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::stage::Stage;
 use slipway_kernel::{Action, ObjectRef, Plan};
 use slipway_zones::Zones;
+use slipway_zones::render::purpose;
 
 pub(crate) const NS: &str = "mimir";
 
@@ -116,7 +118,7 @@ pub(crate) fn unready(stage: &mut Stage<Zones>, pod: &str) {
 pub(crate) fn names(plan: &Plan, purpose: &str) -> Vec<String> {
     plan.steps
         .iter()
-        .filter(|step| step.action.purpose() == purpose)
+        .filter(|step| step.action.purpose().as_str() == purpose)
         .map(|step| step.action.object().unwrap().name.clone())
         .collect()
 }
@@ -130,7 +132,7 @@ pub(crate) fn scaled(plan: &Plan) -> Vec<(String, i64)> {
     let steps = plan.steps.iter().filter_map(|step| match &step.action {
         Action::Patch {
             target,
-            purpose: "scale",
+            purpose: purpose::SCALE,
             body,
         } => Some((
             target.object().name.clone(),
@@ -158,7 +160,7 @@ pub(crate) fn reasons(plan: &Plan) -> Vec<&'static str> {
 pub(crate) fn pass(stage: &mut Stage<Zones>) -> Plan {
     for _ in 0..8 {
         let plan = stage.step();
-        let is_work = |purpose: &str| matches!(purpose, "replace" | "scale");
+        let is_work = |purpose| matches!(purpose, purpose::REPLACE | purpose::SCALE);
         let mut steps = plan.steps.iter().map(|step| step.action.purpose());
         if steps.any(is_work) || plan.steps.is_empty() {
             return plan;
@@ -168,7 +170,12 @@ pub(crate) fn pass(stage: &mut Stage<Zones>) -> Plan {
 }
 
 pub(crate) fn refuse(stage: &mut Stage<Zones>, zone: &str) {
+    refuse_for(stage, zone, Cause::Rejected);
+}
+
+pub(crate) fn refuse_for(stage: &mut Stage<Zones>, zone: &str, cause: Cause) {
     let refusal = slipway_kernel::fact::Refusal {
+        cause,
         reason: "BadRequest".to_owned(),
         message: "admission webhook denied the request".to_owned(),
         attempts: 1,

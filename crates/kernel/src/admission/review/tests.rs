@@ -1,12 +1,13 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use crate::admission::Verdict;
+use crate::parts::Parts;
 use serde_json::json;
 
 use super::{Version, parse, render};
 
 fn refusal(body: &str, content_type: &str) -> (u16, String) {
-    let refusal = parse(body.as_bytes(), content_type).unwrap_err();
+    let refusal = parse(body.as_bytes(), content_type, Parts::NONE).unwrap_err();
     (refusal.code, refusal.text)
 }
 
@@ -22,7 +23,8 @@ fn a_review_of_both_versions_is_read() {
             "userInfo": {"username": "me"}, "dryRun": true,
             "object": {"spec": {"replicas": 1}}, "oldObject": {"spec": {"replicas": 2}},
         }});
-        let (version, review) = parse(body.to_string().as_bytes(), "application/json").unwrap();
+        let (version, review) =
+            parse(body.to_string().as_bytes(), "application/json", Parts::NONE).unwrap();
         assert_eq!(version, expected);
         assert_eq!(review.uid, "u-1");
         assert_eq!(review.subresource, "scale");
@@ -41,7 +43,7 @@ fn what_no_webhook_looks_at_is_not_kept() {
         "spec": {"replicas": 3, "list": [1, "x", null, 1.5], "volumeClaimTemplates": [],
             "template": {"metadata": {"labels": {"name": "x"}}, "spec": {"containers": []}}},
     }}});
-    let (_, review) = parse(body.to_string().as_bytes(), "application/json").unwrap();
+    let (_, review) = parse(body.to_string().as_bytes(), "application/json", Parts::NONE).unwrap();
     assert_eq!(
         review.object,
         json!({
@@ -92,7 +94,7 @@ fn d7_a_review_without_request_or_dry_run_is_no_panic() {
     );
     let body =
         r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u"}}"#;
-    let (_, review) = parse(body.as_bytes(), "application/json").unwrap();
+    let (_, review) = parse(body.as_bytes(), "application/json", Parts::NONE).unwrap();
     assert!(!review.is_dry_run);
 }
 

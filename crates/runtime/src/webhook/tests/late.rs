@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use slipway_kernel::Purpose;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Admission, Remarks, Review};
 use slipway_kernel::fact::{Question, QuestionId};
@@ -15,7 +16,7 @@ fn unlock(review: &Review) -> Action {
     let id = QuestionId {
         controller: "toy",
         uid: review.uid.clone(),
-        purpose: "unlock",
+        purpose: Purpose::new("unlock"),
         attempt: 0,
         due: jiff::Timestamp::UNIX_EPOCH,
     };

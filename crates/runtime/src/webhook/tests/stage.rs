@@ -8,9 +8,11 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_kernel::Purpose;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
+use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Stores;
 
 use crate::gather::Gather;
@@ -54,6 +56,10 @@ impl Admit for Toy {
         self.path
     }
 
+    fn reads(&self) -> Parts {
+        Parts::NONE
+    }
+
     fn judge(
         &self,
         review: &Review,
@@ -88,7 +94,7 @@ pub(super) fn ask(review: &Review, purpose: &'static str, pod: u32) -> Action {
         id: QuestionId {
             controller: "toy",
             uid: review.uid.clone(),
-            purpose,
+            purpose: Purpose::new(purpose),
             attempt: pod,
             due: Timestamp::UNIX_EPOCH,
         },

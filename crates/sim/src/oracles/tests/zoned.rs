@@ -263,6 +263,19 @@ fn bad_review(id: &str) -> Option<Made> {
             made.pod("zone-b-1", "old", false);
             made.review(EVICTION, eviction("zone-a-0"), "1");
         }
+        "W11" => {
+            made.budget(&json!({}));
+            made.review(EVICTION, eviction("zone-a-0"), "1");
+        }
+        "W12" => {
+            made.budget(&json!({}));
+            let uri = "/api/v1/namespaces/shop/configmaps/slipway-zpdb-db";
+            let body = json!({"metadata": {"resourceVersion": "1"}, "data": {"zone-a-0": "soon"}});
+            made.ours("PUT", uri, body);
+            made.last_request().context.purpose = "write-reservation".to_owned();
+            made.last_request().ending = crate::history::Ending::Answered(500);
+            made.review(EVICTION, eviction("zone-a-0"), "1");
+        }
         "W9" => {
             made.review(EVICTION, eviction("zone-a-0"), "1");
             made.answer()["patch"] = json!("W10=");

@@ -2,9 +2,12 @@
 
 use regex::Regex;
 use serde_json::Value;
+use slipway_api::purpose::zones as purpose;
 
 use super::super::{Case, Findings};
-use super::{Scene, Zone, budget_over, evictions_allowed, is_ready, on_their_way};
+use super::{
+    EVICTION, PREPARE, Scene, Zone, budget_over, evictions_allowed, is_ready, on_their_way,
+};
 use crate::history::{Image, Request, Review};
 
 /// The version at which the verdict on an eviction was reached: a review may have waited for long.
@@ -19,13 +22,14 @@ fn decided_at(case: &Case<'_>, review: &Review) -> u64 {
         let pod = scene.pod(namespace, name);
         let uid = pod.and_then(|pod| pod.text("/metadata/uid"));
         let data = request.body.get("data");
-        request.context.purpose == "write-reservation"
+        request.is_for(purpose::WRITE_RESERVATION)
             && uid.is_some_and(|uid| data.is_some_and(|data| data.get(uid).is_some()))
     };
     // What is not recorded rests on the first read of the namespace's pods that began after the review arrived.
     let pods = format!("/namespaces/{namespace}/pods");
-    let is_read =
-        |request: &&Request| request.context.purpose == "review" && request.path().ends_with(&pods);
+    let is_read = |request: &&Request| {
+        request.is_for(slipway_api::purpose::runtime::REVIEW) && request.path().ends_with(&pods)
+    };
     let recorded = requests.clone().rfind(is_recorded);
     let decisive = recorded.or_else(|| requests.find(is_read));
     decisive.map_or(review.versions.0, |request| request.versions.0)
@@ -174,6 +178,49 @@ pub(in super::super) fn partitions(case: &Case<'_>) -> Findings {
         let count = i64::try_from(away.len()).unwrap_or(i64::MAX);
         findings.check(review.ended, count < eviction.most(), || {
             format!("{name} was let go while {} was down", away.join(", "))
+        });
+    }
+    findings
+}
+
+/// W11: what is let through rests on a look that began after the question came, and not on what was seen before.
+pub(in super::super) fn fresh(case: &Case<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let history = case.history;
+    let passed = |review: &&Review| review.is_allowed() && !review.is_open();
+    for review in history.reviews.iter().filter(passed) {
+        let namespace = review.text("/namespace");
+        let needed = match review.path.as_str() {
+            EVICTION => {
+                let scene = Scene::at(history, review.versions.0);
+                let pod = scene.pod(namespace, review.text("/name"));
+                pod.is_some_and(|pod| {
+                    budget_over(history, review.versions.0, namespace, pod).is_some()
+                })
+            }
+            // A downscale that pods were told of.
+            PREPARE => history.calls.iter().any(|call| {
+                call.replica == review.replica
+                    && call.method == "POST"
+                    && (review.at..=review.ended).contains(&call.at)
+            }),
+            _ => false,
+        };
+        if !needed {
+            continue;
+        }
+        let looked = history.requests.iter().any(|request| {
+            request.replica == review.replica
+                && request.at >= review.at
+                && request.at <= review.ended
+                && request.method == "GET"
+                && request.path().ends_with("/pods")
+                && !request.uri.contains("watch=")
+                && request.ending.is_done()
+        });
+        findings.check(review.ended, looked, || {
+            let name = review.text("/name");
+            format!("{name} was let through, and nobody had looked since it was asked")
         });
     }
     findings

@@ -1,6 +1,7 @@
 //! W1, W3–W7, W9: what webhooks let through, and what they do meanwhile.
 
 use serde_json::Value;
+use slipway_api::purpose::{Purpose, zones as purpose};
 use slipway_api::zones::NO_DOWNSCALE;
 
 use super::super::{Case, Findings};
@@ -9,12 +10,12 @@ use super::{PREPARE, Scene};
 use crate::history::{Ending, Event, Review};
 
 /// What a webhook writes when it lets something through.
-const RECORDS: &[&str] = &[
-    "write-reservation",
-    "lock",
-    "annotate",
-    "record",
-    "create-tracker",
+const RECORDS: &[Purpose] = &[
+    purpose::WRITE_RESERVATION,
+    purpose::LOCK,
+    purpose::ANNOTATE,
+    purpose::RECORD,
+    purpose::CREATE_TRACKER,
 ];
 
 /// W3: what a webhook cannot see it lets pass with a warning, by the design; but only then.
@@ -24,7 +25,7 @@ pub(in super::super) fn let_pass(case: &Case<'_>) -> Findings {
     for review in history.reviews.iter().filter(|review| review.is_open()) {
         // The last look counts: one that failed before it is made up for.
         let last = history.requests.iter().rfind(|request| {
-            request.context.purpose == "read-parent"
+            request.is_for(purpose::READ_PARENT)
                 && request.path().rsplit('/').next() == Some(review.text("/name"))
                 && request.replica == review.replica
                 && (review.at..=review.ended).contains(&request.at)
@@ -125,7 +126,7 @@ pub(in super::super) fn dry_runs(case: &Case<'_>) -> Findings {
         let requests = history.requests.iter();
         let written = requests
             .filter(|request| during(review, request.at, &request.replica) && request.is_write())
-            .filter(|request| RECORDS.contains(&request.context.purpose.as_str()))
+            .filter(|request| RECORDS.iter().any(|purpose| request.is_for(*purpose)))
             .count();
         findings.check(review.ended, asked + written == 0, || {
             let name = review.text("/name");

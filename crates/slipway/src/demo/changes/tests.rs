@@ -46,7 +46,7 @@ fn a_rollout_is_told_step_by_step() {
     );
     assert_eq!(
         changes(&second, &calm),
-        ["2026-01-02T03:00:12Z Deployment shop/web is well: 3 pods"]
+        ["2026-01-02T03:00:12Z Deployment shop/web is healthy: 3 pods"]
     );
 }
 
@@ -75,6 +75,25 @@ fn a_wait_is_told_once_with_its_reason_and_its_end() {
     let ended = changes(&after, &before);
     assert_eq!(
         ended,
-        ["2026-01-02T03:00:12Z Deployment shop/web waits no more (WindowClosed for 12s)"]
+        ["2026-01-02T03:00:12Z Deployment shop/web is no longer waiting (WindowClosed for 12s)"]
+    );
+}
+
+#[test]
+fn a_zone_that_is_queued_says_what_for_and_only_once() {
+    let queued = |done: i64, info: &str| {
+        let mut model = model(State::Waiting, "Waiting", done);
+        model.clusters[0].namespaces[0].workloads[0].info = info.to_owned();
+        model
+    };
+    let (calm, first) = (model(State::Good, "3 pods", 3), queued(0, "for zone-a"));
+    assert_eq!(
+        changes(&calm, &first),
+        ["2026-01-02T03:00:12Z Deployment shop/web is waiting for zone-a"]
+    );
+    assert_eq!(changes(&first, &queued(1, "for zone-a")), [""; 0]);
+    assert_eq!(
+        changes(&first, &queued(0, "for zone-b")),
+        ["2026-01-02T03:00:12Z Deployment shop/web is waiting for zone-b"]
     );
 }

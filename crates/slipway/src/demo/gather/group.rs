@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use slipway_api::zones::{GroupStatus, STATUS_LABEL};
 
 use super::{condition, text};
-use crate::demo::model::{Group, State};
+use crate::demo::model::{Group, State, Workload};
 use crate::demo::words::count;
 
 /// The status of a group in the shape of an object, if this is its map.
@@ -53,4 +53,40 @@ pub(super) fn group(object: &Value) -> Group {
         info: info.join(" · "),
         zones: status.zones.into_iter().map(|zone| zone.name).collect(),
     }
+}
+
+/// Zones are rolled one after the other: those with outdated pods that are all up wait, for the zone that is on its way,
+/// or for what the whole group waits for.
+pub(super) fn queue(group: &Group, reason: Option<&str>, workloads: &mut [Workload]) {
+    let moving: Vec<String> = workloads
+        .iter()
+        .filter(|workload| group.has(workload) && !is_whole(workload))
+        .map(|workload| workload.name.clone())
+        .collect();
+    let queued = workloads
+        .iter_mut()
+        .filter(|w| group.has(w) && w.state == State::Busy && is_whole(w));
+    for zone in queued {
+        zone.info = match (moving.first(), reason) {
+            (Some(other), _) => format!("for {other}"),
+            (None, Some(reason)) => format!("for its turn ({reason})"),
+            // Between two of its own pods.
+            (None, None) if zone.progress.0 > 0 => continue,
+            (None, None) => "for its turn".to_owned(),
+        };
+        zone.state = State::Waiting;
+        "Waiting".clone_into(&mut zone.word);
+    }
+}
+
+/// Whether all pods are there and up, of whatever revision.
+fn is_whole(workload: &Workload) -> bool {
+    let pods = || {
+        workload
+            .revisions
+            .iter()
+            .flat_map(|revision| &revision.pods)
+    };
+    let wanted = usize::try_from(workload.progress.1).unwrap_or_default();
+    pods().count() == wanted && pods().all(|pod| pod.state == State::Good)
 }

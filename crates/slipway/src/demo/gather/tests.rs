@@ -189,3 +189,71 @@ fn a_rollout_group_shows_how_far_it_is_and_why_it_waits() {
         ("group shop/db", "StatefulSet shop/zone-a")
     );
 }
+
+/// A zone of two, whose pods are of the old revision except for `updated`; `down` are starting.
+fn zone(mirror: &mut Mirror, name: &str, updated: i64, down: &[i64]) {
+    mirror.add(
+        "apps/statefulsets",
+        json!({
+            "metadata": {"name": name, "namespace": "shop", "uid": name, "generation": 2},
+            "spec": {"replicas": 2},
+            "status": {"observedGeneration": 2, "replicas": 2, "updatedReplicas": updated, "availableReplicas": 2},
+        }),
+    );
+    for ordinal in 0..2_i64 {
+        let status = if down.contains(&ordinal) {
+            json!({"phase": "Running"})
+        } else {
+            running()
+        };
+        let mut pod = pod(&format!("{name}-{ordinal}"), name, &status);
+        let hash = if ordinal < updated { "new" } else { "old" };
+        pod["metadata"]["labels"] = json!({"controller-revision-hash": hash});
+        mirror.add("/pods", pod);
+    }
+    for (number, hash) in [(1, "old"), (2, "new")] {
+        let revision = json!({"metadata": owned(hash, hash, ""), "revision": number});
+        mirror.add("apps/controllerrevisions", revision);
+    }
+}
+
+fn zones(mirror: &mut Mirror, waiting: &Value) -> Vec<(State, String, String)> {
+    let zones = ["zone-a", "zone-b"].map(|name| {
+        json!({"name": name, "replicas": 2, "unavailable": 0, "outdated": 1, "maxUnavailable": 1})
+    });
+    let status = json!({"group": "db", "zones": zones,
+        "waitingFor": waiting, "conditions": []});
+    mirror.add(
+        "/configmaps",
+        json!({"metadata": {"name": "slipway-zones-db", "namespace": "shop",
+            "labels": {"slipway.dev/zones-status": "true"}}, "data": {"status": status.to_string()}}),
+    );
+    let cluster = gather("hub", mirror, "2026-01-02T04:00:00Z".parse().unwrap());
+    let workloads = cluster.namespaces[0].workloads.iter();
+    workloads
+        .map(|w| (w.state, w.word.clone(), w.info.clone()))
+        .collect()
+}
+
+#[test]
+fn a_zone_that_waits_for_its_turn_is_not_called_rolling() {
+    let named = |state, word: &str, info: &str| (state, word.to_owned(), info.to_owned());
+    let rolling = || named(State::Busy, "Rolling", "");
+    let mut mirror = Mirror::default();
+    zone(&mut mirror, "zone-a", 1, &[0]);
+    zone(&mut mirror, "zone-b", 0, &[]);
+    assert_eq!(
+        zones(&mut mirror, &json!([])),
+        [rolling(), named(State::Waiting, "Waiting", "for zone-a")]
+    );
+    // Between two pods it is still the first one's turn.
+    zone(&mut mirror, "zone-a", 1, &[]);
+    assert_eq!(
+        zones(&mut mirror, &json!([])),
+        [rolling(), named(State::Waiting, "Waiting", "for its turn")]
+    );
+    let blocked = json!([{"since": "2026-01-02T03:59:00Z", "reason": "MaxUnavailable", "message": "", "unblock": "",
+        "object": {"kind": "StatefulSet", "namespace": "shop", "name": "zone-a"}}]);
+    let held = named(State::Waiting, "Waiting", "for its turn (MaxUnavailable)");
+    assert_eq!(zones(&mut mirror, &blocked), [held.clone(), held]);
+}

@@ -27,6 +27,7 @@ pub(super) fn workload(kind: &str, object: &Value, mirror: &Mirror) -> Workload 
         state,
         word,
         progress,
+        info: String::new(),
         restarted: restarted(object),
         revisions,
     }

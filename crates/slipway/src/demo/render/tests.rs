@@ -34,6 +34,7 @@ fn workload(name: &str, state: State, word: &str) -> Workload {
         state,
         word: word.to_owned(),
         progress: (1, 3),
+        info: String::new(),
         restarted: Some(at("03:00:00")),
         revisions: vec![
             Revision {
@@ -195,7 +196,6 @@ fn a_pause_and_the_oracles_are_shown() {
     let oracles = text.split("ORACLE").nth(1).unwrap();
     let want = "  RESULT       CHECKS  RULE\n\
         R1      ✔ holds      6       one restart an interval\n\
-        R2      • not asked  0       one restart an interval\n\
         R3      ✖ VIOLATED   4       one restart an interval\n        03:00:01 2 were rolling\n";
     assert_eq!(oracles, want);
 }
@@ -278,4 +278,47 @@ fn zones_stand_below_their_group() {
         .iter()
         .filter(|line| line.contains("StatefulSet/zone-a"));
     assert_eq!(named.count(), 1, "it is not shown twice");
+}
+
+/// Names that differ only at their ends, or only in their middles, do not look alike where there is little room.
+#[test]
+fn eighty_columns_tell_long_names_apart() {
+    for names in [
+        ["mimir-prod-ingester-zone-a", "mimir-prod-ingester-zone-b"],
+        [
+            "mimir-eu-west-store-gateway-headless",
+            "mimir-us-west-store-gateway-headless",
+        ],
+    ] {
+        let mut model = model();
+        let shop = &mut model.clusters[0].namespaces[0];
+        shop.workloads = names
+            .iter()
+            .map(|name| workload(name, State::Good, "3 pods"))
+            .collect();
+        for width in [60, 80, 100] {
+            let text = picture(&model, width, PLAIN);
+            let shown: Vec<&str> = text
+                .lines()
+                .filter(|line| line.contains("3 pods"))
+                .map(|line| line.split_once('▣').unwrap().1.split('✔').next().unwrap())
+                .collect();
+            assert_eq!(shown.len(), 2, "{text}");
+            assert_ne!(shown[0], shown[1], "{width} columns: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_zone_that_waits_says_at_eighty_columns_what_for() {
+    let mut model = model();
+    let shop = model.clusters[0].namespaces.first_mut().unwrap();
+    let mut zone = workload("ingester-zone-b", State::Waiting, "Waiting");
+    zone.kind = "StatefulSet".to_owned();
+    zone.info = "for ingester-zone-a".to_owned();
+    shop.workloads.push(zone);
+    let text = picture(&model, 80, PLAIN);
+    let line = text.lines().find(|line| line.contains("-zone-b")).unwrap();
+    assert!(line.contains("◷ Waiting "), "{line}");
+    assert!(line.ends_with(" for ingester-zone-a"), "{line}");
 }

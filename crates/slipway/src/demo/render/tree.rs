@@ -7,6 +7,8 @@ use crate::demo::model::{
 };
 use crate::demo::words::{count, length};
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 /// Workloads of a namespace that are well are folded when there are more than this.
@@ -16,6 +18,8 @@ const MOST_PODS: usize = 4;
 const BAR: i64 = 8;
 const STATUS: usize = 20;
 const AGE: usize = 8;
+/// What stays at least of the beginning of a name that is too long: the icon and some letters of its kind.
+const SHORTEST_HEAD: usize = 6;
 /// How much a status takes where nothing else stands between it and what there is to say.
 const NARROW: usize = 14;
 
@@ -60,6 +64,7 @@ pub(super) fn rows(model: &Model, width: usize, style: Style) -> Vec<Line> {
             .at(ages, Tone::Dim, "SINCE")
             .at(ages + AGE, Tone::Dim, "INFO"),
     ];
+    let head = head(&named, column - 1, style);
     for (name, node) in named {
         let (tone, icon) = look(node.state, style);
         let status = match (node.word.is_empty(), icon) {
@@ -72,7 +77,7 @@ pub(super) fn rows(model: &Model, width: usize, style: Style) -> Vec<Line> {
             _ => ages + AGE,
         };
         lines.push(
-            name.cut(column.saturating_sub(1), style)
+            name.shortened(column - 1, head, style)
                 .at(column, tone, status)
                 .at(bars, Tone::Busy, bar)
                 .at(ages, Tone::Plain, node.age)
@@ -80,6 +85,22 @@ pub(super) fn rows(model: &Model, width: usize, style: Style) -> Vec<Line> {
         );
     }
     lines
+}
+
+/// How much of a name's beginning is kept where it is too long: as little as possible, but so that no two names that
+/// differ look alike.
+fn head(named: &[(Line, Node)], room: usize, style: Style) -> usize {
+    let all: BTreeSet<String> = named.iter().map(|(name, _)| name.paint(style)).collect();
+    let seen = |head: usize| {
+        let short = named
+            .iter()
+            .map(|(name, _)| name.clone().shortened(room, head, style).paint(style));
+        short.collect::<BTreeSet<String>>().len()
+    };
+    let mut heads = SHORTEST_HEAD..room;
+    heads
+        .find(|head| seen(*head) == all.len())
+        .unwrap_or(SHORTEST_HEAD)
 }
 
 /// A node's name with the branches that lead to it, and the rest of the node; then those below it.
@@ -184,9 +205,9 @@ fn namespace_node(namespace: &Namespace, now: Timestamp, style: Style) -> Node {
     let (zones, workloads): (Vec<&Workload>, Vec<&Workload>) = namespace
         .workloads
         .iter()
-        .partition(|workload| namespace.groups.iter().any(|g| has(g, workload)));
+        .partition(|workload| namespace.groups.iter().any(|g| g.has(workload)));
     for group in &namespace.groups {
-        let zones = zones.iter().filter(|zone| has(group, zone));
+        let zones = zones.iter().filter(|zone| group.has(zone));
         let zones = zones.map(|zone| workload_node(zone, now, style)).collect();
         children.push(group_node(group, zones, style));
     }
@@ -224,11 +245,6 @@ fn namespace_node(namespace: &Namespace, now: Timestamp, style: Style) -> Node {
         children,
         ..Node::default()
     }
-}
-
-/// Whether a workload is a zone of a group.
-fn has(group: &Group, workload: &Workload) -> bool {
-    workload.kind == "StatefulSet" && group.zones.contains(&workload.name)
 }
 
 fn group_node(group: &Group, zones: Vec<Node>, style: Style) -> Node {
@@ -278,13 +294,14 @@ fn policy_node(policy: &Policy, now: Timestamp, style: Style) -> Node {
 }
 
 fn workload_node(workload: &Workload, now: Timestamp, style: Style) -> Node {
-    let well = matches!(workload.state, State::Good | State::Idle);
+    // What waits for its turn has nothing to show below it: all its pods are up.
+    let is_folded = matches!(workload.state, State::Good | State::Idle | State::Waiting);
     let (unicode, ascii) = match workload.kind.as_str() {
         "StatefulSet" => ("▥", "#"),
         "DaemonSet" => ("▦", "#"),
         _ => ("▣", "#"),
     };
-    let children = if well {
+    let children = if is_folded {
         Vec::new()
     } else {
         workload
@@ -298,15 +315,17 @@ fn workload_node(workload: &Workload, now: Timestamp, style: Style) -> Node {
         name: format!("{}/{}", workload.kind, workload.name),
         state: workload.state,
         word: workload.word.clone(),
-        progress: (!well && workload.state != State::Paused).then_some(workload.progress),
+        progress: (!is_folded && workload.state != State::Paused).then_some(workload.progress),
+        // What it waits for needs the room.
         age: workload
             .restarted
+            .filter(|_| workload.info.is_empty())
             .map(|at| length(at, now))
             .unwrap_or_default(),
-        info: if workload.restarted.is_some() {
-            "restarted".to_owned()
-        } else {
-            String::new()
+        info: match (&workload.info, workload.restarted) {
+            (info, _) if !info.is_empty() => info.clone(),
+            (_, Some(_)) => "restarted".to_owned(),
+            (_, None) => String::new(),
         },
         children,
     }

@@ -25,7 +25,7 @@ fn budget(fields: &Value) -> BudgetSeen {
     for (name, value) in fields.as_object().unwrap() {
         object["spec"][name] = value.clone();
     }
-    BudgetSeen::project(&object).unwrap()
+    BudgetSeen::read(&object).unwrap()
 }
 
 const ZONES: [(&str, [&str; 2]); 2] = [

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_api::purpose::zones as purpose;
 use slipway_api::zones;
 use slipway_kernel::admission::{Reading, Review, Verdict};
 use slipway_kernel::identity::kinds;
@@ -90,7 +91,7 @@ impl Case<'_> {
             "{collection}?labelSelector={}%3D{group}",
             zones::ROLLOUT_GROUP
         );
-        let answer = inquiry.api_again(("list-group", round), "GET", &path, &Value::Null)?;
+        let answer = inquiry.api_again((purpose::LIST_GROUP, round), "GET", &path, &Value::Null)?;
         let list = answer.ok().filter(|list| others::listed(list).is_some());
         let Some(list) = list else {
             return Ok(Err("finding other statefulsets failed.".to_owned()));
@@ -136,9 +137,9 @@ impl Case<'_> {
         if let Some(why) = self.objection(&list, ledger) {
             return Ok(Err((why, true)));
         }
-        let is_well = pods::prepare(inquiry, &self.addresses, self.hook.pod_timeout)?;
-        let why = "one or more pods failed to prepare for shutdown.".to_owned();
-        Ok(if is_well { Ok(()) } else { Err((why, true)) })
+        let set = self.review.name.as_str();
+        let prepared = pods::prepare(inquiry, set, &self.addresses, self.hook.pod_timeout)?;
+        Ok(prepared.map_err(|why| (why, true)))
     }
 
     /// Writes down when the zone was scaled down, and gives the lock back, in one write. The zone itself is not touched
@@ -155,7 +156,7 @@ impl Case<'_> {
             Keeping::Annotation => annotating,
         };
         if let Taken::Held(ledger) = taken {
-            let recorded = self.settle(inquiry, "record", ledger, Ending::Passed)?;
+            let recorded = self.settle(inquiry, purpose::RECORD, ledger, Ending::Passed)?;
             return Ok(recorded.map_err(|_| failed));
         }
         if self.is_fresh() {
@@ -165,7 +166,7 @@ impl Case<'_> {
         let path = format!("{collection}/{}", self.review.name);
         let stamp = stamp(self.now);
         let body = json!({"metadata": {"annotations": {zones::LAST_DOWNSCALE: stamp}}});
-        let annotated = inquiry.api("annotate", 0, "PATCH", path, body)?;
+        let annotated = inquiry.api(purpose::ANNOTATE, 0, "PATCH", path, body)?;
         Ok(annotated.map(|_| ()).map_err(|_| annotating))
     }
 

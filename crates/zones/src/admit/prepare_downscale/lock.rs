@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
+use slipway_api::purpose::zones as purpose;
+use slipway_kernel::Purpose;
 use slipway_kernel::fact::Question;
 use slipway_kernel::identity::kinds;
 
@@ -69,7 +71,7 @@ impl Case<'_> {
                 Ok(Some(found)) => found,
                 Ok(None) => continue,
                 Err(Failure {
-                    code: Some(403), ..
+                    is_no_right: true, ..
                 }) if self.keeping() == Keeping::Annotation => {
                     let nothing = Ledger::new("", "");
                     let objection = self.objection(&list, &nothing);
@@ -78,7 +80,7 @@ impl Case<'_> {
                 Err(_) => return Ok(Err(self.unloaded())),
             };
             // Once the lock is ours, what stood in the map before is of no interest any more.
-            if !inquiry.is_answered_in("lock", round) {
+            if !inquiry.is_answered_in(purpose::LOCK, round) {
                 if let Some(lock) = ledger.lock(&self.scope(), self.now) {
                     if lock.holder == self.review.uid {
                         // It was taken in an earlier round, and the answer was lost.
@@ -102,7 +104,7 @@ impl Case<'_> {
                 }) => {}
                 // A map that is there was written by somebody, so locks can be kept.
                 Err(Failure {
-                    code: Some(403), ..
+                    is_no_right: true, ..
                 }) if is_new => return Ok(Ok(Taken::Unguarded)),
                 Err(_) => return Ok(Err(self.unset())),
             }
@@ -134,7 +136,12 @@ impl Case<'_> {
         list: &Value,
     ) -> Result<Result<Option<(Ledger, bool)>, Failure>, Pending> {
         let namespace = &self.review.namespace;
-        match inquiry.api_again(("read-locks", round), "GET", &self.map_path(), &Value::Null)? {
+        match inquiry.api_again(
+            (purpose::READ_LOCKS, round),
+            "GET",
+            &self.map_path(),
+            &Value::Null,
+        )? {
             Ok(object) => return Ok(Ok(Some((Ledger::read(object), false)))),
             Err(Failure {
                 code: Some(404), ..
@@ -149,7 +156,7 @@ impl Case<'_> {
         let body = Ledger::tracking(namespace, self.map(), sets, self.now).body();
         let path = kinds::CONFIG_MAP.path(namespace);
         Ok(
-            match inquiry.api("create-tracker", round, "POST", path, body)? {
+            match inquiry.api(purpose::CREATE_TRACKER, round, "POST", path, body)? {
                 Ok(object) => Ok(Some((Ledger::read(object), false))),
                 Err(Failure {
                     code: Some(409), ..
@@ -180,7 +187,7 @@ impl Case<'_> {
         } else {
             ("PUT", self.map_path())
         };
-        inquiry.api_again(("lock", round), method, &path, &body)
+        inquiry.api_again((purpose::LOCK, round), method, &path, &body)
     }
 
     /// The map without the lock: with a note of the downscale if it is let through, and its time where these are kept.
@@ -198,7 +205,7 @@ impl Case<'_> {
     pub(super) fn settle(
         &self,
         inquiry: &mut Inquiry<'_>,
-        purpose: &'static str,
+        purpose: Purpose,
         ledger: &Ledger,
         ending: Ending,
     ) -> Result<Result<(), Failure>, Pending> {
@@ -206,6 +213,7 @@ impl Case<'_> {
         let mut ledger = ledger.clone();
         let mut last = Failure {
             code: Some(409),
+            is_no_right: false,
             message: "the lock was lost".to_owned(),
         };
         for round in 0..MOST_ROUNDS {
@@ -218,7 +226,7 @@ impl Case<'_> {
                 Err(failure) => return Ok(Err(failure)),
             }
             let read = inquiry.api(
-                "read-lock-again",
+                purpose::READ_LOCK_AGAIN,
                 round,
                 "GET",
                 self.map_path(),
@@ -254,14 +262,14 @@ impl Case<'_> {
         let Taken::Held(ledger) = taken else {
             return Ok(None);
         };
-        if inquiry.is_over() && !inquiry.is_answered("unlock", 0) {
+        if inquiry.is_over() && !inquiry.is_answered(purpose::UNLOCK, 0) {
             let body = self
                 .without_lock((**ledger).clone(), Ending::Stopped)
                 .body();
-            let unlock = inquiry.to_api("unlock", 0, "PUT", self.map_path(), body);
+            let unlock = inquiry.to_api(purpose::UNLOCK, 0, "PUT", self.map_path(), body);
             return Ok(Some(unlock));
         }
-        let _ = self.settle(inquiry, "unlock", ledger, Ending::Stopped)?;
+        let _ = self.settle(inquiry, purpose::UNLOCK, ledger, Ending::Stopped)?;
         Ok(None)
     }
 }

@@ -6,15 +6,27 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use slipway_api::purpose::zones as purpose;
+use slipway_kernel::Purpose;
 use slipway_kernel::admission::Review;
 use slipway_kernel::fact::{Answer, Question};
 
+use super::case::Objection;
 use crate::admit::inquiry::{Inquiry, Pending};
 use crate::admit::replicas::{Downscale, is_name};
 use crate::group::pod_host;
 
 /// How many pods are asked at once.
 const AT_ONCE: usize = 32;
+
+/// How every refusal begins that is for a pod's sake: the original says nothing else.
+pub(super) const UNPREPARED: &str = "one or more pods failed to prepare for shutdown.";
+
+/// How many pods a refusal names.
+const MAX_NAMED: usize = 3;
+
+/// How many characters a cause may have: it is passed on to whoever scales.
+const MAX_CAUSE: usize = 200;
 
 /// How many pods one downscale takes away at most.
 const MOST_PODS: i64 = 10_000;
@@ -66,7 +78,7 @@ pub(super) fn addresses(
 
 fn questions<'q>(
     inquiry: &'q Inquiry<'_>,
-    purpose: &'static str,
+    purpose: Purpose,
     method: &'static str,
     addresses: &'q [String],
     timeout: Duration,
@@ -79,13 +91,14 @@ fn questions<'q>(
         .collect()
 }
 
-/// Asks all pods to prepare; false as soon as one has not.
+/// Asks all pods to prepare; as soon as one has not, which ones have not, and why.
 pub(super) fn prepare(
     inquiry: &mut Inquiry<'_>,
+    set: &str,
     addresses: &[String],
     timeout: Duration,
-) -> Result<bool, Pending> {
-    let all = questions(inquiry, "prepare-downscale", "POST", addresses, timeout);
+) -> Result<Result<(), Objection>, Pending> {
+    let all = questions(inquiry, purpose::PREPARE, "POST", addresses, timeout);
     let is_well = |answer: &Answer| {
         matches!(
             answer,
@@ -95,22 +108,59 @@ pub(super) fn prepare(
             }
         )
     };
-    let mut told = all.iter().filter_map(|question| inquiry.told(&question.id));
-    if told.any(|answer| !is_well(answer)) {
-        return Ok(false);
+    let told = all
+        .iter()
+        .filter_map(|question| Some((question.url.as_str(), inquiry.told(&question.id)?)));
+    let failed: Vec<_> = told.filter(|(_, answer)| !is_well(answer)).collect();
+    if !failed.is_empty() {
+        return Ok(Err(unprepared(set, &failed)));
     }
     let mut open = 0;
     for question in all {
+        let url = question.url.clone();
         match inquiry.ask(question) {
             Ok(answer) if is_well(&answer) => {}
-            Ok(_) => return Ok(false),
+            Ok(answer) => return Ok(Err(unprepared(set, &[(&url, &answer)]))),
             Err(Pending) => open += 1,
         }
         if open == AT_ONCE {
             break;
         }
     }
-    if open > 0 { Err(Pending) } else { Ok(true) }
+    if open > 0 { Err(Pending) } else { Ok(Ok(())) }
+}
+
+/// The original's sentence, then the pods and what came of asking them.
+fn unprepared(set: &str, failed: &[(&str, &Answer)]) -> Objection {
+    let mut parts: Vec<String> = failed
+        .iter()
+        .take(MAX_NAMED)
+        .map(|(url, answer)| format!("{}: {}", pod(url, set), cause(answer)))
+        .collect();
+    if let Some(more) = failed.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+        parts.push(format!("and {more} more"));
+    }
+    format!("{UNPREPARED} {}", parts.join("; "))
+}
+
+/// The pod that an address is of. Names of sets may have dots in them.
+fn pod<'u>(url: &'u str, set: &str) -> &'u str {
+    let host = url.strip_prefix("http://").unwrap_or(url);
+    let ordinal = host.get(set.len()..).unwrap_or_default();
+    let end = ordinal.find('.').map(|dot| set.len() + dot);
+    end.and_then(|end| host.get(..end)).unwrap_or(host)
+}
+
+/// Why a pod counts as not prepared. What it wrote is not passed on.
+fn cause(answer: &Answer) -> String {
+    match answer {
+        Answer::Said { code, .. } => format!("answered {code}"),
+        Answer::Timeout => "no answer in time".to_owned(),
+        Answer::Refused(why) | Answer::Malformed(why) | Answer::NoRight(why) => {
+            let plain = why.chars().map(|c| if c.is_control() { ' ' } else { c });
+            plain.take(MAX_CAUSE).collect()
+        }
+    }
 }
 
 /// Tells all pods that they stay. What there is no time for any more is given back, to be done afterwards.
@@ -119,7 +169,7 @@ pub(super) fn undo(
     addresses: &[String],
     timeout: Duration,
 ) -> Result<Vec<Question>, Pending> {
-    let all = questions(inquiry, "undo-prepare", "DELETE", addresses, timeout);
+    let all = questions(inquiry, purpose::UNDO, "DELETE", addresses, timeout);
     let mut open = 0;
     let mut left = Vec::new();
     for question in all {

@@ -186,7 +186,7 @@ fn delays() {
 
 #[test]
 fn a_budget_that_makes_no_sense_still_concerns_its_pods() {
-    let seen = BudgetSeen::project(&object(&json!({"maxUnavailable": -1}))).unwrap();
+    let seen = BudgetSeen::read(&object(&json!({"maxUnavailable": -1}))).unwrap();
     assert!(seen.budget.is_err());
     let labels = |value: &str| BTreeMap::from([("rollout-group".to_owned(), value.to_owned())]);
     assert!(seen.concerns(&labels("ingester")));
@@ -233,7 +233,7 @@ proptest! {
         for (name, value) in names.iter().zip(values) {
             object["spec"][FIELDS[*name]] = value;
         }
-        let seen = BudgetSeen::project(&object).unwrap();
+        let seen = BudgetSeen::read(&object).unwrap();
         if let Ok(budget) = &seen.budget {
             let most = budget.max_unavailable(replicas.0, replicas.1);
             prop_assert!(most >= 0);

@@ -154,6 +154,20 @@ fn without_the_right_to_keep_locks_annotations_still_work() {
     assert_eq!(scenario.api.annotated.len(), 1);
 }
 
+/// A quota keeps the lock from being written, and with it two webhooks from each other: a downscale that is not guarded
+/// is not let through.
+#[test]
+fn a_quota_is_no_missing_right_to_keep_locks() {
+    each(|hook, scenario| {
+        for method in ["POST", "PUT"] {
+            let quota = said(403, &json!({"message": "exceeded quota: objects"}));
+            scenario.api.maps.fix(method, "configmaps", quota);
+        }
+        assert!(!scenario.down(hook).is_allowed());
+        assert_eq!(scenario.api.annotated.len(), 0);
+    });
+}
+
 /// Time is up while pods are being asked: the verdict is no, and what is undone covers every pod, then the lock.
 #[test]
 fn expiry_undoes_what_may_have_been_done() {
@@ -241,7 +255,7 @@ fn a_lock_whose_answer_was_lost_is_known_again() {
     impl Peer for Lossy {
         fn answer(&mut self, question: &Question) -> Answer {
             let answer = self.0.answer(question);
-            let is_lock = question.id.purpose == "lock";
+            let is_lock = question.id.purpose.as_str() == "lock";
             if is_lock && !std::mem::replace(&mut self.1, true) {
                 return Answer::Timeout;
             }

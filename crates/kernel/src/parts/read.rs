@@ -1,47 +1,39 @@
-//! Reads an object under review without the parts that no webhook looks at, which are most of it: what is skipped is
-//! checked for syntax, and neither copied nor built.
+//! Reads objects without the parts that are left out: those are checked for syntax, and neither copied nor built.
 
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// Where in an object something is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Object,
-    Metadata,
-    Spec,
-    Template,
-}
+use super::{Parts, Place};
 
-impl Place {
-    fn skips(self, key: &str) -> bool {
-        matches!(
-            (self, key),
-            (Self::Object, "status")
-                | (Self::Metadata, "managedFields")
-                | (Self::Spec, "volumeClaimTemplates")
-                | (Self::Template, "spec")
-        )
-    }
+/// An object that is read with these parts ([`Parts::bits`]) and no others.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Read<const PARTS: u8>(pub Value);
 
-    fn inner(self, key: &str) -> Option<Self> {
-        match (self, key) {
-            (Self::Object, "metadata") => Some(Self::Metadata),
-            (Self::Object, "spec") => Some(Self::Spec),
-            (Self::Spec, "template") => Some(Self::Template),
-            _ => None,
-        }
+impl<'de, const PARTS: u8> Deserialize<'de> for Read<PARTS> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read(Parts(PARTS), deserializer).map(Self)
     }
 }
 
-/// Reads an object; null stays null.
-pub(super) fn lean<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-    Place::Object.deserialize(deserializer)
+/// Reads any JSON value; of an object only these parts.
+fn read<'de, D: Deserializer<'de>>(parts: Parts, deserializer: D) -> Result<Value, D::Error> {
+    let reader = Reader {
+        parts,
+        place: Place::Object,
+    };
+    reader.deserialize(deserializer)
 }
 
-impl<'de> DeserializeSeed<'de> for Place {
+#[derive(Clone, Copy)]
+struct Reader {
+    parts: Parts,
+    place: Place,
+}
+
+impl<'de> DeserializeSeed<'de> for Reader {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -49,7 +41,7 @@ impl<'de> DeserializeSeed<'de> for Place {
     }
 }
 
-impl<'de> Visitor<'de> for Place {
+impl<'de> Visitor<'de> for Reader {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -90,16 +82,16 @@ impl<'de> Visitor<'de> for Place {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut fields = Map::new();
-        while let Some(key) = map.next_key::<String>()? {
-            if self.skips(&key) {
+        while let Some(name) = map.next_key::<String>()? {
+            if self.parts.skips(self.place, &name) {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             }
-            let value = match self.inner(&key) {
-                Some(place) => map.next_value_seed(place)?,
+            let value = match self.place.inner(&name) {
+                Some(place) => map.next_value_seed(Self { place, ..self })?,
                 None => map.next_value::<Value>()?,
             };
-            fields.insert(key, value);
+            fields.insert(name, value);
         }
         Ok(Value::Object(fields))
     }

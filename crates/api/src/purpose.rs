@@ -1,0 +1,112 @@
+//! What our requests are for: the names that appear in metrics, logs and in the trace of each request.
+//!
+//! They are values and not texts: whoever looks for one in a trace names the constant, and a renamed one does not
+//! compile.
+
+use std::fmt;
+
+/// What a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Purpose(&'static str);
+
+impl Purpose {
+    /// The purpose of this name.
+    pub const fn new(name: &'static str) -> Self {
+        Self(name)
+    }
+
+    /// Its name, as metrics and traces show it.
+    pub const fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// Purposes of the runtime's own requests.
+pub mod runtime {
+    use super::Purpose;
+
+    /// A Lease is taken, renewed or given up.
+    pub const LEASE: Purpose = Purpose::new("lease");
+    /// A new leader touches what an old one may still write to.
+    pub const FENCE: Purpose = Purpose::new("fence");
+    /// An Event is written.
+    pub const EVENT: Purpose = Purpose::new("event");
+    /// An object is read that we may or may not have changed.
+    pub const READ: Purpose = Purpose::new("read");
+    /// The status of an object is written.
+    pub const STATUS: Purpose = Purpose::new("status");
+    /// Objects are listed for reviews that wait for a read of their own time.
+    pub const REVIEW: Purpose = Purpose::new("review");
+}
+
+/// Purposes of restarts.
+pub mod restarts {
+    use super::Purpose;
+
+    /// The first stamp, or a repaired one.
+    pub const STAMP: Purpose = Purpose::new("stamp");
+    /// A restart.
+    pub const RESTART: Purpose = Purpose::new("restart");
+    /// The status of the default criteria.
+    pub const STATUS_MAP: Purpose = Purpose::new("status");
+}
+
+/// Purposes of zones.
+pub mod zones {
+    use super::Purpose;
+
+    /// A pod is deleted, to come back with the zone's revision.
+    pub const REPLACE: Purpose = Purpose::new("replace");
+    /// A zone is scaled, or how its leader is scaled is read.
+    pub const SCALE: Purpose = Purpose::new("scale");
+    /// A zone is claimed.
+    pub const CLAIM: Purpose = Purpose::new("claim");
+    /// A claim is given up.
+    pub const RELEASE: Purpose = Purpose::new("release");
+    /// The pods that go are noted for the webhooks.
+    pub const NOTE: Purpose = Purpose::new("note");
+    /// It is put on a zone when it was last scaled down.
+    pub const DOWNSCALED: Purpose = Purpose::new("downscaled");
+    /// A lock that was left behind is taken over.
+    pub const TAKE_OVER: Purpose = Purpose::new("take-over");
+    /// A lock is taken away.
+    pub const UNLOCK: Purpose = Purpose::new("unlock");
+    /// The status of a group.
+    pub const STATUS_MAP: Purpose = Purpose::new("status");
+    /// A pod is told that it goes, and prepares for it.
+    pub const PREPARE: Purpose = Purpose::new("prepare-downscale");
+    /// A pod that was told that it goes is told that it stays.
+    pub const CANCEL: Purpose = Purpose::new("cancel-downscale");
+    /// The same, for what a webhook did not see through.
+    pub const KEEP: Purpose = Purpose::new("keep-pod");
+    /// The same, by the webhook itself.
+    pub const UNDO: Purpose = Purpose::new("undo-prepare");
+    /// The pod that is to be evicted is read.
+    pub const READ_POD: Purpose = Purpose::new("read-pod");
+    /// What was let go already is read.
+    pub const READ_RESERVATIONS: Purpose = Purpose::new("read-reservations");
+    /// What is let go is written down.
+    pub const WRITE_RESERVATION: Purpose = Purpose::new("write-reservation");
+    /// The workload whose scale is to be changed is read.
+    pub const READ_PARENT: Purpose = Purpose::new("read-parent");
+    /// The zones of a group are read.
+    pub const LIST_GROUP: Purpose = Purpose::new("list-group");
+    /// The locks of downscales are read.
+    pub const READ_LOCKS: Purpose = Purpose::new("read-locks");
+    /// The same, after somebody else wrote them.
+    pub const READ_LOCK_AGAIN: Purpose = Purpose::new("read-lock-again");
+    /// The map of locks is made.
+    pub const CREATE_TRACKER: Purpose = Purpose::new("create-tracker");
+    /// A group is locked for a downscale.
+    pub const LOCK: Purpose = Purpose::new("lock");
+    /// A downscale that was let through is written down.
+    pub const RECORD: Purpose = Purpose::new("record");
+    /// The same on the zone itself, where no map may be kept.
+    pub const ANNOTATE: Purpose = Purpose::new("annotate");
+}

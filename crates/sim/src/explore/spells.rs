@@ -1,0 +1,214 @@
+//! Which spells a scenario is broken by, and when: at the operator's start, and at moments when it writes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::Known;
+use super::positions::spread;
+use crate::history::{History, Request};
+use crate::spell::{Spell, Woe};
+
+/// The class of all spells beside which a leader dies.
+pub(super) const PAIRS: &str = "pairs with a leader's death";
+
+const fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+/// How long the API is away.
+const OUTAGES: [Duration; 5] = [
+    seconds(1),
+    seconds(15),
+    seconds(45),
+    seconds(180),
+    seconds(600),
+];
+/// How long watches say nothing.
+const SILENCE: Duration = seconds(150);
+/// How long a kind is refused: for a moment, and for longer than a replica stays ready without it.
+const REFUSED: [Duration; 2] = [seconds(4), seconds(50)];
+/// How long a kind is unknown: too short to be believed.
+const UNKNOWN: Duration = seconds(3);
+/// How long a definition is away.
+const UNDEFINED: [Duration; 2] = [seconds(4), seconds(60)];
+/// How far versions run back.
+const BACK: Duration = seconds(20);
+/// How long everything is throttled, and what `Retry-After` says.
+const THROTTLED: Duration = seconds(2);
+const AFTER: [(u16, u64); 3] = [(429, 3_600), (503, u64::MAX), (429, 0)];
+/// How long a quota is used up, and how long deletions are late.
+const LONG: Duration = seconds(60);
+/// How far a clock is off.
+const HOUR: i64 = 3_600;
+/// After a spell there is so much time left at least.
+const REST: Duration = seconds(60);
+
+/// What a scenario's run without faults says about where it can be hurt.
+struct Case<'a> {
+    known: &'a Known,
+    /// Kinds that are listed, as `plural.group`.
+    kinds: BTreeSet<String>,
+    deletes: bool,
+    makes_maps: bool,
+}
+
+impl<'a> Case<'a> {
+    fn of(known: &'a Known) -> Self {
+        let history = &known.reference.history;
+        let is = |test: &dyn Fn(&Request) -> bool| history.requests.iter().any(test);
+        Self {
+            known,
+            kinds: kinds(history),
+            deletes: is(&|request| request.method == "DELETE"),
+            makes_maps: is(&|request| request.is_write() && request.path().contains("/configmaps")),
+        }
+    }
+
+    /// Whether it fits into the run, with time to recover.
+    fn fits(&self, spell: &Spell) -> bool {
+        spell.ends() + REST <= self.known.scenario.duration
+    }
+
+    fn is_defined_by_us(&self, kind: &str) -> bool {
+        // Kinds that Kubernetes has itself have groups without a dot, or in its own domain.
+        let group = kind.split_once('.').map_or("", |(_, group)| group);
+        group.contains('.') && !group.ends_with(".k8s.io")
+    }
+
+    /// All that can go wrong from a moment on.
+    fn woes(&self, at: Duration) -> Vec<Spell> {
+        let mut all: Vec<Spell> = Vec::new();
+        let mut add = |woe: Woe, lasts: Duration| all.push(Spell::new(woe, at, lasts));
+        for lasts in OUTAGES {
+            add(Woe::Outage, lasts);
+        }
+        add(Woe::BlackHole, seconds(45));
+        add(Woe::Silence(String::new()), SILENCE);
+        for (code, wait) in AFTER {
+            add(Woe::RetryAfter(code, wait), THROTTLED);
+        }
+        for kind in &self.kinds {
+            add(Woe::Silence(kind.clone()), SILENCE);
+            for code in [403, 404, 410, 500] {
+                for lasts in REFUSED {
+                    add(Woe::Refusal(code, kind.clone()), lasts);
+                }
+            }
+            if self.is_defined_by_us(kind) {
+                add(Woe::Unknown(kind.clone()), UNKNOWN);
+                for lasts in UNDEFINED {
+                    add(Woe::Undefined(kind.clone()), lasts);
+                }
+            }
+        }
+        if self.known.scenario.replicas > 1 {
+            let leases = "leases.coordination.k8s.io".to_owned();
+            add(Woe::Refusal(403, leases.clone()), REFUSED[0]);
+            add(Woe::Refusal(500, leases), REFUSED[0]);
+        }
+        if self.makes_maps {
+            add(Woe::Quota, LONG);
+        }
+        if self.deletes {
+            add(Woe::LateAnswers, LONG);
+            add(Woe::LateArrivals, LONG);
+        }
+        if at > BACK {
+            add(Woe::Restore, BACK);
+        }
+        for by in [HOUR, -HOUR] {
+            all.push(Spell::new(Woe::Skew(by), at, Duration::ZERO).only(0));
+        }
+        if self.known.scenario.replicas > 1 {
+            let outage = |lasts| Spell::new(Woe::Outage, at, lasts).only(0);
+            all.extend([outage(seconds(15)), outage(seconds(45))]);
+            all.push(Spell::new(Woe::Silence(String::new()), at, SILENCE).only(0));
+        }
+        all.retain(|spell| self.fits(spell));
+        all
+    }
+}
+
+/// Kinds that the operator lists, as `plural.group`.
+fn kinds(history: &History) -> BTreeSet<String> {
+    let watches = history
+        .requests
+        .iter()
+        .filter(|request| request.method == "GET" && request.uri.contains("watch="));
+    let all = watches.filter_map(|request| {
+        let mut parts = request.path().split('/').skip(1);
+        let group = match parts.next()? {
+            "apis" => parts.next()?,
+            _ => "",
+        };
+        let plural = request.path().rsplit('/').next()?;
+        Some(slipway_apiserver::status::qualified(group, plural))
+    });
+    all.collect()
+}
+
+/// The moments of interest: when the operator starts, and of those when it writes so many.
+fn moments(known: &Known, most: usize) -> Vec<Duration> {
+    let history = &known.reference.history;
+    let writes = history.requests.iter().filter(|request| {
+        request.is_write()
+            && !request.path().contains("/leases")
+            && !request.path().contains("/events")
+    });
+    let times: BTreeSet<u64> = writes
+        .filter_map(|request| {
+            let since = request.at.duration_since(history.start);
+            u64::try_from(since.as_millis()).ok()
+        })
+        .collect();
+    let times: Vec<u64> = times.into_iter().collect();
+    let start = known.scenario.operator_starts;
+    let mut all = vec![start];
+    for n in spread(times.len() as u64, most) {
+        let at = usize::try_from(n).ok().and_then(|n| times.get(n));
+        all.extend(at.map(|at| Duration::from_millis(*at)));
+    }
+    all.dedup();
+    all
+}
+
+/// All spells for a scenario, each with the class that reports count it in. `most` moments besides the start are tried
+/// for each; of what differs only in how long it lasts or which kind it is about, every one.
+pub(super) fn of(known: &Known, most: usize) -> Vec<(&'static str, Vec<Spell>)> {
+    let case = Case::of(known);
+    let moments = moments(known, most);
+    let mut all: Vec<(&'static str, Vec<Spell>)> = Vec::new();
+    for at in &moments {
+        let woes = case.woes(*at);
+        all.extend(
+            woes.iter()
+                .map(|spell| (spell.woe.class(), vec![spell.clone()])),
+        );
+        all.extend(pairs(&case, &woes, *at));
+    }
+    all
+}
+
+/// One spell of each class, and the leader dies in the middle of it, or shortly before.
+fn pairs(case: &Case<'_>, woes: &[Spell], at: Duration) -> Vec<(&'static str, Vec<Spell>)> {
+    let mut one: BTreeMap<&'static str, &Spell> = BTreeMap::new();
+    for spell in woes {
+        let known = one.entry(spell.woe.class()).or_insert(spell);
+        // The longest of them: there is room for a death.
+        if known.lasts < spell.lasts && spell.lasts <= SILENCE {
+            *known = spell;
+        }
+    }
+    let mut all = Vec::new();
+    for spell in one.into_values() {
+        let before = at.saturating_sub(seconds(3));
+        let middle = at + spell.lasts.min(LONG) / 2;
+        for dies in BTreeSet::from([before, middle]) {
+            let death = Spell::new(Woe::LeaderDies, dies, Duration::ZERO);
+            if dies > case.known.scenario.operator_starts && case.fits(&death) {
+                all.push((PAIRS, vec![spell.clone(), death]));
+            }
+        }
+    }
+    all
+}

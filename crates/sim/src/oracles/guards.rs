@@ -1,0 +1,140 @@
+//! G15 and W12: whose objects are written, and that nothing passes a guard that could not be written.
+
+use serde_json::Value;
+use slipway_api::names::RESTARTS_LEASE;
+use slipway_api::purpose::{Purpose, zones as purpose};
+use slipway_api::zones::{LEASE, ROLLOUT_PODS};
+
+use super::general::is_own_map;
+use super::zones::{EVICTION, PREPARE, deletions};
+use super::{Case, Findings};
+use crate::history::{Ending, History, Request, Review};
+use crate::stage::NAMESPACE;
+
+/// Whether a write that was tried, done or not, is to something that can be anybody's: then its name says that it is ours.
+fn is_ours(request: &Request) -> Option<bool> {
+    let path = request.path();
+    let home = path.contains(&format!("/namespaces/{NAMESPACE}/"));
+    let created = request
+        .body
+        .pointer("/metadata/name")
+        .and_then(Value::as_str);
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let name = if request.method == "POST" {
+        created.unwrap_or_default()
+    } else {
+        last
+    };
+    if path.contains("/leases") {
+        return Some(home && [RESTARTS_LEASE, LEASE].contains(&name));
+    }
+    if path.contains("/configmaps") {
+        let is_own = is_own_map(&format!("/configmaps/{name}"));
+        return Some(is_own || home && name.starts_with("slipway-"));
+    }
+    if path.contains("/secrets") {
+        return Some(home);
+    }
+    None
+}
+
+/// G15.
+pub(super) fn own_names(case: &Case<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let writes = case.history.requests.iter().filter(|r| r.is_write());
+    for request in writes {
+        let Some(ours) = is_ours(request) else {
+            continue;
+        };
+        findings.check(request.at, ours, || {
+            format!("{} {} is not one of our names", request.method, request.uri)
+        });
+    }
+    findings
+}
+
+/// The requests of a replica for a purpose while a review was judged.
+fn meanwhile<'a>(
+    history: &'a History,
+    review: &'a Review,
+    purposes: &'static [Purpose],
+) -> impl Iterator<Item = &'a Request> {
+    history.requests.iter().filter(move |request| {
+        request.replica == review.replica
+            && (review.at..=review.ended).contains(&request.at)
+            && purposes.iter().any(|purpose| request.is_for(*purpose))
+    })
+}
+
+/// The uid of the pod that a review is about, by what there was.
+fn subject<'a>(history: &'a History, review: &Review) -> Option<&'a str> {
+    let pods = history.states("/pods", review.versions.1);
+    let (namespace, name) = (review.text("/namespace"), review.text("/name"));
+    let mut found = pods.into_iter();
+    let (_, pod) = found.find(|(object, _)| &*object.1 == namespace && &*object.2 == name)?;
+    pod.text("/metadata/uid")
+}
+
+fn mentions(body: &Value, text: &str) -> bool {
+    match body {
+        Value::String(value) => value.contains(text),
+        Value::Array(list) => list.iter().any(|value| mentions(value, text)),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(key, value)| key.contains(text) || mentions(value, text)),
+        _ => false,
+    }
+}
+
+/// Whether of these writes the last one was carried out, or could not be because the right is missing: then the design
+/// goes on without.
+fn is_written<'a>(writes: impl Iterator<Item = &'a Request>) -> Option<bool> {
+    writes.last().map(|write| {
+        let no_right = write.ending == Ending::Answered(403) && write.fault != Some("refused");
+        write.ending.is_done() || no_right
+    })
+}
+
+/// W12. Where it was tried to write a guard, and it could not be, nothing is let through.
+pub(super) fn guarded(case: &Case<'_>) -> Findings {
+    const RESERVATION: &[Purpose] = &[purpose::WRITE_RESERVATION];
+    const LOCK: &[Purpose] = &[purpose::LOCK];
+    let mut findings = Findings::default();
+    let history = case.history;
+    let passed =
+        |review: &&Review| review.is_allowed() && !review.is_dry_run() && !review.is_open();
+    for review in history.reviews.iter().filter(passed) {
+        let written = match review.path.as_str() {
+            EVICTION => {
+                let Some(uid) = subject(history, review) else {
+                    continue;
+                };
+                let writes = meanwhile(history, review, RESERVATION);
+                is_written(writes.filter(|request| mentions(&request.body, uid)))
+            }
+            PREPARE => is_written(meanwhile(history, review, LOCK)),
+            _ => continue,
+        };
+        findings.check(review.ended, written != Some(false), || {
+            let name = review.text("/name");
+            format!("{name} was let through, and what guards that was not written")
+        });
+    }
+    for deletion in deletions(history) {
+        let uid = deletion.pod.text("/metadata/uid").unwrap_or_default();
+        let notes = history.requests.iter().filter(|request| {
+            request.number < deletion.request.number
+                && request.replica == deletion.request.replica
+                && request.is_for(purpose::NOTE)
+                && request
+                    .body
+                    .pointer("/metadata/annotations")
+                    .and_then(|annotations| annotations.get(ROLLOUT_PODS))
+                    .is_some_and(|pods| mentions(pods, uid))
+        });
+        findings.check(deletion.change.at, is_written(notes) != Some(false), || {
+            format!("{} was deleted, and could not be noted", deletion.name())
+        });
+    }
+    findings
+}
