@@ -271,14 +271,20 @@ impl State {
         (refusal.retry_at > now).then_some(refusal.retry_at)
     }
 
-    /// Remembers that something has been let go, unless anything else was since the hold of the number `seen`.
-    pub(crate) fn hold(&mut self, seen: u64, hold: &Hold) -> bool {
+    /// Remembers that something has been let go; none if anything else was since the hold of the number `seen`. Gives
+    /// whether it was not remembered before.
+    pub(crate) fn hold(&mut self, seen: u64, hold: &Hold) -> Option<bool> {
         if self.holds != seen {
-            return false;
+            return None;
         }
         self.holds += 1;
-        self.facts.holds.insert(hold.uid.clone(), hold.until);
-        true
+        let before = self.facts.holds.insert(hold.uid.clone(), hold.until);
+        Some(before.is_none())
+    }
+
+    /// Until when something may go that was let go.
+    pub(crate) fn held_until(&self, uid: &str) -> Option<Timestamp> {
+        self.facts.holds.get(uid).copied()
     }
 
     /// Forgets what was let go: a read that began after its time has shown what became of it.
