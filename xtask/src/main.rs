@@ -6,8 +6,9 @@ mod fuzz;
 mod generate;
 mod load;
 #[allow(
+    dead_code,
     unreachable_pub,
-    reason = "what the crate of tests exports is private here"
+    reason = "the crate of tests exports it, and uses all of it"
 )]
 #[path = "../../crates/e2e/src/ports.rs"]
 mod ports;

@@ -121,6 +121,14 @@ pub enum WorkloadKind {
     DaemonSet,
 }
 
+impl WorkloadKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Deployment, Self::StatefulSet, Self::DaemonSet];
+}
+
+/// How many workloads a status names at most; the others are only counted.
+pub const MAX_LISTED: usize = 20;
+
 /// When restarts are due, as a cron expression.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -158,7 +166,7 @@ pub enum WhenRolloutInProgress {
     Ignore,
 }
 
-/// What a policy came to.
+/// Observed state of the policy.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FlipperStatus {
@@ -169,9 +177,17 @@ pub struct FlipperStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
-    /// Workloads that this policy decides about
+    /// How many workloads this policy decides about
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched: Option<i64>,
+    /// The first 20 of them, by kind, namespace and name: `Deployment default/web`
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 20))]
+    pub workloads: Vec<String>,
+    /// In a dry run: the first 20 workloads that would be restarted, now or for the first time
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 20))]
+    pub would_restart: Vec<String>,
     /// Workloads that are due and wait
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<i64>,

@@ -6,8 +6,8 @@
 //! SLIPWAY_REAL_FULL=kubeconfig cargo test … --test pages               and the real one
 //! ```
 //!
-//! A block that begins with three backticks and `sh` is run, `text` is what a program printed, and `sh,norun` cannot be run
-//! here: a comment in it says why.
+//! A block that begins with three backticks and `sh` or `bash` is run, `text` is what a program printed or what else could
+//! be typed, and `sh,norun` cannot be run here: a comment in it says why.
 
 #[path = "pages/kubelet.rs"]
 mod kubelet;

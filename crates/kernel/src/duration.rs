@@ -12,7 +12,9 @@ pub enum NotADuration {
     #[error("{0:?} is negative")]
     Negative(String),
     /// There is no number where one should be, or a unit that nobody knows.
-    #[error("{0:?} is no duration; write numbers with units, such as 90s, 1h30m, 1d or 2w")]
+    #[error(
+        "{0:?} is not a valid duration; write numbers with units, such as 90s, 1h30m, 1d or 2w"
+    )]
     Malformed(String),
     /// Days and weeks are whole.
     #[error("{0:?}: days and weeks must be whole numbers; write hours instead")]

@@ -12,7 +12,7 @@ use jiff::{Timestamp, ToSpan};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotACron {
     /// Not five fields.
-    #[error("{0:?} has not the five fields minute, hour, day of month, month, day of week")]
+    #[error("{0:?} must have five fields: minute, hour, day of month, month, day of week")]
     Fields(String),
     /// A field that cannot be understood.
     #[error("{field} {text:?}: {problem}")]
@@ -244,7 +244,7 @@ pub fn zone(name: Option<&str>) -> Result<TimeZone, String> {
     match name {
         None | Some("" | "UTC") => Ok(TimeZone::UTC),
         Some(name) => TimeZoneDatabase::bundled().get(name).map_err(|_| {
-            format!("{name:?} is no time zone; write an IANA name such as Europe/Berlin")
+            format!("{name:?} is not a valid time zone; write an IANA name such as Europe/Berlin")
         }),
     }
 }

@@ -18,7 +18,7 @@ pub fn gauges(settings: &Settings, world: &World, now: Timestamp) -> Vec<Gauge> 
     let sum = |of: fn(&crate::plan::sweep::Tally) -> usize| sweep.tallies.iter().map(of).sum();
     let overdue = sweep.cases.iter().filter(|case| match &case.outcome {
         Outcome::Restart { .. } => true,
-        Outcome::Held(held) => !held.reason.is_a_skip() && held.reason != Reason::StampRemoved,
+        Outcome::Held(held) => !held.reason.is_a_skip() && !held.reason.is_a_remark(),
         Outcome::Stamp { .. } => false,
     });
     let next = sweep.tallies.iter().filter_map(|tally| tally.next).min();
@@ -27,7 +27,7 @@ pub fn gauges(settings: &Settings, world: &World, now: Timestamp) -> Vec<Gauge> 
         number(
             "slipway_restarts_policies",
             "Policies that apply",
-            active.len(),
+            active.iter().filter(|p| p.invalid.is_none()).count(),
         ),
         number(
             "slipway_restarts_invalid_policies",

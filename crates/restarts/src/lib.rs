@@ -16,7 +16,7 @@
 //!   patch as the restart, which carries the version that was seen.
 //! - Never more workloads roll at once by our doing than `maxConcurrent` allows.
 //! - The default criteria act only when it is known that there is no valid Flipper.
-//! - A bad Flipper is reported on itself and changes nothing else.
+//! - What a bad Flipper matches is held, which is reported on it; nobody else is concerned.
 //! - A pass in which nothing happened writes nothing and tells nothing.
 
 pub mod access;

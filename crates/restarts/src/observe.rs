@@ -72,6 +72,8 @@ pub struct World {
     pub cluster: ClusterId,
     /// All Flippers, by namespace and name.
     pub flippers: Vec<Item<Flipper>>,
+    /// Whether these are surely all: then, if there is none, nobody has said what is to be restarted.
+    pub knows_all_flippers: bool,
     /// All workloads, by kind, namespace and name.
     pub workloads: Vec<(WorkloadKind, Item<Workload>)>,
     /// Pod disruption budgets by namespace; none if they cannot be seen.
@@ -104,8 +106,10 @@ pub fn world(
         .filter(|((of, _, _), _)| of == cluster)
         .map(|((of, kind, _), store)| ((of.clone(), kind.clone()), store.version()))
         .collect();
+    let mut unread = stores.undecodable::<Flipper>(cluster, &kinds::FLIPPER);
     Some(World {
         cluster: cluster.clone(),
+        knows_all_flippers: unread.next().is_none(),
         flippers: flippers.unwrap_or_default(),
         workloads,
         budgets: budgets.map(by_namespace),

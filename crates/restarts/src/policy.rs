@@ -18,13 +18,22 @@ use crate::due::Cadence;
 use crate::settings::{DEFAULT_INTERVAL, DefaultCriteria};
 use crate::window::{Calendar, Window};
 
-/// What is wrong with a spec, field by field.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invalid(Vec<(String, String)>);
+/// A spec that cannot be followed: what is wrong with it, field by field, and what it comes to all the same.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Invalid {
+    problems: Vec<(String, String)>,
+    /// The policy as far as it can be read. What it matches is held; a part of the match that cannot be read fits any
+    /// workload.
+    pub policy: Box<Policy>,
+    /// Whether labels and namespaces could be read.
+    pub is_match_known: bool,
+    /// Whether interval or schedule could be read.
+    pub is_cadence_known: bool,
+}
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (field, problem)) in self.0.iter().enumerate() {
+        for (place, (field, problem)) in self.problems.iter().enumerate() {
             let separator = if place == 0 { "" } else { "; " };
             write!(f, "{separator}{field}: {problem}")?;
         }
@@ -101,28 +110,41 @@ impl Policy {
             Value::Null => &empty,
             Value::Object(fields) => fields,
             _ => {
-                return Err(Invalid(vec![(
-                    "spec".to_owned(),
-                    "not an object".to_owned(),
-                )]));
+                return Err(Invalid {
+                    problems: vec![("spec".to_owned(), "not an object".to_owned())],
+                    policy: Box::new(Self {
+                        kinds: WorkloadKind::ALL.into(),
+                        ..Self::every(DEFAULT_INTERVAL)
+                    }),
+                    is_match_known: false,
+                    is_cadence_known: false,
+                });
             }
         };
         let mut reader = Reader {
             fields,
             problems: Vec::new(),
+            is_match_known: true,
+            is_cadence_known: true,
         };
         let policy = reader.policy();
         if reader.problems.is_empty() {
-            Ok(policy)
-        } else {
-            Err(Invalid(reader.problems))
+            return Ok(policy);
         }
+        Err(Invalid {
+            problems: reader.problems,
+            policy: Box::new(policy),
+            is_match_known: reader.is_match_known,
+            is_cadence_known: reader.is_cadence_known,
+        })
     }
 }
 
 struct Reader<'a> {
     fields: &'a Map<String, Value>,
     problems: Vec<(String, String)>,
+    is_match_known: bool,
+    is_cadence_known: bool,
 }
 
 #[derive(Deserialize, Default)]
@@ -135,18 +157,16 @@ struct LooseMatch {
 impl Reader<'_> {
     fn policy(&mut self) -> Policy {
         let (labels, namespaces) = self.matching();
+        self.is_match_known = self.problems.is_empty();
+        let before = self.problems.len();
         let (cadence, is_interval_defaulted) = self.cadence();
+        self.is_cadence_known = self.problems.len() == before;
         let calendar = self.calendar(&cadence);
         let when: Option<WhenRolloutInProgress> = self.field("whenRolloutInProgress");
-        let kinds: Vec<WorkloadKind> = self.field("kinds").unwrap_or_default();
         Policy {
             labels,
             namespaces,
-            kinds: if kinds.is_empty() {
-                BTreeSet::from([WorkloadKind::Deployment])
-            } else {
-                kinds.into_iter().collect()
-            },
+            kinds: self.kinds(),
             cadence,
             is_interval_defaulted,
             calendar,
@@ -159,6 +179,19 @@ impl Reader<'_> {
             dry_run: self.field("dryRun").unwrap_or_default(),
             suspended: self.field("suspend").unwrap_or_default(),
         }
+    }
+
+    /// The kinds; any, if they cannot be read.
+    fn kinds(&mut self) -> BTreeSet<WorkloadKind> {
+        let before = self.problems.len();
+        let kinds: Vec<WorkloadKind> = self.field("kinds").unwrap_or_default();
+        if self.problems.len() > before {
+            return WorkloadKind::ALL.into();
+        }
+        if kinds.is_empty() {
+            return BTreeSet::from([WorkloadKind::Deployment]);
+        }
+        kinds.into_iter().collect()
     }
 
     fn problem(&mut self, field: &str, problem: impl fmt::Display) {
@@ -292,7 +325,7 @@ impl Reader<'_> {
                 }
                 _ => self.problem(
                     "excludeDates",
-                    format_args!("{text:?} is no date; write it as 2026-12-24"),
+                    format_args!("{text:?} is not a valid date; write it as 2026-12-24"),
                 ),
             }
         }

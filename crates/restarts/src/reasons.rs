@@ -17,6 +17,8 @@ pub enum Reason {
     Jitter,
     /// As many workloads roll as may.
     MaxConcurrent,
+    /// The policy only reports, and the workload was never restarted: its time would begin with the policy's.
+    NeverRestarted,
     /// Pods are replaced only when somebody deletes them: a restart would do nothing.
     OnDeleteStrategy,
     /// The workload's annotation says that it is not to be restarted.
@@ -27,6 +29,8 @@ pub enum Reason {
     Partition,
     /// The workload is paused.
     Paused,
+    /// The policy cannot be followed: what it matches is left alone until it can.
+    PolicyInvalid,
     /// The API refused the last attempt.
     RefusedByApi,
     /// The last rollout did not finish in its time; a restart would hide that.
@@ -47,7 +51,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, by name.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::ClaimedByOther,
         Self::Deleting,
         Self::DisruptionBudget,
@@ -55,11 +59,13 @@ impl Reason {
         Self::ExcludedDate,
         Self::Jitter,
         Self::MaxConcurrent,
+        Self::NeverRestarted,
         Self::OnDeleteStrategy,
         Self::OptedOut,
         Self::OutsideWindow,
         Self::Partition,
         Self::Paused,
+        Self::PolicyInvalid,
         Self::RefusedByApi,
         Self::RolloutFailed,
         Self::RolloutInProgress,
@@ -80,11 +86,13 @@ impl Reason {
             Self::ExcludedDate => "ExcludedDate",
             Self::Jitter => "Jitter",
             Self::MaxConcurrent => "MaxConcurrent",
+            Self::NeverRestarted => "NeverRestarted",
             Self::OnDeleteStrategy => "OnDeleteStrategy",
             Self::OptedOut => "OptedOut",
             Self::OutsideWindow => "OutsideWindow",
             Self::Partition => "Partition",
             Self::Paused => "Paused",
+            Self::PolicyInvalid => "PolicyInvalid",
             Self::RefusedByApi => "RefusedByApi",
             Self::RolloutFailed => "RolloutFailed",
             Self::RolloutInProgress => "RolloutInProgress",
@@ -103,7 +111,9 @@ impl Reason {
             Self::DryRun
                 | Self::ExcludedDate
                 | Self::MaxConcurrent
+                | Self::NeverRestarted
                 | Self::OutsideWindow
+                | Self::PolicyInvalid
                 | Self::Suspended
         )
     }
@@ -117,8 +127,14 @@ impl Reason {
                 | Self::OptedOut
                 | Self::Partition
                 | Self::Paused
+                | Self::PolicyInvalid
                 | Self::ZeroReplicas
         )
+    }
+
+    /// Whether the workload is not due: it is only told of.
+    pub const fn is_a_remark(self) -> bool {
+        matches!(self, Self::NeverRestarted | Self::StampRemoved)
     }
 
     /// Whether a person should look.
@@ -134,7 +150,9 @@ impl Reason {
                 | Self::DryRun
                 | Self::Jitter
                 | Self::MaxConcurrent
+                | Self::NeverRestarted
                 | Self::OptedOut
+                | Self::PolicyInvalid
                 | Self::StampRemoved
                 | Self::Suspended
                 | Self::ZeroReplicas
@@ -194,6 +212,12 @@ pub mod news {
     pub const OVERLAP: &str = "Overlap";
     /// What would have been restarted.
     pub const DRY_RUN: &str = "DryRun";
+    /// What a policy matches.
+    pub const MATCHED: &str = "Matched";
+    /// The default criteria begin to act.
+    pub const DEFAULT_CRITERIA_BEGIN: &str = "DefaultCriteriaActive";
+    /// The default criteria cease to act.
+    pub const DEFAULT_CRITERIA_CEASE: &str = "DefaultCriteriaInactive";
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub fn stamp(
     let mut events = ignored(cluster, case, &value);
     if repair && let Written::Unreadable(found) = &case.item.body().stamp {
         let note = format!(
-            "{} was {found:?}, which is no RFC 3339 time; it is now {value}, and the next restart by {} counts from there",
+            "{} was {found:?}, which is not a valid RFC 3339 time; it is now {value}, and the next restart by {} counts from there",
             names::LAST_RESTART,
             active.name(),
         );

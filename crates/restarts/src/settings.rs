@@ -1,4 +1,5 @@
-//! What the person who runs the operator decides about restarts. The default is what the original does.
+//! What the person who runs the operator decides about restarts. By default nothing is restarted that no Flipper of its
+//! own namespace asks for; [`Settings::drop_in`] is what the original does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,13 +10,16 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_mins(10);
 /// Stamps are whole seconds, so nothing can be restarted more often than this.
 pub const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Where a cluster's own parts run: protected unless somebody says otherwise.
+pub const SYSTEM_NAMESPACE: &str = "kube-system";
+
 /// Which workloads a Flipper can reach.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Scope {
     /// Those of every namespace, as designed.
-    #[default]
     Cluster,
     /// Those of its own namespace only.
+    #[default]
     OwnNamespace,
 }
 
@@ -61,12 +65,24 @@ pub struct Settings {
     pub skip_controlled: bool,
 }
 
+impl Settings {
+    /// What the original does: Flippers reach every namespace, and the default criteria act while there is none.
+    pub fn drop_in() -> Self {
+        Self {
+            default_criteria: Some(DefaultCriteria::default()),
+            scope: Scope::Cluster,
+            protected_namespaces: BTreeSet::new(),
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            default_criteria: Some(DefaultCriteria::default()),
+            default_criteria: None,
             scope: Scope::default(),
-            protected_namespaces: BTreeSet::new(),
+            protected_namespaces: BTreeSet::from([SYSTEM_NAMESPACE.to_owned()]),
             own_deployment: None,
             operator_namespace: None,
             floor: SHORTEST_INTERVAL,

@@ -16,6 +16,7 @@ use http_body_util::{BodyExt, Limited};
 use kube::client::Body;
 use serde::Deserialize;
 use serde_json::Value;
+use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::admission::{Collection, Reading};
 use slipway_kernel::capability::Arrival;
 use slipway_kernel::identity::{ClusterId, ObjectRef};
@@ -216,7 +217,11 @@ impl Reader {
             .map_err(|error| failed(error.to_string()))?;
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
-        let context = format!("replica={};purpose=review", self.shared.settings.replica);
+        let context = format!(
+            "replica={};purpose={}",
+            self.shared.settings.replica,
+            purpose::REVIEW
+        );
         if let Ok(context) = HeaderValue::from_str(&context) {
             headers.insert(HeaderName::from_static("x-trace-context"), context);
         }

@@ -5,6 +5,7 @@
 
 mod fence;
 mod intake;
+mod questions;
 mod touch;
 mod work;
 
@@ -14,10 +15,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::future::BoxFuture;
+use futures::future::{AbortHandle, BoxFuture, abortable};
 use futures::stream::FuturesUnordered;
 use slipway_kernel::capability::Capability;
-use slipway_kernel::fact::QuestionId;
 use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::interest::{Interest, Need, Triggers};
 use slipway_kernel::parts::Parts;
@@ -27,14 +27,17 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::clusters::Clusters;
 use crate::election::{Candidate, Taken};
+use crate::environment::after;
 use crate::error::Error;
 use crate::events::Recorder;
 use crate::gather::Gather;
 use crate::message::Message;
 use crate::queue::{Lane, Queue};
+use crate::rights::Rights;
 use crate::state::{Extent, Phase, Shared, Standing, WatchState};
 use crate::watch::{Control, Times, Watch, WatchKey, impatient};
 
+use questions::Questions;
 pub(crate) use touch::Touched;
 
 /// The loop turns at least this often, so that its health shows.
@@ -71,11 +74,13 @@ pub(crate) struct Engine {
     /// Work of which passes are shown.
     shown: BTreeSet<Key>,
     fences: BTreeMap<&'static str, fence::Fencing>,
-    asking: BTreeSet<QuestionId>,
+    questions: Questions,
     events_off: Option<Instant>,
     inbox: mpsc::UnboundedReceiver<Message>,
     sender: mpsc::UnboundedSender<Message>,
     running: FuturesUnordered<BoxFuture<'static, Message>>,
+    /// Ends taking part in elections.
+    candidacies: Vec<AbortHandle>,
     /// Plans being carried out, and events being told.
     executing: usize,
     telling: usize,
@@ -108,11 +113,12 @@ impl Engine {
             started: BTreeSet::new(),
             shown: BTreeSet::new(),
             fences: BTreeMap::new(),
-            asking: BTreeSet::new(),
+            questions: Questions::default(),
             events_off: None,
             inbox,
             sender,
             running: FuturesUnordered::new(),
+            candidacies: Vec::new(),
             executing: 0,
             telling: 0,
             undoing: 0,
@@ -275,9 +281,12 @@ impl Engine {
                     lease,
                     times,
                     inbox: self.sender.clone(),
+                    rights: Rights::default(),
                 };
+                let (candidacy, handle) = abortable(candidate.run());
+                self.candidacies.push(handle);
                 self.start(async move {
-                    candidate.run().await;
+                    let _ = candidacy.await;
                     Message::Ended
                 });
             } else {
@@ -295,8 +304,13 @@ impl Engine {
         self.running.push(Box::pin(future));
     }
 
-    /// Runs until `stop`, then until all writes under way have been answered.
-    pub(crate) async fn run(mut self, client: kube::Client, stop: impl Future<Output = ()> + Send) {
+    /// Runs until `stop`, then until all writes under way have been answered and `guests` is over.
+    pub(crate) async fn run(
+        mut self,
+        client: kube::Client,
+        stop: impl Future<Output = ()> + Send,
+        guests: BoxFuture<'static, ()>,
+    ) {
         let mut stop = std::pin::pin!(stop);
         loop {
             self.turn();
@@ -316,6 +330,7 @@ impl Engine {
             self.drain_inbox();
         }
         self.end(&client).await;
+        self.host(guests).await;
     }
 
     /// Takes in all that has been told: one plan is better than many.
@@ -346,7 +361,7 @@ impl Engine {
         if now < self.next_beat {
             return;
         }
-        self.next_beat = now + self.shared.settings.heartbeat;
+        self.next_beat = after(now, self.shared.settings.heartbeat);
         let stores = self.shared.lock().stores.clone();
         let lanes: Vec<Lane> = self.started.iter().cloned().collect();
         for (_, controller) in lanes {
@@ -363,7 +378,6 @@ impl Engine {
             Message::Publish(controller, event, acted) => {
                 self.publish(controller, &event, acted.as_deref());
             }
-            Message::Ask(key, question) => self.ask(key, question),
             Message::Answered(key, id, answer) => self.answered(&key, id, answer),
             Message::Taken(lease, epoch, taken) => self.taken(lease, epoch, taken),
             Message::WaitedOut(lease, epoch) => self.waited_out(lease, epoch),
@@ -380,7 +394,7 @@ impl Engine {
     /// No new steps; answers are awaited, then the leases given up.
     async fn end(&mut self, client: &kube::Client) {
         self.shared.draining.store(true, Ordering::Release);
-        let patience = Instant::now() + self.shared.settings.request_timeout;
+        let patience = after(Instant::now(), self.shared.settings.request_timeout);
         // What webhooks have just left to be undone is not lost.
         self.drain_inbox();
         while self.executing > 0 || self.telling > 0 || self.undoing > 0 {
@@ -394,7 +408,9 @@ impl Engine {
         }
         // What is still under way has no answer: the next leader has to wait for it.
         let clean = self.executing == 0;
-        self.running.clear();
+        for candidacy in self.candidacies.drain(..) {
+            candidacy.abort();
+        }
         let leases: Vec<&'static str> = self.shared.lock().standings.keys().copied().collect();
         for lease in leases {
             if clean {
@@ -402,5 +418,21 @@ impl Engine {
             }
         }
         self.shared.touch();
+    }
+
+    /// Keeps what webhooks decide on new, and undoes what they leave to be undone, until `guests` is over.
+    async fn host(&mut self, mut guests: BoxFuture<'static, ()>) {
+        loop {
+            self.shared.lock().progress = Some(Instant::now());
+            let message = tokio::select! {
+                biased;
+                () = &mut guests => return,
+                Some(message) = self.inbox.recv() => message,
+                Some(message) = self.running.next(), if !self.running.is_empty() => message,
+                () = sleep_until(Instant::now() + TURN) => continue,
+            };
+            self.receive(message);
+            self.drain_inbox();
+        }
     }
 }

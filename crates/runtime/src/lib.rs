@@ -12,6 +12,7 @@
 
 mod clusters;
 mod collection;
+mod connections;
 mod election;
 mod engine;
 pub mod environment;
@@ -28,6 +29,7 @@ pub mod operator;
 pub mod probes;
 mod queue;
 mod request;
+mod rights;
 pub mod settings;
 mod state;
 mod status;
@@ -40,6 +42,6 @@ pub mod webhook;
 pub use environment::Environment;
 pub use error::Error;
 pub use operator::Operator;
-pub use settings::{Backoff, Election, Settings};
+pub use settings::{Backoff, Election, Settings, WithoutLease};
 pub use view::View;
 pub use webhook::Admissions;

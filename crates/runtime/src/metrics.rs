@@ -1,6 +1,7 @@
-//! Numbers for operators of the operator. No object's name is in a label.
+//! Numbers for operators of the operator. No object's name is in a label, and what others send has few values there.
 
 pub(crate) mod client;
+mod labels;
 mod passes;
 mod process;
 mod scrape;
@@ -55,6 +56,8 @@ pub(crate) struct Metrics {
     reconciles: Family<Reconcile, Counter>,
     durations: Family<OfController, Histogram, fn() -> Histogram>,
     actions: Family<Act, Counter>,
+    /// Kinds that were acted on: that of a mirrored resource is named by an annotation.
+    kinds: labels::Few,
     watch_failures: Family<Failure, Counter>,
     events: Family<OfController, Counter>,
     passes: Mutex<Shows>,
@@ -72,6 +75,7 @@ impl Default for Metrics {
             reconciles: Family::default(),
             durations: Family::new_with_constructor(buckets as fn() -> Histogram),
             actions: Family::default(),
+            kinds: labels::Few::default(),
             watch_failures: Family::default(),
             events: Family::default(),
             passes: Mutex::default(),
@@ -152,7 +156,7 @@ impl Metrics {
         let labels = Act {
             controller,
             verb,
-            kind: kind.to_owned(),
+            kind: self.kinds.tell(kind).to_owned(),
             purpose: purpose.as_str(),
             outcome,
         };

@@ -1,7 +1,9 @@
 //! An operator: capabilities, run against a cluster.
 
+use std::future::ready;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use slipway_kernel::admission::Admit;
 use slipway_kernel::capability::Capability;
 use slipway_kernel::identity::ClusterId;
@@ -26,6 +28,7 @@ pub struct Operator {
     shared: Arc<Shared>,
     hooks: Vec<Arc<dyn Admit>>,
     limits: Limits,
+    guests: BoxFuture<'static, ()>,
     sender: mpsc::UnboundedSender<Message>,
     inbox: mpsc::UnboundedReceiver<Message>,
 }
@@ -41,6 +44,7 @@ impl Operator {
             shared,
             hooks: Vec::new(),
             limits: Limits::default(),
+            guests: Box::pin(ready(())),
             sender,
             inbox,
         }
@@ -76,6 +80,14 @@ impl Operator {
     #[must_use]
     pub fn gathering(mut self, gatherer: Arc<dyn Gather>) -> Self {
         self.gatherer = gatherer;
+        self
+    }
+
+    /// The same, but after it was told to end, and has given up its leases, it goes on watching, and undoing what webhooks
+    /// leave to be undone, until this is over: as long as they are served. It is not ready meanwhile.
+    #[must_use]
+    pub fn outlasting(mut self, guests: impl Future<Output = ()> + Send + 'static) -> Self {
+        self.guests = Box::pin(guests);
         self
     }
 
@@ -129,7 +141,7 @@ impl Operator {
         engine.add_cluster(&ClusterId::local(), &self.client);
         engine.elect(&self.client);
         // The engine is large; whoever awaits this should not have to carry it around.
-        Box::pin(engine.run(self.client, stop)).await;
+        Box::pin(engine.run(self.client, stop, self.guests)).await;
         Ok(())
     }
 }

@@ -1,7 +1,9 @@
-//! What kubelet and Prometheus ask: `/ready`, `/healthz`, `/metrics`.
+//! What kubelet and Prometheus ask: `/ready` (also `/readyz`), `/healthz`, `/metrics`.
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -10,25 +12,68 @@ use axum::http::header::CONTENT_TYPE;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use hyper::body::Body;
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
+use tower::ServiceExt;
 
+use crate::connections::{Bounds, Seat, accept};
 use crate::metrics::traffic::Meter;
 use crate::view::View;
 
-/// Serves until the process ends.
-pub async fn serve(listener: tokio::net::TcpListener, view: View) -> std::io::Result<()> {
-    axum::serve(listener, router(view)).await
+/// For the head of a request, and so also between two requests of a connection.
+const HEAD: Duration = Duration::from_secs(10);
+const HEAD_BYTES: usize = 64 << 10;
+const BOUNDS: Bounds = Bounds {
+    most: 128,
+    idle: Duration::from_mins(1),
+    grace: Duration::ZERO,
+};
+
+/// Serves HTTP/1.1 until the process ends. Kubelet and a few that scrape are expected: there are as many connections as
+/// that takes, and each has so long for the head of a request.
+pub async fn serve(listener: TcpListener, view: View) -> std::io::Result<()> {
+    listener.local_addr()?;
+    let router = router(view);
+    accept(listener, BOUNDS, pending(), move |stream, seat| {
+        let router = router.clone();
+        async move { connection(stream, &seat, router).await }
+    })
+    .await;
+    Ok(())
+}
+
+async fn connection(stream: TcpStream, seat: &Arc<Seat>, router: Router) {
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(|request: Request<Incoming>| {
+        let (router, busy) = (router.clone(), seat.request());
+        async move {
+            let response = router.oneshot(request.map(axum::body::Body::new)).await;
+            drop(busy);
+            response
+        }
+    });
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+    seat.serve(serving, |serving| serving.graceful_shutdown())
+        .await;
 }
 
 /// The routes, to be served with others.
 pub fn router(view: View) -> Router {
-    let meters: Meters = ["/ready", "/healthz", "/metrics", OTHER]
+    let meters: Meters = ["/ready", "/readyz", "/healthz", "/metrics", OTHER]
         .into_iter()
         .map(|path| (path, view.meter(path)))
         .collect();
     Router::new()
         .route("/ready", get(ready))
+        .route("/readyz", get(ready))
         .route("/healthz", get(health))
         .route("/metrics", get(metrics))
         .with_state(view.clone())

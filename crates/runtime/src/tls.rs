@@ -10,6 +10,7 @@
 //!                    └──────────── shown when the bundle is everywhere ────────────► handshakes
 //! ```
 
+mod callers;
 mod error;
 mod files;
 mod inject;
@@ -32,6 +33,7 @@ use crate::environment::Environment;
 use crate::settings::Backoff;
 use crate::state::Shared;
 use crate::view::View;
+use callers::Callers;
 pub use error::{Error, Problem};
 use files::Watched;
 use rotation::Rotation;
@@ -75,7 +77,8 @@ pub struct SelfSigned {
     pub inject: Option<Injection>,
 }
 
-/// Which webhook configurations get the CA.
+/// Which webhook configurations are looked at for webhooks that get the CA: those that are called by a name that the
+/// certificate is made for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Injection {
     /// As a label selector.
@@ -125,6 +128,7 @@ pub struct Certificates {
     environment: Environment,
     served: Arc<Served>,
     keeper: Arc<Mutex<Keeper>>,
+    callers: Option<Arc<Callers>>,
     config: Arc<rustls::ServerConfig>,
 }
 
@@ -160,10 +164,21 @@ impl Certificates {
         };
         Self {
             environment,
-            config: served::config(&served),
+            config: served::config(&served, None),
             served,
             keeper: Arc::new(Mutex::new(keeper)),
+            callers: None,
         }
+    }
+
+    /// The same, but only clients with a certificate of a CA in this file get through a handshake.
+    #[must_use]
+    pub fn only_for(mut self, ca: PathBuf) -> Self {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let callers = Arc::new(Callers::new(ca, provider));
+        self.config = served::config(&self.served, Some(&callers));
+        self.callers = Some(callers);
+        self
     }
 
     /// How a TLS server that offers HTTP/2 and HTTP/1.1 shows the certificate of the moment.
@@ -178,6 +193,9 @@ impl Certificates {
 
     /// Loads or makes the first certificate, and has its CA trusted. Before this no handshake succeeds.
     pub async fn prepare(&self) -> Result<(), Error> {
+        if let Some(callers) = &self.callers {
+            callers.load()?;
+        }
         match &mut *self.keeper.lock().await {
             Keeper::SelfSigned(rotation) => rotation.prepare().await,
             Keeper::Files(watched) => watched.prepare(self.environment.now()),
@@ -189,6 +207,9 @@ impl Certificates {
         let mut stop = std::pin::pin!(stop);
         let mut failures = 0;
         loop {
+            if let Some(callers) = &self.callers {
+                callers.turn();
+            }
             let turn = async {
                 match &mut *self.keeper.lock().await {
                     Keeper::SelfSigned(rotation) => (rotation.turn().await, EVERY),

@@ -45,8 +45,11 @@ impl View {
     }
 
     /// Whether everything that is needed has been listed, the API can be reached, and webhooks can be served if they are
-    /// to be. A follower is ready too.
+    /// to be. A follower is ready too; one that was told to end is not.
     pub fn is_ready(&self) -> bool {
+        if self.shared.draining.load(Ordering::Acquire) {
+            return false;
+        }
         let state = self.shared.lock();
         let reachable = state
             .unreachable
@@ -81,7 +84,7 @@ impl View {
 
     /// What is known besides: refused writes, answers, features that are off.
     pub fn facts(&self) -> Facts {
-        self.shared.lock().facts.clone()
+        Facts::clone(&self.shared.lock().facts)
     }
 
     /// Why nothing happens, of all controllers.
@@ -102,7 +105,7 @@ impl View {
 
     /// What measures requests to a path, for those metrics.
     pub(crate) fn meter(&self, path: &str) -> Meter {
-        self.shared.metrics.traffic.meter(http::Method::GET, path)
+        self.shared.metrics.traffic.meter(&http::Method::GET, path)
     }
 
     /// Waits until something has changed since the last call on this view.

@@ -90,7 +90,7 @@ impl Admissions {
             .into_iter()
             .map(|admit| {
                 let path = admit.path();
-                let meter = traffic.meter(Method::POST, path);
+                let meter = traffic.meter(&Method::POST, path);
                 (path, Hook { admit, meter })
             })
             .collect();
@@ -104,7 +104,7 @@ impl Admissions {
             gatherer,
             late,
             hooks,
-            other: traffic.meter(Method::POST, "/other"),
+            other: traffic.meter(&Method::POST, "/other"),
             limits,
             nothing: Stores::default(),
             shared,

@@ -2,12 +2,14 @@
 
 mod apiserver;
 mod demo;
+mod rollout_controller;
 mod rollout_operator;
 mod run;
 mod zones;
 
 pub(crate) use apiserver::Apiserver;
 pub(crate) use demo::{Color, Demo};
+pub(crate) use rollout_controller::{PROGRAM as CONTROLLER, RolloutController};
 pub(crate) use rollout_operator::{ClusterValidation, PROGRAM, RolloutOperator};
 pub(crate) use run::{LogFormat, LogLevel, RestartScope, Run};
 
@@ -39,6 +41,21 @@ pub(crate) enum Command {
     )]
     RolloutOperator {
         /// The original's flags, as Go reads them: -kubernetes.namespace=NS
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "FLAG"
+        )]
+        flags: Vec<String>,
+    },
+    /// Run restarts in place of the rollout-controller of Flippers, accepting its flags
+    #[command(
+        name = CONTROLLER,
+        disable_help_flag = true,
+        after_long_help = RolloutController::usage()
+    )]
+    RolloutController {
+        /// The original's flags, as Go reads them: --leader-elect
         #[arg(
             trailing_var_arg = true,
             allow_hyphen_values = true,

@@ -27,9 +27,12 @@ use exit::Outcome;
 
 /// Parses the command line and carries it out. Exit codes: 0 done, 1 failed, 2 wrong usage, 6 a violation was found.
 pub fn run() -> ExitCode {
-    let given = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    if let Some(flags) = command::rollout_operator::asked(given) {
+    let given = || std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    if let Some(flags) = command::flags_of(args::PROGRAM, given()) {
         return command::rollout_operator::run(&flags);
+    }
+    if let Some(flags) = command::flags_of(args::CONTROLLER, given()) {
+        return command::rollout_controller::run(&flags);
     }
     let arguments = args::Arguments::parse();
     let (format, level) = match &arguments.command {
@@ -41,6 +44,7 @@ pub fn run() -> ExitCode {
     logs::start(format, &level);
     let result = match arguments.command {
         Command::RolloutOperator { flags } => return command::rollout_operator::run(&flags),
+        Command::RolloutController { flags } => return command::rollout_controller::run(&flags),
         Command::Apiserver(arguments) => command::apiserver::run(&arguments).map(done),
         Command::Crds => command::crds::run().map(done),
         Command::Manifests(arguments) => command::manifests::run(&arguments).map(done),

@@ -22,6 +22,7 @@ const FILES: &[(&str, &str)] = files![
     "restart-during-rollout",
     "flipper-changes",
     "flipper-invalid",
+    "flipper-typo",
     "leader-failover",
     "statefulset-daemonset",
     "opt-out-pause-zero",

@@ -15,6 +15,7 @@ mod cli {
     pub(crate) mod operator;
     pub(crate) mod program;
     pub(crate) mod readme;
+    pub(crate) mod rollout_controller;
     pub(crate) mod rollout_operator;
     pub(crate) mod usage;
     pub(crate) mod webhooks;

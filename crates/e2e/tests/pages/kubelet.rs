@@ -12,6 +12,9 @@ use crate::reader::SOON;
 /// Arguments with a value that are this machine's to choose.
 const OURS: &[&str] = &["--port", "--webhooks-port"];
 
+/// What the manifests put on everything.
+const OF_SLIPWAY: &str = "app.kubernetes.io/part-of=slipway";
+
 /// One running operator, and whose it is.
 pub(crate) struct Kubelet<'a> {
     cluster: &'a Cluster,
@@ -30,32 +33,25 @@ impl<'a> Kubelet<'a> {
 
     /// Starts what is to run, ends what is not, and waits until it is ready and asked by the API server.
     pub(crate) fn sync(&mut self) -> Result<()> {
-        let list = self.cluster.json(&[
-            "get",
-            "deployments",
-            "-A",
-            "-l",
-            "app.kubernetes.io/part-of=slipway",
-        ])?;
+        let list = self
+            .cluster
+            .json(&["get", "deployments", "-A", "-l", OF_SLIPWAY])?;
         let wanted = list["items"]
             .as_array()
             .into_iter()
             .flatten()
             .find(|deployment| deployment["spec"]["replicas"].as_i64() > Some(0));
         let id = wanted.map(|deployment| {
-            format!(
-                "{} {}",
-                deployment["metadata"]["uid"], deployment["spec"]["template"]
-            )
+            let spec = &deployment["spec"]["template"]["spec"];
+            format!("{} {spec}", deployment["metadata"]["uid"])
         });
-        if self.running.as_ref().map(|(id, _)| id) == id.as_ref() {
-            return Ok(());
+        if self.running.as_ref().map(|(id, _)| id) != id.as_ref() {
+            self.stop()?;
+            if let (Some(deployment), Some(id)) = (wanted, id) {
+                self.running = Some((id, self.started(deployment)?));
+            }
         }
-        self.stop()?;
-        if let (Some(deployment), Some(id)) = (wanted, id) {
-            self.running = Some((id, self.started(deployment)?));
-        }
-        Ok(())
+        self.reach()
     }
 
     /// Ends the operator, if one runs.
@@ -83,8 +79,7 @@ impl<'a> Kubelet<'a> {
         let arguments: Vec<String> = serde_json::from_value(arguments.cloned().unwrap_or_default())
             .context("reading the arguments of the Deployment")?;
         let (command, mut arguments) = own(&arguments)?;
-        let has_webhooks = arguments.iter().any(|argument| argument == "--webhooks");
-        if has_webhooks {
+        if arguments.iter().any(|argument| argument == "--webhooks") {
             arguments.extend(["--webhooks-port".to_owned(), self.port.to_string()]);
             arguments.extend(["--tls-self-signed-dns-name", "localhost"].map(str::to_owned));
         }
@@ -97,59 +92,81 @@ impl<'a> Kubelet<'a> {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let mut operator = Operator::command(&command, &account, &arguments)?;
         operator.wait_until_ready(SOON)?;
-        if has_webhooks {
-            self.reach(namespace)?;
-        }
         Ok(operator)
     }
 
-    /// Nothing routes to a Service's address here: registrations of our Service are changed to our address as soon as the
-    /// operator has put its CA into them.
-    fn reach(&self, namespace: &str) -> Result<()> {
+    /// Nothing routes to a Service's address here: registrations of a Service of ours are changed to our address, and used
+    /// as soon as the API server trusts us.
+    fn reach(&self) -> Result<()> {
+        let Some((_, operator)) = &self.running else {
+            return Ok(());
+        };
+        let mut changed = Vec::new();
         for kind in [
             "validatingwebhookconfiguration",
             "mutatingwebhookconfiguration",
         ] {
-            let list = self.cluster.json(&["get", kind])?;
-            let items = list["items"].as_array().cloned().unwrap_or_default();
-            for item in items {
-                let service = item.pointer("/webhooks/0/clientConfig/service");
-                if service.is_some_and(|service| service["namespace"] == namespace) {
-                    self.redirect(kind, &item)?;
-                }
+            let list = self.cluster.json(&["get", kind, "-l", OF_SLIPWAY])?;
+            for item in list["items"].as_array().into_iter().flatten() {
+                changed.extend(self.redirect(kind, item)?);
             }
+        }
+        for webhook in changed {
+            let what = format!("the API server asks {webhook}");
+            self.cluster.eventually(&what, SOON, |cluster| {
+                knock(cluster, &webhook)?;
+                Ok((operator.answered(&webhook) > 0).then_some(()))
+            })?;
         }
         Ok(())
     }
 
-    fn redirect(&self, kind: &str, item: &Value) -> Result<()> {
+    /// Changes one registration, if it is still that of a Service; the webhooks that can be tried.
+    fn redirect(&self, kind: &str, item: &Value) -> Result<Vec<String>> {
         let name = item["metadata"]["name"].as_str().unwrap_or_default();
-        let hooks = item["webhooks"].as_array().map_or(0, Vec::len);
-        for index in 0..hooks {
+        let hooks = item["webhooks"].as_array();
+        let mut patch = Vec::new();
+        let mut changed = Vec::new();
+        for (index, hook) in hooks.into_iter().flatten().enumerate() {
+            let service = hook.pointer("/clientConfig/service/path");
+            let Some(path) = service.and_then(Value::as_str) else {
+                continue;
+            };
             let config = format!("/webhooks/{index}/clientConfig");
-            let (path, object) =
-                self.cluster
-                    .eventually("a CA in a registration", SOON, |cluster| {
-                        let object = cluster.json(&["get", kind, name])?;
-                        let path = object.pointer(&format!("{config}/service/path"));
-                        let path = path.and_then(Value::as_str).unwrap_or_default().to_owned();
-                        let bundle = object.pointer(&format!("{config}/caBundle"));
-                        let has_bundle = bundle
-                            .and_then(Value::as_str)
-                            .is_some_and(|ca| !ca.is_empty());
-                        Ok(has_bundle.then_some((path, object)))
-                    })?;
-            let patch = json!([
-                {"op": "test", "path": "/metadata/resourceVersion", "value": object["metadata"]["resourceVersion"]},
-                {"op": "remove", "path": format!("{config}/service")},
-                {"op": "add", "path": format!("{config}/url"), "value": format!("https://localhost:{}{path}", self.port)},
-            ]);
-            let patch = patch.to_string();
+            let url = format!("https://localhost:{}{path}", self.port);
+            patch.push(json!({"op": "remove", "path": format!("{config}/service")}));
+            patch.push(json!({"op": "add", "path": format!("{config}/url"), "value": url}));
+            let webhook = path.rsplit('/').next().unwrap_or_default().to_owned();
+            changed.extend((webhook == "zpdb-validation").then_some(webhook));
+        }
+        if !patch.is_empty() {
+            let patch = Value::from(patch).to_string();
             self.cluster
                 .kubectl(&["patch", kind, name, "--type=json", "-p", &patch])?;
         }
-        Ok(())
+        Ok(changed)
     }
+}
+
+/// Tries a budget in every namespace, which changes nothing: the API server has the CA of one webhook when it has that of
+/// all.
+fn knock(cluster: &Cluster, webhook: &str) -> Result<()> {
+    let all = cluster.kubectl(&[
+        "get",
+        "namespaces",
+        "-o",
+        "jsonpath={.items[*].metadata.name}",
+    ])?;
+    for namespace in all.split_whitespace() {
+        let budget = json!({
+            "apiVersion": "rollout-operator.grafana.com/v1",
+            "kind": "ZoneAwarePodDisruptionBudget",
+            "metadata": {"name": webhook, "namespace": namespace},
+            "spec": {"selector": {"matchLabels": {"nobody": "here"}}, "maxUnavailable": 1},
+        });
+        let _ = cluster.dry_create(&budget.to_string());
+    }
+    Ok(())
 }
 
 /// The command, and its arguments without those that this machine chooses.

@@ -62,8 +62,8 @@ pub(crate) fn blocks(name: &str) -> Result<Vec<Block>> {
 fn typed(name: &str, language: &str, block: Block) -> Result<Option<Block>> {
     let line = block.line;
     match language {
-        "sh" => Ok(Some(block)),
-        "sh,norun" => {
+        "sh" | "bash" => Ok(Some(block)),
+        "sh,norun" | "bash,norun" => {
             ensure!(
                 block.text.lines().any(|line| line.starts_with("# ")),
                 "{name}:{line}: a block that is not run says why in a comment"

@@ -84,6 +84,10 @@ impl Stage {
             "restarts",
             "--operator-namespace",
             NAMESPACE,
+            // As the original does it, whose behaviour these tests are about.
+            "--restarts-default-criteria",
+            "--restarts-scope",
+            "cluster",
         ];
         all.extend(arguments);
         let mut operator = Operator::start(&self.account, &all)?;

@@ -1,4 +1,5 @@
-//! The policies that apply now: all valid Flippers, or else the default criteria.
+//! The policies that apply now: all Flippers, and the default criteria while none of them is valid. One that is invalid
+//! holds what it matches, as far as that can be read.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,9 +11,9 @@ use slipway_kernel::duration;
 use crate::due::Cadence;
 use crate::matching::Matcher;
 use crate::observe::{Flipper, Item, Workload, World};
-use crate::policy::Policy;
+use crate::policy::{Invalid, Policy};
 use crate::precedence::Rank;
-use crate::settings::{SHORTEST_INTERVAL, Scope, Settings};
+use crate::settings::{DefaultCriteria, SHORTEST_INTERVAL, Scope, Settings};
 use crate::window::Hours;
 
 /// A policy that applies, with what the settings make of it.
@@ -22,6 +23,8 @@ pub struct Active<'w> {
     pub policy: Cow<'w, Policy>,
     /// Whose it is; none for the default criteria.
     pub flipper: Option<&'w Item<Flipper>>,
+    /// What is wrong with it, if it cannot be followed: then it only holds.
+    pub invalid: Option<&'w Invalid>,
     /// Its cadence, not below the floor.
     pub cadence: Cadence,
     /// Whether the floor had to be applied.
@@ -34,38 +37,37 @@ pub struct Active<'w> {
 }
 
 impl<'w> Active<'w> {
-    /// All that apply, in order of precedence.
+    /// All that apply, in order of precedence; the default criteria come last.
     pub fn all(settings: &Settings, world: &'w World, now: Timestamp) -> Vec<Self> {
-        let mut valid: Vec<(Rank, &Item<Flipper>, &Policy)> = world
+        let mut flippers: Vec<(Rank, &Item<Flipper>)> = world
             .flippers
             .iter()
-            .filter_map(|flipper| {
-                let policy = flipper.body().policy.as_ref().ok()?;
-                let meta = flipper.meta();
-                let created = flipper.body().created;
-                let rank = Rank::of(policy, created, &meta.namespace, &meta.name);
-                Some((rank, flipper, policy))
+            .map(|flipper| (rank(flipper), flipper))
+            .collect();
+        flippers.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut all: Vec<Self> = flippers
+            .into_iter()
+            .map(|(_, flipper)| {
+                let (policy, invalid) = match &flipper.body().policy {
+                    Ok(policy) => (policy, None),
+                    Err(invalid) => (invalid.policy.as_ref(), Some(invalid)),
+                };
+                let policy = Cow::Borrowed(policy);
+                Self::new(settings, policy, Some(flipper), invalid, now)
             })
             .collect();
-        valid.sort_by(|a, b| a.0.cmp(&b.0));
-        if valid.is_empty() {
-            let criteria = settings.default_criteria.iter();
-            return criteria
-                .map(|it| Self::new(settings, Cow::Owned(Policy::by_default(it)), None, now))
-                .collect();
+        if let Some(criteria) = default_criteria(settings, world) {
+            let policy = Cow::Owned(Policy::by_default(criteria));
+            all.push(Self::new(settings, policy, None, None, now));
         }
-        valid
-            .into_iter()
-            .map(|(_, flipper, policy)| {
-                Self::new(settings, Cow::Borrowed(policy), Some(flipper), now)
-            })
-            .collect()
+        all
     }
 
     fn new(
         settings: &Settings,
         policy: Cow<'w, Policy>,
         flipper: Option<&'w Item<Flipper>>,
+        invalid: Option<&'w Invalid>,
         now: Timestamp,
     ) -> Self {
         let floor = settings.floor.max(SHORTEST_INTERVAL);
@@ -78,6 +80,7 @@ impl<'w> Active<'w> {
             namespaces: reach(settings, &policy, flipper),
             policy,
             flipper,
+            invalid,
             cadence,
             is_raised,
             hours,
@@ -111,6 +114,22 @@ impl<'w> Active<'w> {
             Some(interval) => Cow::Owned(Cadence::Every(interval.max(self.floor))),
             None => Cow::Borrowed(&self.cadence),
         }
+    }
+}
+
+/// The default criteria, if they may act now: there is no valid Flipper, and that is known.
+pub fn default_criteria<'s>(settings: &'s Settings, world: &World) -> Option<&'s DefaultCriteria> {
+    let is_governed = world.flippers.iter().any(|f| f.body().policy.is_ok());
+    let criteria = settings.default_criteria.as_ref()?;
+    (!is_governed && world.knows_all_flippers).then_some(criteria)
+}
+
+fn rank(flipper: &Item<Flipper>) -> Rank {
+    let meta = flipper.meta();
+    let created = flipper.body().created;
+    match &flipper.body().policy {
+        Ok(policy) => Rank::of(policy, created, &meta.namespace, &meta.name),
+        Err(invalid) => Rank::of_invalid(invalid, created, &meta.namespace, &meta.name),
     }
 }
 

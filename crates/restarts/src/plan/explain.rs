@@ -44,6 +44,7 @@ pub fn explain(
         }
         Decision::Restart { due } => Some(due),
     };
+    let due = due.filter(|_| policy.invalid.is_none());
     let sweep = Sweep::over(settings, world, &active, now);
     let case = sweep
         .cases

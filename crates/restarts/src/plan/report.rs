@@ -10,6 +10,7 @@ mod words;
 use jiff::Timestamp;
 use slipway_api::flipper::FlipperStatus;
 use slipway_api::waiting::MOST_WAITING;
+use slipway_kernel::condition::READY;
 use slipway_kernel::event::Severity;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::plan::Status;
@@ -42,7 +43,10 @@ pub fn report(
         let blockers = blockers(settings, world, policy, cases.as_slice());
         let made = status::of_policy(settings, world, active, sweep, place, &blockers, now);
         if let Some(flipper) = policy.flipper {
-            events(world, policy, &cases, &made, flipper, plan);
+            match policy.invalid {
+                Some(_) => tell_invalid(world, flipper, &made, plan),
+                None => events(world, policy, &cases, &made, flipper, plan),
+            }
             write(world, flipper, &made, plan);
         } else {
             tell_deferred(world, policy, &cases, &map::stored(world), plan);
@@ -50,22 +54,24 @@ pub fn report(
         }
         plan.blockers.extend(blockers);
     }
-    for flipper in &world.flippers {
-        if let Err(invalid) = &flipper.body().policy {
-            let problem = invalid.to_string();
-            let made = status::of_invalid(flipper, &problem, now);
-            if status::stored(flipper).conditions != made.conditions {
-                let generation = flipper.meta().generation.to_string();
-                let note = format!("{problem}; it counts as absent until that is changed");
-                let warning = (Severity::Warning, news::INVALID);
-                plan.events
-                    .push(on_flipper(world, flipper, warning, note, &generation));
-            }
-            write(world, flipper, &made, plan);
-        }
-    }
     if !active.iter().any(|policy| policy.flipper.is_none()) {
         map::write(settings, world, None, plan, now);
+    }
+}
+
+/// Warns of a policy that cannot be followed, whenever something else is wrong with it.
+fn tell_invalid(world: &World, flipper: &Item<Flipper>, made: &FlipperStatus, plan: &mut Plan) {
+    let ready = |status: &FlipperStatus| {
+        let found = status.conditions.iter().find(|c| c.type_ == READY);
+        found.map(|c| (c.reason.clone(), c.message.clone()))
+    };
+    if let Some((_, message)) = ready(made)
+        && ready(made) != ready(&status::stored(flipper))
+    {
+        let generation = flipper.meta().generation.to_string();
+        let warning = (Severity::Warning, news::INVALID);
+        plan.events
+            .push(on_flipper(world, flipper, warning, message, &generation));
     }
 }
 
@@ -215,13 +221,26 @@ fn events(
         plan.events
             .push(on_flipper(world, flipper, news, message, &instance));
     }
-    let is_dry = |w: &&slipway_api::waiting::WaitingFor| w.reason == Reason::DryRun.as_str();
-    if let Some(dry) = made.waiting_for.iter().find(is_dry)
-        && before.waiting_for.iter().find(is_dry).map(|w| &w.message) != Some(&dry.message)
-    {
-        let news = (Severity::Normal, news::DRY_RUN);
-        let told = on_flipper(world, flipper, news, dry.message.clone(), &dry.message);
-        plan.events.push(told);
+    if before.observed_generation != made.observed_generation && !made.workloads.is_empty() {
+        let note = words::matched(made);
+        let news = (Severity::Normal, news::MATCHED);
+        plan.events
+            .push(on_flipper(world, flipper, news, note, &generation));
+    }
+    for reason in [Reason::DryRun, Reason::NeverRestarted] {
+        let said = |status: &FlipperStatus| {
+            let mut all = status.waiting_for.iter();
+            let found = all.find(|w| w.reason == reason.as_str());
+            found.map(|w| w.message.clone())
+        };
+        if let Some(message) = said(made)
+            && said(&before).as_ref() != Some(&message)
+        {
+            let news = (Severity::Normal, news::DRY_RUN);
+            let instance = message.clone();
+            plan.events
+                .push(on_flipper(world, flipper, news, message, &instance));
+        }
     }
     tell_deferred(world, policy, cases, &before, plan);
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use slipway_api::flipper::WorkloadKind;
+use slipway_api::flipper::{MAX_LISTED, WorkloadKind};
 
 use super::active::{Active, Finder};
 use super::gates::{Due, Held, offset, refused};
@@ -51,6 +51,8 @@ pub struct Case<'w> {
 pub struct Tally {
     /// Workloads that it decides about.
     pub matched: usize,
+    /// The first of them, by their places in the world.
+    pub listed: Vec<usize>,
     /// Workloads that are due and wait.
     pub pending: usize,
     /// Workloads that are rolling.
@@ -82,7 +84,7 @@ impl Tally {
         *self.reasons.entry(reason).or_default() += 1;
         if reason.is_a_skip() {
             self.skipped += 1;
-        } else if reason != Reason::StampRemoved {
+        } else if !reason.is_a_remark() {
             self.pending += 1;
         }
     }
@@ -115,7 +117,7 @@ impl<'w> Sweep<'w> {
             ..Self::default()
         };
         let mut finder = Finder::new(settings, active);
-        for (kind, item) in &world.workloads {
+        for (at, (kind, item)) in world.workloads.iter().enumerate() {
             let found = finder.find(*kind, item);
             let Some((winner, losers)) = found.split_first() else {
                 continue;
@@ -128,6 +130,11 @@ impl<'w> Sweep<'w> {
             let Some(policy) = active.get(*winner) else {
                 continue;
             };
+            if let Some(tally) = sweep.tallies.get_mut(*winner)
+                && tally.listed.len() < MAX_LISTED
+            {
+                tally.listed.push(at);
+            }
             sweep.look(world, policy, *winner, *kind, item, now);
         }
         sweep.limit(settings, active);
@@ -164,6 +171,8 @@ impl<'w> Sweep<'w> {
             (Some(held(Reason::Deleting, now)), None)
         } else if workload.is_opted_out {
             (Some(held(Reason::OptedOut, now)), None)
+        } else if active.invalid.is_some() {
+            (Some(held(Reason::PolicyInvalid, now)), None)
         } else {
             judge(world, active, kind, item, rollout, now, &mut seen)
         };
@@ -260,7 +269,10 @@ fn judge<'w>(
     let turn =
         |due: Option<Timestamp>| due::later(due?, offset(&item.meta().uid, active.policy.jitter));
     match due::decide(workload.past(), &cadence, now) {
-        Decision::Stamp { .. } if active.policy.suspended || active.policy.dry_run => (None, None),
+        Decision::Stamp { .. } if active.policy.suspended => (None, None),
+        Decision::Stamp { .. } if active.policy.dry_run => {
+            (Some(held(Reason::NeverRestarted, now)), None)
+        }
         Decision::Stamp { repair } => {
             if let Some(refusal) = refused(world, kind, item, now) {
                 let held = Held {

@@ -5,6 +5,10 @@
 
 #[path = "defects/bounds.rs"]
 mod bounds;
+#[path = "defects/clocks.rs"]
+mod clocks;
+#[path = "defects/holding.rs"]
+mod holding;
 #[path = "defects/policies.rs"]
 mod policies;
 #[path = "defects/restarts.rs"]

@@ -97,7 +97,10 @@ fn every_small_world() {
 }
 
 fn check(world: &[(&str, i64)], limit: Option<usize>) {
-    let mut stage = Stage::new(slipway_restarts::Restarts::default(), start());
+    let mut stage = Stage::new(
+        slipway_restarts::Restarts::new(slipway_restarts::Settings::drop_in()),
+        start(),
+    );
     stage.put(flipper("default", "f", &json!({"maxConcurrent": limit})));
     for (place, (state, age)) in world.iter().enumerate() {
         stage.put(build(&format!("w{place}"), state, *age));

@@ -26,7 +26,7 @@ pub(crate) fn ago(number: i64) -> String {
 }
 
 pub(crate) fn stage() -> Stage {
-    Stage::new(Restarts::default(), noon())
+    Stage::new(Restarts::new(Settings::drop_in()), noon())
 }
 
 pub(crate) fn stage_with(settings: Settings) -> Stage {

@@ -1,4 +1,5 @@
 //! Requests, those that come and those that go. What their names begin with is said by the capabilities that run.
+//! Whatever is sent, the series are few: see [`labels`].
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -13,9 +14,11 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use slipway_kernel::admission::Count;
 
+use super::labels::{self, Few};
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Served {
-    method: String,
+    method: &'static str,
     route: String,
     status_code: String,
     ws: &'static str,
@@ -23,14 +26,14 @@ struct Served {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Route {
-    method: String,
+    method: &'static str,
     route: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Called {
     path: String,
-    method: String,
+    method: &'static str,
     status_code: String,
 }
 
@@ -48,7 +51,14 @@ struct Handshake {
 
 type Timings<L> = Family<L, Histogram, fn() -> Histogram>;
 type Labels = Vec<(String, String)>;
-type Named = (Registry, BTreeMap<&'static str, Family<Labels, Counter>>);
+
+/// Counters that webhooks name, and the values of their labels.
+#[derive(Default)]
+struct Named {
+    registry: Registry,
+    families: BTreeMap<&'static str, Family<Labels, Counter>>,
+    values: BTreeMap<(&'static str, &'static str), Few>,
+}
 
 const SECONDS: [f64; 14] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0,
@@ -80,6 +90,11 @@ pub(crate) struct Traffic {
     limited: Family<Limited, Counter>,
     rejected: Family<Rejected, Counter>,
     handshakes: Family<Handshake, Counter>,
+    /// What a mirrored resource, a pod's annotation or a pod's answer may name.
+    api_paths: Few,
+    api_groups: Few,
+    pod_paths: Few,
+    pod_routes: Few,
     /// Counters that webhooks name, made when they are first counted.
     named: Mutex<Named>,
 }
@@ -97,6 +112,10 @@ impl Default for Traffic {
             limited: Family::default(),
             rejected: Family::default(),
             handshakes: Family::default(),
+            api_paths: Few::default(),
+            api_groups: Few::default(),
+            pod_paths: Few::default(),
+            pod_routes: Few::default(),
             named: Mutex::default(),
         }
     }
@@ -168,18 +187,26 @@ impl Traffic {
 
     /// Lets somebody read the counters that webhooks named.
     pub(super) fn named<T>(&self, read: impl FnOnce(&Registry) -> T) -> T {
-        read(&self.named.lock().unwrap_or_else(PoisonError::into_inner).0)
+        let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        read(&named.registry)
     }
 
     /// One more of what a webhook counts.
     pub(crate) fn count(&self, count: &Count) {
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let Named {
+            registry,
+            families,
+            values,
+        } = &mut *named;
         let labels: Labels = count
             .labels
             .iter()
-            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .map(|(label, value)| {
+                let few = values.entry((count.name, *label)).or_default();
+                ((*label).to_owned(), few.tell(value).to_owned())
+            })
             .collect();
-        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
-        let (registry, families) = &mut *named;
         let family = families.entry(count.name).or_insert_with(|| {
             let family = Family::default();
             // The encoder adds the ending itself.
@@ -192,26 +219,26 @@ impl Traffic {
 
     /// The API has answered, or not.
     pub(crate) fn asked_api(&self, path: &str, method: &str, code: Option<u16>, took: Duration) {
-        observe(&self.api, path, method, code, took);
+        observe(&self.api, self.api_paths.tell(path), method, code, took);
     }
 
     /// The API has too much to do.
     pub(crate) fn limited(&self, api_group: &str) {
         let labels = Limited {
-            api_group: api_group.to_owned(),
+            api_group: self.api_groups.tell(api_group).to_owned(),
         };
         self.limited.get_or_create(&labels).inc();
     }
 
     /// A pod has answered, or not.
     pub(crate) fn asked_pod(&self, path: &str, method: &str, code: Option<u16>, took: Duration) {
-        observe(&self.pods, path, method, code, took);
+        observe(&self.pods, self.pod_paths.tell(path), method, code, took);
     }
 
     /// A pod took a request for one of another cluster.
     pub(crate) fn rejected(&self, route: &str, label: &str) {
         let labels = Rejected {
-            method: route.to_owned(),
+            method: self.pod_routes.tell(route).to_owned(),
             protocol: "http",
             request_cluster: label.to_owned(),
         };
@@ -224,13 +251,14 @@ impl Traffic {
     }
 
     /// What measures the requests to a path, most of which are of this method.
-    pub(crate) fn meter(&self, method: Method, path: &str) -> Meter {
+    pub(crate) fn meter(&self, method: &Method, path: &str) -> Meter {
         let route = route(path);
+        let method = labels::method(method.as_str());
         let labels = Route {
-            method: method.to_string(),
+            method,
             route: route.clone(),
         };
-        let ok = Served::new(&method, &route, StatusCode::OK);
+        let ok = Served::new(method, &route, StatusCode::OK);
         Meter {
             served: self.served.clone(),
             ok: self.served.get_or_create(&ok).clone(),
@@ -248,8 +276,8 @@ impl Traffic {
 fn observe(timings: &Timings<Called>, path: &str, method: &str, code: Option<u16>, took: Duration) {
     let labels = Called {
         path: path.to_owned(),
-        method: method.to_owned(),
-        status_code: code.map_or_else(|| "error".to_owned(), |code| code.to_string()),
+        method: labels::method(method),
+        status_code: code.map_or_else(|| "error".to_owned(), labels::status),
     };
     timings.get_or_create(&labels).observe(took.as_secs_f64());
 }
@@ -268,11 +296,11 @@ fn route(path: &str) -> String {
 }
 
 impl Served {
-    fn new(method: &Method, route: &str, code: StatusCode) -> Self {
+    fn new(method: &'static str, route: &str, code: StatusCode) -> Self {
         Self {
-            method: method.to_string(),
+            method,
             route: route.to_owned(),
-            status_code: code.as_str().to_owned(),
+            status_code: labels::status(code.as_u16()),
             ws: "false",
         }
     }
@@ -280,7 +308,7 @@ impl Served {
 
 /// Measures the requests to one path. The usual ones are counted without looking anything up.
 pub(crate) struct Meter {
-    method: Method,
+    method: &'static str,
     route: String,
     served: Timings<Served>,
     ok: Histogram,
@@ -298,15 +326,17 @@ impl Meter {
             evictions.inc();
         }
         self.requests.observe(number(size));
-        let other = (*method != self.method).then(|| method.clone());
-        UnderWay { meter: self, other }
+        UnderWay {
+            meter: self,
+            method: labels::method(method.as_str()),
+        }
     }
 }
 
 /// A request that is being answered; over when it is dropped.
 pub(crate) struct UnderWay<'a> {
     meter: &'a Meter,
-    other: Option<Method>,
+    method: &'static str,
 }
 
 impl UnderWay<'_> {
@@ -314,11 +344,10 @@ impl UnderWay<'_> {
     pub(crate) fn end(self, code: StatusCode, size: usize, took: Duration) {
         let meter = self.meter;
         meter.responses.observe(number(size));
-        if code == StatusCode::OK && self.other.is_none() {
+        if code == StatusCode::OK && self.method == meter.method {
             meter.ok.observe(took.as_secs_f64());
         } else {
-            let method = self.other.as_ref().unwrap_or(&meter.method);
-            let labels = Served::new(method, &meter.route, code);
+            let labels = Served::new(self.method, &meter.route, code);
             let timing = meter.served.get_or_create(&labels);
             timing.observe(took.as_secs_f64());
         }

@@ -89,6 +89,22 @@ pub enum Error {
         /// Why not.
         problem: Problem,
     },
+    /// The file with the CA of callers cannot be read.
+    #[error("cannot read the CA of callers from {path}: {source}; check --webhooks-client-ca")]
+    CallersFile {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The CA of callers cannot be used.
+    #[error("cannot use the CA of callers in {path}: {problem}; check --webhooks-client-ca")]
+    Callers {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        problem: Problem,
+    },
     /// No certificate could be made.
     #[error(
         "cannot make a certificate for {names:?}: {source}; check -server-tls.self-signed-cert.dns-name"

@@ -1,4 +1,8 @@
-//! Puts the CA bundle into webhook configurations, and touches nothing else of them.
+//! Puts the CA bundle into webhooks that are ours, and touches nothing else of their configurations.
+//!
+//! A webhook is ours if the certificate is made for the name that the API server calls it by: `NAME.NAMESPACE.svc` for
+//! that of a Service, the host of an address. Nobody else's could be called with our certificate, so no label makes it
+//! ours; others may share a configuration with us.
 //!
 //! Each is changed at the version that it was listed at, and the Secret is read in between: a replica that does not yet
 //! know a new CA cannot take it out again.
@@ -26,8 +30,8 @@ const FORBIDDEN_FOR: Duration = Duration::from_mins(1);
 struct Configuration {
     object: ObjectRef,
     version: String,
-    /// Each webhook's bundle, as it is written.
-    bundles: Vec<String>,
+    /// The bundle of each webhook that is ours, as it is written, and where the webhook is in the list.
+    bundles: Vec<(usize, String)>,
 }
 
 /// What was listed.
@@ -52,6 +56,8 @@ pub(super) enum Injected {
 /// Who puts it there.
 pub(super) struct Injector {
     injection: Injection,
+    /// What the certificate is made for.
+    names: Vec<String>,
     shared: Option<Arc<Shared>>,
     /// What is forbidden, by feature, and until when it is not tried again.
     forbidden: BTreeMap<String, Timestamp>,
@@ -60,26 +66,27 @@ pub(super) struct Injector {
 }
 
 impl Configuration {
-    fn read(kind: &Kind, value: &Value) -> Self {
+    fn read(kind: &Kind, value: &Value, names: &[String]) -> Self {
         let meta = Meta::of(value);
-        let bundles = value.get("webhooks").and_then(Value::as_array);
-        let bundle = |hook: &Value| {
-            let text = hook
-                .pointer("/clientConfig/caBundle")
-                .and_then(Value::as_str);
-            text.unwrap_or_default().to_owned()
+        let hooks = value.get("webhooks").and_then(Value::as_array);
+        let bundle = |(n, hook): (usize, &Value)| {
+            let config = hook.get("clientConfig")?;
+            let called = called(config)?;
+            let is_ours = names.iter().any(|name| is_for(name, &called));
+            let text = config.get("caBundle").and_then(Value::as_str);
+            is_ours.then(|| (n, text.unwrap_or_default().to_owned()))
         };
+        let hooks = hooks.into_iter().flatten().enumerate();
         Self {
             object: ObjectRef::local(kind.clone(), "", meta.name),
             version: meta.version,
-            bundles: bundles.into_iter().flatten().map(bundle).collect(),
+            bundles: hooks.filter_map(bundle).collect(),
         }
     }
 
-    /// What makes all of its webhooks trust the bundle; none if they do.
+    /// What makes those of its webhooks that are ours trust the bundle; none if they do.
     fn changes(&self, bundle: &str) -> Option<Vec<Value>> {
-        let differ = self.bundles.iter().enumerate();
-        let differ = differ.filter(|(_, now)| now.as_str() != bundle);
+        let differ = self.bundles.iter().filter(|(_, now)| now != bundle);
         let set = differ.map(|(n, _)| {
             let path = format!("/webhooks/{n}/clientConfig/caBundle");
             json!({"op": "add", "path": path, "value": bundle})
@@ -91,10 +98,32 @@ impl Configuration {
     }
 }
 
+/// The name by which an API server calls a webhook, and which the certificate is checked against.
+fn called(config: &Value) -> Option<String> {
+    if let Some(service) = config.get("service") {
+        let text = |field: &str| service.get(field)?.as_str();
+        return Some(format!("{}.{}.svc", text("name")?, text("namespace")?));
+    }
+    let url: http::Uri = config.get("url")?.as_str()?.parse().ok()?;
+    url.host().map(str::to_owned)
+}
+
+/// Whether a certificate for `name` is good for whoever is called so; its first label may be a `*`.
+fn is_for(name: &str, called: &str) -> bool {
+    let any = name.strip_prefix("*.").zip(called.split_once('.'));
+    name.eq_ignore_ascii_case(called)
+        || any.is_some_and(|(rest, (_, parent))| rest.eq_ignore_ascii_case(parent))
+}
+
 impl Injector {
-    pub(super) fn new(injection: Injection, shared: Option<Arc<Shared>>) -> Self {
+    pub(super) fn new(
+        injection: Injection,
+        names: Vec<String>,
+        shared: Option<Arc<Shared>>,
+    ) -> Self {
         Self {
             injection,
+            names,
             shared,
             forbidden: BTreeMap::new(),
             told: String::new(),
@@ -120,11 +149,12 @@ impl Injector {
                     listed.kinds += 1;
                     let items = list.get("items").and_then(Value::as_array);
                     let items = items.into_iter().flatten();
+                    let names = &self.names;
                     listed
                         .all
-                        .extend(items.map(|item| Configuration::read(&kind, item)));
+                        .extend(items.map(|item| Configuration::read(&kind, item, names)));
                 }
-                Outcome::Refused(refused) if refused.reason == "Forbidden" => {
+                Outcome::Refused(refused) if refused.is_forbidden() => {
                     self.forbid(feature, &refused, now);
                 }
                 other => {
@@ -162,7 +192,7 @@ impl Injector {
                     self.allowed(&feature);
                     tracing::info!(%object, "CA bundle injected");
                 }
-                Outcome::Refused(refused) if refused.reason == "Forbidden" => {
+                Outcome::Refused(refused) if refused.is_forbidden() => {
                     forbidden = true;
                     self.forbid(feature, &refused, now);
                 }
@@ -224,6 +254,32 @@ impl Injector {
         if self.told != told {
             tracing::warn!(what, why, "CA bundle not injected, retrying");
             self.told = told;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_webhook_is_ours_by_the_name_that_it_is_called_by() {
+        let service = |name: &str| json!({"service": {"name": name, "namespace": "mimir"}});
+        let of = |config: &Value, name: &str| called(config).is_some_and(|own| is_for(name, &own));
+        assert!(of(&service("ours"), "ours.mimir.svc"));
+        assert!(!of(&service("ours"), "ours.loki.svc"));
+        assert!(!of(&service("theirs"), "ours.mimir.svc"));
+        assert!(of(&service("ours"), "*.mimir.svc"));
+        assert!(!of(&service("a.b"), "*.mimir.svc"));
+        let url = json!({"url": "https://LOCALHOST:8443/admission/no-downscale"});
+        assert!(of(&url, "localhost"));
+        assert!(!of(&url, "ours.mimir.svc"));
+        for nothing in [
+            json!({}),
+            json!({"url": "no address"}),
+            json!({"service": {}}),
+        ] {
+            assert!(!of(&nothing, "ours.mimir.svc"), "{nothing}");
         }
     }
 }

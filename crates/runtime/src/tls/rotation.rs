@@ -55,13 +55,15 @@ impl Rotation {
         served: Arc<Served>,
         shared: Option<Arc<Shared>>,
     ) -> Self {
-        let injection = wanted.inject.clone();
+        let names = wanted.names.clone();
+        let injector = wanted.inject.clone();
+        let injector = injector.map(|injection| Injector::new(injection, names, shared));
         Self {
             wanted,
             environment,
             client,
             served,
-            injector: injection.map(|injection| Injector::new(injection, shared)),
+            injector,
             kept: None,
             trusted: None,
             told: String::new(),
@@ -278,7 +280,7 @@ impl Rotation {
             verb,
             namespace: self.wanted.namespace.clone(),
             name: self.wanted.secret.clone(),
-            reason: why.reason,
+            reason: why.reason.as_str().to_owned(),
             message: why.message,
         }
     }

@@ -4,9 +4,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use jiff::Timestamp;
 use rustls::ServerConfig;
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
+use super::callers::Callers;
 use super::pair::Pair;
 use crate::state::Shared;
 
@@ -55,8 +56,8 @@ impl ResolvesServerCert for Served {
     }
 }
 
-/// How a server shows whatever is in the place.
-pub(super) fn config(served: &Arc<Served>) -> Arc<ServerConfig> {
+/// How a server shows whatever is in the place, to anybody or to these callers only.
+pub(super) fn config(served: &Arc<Served>, callers: Option<&Arc<Callers>>) -> Arc<ServerConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     #[allow(
         clippy::expect_used,
@@ -65,9 +66,16 @@ pub(super) fn config(served: &Arc<Served>) -> Arc<ServerConfig> {
     let builder = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("ring can do TLS 1.2 and 1.3");
-    let mut config = builder
-        .with_no_client_auth()
-        .with_cert_resolver(served.clone());
+    let mut config = match callers {
+        None => builder.with_no_client_auth(),
+        Some(callers) => builder.with_client_cert_verifier(callers.clone()),
+    }
+    .with_cert_resolver(served.clone());
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    if callers.is_some() {
+        // A resumed session would not be asked for its certificate again, and the CA may be another one by then.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+    }
     Arc::new(config)
 }

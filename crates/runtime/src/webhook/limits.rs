@@ -11,8 +11,11 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// How large a body may be. A review holds an object twice, and the API server takes objects of up to 3 MiB.
     pub body_bytes: usize,
-    /// How many connections may be open; more wait to be accepted.
+    /// How many connections may be open. Who comes when all are takes the place of the one that has been idle for longest,
+    /// or waits while none is.
     pub connections: usize,
+    /// How long a connection may be open without a request.
+    pub idle: Duration,
 }
 
 impl Default for Limits {
@@ -21,6 +24,7 @@ impl Default for Limits {
             request_timeout: Duration::from_secs(10),
             body_bytes: 8 << 20,
             connections: 1_024,
+            idle: Duration::from_mins(2),
         }
     }
 }

@@ -1,11 +1,10 @@
 //! The webhooks over HTTPS: HTTP/1.1 and HTTP/2, as the API server likes.
 //!
-//! It promises bounds: on connections, heads, bodies and how long each may take. Whatever goes wrong on one connection
-//! ends that one. Dropping the future closes all of them.
+//! It promises bounds: on connections and how long they may be idle, on heads, bodies and how long each may take.
+//! Whatever goes wrong on one connection ends that one. Dropping the future closes all of them.
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,12 +16,12 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore, SemaphorePermit};
-use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::{Admissions, Arrived, plain};
+use crate::connections::{Bounds, Seat, accept};
 
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// For the head of a request, and so also between two requests of a connection.
@@ -33,8 +32,6 @@ const STREAMS: u32 = 250;
 const ROOM: usize = 64 << 20;
 /// A body that says it is no larger than this needs no room: large ones that come slowly hold up only each other.
 const SMALL: usize = 256 << 10;
-/// Accepting fails again at once while there are no file descriptors left.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// Why webhooks cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -55,44 +52,21 @@ pub async fn serve(
     let mut tls = (*tls).clone();
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let limits = admissions.limits();
-    let places = Arc::new(Semaphore::new(limits.connections.max(1)));
+    let bounds = Bounds {
+        most: limits.connections,
+        idle: limits.idle,
+        grace: limits.request_timeout,
+    };
     let door = Arc::new(Door {
         acceptor: TlsAcceptor::from(Arc::new(tls)),
         admissions,
         room: Arc::new(Semaphore::new(ROOM >> 10)),
-        closing: Notify::new(),
-        is_closing: AtomicBool::new(false),
     });
-    let mut open: JoinSet<()> = JoinSet::new();
-    let mut stop = std::pin::pin!(stop);
-    loop {
-        let accepted = async {
-            let place = places.clone().acquire_owned().await;
-            (place, listener.accept().await)
-        };
-        tokio::select! {
-            biased;
-            () = &mut stop => break,
-            Some(_) = open.join_next(), if !open.is_empty() => {}
-            (place, accepted) = accepted => match accepted {
-                Ok((stream, _)) => {
-                    let door = door.clone();
-                    open.spawn(async move {
-                        door.connection(stream).await;
-                        drop(place);
-                    });
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    sleep(PAUSE).await;
-                }
-            },
-        }
-    }
-    drop(listener);
-    door.close();
-    let ending = async { while open.join_next().await.is_some() {} };
-    let _ = timeout(limits.request_timeout, ending).await;
+    accept(listener, bounds, stop, move |stream, seat| {
+        let door = door.clone();
+        async move { door.connection(stream, &seat).await }
+    })
+    .await;
     Ok(())
 }
 
@@ -102,28 +76,18 @@ struct Door {
     admissions: Admissions,
     /// In KiB.
     room: Arc<Semaphore>,
-    closing: Notify,
-    is_closing: AtomicBool,
 }
 
 impl Door {
-    fn close(&self) {
-        self.is_closing.store(true, Ordering::Release);
-        self.closing.notify_waiters();
-    }
-
-    async fn closed(&self) {
-        let mut closing = std::pin::pin!(self.closing.notified());
-        closing.as_mut().enable();
-        if !self.is_closing.load(Ordering::Acquire) {
-            closing.await;
-        }
-    }
-
-    async fn connection(&self, stream: TcpStream) {
+    async fn connection(&self, stream: TcpStream, seat: &Arc<Seat>) {
         let _ = stream.set_nodelay(true);
         let traffic = &self.admissions.0.shared.metrics.traffic;
-        let stream = match timeout(HANDSHAKE, self.acceptor.accept(stream)).await {
+        let shaken = tokio::select! {
+            biased;
+            shaken = timeout(HANDSHAKE, self.acceptor.accept(stream)) => shaken,
+            () = seat.over() => return,
+        };
+        let stream = match shaken {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => {
                 traffic.shook_hands("failed");
@@ -140,22 +104,16 @@ impl Door {
         let builder = builder(is_h2);
         let service = service_fn(|request| {
             let (admissions, room) = (self.admissions.clone(), self.room.clone());
-            async move { Ok::<_, Infallible>(exchange(&admissions, &room, request).await) }
+            let busy = seat.request();
+            async move {
+                let response = exchange(&admissions, &room, request).await;
+                drop(busy);
+                Ok::<_, Infallible>(response)
+            }
         });
         let serving = builder.serve_connection(TokioIo::new(stream), service);
-        let mut serving = std::pin::pin!(serving);
-        tokio::select! {
-            biased;
-            ended = &mut serving => {
-                if let Err(error) = ended {
-                    tracing::debug!(error, "a connection ended badly");
-                }
-                return;
-            }
-            () = self.closed() => {}
-        }
-        serving.as_mut().graceful_shutdown();
-        let _ = serving.await;
+        seat.serve(serving, |serving| serving.graceful_shutdown())
+            .await;
     }
 }
 

@@ -9,17 +9,22 @@
 )]
 
 mod answers;
+mod connections;
 mod drain;
 mod election;
 mod evictions;
 mod fencing;
 mod flow;
 mod groups;
+mod no_right;
+mod questions;
 mod restarts;
 mod rights;
 mod role;
+mod series;
 mod stage;
 mod tls;
+mod tls_callers;
 mod tls_files;
 mod tls_inject;
 mod tls_rotation;

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use rustls::client::ClientConnection;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ServerConnection;
 use rustls::time_provider::TimeProvider;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
@@ -108,6 +108,16 @@ pub(crate) fn handshake(
     bundle: &[u8],
     now: Timestamp,
 ) -> Result<Vec<u8>, String> {
+    handshake_as(server, bundle, now, None)
+}
+
+/// The same with a certificate of the client's own, and its key.
+pub(crate) fn handshake_as(
+    server: &Arc<ServerConfig>,
+    bundle: &[u8],
+    now: Timestamp,
+    own: Option<(&str, &str)>,
+) -> Result<Vec<u8>, String> {
     let mut roots = RootCertStore::empty();
     for root in CertificateDer::pem_slice_iter(bundle) {
         roots.add(root.unwrap()).unwrap();
@@ -116,8 +126,16 @@ pub(crate) fn handshake(
     let config = ClientConfig::builder_with_details(provider, Arc::new(Clock(now)))
         .with_safe_default_protocol_versions()
         .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let config = match own {
+        None => config.with_no_client_auth(),
+        Some((certificate, key)) => {
+            let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap();
+            let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+            let own = config.with_client_auth_cert(vec![certificate], key);
+            own.unwrap()
+        }
+    };
     let name = ServerName::try_from(NAME).unwrap();
     let mut client = ClientConnection::new(Arc::new(config), name).unwrap();
     let mut server = ServerConnection::new(server.clone()).unwrap();

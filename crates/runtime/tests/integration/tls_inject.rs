@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use slipway_apiserver::faults::{Frequency, Match};
+use slipway_runtime::tls::Injection;
 use tokio::task::JoinHandle;
 
 use crate::stage::{Stage, secs, virtually};
@@ -156,4 +157,63 @@ fn a_missing_right_is_no_failure_is_shown_and_is_noticed_when_granted() {
             task.abort();
         });
     }
+}
+
+/// One webhook as an API server keeps it.
+fn hook(name: &str, config: &Value) -> Value {
+    json!({
+        "name": name, "admissionReviewVersions": ["v1"], "clientConfig": config, "sideEffects": "None",
+        "rules": [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["statefulsets"]}],
+    })
+}
+
+/// Another operator of this kind, whose configurations have the same label, and webhooks that are not ours at all
+/// beside ours in one configuration.
+#[test]
+fn webhooks_of_others_keep_their_ca_also_where_no_namespace_is_named() {
+    virtually(async {
+        let stage = Stage::new().await;
+        let service = |name: &str, namespace: &str| json!({"service": {"name": name, "namespace": namespace, "path": "/admission/no-downscale"}});
+        let hooks = [
+            hook("a.ours.dev", &service("rollout-operator", "default")),
+            hook("b.theirs.dev", &service("rollout-operator", "mimir")),
+            hook("c.theirs.dev", &service("gatekeeper", "default")),
+            hook(
+                "d.theirs.dev",
+                &json!({"url": "https://example.com/admission"}),
+            ),
+            hook(
+                "e.ours.dev",
+                &json!({"url": "https://rollout-operator.default.svc:8443/admission/no-downscale"}),
+            ),
+        ];
+        let theirs = json!("dGhlaXJz");
+        let body = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "mixed", "labels": labels()},
+            "webhooks": hooks.iter().map(|hook| {
+                let mut hook = hook.clone();
+                hook["clientConfig"]["caBundle"] = theirs.clone();
+                hook
+            }).collect::<Vec<_>>(),
+        });
+        stage.create(VALIDATING, &body).await;
+        let mut everywhere = wanted();
+        everywhere.inject = Some(Injection::for_namespaces(&[]));
+        let certificates = certificates(&stage, "one", everywhere);
+        certificates.prepare().await.unwrap();
+        let task = tokio::spawn(async move { certificates.keep(std::future::pending()).await });
+        secs(600).await;
+        let found = stage.get(&format!("{VALIDATING}/mixed")).await;
+        let ours: Vec<&str> = found["webhooks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|hook| hook["clientConfig"]["caBundle"] != theirs)
+            .map(|hook| hook["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(ours, ["a.ours.dev", "e.ours.dev"]);
+        assert_eq!(patches(&stage), 1, "nobody is rewritten again and again");
+        task.abort();
+    });
 }

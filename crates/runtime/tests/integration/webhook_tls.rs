@@ -26,15 +26,15 @@ use crate::stage::{Stage, epoch};
 use crate::webhook::{change, configure, guard, open};
 
 /// A server in front of a replica.
-struct Served {
-    address: SocketAddr,
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
     identity: Identity,
     view: View,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
-async fn start(stage: &Stage, limits: Limits) -> Served {
+pub(crate) async fn start(stage: &Stage, limits: Limits) -> Served {
     let identity = Identity::with_names(&["slipway.slipway-system.svc"]).unwrap();
     let operator = guard(stage, Environment::virtual_from(epoch(), 7)).limited(limits);
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -58,7 +58,10 @@ async fn start(stage: &Stage, limits: Limits) -> Served {
 }
 
 impl Served {
-    async fn connect(&self, protocol: &[u8]) -> tokio_rustls::client::TlsStream<TcpStream> {
+    pub(crate) async fn connect(
+        &self,
+        protocol: &[u8],
+    ) -> tokio_rustls::client::TlsStream<TcpStream> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(self.identity.ca_pem().as_bytes()) {
             roots.add(certificate.unwrap()).unwrap();
@@ -80,7 +83,7 @@ impl Served {
         self.view.metrics().contains(&format!("{line}\n"))
     }
 
-    async fn end(self) {
+    pub(crate) async fn end(self) {
         self.stop.send(()).unwrap();
         tokio::time::timeout(Duration::from_secs(20), self.task)
             .await
@@ -90,7 +93,7 @@ impl Served {
     }
 }
 
-fn review(uid: &str) -> Bytes {
+pub(crate) fn review(uid: &str) -> Bytes {
     let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
         "uid": uid, "operation": "UPDATE", "name": "m", "namespace": "default",
         "resource": {"group": "", "version": "v1", "resource": "configmaps"},
@@ -98,7 +101,7 @@ fn review(uid: &str) -> Bytes {
     Bytes::from(review.to_string())
 }
 
-fn post(body: Bytes) -> Request<Full<Bytes>> {
+pub(crate) fn post(body: Bytes) -> Request<Full<Bytes>> {
     Request::post("https://slipway.slipway-system.svc/admission/guard?timeout=5s")
         .header("host", "slipway.slipway-system.svc")
         .header("content-type", "application/json")
@@ -106,7 +109,7 @@ fn post(body: Bytes) -> Request<Full<Bytes>> {
         .unwrap()
 }
 
-async fn whole(response: http::Response<hyper::body::Incoming>) -> (StatusCode, Value) {
+pub(crate) async fn whole(response: http::Response<hyper::body::Incoming>) -> (StatusCode, Value) {
     let code = response.status();
     let body = response.into_body().collect().await.unwrap().to_bytes();
     (code, serde_json::from_slice(&body).unwrap_or_default())

@@ -74,7 +74,8 @@ pub(crate) struct Election {
     /// The Deployment that the operator itself runs from, which it never restarts
     #[arg(long, default_value = crate::manifests::DEPLOYMENT, value_name = "NAME")]
     pub(crate) operator_deployment: String,
-    /// Act without holding a Lease: only where there can be no second replica
+    /// Act without holding a Lease: only where there can be no second replica. Without this option, a replica that may
+    /// not use its Lease serves webhooks and probes, and does nothing else
     #[arg(long)]
     pub(crate) no_leader_elect: bool,
     /// Lease duration: how long a leader stays leader after its last sign of life
@@ -86,31 +87,32 @@ pub(crate) struct Election {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Restarts")]
 pub(crate) struct Restarts {
-    /// Whether a Flipper is about all namespaces, or about its own only
-    #[arg(long = "restarts-scope", value_enum, default_value_t = RestartScope::Cluster)]
+    /// Whether a Flipper reaches all namespaces, or its own only
+    #[arg(long = "restarts-scope", value_enum, default_value_t = RestartScope::OwnNamespace)]
     pub(crate) scope: RestartScope,
-    /// Namespaces whose workloads are never restarted
+    /// Namespaces whose workloads are restarted only by a Flipper that names them
     #[arg(
         long = "restarts-protected-namespaces",
         value_delimiter = ',',
+        default_value = slipway_restarts::settings::SYSTEM_NAMESPACE,
         value_name = "NS,…"
     )]
     pub(crate) protected_namespaces: Vec<String>,
-    /// Whether workloads are restarted when there is no valid Flipper
+    /// Whether workloads are restarted while there is no valid Flipper
     #[arg(
         long = "restarts-default-criteria",
         action = clap::ArgAction::Set,
-        default_value_t = true,
+        default_value_t = false,
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "true",
         value_name = "true|false"
     )]
     pub(crate) default_criteria: bool,
-    /// How often, when there is no valid Flipper
+    /// How often, while there is no valid Flipper and the default criteria are on
     #[arg(long = "restarts-default-interval", default_value = "10m", value_parser = duration, value_name = "DURATION")]
     pub(crate) default_interval: Duration,
-    /// Which, when there is no valid Flipper: those with one of these labels
+    /// Which, while there is no valid Flipper and the default criteria are on: those with one of these labels
     #[arg(long = "restarts-default-labels", value_delimiter = ',', default_value = "mesh=true", value_parser = label, value_name = "KEY=VALUE,…")]
     pub(crate) default_labels: Vec<(String, String)>,
     /// Minimum interval; shorter ones are raised
@@ -166,11 +168,16 @@ impl LogLevel {
 
 /// A duration as a Flipper's interval is written, but not none at all.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let parsed = slipway_kernel::duration::parse(text).map_err(|error| error.to_string())?;
+    let parsed = pause(text)?;
     if parsed.is_zero() {
         return Err("must be longer than nothing".to_owned());
     }
     Ok(parsed)
+}
+
+/// A duration that may be none at all.
+pub(super) fn pause(text: &str) -> Result<Duration, String> {
+    slipway_kernel::duration::parse(text).map_err(|error| error.to_string())
 }
 
 fn label(text: &str) -> Result<(String, String), String> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::run::duration;
+use super::run::{duration, pause};
 
 /// Options of zones.
 #[derive(Debug, clap::Args)]
@@ -47,6 +47,16 @@ pub(crate) struct Webhooks {
     /// How long a webhook may take; it decides after nine tenths of that
     #[arg(id = "webhooks_request_timeout", long = "webhooks-request-timeout", default_value = "10s", value_parser = duration, value_name = "DURATION")]
     pub(crate) request_timeout: Duration,
+    /// Serve webhooks only to callers with a certificate of the CA in this file: the API server's; without it, to anybody
+    #[arg(
+        id = "webhooks_client_ca",
+        long = "webhooks-client-ca",
+        value_name = "FILE"
+    )]
+    pub(crate) client_ca: Option<PathBuf>,
+    /// How long webhooks are still served after the operator was told to end, until nobody is sent to it any more
+    #[arg(id = "webhooks_drain", long = "webhooks-drain", default_value = "10s", value_parser = pause, value_name = "DURATION")]
+    pub(crate) drain: Duration,
     /// Refuse a downscale also where it cannot be seen whether it is allowed
     #[arg(long)]
     pub(crate) strict_admission: bool,

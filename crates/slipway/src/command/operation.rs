@@ -1,7 +1,9 @@
 //! One running replica: its client, its probes, its webhooks, its end. Whoever knows the options fills this in.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use futures::FutureExt;
@@ -13,6 +15,7 @@ use slipway_runtime::vet::Vet;
 use slipway_runtime::webhook::{self, Limits};
 use slipway_runtime::{Environment, Operator, Settings, probes};
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 
 use super::until_told_to_end;
 use crate::connect::{self, Cluster};
@@ -27,6 +30,8 @@ pub(crate) struct Operation {
     pub(crate) capabilities: Vec<Arc<dyn Capability>>,
     /// Where `/ready` and `/metrics` are.
     pub(crate) probes: SocketAddr,
+    /// Where metrics are as well.
+    pub(crate) metrics: Option<SocketAddr>,
     /// The header `X-Cluster` of requests to pods.
     pub(crate) label: Option<String>,
     /// Who looks at requests before they are answered.
@@ -45,6 +50,10 @@ pub(crate) struct Webhooks {
     pub(crate) limits: Limits,
     /// The certificate.
     pub(crate) source: Source,
+    /// The CA of those who may call; none if anybody may.
+    pub(crate) client_ca: Option<PathBuf>,
+    /// How long they are served after the end was told: until nobody is sent here any more.
+    pub(crate) drain: Duration,
 }
 
 impl Operation {
@@ -76,22 +85,33 @@ impl Operation {
         }
         let mut door = None;
         if let Some(webhooks) = self.webhooks {
-            operator = operator.admitting(webhooks.hooks).limited(webhooks.limits);
+            let hooks = webhooks.hooks.clone();
+            operator = operator.admitting(hooks).limited(webhooks.limits);
             let listener = listen(webhooks.address, "webhooks").await?;
-            let opened = Door::open(&operator, listener, webhooks.source, environment);
-            door = Some(opened.await?);
+            door = Some(Door::open(&operator, listener, webhooks, environment).await?);
         }
         let address = listener.local_addr().context("finding the port")?;
         tracing::info!(%address, "serving /healthz, /ready and /metrics");
-        let probing = tokio::spawn(probes::serve(listener, operator.view()));
+        let mut probing = vec![tokio::spawn(probes::serve(listener, operator.view()))];
+        if let Some(address) = self.metrics {
+            let listener = listen(address, "metrics").await?;
+            probing.push(tokio::spawn(probes::serve(listener, operator.view())));
+        }
+        // What webhooks decide on is watched, and what they leave to be undone is done, as long as they are served.
+        let (shut, is_shut) = oneshot::channel::<()>();
+        operator = operator.outlasting(is_shut.map(drop));
         let door = async {
-            match door {
+            let served = match door {
                 Some(door) => door.serve(stop.clone()).await,
                 None => Ok(()),
-            }
+            };
+            drop(shut);
+            served
         };
         let (ended, closed) = tokio::join!(operator.run(stop.clone()), door);
-        probing.abort();
+        for probing in probing {
+            probing.abort();
+        }
         ended.context("running the operator")?;
         closed?;
         tracing::info!("shut down cleanly");
@@ -104,6 +124,7 @@ struct Door {
     listener: TcpListener,
     certificates: Certificates,
     admissions: webhook::Admissions,
+    drain: Duration,
 }
 
 impl Door {
@@ -112,12 +133,15 @@ impl Door {
     async fn open(
         operator: &Operator,
         listener: TcpListener,
-        source: Source,
+        webhooks: Webhooks,
         environment: Environment,
     ) -> Result<Self> {
-        let client = operator.client();
-        let certificates =
-            Certificates::new(source, environment, Some(client), Some(&operator.view()));
+        let (client, view) = (operator.client(), operator.view());
+        let mut certificates =
+            Certificates::new(webhooks.source, environment, Some(client), Some(&view));
+        if let Some(ca) = webhooks.client_ca {
+            certificates = certificates.only_for(ca);
+        }
         match certificates.prepare().await {
             Ok(()) => {}
             Err(error @ (tls::Error::Secret { .. } | tls::Error::Restless { .. })) => {
@@ -129,14 +153,19 @@ impl Door {
             listener,
             certificates,
             admissions: operator.admissions(),
+            drain: webhooks.drain,
         })
     }
 
-    async fn serve(self, stop: impl Future<Output = ()> + Send + Clone) -> Result<()> {
+    /// Serves until a while after `stop`: the replica is not ready any more, but API servers learn of that later.
+    async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         let address = self.listener.local_addr().context("finding the port")?;
         let paths: Vec<&str> = self.admissions.paths().collect();
         tracing::info!(%address, paths = paths.join(","), "serving webhooks");
         let tls = self.certificates.server_config();
+        let drain = self.drain;
+        let stop = stop.then(move |()| tokio::time::sleep(drain)).boxed();
+        let stop = stop.shared();
         let serving = webhook::serve(self.listener, tls, self.admissions, stop.clone());
         let (served, ()) = tokio::join!(serving, self.certificates.keep(stop));
         served.context("serving webhooks")

@@ -9,11 +9,12 @@ use anyhow::{Result, anyhow};
 use slipway_runtime::tls::{Files, Injection, SelfSigned, Source};
 use slipway_runtime::vet::Vet;
 use slipway_runtime::webhook::Limits;
+use slipway_runtime::{Election, WithoutLease};
 use slipway_zones::admit::Switches;
 
 use super::operation::{Operation, Webhooks};
 use super::run;
-use crate::args::{LogFormat, PROGRAM, RolloutOperator};
+use crate::args::{LogFormat, RolloutOperator};
 use crate::cluster_label::ClusterLabel;
 use crate::connect::Cluster;
 use crate::goflag::Stopped;
@@ -23,14 +24,6 @@ use crate::{logs, output};
 /// A request of ours takes no longer than this, whatever the flag allows: the original's five minutes are for its
 /// watches.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The original's flags, if the command line is one for it: by the name of the program, or as its first argument.
-pub(crate) fn asked(mut arguments: impl Iterator<Item = String>) -> Option<Vec<String>> {
-    let program = arguments.next()?;
-    let name = program.rsplit('/').next().unwrap_or_default();
-    let is_asked = name == PROGRAM || arguments.next().is_some_and(|first| first == PROGRAM);
-    is_asked.then(|| arguments.collect())
-}
 
 /// Runs until it is told to end.
 pub(crate) fn run(arguments: &[String]) -> ExitCode {
@@ -96,6 +89,9 @@ fn operation(options: &RolloutOperator) -> Result<Operation> {
                 ..Limits::default()
             },
             source: source(options),
+            client_ca: None,
+            // Its manifests have one replica: there is nobody else to whom requests could go meanwhile.
+            drain: Duration::ZERO,
         })
     } else {
         None
@@ -115,10 +111,16 @@ fn operation(options: &RolloutOperator) -> Result<Operation> {
             namespace: options.namespace.clone(),
             namespaces: vec![options.namespace.clone()],
             request_timeout: timeout,
+            // The original is one replica, and its Role has no Lease.
+            election: Some(Election {
+                without_lease: WithoutLease::Alone,
+                ..Election::default()
+            }),
             ..slipway_runtime::Settings::default()
         },
         capabilities,
         probes: everywhere("-server.port", options.port)?,
+        metrics: None,
         label: given(&options.namespace),
         vet: ClusterLabel::new(&options.namespace, &options.validation)?.map(shared),
         webhooks,
@@ -183,23 +185,4 @@ fn source(options: &RolloutOperator) -> Source {
             .updates_bundles
             .then(|| Injection::for_namespaces(&namespaces)),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn flags(line: &str) -> Option<Vec<String>> {
-        asked(line.split_whitespace().map(str::to_owned))
-    }
-
-    #[test]
-    fn it_is_asked_for_by_either_name() {
-        let given = Some(vec!["-a".to_owned(), "run".to_owned()]);
-        assert_eq!(flags("/usr/bin/rollout-operator -a run"), given);
-        assert_eq!(flags("rollout-operator -a run"), given);
-        assert_eq!(flags("/usr/bin/slipway rollout-operator -a run"), given);
-        assert_eq!(flags("slipway run rollout-operator"), None);
-        assert_eq!(flags("slipway"), None);
-    }
 }

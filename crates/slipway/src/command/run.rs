@@ -52,6 +52,7 @@ fn operation(arguments: &Run) -> Result<Operation> {
         settings: operator(arguments),
         capabilities,
         probes: SocketAddr::new(arguments.bind, arguments.port),
+        metrics: None,
         label: arguments.zones.cluster_label.clone().or(label),
         vet: None,
         webhooks: (!hooks.is_empty()).then(|| Webhooks {
@@ -62,6 +63,8 @@ fn operation(arguments: &Run) -> Result<Operation> {
                 ..Limits::default()
             },
             source: source(arguments),
+            client_ca: given.client_ca.clone(),
+            drain: given.drain,
         }),
     })
 }
@@ -84,6 +87,7 @@ fn operator(arguments: &Run) -> slipway_runtime::Settings {
             renew_deadline: part(usual.renew_deadline),
             retry_period: part(usual.retry_period),
             skew: part(usual.skew),
+            without_lease: usual.without_lease,
         }),
         request_timeout: arguments.connection.request_timeout,
         ..slipway_runtime::Settings::default()

@@ -33,14 +33,14 @@ struct Settings {
     namespaces: Vec<String>,
     /// After this time everything is listed again.
     relist: Option<String>,
-    /// Whether the default criteria are off.
-    no_default_criteria: bool,
+    /// Whether the default criteria are on.
+    default_criteria: bool,
     /// The interval of the default criteria.
     default_interval: Option<String>,
-    /// Whether Flippers reach their own namespace only.
-    own_namespace_only: bool,
+    /// Whether Flippers reach all namespaces.
+    cluster_wide: bool,
     /// Namespaces that are left alone unless a policy names them.
-    protected_namespaces: BTreeSet<String>,
+    protected_namespaces: Option<BTreeSet<String>>,
     /// How many workloads may be rolling at once, over all policies.
     max_concurrent: Option<usize>,
 }
@@ -110,17 +110,19 @@ fn restarts(asked: &Settings) -> Result<slipway_restarts::Settings, String> {
         None => slipway_restarts::settings::DEFAULT_INTERVAL,
         Some(text) => duration::parse(text).map_err(|error| format!("defaultInterval: {error}"))?,
     };
+    let usual = slipway_restarts::Settings::default();
+    let protected = asked.protected_namespaces.clone();
     Ok(slipway_restarts::Settings {
-        default_criteria: (!asked.no_default_criteria).then(|| criteria(interval)),
-        scope: if asked.own_namespace_only {
-            Scope::OwnNamespace
-        } else {
+        default_criteria: asked.default_criteria.then(|| criteria(interval)),
+        scope: if asked.cluster_wide {
             Scope::Cluster
+        } else {
+            Scope::OwnNamespace
         },
-        protected_namespaces: asked.protected_namespaces.clone(),
+        protected_namespaces: protected.unwrap_or(usual.protected_namespaces),
         operator_namespace: Some(NAMESPACE.to_owned()),
         max_concurrent: asked.max_concurrent,
-        ..slipway_restarts::Settings::default()
+        ..usual
     })
 }
 

@@ -69,14 +69,14 @@ fn only_the_exact_content_type_is_taken() {
 fn other_kinds_and_broken_bodies_are_refused() {
     let pod = r#"{"apiVersion":"v1","kind":"Pod","request":5}"#;
     assert_eq!(
-        refusal(pod, "application/json", Parts::NONE),
+        refusal(pod, "application/json"),
         (
             400,
             "Unsupported group version kind: /v1, Kind=Pod".to_owned()
         )
     );
     for body in ["", "{", "[]", "5", "{}", r#"{"kind":7}"#] {
-        let (code, text) = refusal(body, "application/json", Parts::NONE);
+        let (code, text) = refusal(body, "application/json");
         assert_eq!(code, 400);
         assert!(text.starts_with("Request could not be decoded: "), "{text}");
     }
@@ -86,7 +86,7 @@ fn other_kinds_and_broken_bodies_are_refused() {
 #[test]
 fn d7_a_review_without_request_or_dry_run_is_no_panic() {
     let body = r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}"#;
-    let (code, text) = refusal(body, "application/json", Parts::NONE);
+    let (code, text) = refusal(body, "application/json");
     assert_eq!(code, 400);
     assert_eq!(
         text,

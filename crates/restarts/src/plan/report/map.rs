@@ -1,4 +1,5 @@
-//! The `ConfigMap` that carries what the default criteria came to: written on change, and rarely.
+//! The `ConfigMap` that carries what the default criteria came to: written on change, and rarely. It also remembers
+//! whether they act, so that their beginning and their end are told once; where it cannot be kept, they are not told.
 
 use std::time::Duration;
 
@@ -6,17 +7,19 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_api::flipper::FlipperStatus;
 use slipway_api::names;
+use slipway_kernel::event::Severity;
 use slipway_kernel::identity::kinds;
-use slipway_kernel::{Action, ObjectRef, Plan};
+use slipway_kernel::{Action, Event, ObjectRef, Plan, Step};
 
 use super::words;
 use crate::due;
 use crate::observe::{STATUS_MAP, World};
 use crate::plan::active::Active;
+use crate::reasons::news;
 use crate::render::{self, purpose};
 use crate::settings::Settings;
 
-/// It is not written more often than this.
+/// It is not written more often than this. A time in the future is another clock's, and counts as long ago.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// Its name.
@@ -77,18 +80,49 @@ pub(super) fn write(
     }
     let written = before
         .and_then(|data| data.get("updatedAt"))
-        .and_then(|at| due::instant(at));
+        .and_then(|at| due::instant(at))
+        .filter(|at| *at <= now);
     if let Some(free) = written.and_then(|at| due::later(at, PAUSE))
         && now < free
     {
         plan.wake(free);
         return;
     }
-    data.insert("updatedAt".to_owned(), json!(render::stamp_of(now)));
-    plan.act(Action::Apply {
-        object: reference(world, namespace),
-        purpose: purpose::STATUS_MAP,
-        body: configuration(namespace, &Value::Object(data)),
+    let stamp = render::stamp_of(now);
+    data.insert("updatedAt".to_owned(), json!(stamp));
+    let was_active = has("active", "true");
+    let news = match made {
+        Some((policy, _)) if !was_active => Some((
+            news::DEFAULT_CRITERIA_BEGIN,
+            format!(
+                "There is no valid Flipper: the default criteria act ({})",
+                words::criteria(policy)
+            ),
+        )),
+        None if was_active => Some((
+            news::DEFAULT_CRITERIA_CEASE,
+            "The default criteria no longer act".to_owned(),
+        )),
+        _ => None,
+    };
+    let object = reference(world, namespace);
+    let uid = stored.as_ref().map(|map| map.meta().uid.clone());
+    let events = news.map(|(reason, note)| Event {
+        regarding: object.clone(),
+        uid: uid.unwrap_or_default(),
+        severity: Severity::Normal,
+        reason,
+        action: "Plan",
+        note,
+        instance: stamp,
+    });
+    plan.steps.push(Step {
+        action: Action::Apply {
+            object,
+            purpose: purpose::STATUS_MAP,
+            body: configuration(namespace, &Value::Object(data)),
+        },
+        events: events.into_iter().collect(),
     });
 }
 

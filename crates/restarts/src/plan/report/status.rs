@@ -1,13 +1,16 @@
 //! The status of a policy, as kstatus, Helm and people read it.
 //!
 //! `Ready` says that the policy is followed and nothing is wrong; that workloads wait for their turn is not wrong.
-//! `Reconciling` and `Stalled` are there only while they are true.
+//! `Reconciling` and `Stalled` are there only while they are true. Lists are short and in the order of names, so that
+//! nothing is written when nothing has changed.
+
+mod invalid;
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use slipway_api::flipper::{Failure, FlipperStatus};
+use slipway_api::flipper::{Failure, FlipperStatus, MAX_LISTED};
 use slipway_kernel::condition::{self, PROGRESSING, READY, RECONCILING, STALLED};
 use slipway_kernel::{Blocker, blocker};
 
@@ -16,7 +19,7 @@ use crate::observe::{Flipper, Item, World};
 use crate::plan::MOST_STEPS;
 use crate::plan::active::{Active, Finder};
 use crate::plan::gates::reference;
-use crate::plan::sweep::{Sweep, Tally};
+use crate::plan::sweep::{Outcome, Sweep, Tally};
 use crate::reasons::{Reason, state};
 use crate::settings::{Scope, Settings};
 
@@ -58,34 +61,6 @@ impl Conditions {
     }
 }
 
-/// The status of a Flipper whose spec cannot be followed.
-pub(super) fn of_invalid(flipper: &Item<Flipper>, problem: &str, now: Timestamp) -> FlipperStatus {
-    let before = stored(flipper);
-    let generation = flipper.meta().generation;
-    let mut made = Conditions {
-        status: FlipperStatus {
-            observed_generation: Some(generation),
-            conditions: before.conditions,
-            last_restart: before.last_restart,
-            ..FlipperStatus::default()
-        },
-        generation,
-        now,
-    };
-    made.set(ACCEPTED, false, state::INVALID, problem);
-    made.set(READY, false, state::INVALID, problem);
-    made.set(
-        PROGRESSING,
-        false,
-        state::INVALID,
-        "the spec cannot be followed",
-    );
-    made.set_while(RECONCILING, false, "", "");
-    made.set_while(OVERLAPS, false, "", "");
-    made.set_while(STALLED, true, state::INVALID, problem);
-    made.status
-}
-
 /// The status of the Flipper at this place.
 pub(super) fn of_policy(
     settings: &Settings,
@@ -104,6 +79,12 @@ pub(super) fn of_policy(
         .flipper
         .map_or(0, |flipper| flipper.meta().generation);
     let count = |number: usize| Some(i64::try_from(number).unwrap_or(i64::MAX));
+    if let (Some(flipper), Some(invalid)) = (policy.flipper, policy.invalid) {
+        let mut made = invalid::status(flipper, &invalid.to_string(), blockers, now);
+        made.matched = count(tally.matched);
+        made.workloads = listed(world, tally);
+        return made;
+    }
     let next = tally.next.and_then(|at| policy.policy.calendar.opening(at));
     let last = tally.last.map(Time);
     let mut made = Conditions {
@@ -111,6 +92,8 @@ pub(super) fn of_policy(
             observed_generation: policy.flipper.map(|_| generation),
             conditions: before.conditions,
             matched: count(tally.matched),
+            workloads: listed(world, tally),
+            would_restart: would_restart(world, sweep, place),
             pending: count(tally.pending),
             in_progress: count(tally.in_progress),
             skipped: count(tally.skipped),
@@ -128,6 +111,29 @@ pub(super) fn of_policy(
     progressing(&mut made, tally);
     made.set_while(STALLED, false, "", "");
     made.status
+}
+
+/// The first workloads of a policy, by name.
+fn listed(world: &World, tally: &Tally) -> Vec<String> {
+    let of = |at: &usize| world.workloads.get(*at);
+    let workloads = tally.listed.iter().filter_map(of);
+    workloads
+        .map(|(kind, item)| reference(&world.cluster, *kind, item).to_string())
+        .collect()
+}
+
+/// The first workloads that a dry run would restart.
+fn would_restart(world: &World, sweep: &Sweep<'_>, place: usize) -> Vec<String> {
+    let is_dry = |outcome: &Outcome| match outcome {
+        Outcome::Held(held) => matches!(held.reason, Reason::DryRun | Reason::NeverRestarted),
+        _ => false,
+    };
+    let cases = sweep.cases.iter();
+    cases
+        .filter(|case| case.place == place && is_dry(&case.outcome))
+        .take(MAX_LISTED)
+        .map(|case| reference(&world.cluster, case.kind, case.item).to_string())
+        .collect()
 }
 
 fn accepted(made: &mut Conditions, settings: &Settings, policy: &Active<'_>) {

@@ -1,5 +1,6 @@
 //! Sentences for people: what is waited for, and who can change that.
 
+use slipway_api::flipper::FlipperStatus;
 use slipway_kernel::{ObjectRef, duration};
 
 use crate::due::Cadence;
@@ -29,6 +30,10 @@ pub(crate) fn message(policy: &Active<'_>, held: &Held, workload: &ObjectRef) ->
             duration::render(policy.policy.jitter)
         ),
         Reason::MaxConcurrent => "waits until fewer workloads are rolling".to_owned(),
+        Reason::NeverRestarted => format!(
+            "was never restarted; without dryRun its first restart would be {}",
+            first(policy)
+        ),
         Reason::OnDeleteStrategy => {
             "has the update strategy OnDelete: a restart would replace no pod".to_owned()
         }
@@ -38,6 +43,10 @@ pub(crate) fn message(policy: &Active<'_>, held: &Held, workload: &ObjectRef) ->
             format!("has partition {by}: a restart would not reach the pods below that ordinal")
         }
         Reason::Paused => "is paused".to_owned(),
+        Reason::PolicyInvalid => format!(
+            "is matched by {}, whose spec is invalid, and is not restarted until that is fixed",
+            policy.name()
+        ),
         Reason::RefusedByApi => format!("could not be written: {by}"),
         Reason::RolloutFailed => {
             format!(
@@ -47,7 +56,9 @@ pub(crate) fn message(policy: &Active<'_>, held: &Held, workload: &ObjectRef) ->
         Reason::RolloutInProgress => format!("is rolling: {by}"),
         Reason::Snoozed if by.is_empty() => "asks by annotation for a later restart".to_owned(),
         Reason::Snoozed => {
-            format!("asks by annotation for a later restart, but {by:?} is no RFC 3339 time")
+            format!(
+                "asks by annotation for a later restart, but {by:?} is not a valid RFC 3339 time"
+            )
         }
         Reason::StampRemoved => {
             "has lost its stamp; the next restart counts from restartedAt in its pod template"
@@ -69,6 +80,15 @@ pub(crate) fn together(
     longest: &ObjectRef,
 ) -> String {
     let why = match held.reason {
+        Reason::NeverRestarted => {
+            return format!(
+                "{many} never restarted: without dryRun the first restart of each would be {}",
+                first(policy)
+            );
+        }
+        Reason::PolicyInvalid => {
+            return format!("{many} matched and not restarted, because the spec is invalid");
+        }
         Reason::MaxConcurrent => match (policy.policy.max_concurrent, settings.max_concurrent) {
             (Some(1), _) => "no other may be rolling (maxConcurrent)".to_owned(),
             (Some(most), _) => format!("at most {most} may be rolling (maxConcurrent)"),
@@ -81,7 +101,7 @@ pub(crate) fn together(
         _ => "the policy is suspended".to_owned(),
     };
     let since = stamp_of(held.since);
-    format!("{many} due, for longest {longest} since {since}: {why}")
+    format!("{many} due; oldest {longest}, since {since}: {why}")
 }
 
 /// Who or what can end it.
@@ -92,7 +112,7 @@ pub(crate) fn unblock(reason: Reason) -> &'static str {
         Reason::DisruptionBudget => {
             "more available pods, a wider budget, or respectPodDisruptionBudgets: false"
         }
-        Reason::DryRun => "set spec.dryRun to false",
+        Reason::DryRun | Reason::NeverRestarted => "set spec.dryRun to false",
         Reason::ExcludedDate => "the next day, or a change of spec.excludeDates",
         Reason::Jitter => "time, or a shorter spec.jitter",
         Reason::MaxConcurrent => "the rollouts that go on, or a higher maxConcurrent",
@@ -103,6 +123,7 @@ pub(crate) fn unblock(reason: Reason) -> &'static str {
         Reason::OutsideWindow => "the next window, or a change of spec.windows",
         Reason::Partition => "set the partition to 0",
         Reason::Paused => "resume the workload",
+        Reason::PolicyInvalid => "fix the fields of the spec that the condition Accepted names",
         Reason::RefusedByApi => "whoever refuses: a role, an admission webhook or a quota",
         Reason::RolloutFailed => "repair the rollout, or set spec.whenRolloutInProgress to Ignore",
         Reason::RolloutInProgress => {
@@ -114,6 +135,27 @@ pub(crate) fn unblock(reason: Reason) -> &'static str {
         Reason::Unavailable => "more available pods",
         Reason::ZeroReplicas => "scale the workload up",
     }
+}
+
+/// When a workload is restarted that is seen for the first time.
+fn first(policy: &Active<'_>) -> String {
+    match &policy.cadence {
+        Cadence::Every(interval) => format!("{} after that", duration::render(*interval)),
+        Cadence::At(_) => "at the next time of the schedule".to_owned(),
+    }
+}
+
+/// What a policy matches.
+pub(crate) fn matched(made: &FlipperStatus) -> String {
+    let all = made
+        .matched
+        .and_then(|count| usize::try_from(count).ok())
+        .unwrap_or_default();
+    let more = match all.saturating_sub(made.workloads.len()) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("Matches {all}: {}{more}", made.workloads.join(", "))
 }
 
 /// The criteria of a policy, in one line.

@@ -29,7 +29,7 @@ fn b12_every_patch_names_the_version_it_was_decided_on() {
 fn b13_own_namespace_only_and_protected_namespaces() {
     let mut stage = stage_with(Settings {
         scope: Scope::OwnNamespace,
-        ..Settings::default()
+        ..Settings::drop_in()
     });
     stage.put(flipper("team", "f", &json!({})));
     stage.put(flipper(
@@ -47,7 +47,7 @@ fn b13_own_namespace_only_and_protected_namespaces() {
 
     let mut stage = stage_with(Settings {
         protected_namespaces: ["kube-system".to_owned()].into(),
-        ..Settings::default()
+        ..Settings::drop_in()
     });
     stage.put(flipper("team", "f", &json!({})));
     stage.put(deployment("team", "mine", MESH, Some(&ago(11))));
@@ -65,7 +65,7 @@ fn b13_own_namespace_only_and_protected_namespaces() {
 fn b14_the_operator_does_not_restart_itself() {
     let mut stage = stage_with(Settings {
         own_deployment: Some(("rollout".to_owned(), "rollout-controller".to_owned())),
-        ..Settings::default()
+        ..Settings::drop_in()
     });
     stage.put(flipper("default", "f", &json!({})));
     stage.put(deployment(
@@ -82,7 +82,7 @@ fn b14_the_operator_does_not_restart_itself() {
 fn b15_the_default_criteria_can_be_changed_and_switched_off() {
     let mut off = stage_with(Settings {
         default_criteria: None,
-        ..Settings::default()
+        ..Settings::drop_in()
     });
     off.put(deployment("d", "a", MESH, Some(&ago(11))));
     assert!(off.step().steps.is_empty());
@@ -92,7 +92,7 @@ fn b15_the_default_criteria_can_be_changed_and_switched_off() {
             namespaces: ["d".to_owned()].into(),
             interval: std::time::Duration::from_mins(1),
         }),
-        ..Settings::default()
+        ..Settings::drop_in()
     });
     other.put(deployment("d", "a", MESH, Some(&ago(11))));
     other.put(deployment("d", "b", ("x", "y"), Some(&ago(2))));
@@ -137,7 +137,7 @@ fn b17_a_removed_stamp_is_neither_fought_over_nor_the_end_of_restarts() {
 fn b17_workloads_of_other_controllers_can_be_left_alone() {
     let mut stage = stage_with(Settings {
         skip_controlled: true,
-        ..Settings::default()
+        ..Settings::drop_in()
     });
     let mut owned = deployment("d", "owned", MESH, Some(&ago(11)));
     owned["metadata"]["ownerReferences"] =

@@ -48,14 +48,6 @@ fn b1_a_poison_flipper_is_reported_on_itself_and_stops_no_other() {
 }
 
 #[test]
-fn b1_only_invalid_flippers_count_as_none_and_the_default_applies() {
-    let mut stage = stage();
-    stage.put(flipper("default", "bad", &json!({"interval": "soon"})));
-    stage.put(deployment("d", "a", MESH, Some(&ago(11))));
-    assert_eq!(restarted(&stage.step()), ["d/a"]);
-}
-
-#[test]
 fn b2_a_label_without_value_is_no_match_for_everything() {
     let mut stage = stage();
     let mut object = deployment("d", "a", ("app", "a"), Some(&ago(11)));
@@ -94,7 +86,7 @@ fn b3_no_interval_or_zero_means_ten_minutes_and_is_told() {
 fn b3_an_interval_below_the_floor_is_raised_and_told() {
     let mut stage = stage_with(Settings {
         floor: std::time::Duration::from_mins(1),
-        ..Settings::default()
+        ..Settings::drop_in()
     });
     stage.put(flipper("default", "f", &json!({"interval": "5s"})));
     stage.put(deployment("d", "a", MESH, Some(&ago(1))));
@@ -259,6 +251,28 @@ fn b18_what_no_longer_holds_leaves_the_status() {
         &json!({"spec": {"interval": "soon"}}),
     );
     stage.step();
-    assert_eq!(status(&stage, "matched"), None);
+    assert_eq!(status(&stage, "pending"), None);
     assert_eq!(status(&stage, "nextRestart"), None);
+}
+
+#[test]
+fn b18_a_status_names_what_the_policy_matches_but_no_more_than_twenty() {
+    let mut stage = stage();
+    stage.put(flipper("default", "f", &json!({"interval": "1h"})));
+    for number in (0..25).rev() {
+        let name = format!("w{number:02}");
+        stage.put(deployment("d", &name, MESH, Some(&ago(1))));
+    }
+    let plan = stage.step();
+    let status = stage.get("Flipper", "default", "f").unwrap()["status"].clone();
+    assert_eq!(status["matched"], 25);
+    let listed = status["workloads"].as_array().unwrap();
+    assert_eq!(listed.len(), 20);
+    assert_eq!(listed[0], "Deployment d/w00");
+    assert_eq!(listed[19], "Deployment d/w19");
+    let told = plan.events.iter().find(|e| e.reason == "Matched").unwrap();
+    assert!(told.note.starts_with("Matches 25: Deployment d/w00, "));
+    assert!(told.note.ends_with(" and 5 more"), "{}", told.note);
+    let again = stage.step();
+    assert!(again.statuses.is_empty() && again.events.is_empty());
 }

@@ -221,7 +221,8 @@ fn zones(mirror: &mut Mirror, waiting: &Value) -> Vec<(State, String, String)> {
     let zones = ["zone-a", "zone-b"].map(|name| {
         json!({"name": name, "replicas": 2, "unavailable": 0, "outdated": 1, "maxUnavailable": 1})
     });
-    let status = json!({"group": "db", "zones": zones, "waitingFor": waiting, "conditions": []});
+    let status = json!({"group": "db", "zones": zones,
+        "waitingFor": waiting, "conditions": []});
     mirror.add(
         "/configmaps",
         json!({"metadata": {"name": "slipway-zones-db", "namespace": "shop",
