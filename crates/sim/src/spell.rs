@@ -61,10 +61,8 @@ impl Woe {
     /// How long after its end the operator may still be kept from something.
     fn aftermath(&self) -> Duration {
         match self {
-            // What it may not do it leaves off until its next heartbeat.
-            Self::Refusal(403, _) | Self::Quota => Duration::from_mins(5),
-            // As long as it waits at most, whatever it is told.
-            Self::RetryAfter(..) => Duration::from_mins(5),
+            // What it may not do it leaves off until its next heartbeat; and so long it waits at most, whatever it is told.
+            Self::Refusal(403, _) | Self::Quota | Self::RetryAfter(..) => Duration::from_mins(5),
             // Until a watch that says nothing is opened again.
             Self::Silence(_) | Self::BlackHole => Duration::from_mins(2),
             _ => Duration::ZERO,

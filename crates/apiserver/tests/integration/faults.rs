@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use kube::api::{ListParams, PostParams, ResourceExt};
+use kube::api::{DeleteParams, ListParams, PostParams, ResourceExt};
 use slipway_apiserver::cluster::Cluster;
 use slipway_apiserver::faults::{Fault, Frequency, Match};
 use slipway_apiserver::status::Status;
@@ -340,5 +340,30 @@ fn the_trace_knows_who_asked_with_what_in_which_context() {
             (record.ending, &*record.reason, &*record.name),
             (Ending::Answered(404), "NotFound", "b")
         );
+    });
+}
+
+#[test]
+fn a_restore_takes_back_what_happened_since_and_gives_its_versions_again() {
+    virtually(async {
+        let cluster = cluster();
+        let client = client(&cluster, "test");
+        let api = maps(&client);
+        let kept = api.create(&PostParams::default(), &map("kept", "1")).await;
+        let kept = kept.unwrap();
+        let saved = cluster.snapshot();
+        let then = cluster.version();
+        let lost = api.create(&PostParams::default(), &map("lost", "1")).await;
+        let lost = lost.unwrap().resource_version();
+        api.delete("kept", &DeleteParams::default()).await.unwrap();
+        cluster.restore(&saved);
+        assert_eq!(cluster.version(), then);
+        assert_eq!(names(&client).await, ["kept"]);
+        assert_eq!(
+            api.get("kept").await.unwrap().resource_version(),
+            kept.resource_version()
+        );
+        let again = api.create(&PostParams::default(), &map("other", "1")).await;
+        assert_eq!(again.unwrap().resource_version(), lost);
     });
 }

@@ -69,12 +69,6 @@ impl<'a> Case<'a> {
         spell.ends() + REST <= self.known.scenario.duration
     }
 
-    fn is_defined_by_us(&self, kind: &str) -> bool {
-        // Kinds that Kubernetes has itself have groups without a dot, or in its own domain.
-        let group = kind.split_once('.').map_or("", |(_, group)| group);
-        group.contains('.') && !group.ends_with(".k8s.io")
-    }
-
     /// All that can go wrong from a moment on.
     fn woes(&self, at: Duration) -> Vec<Spell> {
         let mut all: Vec<Spell> = Vec::new();
@@ -94,7 +88,7 @@ impl<'a> Case<'a> {
                     add(Woe::Refusal(code, kind.clone()), lasts);
                 }
             }
-            if self.is_defined_by_us(kind) {
+            if is_defined(kind) {
                 add(Woe::Unknown(kind.clone()), UNKNOWN);
                 for lasts in UNDEFINED {
                     add(Woe::Undefined(kind.clone()), lasts);
@@ -127,6 +121,13 @@ impl<'a> Case<'a> {
         all.retain(|spell| self.fits(spell));
         all
     }
+}
+
+/// Whether a kind has a definition of its own: those that Kubernetes has itself have groups without a dot, or in its own
+/// domain.
+fn is_defined(kind: &str) -> bool {
+    let group = kind.split_once('.').map_or("", |(_, group)| group);
+    group.contains('.') && !group.ends_with(".k8s.io")
 }
 
 /// Kinds that the operator lists, as `plural.group`.

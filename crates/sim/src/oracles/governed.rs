@@ -46,7 +46,7 @@ fn settled<'a>(history: &'a History, version: u64, change: &'a Change) -> Timest
         };
         spec(&c.before) != spec(&c.after)
     };
-    let last = of_it.filter(differs).last();
+    let last = of_it.rev().find(differs);
     last.map_or(history.start, |change| change.at)
 }
 

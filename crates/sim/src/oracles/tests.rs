@@ -116,6 +116,30 @@ fn bad(id: &str) -> Made {
             made.pass(700);
             made.restart("a", 9000);
         }
+        "L1" => {
+            made.complete("a");
+            made.pass(3600);
+        }
+        "L4" => {
+            made.scenario.replicas = 2;
+            made.lease();
+            made.mark(Event::Crashed("slipway-0-0".to_owned()), 0);
+            made.pass(60);
+        }
+        "P" => made.mark(Event::Panicked("index out of bounds".to_owned()), 0),
+        "expect" => {
+            let text = "{restarts: {Deployment shop/a: 2}}";
+            made.scenario.expect = vec![serde_saphyr::from_str(text).unwrap()];
+        }
+        other => return bad_in_time(other),
+    }
+    made
+}
+
+/// The same for what is judged by the clock and by names.
+fn bad_in_time(id: &str) -> Made {
+    let mut made = good();
+    match id {
         "R9" => {
             made = Made::new();
             let spec = json!({"suspend": true, "match": {"labels": {"mesh": "true"}}});
@@ -132,21 +156,6 @@ fn bad(id: &str) -> Made {
             made.mark(Event::Started("slipway-0-0".to_owned()), -1200);
             made.mark(Event::Ready("slipway-0-0".to_owned(), true), -1200);
             made.mark(Event::Ready("slipway-0-0".to_owned(), false), -60);
-        }
-        "L1" => {
-            made.complete("a");
-            made.pass(3600);
-        }
-        "L4" => {
-            made.scenario.replicas = 2;
-            made.lease();
-            made.mark(Event::Crashed("slipway-0-0".to_owned()), 0);
-            made.pass(60);
-        }
-        "P" => made.mark(Event::Panicked("index out of bounds".to_owned()), 0),
-        "expect" => {
-            let text = "{restarts: {Deployment shop/a: 2}}";
-            made.scenario.expect = vec![serde_saphyr::from_str(text).unwrap()];
         }
         other => return zoned::bad(other).unwrap_or_else(|| panic!("no bad history for {other}")),
     }
