@@ -72,11 +72,27 @@ pub enum Answer {
     Refused(String),
     /// The answer could not be understood.
     Malformed(String),
+    /// The API refused it, and says itself that we have no right to it. A refusal that has another cause (a quota, a
+    /// policy, a namespace that is going) has the same code and is [`Answer::Said`].
+    NoRight(String),
+}
+
+/// What stands behind a refusal. What is left out for want of a right is not left out for any other cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The API says that we have no right to it.
+    NoRight,
+    /// This write is not let through: it is invalid, or a quota, a policy or a webhook is against it.
+    Rejected,
+    /// The server has too much to do.
+    Busy,
 }
 
 /// A write of ours that the API refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
+    /// What stands behind it.
+    pub cause: Cause,
     /// The API's reason: `Forbidden`, `Invalid`, …
     pub reason: String,
     /// What the API said.

@@ -1,6 +1,6 @@
 //! What a planner answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::action::{Action, Target};
 use crate::blocker::Blocker;
 use crate::event::Event;
+use crate::fact::QuestionId;
 use crate::identity::{ClusterId, Kind};
 
 /// An action, and what is told when it has been done.
@@ -60,6 +61,9 @@ pub struct Plan {
     pub blockers: Vec<Blocker>,
     /// Whether the steps only prepare others: then the next plan is made as soon as they are done.
     pub prepares: bool,
+    /// Questions whose answers the next plan needs: other answers are forgotten. So there are never more than this plan
+    /// has use for, and none is asked for again because there were too many.
+    pub keeps: BTreeSet<QuestionId>,
     /// When to look again although nothing has changed.
     pub wake_at: Option<Timestamp>,
     /// What this was decided on.

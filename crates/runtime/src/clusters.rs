@@ -6,12 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use slipway_kernel::identity::ClusterId;
 use tokio::sync::Semaphore;
 
+use crate::rights::Rights;
+
 /// One cluster.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     pub(crate) client: kube::Client,
     /// Writes in flight; waiting is in order.
     pub(crate) slots: Arc<Semaphore>,
+    pub(crate) rights: Arc<Rights>,
 }
 
 /// All clusters; they come and go at run time.
@@ -22,7 +25,12 @@ impl Clusters {
     pub(crate) fn add(&self, id: ClusterId, client: kube::Client, concurrency: usize) {
         let slots = Arc::new(Semaphore::new(concurrency.max(1)));
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(id, Cluster { client, slots });
+        let cluster = Cluster {
+            client,
+            slots,
+            rights: Arc::default(),
+        };
+        all.insert(id, cluster);
     }
 
     pub(crate) fn get(&self, id: &ClusterId) -> Option<Cluster> {

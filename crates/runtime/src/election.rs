@@ -4,6 +4,12 @@
 //! over no earlier than `lease_duration` after the last change of it that they saw, and then wait until nothing that
 //! the former leader has sent can be under way. Durations are measured with the monotonic clock, and a leadership ends
 //! by whichever of both clocks is first: a machine that slept has not been the leader meanwhile.
+//!
+//! A replica that is kept from the Lease does not act. When that has lasted, without any other answer, for as long as a
+//! lease does, it says so; and if it was told that it is the only one, and the API says that a right is missing, it acts
+//! without. A Lease that was ever seen has other users: then nobody acts without.
+
+mod without;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,17 +19,14 @@ use slipway_kernel::identity::{ObjectRef, kinds};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use crate::environment::after;
 use crate::lease::{Observed, Record, micro};
 use crate::message::Message;
-use crate::request::{Outcome, Wanted};
+use crate::request::{Outcome, Reason, Wanted};
+use crate::rights::Rights;
 use crate::settings::Election;
 use crate::state::{Phase, Shared, Standing};
-
-/// How many refusals in a row mean that there is no right to a Lease.
-const REFUSALS: u32 = 3;
-
-/// How long a replica without a right to a Lease waits before it looks whether it has got one.
-const LOOK_AGAIN: Duration = Duration::from_mins(1);
+use without::{Obstacle, Stance};
 
 /// How a lease came to be ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +46,7 @@ pub(crate) struct Candidate {
     pub(crate) lease: &'static str,
     pub(crate) times: Election,
     pub(crate) inbox: mpsc::UnboundedSender<Message>,
+    pub(crate) rights: Rights,
 }
 
 /// How an attempt ended.
@@ -52,8 +56,8 @@ enum Attempt {
     Held,
     /// It could not be seen or taken just now.
     Wait(Duration),
-    /// Leases cannot be used here.
-    Off(String),
+    /// The Lease cannot be used.
+    Kept(Obstacle),
 }
 
 impl Candidate {
@@ -65,71 +69,43 @@ impl Candidate {
     /// Follows and leads in turns, for ever.
     pub(crate) async fn run(self) {
         let mut observed = Observed::default();
-        let mut off = false;
-        let mut refusals = 0;
+        let mut stance = Stance::Electing;
+        let mut leader = String::new();
+        // Since when there has been no other answer than that the Lease cannot be used.
+        let mut kept: Option<Instant> = None;
         loop {
             let attempt = self.attempt(&mut observed).await;
-            refusals = match attempt {
-                Attempt::Off(_) => refusals + 1,
-                _ => 0,
-            };
+            if !matches!(attempt, Attempt::Kept(_)) {
+                kept = None;
+            }
             match attempt {
                 Attempt::Won(record, began, taken) => {
-                    if std::mem::take(&mut off) {
-                        self.turn_on();
-                    }
+                    self.take_part(&mut stance);
+                    leader.clone_from(&record.holder);
                     self.lead(record, began, taken, &mut observed).await;
                 }
                 Attempt::Held => {
-                    if std::mem::take(&mut off) {
-                        self.turn_on();
-                    }
+                    self.take_part(&mut stance);
+                    self.follow(&mut leader, observed.holder());
                     self.shared.environment.sleep(self.times.retry_period).await;
                 }
                 Attempt::Wait(wait) => self.shared.environment.sleep(wait).await,
-                // One refusal may be an accident, and a second leader would come of it.
-                Attempt::Off(_) if refusals < REFUSALS => {
-                    let soon = self.times.retry_period / 10;
-                    self.shared.environment.sleep(soon).await;
-                }
-                Attempt::Off(why) => {
-                    if !off {
-                        off = true;
-                        self.turn_off(&why);
-                    }
-                    let again = self.shared.settings.heartbeat.min(LOOK_AGAIN);
-                    self.shared.environment.sleep(again).await;
+                Attempt::Kept(obstacle) => {
+                    let since = *kept.get_or_insert_with(Instant::now);
+                    let has_lasted = since.elapsed() >= self.times.lease_duration;
+                    self.bear(&mut stance, &obstacle, has_lasted, observed.any());
+                    self.shared.environment.sleep(self.until_next(stance)).await;
                 }
             }
         }
     }
 
-    fn feature(&self) -> String {
-        format!("lease {}", self.lease)
-    }
-
-    /// Without a Lease there is one replica, and this is it.
-    fn turn_off(&self, why: &str) {
-        let lease = self.lease;
-        tracing::warn!(lease, why, "no lease can be used; one replica is assumed");
-        {
-            let mut state = self.shared.lock();
-            state.facts.missing.insert(self.feature());
-            let standing = Standing {
-                phase: Phase::Fencing,
-                epoch: 0,
-                until: None,
-                record: None,
-            };
-            state.standings.insert(self.lease, standing);
+    /// Says who leads, when that has changed.
+    fn follow(&self, leader: &mut String, holder: &str) {
+        if leader != holder {
+            holder.clone_into(leader);
+            tracing::info!(lease = self.lease, holder, "another replica leads");
         }
-        self.tell(Message::Taken(self.lease, 0, Taken::Fresh));
-    }
-
-    fn turn_on(&self) {
-        tracing::info!(lease = self.lease, "the lease can be used again");
-        self.shared.lock().facts.missing.remove(&self.feature());
-        self.depose();
     }
 
     fn tell(&self, message: Message) {
@@ -145,7 +121,11 @@ impl Candidate {
             self.shared.settings.replica,
             purpose::LEASE
         );
-        wanted.traced(context).send(&self.client, timeout).await
+        let wanted = wanted.traced(context);
+        let outcome = wanted.send(&self.client, timeout).await;
+        self.rights
+            .tell_apart(&self.client, &wanted, outcome, timeout)
+            .await
     }
 
     /// Our own record for a Lease that is to be taken or renewed.
@@ -189,8 +169,6 @@ impl Candidate {
                 let wanted = Wanted::create(&kinds::LEASE, namespace, body);
                 self.take(wanted, taken).await
             }
-            // What could be seen before and cannot now is no reason to act without.
-            Outcome::Refused(_) if known => Attempt::Wait(self.times.retry_period),
             other => self.fell_short(other),
         }
     }
@@ -205,12 +183,18 @@ impl Candidate {
 
     fn fell_short(&self, outcome: Outcome) -> Attempt {
         match outcome {
-            Outcome::Refused(refused) if refused.reason == "Forbidden" => {
-                Attempt::Off(refused.message)
-            }
-            Outcome::Absent(refused) => Attempt::Off(refused.message),
-            Outcome::Busy(Some(after)) | Outcome::Unknown(_, Some(after)) => {
-                Attempt::Wait(after.max(self.times.retry_period))
+            Outcome::Refused(refused) => Attempt::Kept(Obstacle {
+                is_lasting: refused.reason == Reason::NoRight,
+                why: refused.message,
+            }),
+            Outcome::Absent(refused) => Attempt::Kept(Obstacle {
+                is_lasting: true,
+                why: refused.message,
+            }),
+            Outcome::Busy(Some(asked)) | Outcome::Unknown(_, Some(asked)) => {
+                // Nobody leads meanwhile: not longer than a dead leader keeps the Lease.
+                let most = self.times.lease_duration;
+                Attempt::Wait(asked.min(most).max(self.times.retry_period))
             }
             _ => Attempt::Wait(self.times.retry_period),
         }
@@ -228,7 +212,7 @@ impl Candidate {
         };
         let mut state = self.shared.lock();
         let standing = state.standings.entry(self.lease).or_default();
-        standing.until = Some((began + self.times.renew_deadline, until));
+        standing.until = Some((after(began, self.times.renew_deadline), until));
         standing.record = Some(record.clone());
         standing.epoch = record.epoch;
         true
@@ -257,7 +241,7 @@ impl Candidate {
         self.tell(Message::Taken(lease, epoch, taken));
         let mut tenure = Tenure {
             record,
-            end: began + self.times.renew_deadline,
+            end: after(began, self.times.renew_deadline),
             wait: self.times.retry_period,
             unanswered: None,
         };
@@ -300,19 +284,26 @@ impl Candidate {
                 tenure.record.holder = String::new();
                 return false;
             }
-            Outcome::Unknown(_, after) => {
+            Outcome::Unknown(_, asked) => {
                 tenure.unanswered = Some((mine.renewed, began));
-                tenure.wait = after.unwrap_or_default().max(tenure.wait);
+                tenure.wait = self.patience(asked);
             }
-            Outcome::Busy(Some(after)) => tenure.wait = after.max(tenure.wait),
-            Outcome::Busy(None) | Outcome::Refused(_) => {}
+            Outcome::Busy(asked) => tenure.wait = self.patience(asked),
+            Outcome::Refused(_) => {}
         }
         true
     }
 
+    /// How long a leader waits that is asked to: not so long that it is none any more.
+    fn patience(&self, asked: Option<Duration>) -> Duration {
+        let most = self.times.renew_deadline / 2;
+        let asked = asked.unwrap_or_default().min(most);
+        asked.max(self.times.retry_period)
+    }
+
     fn prolong(&self, tenure: &mut Tenure, began: Instant) {
         if self.extend(&tenure.record, began) {
-            tenure.end = began + self.times.renew_deadline;
+            tenure.end = after(began, self.times.renew_deadline);
         }
     }
 

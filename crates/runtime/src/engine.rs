@@ -5,6 +5,7 @@
 
 mod fence;
 mod intake;
+mod questions;
 mod touch;
 mod work;
 
@@ -17,7 +18,6 @@ use futures::StreamExt;
 use futures::future::{AbortHandle, BoxFuture, abortable};
 use futures::stream::FuturesUnordered;
 use slipway_kernel::capability::Capability;
-use slipway_kernel::fact::QuestionId;
 use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::interest::{Interest, Need, Triggers};
 use slipway_kernel::parts::Parts;
@@ -27,14 +27,17 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::clusters::Clusters;
 use crate::election::{Candidate, Taken};
+use crate::environment::after;
 use crate::error::Error;
 use crate::events::Recorder;
 use crate::gather::Gather;
 use crate::message::Message;
 use crate::queue::{Lane, Queue};
+use crate::rights::Rights;
 use crate::state::{Extent, Phase, Shared, Standing, WatchState};
 use crate::watch::{Control, Times, Watch, WatchKey, impatient};
 
+use questions::Questions;
 pub(crate) use touch::Touched;
 
 /// The loop turns at least this often, so that its health shows.
@@ -71,7 +74,7 @@ pub(crate) struct Engine {
     /// Work of which passes are shown.
     shown: BTreeSet<Key>,
     fences: BTreeMap<&'static str, fence::Fencing>,
-    asking: BTreeSet<QuestionId>,
+    questions: Questions,
     events_off: Option<Instant>,
     inbox: mpsc::UnboundedReceiver<Message>,
     sender: mpsc::UnboundedSender<Message>,
@@ -110,7 +113,7 @@ impl Engine {
             started: BTreeSet::new(),
             shown: BTreeSet::new(),
             fences: BTreeMap::new(),
-            asking: BTreeSet::new(),
+            questions: Questions::default(),
             events_off: None,
             inbox,
             sender,
@@ -278,6 +281,7 @@ impl Engine {
                     lease,
                     times,
                     inbox: self.sender.clone(),
+                    rights: Rights::default(),
                 };
                 let (candidacy, handle) = abortable(candidate.run());
                 self.candidacies.push(handle);
@@ -357,7 +361,7 @@ impl Engine {
         if now < self.next_beat {
             return;
         }
-        self.next_beat = now + self.shared.settings.heartbeat;
+        self.next_beat = after(now, self.shared.settings.heartbeat);
         let stores = self.shared.lock().stores.clone();
         let lanes: Vec<Lane> = self.started.iter().cloned().collect();
         for (_, controller) in lanes {
@@ -374,7 +378,6 @@ impl Engine {
             Message::Publish(controller, event, acted) => {
                 self.publish(controller, &event, acted.as_deref());
             }
-            Message::Ask(key, question) => self.ask(key, question),
             Message::Answered(key, id, answer) => self.answered(&key, id, answer),
             Message::Taken(lease, epoch, taken) => self.taken(lease, epoch, taken),
             Message::WaitedOut(lease, epoch) => self.waited_out(lease, epoch),
@@ -391,7 +394,7 @@ impl Engine {
     /// No new steps; answers are awaited, then the leases given up.
     async fn end(&mut self, client: &kube::Client) {
         self.shared.draining.store(true, Ordering::Release);
-        let patience = Instant::now() + self.shared.settings.request_timeout;
+        let patience = after(Instant::now(), self.shared.settings.request_timeout);
         // What webhooks have just left to be undone is not lost.
         self.drain_inbox();
         while self.executing > 0 || self.telling > 0 || self.undoing > 0 {

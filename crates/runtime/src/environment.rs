@@ -93,6 +93,12 @@ impl Environment {
     }
 }
 
+/// `wait` after `from`; what is further away than the clock can tell is a year away.
+pub(crate) fn after(from: Instant, wait: Duration) -> Instant {
+    const FAR: Duration = Duration::from_hours(365 * 24);
+    from.checked_add(wait).unwrap_or_else(|| from + FAR)
+}
+
 #[allow(
     clippy::disallowed_methods,
     reason = "this is the one place that reads the system's clock"

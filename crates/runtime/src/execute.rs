@@ -9,6 +9,7 @@
 
 mod settle;
 mod statuses;
+mod throttle;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -29,11 +30,12 @@ use tokio::time::Instant;
 
 use crate::clusters::Clusters;
 use crate::message::Message;
-use crate::queue::Verdict;
-use crate::request::{Outcome, Wanted};
+use crate::queue::{Verdict, lane};
+use crate::request::{Outcome, Reason, Wanted};
 use crate::state::Shared;
 
 pub(crate) use settle::Doubt;
+pub(crate) use throttle::Throttle;
 
 /// Steps of one plan before the next plan: a new spec takes hold in the middle of a backlog.
 const BATCH: usize = 64;
@@ -49,7 +51,7 @@ enum Ended {
     Outdated,
     /// The API refused; the next plan knows.
     Refused,
-    /// The server has too much to do.
+    /// The server has too much to do for this object, which waits; for so many that all of the lane waits for this long.
     Busy(Option<Duration>),
     /// Nobody knows; it is in doubt now.
     Unknown,
@@ -61,7 +63,7 @@ enum Ended {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Report {
     pub(crate) verdict: Verdict,
-    /// Nothing is to be sent for this long.
+    /// Nothing of the lane is to be sent for this long.
     pub(crate) pause: Option<Duration>,
     /// Look again then, also if the plan did not ask for it.
     pub(crate) wake: Option<Timestamp>,
@@ -94,11 +96,10 @@ impl Report {
             }
             Ended::Outdated => Verdict::Collided,
             Ended::Refused | Ended::Unknown => Verdict::Again,
-            Ended::Busy(Some(after)) => {
-                self.pause = self.pause.max(Some(after));
+            Ended::Busy(pause) => {
+                self.pause = self.pause.max(pause);
                 Verdict::Again
             }
-            Ended::Busy(None) => Verdict::Failed,
             Ended::Deposed => Verdict::Done,
         };
         self.verdict = self.verdict.max(verdict);
@@ -244,12 +245,7 @@ impl Execution {
     async fn step(&self, step: Step) -> Ended {
         let purpose = step.action.purpose();
         let (verb, Some(object)) = (step.action.verb(), step.action.object().cloned()) else {
-            if self.shared.leads(self.lease).is_none() {
-                return Ended::Deposed;
-            }
-            if let Action::Ask(question) = step.action {
-                self.tell(Message::Ask(self.key.clone(), question));
-            }
+            // Questions are the loop's.
             return Ended::Well;
         };
         let target = match &step.action {
@@ -367,6 +363,12 @@ impl Execution {
         let wanted = wanted.traced(self.context(epoch, purpose));
         let timeout = self.shared.settings.request_timeout;
         let outcome = wanted.send(&cluster.client, timeout).await;
+        let rights = &cluster.rights;
+        let outcome = rights.tell_apart(&cluster.client, &wanted, outcome, timeout);
+        let outcome = outcome.await;
+        if !matches!(outcome, Outcome::Busy(_) | Outcome::Unknown(..)) {
+            self.shared.lock().throttles.remove(&lane(&self.key));
+        }
         let kind = object.kind.kind.as_ref();
         let controller = self.key.controller;
         let ended = outcome.as_str();
@@ -378,7 +380,7 @@ impl Execution {
                 tracing::info!(controller, verb, %object, %purpose, epoch, "object written");
             }
             Outcome::Refused(refused) | Outcome::Absent(refused) | Outcome::Unknown(refused, _) => {
-                let (reason, message) = (&refused.reason, &refused.message);
+                let (reason, message) = (refused.reason.as_str(), &refused.message);
                 tracing::warn!(controller, verb, %object, %purpose, ended, reason, message, "write not done");
             }
             Outcome::Conflict | Outcome::Busy(_) => {
@@ -430,15 +432,16 @@ impl Execution {
                 Ended::Outdated
             }
             Outcome::Refused(refused) | Outcome::Absent(refused) => {
-                if refused.reason != "Forbidden" {
+                if refused.reason != Reason::NoRight {
                     self.failed.store(true, Ordering::Release);
                 }
                 let now = self.shared.environment.now();
                 let backoff = self.shared.settings.backoff;
-                self.shared.lock().refuse(object, refused, backoff, now);
+                let mut state = self.shared.lock();
+                state.refuse(object, refused, None, backoff, now);
                 Ended::Refused
             }
-            Outcome::Busy(after) => Ended::Busy(after),
+            Outcome::Busy(asked) => self.busy(object, asked),
             Outcome::Unknown(refused, after) => {
                 self.doubt(object, doubt.because(refused, after));
                 Ended::Unknown

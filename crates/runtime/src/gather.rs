@@ -24,6 +24,9 @@ pub use self::http::Http;
 use api::Api;
 use scale::Scales;
 
+/// How much of a pod's answer is kept: answers are many, and stay for as long as plans need them.
+const LONGEST_SAYING: usize = 4 * 1024;
+
 /// Puts a question to whoever it is for. A failure is an answer; the caller enforces [`Question::timeout`].
 pub trait Gather: Send + Sync + 'static {
     /// Asks.
@@ -191,6 +194,7 @@ pub(crate) async fn put(shared: &Shared, gatherer: &dyn Gather, question: Questi
     let Some(path) = path else {
         return answer;
     };
+    let answer = shortened(answer);
     let traffic = &shared.metrics.traffic;
     traffic.asked_pod(&path, method, code(&answer), began.elapsed());
     match answer {
@@ -201,6 +205,22 @@ pub(crate) async fn put(shared: &Shared, gatherer: &dyn Gather, question: Questi
             }
             None => Answer::Said { code: 511, body },
         },
+        answer => answer,
+    }
+}
+
+/// What is kept of what a pod says: no more than anybody reads.
+fn shortened(answer: Answer) -> Answer {
+    match answer {
+        Answer::Said { code, mut body } if body.len() > LONGEST_SAYING => {
+            let mut end = LONGEST_SAYING;
+            while !body.is_char_boundary(end) {
+                end -= 1;
+            }
+            body.truncate(end);
+            body.push_str(" … (cut)");
+            Answer::Said { code, body }
+        }
         answer => answer,
     }
 }
@@ -218,6 +238,7 @@ fn path(url: &str) -> Option<&str> {
 fn code(answer: &Answer) -> Option<u16> {
     match answer {
         Answer::Said { code, .. } => Some(*code),
+        Answer::NoRight(_) => Some(403),
         Answer::Timeout | Answer::Refused(_) | Answer::Malformed(_) => None,
     }
 }

@@ -100,6 +100,11 @@ impl Observed {
         self.last.is_some()
     }
 
+    /// Whose it is, as last seen.
+    pub(crate) fn holder(&self) -> &str {
+        self.last.as_ref().map_or("", |(record, _)| &record.holder)
+    }
+
     /// The highest epoch seen.
     pub(crate) fn epoch(&self) -> i64 {
         self.last.as_ref().map_or(0, |(record, _)| record.epoch)

@@ -3,7 +3,7 @@
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::Hold;
 use slipway_kernel::event::Event;
-use slipway_kernel::fact::{Answer, Question, QuestionId};
+use slipway_kernel::fact::{Answer, QuestionId};
 use slipway_kernel::identity::{Key, ObjectRef};
 
 use crate::election::Taken;
@@ -20,8 +20,6 @@ pub(crate) enum Message {
     Executed(Key, Report),
     /// An event is to be told, about what was done to an object if it was.
     Publish(&'static str, Box<Event>, Option<Box<ObjectRef>>),
-    /// A question is to be asked.
-    Ask(Key, Question),
     /// A question has been answered.
     Answered(Key, QuestionId, Answer),
     /// This replica has taken a lease.

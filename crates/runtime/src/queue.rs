@@ -13,6 +13,7 @@ use std::time::Duration;
 use slipway_kernel::identity::{ClusterId, Key};
 use tokio::time::Instant;
 
+use crate::environment::after;
 use crate::settings::Backoff;
 
 /// What one controller does in one cluster.
@@ -101,7 +102,7 @@ impl Queue {
 
     /// Something that the key's plan depends on has changed.
     pub(crate) fn changed(&mut self, key: &Key, now: Instant) {
-        self.change_at(key, now + self.debounce);
+        self.change_at(key, after(now, self.debounce));
     }
 
     /// The key is to be planned at once.
@@ -149,7 +150,7 @@ impl Queue {
         self.lanes.entry(lane.clone()).or_default().held = held;
     }
 
-    /// Takes nothing from a lane before this time: the server asked for it.
+    /// Takes nothing from a lane before this time: the server is busy.
     pub(crate) fn pause(&mut self, lane: &Lane, until: Instant) {
         let lane = self.lanes.entry(lane.clone()).or_default();
         lane.not_before = Some(lane.not_before.map_or(until, |known| known.max(until)));
@@ -267,8 +268,11 @@ impl Queue {
             return;
         };
         let wait = self.backoff.after(entry.attempts);
-        let not_before =
-            |at: Instant, wait: Duration| entry.failed.map_or(at, |failed| at.max(failed + wait));
+        let not_before = |at: Instant, wait: Duration| {
+            entry
+                .failed
+                .map_or(at, |failed| at.max(after(failed, wait)))
+        };
         let change = entry
             .change
             .map(|at| not_before(at, wait.min(CHANGE_WAITS_AT_MOST)));

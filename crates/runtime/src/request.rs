@@ -13,13 +13,20 @@ use kube::client::Body;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use slipway_kernel::action::Target;
+use slipway_kernel::fact::Cause;
 use slipway_kernel::identity::{Kind, ObjectRef};
 
 /// Who writes, as managed fields show it.
 pub(crate) const FIELD_MANAGER: &str = "slipway";
 
+/// JSON is YAML, and this is the one content type that every server knows for it.
+const APPLY: &str = "application/apply-patch+yaml";
+
 /// What is not read of an answer: no object is as large.
 const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
+
+/// The longest that a server may ask us to wait.
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
 /// How a request ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,17 +48,66 @@ pub(crate) enum Outcome {
 /// Why a request was not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
-    /// The API's word, or ours.
-    pub(crate) reason: String,
+    pub(crate) reason: Reason,
     /// The API's sentence.
     pub(crate) message: String,
+}
+
+/// The API's word for it, or ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// It is forbidden; by whom is not known.
+    Forbidden,
+    /// It is forbidden, and the API says that we have no right to it; see [`crate::rights`].
+    NoRight,
+    /// The server has too much to do.
+    TooManyRequests,
+    /// Another one.
+    Other(String),
+}
+
+/// As the API spells it where a right is missing, a quota is used up, and so on.
+const FORBIDDEN: &str = "Forbidden";
+/// As the API spells it where it has too much to do.
+const TOO_MANY_REQUESTS: &str = "TooManyRequests";
+
+impl Reason {
+    fn read(word: &str) -> Self {
+        match word {
+            FORBIDDEN => Self::Forbidden,
+            TOO_MANY_REQUESTS => Self::TooManyRequests,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::Forbidden | Self::NoRight => FORBIDDEN,
+            Self::TooManyRequests => TOO_MANY_REQUESTS,
+            Self::Other(word) => word,
+        }
+    }
 }
 
 impl Refused {
     pub(crate) fn new(reason: &str, message: impl Into<String>) -> Self {
         Self {
-            reason: reason.to_owned(),
+            reason: Reason::read(reason),
             message: message.into(),
+        }
+    }
+
+    /// Whether it is forbidden, by whomever.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        matches!(self.reason, Reason::Forbidden | Reason::NoRight)
+    }
+
+    /// What stands behind it.
+    pub(crate) fn cause(&self) -> Cause {
+        match self.reason {
+            Reason::NoRight => Cause::NoRight,
+            Reason::TooManyRequests => Cause::Busy,
+            Reason::Forbidden | Reason::Other(_) => Cause::Rejected,
         }
     }
 }
@@ -158,15 +214,24 @@ impl Wanted {
     /// Brings an object of our own up to date.
     pub(crate) fn apply(object: &ObjectRef, body: Value) -> Self {
         let uri = format!("{}?fieldManager={FIELD_MANAGER}&force=true", path(object));
-        // JSON is YAML, and this is the one content type that every server knows for it.
-        let content = "application/apply-patch+yaml";
-        Self::new(Method::PATCH, uri, content, Some(body))
+        Self::new(Method::PATCH, uri, APPLY, Some(body))
     }
 
     /// Creates an object.
     pub(crate) fn create(kind: &Kind, namespace: &str, body: Value) -> Self {
         let uri = format!("{}?fieldManager={FIELD_MANAGER}", kind.path(namespace));
         Self::new(Method::POST, uri, "application/json", Some(body))
+    }
+
+    /// Asks for a review of one's own access.
+    pub(crate) fn review(body: Value) -> Self {
+        let uri = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+        Self::new(Method::POST, uri.to_owned(), "application/json", Some(body))
+    }
+
+    /// Whether it makes the object if there is none.
+    pub(crate) fn is_apply(&self) -> bool {
+        self.content == APPLY
     }
 
     /// Replaces an object.
@@ -248,9 +313,13 @@ fn read(code: u16, after: Option<Duration>, body: &[u8]) -> Outcome {
         let found = value.as_ref().and_then(|v| v.get(field)?.as_str());
         found.map(str::to_owned)
     };
-    let refused = || Refused {
-        reason: text("reason").unwrap_or_else(|| format!("HTTP{code}")),
-        message: text("message").unwrap_or_else(|| format!("the server answered with code {code}")),
+    let refused = || {
+        let reason = text("reason").unwrap_or_else(|| format!("HTTP{code}"));
+        let message = text("message");
+        Refused::new(
+            &reason,
+            message.unwrap_or_else(|| format!("the server answered with code {code}")),
+        )
     };
     match code {
         200..=299 => match value {
@@ -265,10 +334,16 @@ fn read(code: u16, after: Option<Duration>, body: &[u8]) -> Outcome {
     }
 }
 
-/// `Retry-After` in seconds; the form with a date is not used by the API.
+/// `Retry-After` in seconds, but never longer than we ever wait; the form with a date is not used by the API, and what is
+/// no number counts as not said.
 fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    Some(Duration::from_secs(seconds))
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    // A number that is too large to be read is larger than any that is heeded.
+    let seconds = text.parse().unwrap_or(u64::MAX);
+    Some(Duration::from_secs(seconds).min(LONGEST_WAIT))
 }
 
 #[cfg(test)]
@@ -289,5 +364,30 @@ mod tests {
             assert_eq!(ends(code), "unknown");
         }
         assert_eq!(read(200, None, b"<html>").as_str(), "unknown");
+    }
+
+    #[test]
+    fn no_server_can_ask_for_more_than_five_minutes() {
+        let wait = |text: &str| {
+            let mut headers = http::HeaderMap::new();
+            headers.insert(RETRY_AFTER, text.parse().ok()?);
+            retry_after(&headers).map(|wait| wait.as_secs())
+        };
+        assert_eq!(wait("0"), Some(0));
+        assert_eq!(wait(" 17 "), Some(17));
+        assert_eq!(wait("300"), Some(300));
+        for long in ["301", "86400", &u64::MAX.to_string(), &"9".repeat(40)] {
+            assert_eq!(wait(long), Some(300), "{long}");
+        }
+        for nonsense in [
+            "",
+            "-1",
+            "+5",
+            "1.5",
+            "soon",
+            "Wed, 21 Oct 2026 07:28:00 GMT",
+        ] {
+            assert_eq!(wait(nonsense), None, "{nonsense}");
+        }
     }
 }

@@ -61,6 +61,18 @@ pub struct Election {
     pub retry_period: Duration,
     /// How far clocks may run apart within the other times.
     pub skew: Duration,
+    /// What a replica does that may not use the Lease.
+    pub without_lease: WithoutLease,
+}
+
+/// What a replica does that has been kept from the Lease for as long as a lease lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WithoutLease {
+    /// It does everything but act, and says so: another one may be there.
+    #[default]
+    Wait,
+    /// Where the right to it is missing, it acts: whoever chose this runs one replica.
+    Alone,
 }
 
 impl Default for Election {
@@ -70,6 +82,7 @@ impl Default for Election {
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
             skew: Duration::from_secs(2),
+            without_lease: WithoutLease::default(),
         }
     }
 }

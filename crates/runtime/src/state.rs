@@ -3,8 +3,10 @@
 //! One lock, never held while waiting. Snapshots of the stores are cheap, and are taken only when somebody asks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -18,7 +20,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::environment::Environment;
-use crate::execute::Doubt;
+use crate::execute::{Doubt, Throttle};
 use crate::lease::Record;
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
@@ -89,13 +91,31 @@ impl Extent {
     }
 }
 
+/// Facts of which a snapshot costs nothing: whoever changes them while somebody looks changes a copy.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known(Arc<Facts>);
+
+impl Deref for Known {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.0
+    }
+}
+
+impl DerefMut for Known {
+    fn deref_mut(&mut self) -> &mut Facts {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
 /// What is known.
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) capabilities: Vec<Arc<dyn Capability>>,
     pub(crate) stores: Stores,
     pub(crate) extents: BTreeMap<StoreKey, Extent>,
-    pub(crate) facts: Facts,
+    pub(crate) facts: Known,
     /// How refused objects looked.
     marks: BTreeMap<ObjectRef, Option<u64>>,
     pub(crate) ledger: Ledger,
@@ -109,6 +129,8 @@ pub(crate) struct State {
     pub(crate) standings: BTreeMap<&'static str, Standing>,
     /// Objects that we may or may not have changed.
     pub(crate) doubts: BTreeMap<Lane, BTreeMap<ObjectRef, Doubt>>,
+    /// What a busy server has kept each lane from.
+    pub(crate) throttles: BTreeMap<Lane, Throttle>,
     /// Kinds whose statuses are replaced, because patching them is forbidden, until it is tried again.
     pub(crate) replaced: BTreeMap<Kind, Instant>,
     pub(crate) unreachable: Option<Instant>,
@@ -199,22 +221,24 @@ impl State {
             .find_map(|(_, store)| store.mark(&object.namespace, &object.name))
     }
 
-    /// The API refused a write to the object.
+    /// The API refused a write to the object; gives how long it is left alone: as long as the server asks for, or else
+    /// the longer the more often it was refused.
     pub(crate) fn refuse(
         &mut self,
         object: &ObjectRef,
         refused: Refused,
+        asked: Option<Duration>,
         backoff: Backoff,
         now: Timestamp,
-    ) -> Timestamp {
+    ) -> Duration {
         let before = self.facts.refusals.get(object);
         let attempts = before.map_or(1, |refusal| refusal.attempts.saturating_add(1));
         let since = before.map_or(now, |refusal| refusal.since);
-        let retry_at = now
-            .checked_add(backoff.after(attempts))
-            .unwrap_or(Timestamp::MAX);
+        let wait = asked.unwrap_or_else(|| backoff.after(attempts));
+        let retry_at = now.checked_add(wait).unwrap_or(Timestamp::MAX);
         let refusal = Refusal {
-            reason: refused.reason,
+            cause: refused.cause(),
+            reason: refused.reason.as_str().to_owned(),
             message: refused.message,
             attempts,
             since,
@@ -223,7 +247,7 @@ impl State {
         let mark = self.mark(object);
         self.marks.insert(object.clone(), mark);
         self.facts.refusals.insert(object.clone(), refusal);
-        retry_at
+        wait
     }
 
     /// A write to the object succeeded, or it is gone: what was refused is forgotten.

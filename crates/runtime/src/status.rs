@@ -8,6 +8,8 @@ use serde_json::Value;
 use slipway_kernel::plan::Status;
 use tokio::time::Instant;
 
+use crate::environment::after;
+
 /// How many objects' last statuses are remembered.
 const MOST: usize = 16_384;
 
@@ -50,8 +52,9 @@ impl Statuses {
                 return Gate::Futile;
             }
         }
-        if now < last.at + every && conditions(&last.sent) == conditions(&status.body) {
-            return Gate::Wait(last.at + every);
+        let free = after(last.at, every);
+        if now < free && conditions(&last.sent) == conditions(&status.body) {
+            return Gate::Wait(free);
         }
         Gate::Write
     }

@@ -84,7 +84,7 @@ impl View {
 
     /// What is known besides: refused writes, answers, features that are off.
     pub fn facts(&self) -> Facts {
-        self.shared.lock().facts.clone()
+        Facts::clone(&self.shared.lock().facts)
     }
 
     /// Why nothing happens, of all controllers.

@@ -26,6 +26,7 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
     let surveys = world.surveys(now);
     let mut plan = Plan {
         basis: world.basis.clone(),
+        keeps: replicas::prepare::kept(world),
         ..Plan::default()
     };
     if let Some(at) = later(now, settings.heartbeat) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 use slipway_kernel::ObjectRef;
-use slipway_kernel::fact::Refusal;
+use slipway_kernel::fact::{Cause, Refusal};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::stage::readable;
 use slipway_restarts::stage::Stage;
@@ -57,6 +57,7 @@ fn set(case: Case) -> Stage {
     for refused in case.refusals {
         let object = ObjectRef::local(kinds::DEPLOYMENT, "shop", refused.name);
         let refusal = Refusal {
+            cause: Cause::Rejected,
             reason: refused.reason,
             message: refused.message,
             attempts: refused.attempts,

@@ -5,6 +5,8 @@
 
 #[path = "defects/bounds.rs"]
 mod bounds;
+#[path = "defects/clocks.rs"]
+mod clocks;
 #[path = "defects/holding.rs"]
 mod holding;
 #[path = "defects/policies.rs"]

@@ -29,6 +29,9 @@ const BACKOFF: Backoff = Backoff {
     most: Duration::from_secs(2),
 };
 
+/// Between attempts, whatever the server asks for: a former leader is waited for in less.
+const LONGEST: Duration = Duration::from_secs(10);
+
 /// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Touched {
@@ -92,13 +95,14 @@ impl Touching {
                     return Touched::All;
                 }
                 Outcome::Absent(_) => return self.gone(&target),
-                Outcome::Refused(refused) if refused.reason == "Forbidden" => {
+                Outcome::Refused(refused) if refused.is_forbidden() => {
                     return Touched::Forbidden(object.clone(), refused.message);
                 }
                 Outcome::Refused(_) => return Touched::Failed(object.clone()),
                 Outcome::Conflict => None,
                 Outcome::Busy(after) | Outcome::Unknown(_, after) => {
-                    Some(after.unwrap_or_else(|| BACKOFF.after(attempt)))
+                    let wait = after.unwrap_or_else(|| BACKOFF.after(attempt));
+                    Some(wait.min(LONGEST))
                 }
             };
             if let Some(wait) = wait {

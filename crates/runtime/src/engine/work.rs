@@ -1,5 +1,6 @@
 //! Plans a key, and starts what was planned.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -8,16 +9,15 @@ use slipway_kernel::admission::{Hold, Reading};
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::{Capability, Gravity};
 use slipway_kernel::event::Event;
-use slipway_kernel::fact::{Answer, Question, QuestionId};
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
 use slipway_kernel::plan::Plan;
 use tokio::time::{Instant, sleep};
 
 use super::Engine;
 use crate::collection::Reader;
+use crate::environment::after;
 use crate::events;
 use crate::execute::{Execution, Report};
-use crate::gather;
 use crate::journal;
 use crate::message::Message;
 use crate::metrics;
@@ -31,8 +31,6 @@ use crate::webhook::Carrier;
 const TELLINGS: u32 = 3;
 /// A moment that has passed when it is asked for would be asked for again and again.
 const SOONEST: Duration = Duration::from_millis(100);
-/// How many answers are kept.
-const MOST_ANSWERS: usize = 4_096;
 
 /// Between reads that are to show what became of something that was let go.
 const HOLD_BACKOFF: Backoff = Backoff {
@@ -98,12 +96,14 @@ impl Engine {
         let planned = catch_unwind(AssertUnwindSafe(|| {
             capability.plan(&stores, &facts, &key, now)
         }));
-        drop(stores);
-        let plan = match planned {
+        drop((stores, facts));
+        let mut plan = match planned {
             Ok(Some(plan)) => plan,
             Ok(None) => {
                 self.queue.finish(&key, Verdict::Done, began);
                 self.queue.forget(&key);
+                self.fall_silent(&key);
+                self.forget_answers(&key, &BTreeSet::new());
                 self.shown.remove(&key);
                 self.shared.metrics.forget(&key);
                 self.shared.lock().blockers.remove(&key);
@@ -127,6 +127,12 @@ impl Engine {
         }
         self.show(&key, &plan, leads.then_some(capability.as_ref()));
         self.wake(&key, plan.wake_at);
+        self.forget_answers(&key, &plan.keeps);
+        if !leads {
+            self.fall_silent(&key);
+        } else if !doubtful {
+            self.inquire(&key, &mut plan);
+        }
         let idle = plan.steps.is_empty() && plan.statuses.is_empty() && plan.events.is_empty();
         if !leads {
             self.shared.metrics.forget(&key);
@@ -173,7 +179,7 @@ impl Engine {
     /// When to look again: when the plan asked for it, and at the latest with the next heartbeat.
     fn wake(&mut self, key: &Key, at: Option<jiff::Timestamp>) {
         let now = Instant::now();
-        let heartbeat = now + self.shared.settings.heartbeat;
+        let heartbeat = after(now, self.shared.settings.heartbeat);
         let soonest = now + SOONEST;
         let passed = |at: jiff::Timestamp| at <= self.shared.environment.now();
         let at = at
@@ -193,7 +199,7 @@ impl Engine {
         let left = Duration::try_from(left).unwrap_or_default();
         let now = Instant::now();
         now.checked_add(left)
-            .unwrap_or(now + self.shared.settings.heartbeat)
+            .unwrap_or_else(|| after(now, self.shared.settings.heartbeat))
     }
 
     fn execute(
@@ -242,7 +248,7 @@ impl Engine {
         let now = Instant::now();
         self.queue.finish(key, report.verdict, now);
         if let Some(pause) = report.pause {
-            self.queue.pause(&lane(key), now + pause);
+            self.queue.pause(&lane(key), after(now, pause));
         }
         if let Some(at) = report.wake {
             let at = self.instant(at);
@@ -292,23 +298,10 @@ impl Engine {
         let Some(why) = forbidden else {
             return;
         };
-        self.events_off = Some(Instant::now() + self.shared.settings.heartbeat);
+        self.events_off = Some(after(Instant::now(), self.shared.settings.heartbeat));
         if state.facts.missing.insert(EVENTS.to_owned()) {
             tracing::warn!(why, "no events can be told; the operator goes on without");
         }
-    }
-
-    /// Asks a question, unless it is being asked.
-    pub(super) fn ask(&mut self, key: Key, question: Question) {
-        if !self.asking.insert(question.id.clone()) {
-            return;
-        }
-        let (shared, gatherer) = (self.shared.clone(), self.gatherer.clone());
-        self.start(async move {
-            let id = question.id.clone();
-            let answer = gather::put(&shared, gatherer.as_ref(), question).await;
-            Message::Answered(key, id, answer)
-        });
     }
 
     /// Undoes what a webhook began, for as long as it takes.
@@ -354,23 +347,6 @@ impl Engine {
             Message::Ended
         });
     }
-
-    pub(super) fn answered(&mut self, key: &Key, id: QuestionId, answer: Answer) {
-        self.asking.remove(&id);
-        let now = self.shared.environment.now();
-        {
-            let mut state = self.shared.lock();
-            let answers = &mut state.facts.answers;
-            answers.insert(id, (now, answer));
-            if answers.len() > MOST_ANSWERS {
-                let oldest = answers.iter().min_by_key(|(_, (at, _))| *at);
-                if let Some(id) = oldest.map(|(id, _)| id.clone()) {
-                    answers.remove(&id);
-                }
-            }
-        }
-        self.queue.at_once(key, Instant::now());
-    }
 }
 
 /// The feature's name where events cannot be told.
@@ -391,15 +367,15 @@ async fn tell(
                 shared.lock().facts.missing.remove(EVENTS);
                 return None;
             }
-            Outcome::Refused(refused) if refused.reason == "Forbidden" => {
+            Outcome::Refused(refused) if refused.is_forbidden() => {
                 return Some(refused.message);
             }
             Outcome::Refused(refused) | Outcome::Absent(refused) => {
                 tracing::warn!(message = refused.message, "event not told");
                 return None;
             }
-            Outcome::Busy(after) | Outcome::Unknown(_, after) => {
-                sleep(after.unwrap_or_else(|| settings.backoff.after(attempt))).await;
+            Outcome::Busy(asked) | Outcome::Unknown(_, asked) => {
+                sleep(asked.unwrap_or_else(|| settings.backoff.after(attempt))).await;
             }
         }
     }

@@ -18,6 +18,8 @@ use crate::request::{Outcome, Refused, Wanted};
 
 /// How often an object is read before giving up for now.
 const ATTEMPTS: u32 = 5;
+/// Between two reads, whatever the server asks for: all of the lane waits for what is found.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// For how long a deletion that was not answered may yet be carried out: the API server's own limit for a request.
 const LATE: Duration = Duration::from_mins(1);
@@ -149,7 +151,7 @@ impl Execution {
         let mut wait = doubt.after;
         for attempt in 1..=ATTEMPTS {
             if let Some(wait) = wait {
-                self.shared.environment.sleep(wait).await;
+                self.shared.environment.sleep(wait.min(LONGEST)).await;
             }
             let found = match self.read(object, &doubt.uid).await {
                 Found::Object(value) => Some(value),
@@ -183,7 +185,7 @@ impl Execution {
                 // It was not done, and would not be if tried again at once.
                 let now = self.shared.environment.now();
                 let mut state = self.shared.lock();
-                state.refuse(object, refused.clone(), backoff, now);
+                state.refuse(object, refused.clone(), None, backoff, now);
             }
             tracing::info!(%object, unchanged, "lost answer looked up");
             return true;

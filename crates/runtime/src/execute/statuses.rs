@@ -12,6 +12,7 @@ use slipway_kernel::store::Meta;
 use tokio::time::Instant;
 
 use super::{Doubt, Ended, Execution, Report, settle::Found};
+use crate::environment::after;
 use crate::request::{Outcome, Wanted};
 use crate::status::Gate;
 
@@ -20,7 +21,7 @@ fn feature(kind: &Kind) -> String {
 }
 
 fn is_forbidden(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Refused(refused) if refused.reason == "Forbidden")
+    matches!(outcome, Outcome::Refused(refused) if refused.is_forbidden())
 }
 
 impl Execution {
@@ -127,7 +128,7 @@ impl Execution {
 
     /// From now on statuses of this kind are replaced.
     fn remember(&self, kind: &Kind, why: &str) {
-        let until = Instant::now() + self.shared.settings.heartbeat;
+        let until = after(Instant::now(), self.shared.settings.heartbeat);
         let mut state = self.shared.lock();
         state.replaced.insert(kind.clone(), until);
         if state.facts.missing.insert(feature(kind)) {

@@ -1,5 +1,7 @@
 //! Requests to the API as questions: code and body as they come, also of refusals.
 
+use std::sync::Arc;
+
 use ::http::header::{ACCEPT, CONTENT_TYPE};
 use ::http::{HeaderName, HeaderValue, Method, Request};
 use kube::client::Body;
@@ -9,11 +11,13 @@ use slipway_kernel::fact::{Answer, Question};
 
 use super::CLUSTER;
 use crate::request::{FIELD_MANAGER, exchange};
+use crate::rights::Rights;
 
 /// The API of one cluster.
 #[derive(Clone)]
 pub(super) struct Api {
     client: kube::Client,
+    rights: Arc<Rights>,
     label: Option<HeaderValue>,
 }
 
@@ -21,6 +25,7 @@ impl Api {
     pub(super) fn new(client: kube::Client) -> Self {
         Self {
             client,
+            rights: Arc::default(),
             label: None,
         }
     }
@@ -33,7 +38,24 @@ impl Api {
     pub(super) async fn ask(&self, question: &Question) -> Answer {
         let purpose = question.id.purpose;
         let request = self.request(question.method, &question.url, &question.body, purpose);
-        self.send(request).await
+        match self.send(request).await {
+            Answer::Said { code: 403, body } if self.is_no_right(question).await => {
+                Answer::NoRight(sentence(&body))
+            }
+            answer => answer,
+        }
+    }
+
+    /// Whether it is for want of a right that a question was refused.
+    async fn is_no_right(&self, question: &Question) -> bool {
+        let Ok(method) = Method::from_bytes(question.method.as_bytes()) else {
+            return false;
+        };
+        let (client, timeout) = (&self.client, question.timeout);
+        let missing = self
+            .rights
+            .is_missing(client, &method, &question.url, timeout);
+        missing.await
     }
 
     /// Reads something that is needed for a question.
@@ -97,4 +119,13 @@ impl Api {
         }
         Ok(request)
     }
+}
+
+/// The sentence in what the API says when it refuses.
+fn sentence(body: &str) -> String {
+    let status: Option<Value> = serde_json::from_str(body).ok();
+    let message = status
+        .as_ref()
+        .and_then(|status| status.get("message")?.as_str());
+    message.unwrap_or("forbidden").to_owned()
 }

@@ -154,7 +154,7 @@ impl Injector {
                         .all
                         .extend(items.map(|item| Configuration::read(&kind, item, names)));
                 }
-                Outcome::Refused(refused) if refused.reason == "Forbidden" => {
+                Outcome::Refused(refused) if refused.is_forbidden() => {
                     self.forbid(feature, &refused, now);
                 }
                 other => {
@@ -192,7 +192,7 @@ impl Injector {
                     self.allowed(&feature);
                     tracing::info!(%object, "CA bundle injected");
                 }
-                Outcome::Refused(refused) if refused.reason == "Forbidden" => {
+                Outcome::Refused(refused) if refused.is_forbidden() => {
                     forbidden = true;
                     self.forbid(feature, &refused, now);
                 }

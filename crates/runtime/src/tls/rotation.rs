@@ -280,7 +280,7 @@ impl Rotation {
             verb,
             namespace: self.wanted.namespace.clone(),
             name: self.wanted.secret.clone(),
-            reason: why.reason,
+            reason: why.reason.as_str().to_owned(),
             message: why.message,
         }
     }

@@ -196,6 +196,6 @@ fn ended(answer: &Answer) -> Ended {
         | Answer::Timeout
         | Answer::Refused(_)
         | Answer::Malformed(_) => Ended::Open,
-        Answer::Said { .. } => Ended::Done,
+        Answer::Said { .. } | Answer::NoRight(_) => Ended::Done,
     }
 }

@@ -256,29 +256,58 @@ fn refusals_back_off_to_the_cap_and_others_go_on() {
     }
 }
 
-/// E-2.
+fn busy(seconds: u32) -> Fault {
+    let busy = Status::failure(429, "TooManyRequests", "later");
+    Fault::Refuse(Box::new(busy.retry_after(seconds)))
+}
+
+/// E-2: the server says it of one request.
 #[test]
-fn a_busy_server_is_left_alone_for_as_long_as_it_asks() {
+fn an_object_that_a_busy_server_sends_away_waits_and_no_other_does() {
+    for (said, waits) in [(17, 17), (100_000, 300), (u32::MAX, 300)] {
+        virtually(async {
+            let stage = Stage::new().await;
+            for name in ["a", "b", "c"] {
+                stage.map(name, json!({"want": "1"})).await;
+            }
+            let faults = stage.cluster.faults();
+            faults.add(patch_of("a"), Frequency::once(), busy(said));
+            let _replica = stage.start(alone(), Toy::default());
+            for name in ["b", "c"] {
+                let took = stage.until_have(name, "1", 5).await;
+                assert!(took < Duration::from_secs(1), "{name}: {took:?}");
+            }
+            stage.want("b", "2").await;
+            let took = stage.until_have("b", "2", 5).await;
+            assert!(took < Duration::from_secs(1), "{took:?}");
+            stage.until_have("a", "1", 400).await;
+            let of_a: Vec<_> = stage
+                .writes()
+                .into_iter()
+                .filter(|w| w.name == "a")
+                .collect();
+            let gap = of_a[1].at.duration_since(of_a[0].at).as_secs();
+            assert_eq!((of_a.len(), gap), (2, waits));
+        });
+    }
+}
+
+/// E-2: it says it of all of them.
+#[test]
+fn a_server_that_is_busy_for_all_is_left_alone() {
     virtually(async {
         let stage = Stage::new().await;
-        for name in ["a", "b"] {
-            stage.map(name, json!({"want": "1"})).await;
+        for n in 0..200 {
+            stage.map(&format!("m{n:03}"), json!({"want": "1"})).await;
         }
-        let mut busy = Status::failure(429, "TooManyRequests", "later");
-        busy = busy.retry_after(17);
-        stage
-            .cluster
-            .faults()
-            .add(patches(), Frequency::once(), Fault::Refuse(Box::new(busy)));
-        let toy = Toy {
-            budget: 1,
-            ..Toy::default()
-        };
-        let _replica = stage.start(alone(), toy);
-        stage.until_have("b", "1", 30).await;
-        let times: Vec<_> = stage.writes().iter().map(|w| w.at).collect();
-        let gap = times[1].duration_since(times[0]).as_secs();
-        assert_eq!(gap, 17);
+        let faults = stage.cluster.faults();
+        faults.add(patches(), Frequency::always(), busy(7));
+        let _replica = stage.start(alone(), Toy::default());
+        secs(70).await;
+        let n = stage.writes().len();
+        assert!((10..=16 * 11).contains(&n), "{n} in ten times the wait");
+        stage.cluster.faults().clear();
+        stage.until_have("m199", "1", 30).await;
     });
 }
 

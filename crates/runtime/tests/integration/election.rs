@@ -104,6 +104,34 @@ fn failing_renewals_end_the_leadership_before_anybody_else_can_take_it_l2() {
     });
 }
 
+/// What a server asks for cannot cost a leader its lease, nor keep everybody from it.
+#[test]
+fn a_long_retry_after_on_the_lease_neither_ends_a_leadership_nor_puts_it_off() {
+    virtually(async {
+        let stage = Stage::new().await;
+        stage.map("a", json!({"want": "1"})).await;
+        let busy = || {
+            let status = Status::failure(429, "TooManyRequests", "later");
+            Fault::Refuse(Box::new(status.retry_after(u32::MAX)))
+        };
+        let leases = |verb: &str| Match {
+            verb: verb.to_owned(),
+            resource: "coordination.k8s.io/leases".to_owned(),
+            ..Match::default()
+        };
+        let faults = stage.cluster.faults();
+        faults.add(leases("get"), Frequency::once(), busy());
+        let a = stage.start(one_of_many("a"), Toy::default());
+        stage.until_have("a", "1", 20).await;
+        let faults = stage.cluster.faults();
+        faults.add(leases("update"), Frequency::once(), busy());
+        for _ in 0..60 {
+            secs(1).await;
+            assert!(a.view.is_leader("toy"));
+        }
+    });
+}
+
 /// L-3.
 #[test]
 fn a_lease_that_is_deleted_edited_or_moved_by_hand_does_no_harm() {

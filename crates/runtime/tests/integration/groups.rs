@@ -14,7 +14,8 @@ async fn operated() -> (Stage, Replica) {
     rules.push(rule(GROUP, BUDGETS, &["get", "list", "watch"]));
     grant(&stage, "rollout-operator-role", rules).await;
     let replica = start(&stage);
-    secs(2).await;
+    // It acts when it has been kept from its Lease for long enough.
+    secs(20).await;
     assert!(replica.view.is_ready());
     (stage, replica)
 }

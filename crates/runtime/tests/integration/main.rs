@@ -16,6 +16,8 @@ mod evictions;
 mod fencing;
 mod flow;
 mod groups;
+mod no_right;
+mod questions;
 mod restarts;
 mod rights;
 mod role;

@@ -1,11 +1,15 @@
 //! Missing rights and definitions turn features off, and nothing else (rule 12).
 
+use std::time::Duration;
+
 use serde_json::json;
 use slipway_apiserver::faults::{Fault, Frequency, Match};
+use slipway_apiserver::status::Status;
 use slipway_kernel::interest::Need;
 
 use crate::answers::{with_gadget, with_gadgets};
-use crate::stage::{Stage, alone, one_of_many, secs, virtually};
+use crate::role::{grant_everywhere, rule};
+use crate::stage::{Stage, alone, one_of_many, only_one, secs, virtually};
 use crate::toy::{GADGET, Toy};
 
 fn forbid(stage: &Stage, resource: &str) {
@@ -22,15 +26,31 @@ fn forbid_to(stage: &Stage, verb: &str, resource: &str) {
     stage.refuse(about, 403, "Forbidden", Frequency::always());
 }
 
+/// All but Leases: the rights of the toy.
+async fn grant_maps(stage: &Stage) {
+    let maps = rule("", "configmaps", &["get", "list", "watch", "patch"]);
+    let events = rule("events.k8s.io", "events", &["create"]);
+    grant_everywhere(stage, "toy", vec![maps, events]).await;
+}
+
+async fn grant_leases(stage: &Stage) {
+    let verbs = &["get", "create", "update"];
+    let leases = rule("coordination.k8s.io", "leases", verbs);
+    grant_everywhere(stage, "leases", vec![leases]).await;
+}
+
 #[test]
-fn without_the_right_to_a_lease_one_replica_is_assumed() {
+fn without_the_right_to_a_lease_the_only_replica_acts() {
     virtually(async {
         let stage = Stage::new().await;
-        forbid(&stage, "coordination.k8s.io/leases");
+        grant_maps(&stage).await;
         stage.map("a", json!({"want": "1"})).await;
-        let replica = stage.start(one_of_many("one"), Toy::default());
-        // One refusal may be an accident: three in a row are none.
-        stage.until_have("a", "1", 10).await;
+        let replica = stage.start_weak(only_one("one"), Toy::default());
+        // One refusal may be an accident: not so when there has been nothing else for as long as a lease lasts.
+        secs(14).await;
+        assert_eq!(stage.have("a").await, "", "never during this time");
+        assert!(replica.view.is_ready(), "webhooks are served meanwhile");
+        stage.until_have("a", "1", 5).await;
         assert!(replica.view.is_ready());
         assert!(
             replica
@@ -43,7 +63,7 @@ fn without_the_right_to_a_lease_one_replica_is_assumed() {
         let asked = stage.records(|r| r.resource.contains("leases")).len() - before;
         assert!(asked <= 61, "{asked} in an hour: with every minute");
         // The right is given: the lease is used from then on.
-        stage.cluster.faults().clear();
+        grant_leases(&stage).await;
         secs(301).await;
         assert!(!replica.view.metrics().contains("slipway_feature_off{"));
         stage.want("a", "2").await;
@@ -53,16 +73,109 @@ fn without_the_right_to_a_lease_one_replica_is_assumed() {
     });
 }
 
+/// Two replicas that may not use their Lease would both act.
 #[test]
-fn without_the_namespace_of_the_lease_one_replica_is_assumed() {
+fn one_of_many_without_the_right_to_its_lease_does_nothing_and_says_so() {
     virtually(async {
         let stage = Stage::new().await;
+        grant_maps(&stage).await;
         stage.map("a", json!({"want": "1"})).await;
-        let mut settings = one_of_many("one");
-        settings.namespace = "nowhere".to_owned();
-        let _replica = stage.start(settings, Toy::default());
+        let a = stage.start_weak(one_of_many("one"), Toy::default());
+        let b = stage.start_weak(one_of_many("two"), Toy::default());
+        secs(600).await;
+        assert!(stage.writes().is_empty(), "{:#?}", stage.writes());
+        for replica in [&a, &b] {
+            assert!(replica.view.is_ready() && replica.is_running());
+            let text = replica.view.metrics();
+            assert!(text.contains("slipway_feature_off{feature=\"lease toy\"} 1"));
+            let why = replica.view.blockers();
+            let why = why.iter().find(|b| b.reason == "LeaseUnusable").unwrap();
+            assert!(why.message.contains("slipway-system/toy"), "{why:?}");
+            assert!(why.message.contains("cannot get resource"), "{why:?}");
+        }
+        let events = "/apis/events.k8s.io/v1/namespaces/slipway-system/events";
+        let told = stage.get(events).await;
+        assert_eq!(told["items"].as_array().unwrap().len(), 2, "one each");
+        assert_eq!(told["items"][0]["reason"], "LeaseUnusable");
+        // The right is given: one of them acts.
+        grant_leases(&stage).await;
+        stage.until_have("a", "1", 60).await;
+        assert!(a.view.is_leader("toy") != b.view.is_leader("toy"));
+        let waits = [a.view.blockers(), b.view.blockers()].concat();
+        assert!(!waits.iter().any(|b| b.reason == "LeaseUnusable"));
+    });
+}
+
+/// What the API says of a quota that is used up has the code and the reason of a missing right.
+fn exceeded(name: &str) -> Fault {
+    let text = format!(
+        "leases.coordination.k8s.io \"{name}\" is forbidden: exceeded quota: objects, requested: count/leases=1, used: count/leases=3, limited: count/leases=3"
+    );
+    Fault::Refuse(Box::new(Status::failure(403, "Forbidden", &text)))
+}
+
+/// A quota keeps one replica from its Lease, and another one has it tomorrow: not even the only one acts.
+#[test]
+fn a_quota_on_leases_is_no_missing_right() {
+    virtually(async {
+        let stage = Stage::new().await;
+        let about = Match {
+            verb: "create".to_owned(),
+            resource: "coordination.k8s.io/leases".to_owned(),
+            ..Match::default()
+        };
+        let faults = stage.cluster.faults();
+        faults.add(about, Frequency::always(), exceeded("toy"));
+        stage.map("a", json!({"want": "1"})).await;
+        let replica = stage.start(only_one("one"), Toy::default());
+        secs(600).await;
+        assert!(stage.writes().is_empty(), "{:#?}", stage.writes());
+        let why = replica.view.blockers();
+        assert!(why.iter().any(|b| b.message.contains("exceeded quota")));
+        stage.cluster.faults().clear();
         stage.until_have("a", "1", 5).await;
     });
+}
+
+/// 9: three refusals in 0.4 s at the start made a second leader, which nobody fenced off, for a minute.
+#[test]
+fn refusals_of_a_moment_make_no_second_leader() {
+    for seconds in [1, 5, 14] {
+        virtually(async {
+            let stage = Stage::new().await;
+            grant_maps(&stage).await;
+            grant_leases(&stage).await;
+            stage.map("a", json!({"want": "1"})).await;
+            let a = stage.start_weak(only_one("a"), Toy::default());
+            stage.until_have("a", "1", 5).await;
+            forbid(&stage, "coordination.k8s.io/leases");
+            let b = stage.start_weak(only_one("one"), Toy::default());
+            for _ in 0..seconds * 10 {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                assert!(!b.view.is_leader("toy"), "never during this time");
+            }
+            stage.cluster.faults().clear();
+            for _ in 0..120 {
+                secs(1).await;
+                assert!(a.view.is_leader("toy") && !b.view.is_leader("toy"));
+            }
+        });
+    }
+}
+
+#[test]
+fn without_the_namespace_of_the_lease_the_only_replica_acts_and_no_other() {
+    for (settings, acts) in [(only_one("one"), true), (one_of_many("one"), false)] {
+        virtually(async {
+            let stage = Stage::new().await;
+            stage.map("a", json!({"want": "1"})).await;
+            let mut settings = settings;
+            settings.namespace = "nowhere".to_owned();
+            let _replica = stage.start(settings, Toy::default());
+            secs(20).await;
+            assert_eq!(stage.have("a").await == "1", acts);
+        });
+    }
 }
 
 #[test]
@@ -367,7 +480,7 @@ fn a_status_is_not_replaced_on_an_object_that_has_changed_meanwhile() {
             ..Match::default()
         };
         let faults = stage.cluster.faults();
-        let delay = Fault::Delay(std::time::Duration::from_secs(2));
+        let delay = Fault::Delay(Duration::from_secs(2));
         faults.add(late, Frequency::once(), delay);
         let _replica = stage.start(alone(), with_gadgets());
         secs(1).await;

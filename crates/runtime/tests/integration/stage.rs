@@ -15,7 +15,7 @@ use slipway_apiserver::cluster::{Cluster, Config};
 use slipway_apiserver::faults::{Fault, Frequency, Match};
 use slipway_apiserver::status::Status;
 use slipway_apiserver::trace::{Ending, Record};
-use slipway_runtime::{Environment, Error, Operator, Settings, View};
+use slipway_runtime::{Election, Environment, Error, Operator, Settings, View, WithoutLease};
 use tokio::task::JoinHandle;
 
 use crate::toy::Toy;
@@ -155,6 +155,14 @@ impl Stage {
         Replica::run(Operator::new(environment, client, settings).with(Arc::new(toy)))
     }
 
+    /// Starts a replica whose user may only do what it was granted.
+    pub(crate) fn start_weak(&self, settings: Settings, toy: Toy) -> Replica {
+        let environment = Environment::virtual_from(epoch(), 7);
+        let service = self.cluster.service("weak").with_agent(&settings.replica);
+        let client = Client::new(service, "default");
+        Replica::run(Operator::new(environment, client, settings).with(Arc::new(toy)))
+    }
+
     /// What replicas wrote: neither reads nor leases nor events.
     pub(crate) fn writes(&self) -> Vec<Record> {
         self.records(|record| {
@@ -199,6 +207,18 @@ pub(crate) fn one_of_many(name: &str) -> Settings {
     Settings {
         replica: name.to_owned(),
         ..Settings::default()
+    }
+}
+
+/// The only replica there is, whether or not it may use a Lease.
+pub(crate) fn only_one(name: &str) -> Settings {
+    let election = Election {
+        without_lease: WithoutLease::Alone,
+        ..Election::default()
+    };
+    Settings {
+        election: Some(election),
+        ..one_of_many(name)
     }
 }
 

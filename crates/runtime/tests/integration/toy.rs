@@ -29,6 +29,8 @@ pub(crate) struct Map {
     pub(crate) have: Option<String>,
     pub(crate) ask: Option<String>,
     pub(crate) delete: bool,
+    /// How many questions have to be answered.
+    pub(crate) asks: Option<u32>,
     /// The name of a copy, to be applied.
     pub(crate) mirror: Option<String>,
 }
@@ -52,6 +54,7 @@ impl Projection for Map {
             want: entry("want"),
             have: entry("have"),
             ask: entry("ask"),
+            asks: entry("asks").and_then(|n| n.parse().ok()),
             delete: entry("delete").is_some(),
             mirror: entry("mirror"),
         })
@@ -176,6 +179,10 @@ impl Toy {
                 plan.act(Action::Delete { target, purpose });
                 continue;
             }
+            if let Some(n) = entry.body.asks {
+                Self::ask_all(facts, entry.meta, n, target, plan);
+                continue;
+            }
             if let Some(ask) = &entry.body.ask {
                 Self::ask(facts, entry.meta, ask, target, plan);
                 continue;
@@ -215,6 +222,42 @@ impl Toy {
         }
     }
 
+    /// Asks so many questions; when all of them have answers, that is what the map has.
+    fn ask_all(facts: &Facts, meta: &Meta, n: u32, target: Target, plan: &mut Plan) {
+        let mut is_open = false;
+        for attempt in 0..n {
+            let id = QuestionId {
+                controller: Self::NAME,
+                uid: meta.uid.clone(),
+                purpose: Purpose::new("ask-all"),
+                attempt,
+                due: Timestamp::UNIX_EPOCH,
+            };
+            if facts.answers.contains_key(&id) {
+                plan.keeps.insert(id);
+                continue;
+            }
+            is_open = true;
+            plan.act(Action::Ask(Question {
+                id,
+                method: "GET",
+                url: attempt.to_string(),
+                body: Value::Null,
+                pause: std::time::Duration::ZERO,
+                timeout: std::time::Duration::from_secs(3),
+                until: None,
+            }));
+        }
+        if !is_open {
+            let body = json!({"data": {"asks": null, "have": "all", "want": "all"}});
+            plan.act(Action::Patch {
+                target,
+                purpose: Purpose::new("answer"),
+                body,
+            });
+        }
+    }
+
     fn ask(facts: &Facts, meta: &Meta, ask: &str, target: Target, plan: &mut Plan) {
         let id = QuestionId {
             controller: Self::NAME,
@@ -238,6 +281,7 @@ impl Toy {
             Some((_, Answer::Said { body, .. })) => body.clone(),
             Some((_, answer)) => format!("{answer:?}"),
         };
+        plan.keeps.insert(id);
         plan.act(Action::Patch {
             target,
             purpose: Purpose::new("answer"),

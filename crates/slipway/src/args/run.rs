@@ -74,7 +74,8 @@ pub(crate) struct Election {
     /// The Deployment that the operator itself runs from, which it never restarts
     #[arg(long, default_value = crate::manifests::DEPLOYMENT, value_name = "NAME")]
     pub(crate) operator_deployment: String,
-    /// Act without holding a Lease: only where there can be no second replica
+    /// Act without holding a Lease: only where there can be no second replica. Without this option, a replica that may
+    /// not use its Lease serves webhooks and probes, and does nothing else
     #[arg(long)]
     pub(crate) no_leader_elect: bool,
     /// Lease duration: how long a leader stays leader after its last sign of life

@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow};
 use slipway_runtime::tls::{Files, Injection, SelfSigned, Source};
 use slipway_runtime::vet::Vet;
 use slipway_runtime::webhook::Limits;
+use slipway_runtime::{Election, WithoutLease};
 use slipway_zones::admit::Switches;
 
 use super::operation::{Operation, Webhooks};
@@ -110,6 +111,11 @@ fn operation(options: &RolloutOperator) -> Result<Operation> {
             namespace: options.namespace.clone(),
             namespaces: vec![options.namespace.clone()],
             request_timeout: timeout,
+            // The original is one replica, and its Role has no Lease.
+            election: Some(Election {
+                without_lease: WithoutLease::Alone,
+                ..Election::default()
+            }),
             ..slipway_runtime::Settings::default()
         },
         capabilities,

@@ -87,6 +87,7 @@ fn operator(arguments: &Run) -> slipway_runtime::Settings {
             renew_deadline: part(usual.renew_deadline),
             retry_period: part(usual.retry_period),
             skew: part(usual.skew),
+            without_lease: usual.without_lease,
         }),
         request_timeout: arguments.connection.request_timeout,
         ..slipway_runtime::Settings::default()

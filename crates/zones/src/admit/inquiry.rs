@@ -227,6 +227,7 @@ impl<'a> Inquiry<'a> {
             last = object(&self.ask(question)?);
             let is_final = match &last {
                 Ok(_) => true,
+                Err(failure) if failure.is_no_right => true,
                 Err(failure) if method == "GET" => failure.code == Some(404),
                 Err(failure) => failure.code != Some(403),
             };
@@ -280,6 +281,8 @@ pub(super) fn expiry(decided: Result<Decision, Pending>, closed: Verdict) -> Exp
 pub(super) struct Failure {
     /// The HTTP code; none if there was no answer.
     pub(super) code: Option<u16>,
+    /// Whether the API says that we have no right to it. A quota or a policy forbids with the same code.
+    pub(super) is_no_right: bool,
     /// What the API said, or why it said nothing.
     pub(super) message: String,
 }
@@ -287,8 +290,8 @@ pub(super) struct Failure {
 /// The object in an answer of the API.
 fn object(answer: &Answer) -> Result<Value, Failure> {
     let silent = |message: &str| Failure {
-        code: None,
         message: message.to_owned(),
+        ..Failure::default()
     };
     match answer {
         Answer::Said { code, body } if (200..300).contains(code) => {
@@ -301,9 +304,15 @@ fn object(answer: &Answer) -> Result<Value, Failure> {
                 .and_then(|status| status.get("message")?.as_str());
             Err(Failure {
                 code: Some(*code),
+                is_no_right: false,
                 message: message.map_or_else(|| format!("the API answered {code}"), str::to_owned),
             })
         }
+        Answer::NoRight(why) => Err(Failure {
+            code: Some(403),
+            is_no_right: true,
+            message: why.clone(),
+        }),
         Answer::Timeout => Err(silent("context deadline exceeded")),
         Answer::Refused(why) | Answer::Malformed(why) => Err(silent(why)),
     }

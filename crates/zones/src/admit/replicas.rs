@@ -127,14 +127,14 @@ pub(super) fn parent(
 ) -> Result<Result<Value, Failure>, Pending> {
     let Some(kind) = scaled(&review.resource) else {
         return Ok(Err(Failure {
-            code: None,
             message: format!("unsupported resource {}", review.resource),
+            ..Failure::default()
         }));
     };
     if !is_name(&review.namespace) || !is_name(&review.name) {
         return Ok(Err(Failure {
-            code: None,
             message: "the request names no object".to_owned(),
+            ..Failure::default()
         }));
     }
     let path = format!("{}/{}", kind.path(&review.namespace), review.name);

@@ -107,7 +107,7 @@ pub(super) fn read(
             code: Some(404), ..
         }) => Ok(Map::None),
         Err(Failure {
-            code: Some(403), ..
+            is_no_right: true, ..
         }) => Ok(Map::Forbidden),
         Err(failure) => Err(failure),
     })
@@ -152,9 +152,10 @@ pub(super) fn write(
         match inquiry.api_again((purpose::WRITE_RESERVATION, round), method, &path, &body)? {
             Ok(_) => Ok(true),
             // Where it must not be written there is one replica, which remembers by itself. A map that is there was
-            // written by somebody: then this is an accident, and others would not know.
+            // written by somebody: then this is an accident, and others would not know. What a quota forbids is not
+            // written either, but it is no right that is missing: it is not let go.
             Err(Failure {
-                code: Some(403), ..
+                is_no_right: true, ..
             }) if *map == Map::None => Ok(true),
             // Where it was deleted between the two, it is made anew.
             Err(Failure {

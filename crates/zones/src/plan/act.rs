@@ -2,11 +2,11 @@
 //! claim is given up when the zone is done. So at most one zone of a group is claimed by us at a time, and it is the API
 //! that knows which.
 //!
-//! Where the API refuses the claim, pods go without.
+//! Where the API refuses the claim, pods go without; a server that is only busy is waited for.
 
 use jiff::Timestamp;
 use slipway_kernel::claim::Claim;
-use slipway_kernel::fact::Refusal;
+use slipway_kernel::fact::{Cause, Refusal};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::later;
 use slipway_kernel::{ObjectRef, Plan};
@@ -146,25 +146,33 @@ fn may_act(
     let Some(zone) = turn.and_then(|turn| world.zones.get(turn)) else {
         return false;
     };
-    let is_refused = world.refused(&world.set_ref(zone), now).is_some();
+    let refusal = world.refused(&world.set_ref(zone), now);
     match held(zone, now) {
         Held::Other(claim) => {
             claimed(world, zone, &claim, plan, now);
             false
         }
         Held::Us(until) => {
-            if !is_refused {
+            if refusal.is_none() {
                 renew(settings, world, zone, until, plan, now);
             }
             is_free
         }
-        Held::Nobody if is_refused => is_free,
-        Held::Nobody => {
-            if is_free {
-                plan.prepare(render::claim(settings, world, zone, now));
+        Held::Nobody => match refusal {
+            Some(refusal) if refusal.cause == Cause::Busy => {
+                let set = world.set_ref(zone);
+                let what = format!("claiming {}", set.name);
+                refused(set, &what, refusal, plan, now);
+                false
             }
-            false
-        }
+            Some(_) => is_free,
+            None => {
+                if is_free {
+                    plan.prepare(render::claim(settings, world, zone, now));
+                }
+                false
+            }
+        },
     }
 }
 

@@ -18,7 +18,7 @@ use crate::readiness::Survey;
 use crate::reasons::{Reason, news, state};
 use crate::render;
 
-/// It is not written more often than this.
+/// It is not written more often than this. A time in the future is another clock's, and counts as long ago.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// Adds the status and the events of a group to a plan.
@@ -217,6 +217,7 @@ fn write(world: &World, made: &GroupStatus, plan: &mut Plan, now: Timestamp) {
         return;
     }
     let written = field("updatedAt").and_then(|at| instant(at));
+    let written = written.filter(|at| *at <= now);
     if let Some(free) = written.and_then(|at| later(at, PAUSE))
         && now < free
     {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_kernel::Plan;
+use slipway_kernel::fact::Cause;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::later;
 use slipway_kernel::store::Meta;
@@ -78,7 +79,7 @@ fn note(
     let map = world.object(kinds::CONFIG_MAP, &name);
     if let Some(refusal) = world.refused(&map, now) {
         // Where maps must not be kept there is one replica, and its webhook sees what it deletes.
-        let is_off = known.is_none() && refusal.reason == "Forbidden";
+        let is_off = known.is_none() && refusal.cause == Cause::NoRight;
         if !is_off {
             let what = format!("noting the pods that go in {name}");
             refused(map, &what, refusal, plan, now);

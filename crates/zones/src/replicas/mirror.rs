@@ -211,7 +211,9 @@ fn reference(
             .map_err(|error| unknown(format!("its answer cannot be read: {error}"))),
         Some(Answer::Said { code, body }) => Err(unknown(format!("{code} {body}"))),
         Some(Answer::Timeout) => Err(unknown("no answer in time".to_owned())),
-        Some(Answer::Refused(why) | Answer::Malformed(why)) => Err(unknown(why.clone())),
+        Some(Answer::Refused(why) | Answer::Malformed(why) | Answer::NoRight(why)) => {
+            Err(unknown(why.clone()))
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! A pod that is to go is asked by POST, and answers when it was first asked; a pod that stays is told so by DELETE.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use slipway_api::purpose::zones::{CANCEL, PREPARE};
+use slipway_api::purpose::zones::{CANCEL, KEEP, PREPARE};
 use slipway_api::zones;
 use slipway_kernel::Purpose;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
@@ -29,6 +30,37 @@ pub(crate) fn floor(now: Timestamp, period: Duration) -> Timestamp {
 pub(crate) fn next(now: Timestamp, period: Duration) -> Option<Timestamp> {
     later(floor(now, period), period.max(Duration::from_secs(1)))
 }
+
+/// The answers that later plans need: the last one of each pod that is asked to prepare or told that it stays, and of the
+/// resource whose replicas are mirrored. Which zone has its turn makes no difference.
+pub(crate) fn kept(world: &World) -> BTreeSet<QuestionId> {
+    let mut last: BTreeMap<Slot<'_>, (Timestamp, &QuestionId)> = BTreeMap::new();
+    for (id, (at, _)) in &world.answers {
+        let slot = (id.uid.as_str(), id.purpose, id.attempt);
+        let newest = last.entry(slot).or_insert((*at, id));
+        // Of two that came at once, the one that was due later.
+        if newest.0 <= *at {
+            *newest = (*at, id);
+        }
+    }
+    let is_needed = |id: &QuestionId| {
+        let zone = world.zones.iter().find(|z| z.set.meta().uid == id.uid);
+        zone.is_some_and(|zone| {
+            let set = zone.set.body();
+            let is_pod = i64::from(id.attempt) < set.desired();
+            match id.purpose {
+                PREPARE | CANCEL => is_pod && set.scaling.delay.is_some(),
+                KEEP => is_pod && !world.locks.is_empty(),
+                _ => true,
+            }
+        })
+    };
+    let newest = last.into_values().map(|(_, id)| id);
+    newest.filter(|id| is_needed(id)).cloned().collect()
+}
+
+/// The zone's uid, the purpose, and the pod.
+type Slot<'a> = (&'a str, Purpose, u32);
 
 /// The questions about one zone's pods.
 pub(super) struct Pods<'a> {
@@ -229,7 +261,9 @@ fn timestamp(answer: &Answer) -> Result<Timestamp, String> {
         } => body,
         Answer::Said { code, .. } => return Err(format!("it answered {code}")),
         Answer::Timeout => return Err("it did not answer in time".to_owned()),
-        Answer::Refused(why) | Answer::Malformed(why) => return Err(why.clone()),
+        Answer::Refused(why) | Answer::Malformed(why) | Answer::NoRight(why) => {
+            return Err(why.clone());
+        }
     };
     let parsed: Value =
         serde_json::from_str(body).map_err(|_| "its answer is no JSON".to_owned())?;

@@ -169,7 +169,7 @@ impl Scenario {
 
     fn forbid_maps(&mut self) {
         for method in ["GET", "POST", "PUT"] {
-            let forbidden = said(403, &json!({"message": "no"}));
+            let forbidden = Answer::NoRight("no".to_owned());
             self.api.maps.fix(method, "configmaps", forbidden);
         }
     }

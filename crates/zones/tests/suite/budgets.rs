@@ -188,13 +188,16 @@ fn pods_that_go_are_noted_for_the_webhooks_first() {
     assert_eq!((names(&plan, "note").len(), deleted(&plan).len()), (0, 2));
 }
 
-/// Where maps must not be kept there is one replica, and pods go without a note.
+/// Where maps must not be kept there is one replica, and pods go without a note; where a note is not let through for
+/// another reason, no pod goes.
 #[test]
-fn without_the_right_to_note_pods_go_without() {
+fn only_without_the_right_to_note_pods_go_without() {
+    use slipway_kernel::fact::Cause;
     let mut stage = stage(&b_outdated());
     stage.put(budget(&json!({"maxUnavailable": 2})));
     stage.step();
-    let refusal = |reason: &str| slipway_kernel::fact::Refusal {
+    let refusal = |cause: Cause, reason: &str| slipway_kernel::fact::Refusal {
+        cause,
         reason: reason.to_owned(),
         message: "no".to_owned(),
         attempts: 1,
@@ -206,11 +209,20 @@ fn without_the_right_to_note_pods_go_without() {
         NS,
         "slipway-zpdb-ingester",
     );
-    stage.facts.refusals.insert(map.clone(), refusal("Invalid"));
-    let plan = stage.plan();
-    assert_eq!(deleted(&plan), NOTHING);
-    assert!(reasons(&plan).contains(&"RefusedByApi"));
-    stage.facts.refusals.insert(map, refusal("Forbidden"));
+    // What a quota forbids has the reason of a missing right.
+    for (cause, reason) in [
+        (Cause::Rejected, "Invalid"),
+        (Cause::Rejected, "Forbidden"),
+        (Cause::Busy, "TooManyRequests"),
+    ] {
+        let refused = refusal(cause, reason);
+        stage.facts.refusals.insert(map.clone(), refused);
+        let plan = stage.plan();
+        assert_eq!(deleted(&plan), NOTHING, "{reason}");
+        assert!(reasons(&plan).contains(&"RefusedByApi"));
+    }
+    let missing = refusal(Cause::NoRight, "Forbidden");
+    stage.facts.refusals.insert(map, missing);
     assert_eq!(deleted(&stage.plan()).len(), 2);
     // Nor is a note waited for that could be written, and not be read back.
     stage.facts.refusals.clear();

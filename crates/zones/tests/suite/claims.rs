@@ -105,6 +105,33 @@ fn a_refused_claim_does_not_stop_the_rollout() {
     assert_eq!((names(&plan, "claim").len(), deleted(&plan).len()), (0, 2));
 }
 
+#[test]
+fn a_busy_server_is_no_reason_to_go_without_a_claim() {
+    let mut stage = stage(&[zone(A), outdated(B)]);
+    refuse_for(&mut stage, B, slipway_kernel::fact::Cause::Busy);
+    let plan = stage.plan();
+    assert_eq!((names(&plan, "claim").len(), deleted(&plan).len()), (0, 0));
+    assert!(reasons(&plan).contains(&"RefusedByApi"));
+}
+
+/// The clock of a former leader was an hour ahead, or somebody wrote it.
+#[test]
+fn a_status_from_the_future_is_brought_up_to_date() {
+    let mut stage = stage(&[zone(A), zone(B)]);
+    stage.step();
+    let map = json!({"data": {"updatedAt": "2031-01-01T00:00:00Z"}});
+    stage.patch("ConfigMap", NS, "slipway-zones-ingester", &map);
+    unready(&mut stage, "ingester-zone-a-0");
+    let plan = stage.step();
+    assert_eq!(names(&plan, "status"), ["slipway-zones-ingester"]);
+    // From then on it is our own time, and rarely.
+    stage.now = noon() + jiff::SignedDuration::from_secs(5);
+    unready(&mut stage, "ingester-zone-a-1");
+    assert!(names(&stage.step(), "status").is_empty());
+    stage.now = noon() + jiff::SignedDuration::from_secs(10);
+    assert_eq!(names(&stage.step(), "status").len(), 1);
+}
+
 /// G2: when nothing happens, nothing is written or told.
 #[test]
 fn a_quiet_group_writes_and_tells_nothing() {

@@ -459,3 +459,35 @@ fn the_time_of_a_downscale_is_put_on_the_zone() {
     stage.put(done);
     assert!(names(&stage.plan(), "downscaled").is_empty());
 }
+
+/// However many pods there are, their last answers are kept, and those of pods that are gone are not.
+#[test]
+fn the_last_answer_of_each_pod_is_kept_and_no_other() {
+    let mut stage = stage(&[delayed(A, 5_000)]);
+    let say = |_: &str, url: &str| {
+        if url.starts_with("scale:") {
+            reference(url, 5_000, 5_000)
+        } else {
+            since(70)
+        }
+    };
+    let plan = stage.plan();
+    answer(&mut stage, &plan, say);
+    let plan = stage.plan();
+    assert_eq!(answer(&mut stage, &plan, say).len(), 5_000, "each is told");
+    let plan = stage.plan();
+    assert_eq!(answer(&mut stage, &plan, say).len(), 0, "once");
+    assert_eq!(plan.keeps.len(), 5_001);
+    // With the next heartbeat all are told again, and the first answers are of no use any more.
+    stage.now = noon() + jiff::SignedDuration::from_mins(5);
+    for _ in 0..3 {
+        let plan = stage.plan();
+        answer(&mut stage, &plan, say);
+    }
+    let plan = stage.plan();
+    assert_eq!(plan.keeps.len(), 5_001);
+    assert!(plan.keeps.iter().all(|id| id.due >= stage.now));
+    // Ten pods are left.
+    stage.patch("StatefulSet", NS, A, &json!({"spec": {"replicas": 10}}));
+    assert_eq!(stage.plan().keeps.len(), 11);
+}

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_kernel::fact::Cause;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::stage::Stage;
 use slipway_kernel::{Action, ObjectRef, Plan};
@@ -169,7 +170,12 @@ pub(crate) fn pass(stage: &mut Stage<Zones>) -> Plan {
 }
 
 pub(crate) fn refuse(stage: &mut Stage<Zones>, zone: &str) {
+    refuse_for(stage, zone, Cause::Rejected);
+}
+
+pub(crate) fn refuse_for(stage: &mut Stage<Zones>, zone: &str, cause: Cause) {
     let refusal = slipway_kernel::fact::Refusal {
+        cause,
         reason: "BadRequest".to_owned(),
         message: "admission webhook denied the request".to_owned(),
         attempts: 1,

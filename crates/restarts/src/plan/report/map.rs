@@ -19,7 +19,7 @@ use crate::reasons::news;
 use crate::render::{self, purpose};
 use crate::settings::Settings;
 
-/// It is not written more often than this.
+/// It is not written more often than this. A time in the future is another clock's, and counts as long ago.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// Its name.
@@ -80,7 +80,8 @@ pub(super) fn write(
     }
     let written = before
         .and_then(|data| data.get("updatedAt"))
-        .and_then(|at| due::instant(at));
+        .and_then(|at| due::instant(at))
+        .filter(|at| *at <= now);
     if let Some(free) = written.and_then(|at| due::later(at, PAUSE))
         && now < free
     {

@@ -71,7 +71,7 @@ impl Case<'_> {
                 Ok(Some(found)) => found,
                 Ok(None) => continue,
                 Err(Failure {
-                    code: Some(403), ..
+                    is_no_right: true, ..
                 }) if self.keeping() == Keeping::Annotation => {
                     let nothing = Ledger::new("", "");
                     let objection = self.objection(&list, &nothing);
@@ -104,7 +104,7 @@ impl Case<'_> {
                 }) => {}
                 // A map that is there was written by somebody, so locks can be kept.
                 Err(Failure {
-                    code: Some(403), ..
+                    is_no_right: true, ..
                 }) if is_new => return Ok(Ok(Taken::Unguarded)),
                 Err(_) => return Ok(Err(self.unset())),
             }
@@ -213,6 +213,7 @@ impl Case<'_> {
         let mut ledger = ledger.clone();
         let mut last = Failure {
             code: Some(409),
+            is_no_right: false,
             message: "the lock was lost".to_owned(),
         };
         for round in 0..MOST_ROUNDS {

@@ -156,7 +156,7 @@ fn cause(answer: &Answer) -> String {
     match answer {
         Answer::Said { code, .. } => format!("answered {code}"),
         Answer::Timeout => "no answer in time".to_owned(),
-        Answer::Refused(why) | Answer::Malformed(why) => {
+        Answer::Refused(why) | Answer::Malformed(why) | Answer::NoRight(why) => {
             let plain = why.chars().map(|c| if c.is_control() { ' ' } else { c });
             plain.take(MAX_CAUSE).collect()
         }

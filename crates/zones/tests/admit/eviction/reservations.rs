@@ -106,7 +106,7 @@ fn where_maps_are_forbidden_one_replica_remembers_by_itself() {
         api.fix(
             method,
             "configmaps",
-            said(403, &json!({"message": "forbidden"})),
+            Answer::NoRight("forbidden".to_owned()),
         );
     }
     let stores = world.stores();
@@ -128,10 +128,22 @@ fn where_maps_are_forbidden_one_replica_remembers_by_itself() {
     );
 }
 
+/// What the API says when a quota is used up; a missing right has the same code.
+fn exceeded() -> Answer {
+    let message = "configmaps \"slipway-zpdb-ingester\" is forbidden: exceeded quota: objects, requested: configmaps=1, used: configmaps=9, limited: configmaps=9";
+    let details = json!({"name": "slipway-zpdb-ingester", "kind": "configmaps"});
+    said(
+        403,
+        &json!({"kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403, "message": message, "details": details}),
+    )
+}
+
 #[test]
 fn what_cannot_be_recorded_is_not_allowed() {
     let world = guarded(&json!({}));
     for (method, answer) in [
+        ("GET", exceeded()),
+        ("POST", exceeded()),
         ("GET", said(500, &json!({"message": "boom"}))),
         ("GET", Answer::Timeout),
         ("POST", Answer::Refused("no".to_owned())),

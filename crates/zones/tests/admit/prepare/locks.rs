@@ -154,6 +154,20 @@ fn without_the_right_to_keep_locks_annotations_still_work() {
     assert_eq!(scenario.api.annotated.len(), 1);
 }
 
+/// A quota keeps the lock from being written, and with it two webhooks from each other: a downscale that is not guarded
+/// is not let through.
+#[test]
+fn a_quota_is_no_missing_right_to_keep_locks() {
+    each(|hook, scenario| {
+        for method in ["POST", "PUT"] {
+            let quota = said(403, &json!({"message": "exceeded quota: objects"}));
+            scenario.api.maps.fix(method, "configmaps", quota);
+        }
+        assert!(!scenario.down(hook).is_allowed());
+        assert_eq!(scenario.api.annotated.len(), 0);
+    });
+}
+
 /// Time is up while pods are being asked: the verdict is no, and what is undone covers every pod, then the lock.
 #[test]
 fn expiry_undoes_what_may_have_been_done() {

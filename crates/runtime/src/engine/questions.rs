@@ -1,0 +1,269 @@
+//! Asks what plans want to know, and keeps the answers for as long as they are of use.
+//!
+//! What waits to be asked is what the last plan of a key asked for: a plan that wants less takes the rest back. What was
+//! answered is kept while the last plan of the key says that the next one needs it. So both are bound by what there is to
+//! be known, and nothing is asked again because something else was answered.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use slipway_kernel::action::Action;
+use slipway_kernel::fact::{Answer, Question, QuestionId};
+use slipway_kernel::identity::Key;
+use slipway_kernel::plan::Plan;
+use tokio::time::Instant;
+
+use super::Engine;
+use crate::gather;
+use crate::message::Message;
+
+/// How many questions of one key are under way at once.
+const AT_ONCE: usize = 32;
+/// How many of all keys.
+const IN_ALL: usize = 128;
+
+/// The questions of all keys.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    waiting: BTreeMap<Key, VecDeque<Question>>,
+    under_way: BTreeMap<Key, BTreeSet<QuestionId>>,
+    /// What has been answered and not been forgotten.
+    answered: BTreeMap<Key, BTreeSet<QuestionId>>,
+    /// Who was last to have a question asked: keys take turns.
+    last: Option<Key>,
+}
+
+impl Questions {
+    /// What a key's plan wants to know takes the place of what its last one did.
+    fn want(&mut self, key: &Key, questions: Vec<Question>) {
+        let under_way = self.under_way.get(key);
+        let is_asked = |id: &QuestionId| under_way.is_some_and(|ids| ids.contains(id));
+        let mut seen = BTreeSet::new();
+        let waiting: VecDeque<Question> = questions
+            .into_iter()
+            .filter(|question| !is_asked(&question.id) && seen.insert(question.id.clone()))
+            .collect();
+        if waiting.is_empty() {
+            self.waiting.remove(key);
+        } else {
+            self.waiting.insert(key.clone(), waiting);
+        }
+    }
+
+    /// The next question to be asked, if there is room for one.
+    fn next(&mut self) -> Option<(Key, Question)> {
+        let total: usize = self.under_way.values().map(BTreeSet::len).sum();
+        if total >= IN_ALL {
+            return None;
+        }
+        let has_room = |key: &&Key| {
+            let busy = self.under_way.get(*key).map_or(0, BTreeSet::len);
+            busy < AT_ONCE
+        };
+        let mut keys = self.waiting.keys().filter(has_room);
+        let later = |key: &&Key| self.last.as_ref().is_none_or(|last| *key > last);
+        let after = self.waiting.keys().filter(has_room).find(later);
+        let key = after.or_else(|| keys.next())?.clone();
+        let waiting = self.waiting.get_mut(&key)?;
+        let question = waiting.pop_front()?;
+        if waiting.is_empty() {
+            self.waiting.remove(&key);
+        }
+        let under_way = self.under_way.entry(key.clone()).or_default();
+        under_way.insert(question.id.clone());
+        self.last = Some(key.clone());
+        Some((key, question))
+    }
+
+    /// A question has been answered.
+    fn ended(&mut self, key: &Key, id: &QuestionId) {
+        if let Some(under_way) = self.under_way.get_mut(key) {
+            under_way.remove(id);
+            if under_way.is_empty() {
+                self.under_way.remove(key);
+            }
+        }
+        let answered = self.answered.entry(key.clone()).or_default();
+        answered.insert(id.clone());
+    }
+
+    /// Whether a key waits for more answers.
+    fn is_open(&self, key: &Key) -> bool {
+        self.waiting.contains_key(key) || self.under_way.contains_key(key)
+    }
+
+    /// Gives the answers of a key that nobody needs any more.
+    fn forget(&mut self, key: &Key, keeps: &BTreeSet<QuestionId>) -> Vec<QuestionId> {
+        let Some(answered) = self.answered.get_mut(key) else {
+            return Vec::new();
+        };
+        let gone: Vec<QuestionId> = answered.difference(keeps).cloned().collect();
+        answered.retain(|id| keeps.contains(id));
+        if answered.is_empty() {
+            self.answered.remove(key);
+        }
+        gone
+    }
+}
+
+impl Engine {
+    /// Takes the questions out of a plan that is to be carried out, and asks them in their turn.
+    pub(super) fn inquire(&mut self, key: &Key, plan: &mut Plan) {
+        let mut questions = Vec::new();
+        plan.steps = std::mem::take(&mut plan.steps)
+            .into_iter()
+            .filter_map(|mut step| match step.action {
+                Action::Ask(question) => {
+                    questions.push(question);
+                    None
+                }
+                action => {
+                    step.action = action;
+                    Some(step)
+                }
+            })
+            .collect();
+        self.questions.want(key, questions);
+        self.ask();
+    }
+
+    /// A key has nothing to ask any more.
+    pub(super) fn fall_silent(&mut self, key: &Key) {
+        self.questions.want(key, Vec::new());
+    }
+
+    /// Forgets the answers that a key's plan has no use for.
+    pub(super) fn forget_answers(&mut self, key: &Key, keeps: &BTreeSet<QuestionId>) {
+        let gone = self.questions.forget(key, keeps);
+        if gone.is_empty() {
+            return;
+        }
+        let mut state = self.shared.lock();
+        for id in &gone {
+            state.facts.answers.remove(id);
+        }
+    }
+
+    /// Asks as many as there is room for.
+    fn ask(&mut self) {
+        while let Some((key, question)) = self.questions.next() {
+            let (shared, gatherer) = (self.shared.clone(), self.gatherer.clone());
+            self.start(async move {
+                let id = question.id.clone();
+                let answer = gather::put(&shared, gatherer.as_ref(), question).await;
+                Message::Answered(key, id, answer)
+            });
+        }
+    }
+
+    pub(super) fn answered(&mut self, key: &Key, id: QuestionId, answer: Answer) {
+        self.questions.ended(key, &id);
+        let now = self.shared.environment.now();
+        self.shared.lock().facts.answers.insert(id, (now, answer));
+        self.ask();
+        // One plan for many answers, and none later than the last one of them.
+        if self.questions.is_open(key) {
+            self.queue.changed(key, Instant::now());
+        } else {
+            self.queue.at_once(key, Instant::now());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+    use serde_json::Value;
+    use slipway_kernel::identity::ClusterId;
+
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key {
+            cluster: ClusterId::local(),
+            controller: "toy",
+            namespace: "default".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    fn question(of: &str, attempt: u32) -> Question {
+        Question {
+            id: QuestionId {
+                controller: "toy",
+                uid: of.to_owned(),
+                purpose: slipway_kernel::Purpose::new("ask"),
+                attempt,
+                due: Timestamp::UNIX_EPOCH,
+            },
+            method: "GET",
+            url: String::new(),
+            body: Value::Null,
+            pause: Duration::ZERO,
+            timeout: Duration::ZERO,
+            until: None,
+        }
+    }
+
+    fn asked(of: &str, n: u32) -> Vec<Question> {
+        (0..n).map(|attempt| question(of, attempt)).collect()
+    }
+
+    fn started(questions: &mut Questions) -> Vec<String> {
+        std::iter::from_fn(|| questions.next())
+            .map(|(_, question)| question.id.uid)
+            .collect()
+    }
+
+    #[test]
+    fn a_key_asks_32_at_once_and_all_keys_take_turns() {
+        let mut questions = Questions::default();
+        for name in ["a", "b"] {
+            questions.want(&key(name), asked(name, 100));
+        }
+        let first = started(&mut questions);
+        assert_eq!(first.len(), 2 * AT_ONCE);
+        assert_eq!(first[..4], ["a", "b", "a", "b"]);
+        questions.ended(&key("a"), &question("a", 0).id);
+        assert_eq!(started(&mut questions), ["a"]);
+        for n in 0..10 {
+            let name = format!("k{n}");
+            questions.want(&key(&name), asked(&name, 100));
+        }
+        assert_eq!(started(&mut questions).len(), IN_ALL - 2 * AT_ONCE);
+    }
+
+    #[test]
+    fn a_new_plan_takes_back_what_is_not_asked_yet_and_asks_nothing_twice() {
+        let mut questions = Questions::default();
+        let a = key("a");
+        questions.want(&a, asked("a", 100));
+        assert_eq!(started(&mut questions).len(), AT_ONCE);
+        questions.want(&a, asked("a", 33));
+        for attempt in 0..32 {
+            questions.ended(&a, &question("a", attempt).id);
+        }
+        assert!(questions.is_open(&a));
+        assert_eq!(started(&mut questions).len(), 1);
+        questions.ended(&a, &question("a", 32).id);
+        assert!(!questions.is_open(&a));
+    }
+
+    #[test]
+    fn answers_are_kept_for_as_long_as_a_plan_needs_them_however_many_they_are() {
+        let mut questions = Questions::default();
+        let a = key("a");
+        let all: BTreeSet<QuestionId> = asked("a", 10_000).into_iter().map(|q| q.id).collect();
+        for id in &all {
+            questions.ended(&a, id);
+        }
+        assert!(questions.forget(&a, &all).is_empty());
+        let one: BTreeSet<QuestionId> = all.iter().take(1).cloned().collect();
+        assert_eq!(questions.forget(&a, &one).len(), 9_999);
+        assert_eq!(questions.forget(&a, &BTreeSet::new()).len(), 1);
+        assert!(questions.answered.is_empty());
+    }
+}
