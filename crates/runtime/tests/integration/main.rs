@@ -9,11 +9,14 @@
 )]
 
 mod answers;
+mod contact;
 mod drain;
 mod election;
 mod fencing;
 mod flow;
 mod groups;
+mod late_kinds;
+mod restore;
 mod rights;
 mod role;
 mod stage;
