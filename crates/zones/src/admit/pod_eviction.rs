@@ -20,7 +20,7 @@ use super::outcome::Outcome;
 use super::reservations::{self, Map};
 use super::seen::{self, Unlisted};
 use super::zpdb::{Budget, BudgetSeen};
-use crate::observe::{Pod, ZONE_BUDGET, blindness, is_hidden};
+use crate::observe::{Pod, blind, blindness};
 
 /// How often a map that others change is looked at again.
 const MOST_ROUNDS: u32 = 16;
@@ -139,8 +139,9 @@ impl<'a> Case<'a> {
                 Subject::Idle
             });
         }
-        if is_hidden(self.facts, &ZONE_BUDGET) {
-            return Err(Denial::new(Outcome::BudgetsHidden, blindness(namespace)));
+        if let Some(why) = blind(self.facts) {
+            let (message, _) = blindness(why, namespace);
+            return Err(Denial::new(Outcome::BudgetsHidden, message));
         }
         let budgets = seen::budgets(self.stores, self.facts, namespace)?;
         let Some((budget, terms)) = budget_of(&budgets, pod.labels)? else {

@@ -58,7 +58,7 @@ pub(super) fn budgets<'a>(
         return Ok(Vec::new());
     }
     let cluster = ClusterId::local();
-    if !stores.is_synced::<BudgetSeen>(&cluster, &ZONE_BUDGET) {
+    if facts.is_blind_to(&ZONE_BUDGET) || !stores.is_synced::<BudgetSeen>(&cluster, &ZONE_BUDGET) {
         return Err(Unlisted("zone-aware pod disruption budgets"));
     }
     let all = stores.list::<BudgetSeen>(&cluster, &ZONE_BUDGET);

@@ -167,7 +167,7 @@ fn world(sets: &[Item<Set>]) -> World {
             })
             .collect(),
         budgets: Vec::new(),
-        is_blind: false,
+        blind: None,
         tracker: Tracker::default(),
         locks: Vec::new(),
         downscales: BTreeMap::new(),
