@@ -98,7 +98,9 @@ impl<'a> Case<'a> {
         if self.known.scenario.replicas > 1 {
             let leases = "leases.coordination.k8s.io".to_owned();
             add(Woe::Refusal(403, leases.clone()), REFUSED[0]);
-            add(Woe::Refusal(500, leases), REFUSED[0]);
+            add(Woe::Refusal(500, leases.clone()), REFUSED[0]);
+            let refused = Spell::new(Woe::Refusal(403, leases), at, REFUSED[0]);
+            all.push(refused.only(0));
         }
         if self.makes_maps {
             add(Woe::Quota, LONG);
