@@ -41,6 +41,8 @@ pub mod runtime {
     pub const READ: Purpose = Purpose::new("read");
     /// The status of an object is written.
     pub const STATUS: Purpose = Purpose::new("status");
+    /// The API is asked what we have a right to.
+    pub const RIGHTS: Purpose = Purpose::new("rights");
     /// Objects are listed for reviews that wait for a read of their own time.
     pub const REVIEW: Purpose = Purpose::new("review");
 }

@@ -76,6 +76,9 @@ pub const INJECT_CA: &str = "grafana.com/inject-rollout-operator-ca";
 /// Label of a webhook configuration: the namespace of the operator that it is for.
 pub const WEBHOOK_NAMESPACE: &str = "grafana.com/namespace";
 
+/// Label of a namespace: `enabled` has webhooks asked there, where an operator looks after all namespaces.
+pub const GUARDED: &str = "slipway.dev/webhooks";
+
 /// The `ConfigMap` that tells when each zone was last scaled down, by default.
 pub const ZONE_TRACKER: &str = "rollout-operator-zone-tracker";
 

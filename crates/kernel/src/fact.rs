@@ -10,7 +10,7 @@ use serde_json::Value;
 use slipway_api::purpose::Purpose;
 
 use crate::admission::{Collection, Reading};
-use crate::identity::ObjectRef;
+use crate::identity::{Kind, ObjectRef};
 use crate::instant::later;
 
 /// Names a question, the same for every attempt to deliver it: the peer sees it as idempotency key.
@@ -105,6 +105,32 @@ pub struct Refusal {
     pub retry_at: Timestamp,
 }
 
+/// In which way a kind is not seen as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unseen {
+    /// It is not defined, or there is no right to it and it can be done without: as if there were none.
+    Absent,
+    /// It is defined and there is no right to see it: there may be some.
+    Forbidden,
+    /// It is defined, and has not been listed yet, or cannot be read just now: there may be others than those known.
+    OutOfSync,
+    /// It is listed again and again instead of being watched: changes are seen late.
+    Late,
+}
+
+impl Unseen {
+    /// What [`Facts::missing`] calls it.
+    pub fn feature(self, kind: &Kind) -> String {
+        let verb = match self {
+            Self::Absent => "watch",
+            Self::Forbidden => "see",
+            Self::OutOfSync => "sync",
+            Self::Late => "stream",
+        };
+        format!("{verb} {}", kind.plural)
+    }
+}
+
 /// All facts of one replica.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
@@ -122,4 +148,16 @@ pub struct Facts {
     pub deletions: BTreeMap<String, Timestamp>,
     /// What was read for the review that is judged.
     pub readings: BTreeMap<Collection, Reading>,
+}
+
+impl Facts {
+    /// Whether a kind is not seen in this way.
+    pub fn is_unseen(&self, how: Unseen, kind: &Kind) -> bool {
+        self.missing.contains(&how.feature(kind))
+    }
+
+    /// Whether there may be objects of a kind that are not known: nothing that they could forbid may go on.
+    pub fn is_blind_to(&self, kind: &Kind) -> bool {
+        self.is_unseen(Unseen::Forbidden, kind) || self.is_unseen(Unseen::OutOfSync, kind)
+    }
 }

@@ -185,6 +185,31 @@ impl Store {
         Change::Changed
     }
 
+    /// Takes in an object of a complete list that was begun after all that is known of the object had been seen. So what
+    /// it says counts, also where it is older, as after a restore of the API's storage. Gives whether it is older.
+    pub fn observe_listed(&mut self, object: &Value) -> (Change, bool) {
+        let meta = Meta::of(object);
+        let (version, name) = (number(&meta.version), meta.key());
+        let known = self.objects.get(&name);
+        let is_older = known.is_some_and(|seen| version < number(&seen.meta.version));
+        let gone = self.gone.get(&name).copied();
+        let is_back = gone.filter(|gone| version <= *gone);
+        if let Some(gone) = is_back {
+            self.gone.remove(&name);
+            self.gone_order.remove(&(gone, name.clone()));
+        }
+        if is_older {
+            self.remove(&name);
+        }
+        (self.observe(object), is_older || is_back.is_some())
+    }
+
+    /// Forgets versions that there are no more, after a list that was older than what was known.
+    pub fn rebase(&mut self) {
+        let versions = self.objects.values().map(|seen| number(&seen.meta.version));
+        self.version = versions.max().unwrap_or_default();
+    }
+
     /// Takes in that an object was deleted; `object` is its last state.
     pub fn observe_deletion(&mut self, object: &Value) -> Change {
         let meta = Meta::of(object);

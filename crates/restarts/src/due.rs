@@ -97,7 +97,8 @@ pub fn last(past: Past<'_>, now: Timestamp) -> Option<Timestamp> {
     let by_template = past.template.at().filter(|at| *at <= now);
     match past.stamp {
         Written::At(own) if *own <= now => {
-            let back = past.rolled_back.filter(|at| *at <= now);
+            // Dated by the API server, whose clock may be ahead of ours: then it was just now.
+            let back = past.rolled_back.map(|at| at.min(now));
             Some(
                 (*own)
                     .max(by_template.unwrap_or(*own))
@@ -191,6 +192,19 @@ mod tests {
             decision("", "2026-03-04T10:00:00Z", NOON),
             Decision::Stamp { repair: false }
         );
+    }
+
+    #[test]
+    fn a_rollback_by_a_clock_that_is_ahead_was_just_now() {
+        let past = Past {
+            stamp: &Written::read(Some("2026-03-04T11:00:00Z")),
+            template: &Written::Missing,
+            template_is_ours: false,
+            rolled_back: Some(at("2026-03-04T12:00:01Z")),
+        };
+        let decided = decide(past, &Cadence::Every(Duration::from_mins(10)), at(NOON));
+        let due = Some(at("2026-03-04T12:10:00Z"));
+        assert_eq!(decided, Decision::Wait { due });
     }
 
     #[test]

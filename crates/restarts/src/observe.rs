@@ -10,7 +10,7 @@ mod workload;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_api::flipper::WorkloadKind;
-use slipway_kernel::fact::{Facts, Refusal};
+use slipway_kernel::fact::{Facts, Refusal, Unseen};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::interest::Interest;
 use slipway_kernel::plan::Basis;
@@ -70,6 +70,8 @@ pub fn interests() -> Vec<Interest> {
 pub struct World {
     /// The cluster.
     pub cluster: ClusterId,
+    /// Whether there may be Flippers that are not known: nothing is decided until that is clear.
+    pub is_blind: bool,
     /// All Flippers, by namespace and name.
     pub flippers: Vec<Item<Flipper>>,
     /// Whether these are surely all: then, if there is none, nobody has said what is to be restarted.
@@ -94,7 +96,12 @@ pub fn world(
     cluster: &ClusterId,
     operator_namespace: Option<&str>,
 ) -> Option<World> {
-    let flippers = all::<Flipper>(stores, facts, cluster, &kinds::FLIPPER)?;
+    let is_blind = facts.is_blind_to(&kinds::FLIPPER);
+    let flippers = if is_blind {
+        None
+    } else {
+        all::<Flipper>(stores, facts, cluster, &kinds::FLIPPER)?
+    };
     let mut workloads = Vec::new();
     for (kind, of) in WORKLOADS {
         let items = all::<Workload>(stores, facts, cluster, &of)?.unwrap_or_default();
@@ -110,6 +117,7 @@ pub fn world(
     Some(World {
         cluster: cluster.clone(),
         knows_all_flippers: unread.next().is_none(),
+        is_blind,
         flippers: flippers.unwrap_or_default(),
         workloads,
         budgets: budgets.map(by_namespace),
@@ -136,7 +144,7 @@ fn all<T: Projection>(
 }
 
 fn is_missing(facts: &Facts, kind: &Kind) -> bool {
-    facts.missing.contains(&format!("watch {}", kind.plural))
+    facts.is_unseen(Unseen::Absent, kind)
 }
 
 fn by_namespace(budgets: Vec<Item<Budget>>) -> BTreeMap<String, Vec<Item<Budget>>> {
@@ -186,6 +194,6 @@ pub(crate) fn unlisted(stores: &Stores, cluster: &ClusterId) -> BTreeSet<String>
     ]
     .iter()
     .filter(|kind| !listed(kind))
-    .map(|kind| format!("watch {}", kind.plural))
+    .map(|kind| Unseen::Absent.feature(kind))
     .collect()
 }

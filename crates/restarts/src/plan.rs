@@ -13,7 +13,8 @@ pub mod report;
 pub mod sweep;
 
 use jiff::Timestamp;
-use slipway_kernel::Plan;
+use slipway_kernel::identity::kinds;
+use slipway_kernel::{Blocker, Plan};
 
 use crate::observe::World;
 use crate::render;
@@ -24,8 +25,14 @@ use sweep::{Outcome, Sweep};
 /// How many workloads one plan writes to; the rest is for the next one, at once.
 pub const MOST_STEPS: usize = 64;
 
+/// Why nothing is restarted while policies may be there that are not known.
+pub const POLICIES_UNSEEN: &str = "PoliciesUnseen";
+
 /// Decides about the whole cluster.
 pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
+    if world.is_blind {
+        return blind(settings, world, now);
+    }
     let active = Active::all(settings, world, now);
     let sweep = Sweep::over(settings, world, &active, now);
     let mut plan = Plan {
@@ -36,6 +43,28 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
     act(&sweep, world, &active, &mut plan, now);
     report::report(settings, world, &active, &sweep, &mut plan, now);
     plan
+}
+
+/// Nothing is done while any workload may be governed by a Flipper that is not known.
+fn blind(settings: &Settings, world: &World, now: Timestamp) -> Plan {
+    let namespace = settings.operator_namespace.as_deref().unwrap_or_default();
+    let (plural, group) = (&kinds::FLIPPER.plural, &kinds::FLIPPER.group);
+    let blocker = Blocker {
+        reason: POLICIES_UNSEEN,
+        message: format!(
+            "no workload is restarted: {plural}.{group} are defined and cannot be listed, or have not been yet"
+        ),
+        object: report::status_map(world, namespace),
+        since: now,
+        until: None,
+        unblock: "a complete list of Flippers; grant get, list and watch if they are missing"
+            .to_owned(),
+    };
+    Plan {
+        basis: world.basis.clone(),
+        blockers: vec![blocker],
+        ..Plan::default()
+    }
 }
 
 /// Restarts first, the longest overdue before the others; then stamps.

@@ -5,6 +5,7 @@
 
 mod fence;
 mod intake;
+mod outage;
 mod questions;
 mod touch;
 mod work;
@@ -34,16 +35,16 @@ use crate::gather::Gather;
 use crate::message::Message;
 use crate::queue::{Lane, Queue};
 use crate::rights::Rights;
-use crate::state::{Extent, Phase, Shared, Standing, WatchState};
-use crate::watch::{Control, Times, Watch, WatchKey, impatient};
+use crate::state::{Extent, Phase, Shared, Standing, Trust, WatchState};
+use crate::watch::{Control, Times, Watch, WatchKey, attended};
 
 use questions::Questions;
 pub(crate) use touch::Touched;
 
 /// The loop turns at least this often, so that its health shows.
 const TURN: Duration = Duration::from_secs(20);
-/// How long a list may take to be answered.
-const LIST_PATIENCE: Duration = Duration::from_mins(1);
+/// How long one page of a list may take.
+const LIST_PATIENCE: Duration = Duration::from_secs(30);
 
 /// One watch, and what hangs on it.
 struct Watched {
@@ -76,6 +77,7 @@ pub(crate) struct Engine {
     fences: BTreeMap<&'static str, fence::Fencing>,
     questions: Questions,
     events_off: Option<Instant>,
+    outages: outage::Outages,
     inbox: mpsc::UnboundedReceiver<Message>,
     sender: mpsc::UnboundedSender<Message>,
     running: FuturesUnordered<BoxFuture<'static, Message>>,
@@ -115,6 +117,7 @@ impl Engine {
             fences: BTreeMap::new(),
             questions: Questions::default(),
             events_off: None,
+            outages: outage::Outages::default(),
             inbox,
             sender,
             running: FuturesUnordered::new(),
@@ -241,17 +244,26 @@ impl Engine {
             return;
         };
         let state = WatchState {
-            required: need != Need::Optional,
+            need,
             listed: false,
             off: false,
+            trust: Trust::Sound,
             control: watched.control.clone(),
+            stores: watched.stores.iter().cloned().collect(),
             place: 0,
+            read: 0,
         };
         self.shared.lock().watches.insert(key.clone(), state);
-        let client = impatient(client.clone(), LIST_PATIENCE / 2, &watched.control);
+        let attended = attended(
+            client.clone(),
+            key.clone(),
+            &watched.control,
+            self.sender.clone(),
+        );
         let watch = Watch {
             key,
-            client,
+            client: attended,
+            plain: client.clone(),
             need,
             reads: watched.reads,
             times: Times {
@@ -261,6 +273,7 @@ impl Engine {
                 poll: self.shared.settings.poll,
             },
             control: watched.control.clone(),
+            places: self.shared.lock().ledger.places(),
             news: self.sender.clone(),
         };
         self.start(async move {

@@ -121,6 +121,8 @@ pub(crate) struct Execution {
     failed: AtomicBool,
     /// Something was written that the next plan would not see.
     unseen: AtomicBool,
+    /// The history of versions that the plan is of: see [`crate::state::State::rewind`].
+    history: u64,
 }
 
 impl Execution {
@@ -132,7 +134,9 @@ impl Execution {
         lease: &'static str,
         (plan, holds): (Plan, u64),
     ) -> Self {
+        let history = shared.lock().history;
         Self {
+            history,
             shared,
             clusters,
             inbox,
@@ -233,8 +237,9 @@ impl Execution {
         self.shared.lock().refused_until(object, now)
     }
 
+    /// Whether nothing more of it is to be done, also because what it was decided on is of another history.
     fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire)
+        self.stopped.load(Ordering::Acquire) || self.shared.lock().history != self.history
     }
 
     fn tell(&self, message: Message) {

@@ -1,6 +1,8 @@
-//! What we have written and not yet seen come back through the watch.
+//! What we have written and not yet seen come back through the watch, and what answers told beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use slipway_kernel::action::Target;
 use slipway_kernel::identity::{ClusterId, Kind, ObjectRef};
@@ -20,15 +22,30 @@ struct Written {
 pub(crate) struct Ledger {
     written: BTreeMap<ObjectRef, Written>,
     order: BTreeMap<u64, ObjectRef>,
-    next: u64,
+    last: Places,
+}
+
+/// The last place in the order of what we wrote and were told. Whoever begins a list reads it before: what comes after
+/// may be newer than the list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places(Arc<AtomicU64>);
+
+impl Places {
+    pub(crate) fn last(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Takes the next one.
+    pub(crate) fn step(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::AcqRel) + 1
+    }
 }
 
 impl Ledger {
     /// Our write made the object this version.
     pub(crate) fn record(&mut self, object: &ObjectRef, version: u64) {
         self.forget(object);
-        self.next += 1;
-        let place = self.next;
+        let place = self.last.step();
         self.order.insert(place, object.clone());
         self.written
             .insert(object.clone(), Written { version, place });
@@ -37,6 +54,18 @@ impl Ledger {
         {
             self.written.remove(&oldest);
         }
+    }
+
+    /// An answer has told of the object, or that it is gone.
+    pub(crate) fn note(&mut self, object: &ObjectRef) {
+        let version = self.written.get(object).map_or(0, |w| w.version);
+        self.record(object, version);
+    }
+
+    /// Forgets all about a cluster.
+    pub(crate) fn clear(&mut self, cluster: &ClusterId) {
+        self.written.retain(|object, _| object.cluster != *cluster);
+        self.order.retain(|_, object| object.cluster != *cluster);
     }
 
     /// The object is gone.
@@ -63,17 +92,27 @@ impl Ledger {
         written.is_some_and(|w| number(target.version()) < w.version)
     }
 
-    /// A place in the order of our writes, for [`Ledger::since`].
-    pub(crate) fn place(&self) -> u64 {
-        self.next
+    /// The order of what we wrote and were told, for [`Ledger::since`].
+    pub(crate) fn places(&self) -> Places {
+        self.last.clone()
+    }
+
+    /// Whether we have written the object since, or were told of it.
+    pub(crate) fn is_since(&self, place: u64, object: &ObjectRef) -> bool {
+        self.written.get(object).is_some_and(|w| w.place > place)
     }
 
     /// What we have written since, of one kind.
     pub(crate) fn since(&self, place: u64, cluster: &ClusterId, kind: &Kind) -> BTreeSet<Name> {
+        let is_written = |object: &ObjectRef| {
+            let written = self.written.get(object);
+            written.is_some_and(|w| w.version > 0)
+        };
         self.order
             .range(place + 1..)
             .map(|(_, object)| object)
             .filter(|object| object.cluster == *cluster && object.kind == *kind)
+            .filter(|object| is_written(object))
             .map(|object| (object.namespace.clone(), object.name.clone()))
             .collect()
     }
@@ -114,7 +153,7 @@ mod tests {
     #[test]
     fn it_is_bounded_and_forgets_the_oldest() {
         let mut ledger = Ledger::default();
-        let place = ledger.place();
+        let place = ledger.places().last();
         for n in 0..MOST + 10 {
             ledger.record(&object(&n.to_string()), 5);
         }
@@ -126,7 +165,7 @@ mod tests {
         assert_eq!(since.len(), MOST);
         assert!(
             ledger
-                .since(ledger.place(), &ClusterId::local(), &kinds::POD)
+                .since(ledger.places().last(), &ClusterId::local(), &kinds::POD)
                 .is_empty()
         );
     }

@@ -114,11 +114,15 @@ async fn measure(State(meters): State<Arc<Meters>>, request: Request, next: Next
 }
 
 async fn ready(State(view): State<View>) -> impl IntoResponse {
-    answer(
-        view.is_ready(),
-        "ready\n",
-        "not ready: not everything has been listed, or there is no certificate yet\n",
-    )
+    let missing = view.unready();
+    if missing.is_empty() {
+        return (StatusCode::OK, "ready\n".to_owned());
+    }
+    let mut text = "not ready:\n".to_owned();
+    for one in missing {
+        text.push_str(&format!("- {one}\n"));
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, text)
 }
 
 async fn health(State(view): State<View>) -> impl IntoResponse {

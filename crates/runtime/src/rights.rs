@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
+use slipway_api::purpose::runtime::RIGHTS;
 use tokio::time::Instant;
 
 use crate::request::{Outcome, Reason, Wanted};
@@ -88,7 +89,7 @@ impl Access {
                 "name": self.name,
             }},
         });
-        Wanted::review(body).traced("purpose=access-review".to_owned())
+        Wanted::review(body).traced(format!("purpose={RIGHTS}"))
     }
 }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 pub struct Settings {
     /// This replica's identity, as Leases and events show it.
     pub replica: String,
+    /// The address of the API server, as log lines name it; empty if there is none.
+    pub server: String,
     /// The operator's own namespace: Leases and its `ConfigMap`s are there.
     pub namespace: String,
     /// The namespaces that are watched; empty for all.
@@ -35,6 +37,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             replica: "slipway-0".to_owned(),
+            server: String::new(),
             namespace: "slipway-system".to_owned(),
             namespaces: Vec::new(),
             election: Some(Election::default()),

@@ -2,6 +2,10 @@
 //!
 //! One lock, never held while waiting. Snapshots of the stores are cheap, and are taken only when somebody asks.
 
+mod lists;
+
+pub(crate) use lists::reference;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,6 +19,7 @@ use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::Capability;
 use slipway_kernel::fact::{Facts, Refusal};
 use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef};
+use slipway_kernel::interest::Need;
 use slipway_kernel::store::{Change, Meta, StoreKey, Stores, number};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -55,15 +60,32 @@ pub(crate) struct Standing {
     pub(crate) record: Option<Record>,
 }
 
+/// Whether what is known of a kind is all that there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Trust {
+    /// As far as a watch can tell.
+    #[default]
+    Sound,
+    /// It cannot be read just now; the next answer says what has changed meanwhile.
+    Failing,
+    /// It has to be listed first.
+    Unlisted,
+}
+
 /// How a watch is doing.
 #[derive(Debug, Clone)]
 pub(crate) struct WatchState {
-    pub(crate) required: bool,
+    pub(crate) need: Need,
     pub(crate) listed: bool,
     pub(crate) off: bool,
+    pub(crate) trust: Trust,
     pub(crate) control: Arc<Control>,
-    /// Our writes before the list that is being made.
+    /// What is fed by it.
+    pub(crate) stores: Vec<StoreKey>,
+    /// What we had written and been told before the list that is being made.
     pub(crate) place: u64,
+    /// When a read beside it was last taken in, in the same order.
+    pub(crate) read: u64,
 }
 
 /// What a store holds of its kind.
@@ -133,7 +155,6 @@ pub(crate) struct State {
     pub(crate) throttles: BTreeMap<Lane, Throttle>,
     /// Kinds whose statuses are replaced, because patching them is forbidden, until it is tried again.
     pub(crate) replaced: BTreeMap<Kind, Instant>,
-    pub(crate) unreachable: Option<Instant>,
     pub(crate) progress: Option<Instant>,
     pub(crate) depth: BTreeMap<&'static str, usize>,
     /// Whether webhooks cannot be served without a certificate.
@@ -144,6 +165,10 @@ pub(crate) struct State {
     pub(crate) holds: u64,
     /// Addresses at which something is being undone, and by which undoing.
     pub(crate) undoing: BTreeMap<String, u64>,
+    /// How often versions have run backwards: what was decided before is not acted on.
+    pub(crate) history: u64,
+    /// When they last did.
+    pub(crate) rewound: Option<Instant>,
     /// Changes that our own writes made.
     pub(crate) changes: Vec<(StoreKey, Meta)>,
 }
@@ -168,6 +193,7 @@ impl State {
                 self.changes.push((key, Meta::of(value)));
             }
         }
+        self.ledger.note(object);
         self.look_at(object);
         is_known
     }
@@ -196,6 +222,7 @@ impl State {
             }
         }
         self.ledger.forget(object);
+        self.ledger.note(object);
         self.accept(object);
     }
 
@@ -271,14 +298,20 @@ impl State {
         (refusal.retry_at > now).then_some(refusal.retry_at)
     }
 
-    /// Remembers that something has been let go, unless anything else was since the hold of the number `seen`.
-    pub(crate) fn hold(&mut self, seen: u64, hold: &Hold) -> bool {
+    /// Remembers that something has been let go; none if anything else was since the hold of the number `seen`. Gives
+    /// whether it was not remembered before.
+    pub(crate) fn hold(&mut self, seen: u64, hold: &Hold) -> Option<bool> {
         if self.holds != seen {
-            return false;
+            return None;
         }
         self.holds += 1;
-        self.facts.holds.insert(hold.uid.clone(), hold.until);
-        true
+        let before = self.facts.holds.insert(hold.uid.clone(), hold.until);
+        Some(before.is_none())
+    }
+
+    /// Until when something may go that was let go.
+    pub(crate) fn held_until(&self, uid: &str) -> Option<Timestamp> {
+        self.facts.holds.get(uid).copied()
     }
 
     /// Forgets what was let go: a read that began after its time has shown what became of it.
@@ -327,13 +360,6 @@ impl State {
     pub(crate) fn is_off(&self, kind: &Kind) -> bool {
         let mut all = self.watches.iter();
         all.any(|(key, watch)| key.kind == *kind && watch.off)
-    }
-
-    /// Whether all that a capability cannot do without has been listed.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.watches
-            .values()
-            .all(|watch| watch.listed || watch.off || !watch.required)
     }
 }
 

@@ -6,15 +6,36 @@ use std::time::Duration;
 
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::fact::Facts;
+use slipway_kernel::interest::Need;
 use slipway_kernel::store::Stores;
 
 use crate::metrics::traffic::Meter;
-use crate::state::Shared;
+use crate::state::{Shared, WatchState};
+use crate::watch::WatchKey;
 
-/// The API may be away for this long before the replica is not ready.
-const REACHABLE_WITHIN: Duration = Duration::from_secs(30);
+/// There may be no contact about a kind for this long before the replica is not ready.
+const CONTACT_WITHIN: Duration = Duration::from_secs(30);
 /// The loop turns at least this often.
 const PROGRESS_WITHIN: Duration = Duration::from_mins(1);
+
+/// What is wrong with a watch that is needed, if anything is.
+fn lost(key: &WatchKey, watch: &WatchState) -> Option<String> {
+    let silence = watch.control.reached().elapsed();
+    let what = if key.namespace.is_empty() {
+        key.kind.plural.to_string()
+    } else {
+        format!("{} in namespace {}", key.kind.plural, key.namespace)
+    };
+    let cause = watch.control.failing().map(|(_, cause)| cause);
+    let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
+    if !watch.listed {
+        return Some(format!("{what} not listed yet{cause}"));
+    }
+    (silence >= CONTACT_WITHIN).then(|| {
+        let silence = silence.as_secs();
+        format!("no contact about {what} for {silence} s{cause}")
+    })
+}
 
 /// A window into a running operator. It outlives it and then shows its last state.
 #[derive(Debug)]
@@ -44,18 +65,32 @@ impl View {
         self.shared.clone()
     }
 
-    /// Whether everything that is needed has been listed, the API can be reached, and webhooks can be served if they are
-    /// to be. A follower is ready too; one that was told to end is not.
+    /// Whether everything that is needed has been listed, there is contact with the API about each kind of it, and webhooks
+    /// can be served if they are to be. A follower is ready too; one that was told to end is not.
     pub fn is_ready(&self) -> bool {
+        self.unready().is_empty()
+    }
+
+    /// What is missing until this replica is ready, for people; empty if it is.
+    pub fn unready(&self) -> Vec<String> {
         if self.shared.draining.load(Ordering::Acquire) {
-            return false;
+            return vec!["the operator is about to end".to_owned()];
         }
         let state = self.shared.lock();
-        let reachable = state
-            .unreachable
-            .is_none_or(|since| since.elapsed() < REACHABLE_WITHIN);
-        let can_serve = !state.certificate_needed || state.certificate_ends.is_some();
-        state.progress.is_some() && state.is_complete() && reachable && can_serve
+        let mut all = Vec::new();
+        if state.progress.is_none() {
+            all.push("the operator has not started yet".to_owned());
+        }
+        for (key, watch) in &state.watches {
+            let is_exempt = watch.off || state.hidden.contains(key);
+            if watch.need != Need::Optional && !is_exempt {
+                all.extend(lost(key, watch));
+            }
+        }
+        if state.certificate_needed && state.certificate_ends.is_none() {
+            all.push("there is no certificate for webhooks yet".to_owned());
+        }
+        all
     }
 
     /// Whether the loop has made progress lately.

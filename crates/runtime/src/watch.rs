@@ -1,32 +1,41 @@
 //! Watches one kind, and never stops.
 //!
-//! Lists are consistent (a quorum read) and paged. A watch that is closed, expired or silent is opened again within
-//! 300 s; a missing definition or right of an optional kind is looked for again with every heartbeat. A kind that may be
-//! listed but not watched is listed again and again, with a look for the right at every heartbeat. No object can
-//! stall the others of its kind: they are taken as they are, and understood later, one by one.
+//! Lists are consistent (a quorum read) and paged. A watch that is closed or expired is opened again at once, one on which
+//! nothing comes after two minutes; everything is listed again now and then. Contact is measured apart from news
+//! ([`Control`]). After failures it is tried again within 8 s, so that the API's return is noticed within 10 s. A kind is
+//! missing when discovery says so, twice ([`defined`]); it is looked for every 5 s, and a missing right with growing pauses
+//! up to every heartbeat. A kind that may be listed but not watched is listed again and again, with a look for the right at
+//! every heartbeat. No object can stall the others of its kind: they are taken as they are, and understood later, one by
+//! one.
 
+mod attend;
+mod contact;
 mod defined;
+mod failure;
 mod poll;
 mod whole;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::StreamExt;
-use http_body_util::BodyExt;
 use kube::runtime::watcher::{self, Event};
 use serde_json::Value;
 use slipway_kernel::identity::{ClusterId, Kind};
 use slipway_kernel::interest::Need;
 use slipway_kernel::parts::Parts;
 use slipway_kernel::store::{Meta, Name};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use crate::ledger::Places;
 use crate::message::Message;
 use crate::settings::Backoff;
+pub(crate) use attend::attended;
+pub(crate) use contact::Control;
+pub(crate) use failure::Failure;
 use poll::Look;
 
 /// What one watch is about.
@@ -44,8 +53,8 @@ pub(crate) struct WatchKey {
 /// What a watch has to tell.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// A list has been begun.
-    Listing,
+    /// A list is about to be begun; the number is that of what was known before.
+    Listing(u64),
     /// Objects of the list that is under way.
     Page(Vec<Value>),
     /// All that there is has been told; the number is that of the round asked for with [`Control::relist`].
@@ -58,52 +67,18 @@ pub(crate) enum News {
     Polled(String),
     /// The kind is watched, although it could not be before.
     Streamed,
-    /// The kind is not served, or may not be watched.
-    Missing(String),
+    /// The kind is not defined, or there is no right to it and it can be done without.
+    Missing(Failure),
+    /// The kind is not found just now, although it was seen before: whether it is defined is being asked.
+    Doubtful,
+    /// The kind is defined now, and not listed yet.
+    Defined,
     /// The kind is there and may not be seen, or not any more: what was seen last is all that is known.
-    Hidden(String),
+    Hidden(Failure),
     /// The API cannot be reached, or refuses.
-    Failed(String),
-}
-
-/// How a watch is told to begin again.
-#[derive(Debug)]
-pub(crate) struct Control {
-    /// Whether there has ever been a list.
-    seen: AtomicBool,
-    round: AtomicU64,
-    again: Notify,
-    heard: Mutex<Instant>,
-}
-
-impl Default for Control {
-    fn default() -> Self {
-        Self {
-            seen: AtomicBool::new(false),
-            round: AtomicU64::new(0),
-            again: Notify::new(),
-            heard: Mutex::new(Instant::now()),
-        }
-    }
-}
-
-impl Control {
-    /// Something has come from the server, if only a bookmark.
-    fn hear(&self) {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-    }
-
-    /// When something last came from the server.
-    pub(crate) fn heard(&self) -> Instant {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Asks for a new list; [`News::Listed`] with at least this number is it.
-    pub(crate) fn relist(&self) -> u64 {
-        let round = self.round.fetch_add(1, Ordering::AcqRel) + 1;
-        self.again.notify_one();
-        round
-    }
+    Failed(Failure),
+    /// The API answers again.
+    Reached,
 }
 
 /// The times of a watch.
@@ -111,7 +86,7 @@ impl Control {
 pub(crate) struct Times {
     /// A list is begun again after this time without an answer.
     pub(crate) answer: Duration,
-    /// How long to wait until a missing kind is looked for again.
+    /// How long to wait at most until a missing right is looked for again.
     pub(crate) missing: Duration,
     /// After this time everything is listed again, whatever the watch has told.
     pub(crate) relist: Duration,
@@ -119,11 +94,23 @@ pub(crate) struct Times {
     pub(crate) poll: Duration,
 }
 
-/// Between failures.
+impl Times {
+    fn denied(&self) -> Backoff {
+        Backoff {
+            first: Duration::from_secs(5).min(self.missing),
+            most: self.missing,
+        }
+    }
+}
+
+/// Between failures. Whoever waits longer notices too late that the API is back.
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_secs(1),
-    most: Duration::from_secs(30),
+    most: Duration::from_secs(8),
 };
+
+/// After a failure it is tried again within this time.
+pub(crate) const RETRY: Duration = BACKOFF.most;
 
 /// A watch that is not refused within this time is open.
 const STREAMS: Duration = Duration::from_secs(10);
@@ -138,12 +125,17 @@ const WATCH_SECONDS: u32 = 290;
 /// One watch.
 pub(crate) struct Watch {
     pub(crate) key: WatchKey,
+    /// The one that listens: see [`attended`].
     pub(crate) client: kube::Client,
+    /// The same without that, for what is no part of the watch.
+    pub(crate) plain: kube::Client,
     pub(crate) need: Need,
     /// The large parts that are not left out of its objects.
     pub(crate) reads: Parts,
     pub(crate) times: Times,
     pub(crate) control: Arc<Control>,
+    /// Of what we write and are told.
+    pub(crate) places: Places,
     pub(crate) news: mpsc::UnboundedSender<Message>,
 }
 
@@ -166,10 +158,10 @@ impl List {
 enum End {
     /// A new list was asked for, is due, or is needed.
     Relist,
-    /// The kind is not there.
-    Missing,
-    /// It may not be listed, and what follows from that depends on whether it is there.
-    Forbidden(String),
+    /// It is not found or may not be listed, and what follows from that depends on whether it is defined.
+    Absent(Failure),
+    /// There is no right to it, and it can be done without.
+    Denied,
     /// It may only be looked at in this way.
     Unwatchable(Look, String),
     /// It failed.
@@ -181,26 +173,37 @@ enum End {
 impl Watch {
     /// Watches until nobody listens any more.
     pub(crate) async fn run(self) {
-        let mut failures = 0;
+        let (mut failures, mut denials) = (0, 0);
         let mut polled = false;
         loop {
             let began = Instant::now();
-            let mut end = self.round(&mut failures, polled).await;
+            let mut end = tokio::select! {
+                biased;
+                end = self.round(&mut failures, polled) => end,
+                () = self.keep_contact() => End::Relist,
+            };
             if let End::Unwatchable(look, why) = end {
                 polled = true;
                 end = self.poll(look, why).await;
-            } else if let End::Forbidden(why) = end {
-                end = self.forbidden(why).await;
             } else if began.elapsed() > STREAMS {
                 polled = false;
+            }
+            if let End::Absent(failure) = end {
+                end = self.absent(failure).await;
             }
             if began.elapsed() > BACKOFF.most * 2 {
                 failures = 0;
             }
             let wait = match end {
                 End::Deaf => return,
-                End::Relist | End::Unwatchable(..) | End::Forbidden(_) => continue,
-                End::Missing => self.times.missing,
+                End::Relist | End::Unwatchable(..) | End::Absent(_) => {
+                    denials = 0;
+                    continue;
+                }
+                End::Denied => {
+                    denials += 1;
+                    self.times.denied().after(denials)
+                }
                 End::Failed => {
                     failures += 1;
                     BACKOFF.after(failures)
@@ -247,9 +250,10 @@ impl Watch {
                 Ok(Some(Ok(Event::Init))) => {
                     list = List::default();
                     listed = false;
-                    News::Listing
+                    News::Listing(self.places.last())
                 }
                 Ok(Some(Ok(Event::InitApply(object)))) => {
+                    self.control.note(&object);
                     list.add(object);
                     if list.page.len() < PAGE as usize {
                         continue;
@@ -262,7 +266,10 @@ impl Watch {
                     self.tell(News::Page(std::mem::take(&mut list.page)));
                     News::Listed(std::mem::take(&mut list.names), round)
                 }
-                Ok(Some(Ok(Event::Apply(object)))) => News::Applied(object),
+                Ok(Some(Ok(Event::Apply(object)))) => {
+                    self.control.note(&object);
+                    News::Applied(object)
+                }
                 Ok(Some(Ok(Event::Delete(object)))) => News::Deleted(object),
                 Ok(Some(Err(error))) => {
                     if let Some(end) = self.failed(&error) {
@@ -270,12 +277,21 @@ impl Watch {
                     }
                     // The watch goes on from where it was.
                     *failures += 1;
-                    sleep(BACKOFF.after(*failures)).await;
+                    self.control.pause(true);
+                    let is_asked = tokio::select! {
+                        biased;
+                        () = self.control.again.notified() => true,
+                        () = sleep(BACKOFF.after(*failures)) => false,
+                    };
+                    self.control.pause(false);
+                    if is_asked {
+                        return End::Relist;
+                    }
                     continue;
                 }
                 Ok(None) => return End::Failed,
                 Err(_) => {
-                    self.tell(News::Failed("no answer to a list".to_owned()));
+                    self.fail(Failure::no_answer(self.times.answer));
                     return End::Failed;
                 }
             };
@@ -293,36 +309,34 @@ impl Watch {
 
     /// Says what is wrong, and whether the round is over.
     fn failed(&self, error: &watcher::Error) -> Option<End> {
-        let code = code(error);
-        let text = reason(error);
+        let failure = Failure::of_watcher(error, &self.key);
+        let code = failure.code();
         if let Some(look) = self.only(error, code) {
-            return Some(End::Unwatchable(look, text));
+            return Some(End::Unwatchable(look, failure.to_string()));
         }
-        if code == Some(403) && self.need == Need::WhereDefined {
-            return Some(End::Forbidden(text));
+        match (code, self.need) {
+            (Some(404), Need::Optional | Need::WhereDefined) | (Some(403), Need::WhereDefined) => {
+                return Some(End::Absent(failure));
+            }
+            (Some(403), Need::Optional) if self.control.seen.load(Ordering::Acquire) => {
+                self.tell(News::Hidden(failure));
+                return Some(End::Failed);
+            }
+            (Some(403), Need::Optional) => {
+                self.tell(News::Missing(failure));
+                return Some(End::Denied);
+            }
+            // An expired version is nothing bad: it only needs a new list.
+            (Some(410), _) => return Some(End::Failed),
+            _ => {}
         }
-        let is_missing = match code {
-            Some(404) => self.need != Need::Required,
-            Some(403) => self.need == Need::Optional,
-            _ => false,
-        };
-        if is_missing && code == Some(403) && self.control.seen.load(Ordering::Acquire) {
-            self.tell(News::Hidden(text));
-            return Some(End::Failed);
-        }
-        if is_missing {
-            self.tell(News::Missing(text));
-            return Some(End::Missing);
-        }
-        // An expired version is nothing bad: it only needs a new list.
-        if code == Some(410) {
-            return Some(End::Failed);
-        }
-        self.tell(News::Failed(text));
+        self.fail(failure);
         match (error, code) {
-            // kube opens the watch again and again at the version that was refused.
-            (watcher::Error::WatchStartFailed(_), Some(_)) => Some(End::Failed),
-            (watcher::Error::InitialListFailed(_) | watcher::Error::NoResourceVersion, _) => {
+            // kube opens the watch again and again at the version that was refused, as one that is newer than all that
+            // there is after a restore.
+            (watcher::Error::WatchStartFailed(_), Some(_))
+            | (watcher::Error::WatchError(_), _)
+            | (watcher::Error::InitialListFailed(_) | watcher::Error::NoResourceVersion, _) => {
                 Some(End::Failed)
             }
             _ => None,
@@ -353,54 +367,4 @@ impl Watch {
         }
         config
     }
-}
-
-fn status(error: &watcher::Error) -> Option<&kube::core::Status> {
-    match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
-        | watcher::Error::WatchFailed(kube::Error::Api(status))
-        | watcher::Error::WatchError(status) => Some(status),
-        _ => None,
-    }
-}
-
-fn code(error: &watcher::Error) -> Option<u16> {
-    status(error).map(|status| status.code)
-}
-
-fn reason(error: &watcher::Error) -> String {
-    match status(error) {
-        Some(status) => status.message.clone(),
-        None => error.to_string(),
-    }
-}
-
-/// A client that gives up when the head of an answer does not come: kube's watcher would wait for ever. Bodies may take
-/// their time; whatever comes of them is heard.
-pub(crate) fn impatient(
-    client: kube::Client,
-    patience: Duration,
-    control: &Arc<Control>,
-) -> kube::Client {
-    let namespace = client.default_namespace().to_owned();
-    let control = control.clone();
-    let service = tower::service_fn(move |request| {
-        let (client, control) = (client.clone(), control.clone());
-        async move {
-            let response = tokio::select! {
-                biased;
-                () = sleep(patience) => return Err(tower::BoxError::from("no answer in time")),
-                response = client.send(request) => response.map_err(tower::BoxError::from)?,
-            };
-            control.hear();
-            Ok(response.map(|body| {
-                body.map_frame(move |frame| {
-                    control.hear();
-                    frame
-                })
-            }))
-        }
-    });
-    kube::Client::new(service, namespace)
 }

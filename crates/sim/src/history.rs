@@ -17,6 +17,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::purpose::Purpose;
+use slipway_api::purpose::runtime::RIGHTS;
 
 use crate::spell::Spell;
 
@@ -106,9 +107,9 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether it could change something.
+    /// Whether it could change something: asking for one's own rights does not.
     pub fn is_write(&self) -> bool {
-        self.method != "GET"
+        self.method != "GET" && !self.is_for(RIGHTS)
     }
 
     /// Whether it changed something.

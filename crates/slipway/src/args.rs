@@ -2,6 +2,7 @@
 
 mod apiserver;
 mod demo;
+mod install;
 mod rollout_controller;
 mod rollout_operator;
 mod run;
@@ -9,6 +10,7 @@ mod zones;
 
 pub(crate) use apiserver::Apiserver;
 pub(crate) use demo::{Color, Demo};
+pub(crate) use install::{Crds, Manifests};
 pub(crate) use rollout_controller::{PROGRAM as CONTROLLER, RolloutController};
 pub(crate) use rollout_operator::{ClusterValidation, PROGRAM, RolloutOperator};
 pub(crate) use run::{LogFormat, LogLevel, RestartScope, Run};
@@ -66,7 +68,7 @@ pub(crate) enum Command {
     /// Run the embedded Kubernetes API server on its own
     Apiserver(Apiserver),
     /// Print the definitions of our kinds, to be applied with kubectl
-    Crds,
+    Crds(Crds),
     /// Print everything that installs the operator, to be applied with kubectl
     Manifests(Manifests),
     /// Print a page of the reference
@@ -75,32 +77,6 @@ pub(crate) enum Command {
         /// Which page
         page: Page,
     },
-}
-
-/// Options of `slipway manifests`.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Manifests {
-    /// Which controllers the operator runs
-    #[arg(long, value_delimiter = ',', default_value = "restarts")]
-    pub(crate) controllers: Vec<String>,
-    /// The namespaces that it looks after; without them all
-    #[arg(long, short = 'n', value_delimiter = ',', value_name = "NS,…")]
-    pub(crate) namespace: Vec<String>,
-    /// Serve webhooks, and register them
-    #[arg(long)]
-    pub(crate) webhooks: bool,
-    /// The namespace it is installed in
-    #[arg(long, default_value = "rollout")]
-    pub(crate) operator_namespace: String,
-    /// The image it runs from
-    #[arg(long, default_value = concat!("slipway:", env!("CARGO_PKG_VERSION")))]
-    pub(crate) image: String,
-    /// How many replicas; all but one stand by
-    #[arg(long, default_value_t = 1)]
-    pub(crate) replicas: u16,
-    /// Leave the definitions of our kinds out
-    #[arg(long)]
-    pub(crate) no_crds: bool,
 }
 
 /// A page of the reference that is made from the program itself.

@@ -31,8 +31,9 @@ pub(crate) struct Cluster {
     pub(crate) label: Option<String>,
 }
 
-/// A client that retries nothing by itself: whether something is tried again is decided by who asked for it.
-pub(crate) async fn client(cluster: &Cluster) -> Result<Client> {
+/// A client that retries nothing by itself: whether something is tried again is decided by who asked for it. With the
+/// address of the API server, for people.
+pub(crate) async fn client(cluster: &Cluster) -> Result<(Client, String)> {
     let mut config = find(cluster).await?;
     config.default_retry = false;
     // Watches have their own deadlines; requests are limited by the operator.
@@ -45,8 +46,10 @@ pub(crate) async fn client(cluster: &Cluster) -> Result<Client> {
             .with_context(|| format!("sending the name {label:?} with each request"))?;
         config.headers.push((CLUSTER, label));
     }
-    tracing::info!(server = %config.cluster_url, "connecting");
-    Client::try_from(config).context("making the client of the API server")
+    let server = config.cluster_url.to_string();
+    tracing::info!(server, "connecting");
+    let client = Client::try_from(config).context("making the client of the API server")?;
+    Ok((client, server))
 }
 
 async fn find(cluster: &Cluster) -> Result<Config> {

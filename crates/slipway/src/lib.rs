@@ -46,7 +46,7 @@ pub fn run() -> ExitCode {
         Command::RolloutOperator { flags } => return command::rollout_operator::run(&flags),
         Command::RolloutController { flags } => return command::rollout_controller::run(&flags),
         Command::Apiserver(arguments) => command::apiserver::run(&arguments).map(done),
-        Command::Crds => command::crds::run().map(done),
+        Command::Crds(arguments) => command::crds::run(&arguments).map(done),
         Command::Manifests(arguments) => command::manifests::run(&arguments).map(done),
         Command::Reference { page } => command::reference::run(page).map(done),
         Command::Run(arguments) => command::run::run(&arguments).map(done),

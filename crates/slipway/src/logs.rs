@@ -24,9 +24,13 @@ pub(crate) fn own(level: &str) -> String {
     format!("{others},slipway={level}")
 }
 
+/// The client's own lines about requests that fail: the operator tells of those itself, once and with the cause.
+const QUIET: &str = "kube_client::client=off,kube_runtime::watcher=off";
+
 /// Starts logging. `RUST_LOG` says what is logged; without it, what is told at `level` and above.
 pub(crate) fn start(format: LogFormat, level: &str) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    let filter = EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| EnvFilter::new(format!("{level},{QUIET}")));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);

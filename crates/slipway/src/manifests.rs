@@ -3,7 +3,13 @@
 //! The names are those of what is replaced. Restarts: namespace `rollout`, Deployment `rollout-controller`, service
 //! account `controller-manager`. Zones alone: Deployment, service account and Service `rollout-operator`.
 
+mod deployment;
+mod network;
 mod webhooks;
+
+pub(crate) use webhooks::CLUSTER_S_OWN;
+
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use slipway_kernel::permission::{Grantee, Permission, roles};
@@ -31,11 +37,6 @@ const OF_ZONES: Names = Names {
     role: "rollout-operator-role",
 };
 
-/// Where kubelet asks.
-const PORT: u16 = 8001;
-/// The user of distroless images, which is nobody's.
-const USER: u32 = 65_532;
-
 /// How it is installed.
 #[derive(Debug, Clone)]
 pub(crate) struct Install<'a> {
@@ -51,6 +52,12 @@ pub(crate) struct Install<'a> {
     pub(crate) watched: &'a [String],
     /// Whether it serves webhooks.
     pub(crate) webhooks: bool,
+    /// Whether, if all namespaces are looked after, webhooks are asked only in those that are labelled for it.
+    pub(crate) opt_in: bool,
+    /// How long webhooks are served after the end was told.
+    pub(crate) drain: Duration,
+    /// More flags of the operator.
+    pub(crate) flags: &'a [String],
 }
 
 impl Install<'_> {
@@ -65,9 +72,19 @@ impl Install<'_> {
             OF_RESTARTS
         }
     }
+
+    /// Whether the operator is in a namespace that it looks after by name: that is somebody's own, and was there before.
+    fn is_guest(&self) -> bool {
+        self.watched.iter().any(|name| name == self.namespace)
+    }
+
+    /// What the program is told.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        deployment::arguments(self)
+    }
 }
 
-/// The Service of the webhooks and their registrations, as [`install`] has them.
+/// The Service of the webhooks and their registrations, as [`install`] has them; in all namespaces if none are watched.
 pub(crate) fn registrations(namespace: &str, watched: &[String]) -> Vec<Value> {
     let install = Install {
         namespace,
@@ -76,8 +93,11 @@ pub(crate) fn registrations(namespace: &str, watched: &[String]) -> Vec<Value> {
         controllers: &[],
         watched,
         webhooks: true,
+        opt_in: false,
+        drain: Duration::ZERO,
+        flags: &[],
     };
-    webhooks::webhooks(&install, &json!({}))
+    webhooks::webhooks(&install, &install.names(), &json!({}))
 }
 
 /// The objects, in an order in which they can be applied.
@@ -88,17 +108,20 @@ pub(crate) fn install(
 ) -> Vec<Value> {
     let namespace = install.namespace;
     let names = install.names();
-    let mut all = vec![json!({
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {
-            "name": namespace,
-            "labels": {
-                "app.kubernetes.io/part-of": "slipway",
-                "pod-security.kubernetes.io/enforce": "restricted",
+    let mut all = Vec::new();
+    if !install.is_guest() {
+        all.push(json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {
+                "name": namespace,
+                "labels": {
+                    "app.kubernetes.io/part-of": "slipway",
+                    "pod-security.kubernetes.io/enforce": "restricted",
+                },
             },
-        },
-    })];
+        }));
+    }
     all.extend(definitions);
     all.push(json!({
         "apiVersion": "v1",
@@ -116,9 +139,11 @@ pub(crate) fn install(
         all.extend(roles_for_people());
     }
     let selector = selector(&names);
-    all.push(deployment(install, &names, &selector));
+    all.push(deployment::deployment(install, &names, &selector));
+    all.push(deployment::budget(install, &names, &selector));
+    all.push(network::policy(install, &names, &selector));
     if install.webhooks {
-        all.extend(webhooks::webhooks(install, &selector));
+        all.extend(webhooks::webhooks(install, &names, &selector));
     }
     all
 }
@@ -173,84 +198,4 @@ fn labelled(mut object: Value) -> Value {
         metadata.insert("labels".to_owned(), labels());
     }
     object
-}
-
-fn deployment(install: &Install<'_>, names: &Names, selector: &Value) -> Value {
-    json!({
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": names.deployment, "namespace": install.namespace, "labels": labels()},
-        "spec": {
-            "replicas": install.replicas,
-            "selector": {"matchLabels": selector},
-            "template": {
-                "metadata": {"labels": selector},
-                "spec": {
-                    "serviceAccountName": names.account,
-                    "terminationGracePeriodSeconds": 30,
-                    "securityContext": {
-                        "runAsNonRoot": true,
-                        "runAsUser": USER,
-                        "runAsGroup": USER,
-                        "seccompProfile": {"type": "RuntimeDefault"},
-                    },
-                    "containers": [container(install)],
-                },
-            },
-        },
-    })
-}
-
-/// What the program is told.
-fn arguments(install: &Install<'_>) -> Vec<String> {
-    let port = PORT.to_string();
-    let controllers = install.controllers.join(",");
-    let mut all = ["run", "--controllers", &controllers, "--port", &port]
-        .map(str::to_owned)
-        .to_vec();
-    if !install.watched.is_empty() {
-        all.extend(["--namespace".to_owned(), install.watched.join(",")]);
-    }
-    if install.webhooks {
-        all.push("--webhooks".to_owned());
-        all.extend(["--webhooks-port".to_owned(), webhooks::PORT.to_string()]);
-    }
-    all
-}
-
-fn container(install: &Install<'_>) -> Value {
-    let mut ports = vec![json!({"name": "http", "containerPort": PORT, "protocol": "TCP"})];
-    if install.webhooks {
-        ports.push(json!({"name": "https", "containerPort": webhooks::PORT, "protocol": "TCP"}));
-    }
-    let from = |field: &str| json!({"fieldRef": {"fieldPath": field}});
-    let probe = |path: &str, period: u32| {
-        json!({
-            "httpGet": {"path": path, "port": "http"},
-            "periodSeconds": period,
-            "timeoutSeconds": 5,
-            "failureThreshold": 3,
-        })
-    };
-    json!({
-        "name": "manager",
-        "image": install.image,
-        "args": arguments(install),
-        "env": [
-            {"name": "POD_NAME", "valueFrom": from("metadata.name")},
-            {"name": "POD_NAMESPACE", "valueFrom": from("metadata.namespace")},
-        ],
-        "ports": ports,
-        "livenessProbe": probe("/healthz", 20),
-        "readinessProbe": probe("/ready", 10),
-        "resources": {
-            "requests": {"cpu": "10m", "memory": "64Mi"},
-            "limits": {"cpu": "500m", "memory": "256Mi"},
-        },
-        "securityContext": {
-            "allowPrivilegeEscalation": false,
-            "readOnlyRootFilesystem": true,
-            "capabilities": {"drop": ["ALL"]},
-        },
-    })
 }

@@ -189,11 +189,22 @@ pub(crate) fn permissions(
     all
 }
 
-/// The definitions of our kinds, as objects.
-pub(crate) fn definitions() -> Result<Vec<Value>> {
+/// The API group of each capability's own kinds.
+const GROUPS: &[(&str, &str)] = &[
+    (slipway_restarts::NAME, "flipper.io.github.com"),
+    (slipway_zones::NAME, "rollout-operator.grafana.com"),
+];
+
+/// The definitions of these capabilities' kinds, as objects.
+pub(crate) fn definitions(capabilities: &[Arc<dyn Capability>]) -> Result<Vec<Value>> {
+    let is_wanted = |group: &str| {
+        let owner = GROUPS.iter().find(|(_, owned)| *owned == group);
+        owner.is_none_or(|(name, _)| has(capabilities, name))
+    };
     let definitions = slipway_api::crds::crds();
     Ok(definitions
         .iter()
+        .filter(|definition| is_wanted(&definition.spec.group))
         .map(serde_json::to_value)
         .collect::<serde_json::Result<_>>()?)
 }
@@ -213,6 +224,14 @@ mod tests {
             error.to_string().ends_with("there are: restarts, zones"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn every_kind_is_some_capability_s_own() {
+        for definition in slipway_api::crds::crds() {
+            let group = definition.spec.group;
+            assert!(GROUPS.iter().any(|(_, owned)| *owned == group), "{group}");
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod cli {
     pub(crate) mod readme;
     pub(crate) mod rollout_controller;
     pub(crate) mod rollout_operator;
+    pub(crate) mod safety;
     pub(crate) mod usage;
     pub(crate) mod webhooks;
     pub(crate) mod zones;

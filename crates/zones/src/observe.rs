@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_api::{names, zones};
-use slipway_kernel::fact::{Answer, Facts, QuestionId, Refusal};
+use slipway_kernel::fact::{Answer, Facts, QuestionId, Refusal, Unseen};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::{Written, later};
 use slipway_kernel::interest::Interest;
@@ -183,8 +183,8 @@ pub struct World {
     pub neighbours: Vec<Zone>,
     /// The zone-aware budgets of the namespace.
     pub budgets: Vec<Item<BudgetSeen>>,
-    /// Whether there may be budgets that we have no right to see.
-    pub is_blind: bool,
+    /// Why there may be budgets that are not known, if there may.
+    pub blind: Option<Unseen>,
     /// When zones were last scaled down, by the tracker.
     pub tracker: Tracker,
     /// The `ConfigMap` with the status of the group, if `ConfigMaps` can be seen.
@@ -252,8 +252,8 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
     if zones.is_empty() {
         return None;
     }
-    let is_blind = is_hidden(facts, &ZONE_BUDGET);
-    let budgets = if is_blind || is_missing(facts, &ZONE_BUDGET) {
+    let blind = blind(facts);
+    let budgets = if blind.is_some() || is_missing(facts, &ZONE_BUDGET) {
         Vec::new()
     } else {
         synced::<BudgetSeen>(stores, cluster, &ZONE_BUDGET)?
@@ -284,7 +284,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         group: key.name.clone(),
         neighbours,
         budgets,
-        is_blind,
+        blind,
         tracker: tracker.map(|map| map.body.clone()).unwrap_or_default(),
         status_map: status_map(stores, facts, key),
         locks: locks_of(settings, stores, key, &zones),
@@ -362,20 +362,29 @@ fn synced<'a, T: Projection>(
 }
 
 pub(crate) fn is_missing(facts: &Facts, kind: &Kind) -> bool {
-    facts.missing.contains(&format!("watch {}", kind.plural))
+    facts.is_unseen(Unseen::Absent, kind)
 }
 
-/// Whether objects of a kind may be there that we have no right to see.
-pub(crate) fn is_hidden(facts: &Facts, kind: &Kind) -> bool {
-    facts.missing.contains(&format!("see {}", kind.plural))
+/// Why there may be budgets that are not known, if there may.
+pub(crate) fn blind(facts: &Facts) -> Option<Unseen> {
+    [Unseen::Forbidden, Unseen::OutOfSync]
+        .into_iter()
+        .find(|how| facts.is_unseen(*how, &ZONE_BUDGET))
 }
 
-/// What somebody has to grant so that budgets can be seen.
-pub(crate) fn blindness(namespace: &str) -> String {
+/// What keeps budgets from being seen, and what ends that.
+pub(crate) fn blindness(why: Unseen, namespace: &str) -> (String, &'static str) {
     let (plural, group) = (&ZONE_BUDGET.plural, &ZONE_BUDGET.group);
-    format!(
-        "zone-aware pod disruption budgets cannot be seen: get, list and watch on {plural}.{group} in namespace {namespace} are not granted"
-    )
+    if why == Unseen::Forbidden {
+        let message = format!(
+            "zone-aware pod disruption budgets cannot be seen: get, list and watch on {plural}.{group} in namespace {namespace} are not granted"
+        );
+        return (message, "the right to see them");
+    }
+    let message = format!(
+        "zone-aware pod disruption budgets cannot be read just now: {plural}.{group} are defined and have not been listed yet, or the API fails to list them; try again"
+    );
+    (message, "a complete list of them")
 }
 
 fn zone(stores: &Stores, cluster: &ClusterId, set: Item<Set>) -> Zone {

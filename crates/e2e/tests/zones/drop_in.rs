@@ -142,11 +142,11 @@ pub(crate) fn run(stage: &Stage) -> Result<()> {
         if document["kind"] == "Deployment" {
             continue;
         }
-        if let Some(path) = document
-            .pointer("/webhooks/0/clientConfig/service/path")
-            .and_then(Value::as_str)
-        {
-            document["webhooks"][0]["clientConfig"] = home.client_config(path);
+        let hooks = document.get_mut("webhooks").and_then(Value::as_array_mut);
+        for hook in hooks.into_iter().flatten() {
+            let path = hook["clientConfig"]["service"]["path"].as_str();
+            let path = path.unwrap_or_default().to_owned();
+            hook["clientConfig"] = home.client_config(&path);
         }
         cluster.apply(&document.to_string())?;
     }
@@ -170,6 +170,8 @@ pub(crate) fn run(stage: &Stage) -> Result<()> {
                 &port,
                 "--tls-self-signed-dns-name",
                 "localhost",
+                "--webhooks-drain",
+                "0s",
                 "--lease-duration",
                 "5s",
             ],

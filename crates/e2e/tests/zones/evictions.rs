@@ -184,8 +184,13 @@ pub(crate) fn drain(stage: &Stage) -> Result<()> {
         "-o",
         "jsonpath={.spec.nodeName}",
     ])?;
+    let asked = operator.answered("pod-eviction");
     let mut drain = drained(&place, &node)?;
-    std::thread::sleep(Duration::from_secs(3));
+    place
+        .cluster
+        .eventually("the drain was told no, and asks again", SOON, |_| {
+            Ok((operator.answered("pod-eviction") > asked + 1).then_some(()))
+        })?;
     ensure!(drain.try_wait()?.is_none(), "the drain did not wait");
     ensure!(
         place.ready()?.iter().any(|(pod, _)| pod == "mock-zone-a-0"),
@@ -194,7 +199,7 @@ pub(crate) fn drain(stage: &Stage) -> Result<()> {
     let others: Vec<&str> = NODES.into_iter().filter(|other| *other != node).collect();
     stage.open(&place, &others)?;
     let start = std::time::Instant::now();
-    while drain.try_wait()?.is_none() && start.elapsed() < SOON {
+    while drain.try_wait()?.is_none() && start.elapsed() < 2 * SOON {
         std::thread::sleep(Duration::from_millis(100));
     }
     let _ = drain.kill();
@@ -224,7 +229,7 @@ fn drained(place: &Place<'_>, node: &str) -> Result<Child> {
             "--ignore-daemonsets",
             "--force",
             "--delete-emptydir-data",
-            "--timeout=60s",
+            "--timeout=180s",
         ])
         .args(["--pod-selector=place=drain,name=mock-zone-a"])
         .stdin(Stdio::null())

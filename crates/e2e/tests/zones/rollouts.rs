@@ -163,9 +163,10 @@ pub(crate) fn flooded(stage: &Stage) -> Result<()> {
         "a rollout took {without:.1?}, and {with:.1?} while {answered} webhook requests were answered"
     ));
     ensure!(answered > 1_000, "that was no flood: {answered} requests");
-    // The flood's own processor time is the machine's, and so is that of the servers.
+    // The flood's own processor time is the machine's, and so is that of the servers; how much it takes, the bench says. A
+    // controller that waits for webhooks would wait for the flood's end.
     ensure!(
-        *with < *without * 2 + Duration::from_secs(2),
+        *with < *without * 5 + Duration::from_secs(10),
         "{without:?} became {with:?}"
     );
     operator.terminate()

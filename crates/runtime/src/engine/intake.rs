@@ -2,32 +2,37 @@
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use serde_json::Value;
 use slipway_kernel::capability::Arrival;
-use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
+use slipway_kernel::fact::Unseen;
+use slipway_kernel::identity::{ClusterId, Key};
+use slipway_kernel::interest::Need;
 use slipway_kernel::store::{Change, Meta, Name, Store, StoreKey, Stores, number};
 use tokio::time::Instant;
 
 use super::Engine;
-use crate::state::State;
-use crate::watch::{News, WatchKey};
+use crate::state::{State, Trust, reference};
+use crate::watch::{Failure, News, WatchKey};
+
+/// A kind that has failed for this long is out of sync: a stream that breaks now and then is none.
+const FAILING: Duration = Duration::from_secs(5);
 
 impl Engine {
     pub(super) fn news(&mut self, key: &WatchKey, news: News) {
-        let reached = !matches!(news, News::Failed(_) | News::Listing);
+        let recovered = matches!(news, News::Reached);
         let round = match &news {
             News::Listed(_, round) => Some(*round),
             News::Missing(_) | News::Hidden(_) => Some(u64::MAX),
             _ => None,
         };
-        let (recovered, turned) = {
+        let turned = {
             let shared = self.shared.clone();
             let mut state = shared.lock();
-            let hidden = state.hidden.contains(key);
+            let before = (unseen(&state, key), state.history);
             self.take_in(&mut state, key, news);
-            let turned = hidden != state.hidden.contains(key);
-            (reached && state.unreachable.take().is_some(), turned)
+            before != (unseen(&state, key), state.history)
         };
         if let Some(round) = round {
             self.relisted(key, round);
@@ -54,24 +59,19 @@ impl Engine {
     }
 
     fn take_in(&mut self, state: &mut State, key: &WatchKey, news: News) {
-        let now = Instant::now();
-        let place = state.ledger.place();
-        if let News::Listing = news
-            && let Some(watch) = state.watches.get_mut(key)
-        {
-            watch.place = place;
-        }
         match news {
-            News::Listing => {}
-            News::Page(objects) => {
-                for object in &objects {
-                    self.object(state, key, object, false);
+            News::Listing(place) => {
+                if let Some(watch) = state.watches.get_mut(key) {
+                    watch.place = place;
                 }
             }
+            News::Page(objects) => self.page(state, key, &objects),
             News::Listed(names, _) => self.listed(state, key, &names),
             News::Applied(object) => self.object(state, key, &object, false),
             News::Deleted(object) => self.object(state, key, &object, true),
             News::Missing(why) => self.missing(state, key, &why),
+            News::Doubtful => trust(state, key, Trust::Unlisted),
+            News::Defined => self.defined(state, key),
             News::Hidden(why) => hidden(state, key, &why),
             News::Polled(why) => {
                 if polled(state, key, true) {
@@ -86,11 +86,38 @@ impl Engine {
             News::Streamed => {
                 polled(state, key, false);
             }
-            News::Failed(why) => {
-                state.unreachable.get_or_insert(now);
-                let (cluster, kind) = (key.cluster.to_string(), key.kind.kind.as_ref());
-                self.shared.metrics.watch_failed(&cluster, kind);
-                tracing::warn!(cluster, kind, why, "watch failed; it is tried again");
+            News::Failed(why) => self.failed(state, key, &why),
+            News::Reached => self.reached(state, key),
+        }
+    }
+
+    /// Objects of a list. One that is older than what is known tells of a restore of the API's storage.
+    fn page(&self, state: &mut State, key: &WatchKey, objects: &[Value]) {
+        let mut is_rewound = false;
+        for object in objects {
+            let (is_new, is_older) = state.take_listed(key, object);
+            self.count(key, object, false, is_new);
+            is_rewound |= is_older;
+        }
+        if !is_rewound {
+            return;
+        }
+        if let Some(watch) = state.watches.get(key) {
+            for store in watch.stores.clone() {
+                if let Some(store) = state.stores.store_mut(&store) {
+                    store.rebase();
+                }
+            }
+        }
+        if state.rewind(&key.cluster) {
+            let cluster = key.cluster.to_string();
+            tracing::warn!(
+                cluster,
+                "versions of the API have run backwards, as after a restore; listing everything again, and dropping what was decided before"
+            );
+            let others = self.watches.iter();
+            for (_, other) in others.filter(|(of, _)| of.cluster == key.cluster && *of != key) {
+                other.control.relist();
             }
         }
     }
@@ -160,26 +187,70 @@ impl Engine {
             watch.off = false;
         }
         seen(state, key);
+        trust(state, key, Trust::Sound);
         if !state.is_off(&key.kind) {
-            state.facts.missing.remove(&feature(key));
+            let feature = Unseen::Absent.feature(&key.kind);
+            state.facts.missing.remove(&feature);
         }
         self.sync(state, key);
     }
 
-    fn missing(&mut self, state: &mut State, key: &WatchKey, why: &str) {
+    /// A watch does not get on. What it could forbid waits, once that has lasted.
+    fn failed(&mut self, state: &mut State, key: &WatchKey, why: &Failure) {
+        let (cluster, kind) = (key.cluster.to_string(), key.kind.kind.as_ref());
+        self.shared.metrics.watch_failed(&cluster, kind);
+        self.outages
+            .failed(key, why, &self.shared.settings.server, Instant::now());
+        let Some(watch) = state.watches.get(key) else {
+            return;
+        };
+        let since = watch.control.failing().map(|(since, _)| since);
+        let has_lasted = since.is_some_and(|since| since.elapsed() >= FAILING);
+        let is_meant = watch.need == Need::WhereDefined && watch.listed;
+        if has_lasted && is_meant && watch.trust == Trust::Sound {
+            trust(state, key, Trust::Failing);
+        }
+    }
+
+    fn reached(&mut self, state: &mut State, key: &WatchKey) {
+        self.outages.reached(key, Instant::now());
+        let watch = state.watches.get(key);
+        if watch.is_some_and(|watch| watch.trust == Trust::Failing) {
+            trust(state, key, Trust::Sound);
+        }
+    }
+
+    /// A kind is defined now: until it has been listed, there may be anything.
+    fn defined(&mut self, state: &mut State, key: &WatchKey) {
+        let kind = key.kind.kind.as_ref();
+        tracing::info!(kind, "kind is defined now; listing it");
+        if let Some(watch) = state.watches.get_mut(key) {
+            watch.off = false;
+            watch.listed = false;
+        }
+        trust(state, key, Trust::Unlisted);
+        if !state.is_off(&key.kind) {
+            let feature = Unseen::Absent.feature(&key.kind);
+            state.facts.missing.remove(&feature);
+        }
+        self.sync(state, key);
+    }
+
+    fn missing(&mut self, state: &mut State, key: &WatchKey, why: &Failure) {
         if let Some(watch) = state.watches.get_mut(key) {
             watch.off = true;
             watch.listed = false;
         }
         polled(state, key, false);
         seen(state, key);
-        if state.facts.missing.insert(feature(key)) {
+        trust(state, key, Trust::Sound);
+        if state
+            .facts
+            .missing
+            .insert(Unseen::Absent.feature(&key.kind))
+        {
             let kind = key.kind.kind.as_ref();
-            tracing::warn!(
-                kind,
-                why,
-                "optional kind cannot be watched; the operator goes on without"
-            );
+            tracing::warn!(kind, %why, "optional kind cannot be watched; going on without it");
         }
         for store in self.stores(key) {
             let seen = state.stores.store_mut(&store);
@@ -289,29 +360,17 @@ impl Engine {
     }
 }
 
-fn reference(key: &WatchKey, meta: &Meta) -> ObjectRef {
-    ObjectRef {
-        cluster: key.cluster.clone(),
-        kind: key.kind.clone(),
-        namespace: meta.namespace.clone(),
-        name: meta.name.clone(),
-    }
-}
-
 /// A kind is there and may not be seen, or not any more. What was under way when it was last seen still counts against
 /// budgets, so nothing is forgotten; if it was never seen, the rest goes on without.
-fn hidden(state: &mut State, key: &WatchKey, why: &str) {
+fn hidden(state: &mut State, key: &WatchKey, why: &Failure) {
     if let Some(watch) = state.watches.get_mut(key) {
         watch.off = !watch.listed;
     }
     state.hidden.insert(key.clone());
-    if state.facts.missing.insert(sight(key)) {
+    let feature = Unseen::Forbidden.feature(&key.kind);
+    if state.facts.missing.insert(feature) {
         let kind = key.kind.kind.as_ref();
-        tracing::warn!(
-            kind,
-            why,
-            "kind may not be seen; what was seen last counts until it may"
-        );
+        tracing::warn!(kind, %why, "no right to see this kind; what was seen last counts until there is");
     }
 }
 
@@ -319,7 +378,8 @@ fn hidden(state: &mut State, key: &WatchKey, why: &str) {
 fn seen(state: &mut State, key: &WatchKey) {
     state.hidden.remove(key);
     if !state.hidden.iter().any(|other| other.kind == key.kind) {
-        state.facts.missing.remove(&sight(key));
+        let feature = Unseen::Forbidden.feature(&key.kind);
+        state.facts.missing.remove(&feature);
     }
 }
 
@@ -330,7 +390,7 @@ fn polled(state: &mut State, key: &WatchKey, is_polled: bool) -> bool {
     } else {
         state.polled.remove(key);
     }
-    let feature = format!("stream {}", key.kind.plural);
+    let feature = Unseen::Late.feature(&key.kind);
     if state.polled.iter().any(|other| other.kind == key.kind) {
         return state.facts.missing.insert(feature);
     }
@@ -338,10 +398,22 @@ fn polled(state: &mut State, key: &WatchKey, is_polled: bool) -> bool {
     false
 }
 
-fn sight(key: &WatchKey) -> String {
-    format!("see {}", key.kind.plural)
+/// Notes whether what is known of a kind is all that there is.
+fn trust(state: &mut State, key: &WatchKey, trust: Trust) {
+    if let Some(watch) = state.watches.get_mut(key) {
+        watch.trust = trust;
+    }
+    let feature = Unseen::OutOfSync.feature(&key.kind);
+    let mut all = state.watches.iter();
+    if all.any(|(other, watch)| other.kind == key.kind && watch.trust != Trust::Sound) {
+        state.facts.missing.insert(feature);
+    } else {
+        state.facts.missing.remove(&feature);
+    }
 }
 
-fn feature(key: &WatchKey) -> String {
-    format!("watch {}", key.kind.plural)
+/// How a kind is not seen as it is: whoever plans has to know of a change in this.
+fn unseen(state: &State, key: &WatchKey) -> [bool; 3] {
+    [Unseen::Absent, Unseen::Forbidden, Unseen::OutOfSync]
+        .map(|how| state.facts.is_unseen(how, &key.kind))
 }

@@ -177,6 +177,7 @@ mod tests {
 
     use jiff::Timestamp;
     use serde_json::Value;
+    use slipway_kernel::Purpose;
     use slipway_kernel::identity::ClusterId;
 
     use super::*;
@@ -195,7 +196,7 @@ mod tests {
             id: QuestionId {
                 controller: "toy",
                 uid: of.to_owned(),
-                purpose: slipway_kernel::Purpose::new("ask"),
+                purpose: Purpose::new("ask"),
                 attempt,
                 due: Timestamp::UNIX_EPOCH,
             },

@@ -332,20 +332,31 @@ impl Engine {
             client: cluster.client,
         };
         self.start(async move {
-            let (environment, backoff) = (&reader.shared.environment, HOLD_BACKOFF);
-            let left = hold.until.duration_since(environment.now());
-            environment
-                .sleep(Duration::try_from(left).unwrap_or_default())
-                .await;
-            for attempt in 1.. {
-                if !matches!(reader.read(&hold.within).await, Reading::Failed(_)) {
-                    break;
-                }
-                environment.sleep(backoff.after(attempt)).await;
-            }
-            reader.shared.lock().release(&hold);
+            outlast(&reader, hold).await;
             Message::Ended
         });
+    }
+}
+
+/// Waits until something that was let go cannot go any more, however often it is let go again, and reads what became of it.
+async fn outlast(reader: &Reader, mut hold: Hold) {
+    let (shared, environment) = (&reader.shared, &reader.shared.environment);
+    let mut failures = 0;
+    loop {
+        let Some(until) = shared.lock().held_until(&hold.uid) else {
+            return;
+        };
+        hold.until = until;
+        let left = until.duration_since(environment.now());
+        if left.is_positive() {
+            let left = Duration::try_from(left).unwrap_or_default();
+            environment.sleep(left).await;
+        } else if let Reading::Failed(_) = reader.read(&hold.within).await {
+            failures += 1;
+            environment.sleep(HOLD_BACKOFF.after(failures)).await;
+        } else {
+            shared.lock().release(&hold);
+        }
     }
 }
 

@@ -1,33 +1,103 @@
-//! Whether a kind is defined: the API refuses to list what may not be listed before it says that there is no such kind.
+//! Whether a kind is defined: discovery's word, confirmed.
+//!
+//! A 404 does not say so (an API server that has just started gives it for kinds that are there), nor does a 403: the API
+//! refuses to list what may not be listed before it says that there is no such kind. What was seen before is believed to be
+//! there for longer: its absence lets go what it forbade.
 
-use tokio::time::timeout;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use super::{End, News, Watch};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{End, Failure, News, Watch};
+
+/// Between two questions whether a kind is defined, while it may be.
+const ASK_AGAIN: Duration = Duration::from_secs(2);
+/// For this long discovery has to say the same of a kind that was seen before.
+const CONFIRMED: Duration = Duration::from_secs(20);
+/// How often a kind that is not defined is looked for.
+const LOOK_OUT: Duration = Duration::from_secs(5);
+
+/// What discovery says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Defined {
+    Yes,
+    No,
+    /// It says nothing.
+    Unknown,
+}
 
 impl Watch {
-    /// What follows where a kind may not be listed: it is missing where it is not defined; otherwise it is hidden, which
-    /// must not look like "there are none".
-    pub(super) async fn forbidden(&self, why: String) -> End {
+    /// What follows where a kind is not found or may not be listed. If it is not defined, waits until it is; if it is, and
+    /// may not be listed, it is hidden, which must not look like "there are none".
+    pub(super) async fn absent(&self, failure: Failure) -> End {
         if self.is_undefined().await {
-            self.tell(News::Missing(why));
-            return End::Missing;
+            self.tell(News::Missing(failure.clone()));
+            self.until_defined(&failure).await;
+            self.tell(News::Defined);
+            return End::Relist;
         }
-        self.tell(News::Hidden(why));
+        if failure.code() == Some(403) {
+            self.tell(News::Hidden(failure));
+        } else {
+            self.fail(failure);
+        }
         End::Failed
     }
 
-    /// Whether the API says so; where it says nothing, the kind counts as defined.
+    /// Whether discovery says so each time that it is asked; where it says nothing, the kind counts as defined.
     async fn is_undefined(&self) -> bool {
-        let kind = &self.key.kind;
-        if kind.group.is_empty() {
+        if self.defined().await != Defined::No {
             return false;
         }
+        let was_seen = self.control.seen.load(Ordering::Acquire);
+        if was_seen {
+            self.tell(News::Doubtful);
+        }
+        let patience = if was_seen { CONFIRMED } else { ASK_AGAIN };
+        let confirmed = Instant::now() + patience;
+        loop {
+            sleep(ASK_AGAIN).await;
+            if self.defined().await != Defined::No {
+                return false;
+            }
+            if Instant::now() >= confirmed {
+                return true;
+            }
+        }
+    }
+
+    async fn until_defined(&self, failure: &Failure) {
+        loop {
+            let is_asked = tokio::select! {
+                biased;
+                () = self.control.again.notified() => true,
+                () = sleep(LOOK_OUT) => false,
+            };
+            if self.defined().await == Defined::Yes {
+                return;
+            }
+            // Somebody waits for a list.
+            if is_asked {
+                self.tell(News::Missing(failure.clone()));
+            }
+        }
+    }
+
+    async fn defined(&self) -> Defined {
+        let kind = &self.key.kind;
+        if kind.group.is_empty() {
+            return Defined::Yes;
+        }
         let version = kind.api_version();
-        let served = self.client.list_api_group_resources(&version);
-        match timeout(self.times.answer, served).await {
-            Ok(Ok(served)) => served.resources.iter().all(|one| one.name != kind.plural),
-            Ok(Err(kube::Error::Api(status))) => status.code == 404,
-            _ => false,
+        let served = self.plain.list_api_group_resources(&version);
+        match timeout(LOOK_OUT, served).await {
+            Ok(Ok(served)) if served.resources.iter().any(|one| one.name == kind.plural) => {
+                Defined::Yes
+            }
+            Ok(Ok(_)) => Defined::No,
+            Ok(Err(kube::Error::Api(status))) if status.code == 404 => Defined::No,
+            _ => Defined::Unknown,
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use slipway_kernel::store::Name;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{End, List, News, PAGE, Watch};
+use super::{End, Failure, List, News, PAGE, Watch};
 
 /// How a kind can be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Watch {
             }
             due = false;
             let round = self.control.round.load(Ordering::Acquire);
-            self.tell(News::Listing);
+            self.tell(News::Listing(self.places.last()));
             let looked = timeout(self.times.answer, self.look(look)).await;
             let told = match looked {
                 Ok(Ok(names)) => {
@@ -48,7 +48,7 @@ impl Watch {
                 }
                 Ok(Err(error)) => return self.ended(look, error),
                 Err(_) => {
-                    self.tell(News::Failed("no answer to a list".to_owned()));
+                    self.fail(Failure::no_answer(self.times.answer));
                     return End::Failed;
                 }
             };

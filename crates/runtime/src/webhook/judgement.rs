@@ -83,11 +83,15 @@ impl<'a> Judgement<'a> {
             let Some(hold) = &remarks.hold else {
                 return Some((admission, remarks));
             };
-            if shared.lock().hold(seen, hold) {
+            let taken = shared.lock().hold(seen, hold);
+            let Some(is_new) = taken else {
+                continue;
+            };
+            if is_new {
                 // Nobody listens when the replica has ended.
                 let _ = self.inner.late.send(Message::Held(Box::new(hold.clone())));
-                return Some((admission, remarks));
             }
+            return Some((admission, remarks));
         }
     }
 

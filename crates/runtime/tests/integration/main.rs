@@ -10,15 +10,18 @@
 
 mod answers;
 mod connections;
+mod contact;
 mod drain;
 mod election;
 mod evictions;
 mod fencing;
 mod flow;
 mod groups;
+mod late_kinds;
 mod no_right;
 mod questions;
 mod restarts;
+mod restore;
 mod rights;
 mod role;
 mod series;

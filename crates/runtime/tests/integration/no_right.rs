@@ -8,6 +8,7 @@ use kube::Client;
 use serde_json::{Value, json};
 use slipway_apiserver::faults::{Fault, Frequency, Match};
 use slipway_apiserver::status::Status;
+use slipway_kernel::Purpose;
 use slipway_kernel::fact::{Answer, Cause, Question, QuestionId};
 use slipway_kernel::identity::{ObjectRef, kinds};
 use slipway_runtime::gather::{Gather, Gatherer};
@@ -25,7 +26,7 @@ fn asked(method: &'static str, url: &str) -> Question {
         id: QuestionId {
             controller: "toy",
             uid: "u".to_owned(),
-            purpose: slipway_kernel::Purpose::new("ask"),
+            purpose: Purpose::new("ask"),
             attempt: 0,
             due: Timestamp::UNIX_EPOCH,
         },

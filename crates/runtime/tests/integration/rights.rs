@@ -232,9 +232,9 @@ fn without_the_right_to_events_the_work_goes_on() {
     });
 }
 
-const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(crate) const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-fn widgets() -> serde_json::Value {
+pub(crate) fn widgets() -> serde_json::Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.toy.dev"},

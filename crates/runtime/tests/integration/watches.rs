@@ -101,7 +101,8 @@ fn gone_at_every_list_and_watch_backs_off_w6() {
         let asked = stage
             .records(|r| r.agent == "one" && r.resource == "/configmaps")
             .len();
-        assert!(asked < 60, "{asked} requests in 10 minutes");
+        // At most 8 s apart, so that the end of it is noticed within 10 s.
+        assert!(asked < 90, "{asked} requests in 10 minutes");
         stage.cluster.faults().clear();
         stage.want("a", "2").await;
         stage.until_have("a", "2", 31).await;
@@ -109,7 +110,7 @@ fn gone_at_every_list_and_watch_backs_off_w6() {
 }
 
 #[test]
-fn a_silent_watch_is_noticed_within_300_seconds_l5_w9() {
+fn a_silent_watch_is_opened_again_after_two_minutes_l5_w9() {
     virtually(async {
         let stage = Stage::new().await;
         stage.map("a", json!({"want": "1"})).await;
@@ -125,7 +126,7 @@ fn a_silent_watch_is_noticed_within_300_seconds_l5_w9() {
         stage.want("a", "2").await;
         secs(1).await;
         stage.cluster.faults().clear();
-        let took = stage.until_have("a", "2", 301).await;
+        let took = stage.until_have("a", "2", 125).await;
         assert!(
             took > Duration::from_secs(100),
             "the watch was silent: {took:?}"
@@ -215,7 +216,8 @@ fn an_unreachable_api_makes_it_unready_and_it_recovers() {
         secs(3_600).await;
         assert!(!replica.view.is_ready());
         let asked = stage.records(|r| r.agent == "one").len();
-        assert!(asked < 200, "{asked} requests in an hour");
+        // At most 8 s apart, so that its return is noticed within 10 s.
+        assert!(asked < 500, "{asked} requests in an hour");
         stage.cluster.faults().clear();
         stage.until_have("a", "2", 40).await;
         assert!(replica.view.is_ready());

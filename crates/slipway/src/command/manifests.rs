@@ -1,10 +1,11 @@
 //! `slipway manifests`: everything that installs the operator.
 
 use anyhow::Result;
+use clap::Parser;
 
-use crate::args::Manifests;
-use crate::exit::no_webhooks;
-use crate::manifests::{Install, install};
+use crate::args::{Arguments, Command, Manifests, Run};
+use crate::exit::{Usage, no_webhooks};
+use crate::manifests::{CLUSTER_S_OWN, Install, install};
 use crate::registry::{self, Settings};
 use crate::{output, yaml};
 
@@ -19,21 +20,66 @@ pub(crate) fn run(arguments: &Manifests) -> Result<()> {
     if arguments.webhooks && !serves {
         return Err(no_webhooks().into());
     }
+    let is_clusters_own = |name: &String| name == CLUSTER_S_OWN;
+    if serves && arguments.namespace.iter().any(is_clusters_own) {
+        return Err(Usage(format!(
+            "--namespace: webhooks cannot guard {CLUSTER_S_OWN}: the cluster must come up without them"
+        ))
+        .into());
+    }
     let definitions = if arguments.no_crds {
         Vec::new()
     } else {
-        registry::definitions()?
+        registry::definitions(&capabilities)?
     };
-    let options = Install {
+    let mut options = Install {
         namespace: &arguments.operator_namespace,
         image: &arguments.image,
-        replicas: arguments.replicas,
+        replicas: arguments.replicas.unwrap_or(if serves { 2 } else { 1 }),
         controllers: &arguments.controllers,
         watched: &arguments.namespace,
         webhooks: serves,
+        opt_in: true,
+        drain: std::time::Duration::ZERO,
+        flags: &[],
     };
+    let plain = told(&options)?;
+    options.flags = &arguments.flags;
+    let told = told(&options)?;
+    check(&options, &plain, &told)?;
+    options.drain = told.webhooks.drain;
     let permissions = registry::permissions(&capabilities, serves);
     let objects = install(&options, &permissions, definitions);
     output::text(&yaml::documents(&objects)?);
     Ok(())
+}
+
+/// What the program will make of its arguments.
+fn told(options: &Install<'_>) -> Result<Box<Run>> {
+    let line = std::iter::once("slipway".to_owned()).chain(options.arguments());
+    let parsed = Arguments::try_parse_from(line)
+        .map_err(|error| Usage(format!("the flags after --: {}", error.render())))?;
+    match parsed.command {
+        Command::Run(run) => Ok(run),
+        _ => Err(Usage("the flags after --: they are for `slipway run`".to_owned()).into()),
+    }
+}
+
+/// Refuses flags that would contradict the rest of the manifests.
+fn check(options: &Install<'_>, plain: &Run, told: &Run) -> Result<()> {
+    let decided = |run: &Run| {
+        (
+            (run.controllers.clone(), run.namespace.clone()),
+            (run.webhooks.is_on, run.webhooks.port, run.port),
+            run.election.operator_namespace.clone(),
+        )
+    };
+    let contradiction = if decided(plain) != decided(told) {
+        "controllers, namespaces, webhooks and ports are flags of `slipway manifests` itself: write them before the --"
+    } else if told.election.no_leader_elect && options.replicas > 1 {
+        "--no-leader-elect is for one replica: add --replicas 1 before the --"
+    } else {
+        return Ok(());
+    };
+    Err(Usage(format!("the flags after --: {contradiction}")).into())
 }

@@ -70,8 +70,12 @@ impl Operation {
         let stop = until_told_to_end()?.boxed().shared();
         let environment = Environment::system().context("drawing random numbers")?;
         let listener = listen(self.probes, "/healthz, /ready and /metrics").await?;
-        let client = connect::client(&self.cluster).await?;
-        let mut operator = Operator::new(environment.clone(), client, self.settings);
+        let (client, server) = connect::client(&self.cluster).await?;
+        let settings = Settings {
+            server,
+            ..self.settings
+        };
+        let mut operator = Operator::new(environment.clone(), client, settings);
         for capability in self.capabilities {
             operator = operator.with(capability);
         }

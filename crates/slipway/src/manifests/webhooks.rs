@@ -1,12 +1,19 @@
 //! The Service of the webhooks, and their registrations, under the names that the original's manifests have.
+//!
+//! A webhook that must be asked and does not answer stops what it is asked about. So as little as possible is asked:
+//! only in namespaces that were named or labelled for it, never in the cluster's own, in the operator's own only if that
+//! was named, and then not about the operator itself; and of whole objects only those with the webhook's label. Scales
+//! and evictions do not carry the labels of their workload: of these all are asked about.
 
 use serde_json::{Value, json};
 use slipway_api::zones;
 
-use super::{Install, labels};
+use super::{Install, Names, labels};
 
 /// The Service that webhooks are reached by; the certificate is for this name.
 pub(super) const SERVICE: &str = "rollout-operator";
+/// The namespace that must come up without us.
+pub(crate) const CLUSTER_S_OWN: &str = "kube-system";
 /// The port of the container.
 pub(super) const PORT: u16 = 8443;
 
@@ -18,7 +25,10 @@ struct Hook {
     side_effects: &'static str,
     groups: &'static [&'static str],
     operations: &'static [&'static str],
+    /// What is asked about, whatever its labels.
     resources: &'static [&'static str],
+    /// What is asked about if it has this label, before or after the change.
+    labelled: Option<(&'static str, &'static [&'static str])>,
 }
 
 const HOOKS: &[Hook] = &[
@@ -29,13 +39,14 @@ const HOOKS: &[Hook] = &[
         groups: &["apps"],
         operations: &["UPDATE"],
         resources: &[
-            "statefulsets",
-            "deployments",
-            "replicasets",
             "statefulsets/scale",
             "deployments/scale",
             "replicasets/scale",
         ],
+        labelled: Some((
+            zones::NO_DOWNSCALE,
+            &["statefulsets", "deployments", "replicasets"],
+        )),
     },
     Hook {
         name: "prepare-downscale",
@@ -43,7 +54,8 @@ const HOOKS: &[Hook] = &[
         side_effects: "NoneOnDryRun",
         groups: &["apps"],
         operations: &["UPDATE"],
-        resources: &["statefulsets", "statefulsets/scale"],
+        resources: &["statefulsets/scale"],
+        labelled: Some((zones::PREPARE_DOWNSCALE, &["statefulsets"])),
     },
     Hook {
         name: "pod-eviction",
@@ -53,6 +65,7 @@ const HOOKS: &[Hook] = &[
         groups: &[""],
         operations: &["CREATE"],
         resources: &["pods/eviction"],
+        labelled: None,
     },
     Hook {
         name: "zpdb-validation",
@@ -61,11 +74,12 @@ const HOOKS: &[Hook] = &[
         groups: &["rollout-operator.grafana.com"],
         operations: &["CREATE", "UPDATE"],
         resources: &["zoneawarepoddisruptionbudgets"],
+        labelled: None,
     },
 ];
 
 /// The Service, and one registration for each webhook.
-pub(super) fn webhooks(install: &Install<'_>, selector: &Value) -> Vec<Value> {
+pub(super) fn webhooks(install: &Install<'_>, names: &Names, selector: &Value) -> Vec<Value> {
     let service = json!({
         "apiVersion": "v1",
         "kind": "Service",
@@ -77,56 +91,90 @@ pub(super) fn webhooks(install: &Install<'_>, selector: &Value) -> Vec<Value> {
         },
     });
     let mut all = vec![service];
-    all.extend(HOOKS.iter().map(|hook| registration(hook, install)));
+    all.extend(HOOKS.iter().map(|hook| registration(hook, install, names)));
     all
 }
 
-fn registration(hook: &Hook, install: &Install<'_>) -> Value {
+fn registration(hook: &Hook, install: &Install<'_>, names: &Names) -> Value {
     let namespace = install.namespace;
-    let name = format!("{}-{namespace}", hook.name);
     let mut labels = labels();
     if let Some(labels) = labels.as_object_mut() {
         labels.insert(zones::INJECT_CA.to_owned(), json!("true"));
         labels.insert(zones::WEBHOOK_NAMESPACE.to_owned(), json!(namespace));
     }
+    let mut own = asked(hook, install, hook.name, hook.resources);
+    let is_part = hook.resources.iter().all(|name| name.contains('/'));
+    if let (true, Some(fields)) = (is_part && install.is_guest(), own.as_object_mut()) {
+        fields.insert("matchConditions".to_owned(), spared(install, names));
+    }
+    let mut all = vec![own];
+    if let Some((label, resources)) = hook.labelled {
+        let title = format!("{}-objects", hook.name);
+        let mut objects = asked(hook, install, &title, resources);
+        if let Some(fields) = objects.as_object_mut() {
+            let selector = json!({"matchLabels": {label: "true"}});
+            fields.insert("objectSelector".to_owned(), selector);
+        }
+        all.push(objects);
+    }
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": hook.kind,
-        "metadata": {"name": name, "labels": labels},
-        "webhooks": [{
-            "name": format!("{name}.grafana.com"),
-            "admissionReviewVersions": ["v1"],
-            "clientConfig": {
-                "service": {
-                    "name": SERVICE,
-                    "namespace": namespace,
-                    "path": format!("/admission/{}", hook.name),
-                    "port": 443,
-                },
-            },
-            "failurePolicy": "Fail",
-            "matchPolicy": "Equivalent",
-            "namespaceSelector": {"matchExpressions": [places(install.watched)]},
-            "rules": [{
-                "apiGroups": hook.groups,
-                "apiVersions": ["v1"],
-                "operations": hook.operations,
-                "resources": hook.resources,
-                "scope": "Namespaced",
-            }],
-            "sideEffects": hook.side_effects,
-            "timeoutSeconds": 10,
-        }],
+        "metadata": {"name": format!("{}-{namespace}", hook.name), "labels": labels},
+        "webhooks": all,
     })
 }
 
-/// Where webhooks are asked: in the namespaces that are looked after. If those are all, the cluster's own is left out, so
-/// that it can come up without us.
-fn places(watched: &[String]) -> Value {
+/// One entry of a registration.
+fn asked(hook: &Hook, install: &Install<'_>, title: &str, resources: &[&str]) -> Value {
+    let namespace = install.namespace;
+    json!({
+        "name": format!("{title}-{namespace}.grafana.com"),
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": {
+            "service": {
+                "name": SERVICE,
+                "namespace": namespace,
+                "path": format!("/admission/{}", hook.name),
+                "port": 443,
+            },
+        },
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": places(install),
+        "rules": [{
+            "apiGroups": hook.groups,
+            "apiVersions": ["v1"],
+            "operations": hook.operations,
+            "resources": resources,
+            "scope": "Namespaced",
+        }],
+        "sideEffects": hook.side_effects,
+        "timeoutSeconds": 10,
+    })
+}
+
+/// Where webhooks are asked.
+fn places(install: &Install<'_>) -> Value {
     let key = "kubernetes.io/metadata.name";
-    if watched.is_empty() {
-        json!({"key": key, "operator": "NotIn", "values": ["kube-system"]})
-    } else {
-        json!({"key": key, "operator": "In", "values": watched})
+    if !install.watched.is_empty() {
+        return json!({"matchExpressions": [{"key": key, "operator": "In", "values": install.watched}]});
     }
+    let others =
+        json!([{"key": key, "operator": "NotIn", "values": [CLUSTER_S_OWN, install.namespace]}]);
+    if install.opt_in {
+        json!({"matchLabels": {zones::GUARDED: "enabled"}, "matchExpressions": others})
+    } else {
+        json!({"matchExpressions": others})
+    }
+}
+
+/// In its own namespace, the operator's Deployment and its pods are left out: while it is down nobody else could let them be
+/// repaired.
+fn spared(install: &Install<'_>, names: &Names) -> Value {
+    let (namespace, name) = (install.namespace, names.deployment);
+    let expression = format!(
+        "!(request.namespace == '{namespace}' && (request.name == '{name}' || request.name.startsWith('{name}-')))"
+    );
+    json!([{"name": "not-the-operator-itself", "expression": expression}])
 }

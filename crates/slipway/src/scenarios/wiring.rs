@@ -49,8 +49,15 @@ struct Settings {
 pub fn wiring() -> Wiring {
     Wiring {
         operator: Arc::new(setup),
-        definitions: Arc::new(registry::definitions().unwrap_or_default()),
+        definitions: Arc::new(definitions()),
     }
+}
+
+/// Those of all capabilities.
+fn definitions() -> Vec<Value> {
+    let definitions = slipway_api::crds::crds();
+    let values = definitions.iter().map(serde_json::to_value);
+    values.filter_map(Result::ok).collect()
 }
 
 fn setup(settings: &Value) -> Result<Setup, String> {

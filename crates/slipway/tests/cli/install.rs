@@ -53,7 +53,7 @@ fn cluster() -> Client {
     Client::new(cluster.service("token"), "default")
 }
 
-async fn cluster_with(namespaces: &[&str]) -> Client {
+pub(crate) async fn cluster_with(namespaces: &[&str]) -> Client {
     let client = cluster();
     for name in namespaces {
         let namespace = serde_json::json!({
@@ -184,13 +184,15 @@ fn the_manifests_of_zones_register_their_webhooks_under_the_original_s_names() {
         let labels = &object["metadata"]["labels"];
         assert_eq!(labels["grafana.com/inject-rollout-operator-ca"], "true");
         assert_eq!(labels["grafana.com/namespace"], "mimir");
-        let hook = &object["webhooks"][0];
-        assert_eq!(hook["name"], format!("{name}-mimir.grafana.com"));
-        assert_eq!(hook["failurePolicy"], "Fail");
-        let service = &hook["clientConfig"]["service"];
-        assert_eq!(service["path"], format!("/admission/{name}"));
-        let places = &hook["namespaceSelector"]["matchExpressions"][0]["values"];
-        assert_eq!(places, &serde_json::json!(["mimir", "loki"]));
+        let hooks = object["webhooks"].as_array().unwrap();
+        assert_eq!(hooks[0]["name"], format!("{name}-mimir.grafana.com"));
+        for hook in hooks {
+            assert_eq!(hook["failurePolicy"], "Fail");
+            let service = &hook["clientConfig"]["service"];
+            assert_eq!(service["path"], format!("/admission/{name}"));
+            let places = &hook["namespaceSelector"]["matchExpressions"][0]["values"];
+            assert_eq!(places, &serde_json::json!(["mimir", "loki"]));
+        }
     }
     // Rights are in the namespaces that are looked after; only webhooks are registered outside of them.
     for role in all.iter().filter(|o| o["kind"] == "ClusterRole") {

@@ -479,6 +479,8 @@ fn under_our_own_role_nothing_is_missing() {
         "0",
         "--webhooks-port",
         "0",
+        "--webhooks-drain",
+        "0s",
         "--bind",
         "127.0.0.1",
     ];

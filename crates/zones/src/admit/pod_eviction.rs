@@ -21,7 +21,7 @@ use super::outcome::Outcome;
 use super::reservations::{self, Map};
 use super::seen::{self, Basis, Unlisted};
 use super::zpdb::{Budget, BudgetSeen};
-use crate::observe::{ZONE_BUDGET, blindness, is_hidden, is_missing};
+use crate::observe::{ZONE_BUDGET, blind, blindness, is_missing};
 
 /// How often a map that others change is looked at again.
 const MOST_ROUNDS: u32 = 16;
@@ -177,17 +177,18 @@ impl<'a> Case<'a> {
 
     /// Whether budgets are known as they are now.
     fn trust(&self, budgets: Reading) -> Result<(), Denial> {
-        let hidden = is_hidden(self.facts, &ZONE_BUDGET);
         match budgets {
             Reading::Current => Ok(()),
             // Both must say so: the API's word now, and that of the watch.
             Reading::Undefined if is_missing(self.facts, &ZONE_BUDGET) => Ok(()),
             Reading::Undefined => Err(Unlisted::BUDGETS.into()),
-            Reading::Failed(_) if hidden => {
-                let message = blindness(&self.review.namespace);
-                Err(Denial::new(Outcome::BudgetsHidden, message))
-            }
-            Reading::Failed(why) => Err(unread(&why)),
+            Reading::Failed(why) => Err(match blind(self.facts) {
+                Some(blind) => {
+                    let (message, _) = blindness(blind, &self.review.namespace);
+                    Denial::new(Outcome::BudgetsHidden, message)
+                }
+                None => unread(&why),
+            }),
         }
     }
 
@@ -217,8 +218,11 @@ impl<'a> Case<'a> {
         if pod.is_idle {
             return Ok(Subject::Free(idle()));
         }
-        if basis == Basis::Seen && is_hidden(self.facts, &ZONE_BUDGET) {
-            return Err(Denial::new(Outcome::BudgetsHidden, blindness(namespace)));
+        if basis == Basis::Seen
+            && let Some(why) = blind(self.facts)
+        {
+            let (message, _) = blindness(why, namespace);
+            return Err(Denial::new(Outcome::BudgetsHidden, message));
         }
         let budgets = seen::budgets(self.stores, self.facts, namespace, basis)?;
         let Some((budget, terms)) = budget_of(&budgets, pod.labels)? else {

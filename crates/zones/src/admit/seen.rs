@@ -84,6 +84,9 @@ pub(super) fn budgets<'a>(
     if basis == Basis::Seen && is_missing(facts, &ZONE_BUDGET) {
         return Ok(Vec::new());
     }
+    if basis == Basis::Seen && facts.is_blind_to(&ZONE_BUDGET) {
+        return Err(Unlisted::BUDGETS);
+    }
     basis.listed::<BudgetSeen>(stores, &ZONE_BUDGET, Unlisted::BUDGETS)?;
     let all = stores.list::<BudgetSeen>(&ClusterId::local(), &ZONE_BUDGET);
     let all = all.filter(|entry| entry.meta.namespace == namespace);

@@ -245,13 +245,14 @@ impl<'w> Decider<'_, 'w> {
                 member: (*member).clone(),
             });
         }
-        if self.world.is_blind && !victims.next.is_empty() {
+        if let Some(why) = self.world.blind
+            && !victims.next.is_empty()
+        {
             let object = self.set_ref(survey);
-            let message = blindness(&self.world.namespace);
-            let unblock = "the right to see them";
+            let (message, unblock) = blindness(why, &self.world.namespace);
             self.block(Reason::BudgetsHidden, object, message, unblock);
         }
-        let asked = victims.next.iter().filter(|_| !self.world.is_blind);
+        let asked = victims.next.iter().filter(|_| self.world.blind.is_none());
         for member in asked {
             match guard.ask(survey, member) {
                 Ok(()) => self.rollout.victims.push(Victim {
@@ -282,7 +283,7 @@ impl<'w> Decider<'_, 'w> {
             let object = self.set_ref(survey);
             self.block(Reason::NotReady, object, message, "the pods becoming ready");
         }
-        if victims.waiting > 0 && !self.world.is_blind {
+        if victims.waiting > 0 && self.world.blind.is_none() {
             let going = i64::try_from(victims.next.len()).unwrap_or(i64::MAX);
             let message = format!(
                 "{} of at most {} pods of {} are unavailable, or about to be; {} more wait to be replaced",

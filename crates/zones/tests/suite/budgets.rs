@@ -248,3 +248,20 @@ fn budgets_that_may_not_be_seen_hold_back_all_pods_that_are_up() {
     let plan = pass(&mut stage);
     assert_eq!(deleted(&plan), ["ingester-zone-a-0"], "{plan:?}");
 }
+
+/// A definition that has just been applied, or budgets that cannot be read just now: nobody knows what they forbid.
+#[test]
+fn budgets_that_are_not_synced_hold_back_all_pods_that_are_up() {
+    let mut stage = stage(&[outdated("ingester-zone-a"), zone("ingester-zone-b")]);
+    let unsynced = "sync zoneawarepoddisruptionbudgets".to_owned();
+    stage.facts.missing.insert(unsynced.clone());
+    let plan = pass(&mut stage);
+    assert_eq!(deleted(&plan).len(), 0);
+    assert_eq!(reasons(&plan), ["BudgetsHidden"]);
+    assert!(plan.blockers[0].message.contains("try again"), "{plan:?}");
+    unready(&mut stage, "ingester-zone-a-1");
+    assert_eq!(deleted(&pass(&mut stage)), ["ingester-zone-a-1"]);
+    stage.facts.missing.remove(&unsynced);
+    let plan = pass(&mut stage);
+    assert_eq!(deleted(&plan), ["ingester-zone-a-0"], "{plan:?}");
+}

@@ -168,7 +168,7 @@ fn world(sets: &[Item<Set>]) -> World {
             .collect(),
         neighbours: Vec::new(),
         budgets: Vec::new(),
-        is_blind: false,
+        blind: None,
         tracker: Tracker::default(),
         locks: Vec::new(),
         downscales: BTreeMap::new(),

@@ -1,6 +1,7 @@
 //! I1–I4 and D1–D4: a controller that runs.
 
 use serde_json::json;
+use slipway_kernel::fact::Unseen;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::{Capability, Controller, Facts};
 use slipway_restarts::stage::Stage;
@@ -113,6 +114,16 @@ fn default_criteria_never_act_before_the_flippers_are_known() {
     let plan =
         |stores, facts: &Facts| Capability::plan(&stage.planner, stores, facts, &key, noon());
     assert!(plan(&stores, &Facts::default()).is_none());
+    // Nor while they cannot be read, although none was known before: nothing that one could govern is restarted.
+    for unseen in [Unseen::OutOfSync, Unseen::Forbidden] {
+        let mut facts = Facts::default();
+        facts.missing.insert(unseen.feature(&kinds::FLIPPER));
+        for stores in [&stores, &listed] {
+            let plan = plan(stores, &facts).unwrap();
+            assert!(plan.steps.is_empty() && plan.statuses.is_empty());
+            assert_eq!(plan.blockers[0].reason, "PoliciesUnseen");
+        }
+    }
     let mut facts = Facts::default();
     facts.missing.insert("watch flippers".to_owned());
     assert_eq!(restarted(&plan(&stores, &facts).unwrap()), ["d/a"]);

@@ -75,15 +75,16 @@ async fn a_deletion_and_a_review_do_not_take_one_place() {
     };
     let mut state = shared.lock();
     let planned = state.holds;
-    assert!(state.hold(planned, &hold("evicted")));
+    assert_eq!(state.hold(planned, &hold("evicted")), Some(true));
     let late = state.hold_deletion(planned, "replaced", now);
     assert_eq!(late, None, "planned without the eviction");
     let looked = state.holds;
     assert!(state.hold_deletion(looked, "replaced", now).is_some());
-    assert!(
-        !state.hold(looked, &hold("other")),
-        "judged without the deletion"
-    );
+    let late = state.hold(looked, &hold("other"));
+    assert_eq!(late, None, "judged without the deletion");
+    let looked = state.holds;
+    let again = state.hold(looked, &hold("evicted"));
+    assert_eq!(again, Some(false), "it is waited for once");
     assert!(state.facts.deletions.contains_key("replaced"));
     state.release_deletion("replaced", None);
     assert!(state.facts.deletions.is_empty());

@@ -109,3 +109,26 @@ fn budgets_that_may_not_be_seen_let_nobody_go() {
     world.fail("a", 0);
     assert_eq!(pair(&ask(&world)), "pod-not-ready/200");
 }
+
+/// What was known of budgets before counts for nothing while they cannot be read, nor does it that none was known.
+#[test]
+fn budgets_that_are_not_synced_let_nobody_go() {
+    let mut facts = Facts::default();
+    let unsynced = "sync zoneawarepoddisruptionbudgets".to_owned();
+    facts.missing.insert(unsynced);
+    for mut world in [
+        World::healthy(&["a", "b"]),
+        guarded(&json!({"maxUnavailable": 1})),
+    ] {
+        let ask = |world: &World| {
+            let stores = world.stores();
+            serve(&PodEviction, &review("a", 0), &stores, &facts, &mut Nobody)
+        };
+        let served = ask(&world);
+        let (code, text) = served.denial();
+        assert_eq!(code, Some(500));
+        assert!(text.contains("cannot be read just now"), "{text}");
+        world.fail("a", 0);
+        assert_eq!(pair(&ask(&world)), "pod-not-ready/200");
+    }
+}

@@ -1,0 +1,105 @@
+//! Takes complete lists into the stores: those of watches, and reads beside them.
+//!
+//! A watch's list is consistent and was begun after all that is known had been seen, except what we wrote or were told
+//! since ([`crate::ledger`]). So it counts, also where it is older: then the API's storage was restored. A read beside the
+//! watch may be overtaken by the watch: there the newer one counts.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use slipway_kernel::identity::{ClusterId, ObjectRef};
+use slipway_kernel::store::{Change, Meta, Name, number};
+use tokio::time::Instant;
+
+use super::State;
+use crate::watch::WatchKey;
+
+impl State {
+    /// Takes in an object of the list that a watch makes. Gives whether it is new, and whether it is older than what was
+    /// known.
+    pub(crate) fn take_listed(&mut self, key: &WatchKey, object: &Value) -> (bool, bool) {
+        let Some(watch) = self.watches.get(key) else {
+            return (false, false);
+        };
+        let meta = Meta::of(object);
+        let reference = reference(key, &meta);
+        let is_overtaken =
+            watch.read > watch.place || self.ledger.is_since(watch.place, &reference);
+        let (mut is_new, mut is_older) = (false, false);
+        for store in watch.stores.clone() {
+            let Some(seen) = self.stores.store_mut(&store) else {
+                continue;
+            };
+            let (change, older) = if is_overtaken {
+                (seen.observe(object), false)
+            } else {
+                seen.observe_listed(object)
+            };
+            is_older |= older;
+            if change == Change::Changed {
+                self.changes.push((store, meta.clone()));
+                is_new = true;
+            }
+        }
+        self.ledger.caught_up(&reference, number(&meta.version));
+        self.look_at(&reference);
+        (is_new, is_older)
+    }
+
+    /// Takes in all objects of a watch as a consistent read beside it gave them, with the list's version: what is newer in
+    /// the stores stays.
+    #[allow(dead_code, reason = "for reads that admission waits for")]
+    pub(crate) fn take_read(&mut self, key: &WatchKey, objects: &[Value], version: &str) {
+        let Some(watch) = self.watches.get(key) else {
+            return;
+        };
+        let version = number(version);
+        let listed: BTreeSet<Name> = objects.iter().map(|o| Meta::of(o).key()).collect();
+        for store in watch.stores.clone() {
+            let Some(seen) = self.stores.store_mut(&store) else {
+                continue;
+            };
+            let newer = seen.objects().filter(|s| number(&s.meta.version) > version);
+            let newer: BTreeSet<Name> = newer.map(|seen| seen.meta.key()).collect();
+            let mut changed = seen.observe_extent(&key.namespace, &listed, &newer);
+            let new = objects
+                .iter()
+                .filter(|object| seen.observe(object) == Change::Changed);
+            changed.extend(new.map(Meta::of));
+            self.changes
+                .extend(changed.into_iter().map(|meta| (store.clone(), meta)));
+        }
+        let place = self.ledger.places().step();
+        if let Some(watch) = self.watches.get_mut(key) {
+            watch.read = place;
+        }
+    }
+
+    /// The versions of a cluster have run backwards: what was written and answered before is not of this history.
+    /// Gives whether that is new.
+    pub(crate) fn rewind(&mut self, cluster: &ClusterId) -> bool {
+        self.history += 1;
+        self.ledger.clear(cluster);
+        self.doubts.retain(|(of, _), _| of != cluster);
+        self.facts.answers.clear();
+        let refused: Vec<ObjectRef> = self.facts.refusals.keys().cloned().collect();
+        for object in refused.iter().filter(|object| object.cluster == *cluster) {
+            self.accept(object);
+        }
+        let before = self.rewound.replace(Instant::now());
+        before.is_none_or(|before| before.elapsed() > TOGETHER)
+    }
+}
+
+/// Kinds that are found to be older within this time are so for one reason.
+const TOGETHER: std::time::Duration = std::time::Duration::from_mins(1);
+
+/// An object of a watch.
+pub(crate) fn reference(key: &WatchKey, meta: &Meta) -> ObjectRef {
+    ObjectRef {
+        cluster: key.cluster.clone(),
+        kind: key.kind.clone(),
+        namespace: meta.namespace.clone(),
+        name: meta.name.clone(),
+    }
+}

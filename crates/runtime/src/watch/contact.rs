@@ -1,0 +1,268 @@
+//! Contact with the API, watch by watch.
+//!
+//! Contact is an answer to a request of this watch or any byte of its stream, whether or not it is news: a watch in a quiet
+//! namespace says nothing for a minute and is well. While nothing comes, a small read of the same kind is tried every
+//! [`SILENCE`]. It counts only beside an open stream: a kind that can be read and not watched is out of contact.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kube::api::ListParams;
+use kube::core::Request;
+use serde::Deserialize;
+use serde_json::Value;
+use slipway_kernel::store::number;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::failure::{Failure, Verb};
+use super::{News, Watch};
+
+/// While nothing comes, the API is asked this often.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// How long that read may take. While contact is lost, the next one follows at once.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The head of an answer may take this long, and after each time that it took longer, this much longer.
+const HEAD_PATIENCE: Duration = Duration::from_secs(10);
+const MAX_HEAD_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How a watch is doing, and how it is told to begin again.
+#[derive(Debug)]
+pub(crate) struct Control {
+    /// Whether there has ever been a list.
+    pub(super) seen: AtomicBool,
+    pub(super) round: AtomicU64,
+    pub(super) again: Notify,
+    /// The newest version that the API has spoken of.
+    newest: AtomicU64,
+    /// Whether only objects with the watch's labels may be read.
+    labelled: AtomicBool,
+    contact: Mutex<Contact>,
+}
+
+#[derive(Debug)]
+struct Contact {
+    heard: Instant,
+    reached: Instant,
+    /// Since when, and how, if the last thing was a failure.
+    failing: Option<(Instant, String)>,
+    is_open: bool,
+    /// Whether nothing is under way, because something failed a moment ago.
+    is_pausing: bool,
+    late: u32,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        let now = Instant::now();
+        Self {
+            seen: AtomicBool::new(false),
+            round: AtomicU64::new(0),
+            again: Notify::new(),
+            newest: AtomicU64::new(0),
+            labelled: AtomicBool::new(false),
+            contact: Mutex::new(Contact {
+                heard: now,
+                reached: now,
+                failing: None,
+                is_open: false,
+                is_pausing: false,
+                late: 0,
+            }),
+        }
+    }
+}
+
+impl Control {
+    fn contact(&self) -> MutexGuard<'_, Contact> {
+        self.contact.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Something has come, if only a bookmark. Gives whether contact had been lost.
+    pub(super) fn hear(&self) -> bool {
+        let now = Instant::now();
+        let mut contact = self.contact();
+        contact.heard = now;
+        contact.late = 0;
+        contact.reached = now;
+        contact.failing.take().is_some()
+    }
+
+    /// A read was answered. Gives whether contact had been lost.
+    fn reach(&self) -> bool {
+        let mut contact = self.contact();
+        contact.reached = Instant::now();
+        contact.failing.take().is_some()
+    }
+
+    pub(super) fn fail(&self, failure: &Failure) {
+        let mut contact = self.contact();
+        let since = contact
+            .failing
+            .as_ref()
+            .map_or_else(Instant::now, |(since, _)| *since);
+        contact.failing = Some((since, failure.to_string()));
+    }
+
+    /// A stream has been opened, or has ended.
+    pub(super) fn open(&self, is_open: bool) {
+        self.contact().is_open = is_open;
+    }
+
+    /// The watch waits before it tries again, or does not any more.
+    pub(super) fn pause(&self, is_pausing: bool) {
+        self.contact().is_pausing = is_pausing;
+    }
+
+    fn is_pausing(&self) -> bool {
+        self.contact().is_pausing
+    }
+
+    fn is_open(&self) -> bool {
+        self.contact().is_open
+    }
+
+    /// How long to wait for the head of an answer.
+    pub(super) fn patience(&self) -> Duration {
+        let late = self.contact().late;
+        HEAD_PATIENCE
+            .saturating_mul(late.saturating_add(1))
+            .min(MAX_HEAD_PATIENCE)
+    }
+
+    /// The head of an answer did not come in time.
+    pub(super) fn is_late(&self) {
+        let mut contact = self.contact();
+        contact.late = contact.late.saturating_add(1);
+    }
+
+    /// When something last came of the watch itself.
+    pub(crate) fn heard(&self) -> Instant {
+        self.contact().heard
+    }
+
+    /// When there last was contact.
+    pub(crate) fn reached(&self) -> Instant {
+        self.contact().reached
+    }
+
+    /// Since when it fails, and how; none while it does not.
+    pub(crate) fn failing(&self) -> Option<(Instant, String)> {
+        self.contact().failing.clone()
+    }
+
+    /// An object has come.
+    pub(super) fn note(&self, object: &Value) {
+        let version = object.pointer("/metadata/resourceVersion");
+        let version = number(version.and_then(Value::as_str).unwrap_or_default());
+        self.newest.fetch_max(version, Ordering::AcqRel);
+    }
+
+    /// Asks for a new list; [`News::Listed`] with at least this number is it.
+    pub(crate) fn relist(&self) -> u64 {
+        let round = self.round.fetch_add(1, Ordering::AcqRel) + 1;
+        self.again.notify_one();
+        round
+    }
+}
+
+/// The part of a list that is not objects.
+#[derive(Deserialize)]
+struct Head {
+    metadata: Version,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    #[serde(default)]
+    resource_version: String,
+}
+
+impl Watch {
+    /// Looks for contact while nothing comes, until the round has to begin again: because the API is back and the round
+    /// hangs on a request from before, because the kind cannot be read any more, or because versions have run backwards.
+    pub(super) async fn keep_contact(&self) {
+        let mut is_lost = false;
+        let mut next = Instant::now() + PATIENCE;
+        loop {
+            if self.control.is_pausing() {
+                // The next attempt is soon, and is as good.
+                next = Instant::now() + PATIENCE;
+            }
+            let due = next.max(self.control.reached() + SILENCE);
+            if Instant::now() < due {
+                sleep_until(due).await;
+                continue;
+            }
+            let known = self.control.newest.load(Ordering::Acquire);
+            let began = Instant::now();
+            match timeout(PATIENCE, self.probe()).await {
+                Ok(Ok(version)) => {
+                    if (1..known).contains(&version) {
+                        self.control.newest.store(version, Ordering::Release);
+                        return;
+                    }
+                    self.control.newest.fetch_max(version, Ordering::AcqRel);
+                    if self.control.is_open() {
+                        if self.control.reach() {
+                            self.tell(News::Reached);
+                        }
+                    } else if is_lost {
+                        return;
+                    }
+                    is_lost = false;
+                }
+                Ok(Err(error)) => {
+                    let failure = Failure::of(&error, Verb::List, &self.key);
+                    let may_be_labels = failure.code() == Some(403) && !self.key.labels.is_empty();
+                    if may_be_labels && !self.control.labelled.swap(true, Ordering::AcqRel) {
+                        continue;
+                    }
+                    if failure.is_about_the_kind() {
+                        if self.control.is_open() {
+                            return;
+                        }
+                        // What the round is waiting for tells the same.
+                        next = began + SILENCE;
+                        continue;
+                    }
+                    self.fail(failure);
+                    is_lost = true;
+                }
+                Err(_) => {
+                    self.fail(Failure::no_answer(PATIENCE));
+                    is_lost = true;
+                }
+            }
+            next = began + if is_lost { PATIENCE } else { SILENCE };
+        }
+    }
+
+    /// A read of the kind that is as small as it can be. Without label selector, unless rights need it: one that few objects
+    /// match would make the API look at all of them.
+    async fn probe(&self) -> Result<u64, kube::Error> {
+        let mut params = ListParams::default().limit(1);
+        if self.control.labelled.load(Ordering::Acquire) {
+            params = params.labels(&self.key.labels);
+        }
+        if let Some(name) = self.key.name {
+            params = params.fields(&format!("metadata.name={name}"));
+        }
+        let path = self.key.kind.path(&self.key.namespace);
+        let request = Request::new(path)
+            .list_metadata(&params)
+            .map_err(kube::Error::BuildRequest)?;
+        let head: Head = self.plain.request(request).await?;
+        Ok(number(&head.metadata.resource_version))
+    }
+
+    /// Tells that contact is lost.
+    pub(super) fn fail(&self, failure: Failure) {
+        self.control.fail(&failure);
+        self.tell(News::Failed(failure));
+    }
+}

@@ -1,0 +1,238 @@
+//! "Not defined" is discovery's word, confirmed; what an installed kind could forbid waits while it is not synced.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use slipway_apiserver::faults::{Frequency, Match, WatchFault};
+use slipway_kernel::interest::Need;
+use tokio::time::Instant;
+
+use crate::rights::{DEFINITION, widgets};
+use crate::stage::{Replica, Stage, alone, secs, virtually};
+use crate::toy::{Toy, WIDGET};
+
+const ABSENT: &str = "watch widgets";
+const OUT_OF_SYNC: &str = "sync widgets";
+const WIDGETS: &str = "toy.dev/widgets";
+
+fn toy(need: Need) -> Toy {
+    Toy {
+        widgets: Some(need),
+        ..Toy::default()
+    }
+}
+
+fn about(verb: &str, resource: &str) -> Match {
+    Match {
+        agent: "one".to_owned(),
+        verb: verb.to_owned(),
+        resource: resource.to_owned(),
+        ..Match::default()
+    }
+}
+
+async fn widget(stage: &Stage, name: &str) {
+    let widget = json!({"apiVersion": "toy.dev/v1", "kind": "Widget", "metadata": {"name": name}});
+    stage.create(&WIDGET.path("default"), &widget).await;
+}
+
+/// A stage with a definition and one object of it, and a replica that knows it.
+async fn known(need: Need) -> (Stage, Replica) {
+    let stage = Stage::new().await;
+    stage.create(DEFINITION, &widgets()).await;
+    secs(1).await;
+    widget(&stage, "w").await;
+    stage.map("a", json!({"want": "1"})).await;
+    let replica = stage.start(alone(), toy(need));
+    stage.until_have("a", "1", 5).await;
+    assert_eq!(count(&replica), Some(1));
+    (stage, replica)
+}
+
+/// How many are known; none if they have not been listed.
+fn count(replica: &Replica) -> Option<usize> {
+    let stores = replica.view.stores();
+    let mut all = stores.iter();
+    let (_, store) = all.find(|((_, kind, _), _)| *kind == WIDGET)?;
+    store.is_synced().then(|| store.len())
+}
+
+fn is(replica: &Replica, feature: &str) -> bool {
+    replica.view.facts().missing.contains(feature)
+}
+
+/// The open watch breaks.
+async fn broken(stage: &Stage, name: &str) {
+    let faults = stage.cluster.faults();
+    faults.add_watch(about("", WIDGETS), Frequency::once(), WatchFault::Close);
+    widget(stage, name).await;
+}
+
+#[test]
+fn a_definition_that_is_applied_later_is_seen_within_ten_seconds() {
+    for need in [Need::Optional, Need::WhereDefined] {
+        virtually(async {
+            let stage = Stage::new().await;
+            stage.map("a", json!({"want": "1"})).await;
+            let replica = stage.start(alone(), toy(need));
+            stage.until_have("a", "1", 5).await;
+            assert!(is(&replica, ABSENT) && replica.view.is_ready());
+            secs(1_000).await;
+            assert!(is(&replica, ABSENT) && replica.view.is_ready());
+            stage.create(DEFINITION, &widgets()).await;
+            widget(&stage, "w").await;
+            let began = Instant::now();
+            while count(&replica) != Some(1) {
+                assert!(began.elapsed() < Duration::from_secs(10), "{need:?}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            assert!(!is(&replica, ABSENT) && !is(&replica, OUT_OF_SYNC));
+            assert!(replica.view.is_ready());
+        });
+    }
+}
+
+#[test]
+fn a_kind_that_appears_and_cannot_be_listed_yet_is_not_absent() {
+    virtually(async {
+        let stage = Stage::new().await;
+        stage.map("a", json!({"want": "1"})).await;
+        let replica = stage.start(alone(), toy(Need::WhereDefined));
+        stage.until_have("a", "1", 5).await;
+        let lists = about("list", WIDGETS);
+        stage.refuse(lists, 500, "InternalError", Frequency::always());
+        stage.create(DEFINITION, &widgets()).await;
+        secs(10).await;
+        for _ in 0..120 {
+            assert!(!is(&replica, ABSENT) && is(&replica, OUT_OF_SYNC));
+            assert!(!replica.view.is_ready());
+            secs(1).await;
+        }
+        stage.cluster.faults().clear();
+        secs(10).await;
+        assert!(!is(&replica, OUT_OF_SYNC) && replica.view.is_ready());
+    });
+}
+
+#[test]
+fn not_found_for_a_moment_is_not_taken_for_absent_while_discovery_knows_the_kind() {
+    for need in [Need::Optional, Need::WhereDefined] {
+        virtually(async {
+            let (stage, replica) = known(need).await;
+            stage.refuse(about("", WIDGETS), 404, "NotFound", Frequency::always());
+            broken(&stage, "x").await;
+            for _ in 0..120 {
+                secs(1).await;
+                assert!(!is(&replica, ABSENT), "{need:?}");
+                assert_eq!(count(&replica), Some(1), "nothing is forgotten");
+            }
+            stage.cluster.faults().clear();
+            secs(10).await;
+            assert_eq!(count(&replica), Some(2));
+            assert!(!is(&replica, OUT_OF_SYNC));
+        });
+    }
+}
+
+#[test]
+fn a_discovery_that_forgets_the_kind_for_a_moment_is_not_believed() {
+    virtually(async {
+        let (stage, replica) = known(Need::WhereDefined).await;
+        stage.refuse(about("", WIDGETS), 404, "NotFound", Frequency::always());
+        stage.refuse(about("get", ""), 404, "NotFound", Frequency::always());
+        broken(&stage, "x").await;
+        for second in 0..15 {
+            secs(1).await;
+            assert!(!is(&replica, ABSENT), "after {second} s");
+            assert_eq!(count(&replica), Some(1), "nothing is forgotten");
+            assert!(is(&replica, OUT_OF_SYNC), "and nothing is believed");
+        }
+        stage.cluster.faults().clear();
+        secs(10).await;
+        assert_eq!(count(&replica), Some(2));
+        assert!(!is(&replica, OUT_OF_SYNC) && !is(&replica, ABSENT));
+    });
+}
+
+#[test]
+fn not_found_for_a_moment_at_the_start_is_not_taken_for_absent() {
+    for need in [Need::Optional, Need::WhereDefined] {
+        virtually(async {
+            let stage = Stage::new().await;
+            stage.create(DEFINITION, &widgets()).await;
+            secs(1).await;
+            widget(&stage, "w").await;
+            stage.map("a", json!({"want": "1"})).await;
+            stage.refuse(about("", WIDGETS), 404, "NotFound", Frequency::always());
+            stage.refuse(about("get", ""), 404, "NotFound", Frequency::once());
+            let replica = stage.start(alone(), toy(need));
+            for _ in 0..60 {
+                secs(1).await;
+                assert!(!is(&replica, ABSENT));
+                assert!(stage.writes().is_empty(), "nobody knows whether there are");
+            }
+            stage.cluster.faults().clear();
+            stage.until_have("a", "1", 10).await;
+            assert_eq!(count(&replica), Some(1));
+        });
+    }
+}
+
+#[test]
+fn a_definition_that_is_deleted_counts_as_gone_once_that_is_sure_and_may_come_back() {
+    virtually(async {
+        let (stage, replica) = known(Need::WhereDefined).await;
+        let path = format!("{DEFINITION}/widgets.toy.dev");
+        for round in 0..3 {
+            stage.send("DELETE", &path, &Value::Null).await;
+            secs(10).await;
+            assert!(!is(&replica, ABSENT), "round {round}");
+            secs(60).await;
+            assert!(is(&replica, ABSENT) && !is(&replica, OUT_OF_SYNC));
+            assert!(replica.view.is_ready());
+            stage.create(DEFINITION, &widgets()).await;
+            widget(&stage, "w").await;
+            secs(10).await;
+            assert!(!is(&replica, ABSENT) && !is(&replica, OUT_OF_SYNC));
+            assert_eq!(count(&replica), Some(1));
+        }
+    });
+}
+
+#[test]
+fn a_kind_that_cannot_be_read_for_a_while_is_out_of_sync_until_it_can() {
+    virtually(async {
+        let (stage, replica) = known(Need::WhereDefined).await;
+        let all = about("", WIDGETS);
+        stage.refuse(all, 500, "InternalError", Frequency::always());
+        broken(&stage, "x").await;
+        secs(10).await;
+        for _ in 0..60 {
+            assert!(is(&replica, OUT_OF_SYNC) && !is(&replica, ABSENT));
+            assert_eq!(count(&replica), Some(1));
+            secs(1).await;
+        }
+        assert!(!replica.view.is_ready());
+        stage.cluster.faults().clear();
+        secs(10).await;
+        assert!(!is(&replica, OUT_OF_SYNC) && replica.view.is_ready());
+        assert_eq!(count(&replica), Some(2));
+    });
+}
+
+#[test]
+fn a_missing_right_at_the_start_is_tried_again_soon() {
+    virtually(async {
+        let stage = Stage::new().await;
+        stage.create(DEFINITION, &widgets()).await;
+        secs(1).await;
+        widget(&stage, "w").await;
+        stage.map("a", json!({"want": "1"})).await;
+        stage.refuse(about("", WIDGETS), 403, "Forbidden", Frequency::once());
+        let replica = stage.start(alone(), toy(Need::Optional));
+        stage.until_have("a", "1", 5).await;
+        secs(10).await;
+        assert_eq!(count(&replica), Some(1));
+        assert!(!is(&replica, ABSENT));
+    });
+}
