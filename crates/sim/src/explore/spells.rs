@@ -98,9 +98,7 @@ impl<'a> Case<'a> {
         if self.known.scenario.replicas > 1 {
             let leases = "leases.coordination.k8s.io".to_owned();
             add(Woe::Refusal(403, leases.clone()), REFUSED[0]);
-            add(Woe::Refusal(500, leases.clone()), REFUSED[0]);
-            let refused = Spell::new(Woe::Refusal(403, leases), at, REFUSED[0]);
-            all.push(refused.only(0));
+            add(Woe::Refusal(500, leases), REFUSED[0]);
         }
         if self.makes_maps {
             add(Woe::Quota, LONG);
@@ -118,6 +116,8 @@ impl<'a> Case<'a> {
         if self.known.scenario.replicas > 1 {
             let outage = |lasts| Spell::new(Woe::Outage, at, lasts).only(0);
             all.extend([outage(seconds(15)), outage(seconds(45))]);
+            let leases = "leases.coordination.k8s.io".to_owned();
+            all.push(Spell::new(Woe::Refusal(403, leases), at, REFUSED[0]).only(0));
             all.push(Spell::new(Woe::Silence(String::new()), at, SILENCE).only(0));
         }
         all.retain(|spell| self.fits(spell));

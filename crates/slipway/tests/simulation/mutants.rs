@@ -365,11 +365,11 @@ fn bend_setup(mut setup: Setup, bend: Bend) -> Setup {
         Bend::Answers(feign) => setup.feign = Some(feign),
         Bend::Lonely => {
             setup.tamper = Some(no_right);
-            setup.settings.without_lease = WithoutLease::Alone;
             setup.settings.election = Some(Election {
                 lease_duration: Duration::from_secs(3),
                 renew_deadline: Duration::from_secs(2),
                 retry_period: Duration::from_millis(500),
+                without_lease: WithoutLease::Alone,
                 ..Election::default()
             });
         }
