@@ -335,10 +335,12 @@ impl Watch {
             // kube opens the watch again and again at the version that was refused, as one that is newer than all that
             // there is after a restore.
             (watcher::Error::WatchStartFailed(_), Some(_))
-            | (watcher::Error::WatchError(_), _)
-            | (watcher::Error::InitialListFailed(_) | watcher::Error::NoResourceVersion, _) => {
-                Some(End::Failed)
-            }
+            | (
+                watcher::Error::WatchError(_)
+                | watcher::Error::InitialListFailed(_)
+                | watcher::Error::NoResourceVersion,
+                _,
+            ) => Some(End::Failed),
             _ => None,
         }
     }

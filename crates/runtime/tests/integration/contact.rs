@@ -34,7 +34,7 @@ async fn away(stage: &Stage, how: Fault) {
 async fn until_ready(replica: &Replica) -> Duration {
     let began = Instant::now();
     while !replica.view.is_ready() {
-        assert!(began.elapsed() < Duration::from_secs(3_600), "for ever");
+        assert!(began.elapsed() < Duration::from_hours(1), "for ever");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     began.elapsed()
@@ -238,7 +238,8 @@ struct Line(String);
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        self.0.push_str(&format!(" {}={value:?}", field.name()));
+        let Self(line) = self;
+        *line = format!("{line} {}={value:?}", field.name());
     }
 }
 

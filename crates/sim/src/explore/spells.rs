@@ -116,6 +116,8 @@ impl<'a> Case<'a> {
         if self.known.scenario.replicas > 1 {
             let outage = |lasts| Spell::new(Woe::Outage, at, lasts).only(0);
             all.extend([outage(seconds(15)), outage(seconds(45))]);
+            let leases = "leases.coordination.k8s.io".to_owned();
+            all.push(Spell::new(Woe::Refusal(403, leases), at, REFUSED[0]).only(0));
             all.push(Spell::new(Woe::Silence(String::new()), at, SILENCE).only(0));
         }
         all.retain(|spell| self.fits(spell));

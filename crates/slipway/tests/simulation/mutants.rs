@@ -29,6 +29,7 @@ use slipway_kernel::interest::Project;
 use slipway_kernel::store::Projection;
 use slipway_kernel::{Kind, Plan};
 use slipway_restarts::observe::{Flipper, Workload};
+use slipway_runtime::{Election, WithoutLease};
 use slipway_sim::explore::{self, Known};
 use slipway_sim::stage::{Feign, Probe, Setup, Wiring};
 
@@ -61,6 +62,8 @@ pub(crate) enum Bend {
     NoTouch,
     /// The API seems to answer otherwise.
     Answers(Feign),
+    /// It believes to be the only one as soon as it is refused its Lease.
+    Lonely,
     /// It tells otherwise whether it is ready.
     Probe(Probe),
 }
@@ -296,6 +299,11 @@ const ALL: &[Mutant] = &[
         },
     },
     Mutant {
+        name: "refusals of a moment make a second leader",
+        scenarios: &["leader-failover", "zone-failover"],
+        bend: || Bend::Lonely,
+    },
+    Mutant {
         name: "a leader acts after its lease has ended",
         scenarios: &["leader-failover"],
         bend: || {
@@ -343,11 +351,28 @@ impl Mutant {
     }
 }
 
+/// Asks whether it has a right that nobody has, so that every refusal looks like a missing right.
+pub(crate) fn no_right(_: &str, path: &str, body: &mut Value) {
+    if path.ends_with("/selfsubjectaccessreviews") {
+        body["spec"]["resourceAttributes"]["resource"] = json!("nothings");
+    }
+}
+
 fn bend_setup(mut setup: Setup, bend: Bend) -> Setup {
     match bend {
         Bend::Requests(tamper) => setup.tamper = Some(tamper),
         Bend::Settings(change) => change(&mut setup.settings),
         Bend::Answers(feign) => setup.feign = Some(feign),
+        Bend::Lonely => {
+            setup.tamper = Some(no_right);
+            setup.settings.election = Some(Election {
+                lease_duration: Duration::from_secs(3),
+                renew_deadline: Duration::from_secs(2),
+                retry_period: Duration::from_millis(500),
+                without_lease: WithoutLease::Alone,
+                ..Election::default()
+            });
+        }
         Bend::Probe(probe) => setup.probe = probe,
         Bend::Hooks(twist) => {
             let hooks = setup.hooks.into_iter();

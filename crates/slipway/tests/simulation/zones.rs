@@ -14,7 +14,7 @@ use slipway_kernel::{Action, Facts, Plan, Purpose, Stores};
 use slipway_zones::admit::zpdb::BudgetSeen;
 use slipway_zones::observe::{Notes, Pod, Set, ZONE_BUDGET};
 
-use super::{ANNOTATIONS, Bend, Mutant, hide};
+use super::{ANNOTATIONS, Bend, Mutant, hide, no_right};
 
 /// How a webhook differs.
 #[derive(Clone, Copy)]
@@ -315,14 +315,9 @@ pub(crate) const ALL: &[Mutant] = &[
         bend: || Bend::Hooks(Twist::Unread),
     },
     Mutant {
-        name: "zones: what refuses a record is taken for a missing right",
+        name: "zones: a quota is taken for a missing right",
         scenarios: &["zone-evict"],
-        bend: || {
-            Bend::Answers(|method, path| {
-                let writes = method == "POST" || method == "PUT";
-                (writes && path.contains("/configmaps")).then_some(403)
-            })
-        },
+        bend: || Bend::Requests(no_right),
     },
     Mutant {
         name: "zones: claims are never given up",
