@@ -56,7 +56,7 @@ where
 }
 
 /// A request to be passed on; of its headers those that are not named here and not the way's.
-pub(crate) fn passed_on(parts: &Parts, body: Bytes, without: &[&str]) -> Result<Request<Body>> {
+pub(crate) fn passed_on(parts: &Parts, body: &Bytes, without: &[&str]) -> Result<Request<Body>> {
     let mut forward = Request::builder()
         .method(parts.method.clone())
         .uri(parts.uri.clone());

@@ -111,7 +111,7 @@ impl Proxy {
             ..Pair::default()
         };
         // The proxy wants to read the answer.
-        let mut forward = https::passed_on(&parts, body, &["accept", "accept-encoding"])?;
+        let mut forward = https::passed_on(&parts, &body, &["accept", "accept-encoding"])?;
         if !pair.accept.is_empty() {
             let accept = HeaderValue::from_str(&pair.accept)?;
             forward.headers_mut().insert(ACCEPT, accept);

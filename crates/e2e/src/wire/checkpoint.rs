@@ -103,7 +103,7 @@ impl Door {
                 closed.wait_for(|is_closed| !is_closed).await?;
             }
         }
-        let forward = https::passed_on(&parts, body, &["accept-encoding"])?;
+        let forward = https::passed_on(&parts, &body, &["accept-encoding"])?;
         let (parts, body) = self.upstream.send(forward).await?.into_parts();
         let frames = StreamBody::new(body.into_data_stream().map_ok(Frame::data));
         Ok(https::reply(&parts, frames.boxed_unsync()))

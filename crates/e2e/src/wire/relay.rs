@@ -103,12 +103,11 @@ async fn relayed(
 ) -> Result<()> {
     let mut listener = Some(listener);
     loop {
-        let taking = match listener.take() {
-            Some(taking) => taking,
-            None => {
-                flow.wait_for(|flow| *flow != Flow::Cut).await?;
-                listen(port).await?
-            }
+        let taking = if let Some(taking) = listener.take() {
+            taking
+        } else {
+            flow.wait_for(|flow| *flow != Flow::Cut).await?;
+            listen(port).await?
         };
         loop {
             let mut cut = flow.clone();
