@@ -109,7 +109,7 @@ impl Engine {
                 }
             }
         }
-        if state.rewind(&key.cluster) {
+        if state.rewind(&key.cluster, self.shared.environment.now()) {
             let cluster = key.cluster.to_string();
             tracing::warn!(
                 cluster,

@@ -130,6 +130,11 @@ impl Engine {
         self.forget_answers(&key, &plan.keeps);
         if !leads {
             self.fall_silent(&key);
+            // A write may have ended without an answer after the lease was lost.
+            let now = self.shared.environment.now();
+            let mut state = self.shared.lock();
+            state.bound_deletions(now, |of| *of == lane(&key));
+            drop(state);
         } else if !doubtful {
             self.inquire(&key, &mut plan);
         }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::identity::{ClusterId, ObjectRef};
 use slipway_kernel::store::{Change, Meta, Name, number};
@@ -77,9 +78,10 @@ impl State {
 
     /// The versions of a cluster have run backwards: what was written and answered before is not of this history.
     /// Gives whether that is new.
-    pub(crate) fn rewind(&mut self, cluster: &ClusterId) -> bool {
+    pub(crate) fn rewind(&mut self, cluster: &ClusterId, now: Timestamp) -> bool {
         self.history += 1;
         self.ledger.clear(cluster);
+        self.bound_deletions(now, |(of, _)| of == cluster);
         self.doubts.retain(|(of, _), _| of != cluster);
         self.facts.answers.clear();
         let refused: Vec<ObjectRef> = self.facts.refusals.keys().cloned().collect();
