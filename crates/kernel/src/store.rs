@@ -204,8 +204,10 @@ impl Store {
         (self.observe(object), is_older || is_back.is_some())
     }
 
-    /// Forgets versions that there are no more, after a list that was older than what was known.
+    /// Forgets versions that there are no more, after a complete list that was older than what was known.
     pub fn rebase(&mut self) {
+        self.gone.clear();
+        self.gone_order.clear();
         let versions = self.objects.values().map(|seen| number(&seen.meta.version));
         self.version = versions.max().unwrap_or_default();
     }

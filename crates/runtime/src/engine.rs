@@ -252,6 +252,7 @@ impl Engine {
             stores: watched.stores.iter().cloned().collect(),
             place: 0,
             read: 0,
+            rewound: false,
         };
         self.shared.lock().watches.insert(key.clone(), state);
         let attended = attended(

@@ -86,6 +86,8 @@ pub(crate) struct WatchState {
     pub(crate) place: u64,
     /// When a read beside it was last taken in, in the same order.
     pub(crate) read: u64,
+    /// Whether versions have run backwards since its last list.
+    pub(crate) rewound: bool,
 }
 
 /// What a store holds of its kind.

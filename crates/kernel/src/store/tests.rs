@@ -270,3 +270,18 @@ fn a_projection_is_given_the_large_parts_that_it_declares_and_no_others() {
     let seen = stores.get::<Careless>(&cluster, &kinds::POD, "n", "a");
     assert_eq!(seen.unwrap().body, &Careless(0));
 }
+
+#[test]
+fn after_a_restore_the_newest_version_is_that_of_what_is_there_and_what_was_deleted_may_come_back() {
+    let (mut stores, key) = stores();
+    let store = stores.store_mut(&key).unwrap();
+    store.observe(&object("a", 3, "red"));
+    store.observe(&object("late", 90, "red"));
+    store.observe_deletion(&object("deleted", 91, "red"));
+    let listed = BTreeSet::from([("n".to_owned(), "a".to_owned())]);
+    store.observe_extent("", &listed, &BTreeSet::new());
+    store.rebase();
+    assert_eq!(store.version(), 3);
+    let back = store.observe(&object("deleted", 5, "red"));
+    assert_eq!(back, Change::Changed);
+}

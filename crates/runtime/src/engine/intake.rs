@@ -88,6 +88,7 @@ impl Engine {
             }
             News::Failed(why) => self.failed(state, key, &why),
             News::Reached => self.reached(state, key),
+            News::Rewound => self.rewound(state, key),
         }
     }
 
@@ -99,16 +100,13 @@ impl Engine {
             self.count(key, object, false, is_new);
             is_rewound |= is_older;
         }
-        if !is_rewound {
-            return;
+        if is_rewound {
+            self.rewound(state, key);
         }
-        if let Some(watch) = state.watches.get(key) {
-            for store in watch.stores.clone() {
-                if let Some(store) = state.stores.store_mut(&store) {
-                    store.rebase();
-                }
-            }
-        }
+    }
+
+    /// The API's storage was restored: what was seen later than that is known only when it has been listed again.
+    fn rewound(&self, state: &mut State, key: &WatchKey) {
         if state.rewind(&key.cluster, self.shared.environment.now()) {
             let cluster = key.cluster.to_string();
             tracing::warn!(
@@ -175,6 +173,16 @@ impl Engine {
             for meta in gone.unwrap_or_default() {
                 state.look_at(&reference(key, &meta));
                 state.changes.push((store.clone(), meta));
+            }
+        }
+        if let Some(watch) = state.watches.get_mut(key)
+            && std::mem::take(&mut watch.rewound)
+        {
+            // Only now are those out that the restored storage does not have.
+            for store in watch.stores.clone() {
+                if let Some(store) = state.stores.store_mut(&store) {
+                    store.rebase();
+                }
             }
         }
         if !kept.is_subset(names)

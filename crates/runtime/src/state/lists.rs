@@ -80,6 +80,9 @@ impl State {
     /// Gives whether that is new.
     pub(crate) fn rewind(&mut self, cluster: &ClusterId, now: Timestamp) -> bool {
         self.history += 1;
+        for (_, watch) in self.watches.iter_mut().filter(|(of, _)| of.cluster == *cluster) {
+            watch.rewound = true;
+        }
         self.ledger.clear(cluster);
         self.bound_deletions(now, |(of, _)| of == cluster);
         self.doubts.retain(|(of, _), _| of != cluster);
