@@ -151,7 +151,14 @@ impl Reader {
             let page: Page = decode(&self.get(&page, WHOLE).await?)?;
             let mut state = self.shared.lock();
             for value in page.items.unwrap_or_default() {
-                let name = Meta::of(&value).name;
+                let Meta {
+                    namespace, name, ..
+                } = Meta::of(&value);
+                if !namespace.is_empty() && namespace != collection.namespace {
+                    return Err(Unread::Failed(format!(
+                        "the API server answered with an object of namespace {namespace:?}"
+                    )));
+                }
                 self.observe(&mut state, &object(collection, &name), &value);
                 listed.insert(name);
             }
