@@ -411,7 +411,11 @@ impl Engine {
         let patience = after(Instant::now(), self.shared.settings.request_timeout);
         // What webhooks have just left to be undone is not lost.
         self.drain_inbox();
-        while self.executing > 0 || self.telling > 0 || self.undoing > 0 {
+        while self.executing > 0
+            || self.telling > 0
+            || self.undoing > 0
+            || self.questions.is_under_way()
+        {
             let message = tokio::select! {
                 biased;
                 () = sleep_until(patience) => break,
@@ -421,7 +425,7 @@ impl Engine {
             self.receive(message);
         }
         // What is still under way has no answer: the next leader has to wait for it.
-        let clean = self.executing == 0;
+        let clean = self.executing == 0 && !self.questions.is_under_way();
         for candidacy in self.candidacies.drain(..) {
             candidacy.abort();
         }
