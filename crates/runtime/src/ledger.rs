@@ -102,17 +102,12 @@ impl Ledger {
         self.written.get(object).is_some_and(|w| w.place > place)
     }
 
-    /// What we have written since, of one kind.
+    /// What we have written since or were told of, of one kind.
     pub(crate) fn since(&self, place: u64, cluster: &ClusterId, kind: &Kind) -> BTreeSet<Name> {
-        let is_written = |object: &ObjectRef| {
-            let written = self.written.get(object);
-            written.is_some_and(|w| w.version > 0)
-        };
         self.order
             .range(place + 1..)
             .map(|(_, object)| object)
             .filter(|object| object.cluster == *cluster && object.kind == *kind)
-            .filter(|object| is_written(object))
             .map(|object| (object.namespace.clone(), object.name.clone()))
             .collect()
     }
@@ -148,6 +143,15 @@ mod tests {
         ledger.caught_up(&object("a"), 7);
         assert!(!ledger.is_stale(&target("a", "6")));
         assert!(ledger.order.is_empty());
+    }
+
+    #[test]
+    fn what_a_review_has_read_while_a_list_was_made_is_not_taken_out_by_the_list() {
+        let mut ledger = Ledger::default();
+        let place = ledger.places().last();
+        ledger.note(&object("read"));
+        let since = ledger.since(place, &ClusterId::local(), &kinds::POD);
+        assert!(since.contains(&("default".to_owned(), "read".to_owned())));
     }
 
     #[test]

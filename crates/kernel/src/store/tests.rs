@@ -272,7 +272,8 @@ fn a_projection_is_given_the_large_parts_that_it_declares_and_no_others() {
 }
 
 #[test]
-fn after_a_restore_the_newest_version_is_that_of_what_is_there_and_what_was_deleted_may_come_back() {
+fn after_a_restore_the_newest_version_is_that_of_what_is_there_and_what_was_deleted_may_come_back()
+{
     let (mut stores, key) = stores();
     let store = stores.store_mut(&key).unwrap();
     store.observe(&object("a", 3, "red"));

@@ -165,11 +165,18 @@ impl Engine {
     /// All objects have been taken in; others are gone.
     fn listed(&mut self, state: &mut State, key: &WatchKey, names: &BTreeSet<Name>) {
         let place = state.watches.get(key).map_or(0, |watch| watch.place);
-        // What we wrote while the list was made may be missing in it.
+        // What we wrote or were told of while the list was made may be missing in it. What we were told is gone is not in
+        // the stores any more.
         let kept = state.ledger.since(place, &key.cluster, &key.kind);
+        let is_within = |name: &Name| key.namespace.is_empty() || name.0 == key.namespace;
+        let mut is_ahead = false;
         for store in self.stores(key) {
             let seen = state.stores.store_mut(&store);
-            let gone = seen.map(|store| store.observe_extent(&key.namespace, names, &kept));
+            let gone = seen.map(|store| {
+                let mut ahead = kept.difference(names).filter(|name| is_within(name));
+                is_ahead |= ahead.any(|name| store.get(&name.0, &name.1).is_some());
+                store.observe_extent(&key.namespace, names, &kept)
+            });
             for meta in gone.unwrap_or_default() {
                 state.look_at(&reference(key, &meta));
                 state.changes.push((store.clone(), meta));
@@ -185,9 +192,7 @@ impl Engine {
                 }
             }
         }
-        if !kept.is_subset(names)
-            && let Some(watched) = self.watches.get(key)
-        {
+        if is_ahead && let Some(watched) = self.watches.get(key) {
             watched.control.relist();
         }
         if let Some(watch) = state.watches.get_mut(key) {

@@ -80,7 +80,11 @@ impl State {
     /// Gives whether that is new.
     pub(crate) fn rewind(&mut self, cluster: &ClusterId, now: Timestamp) -> bool {
         self.history += 1;
-        for (_, watch) in self.watches.iter_mut().filter(|(of, _)| of.cluster == *cluster) {
+        for (_, watch) in self
+            .watches
+            .iter_mut()
+            .filter(|(of, _)| of.cluster == *cluster)
+        {
             watch.rewound = true;
         }
         self.ledger.clear(cluster);
