@@ -170,7 +170,9 @@ impl Reader {
                         "the API server answered with an object of namespace {namespace:?}"
                     )));
                 }
-                self.observe(&mut state, &object(collection, &meta.name), &value);
+                if !is_known(&state, collection, &meta) {
+                    self.observe(&mut state, &object(collection, &meta.name), &value);
+                }
                 heads.push(Head::from(meta));
             }
             next = page.metadata.r#continue;
@@ -308,6 +310,14 @@ fn stores<'a>(
 fn newest(state: &State, collection: &Collection) -> u64 {
     let versions = stores(state, collection).map(|(_, store)| store.version());
     versions.max().unwrap_or_default()
+}
+
+/// Whether the stores hold this object in this version: then there is nothing to be remembered of the answer.
+fn is_known(state: &State, collection: &Collection, meta: &Meta) -> bool {
+    stores(state, collection).all(|(_, store)| {
+        let seen = store.get(&collection.namespace, &meta.name);
+        seen.is_some_and(|seen| seen.meta.uid == meta.uid && seen.meta.version == meta.version)
+    })
 }
 
 /// Whether the stores hold exactly these objects, each in this version or in one that is newer than the answer.

@@ -251,7 +251,6 @@ impl Engine {
             control: watched.control.clone(),
             stores: watched.stores.iter().cloned().collect(),
             place: 0,
-            read: 0,
             rewound: false,
         };
         self.shared.lock().watches.insert(key.clone(), state);

@@ -84,8 +84,6 @@ pub(crate) struct WatchState {
     pub(crate) stores: Vec<StoreKey>,
     /// What we had written and been told before the list that is being made.
     pub(crate) place: u64,
-    /// When a read beside it was last taken in, in the same order.
-    pub(crate) read: u64,
     /// Whether versions have run backwards since its last list.
     pub(crate) rewound: bool,
 }
