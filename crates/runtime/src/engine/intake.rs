@@ -267,9 +267,7 @@ impl Engine {
         }
         for store in self.stores(key) {
             let seen = state.stores.store_mut(&store);
-            let gone = seen.map(|store| {
-                store.observe_extent(&key.namespace, &BTreeSet::new(), &BTreeSet::new())
-            });
+            let gone = seen.map(|store| store.forget_extent(&key.namespace));
             for meta in gone.unwrap_or_default() {
                 state.changes.push((store.clone(), meta));
             }
