@@ -37,6 +37,7 @@ use crate::queue::{Lane, Queue};
 use crate::rights::Rights;
 use crate::state::{Extent, Phase, Shared, Standing, Trust, WatchState};
 use crate::watch::{Control, Times, Watch, WatchKey, attended};
+use crate::webhook::Readings;
 
 use questions::Questions;
 pub(crate) use touch::Touched;
@@ -76,6 +77,8 @@ pub(crate) struct Engine {
     shown: BTreeSet<Key>,
     fences: BTreeMap<&'static str, fence::Fencing>,
     questions: Questions,
+    /// Reads of what became of what webhooks let go.
+    readings: Option<Arc<Readings>>,
     events_off: Option<Instant>,
     outages: outage::Outages,
     inbox: mpsc::UnboundedReceiver<Message>,
@@ -116,6 +119,7 @@ impl Engine {
             shown: BTreeSet::new(),
             fences: BTreeMap::new(),
             questions: Questions::default(),
+            readings: None,
             events_off: None,
             outages: outage::Outages::default(),
             inbox,

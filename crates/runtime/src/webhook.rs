@@ -41,7 +41,7 @@ pub use limits::Limits;
 pub use serve::{Error, serve};
 
 use judgement::Judgement;
-use reading::Readings;
+pub(crate) use reading::Readings;
 
 /// When a request came in, if it was not just now; an extension of the request.
 #[derive(Debug, Clone, Copy)]
