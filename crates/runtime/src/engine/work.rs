@@ -352,14 +352,15 @@ impl Engine {
 /// Many that are let go together end together: one read serves all that wait for it.
 async fn outlast(shared: &Shared, readings: &Readings, mut hold: Hold) {
     let environment = &shared.environment;
-    let mut failures = 0;
+    let (mut failures, mut waited) = (0, None);
     loop {
         let Some(until) = shared.lock().held_until(&hold.uid) else {
             return;
         };
         hold.until = until;
         let left = until.duration_since(environment.now());
-        if left.is_positive() {
+        // Once: after that its time is over, also if the clock was set back meanwhile.
+        if left.is_positive() && waited.replace(until) != Some(until) {
             let left = Duration::try_from(left).unwrap_or_default();
             environment.sleep(left).await;
             continue;
