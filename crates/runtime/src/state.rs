@@ -25,7 +25,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::environment::Environment;
-use crate::execute::{Doubt, Throttle};
+use crate::execute::{Doubt, LATE, Throttle};
 use crate::lease::Record;
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
@@ -84,8 +84,8 @@ pub(crate) struct WatchState {
     pub(crate) stores: Vec<StoreKey>,
     /// What we had written and been told before the list that is being made.
     pub(crate) place: u64,
-    /// When a read beside it was last taken in, in the same order.
-    pub(crate) read: u64,
+    /// Whether versions have run backwards since its last list.
+    pub(crate) rewound: bool,
 }
 
 /// What a store holds of its kind.
@@ -352,6 +352,23 @@ impl State {
             (Some(until), Some(known)) => *known = until,
             _ => {
                 self.facts.deletions.remove(uid);
+            }
+        }
+    }
+
+    /// Nobody looks any more for what became of the deletions that are in doubt in these lanes: each may yet be carried out
+    /// for as long as the API server works on a request, and counts as gone no longer than that.
+    pub(crate) fn bound_deletions(&mut self, now: Timestamp, is_meant: impl Fn(&Lane) -> bool) {
+        let until = now.checked_add(LATE).unwrap_or(Timestamp::MAX);
+        let doubts = self.doubts.iter().filter(|(lane, _)| is_meant(lane));
+        let uids: Vec<String> = doubts
+            .flat_map(|(_, doubts)| doubts.values())
+            .filter(|doubt| doubt.is_deletion())
+            .map(|doubt| doubt.uid.clone())
+            .collect();
+        for uid in uids {
+            if self.facts.deletions.get(&uid) == Some(&Timestamp::MAX) {
+                self.release_deletion(&uid, Some(until));
             }
         }
     }

@@ -79,6 +79,8 @@ pub(crate) enum News {
     Failed(Failure),
     /// The API answers again.
     Reached,
+    /// The API's newest version is older than one that it told of before; a list follows.
+    Rewound,
 }
 
 /// The times of a watch.

@@ -88,6 +88,7 @@ impl Engine {
             }
             News::Failed(why) => self.failed(state, key, &why),
             News::Reached => self.reached(state, key),
+            News::Rewound => self.rewound(state, key),
         }
     }
 
@@ -99,17 +100,14 @@ impl Engine {
             self.count(key, object, false, is_new);
             is_rewound |= is_older;
         }
-        if !is_rewound {
-            return;
+        if is_rewound {
+            self.rewound(state, key);
         }
-        if let Some(watch) = state.watches.get(key) {
-            for store in watch.stores.clone() {
-                if let Some(store) = state.stores.store_mut(&store) {
-                    store.rebase();
-                }
-            }
-        }
-        if state.rewind(&key.cluster) {
+    }
+
+    /// The API's storage was restored: what was seen later than that is known only when it has been listed again.
+    fn rewound(&self, state: &mut State, key: &WatchKey) {
+        if state.rewind(&key.cluster, self.shared.environment.now()) {
             let cluster = key.cluster.to_string();
             tracing::warn!(
                 cluster,
@@ -167,19 +165,34 @@ impl Engine {
     /// All objects have been taken in; others are gone.
     fn listed(&mut self, state: &mut State, key: &WatchKey, names: &BTreeSet<Name>) {
         let place = state.watches.get(key).map_or(0, |watch| watch.place);
-        // What we wrote while the list was made may be missing in it.
+        // What we wrote or were told of while the list was made may be missing in it. What we were told is gone is not in
+        // the stores any more.
         let kept = state.ledger.since(place, &key.cluster, &key.kind);
+        let is_within = |name: &Name| key.namespace.is_empty() || name.0 == key.namespace;
+        let mut is_ahead = false;
         for store in self.stores(key) {
             let seen = state.stores.store_mut(&store);
-            let gone = seen.map(|store| store.observe_extent(&key.namespace, names, &kept));
+            let gone = seen.map(|store| {
+                let mut ahead = kept.difference(names).filter(|name| is_within(name));
+                is_ahead |= ahead.any(|name| store.get(&name.0, &name.1).is_some());
+                store.observe_extent(&key.namespace, names, &kept)
+            });
             for meta in gone.unwrap_or_default() {
                 state.look_at(&reference(key, &meta));
                 state.changes.push((store.clone(), meta));
             }
         }
-        if !kept.is_subset(names)
-            && let Some(watched) = self.watches.get(key)
+        if let Some(watch) = state.watches.get_mut(key)
+            && std::mem::take(&mut watch.rewound)
         {
+            // Only now are those out that the restored storage does not have.
+            for store in watch.stores.clone() {
+                if let Some(store) = state.stores.store_mut(&store) {
+                    store.rebase();
+                }
+            }
+        }
+        if is_ahead && let Some(watched) = self.watches.get(key) {
             watched.control.relist();
         }
         if let Some(watch) = state.watches.get_mut(key) {
@@ -254,9 +267,7 @@ impl Engine {
         }
         for store in self.stores(key) {
             let seen = state.stores.store_mut(&store);
-            let gone = seen.map(|store| {
-                store.observe_extent(&key.namespace, &BTreeSet::new(), &BTreeSet::new())
-            });
+            let gone = seen.map(|store| store.forget_extent(&key.namespace));
             for meta in gone.unwrap_or_default() {
                 state.changes.push((store.clone(), meta));
             }

@@ -204,6 +204,7 @@ impl Watch {
                 Ok(Ok(version)) => {
                     if (1..known).contains(&version) {
                         self.control.newest.store(version, Ordering::Release);
+                        self.tell(News::Rewound);
                         return;
                     }
                     self.control.newest.fetch_max(version, Ordering::AcqRel);
