@@ -112,9 +112,10 @@ impl Control {
         self.contact().is_open = is_open;
     }
 
-    /// The watch waits before it tries again, or does not any more.
-    pub(super) fn pause(&self, is_pausing: bool) {
-        self.contact().is_pausing = is_pausing;
+    /// The watch waits before it tries again, until what this gives is dropped.
+    pub(super) fn pause(&self) -> Pausing<'_> {
+        self.contact().is_pausing = true;
+        Pausing(self)
     }
 
     fn is_pausing(&self) -> bool {
@@ -166,6 +167,15 @@ impl Control {
         let round = self.round.fetch_add(1, Ordering::AcqRel) + 1;
         self.again.notify_one();
         round
+    }
+}
+
+/// While this is there, a watch waits. Its round may be given up meanwhile, and the next one must not look as if it waited.
+pub(super) struct Pausing<'a>(&'a Control);
+
+impl Drop for Pausing<'_> {
+    fn drop(&mut self) {
+        self.0.contact().is_pausing = false;
     }
 }
 

@@ -166,6 +166,35 @@ fn an_open_watch_without_contact_is_not_ready_after_30_seconds() {
     });
 }
 
+/// Contact comes back while the watch waits before its next attempt, whatever it has waited for.
+#[test]
+fn a_watch_that_was_begun_again_while_it_waited_stays_ready_in_a_quiet_namespace() {
+    for quiet in 0..6 {
+        virtually(async {
+            let stage = Stage::new().await;
+            let replica = started(&stage, Toy::default()).await;
+            secs(quiet).await;
+            let faults = stage.cluster.faults();
+            let only = |verb: &str| Match {
+                verb: verb.to_owned(),
+                ..about("/configmaps")
+            };
+            let count = |skip, times| Frequency::Count { skip, times };
+            let late = |seconds| Fault::Delay(Duration::from_secs(seconds));
+            faults.add_watch(about("/configmaps"), Frequency::once(), WatchFault::Close);
+            faults.add(only("watch"), count(0, 3), late(3));
+            faults.add(only("watch"), count(0, 3), Fault::Unreachable);
+            faults.add(only("list"), Frequency::once(), Fault::Unreachable);
+            faults.add(only("list"), count(1, u64::MAX), late(4));
+            stage.map("breaks-the-watch", json!({"want": "1"})).await;
+            secs(30).await;
+            stage.cluster.faults().clear();
+            until_ready(&replica).await;
+            always_ready(&replica, 600).await;
+        });
+    }
+}
+
 #[test]
 fn a_quiet_namespace_costs_a_small_read_every_ten_seconds_and_no_more() {
     virtually(async {
