@@ -86,7 +86,6 @@ impl Control {
         let now = Instant::now();
         let mut contact = self.contact();
         contact.heard = now;
-        contact.late = 0;
         contact.reached = now;
         contact.failing.take().is_some()
     }
@@ -110,6 +109,14 @@ impl Control {
     /// A stream has been opened, or has ended.
     pub(super) fn open(&self, is_open: bool) {
         self.contact().is_open = is_open;
+        if is_open {
+            self.in_time();
+        }
+    }
+
+    /// All that was asked for has come. One page of a list is not all: the next one may take as long.
+    pub(super) fn in_time(&self) {
+        self.contact().late = 0;
     }
 
     /// The watch waits before it tries again, until what this gives is dropped.

@@ -196,6 +196,24 @@ fn a_watch_that_was_begun_again_while_it_waited_stays_ready_in_a_quiet_namespace
 }
 
 #[test]
+fn a_list_of_several_pages_is_completed_although_each_one_takes_fifteen_seconds() {
+    virtually(async {
+        let stage = Stage::new().await;
+        for n in 0..60 {
+            stage.map(&format!("m{n}"), json!({"want": "1"})).await;
+        }
+        let lists = Match {
+            verb: "list".to_owned(),
+            ..about("/configmaps")
+        };
+        let late = Fault::Delay(Duration::from_secs(15));
+        stage.cluster.faults().add(lists, Frequency::always(), late);
+        let _replica = stage.start(alone(), Toy::default());
+        stage.until_have("m59", "1", 120).await;
+    });
+}
+
+#[test]
 fn a_quiet_namespace_costs_a_small_read_every_ten_seconds_and_no_more() {
     virtually(async {
         let stage = Stage::new().await;
