@@ -69,10 +69,16 @@ impl Engine {
             News::Listed(names, _) => self.listed(state, key, &names),
             News::Applied(object) => self.object(state, key, &object, false),
             News::Deleted(object) => self.object(state, key, &object, true),
-            News::Missing(why) => self.missing(state, key, &why),
+            News::Missing(why) => {
+                self.turned_away(state, key);
+                self.missing(state, key, &why);
+            }
             News::Doubtful => trust(state, key, Trust::Unlisted),
             News::Defined => self.defined(state, key),
-            News::Hidden(why) => hidden(state, key, &why),
+            News::Hidden(why) => {
+                self.turned_away(state, key);
+                hidden(state, key, &why);
+            }
             News::Polled(why) => {
                 if polled(state, key, true) {
                     let kind = key.kind.kind.as_ref();
@@ -209,6 +215,14 @@ impl Engine {
         let is_meant = watch.need == Need::WhereDefined && watch.listed;
         if has_lasted && is_meant && watch.trust == Trust::Sound {
             trust(state, key, Trust::Failing);
+        }
+    }
+
+    /// The API answers that a kind is not there or may not be seen.
+    fn turned_away(&mut self, state: &State, key: &WatchKey) {
+        self.outages.refused(key, Instant::now());
+        if let Some(watch) = state.watches.get(key) {
+            watch.control.answered();
         }
     }
 

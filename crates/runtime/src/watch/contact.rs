@@ -106,6 +106,11 @@ impl Control {
         contact.failing = Some((since, failure.to_string()));
     }
 
+    /// The API answered, if only that the kind is not there or may not be seen.
+    pub(crate) fn answered(&self) {
+        self.contact().failing = None;
+    }
+
     /// A stream has been opened, or has ended.
     pub(super) fn open(&self, is_open: bool) {
         self.contact().is_open = is_open;

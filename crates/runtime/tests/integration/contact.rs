@@ -359,6 +359,35 @@ fn an_api_that_cannot_be_reached_is_one_line_with_address_and_cause() {
 }
 
 #[test]
+fn the_end_of_an_outage_is_told_although_there_is_no_right_to_one_kind() {
+    for need in [Need::Optional, Need::WhereDefined] {
+        let lines = Lines::default();
+        let _guard = tracing::subscriber::set_default(lines.clone());
+        virtually(async {
+            let stage = Stage::new().await;
+            stage.create(DEFINITION, &widgets()).await;
+            secs(1).await;
+            let faults = stage.cluster.faults();
+            faults.add(about(""), Frequency::always(), Fault::Unreachable);
+            let toy = Toy {
+                widgets: Some(need),
+                ..Toy::default()
+            };
+            let replica = stage.start(alone(), toy);
+            secs(40).await;
+            stage.cluster.faults().clear();
+            let kind = about("toy.dev/widgets");
+            stage.refuse(kind, 403, "Forbidden", Frequency::always());
+            until_ready(&replica).await;
+            secs(60).await;
+            let all = lines.0.lock().unwrap().clone();
+            let over = all.iter().filter(|l| l.contains("server reached again"));
+            assert_eq!(over.count(), 1, "{need:?}: {all:#?}");
+        });
+    }
+}
+
+#[test]
 fn a_missing_right_is_one_line_in_plain_words() {
     let lines = Lines::default();
     let _guard = tracing::subscriber::set_default(lines.clone());
