@@ -247,6 +247,11 @@ impl Engine {
             let feature = Unseen::Absent.feature(&key.kind);
             state.facts.missing.remove(&feature);
         }
+        // The watches of other namespaces need not find out by themselves.
+        let others = state.watches.iter();
+        for (_, other) in others.filter(|(of, other)| of.kind == key.kind && other.off) {
+            other.control.relist();
+        }
         self.sync(state, key);
     }
 
@@ -258,11 +263,9 @@ impl Engine {
         polled(state, key, false);
         seen(state, key);
         trust(state, key, Trust::Sound);
-        if state
-            .facts
-            .missing
-            .insert(Unseen::Absent.feature(&key.kind))
-        {
+        let is_absent = !state.is_disputed(&key.kind);
+        let feature = Unseen::Absent.feature(&key.kind);
+        if is_absent && state.facts.missing.insert(feature) {
             let kind = key.kind.kind.as_ref();
             tracing::warn!(kind, %why, "optional kind cannot be watched; going on without it");
         }
@@ -419,7 +422,9 @@ fn trust(state: &mut State, key: &WatchKey, trust: Trust) {
     }
     let feature = Unseen::OutOfSync.feature(&key.kind);
     let mut all = state.watches.iter();
-    if all.any(|(other, watch)| other.kind == key.kind && watch.trust != Trust::Sound) {
+    let is_doubted =
+        all.any(|(other, watch)| other.kind == key.kind && watch.trust != Trust::Sound);
+    if is_doubted || state.is_disputed(&key.kind) {
         state.facts.missing.insert(feature);
     } else {
         state.facts.missing.remove(&feature);
