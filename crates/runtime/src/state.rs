@@ -376,7 +376,19 @@ impl State {
     /// Whether some watch of the kind is off: one kind may have several, with rights of their own.
     pub(crate) fn is_off(&self, kind: &Kind) -> bool {
         let mut all = self.watches.iter();
-        all.any(|(key, watch)| key.kind == *kind && watch.off)
+        all.any(|(key, watch)| key.kind == *kind && watch.off) && !self.is_disputed(kind)
+    }
+
+    /// Whether watches of the kind differ about whether it is defined: it is in all namespaces or in none, so some are late.
+    pub(crate) fn is_disputed(&self, kind: &Kind) -> bool {
+        let is_any = |is_off: bool| {
+            let mut all = self.watches.iter();
+            all.any(|(key, watch)| {
+                let is_meant = key.kind == *kind && watch.need == Need::WhereDefined;
+                is_meant && watch.off == is_off && !self.hidden.contains(key)
+            })
+        };
+        is_any(true) && is_any(false)
     }
 }
 

@@ -69,10 +69,16 @@ impl Engine {
             News::Listed(names, _) => self.listed(state, key, &names),
             News::Applied(object) => self.object(state, key, &object, false),
             News::Deleted(object) => self.object(state, key, &object, true),
-            News::Missing(why) => self.missing(state, key, &why),
+            News::Missing(why) => {
+                self.turned_away(state, key);
+                self.missing(state, key, &why);
+            }
             News::Doubtful => trust(state, key, Trust::Unlisted),
             News::Defined => self.defined(state, key),
-            News::Hidden(why) => hidden(state, key, &why),
+            News::Hidden(why) => {
+                self.turned_away(state, key);
+                hidden(state, key, &why);
+            }
             News::Polled(why) => {
                 if polled(state, key, true) {
                     let kind = key.kind.kind.as_ref();
@@ -225,6 +231,14 @@ impl Engine {
         }
     }
 
+    /// The API answers that a kind is not there or may not be seen.
+    fn turned_away(&mut self, state: &State, key: &WatchKey) {
+        self.outages.refused(key, Instant::now());
+        if let Some(watch) = state.watches.get(key) {
+            watch.control.answered();
+        }
+    }
+
     fn reached(&mut self, state: &mut State, key: &WatchKey) {
         self.outages.reached(key, Instant::now());
         let watch = state.watches.get(key);
@@ -246,6 +260,11 @@ impl Engine {
             let feature = Unseen::Absent.feature(&key.kind);
             state.facts.missing.remove(&feature);
         }
+        // The watches of other namespaces need not find out by themselves.
+        let others = state.watches.iter();
+        for (_, other) in others.filter(|(of, other)| of.kind == key.kind && other.off) {
+            other.control.relist();
+        }
         self.sync(state, key);
     }
 
@@ -257,11 +276,9 @@ impl Engine {
         polled(state, key, false);
         seen(state, key);
         trust(state, key, Trust::Sound);
-        if state
-            .facts
-            .missing
-            .insert(Unseen::Absent.feature(&key.kind))
-        {
+        let is_absent = !state.is_disputed(&key.kind);
+        let feature = Unseen::Absent.feature(&key.kind);
+        if is_absent && state.facts.missing.insert(feature) {
             let kind = key.kind.kind.as_ref();
             tracing::warn!(kind, %why, "optional kind cannot be watched; going on without it");
         }
@@ -416,7 +433,9 @@ fn trust(state: &mut State, key: &WatchKey, trust: Trust) {
     }
     let feature = Unseen::OutOfSync.feature(&key.kind);
     let mut all = state.watches.iter();
-    if all.any(|(other, watch)| other.kind == key.kind && watch.trust != Trust::Sound) {
+    let is_doubted =
+        all.any(|(other, watch)| other.kind == key.kind && watch.trust != Trust::Sound);
+    if is_doubted || state.is_disputed(&key.kind) {
         state.facts.missing.insert(feature);
     } else {
         state.facts.missing.remove(&feature);
