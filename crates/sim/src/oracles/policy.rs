@@ -31,7 +31,7 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// What applies while there is no valid Flipper.
+    /// What applies while there is no Flipper.
     fn by_default() -> Self {
         Self {
             name: "the default criteria".to_owned(),
@@ -114,14 +114,14 @@ pub(super) fn leniently(object: &Object, image: &Image) -> Policy {
     Policy::read(object, image, asked(image).unwrap_or(DEFAULT_INTERVAL))
 }
 
-/// The policies in force at a version. An invalid Flipper counts as absent.
+/// The policies in force at a version. An invalid Flipper asks for nothing, and keeps the default criteria away.
 pub(super) fn at(history: &History, version: u64) -> Vec<Policy> {
     let flippers = history.states(FLIPPERS, version);
     let valid: Vec<Policy> = flippers
         .iter()
         .filter_map(|(object, image)| read(object, image))
         .collect();
-    if valid.is_empty() {
+    if flippers.is_empty() {
         vec![Policy::by_default()]
     } else {
         valid
