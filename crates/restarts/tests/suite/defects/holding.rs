@@ -194,6 +194,28 @@ fn a_dry_run_tells_of_workloads_that_were_never_restarted() {
     assert_eq!(status["wouldRestart"], Value::Null);
 }
 
+#[test]
+fn a_dry_run_does_not_list_what_would_never_be_restarted() {
+    let mut stage = stage();
+    let spec = json!({"interval": "10m", "dryRun": true});
+    stage.put(flipper("shop", "trial", &spec));
+    for (name, field, value) in [
+        ("empty", "replicas", json!(0)),
+        ("never", "replicas", json!(1)),
+        ("paused", "paused", json!(true)),
+    ] {
+        let mut object = deployment("shop", name, MESH, None);
+        object["spec"][field] = value;
+        stage.put(object);
+    }
+    stage.step();
+    let status = &stage.get("Flipper", "shop", "trial").unwrap()["status"];
+    assert_eq!(status["wouldRestart"], json!(["Deployment shop/never"]));
+    assert_eq!(status["skipped"], 2);
+    stage.now += minutes(1);
+    assert!(is_quiet(&stage.step()));
+}
+
 /// The first Flipper of the page about restarts, as people copy it.
 fn documented() -> Value {
     let page = include_str!("../../../../../docs/restarts.md");
