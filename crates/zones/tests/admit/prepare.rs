@@ -304,7 +304,10 @@ fn where_maps_cannot_be_listed_the_time_is_written_on_the_zone_too() {
     let served = serve(&annotating, &review, &stores, &facts, &mut scenario.api);
     assert!(served.is_allowed());
     let body = json!({"metadata": {"annotations": {LAST: "2026-03-04T12:00:00Z"}}});
-    assert_eq!(scenario.api.annotated, [("ingester-zone-a".to_owned(), body)]);
+    assert_eq!(
+        scenario.api.annotated,
+        [("ingester-zone-a".to_owned(), body)]
+    );
     assert!(scenario.is_kept(&annotating) && !scenario.is_locked(&annotating));
 }
 
