@@ -96,6 +96,15 @@ impl<'w> Active<'w> {
         )
     }
 
+    /// The namespaces that it names and does not reach.
+    pub fn out_of_reach(&self) -> Vec<&str> {
+        let Some(reached) = &self.namespaces else {
+            return Vec::new();
+        };
+        let named = self.policy.namespaces.difference(reached);
+        named.map(String::as_str).collect()
+    }
+
     /// How often, for people.
     pub fn often(&self) -> String {
         match &self.cadence {
