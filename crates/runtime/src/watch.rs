@@ -79,6 +79,8 @@ pub(crate) enum News {
     Failed(Failure),
     /// The API answers again.
     Reached,
+    /// The API's newest version is older than one that it told of before; a list follows.
+    Rewound,
 }
 
 /// The times of a watch.
@@ -277,13 +279,13 @@ impl Watch {
                     }
                     // The watch goes on from where it was.
                     *failures += 1;
-                    self.control.pause(true);
+                    let pausing = self.control.pause();
                     let is_asked = tokio::select! {
                         biased;
                         () = self.control.again.notified() => true,
                         () = sleep(BACKOFF.after(*failures)) => false,
                     };
-                    self.control.pause(false);
+                    drop(pausing);
                     if is_asked {
                         return End::Relist;
                     }
