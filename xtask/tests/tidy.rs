@@ -299,6 +299,7 @@ fn commands_of_the_readme_exist() {
         "cargo run --release -- crds",
         "cargo run --release -- demo",
         "cargo run --release -- manifests",
+        "cargo run --release -- rollout-controller",
         "cargo run --release -- rollout-operator",
         "cargo run --release -- run",
     ];

@@ -175,20 +175,19 @@ impl<'a> Case<'a> {
         Ok(is_sure.then(|| if pod.is_idle { idle() } else { free() }))
     }
 
-    /// Whether budgets are known as they are now.
+    /// Whether budgets are known as they are now. What there may be of them that the watch does not know stops evictions
+    /// whatever a read says: a definition that has just come may have budgets a moment later.
     fn trust(&self, budgets: Reading) -> Result<(), Denial> {
+        if let Some(why) = blind(self.facts) {
+            let (message, _) = blindness(why, &self.review.namespace);
+            return Err(Denial::new(Outcome::BudgetsHidden, message));
+        }
         match budgets {
             Reading::Current => Ok(()),
             // Both must say so: the API's word now, and that of the watch.
             Reading::Undefined if is_missing(self.facts, &ZONE_BUDGET) => Ok(()),
             Reading::Undefined => Err(Unlisted::BUDGETS.into()),
-            Reading::Failed(why) => Err(match blind(self.facts) {
-                Some(blind) => {
-                    let (message, _) = blindness(blind, &self.review.namespace);
-                    Denial::new(Outcome::BudgetsHidden, message)
-                }
-                None => unread(&why),
-            }),
+            Reading::Failed(why) => Err(unread(&why)),
         }
     }
 

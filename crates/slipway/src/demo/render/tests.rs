@@ -296,7 +296,7 @@ fn eighty_columns_tell_long_names_apart() {
             .iter()
             .map(|name| workload(name, State::Good, "3 pods"))
             .collect();
-        for width in [60, 80, 100] {
+        for width in [80, 100] {
             let text = picture(&model, width, PLAIN);
             let shown: Vec<&str> = text
                 .lines()
