@@ -216,6 +216,7 @@ pub(in super::super) fn fresh(case: &Case<'_>) -> Findings {
                 && request.method == "GET"
                 && request.path().ends_with("/pods")
                 && !request.uri.contains("watch=")
+                && !request.is_probe()
                 && request.ending.is_done()
         });
         findings.check(review.ended, looked, || {
