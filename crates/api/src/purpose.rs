@@ -89,8 +89,6 @@ pub mod zones {
     pub const KEEP: Purpose = Purpose::new("keep-pod");
     /// The same, by the webhook itself.
     pub const UNDO: Purpose = Purpose::new("undo-prepare");
-    /// The pod that is to be evicted is read.
-    pub const READ_POD: Purpose = Purpose::new("read-pod");
     /// What was let go already is read.
     pub const READ_RESERVATIONS: Purpose = Purpose::new("read-reservations");
     /// What is let go is written down.

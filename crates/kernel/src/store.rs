@@ -204,8 +204,10 @@ impl Store {
         (self.observe(object), is_older || is_back.is_some())
     }
 
-    /// Forgets versions that there are no more, after a list that was older than what was known.
+    /// Forgets versions that there are no more, after a complete list that was older than what was known.
     pub fn rebase(&mut self) {
+        self.gone.clear();
+        self.gone_order.clear();
         let versions = self.objects.values().map(|seen| number(&seen.meta.version));
         self.version = versions.max().unwrap_or_default();
     }
@@ -275,10 +277,27 @@ impl Store {
             .filter(|name| !listed.contains(*name) && !kept.contains(*name))
             .cloned()
             .collect();
-        missing
-            .iter()
-            .filter_map(|name| self.remove(name).map(|seen| seen.meta.clone()))
-            .collect()
+        let mut gone = Vec::with_capacity(missing.len());
+        for name in &missing {
+            if let Some(meta) = self.objects.get(name).map(|seen| seen.meta.clone()) {
+                // An answer that was under way does not bring it back.
+                self.bury(name, number(&meta.version));
+                gone.push(meta);
+            }
+        }
+        gone
+    }
+
+    /// Forgets one namespace, or all if it is empty, because nothing can be seen of it any more: what was there may be there
+    /// still. Tells what was known.
+    pub fn forget_extent(&mut self, namespace: &str) -> Vec<Meta> {
+        let names = self.objects.keys();
+        let known: Vec<Name> = names
+            .filter(|name| namespace.is_empty() || name.0 == namespace)
+            .cloned()
+            .collect();
+        let forgotten = known.iter().filter_map(|name| self.remove(name));
+        forgotten.map(|seen| seen.meta.clone()).collect()
     }
 
     /// Says whether all parts have been listed.

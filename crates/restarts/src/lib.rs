@@ -15,7 +15,7 @@
 //! - A workload is never restarted twice within its interval: the stamp is on the workload, written in the same
 //!   patch as the restart, which carries the version that was seen.
 //! - Never more workloads roll at once by our doing than `maxConcurrent` allows.
-//! - The default criteria act only when it is known that there is no valid Flipper.
+//! - The default criteria act only when it is known that there is no Flipper.
 //! - What a bad Flipper matches is held, which is reported on it; nobody else is concerned.
 //! - A pass in which nothing happened writes nothing and tells nothing.
 

@@ -208,6 +208,8 @@ pub mod news {
     pub const INTERVAL_DEFAULTED: &str = "IntervalDefaulted";
     /// An interval below the floor.
     pub const INTERVAL_RAISED: &str = "IntervalRaised";
+    /// Namespaces that a Flipper names and does not reach.
+    pub const OUT_OF_SCOPE: &str = "OutOfScope";
     /// Another policy decides about some of the workloads.
     pub const OVERLAP: &str = "Overlap";
     /// What would have been restarted.

@@ -23,7 +23,7 @@ pub enum Scope {
     OwnNamespace,
 }
 
-/// What is restarted while there is no valid Flipper.
+/// What is restarted while there is no Flipper.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefaultCriteria {
     /// At least one of these labels; empty for any.
@@ -47,7 +47,7 @@ impl Default for DefaultCriteria {
 /// All settings of restarts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// What is restarted while there is no valid Flipper; none switches that off.
+    /// What is restarted while there is no Flipper; none switches that off.
     pub default_criteria: Option<DefaultCriteria>,
     /// Which workloads a Flipper can reach.
     pub scope: Scope,

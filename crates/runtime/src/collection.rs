@@ -85,6 +85,18 @@ struct HeadMeta<'a> {
     resource_version: Cow<'a, str>,
 }
 
+impl From<Meta> for Head<'static> {
+    fn from(meta: Meta) -> Self {
+        Self {
+            metadata: HeadMeta {
+                name: Cow::Owned(meta.name),
+                uid: Cow::Owned(meta.uid),
+                resource_version: Cow::Owned(meta.version),
+            },
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Page {
     metadata: ListMeta,
@@ -142,7 +154,7 @@ impl Reader {
     /// Reads the objects whole, page by page, and takes in what is new and what is gone.
     async fn take_in(&self, collection: &Collection) -> Result<(), Unread> {
         let path = collection.kind.path(&collection.namespace);
-        let mut listed: BTreeSet<String> = BTreeSet::new();
+        let mut heads: Vec<Head<'static>> = Vec::new();
         let mut next = String::new();
         loop {
             let token =
@@ -151,15 +163,31 @@ impl Reader {
             let page: Page = decode(&self.get(&page, WHOLE).await?)?;
             let mut state = self.shared.lock();
             for value in page.items.unwrap_or_default() {
-                let name = Meta::of(&value).name;
-                self.observe(&mut state, &object(collection, &name), &value);
-                listed.insert(name);
+                let meta = Meta::of(&value);
+                let namespace = &meta.namespace;
+                if !namespace.is_empty() && *namespace != collection.namespace {
+                    return Err(Unread::Failed(format!(
+                        "the API server answered with an object of namespace {namespace:?}"
+                    )));
+                }
+                if !is_known(&state, collection, &meta) {
+                    self.observe(&mut state, &object(collection, &meta.name), &value);
+                }
+                heads.push(Head::from(meta));
             }
             next = page.metadata.r#continue;
             if next.is_empty() {
                 let version = number(&page.metadata.resource_version);
+                let names = heads.iter().map(|head| head.metadata.name.as_ref());
+                let listed: BTreeSet<&str> = names.collect();
                 for meta in gone(&state, collection, &listed, version) {
                     state.overlay_absence(&object(collection, &meta.name), &meta.uid);
+                }
+                // The stores take in nothing that is older than what they were told meanwhile.
+                if !is_held(&state, collection, &heads, version) {
+                    return Err(Unread::Failed(
+                        "what was read is not what was seen meanwhile".to_owned(),
+                    ));
                 }
                 break;
             }
@@ -284,6 +312,14 @@ fn newest(state: &State, collection: &Collection) -> u64 {
     versions.max().unwrap_or_default()
 }
 
+/// Whether the stores hold this object in this version: then there is nothing to be remembered of the answer.
+fn is_known(state: &State, collection: &Collection, meta: &Meta) -> bool {
+    stores(state, collection).all(|(_, store)| {
+        let seen = store.get(&collection.namespace, &meta.name);
+        seen.is_some_and(|seen| seen.meta.uid == meta.uid && seen.meta.version == meta.version)
+    })
+}
+
 /// Whether the stores hold exactly these objects, each in this version or in one that is newer than the answer.
 fn is_held(state: &State, collection: &Collection, items: &[Head<'_>], version: u64) -> bool {
     let listed: BTreeMap<&str, &HeadMeta<'_>> = items
@@ -310,13 +346,13 @@ fn is_held(state: &State, collection: &Collection, items: &[Head<'_>], version: 
 fn gone(
     state: &State,
     collection: &Collection,
-    listed: &BTreeSet<String>,
+    listed: &BTreeSet<&str>,
     version: u64,
 ) -> Vec<Meta> {
     stores(state, collection)
         .flat_map(|(_, store)| store.in_namespace(&collection.namespace))
         .map(|seen| &seen.meta)
-        .filter(|meta| !listed.contains(&meta.name) && number(&meta.version) <= version)
+        .filter(|meta| !listed.contains(meta.name.as_str()) && number(&meta.version) <= version)
         .cloned()
         .collect()
 }

@@ -87,7 +87,10 @@ impl Candidate {
                 Attempt::Held => {
                     self.take_part(&mut stance);
                     self.follow(&mut leader, observed.holder());
-                    self.shared.environment.sleep(self.times.retry_period).await;
+                    self.shared
+                        .environment
+                        .sleep(self.until_look(&observed))
+                        .await;
                 }
                 Attempt::Wait(wait) => self.shared.environment.sleep(wait).await,
                 Attempt::Kept(obstacle) => {
@@ -98,6 +101,14 @@ impl Candidate {
                 }
             }
         }
+    }
+
+    /// How long until the Lease is looked at again: no longer than its holder has left, so that nobody is waited for twice.
+    fn until_look(&self, observed: &Observed) -> Duration {
+        let left = observed.left(self.times.lease_duration, Instant::now());
+        left.map_or(self.times.retry_period, |left| {
+            left.min(self.times.retry_period)
+        })
     }
 
     /// Says who leads, when that has changed.

@@ -37,6 +37,7 @@ use crate::queue::{Lane, Queue};
 use crate::rights::Rights;
 use crate::state::{Extent, Phase, Shared, Standing, Trust, WatchState};
 use crate::watch::{Control, Times, Watch, WatchKey, attended};
+use crate::webhook::Readings;
 
 use questions::Questions;
 pub(crate) use touch::Touched;
@@ -76,6 +77,8 @@ pub(crate) struct Engine {
     shown: BTreeSet<Key>,
     fences: BTreeMap<&'static str, fence::Fencing>,
     questions: Questions,
+    /// Reads of what became of what webhooks let go.
+    readings: Option<Arc<Readings>>,
     events_off: Option<Instant>,
     outages: outage::Outages,
     inbox: mpsc::UnboundedReceiver<Message>,
@@ -116,6 +119,7 @@ impl Engine {
             shown: BTreeSet::new(),
             fences: BTreeMap::new(),
             questions: Questions::default(),
+            readings: None,
             events_off: None,
             outages: outage::Outages::default(),
             inbox,
@@ -251,7 +255,7 @@ impl Engine {
             control: watched.control.clone(),
             stores: watched.stores.iter().cloned().collect(),
             place: 0,
-            read: 0,
+            rewound: false,
         };
         self.shared.lock().watches.insert(key.clone(), state);
         let attended = attended(
@@ -410,7 +414,11 @@ impl Engine {
         let patience = after(Instant::now(), self.shared.settings.request_timeout);
         // What webhooks have just left to be undone is not lost.
         self.drain_inbox();
-        while self.executing > 0 || self.telling > 0 || self.undoing > 0 {
+        while self.executing > 0
+            || self.telling > 0
+            || self.undoing > 0
+            || self.questions.is_under_way()
+        {
             let message = tokio::select! {
                 biased;
                 () = sleep_until(patience) => break,
@@ -420,7 +428,7 @@ impl Engine {
             self.receive(message);
         }
         // What is still under way has no answer: the next leader has to wait for it.
-        let clean = self.executing == 0;
+        let clean = self.executing == 0 && !self.questions.is_under_way();
         for candidacy in self.candidacies.drain(..) {
             candidacy.abort();
         }

@@ -34,7 +34,7 @@ use crate::queue::{Verdict, lane};
 use crate::request::{Outcome, Reason, Wanted};
 use crate::state::Shared;
 
-pub(crate) use settle::Doubt;
+pub(crate) use settle::{Doubt, LATE};
 pub(crate) use throttle::Throttle;
 
 /// Steps of one plan before the next plan: a new spec takes hold in the middle of a backlog.

@@ -112,9 +112,14 @@ impl Observed {
 
     /// Whether the holder has given no sign of life for as long as it promised and we ask for.
     pub(crate) fn is_expired(&self, duration: Duration, now: Instant) -> bool {
-        self.last.as_ref().is_some_and(|(record, since)| {
-            now.saturating_duration_since(*since) >= record.duration.max(duration)
-        })
+        self.left(duration, now) == Some(Duration::ZERO)
+    }
+
+    /// How long the holder still has to give a sign of life; none if there has never been a Lease.
+    pub(crate) fn left(&self, duration: Duration, now: Instant) -> Option<Duration> {
+        let (record, since) = self.last.as_ref()?;
+        let silent = now.saturating_duration_since(*since);
+        Some(record.duration.max(duration).saturating_sub(silent))
     }
 }
 

@@ -22,6 +22,8 @@ struct Written {
 pub(crate) struct Ledger {
     written: BTreeMap<ObjectRef, Written>,
     order: BTreeMap<u64, ObjectRef>,
+    /// Places of what we were told and have not written: these are forgotten first.
+    told: BTreeSet<u64>,
     last: Places,
 }
 
@@ -47,12 +49,18 @@ impl Ledger {
         self.forget(object);
         let place = self.last.step();
         self.order.insert(place, object.clone());
+        if version == 0 {
+            self.told.insert(place);
+        }
         self.written
             .insert(object.clone(), Written { version, place });
-        while self.order.len() > MOST
-            && let Some((_, oldest)) = self.order.pop_first()
-        {
-            self.written.remove(&oldest);
+        while self.order.len() > MOST {
+            let told = self.told.first().copied();
+            let first = told.or_else(|| self.order.keys().next().copied());
+            let Some(oldest) = first.and_then(|place| self.order.get(&place).cloned()) else {
+                return;
+            };
+            self.forget(&oldest);
         }
     }
 
@@ -66,12 +74,14 @@ impl Ledger {
     pub(crate) fn clear(&mut self, cluster: &ClusterId) {
         self.written.retain(|object, _| object.cluster != *cluster);
         self.order.retain(|_, object| object.cluster != *cluster);
+        self.told.retain(|place| self.order.contains_key(place));
     }
 
     /// The object is gone.
     pub(crate) fn forget(&mut self, object: &ObjectRef) {
         if let Some(before) = self.written.remove(object) {
             self.order.remove(&before.place);
+            self.told.remove(&before.place);
         }
     }
 
@@ -102,17 +112,12 @@ impl Ledger {
         self.written.get(object).is_some_and(|w| w.place > place)
     }
 
-    /// What we have written since, of one kind.
+    /// What we have written since or were told of, of one kind.
     pub(crate) fn since(&self, place: u64, cluster: &ClusterId, kind: &Kind) -> BTreeSet<Name> {
-        let is_written = |object: &ObjectRef| {
-            let written = self.written.get(object);
-            written.is_some_and(|w| w.version > 0)
-        };
         self.order
             .range(place + 1..)
             .map(|(_, object)| object)
             .filter(|object| object.cluster == *cluster && object.kind == *kind)
-            .filter(|object| is_written(object))
             .map(|object| (object.namespace.clone(), object.name.clone()))
             .collect()
     }
@@ -148,6 +153,28 @@ mod tests {
         ledger.caught_up(&object("a"), 7);
         assert!(!ledger.is_stale(&target("a", "6")));
         assert!(ledger.order.is_empty());
+    }
+
+    #[test]
+    fn reads_for_reviews_do_not_make_us_forget_our_own_writes() {
+        let mut ledger = Ledger::default();
+        ledger.record(&object("ours"), 7);
+        for n in 0..MOST + 10 {
+            ledger.note(&object(&n.to_string()));
+        }
+        assert!(ledger.is_stale(&target("ours", "6")));
+        assert_eq!(ledger.written.len(), MOST);
+        assert_eq!(ledger.order.len(), MOST);
+        assert_eq!(ledger.told.len(), MOST - 1);
+    }
+
+    #[test]
+    fn what_a_review_has_read_while_a_list_was_made_is_not_taken_out_by_the_list() {
+        let mut ledger = Ledger::default();
+        let place = ledger.places().last();
+        ledger.note(&object("read"));
+        let since = ledger.since(place, &ClusterId::local(), &kinds::POD);
+        assert!(since.contains(&("default".to_owned(), "read".to_owned())));
     }
 
     #[test]

@@ -118,10 +118,7 @@ async fn ready(State(view): State<View>) -> impl IntoResponse {
     if missing.is_empty() {
         return (StatusCode::OK, "ready\n".to_owned());
     }
-    let mut text = "not ready:\n".to_owned();
-    for one in missing {
-        text.push_str(&format!("- {one}\n"));
-    }
+    let text = format!("not ready:\n- {}\n", missing.join("\n- "));
     (StatusCode::SERVICE_UNAVAILABLE, text)
 }
 

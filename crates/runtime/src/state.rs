@@ -25,7 +25,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::environment::Environment;
-use crate::execute::{Doubt, Throttle};
+use crate::execute::{Doubt, LATE, Throttle};
 use crate::lease::Record;
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
@@ -84,8 +84,8 @@ pub(crate) struct WatchState {
     pub(crate) stores: Vec<StoreKey>,
     /// What we had written and been told before the list that is being made.
     pub(crate) place: u64,
-    /// When a read beside it was last taken in, in the same order.
-    pub(crate) read: u64,
+    /// Whether versions have run backwards since its last list.
+    pub(crate) rewound: bool,
 }
 
 /// What a store holds of its kind.
@@ -356,10 +356,39 @@ impl State {
         }
     }
 
+    /// Nobody looks any more for what became of the deletions that are in doubt in these lanes: each may yet be carried out
+    /// for as long as the API server works on a request, and counts as gone no longer than that.
+    pub(crate) fn bound_deletions(&mut self, now: Timestamp, is_meant: impl Fn(&Lane) -> bool) {
+        let until = now.checked_add(LATE).unwrap_or(Timestamp::MAX);
+        let doubts = self.doubts.iter().filter(|(lane, _)| is_meant(lane));
+        let uids: Vec<String> = doubts
+            .flat_map(|(_, doubts)| doubts.values())
+            .filter(|doubt| doubt.is_deletion())
+            .map(|doubt| doubt.uid.clone())
+            .collect();
+        for uid in uids {
+            if self.facts.deletions.get(&uid) == Some(&Timestamp::MAX) {
+                self.release_deletion(&uid, Some(until));
+            }
+        }
+    }
+
     /// Whether some watch of the kind is off: one kind may have several, with rights of their own.
     pub(crate) fn is_off(&self, kind: &Kind) -> bool {
         let mut all = self.watches.iter();
-        all.any(|(key, watch)| key.kind == *kind && watch.off)
+        all.any(|(key, watch)| key.kind == *kind && watch.off) && !self.is_disputed(kind)
+    }
+
+    /// Whether watches of the kind differ about whether it is defined: it is in all namespaces or in none, so some are late.
+    pub(crate) fn is_disputed(&self, kind: &Kind) -> bool {
+        let is_any = |is_off: bool| {
+            let mut all = self.watches.iter();
+            all.any(|(key, watch)| {
+                let is_meant = key.kind == *kind && watch.need == Need::WhereDefined;
+                is_meant && watch.off == is_off && !self.hidden.contains(key)
+            })
+        };
+        is_any(true) && is_any(false)
     }
 }
 

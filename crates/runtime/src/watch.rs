@@ -79,6 +79,8 @@ pub(crate) enum News {
     Failed(Failure),
     /// The API answers again.
     Reached,
+    /// The API's newest version is older than one that it told of before; a list follows.
+    Rewound,
 }
 
 /// The times of a watch.
@@ -277,13 +279,13 @@ impl Watch {
                     }
                     // The watch goes on from where it was.
                     *failures += 1;
-                    self.control.pause(true);
+                    let pausing = self.control.pause();
                     let is_asked = tokio::select! {
                         biased;
                         () = self.control.again.notified() => true,
                         () = sleep(BACKOFF.after(*failures)) => false,
                     };
-                    self.control.pause(false);
+                    drop(pausing);
                     if is_asked {
                         return End::Relist;
                     }
@@ -335,10 +337,12 @@ impl Watch {
             // kube opens the watch again and again at the version that was refused, as one that is newer than all that
             // there is after a restore.
             (watcher::Error::WatchStartFailed(_), Some(_))
-            | (watcher::Error::WatchError(_), _)
-            | (watcher::Error::InitialListFailed(_) | watcher::Error::NoResourceVersion, _) => {
-                Some(End::Failed)
-            }
+            | (
+                watcher::Error::WatchError(_)
+                | watcher::Error::InitialListFailed(_)
+                | watcher::Error::NoResourceVersion,
+                _,
+            ) => Some(End::Failed),
             _ => None,
         }
     }

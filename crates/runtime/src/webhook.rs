@@ -41,7 +41,7 @@ pub use limits::Limits;
 pub use serve::{Error, serve};
 
 use judgement::Judgement;
-use reading::Readings;
+pub(crate) use reading::Readings;
 
 /// When a request came in, if it was not just now; an extension of the request.
 #[derive(Debug, Clone, Copy)]
@@ -164,6 +164,13 @@ impl Admissions {
                 return plain(code, &text);
             }
         };
+        if !is_segment(&review.namespace) || !is_segment(&review.name) {
+            // They become part of paths of the API, which would name something else.
+            return plain(
+                StatusCode::BAD_REQUEST,
+                "Request could not be decoded: the namespace or the name is none that Kubernetes allows",
+            );
+        }
         if !self.is_watched(&review.namespace) {
             let verdict = Verdict::warned(unwatched(&review.namespace));
             return answered(&review::render(version, &review.uid, &verdict));
@@ -194,6 +201,12 @@ impl Admissions {
         let watched = &self.0.shared.settings.namespaces;
         watched.is_empty() || namespace.is_empty() || watched.iter().any(|one| one == namespace)
     }
+}
+
+/// Whether a text is one segment of a path of the API, or none: all that any kind allows in a name.
+fn is_segment(text: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
+    !matches!(text, "." | "..") && text.chars().all(is_allowed)
 }
 
 fn unwatched(namespace: &str) -> String {

@@ -132,7 +132,7 @@ pub const ALL: &[Oracle] = &[
     },
     Oracle {
         id: "G15",
-        what: "only what has one of our names is written of what can be anybody's, also where it is only tried",
+        what: "only what has one of our names is written of what can be anybody's, and no registration of webhooks, also where it is only tried",
         check: guards::own_names,
     },
     Oracle {

@@ -54,6 +54,8 @@ pub(crate) struct Install<'a> {
     pub(crate) webhooks: bool,
     /// Whether, if all namespaces are looked after, webhooks are asked only in those that are labelled for it.
     pub(crate) opt_in: bool,
+    /// Whether the Namespace is left out.
+    pub(crate) no_namespace: bool,
     /// How long webhooks are served after the end was told.
     pub(crate) drain: Duration,
     /// More flags of the operator.
@@ -94,6 +96,7 @@ pub(crate) fn registrations(namespace: &str, watched: &[String]) -> Vec<Value> {
         watched,
         webhooks: true,
         opt_in: false,
+        no_namespace: true,
         drain: Duration::ZERO,
         flags: &[],
     };
@@ -109,7 +112,7 @@ pub(crate) fn install(
     let namespace = install.namespace;
     let names = install.names();
     let mut all = Vec::new();
-    if !install.is_guest() {
+    if !install.is_guest() && !install.no_namespace {
         all.push(json!({
             "apiVersion": "v1",
             "kind": "Namespace",

@@ -113,9 +113,10 @@ impl<'a> Kubelet<'a> {
         }
         for webhook in changed {
             let what = format!("the API server asks {webhook}");
+            let before = operator.answered(&webhook);
             self.cluster.eventually(&what, SOON, |cluster| {
                 knock(cluster, &webhook)?;
-                Ok((operator.answered(&webhook) > 0).then_some(()))
+                Ok((operator.answered(&webhook) > before).then_some(()))
             })?;
         }
         Ok(())

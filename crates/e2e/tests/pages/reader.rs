@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 use slipway_e2e::cluster::Cluster;
 use slipway_e2e::install::node;
 use slipway_e2e::process::{Folder, Shell};
@@ -144,6 +144,7 @@ fn read(
 /// `docs/zones.md`; then, with the operator stopped, others are not held up.
 pub(crate) fn zones(reader: &Reader) -> Result<()> {
     read(reader, "zones.md", |reader, kubelet| {
+        rolled(reader).with_context(|| kubelet.log())?;
         kubelet.stop()?;
         unhindered(reader)
     })
@@ -192,6 +193,24 @@ fn zone_namespaces(cluster: &Cluster) -> Result<Vec<String>> {
     all.dedup();
     ensure!(!all.is_empty(), "the page made no zones");
     Ok(all)
+}
+
+/// All zones of the page have their last version.
+fn rolled(reader: &Reader) -> Result<()> {
+    let zones = ["get", "statefulsets", "-A", "-l", "rollout-group"];
+    reader
+        .cluster
+        .eventually("the zones are rolled", BLOCK, |cluster| {
+            let list = cluster.json(&zones)?;
+            let all = list["items"].as_array().cloned().unwrap_or_default();
+            let is_rolled = |zone: &Value| {
+                let status = &zone["status"];
+                status["updatedReplicas"] == zone["spec"]["replicas"]
+                    && status["readyReplicas"] == zone["spec"]["replicas"]
+                    && status["observedGeneration"] == zone["metadata"]["generation"]
+            };
+            Ok((!all.is_empty() && all.iter().all(is_rolled)).then_some(()))
+        })
 }
 
 /// With the operator stopped: `scale` and `drain` work in other namespaces, and `set image` of what is nobody's zone also

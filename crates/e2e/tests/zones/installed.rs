@@ -52,20 +52,9 @@ pub(crate) fn stopped(stage: &Stage) -> Result<()> {
         .apply(&text.join("\n---\n"))
         .and_then(|_| works(stage, &guarded, &other));
     // Webhooks first: the rest would be refused.
-    for (kind, names) in [
-        (
-            "validatingwebhookconfiguration",
-            &["no-downscale", "pod-eviction", "zpdb-validation"][..],
-        ),
-        ("mutatingwebhookconfiguration", &["prepare-downscale"]),
-    ] {
-        for name in names {
-            let name = format!("{name}-{HOME}");
-            stage
-                .cluster
-                .kubectl(&["delete", kind, &name, "--ignore-not-found"])?;
-        }
-    }
+    let kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
+    let ours = format!("--selector=grafana.com/namespace={HOME}");
+    stage.cluster.kubectl(&["delete", kinds, &ours])?;
     stage
         .cluster
         .kubectl(&["delete", "namespace", HOME, "--wait=false"])?;

@@ -270,3 +270,41 @@ fn a_projection_is_given_the_large_parts_that_it_declares_and_no_others() {
     let seen = stores.get::<Careless>(&cluster, &kinds::POD, "n", "a");
     assert_eq!(seen.unwrap().body, &Careless(0));
 }
+
+#[test]
+fn after_a_restore_the_newest_version_is_that_of_what_is_there_and_what_was_deleted_may_come_back()
+{
+    let (mut stores, key) = stores();
+    let store = stores.store_mut(&key).unwrap();
+    store.observe(&object("a", 3, "red"));
+    store.observe(&object("late", 90, "red"));
+    store.observe_deletion(&object("deleted", 91, "red"));
+    let listed = BTreeSet::from([("n".to_owned(), "a".to_owned())]);
+    store.observe_extent("", &listed, &BTreeSet::new());
+    store.rebase();
+    assert_eq!(store.version(), 3);
+    let back = store.observe(&object("deleted", 5, "red"));
+    assert_eq!(back, Change::Changed);
+}
+
+#[test]
+fn a_late_answer_does_not_bring_back_what_a_list_did_not_have() {
+    let (mut stores, key) = stores();
+    let store = stores.store_mut(&key).unwrap();
+    store.observe(&object("a", 3, "red"));
+    let gone = store.observe_extent("n", &BTreeSet::new(), &BTreeSet::new());
+    assert_eq!(gone.len(), 1);
+    assert_eq!(store.observe(&object("a", 3, "red")), Change::None);
+    assert_eq!(store.observe(&object("a", 4, "red")), Change::Changed);
+}
+
+#[test]
+fn what_could_not_be_seen_for_a_while_comes_back_as_it_was() {
+    let (mut stores, key) = stores();
+    let store = stores.store_mut(&key).unwrap();
+    store.observe(&object("a", 3, "red"));
+    assert_eq!(store.forget_extent("n").len(), 1);
+    assert!(store.is_empty());
+    let (change, is_older) = store.observe_listed(&object("a", 3, "red"));
+    assert_eq!((change, is_older), (Change::Changed, false));
+}

@@ -1,5 +1,5 @@
-//! The policies that apply now: all Flippers, and the default criteria while none of them is valid. One that is invalid
-//! holds what it matches, as far as that can be read.
+//! The policies that apply now: all Flippers, and the default criteria while there is none. One that is invalid holds what
+//! it matches, as far as that can be read, and keeps the default criteria away like every other.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -96,6 +96,15 @@ impl<'w> Active<'w> {
         )
     }
 
+    /// The namespaces that it names and does not reach.
+    pub fn out_of_reach(&self) -> Vec<&str> {
+        let Some(reached) = &self.namespaces else {
+            return Vec::new();
+        };
+        let named = self.policy.namespaces.difference(reached);
+        named.map(String::as_str).collect()
+    }
+
     /// How often, for people.
     pub fn often(&self) -> String {
         match &self.cadence {
@@ -117,11 +126,11 @@ impl<'w> Active<'w> {
     }
 }
 
-/// The default criteria, if they may act now: there is no valid Flipper, and that is known.
+/// The default criteria, if they may act now: there is no Flipper, and that is known. One that is invalid was meant to
+/// replace them.
 pub fn default_criteria<'s>(settings: &'s Settings, world: &World) -> Option<&'s DefaultCriteria> {
-    let is_governed = world.flippers.iter().any(|f| f.body().policy.is_ok());
     let criteria = settings.default_criteria.as_ref()?;
-    (!is_governed && world.knows_all_flippers).then_some(criteria)
+    (world.flippers.is_empty() && world.knows_all_flippers).then_some(criteria)
 }
 
 fn rank(flipper: &Item<Flipper>) -> Rank {

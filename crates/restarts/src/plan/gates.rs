@@ -44,7 +44,7 @@ pub struct Due<'a, 'w> {
 }
 
 /// A gate: until when, and by whom.
-type Shut = (Reason, Option<Timestamp>, Option<String>);
+pub(super) type Shut = (Reason, Option<Timestamp>, Option<String>);
 
 impl Due<'_, '_> {
     /// The first thing that stands in the way, if there is one. What holds for longest is asked first.
@@ -69,7 +69,7 @@ impl Due<'_, '_> {
     }
 
     /// Somebody said so, or there is nothing to be restarted.
-    fn by_wish(&self) -> Option<Shut> {
+    pub(super) fn by_wish(&self) -> Option<Shut> {
         let workload = self.item.body();
         let reason = if self.active.policy.suspended {
             Reason::Suspended

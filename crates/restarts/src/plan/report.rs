@@ -21,7 +21,7 @@ use super::gates::{Held, reference};
 use super::sweep::{Case, Outcome, Sweep};
 use crate::due;
 use crate::observe::{Flipper, Item, World};
-use crate::reasons::{Reason, news};
+use crate::reasons::{Reason, news, state};
 use crate::render;
 use crate::settings::Settings;
 
@@ -206,9 +206,10 @@ fn events(
         found.map(|c| (c.status.clone(), c.reason.clone(), c.message.clone()))
     };
     if of(made, status::ACCEPTED) != of(&before, status::ACCEPTED)
-        && let Some((_, _, message)) = of(made, status::ACCEPTED)
+        && let Some((_, reason, message)) = of(made, status::ACCEPTED)
     {
         let news = match (policy.policy.is_interval_defaulted, policy.is_raised) {
+            _ if reason == state::OUT_OF_SCOPE => Some((Severity::Warning, news::OUT_OF_SCOPE)),
             (true, _) => Some((Severity::Normal, news::INTERVAL_DEFAULTED)),
             (_, true) => Some((Severity::Warning, news::INTERVAL_RAISED)),
             _ => None,

@@ -271,7 +271,24 @@ fn judge<'w>(
     match due::decide(workload.past(), &cadence, now) {
         Decision::Stamp { .. } if active.policy.suspended => (None, None),
         Decision::Stamp { .. } if active.policy.dry_run => {
-            (Some(held(Reason::NeverRestarted, now)), None)
+            // What would not be restarted either way is not told of as if it would.
+            let due = Due {
+                kind,
+                item,
+                active,
+                rollout,
+                since: now,
+            };
+            let shut = due.by_wish().map(|(reason, _, by)| {
+                Outcome::Held(Held {
+                    reason,
+                    since: now,
+                    until: None,
+                    by,
+                })
+            });
+            let never = || held(Reason::NeverRestarted, now);
+            (Some(shut.unwrap_or_else(never)), None)
         }
         Decision::Stamp { repair } => {
             if let Some(refusal) = refused(world, kind, item, now) {

@@ -236,6 +236,8 @@ impl Engine {
                 .map(|c| c.name())
                 .collect();
             // What was in doubt has been listed since.
+            let now = self.shared.environment.now();
+            state.bound_deletions(now, |(_, name)| names.contains(name));
             state.doubts.retain(|(_, name), _| !names.contains(name));
             let lanes = self.started.iter().filter(|lane| names.contains(&lane.1));
             lanes.cloned().collect()
@@ -252,6 +254,11 @@ impl Engine {
 
     pub(super) fn lost(&mut self, lease: &'static str) {
         self.fences.remove(lease);
+        let names: Vec<&'static str> = self.of_lease(lease).map(|c| c.name()).collect();
+        let now = self.shared.environment.now();
+        let mut state = self.shared.lock();
+        state.bound_deletions(now, |(_, name)| names.contains(name));
+        drop(state);
         self.shared.touch();
     }
 }

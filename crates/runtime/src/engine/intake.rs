@@ -69,10 +69,16 @@ impl Engine {
             News::Listed(names, _) => self.listed(state, key, &names),
             News::Applied(object) => self.object(state, key, &object, false),
             News::Deleted(object) => self.object(state, key, &object, true),
-            News::Missing(why) => self.missing(state, key, &why),
+            News::Missing(why) => {
+                self.turned_away(state, key);
+                self.missing(state, key, &why);
+            }
             News::Doubtful => trust(state, key, Trust::Unlisted),
             News::Defined => self.defined(state, key),
-            News::Hidden(why) => hidden(state, key, &why),
+            News::Hidden(why) => {
+                self.turned_away(state, key);
+                hidden(state, key, &why);
+            }
             News::Polled(why) => {
                 if polled(state, key, true) {
                     let kind = key.kind.kind.as_ref();
@@ -88,6 +94,7 @@ impl Engine {
             }
             News::Failed(why) => self.failed(state, key, &why),
             News::Reached => self.reached(state, key),
+            News::Rewound => self.rewound(state, key),
         }
     }
 
@@ -99,17 +106,14 @@ impl Engine {
             self.count(key, object, false, is_new);
             is_rewound |= is_older;
         }
-        if !is_rewound {
-            return;
+        if is_rewound {
+            self.rewound(state, key);
         }
-        if let Some(watch) = state.watches.get(key) {
-            for store in watch.stores.clone() {
-                if let Some(store) = state.stores.store_mut(&store) {
-                    store.rebase();
-                }
-            }
-        }
-        if state.rewind(&key.cluster) {
+    }
+
+    /// The API's storage was restored: what was seen later than that is known only when it has been listed again.
+    fn rewound(&self, state: &mut State, key: &WatchKey) {
+        if state.rewind(&key.cluster, self.shared.environment.now()) {
             let cluster = key.cluster.to_string();
             tracing::warn!(
                 cluster,
@@ -167,19 +171,34 @@ impl Engine {
     /// All objects have been taken in; others are gone.
     fn listed(&mut self, state: &mut State, key: &WatchKey, names: &BTreeSet<Name>) {
         let place = state.watches.get(key).map_or(0, |watch| watch.place);
-        // What we wrote while the list was made may be missing in it.
+        // What we wrote or were told of while the list was made may be missing in it. What we were told is gone is not in
+        // the stores any more.
         let kept = state.ledger.since(place, &key.cluster, &key.kind);
+        let is_within = |name: &Name| key.namespace.is_empty() || name.0 == key.namespace;
+        let mut is_ahead = false;
         for store in self.stores(key) {
             let seen = state.stores.store_mut(&store);
-            let gone = seen.map(|store| store.observe_extent(&key.namespace, names, &kept));
+            let gone = seen.map(|store| {
+                let mut ahead = kept.difference(names).filter(|name| is_within(name));
+                is_ahead |= ahead.any(|name| store.get(&name.0, &name.1).is_some());
+                store.observe_extent(&key.namespace, names, &kept)
+            });
             for meta in gone.unwrap_or_default() {
                 state.look_at(&reference(key, &meta));
                 state.changes.push((store.clone(), meta));
             }
         }
-        if !kept.is_subset(names)
-            && let Some(watched) = self.watches.get(key)
+        if let Some(watch) = state.watches.get_mut(key)
+            && std::mem::take(&mut watch.rewound)
         {
+            // Only now are those out that the restored storage does not have.
+            for store in watch.stores.clone() {
+                if let Some(store) = state.stores.store_mut(&store) {
+                    store.rebase();
+                }
+            }
+        }
+        if is_ahead && let Some(watched) = self.watches.get(key) {
             watched.control.relist();
         }
         if let Some(watch) = state.watches.get_mut(key) {
@@ -212,6 +231,14 @@ impl Engine {
         }
     }
 
+    /// The API answers that a kind is not there or may not be seen.
+    fn turned_away(&mut self, state: &State, key: &WatchKey) {
+        self.outages.refused(key, Instant::now());
+        if let Some(watch) = state.watches.get(key) {
+            watch.control.answered();
+        }
+    }
+
     fn reached(&mut self, state: &mut State, key: &WatchKey) {
         self.outages.reached(key, Instant::now());
         let watch = state.watches.get(key);
@@ -233,6 +260,11 @@ impl Engine {
             let feature = Unseen::Absent.feature(&key.kind);
             state.facts.missing.remove(&feature);
         }
+        // The watches of other namespaces need not find out by themselves.
+        let others = state.watches.iter();
+        for (_, other) in others.filter(|(of, other)| of.kind == key.kind && other.off) {
+            other.control.relist();
+        }
         self.sync(state, key);
     }
 
@@ -244,19 +276,15 @@ impl Engine {
         polled(state, key, false);
         seen(state, key);
         trust(state, key, Trust::Sound);
-        if state
-            .facts
-            .missing
-            .insert(Unseen::Absent.feature(&key.kind))
-        {
+        let is_absent = !state.is_disputed(&key.kind);
+        let feature = Unseen::Absent.feature(&key.kind);
+        if is_absent && state.facts.missing.insert(feature) {
             let kind = key.kind.kind.as_ref();
             tracing::warn!(kind, %why, "optional kind cannot be watched; going on without it");
         }
         for store in self.stores(key) {
             let seen = state.stores.store_mut(&store);
-            let gone = seen.map(|store| {
-                store.observe_extent(&key.namespace, &BTreeSet::new(), &BTreeSet::new())
-            });
+            let gone = seen.map(|store| store.forget_extent(&key.namespace));
             for meta in gone.unwrap_or_default() {
                 state.changes.push((store.clone(), meta));
             }
@@ -405,7 +433,9 @@ fn trust(state: &mut State, key: &WatchKey, trust: Trust) {
     }
     let feature = Unseen::OutOfSync.feature(&key.kind);
     let mut all = state.watches.iter();
-    if all.any(|(other, watch)| other.kind == key.kind && watch.trust != Trust::Sound) {
+    let is_doubted =
+        all.any(|(other, watch)| other.kind == key.kind && watch.trust != Trust::Sound);
+    if is_doubted || state.is_disputed(&key.kind) {
         state.facts.missing.insert(feature);
     } else {
         state.facts.missing.remove(&feature);

@@ -74,6 +74,22 @@ impl Outages {
 
     /// A watch gets on again.
     pub(super) fn reached(&mut self, key: &WatchKey, now: Instant) {
+        self.answered(key, now);
+        if let Some(outage) = self.0.remove(&Trouble::Kind(key.clone())) {
+            let (cluster, kind) = (key.cluster.to_string(), key.kind.kind.as_ref());
+            let lasted = duration::render(whole(now - outage.since));
+            tracing::info!(cluster, kind, lasted, "watch works again");
+        }
+    }
+
+    /// The server answers that the kind of a watch is not there or may not be seen, which is told elsewhere.
+    pub(super) fn refused(&mut self, key: &WatchKey, now: Instant) {
+        self.answered(key, now);
+        self.0.remove(&Trouble::Kind(key.clone()));
+    }
+
+    /// The server answers a watch, whatever it says.
+    fn answered(&mut self, key: &WatchKey, now: Instant) {
         let cluster = key.cluster.to_string();
         let server = Trouble::Server(key.cluster.clone());
         if let Some(outage) = self.0.get_mut(&server) {
@@ -83,11 +99,6 @@ impl Outages {
                 tracing::info!(cluster, lasted, "API server reached again");
                 self.0.remove(&server);
             }
-        }
-        if let Some(outage) = self.0.remove(&Trouble::Kind(key.clone())) {
-            let kind = key.kind.kind.as_ref();
-            let lasted = duration::render(whole(now - outage.since));
-            tracing::info!(cluster, kind, lasted, "watch works again");
         }
     }
 }

@@ -86,6 +86,11 @@ impl Questions {
         answered.insert(id.clone());
     }
 
+    /// Whether anything has been asked and not been answered.
+    pub(super) fn is_under_way(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
     /// Whether a key waits for more answers.
     fn is_open(&self, key: &Key) -> bool {
         self.waiting.contains_key(key) || self.under_way.contains_key(key)
@@ -143,8 +148,14 @@ impl Engine {
         }
     }
 
-    /// Asks as many as there is room for.
+    /// Asks as many as there is room for, and nothing for whom this replica does not act any more.
     fn ask(&mut self) {
+        let (shared, capabilities) = (&self.shared, &self.capabilities);
+        let acts = |key: &Key| {
+            let capability = capabilities.get(key.controller);
+            capability.is_some_and(|capability| shared.leads(capability.lease()).is_some())
+        };
+        self.questions.waiting.retain(|key, _| acts(key));
         while let Some((key, question)) = self.questions.next() {
             let (shared, gatherer) = (self.shared.clone(), self.gatherer.clone());
             self.start(async move {

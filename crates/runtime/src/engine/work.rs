@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_kernel::action::Action;
@@ -25,7 +26,7 @@ use crate::queue::{Verdict, lane};
 use crate::request::{Outcome, Wanted};
 use crate::settings::Backoff;
 use crate::state::Shared;
-use crate::webhook::Carrier;
+use crate::webhook::{Carrier, Readings};
 
 /// How often an event is tried to be told.
 const TELLINGS: u32 = 3;
@@ -130,6 +131,11 @@ impl Engine {
         self.forget_answers(&key, &plan.keeps);
         if !leads {
             self.fall_silent(&key);
+            // A write may have ended without an answer after the lease was lost.
+            let now = self.shared.environment.now();
+            let mut state = self.shared.lock();
+            state.bound_deletions(now, |of| *of == lane(&key));
+            drop(state);
         } else if !doubtful {
             self.inquire(&key, &mut plan);
         }
@@ -331,27 +337,36 @@ impl Engine {
             shared: self.shared.clone(),
             client: cluster.client,
         };
+        let (shared, sender) = (self.shared.clone(), self.sender.clone());
+        let readings = &mut self.readings;
+        let readings = readings.get_or_insert_with(|| Arc::new(Readings::new(reader, sender)));
+        let readings = readings.clone();
         self.start(async move {
-            outlast(&reader, hold).await;
+            outlast(&shared, &readings, hold).await;
             Message::Ended
         });
     }
 }
 
 /// Waits until something that was let go cannot go any more, however often it is let go again, and reads what became of it.
-async fn outlast(reader: &Reader, mut hold: Hold) {
-    let (shared, environment) = (&reader.shared, &reader.shared.environment);
-    let mut failures = 0;
+/// Many that are let go together end together: one read serves all that wait for it.
+async fn outlast(shared: &Shared, readings: &Readings, mut hold: Hold) {
+    let environment = &shared.environment;
+    let (mut failures, mut waited) = (0, None);
     loop {
         let Some(until) = shared.lock().held_until(&hold.uid) else {
             return;
         };
         hold.until = until;
         let left = until.duration_since(environment.now());
-        if left.is_positive() {
+        // Once: after that its time is over, also if the clock was set back meanwhile.
+        if left.is_positive() && waited.replace(until) != Some(until) {
             let left = Duration::try_from(left).unwrap_or_default();
             environment.sleep(left).await;
-        } else if let Reading::Failed(_) = reader.read(&hold.within).await {
+            continue;
+        }
+        let ended = readings.ticket();
+        if let Reading::Failed(_) = readings.read(&hold.within, ended).await {
             failures += 1;
             environment.sleep(HOLD_BACKOFF.after(failures)).await;
         } else {

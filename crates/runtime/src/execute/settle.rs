@@ -22,7 +22,7 @@ const ATTEMPTS: u32 = 5;
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// For how long a deletion that was not answered may yet be carried out: the API server's own limit for a request.
-const LATE: Duration = Duration::from_mins(1);
+pub(crate) const LATE: Duration = Duration::from_mins(1);
 
 /// A write that may or may not have been done.
 #[derive(Debug, Clone, Default)]
@@ -53,6 +53,11 @@ enum Aim {
 }
 
 impl Doubt {
+    /// Whether it is about a deletion.
+    pub(crate) fn is_deletion(&self) -> bool {
+        matches!(self.aim, Aim::Gone)
+    }
+
     /// About a step of which these events are told when it is done.
     pub(crate) fn about(action: &Action, events: Vec<Event>) -> Self {
         let (target, aim) = match action {
@@ -174,7 +179,7 @@ impl Execution {
                     ));
                 }
             }
-            if matches!(doubt.aim, Aim::Gone) {
+            if doubt.is_deletion() {
                 // What was not done may be on its way yet; what was done is seen.
                 let now = self.shared.environment.now();
                 let until = now.checked_add(LATE).unwrap_or(Timestamp::MAX);

@@ -1,14 +1,12 @@
-//! Takes complete lists into the stores: those of watches, and reads beside them.
+//! Takes the lists of watches into the stores.
 //!
 //! A watch's list is consistent and was begun after all that is known had been seen, except what we wrote or were told
-//! since ([`crate::ledger`]). So it counts, also where it is older: then the API's storage was restored. A read beside the
-//! watch may be overtaken by the watch: there the newer one counts.
+//! since ([`crate::ledger`]). So it counts, also where it is older: then the API's storage was restored.
 
-use std::collections::BTreeSet;
-
+use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::identity::{ClusterId, ObjectRef};
-use slipway_kernel::store::{Change, Meta, Name, number};
+use slipway_kernel::store::{Change, Meta, number};
 use tokio::time::Instant;
 
 use super::State;
@@ -23,8 +21,7 @@ impl State {
         };
         let meta = Meta::of(object);
         let reference = reference(key, &meta);
-        let is_overtaken =
-            watch.read > watch.place || self.ledger.is_since(watch.place, &reference);
+        let is_overtaken = self.ledger.is_since(watch.place, &reference);
         let (mut is_new, mut is_older) = (false, false);
         for store in watch.stores.clone() {
             let Some(seen) = self.stores.store_mut(&store) else {
@@ -46,40 +43,19 @@ impl State {
         (is_new, is_older)
     }
 
-    /// Takes in all objects of a watch as a consistent read beside it gave them, with the list's version: what is newer in
-    /// the stores stays.
-    #[allow(dead_code, reason = "for reads that admission waits for")]
-    pub(crate) fn take_read(&mut self, key: &WatchKey, objects: &[Value], version: &str) {
-        let Some(watch) = self.watches.get(key) else {
-            return;
-        };
-        let version = number(version);
-        let listed: BTreeSet<Name> = objects.iter().map(|o| Meta::of(o).key()).collect();
-        for store in watch.stores.clone() {
-            let Some(seen) = self.stores.store_mut(&store) else {
-                continue;
-            };
-            let newer = seen.objects().filter(|s| number(&s.meta.version) > version);
-            let newer: BTreeSet<Name> = newer.map(|seen| seen.meta.key()).collect();
-            let mut changed = seen.observe_extent(&key.namespace, &listed, &newer);
-            let new = objects
-                .iter()
-                .filter(|object| seen.observe(object) == Change::Changed);
-            changed.extend(new.map(Meta::of));
-            self.changes
-                .extend(changed.into_iter().map(|meta| (store.clone(), meta)));
-        }
-        let place = self.ledger.places().step();
-        if let Some(watch) = self.watches.get_mut(key) {
-            watch.read = place;
-        }
-    }
-
     /// The versions of a cluster have run backwards: what was written and answered before is not of this history.
     /// Gives whether that is new.
-    pub(crate) fn rewind(&mut self, cluster: &ClusterId) -> bool {
+    pub(crate) fn rewind(&mut self, cluster: &ClusterId, now: Timestamp) -> bool {
         self.history += 1;
+        for (_, watch) in self
+            .watches
+            .iter_mut()
+            .filter(|(of, _)| of.cluster == *cluster)
+        {
+            watch.rewound = true;
+        }
         self.ledger.clear(cluster);
+        self.bound_deletions(now, |(of, _)| of == cluster);
         self.doubts.retain(|(of, _), _| of != cluster);
         self.facts.answers.clear();
         let refused: Vec<ObjectRef> = self.facts.refusals.keys().cloned().collect();

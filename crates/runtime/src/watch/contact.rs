@@ -86,7 +86,6 @@ impl Control {
         let now = Instant::now();
         let mut contact = self.contact();
         contact.heard = now;
-        contact.late = 0;
         contact.reached = now;
         contact.failing.take().is_some()
     }
@@ -107,14 +106,28 @@ impl Control {
         contact.failing = Some((since, failure.to_string()));
     }
 
+    /// The API answered, if only that the kind is not there or may not be seen.
+    pub(crate) fn answered(&self) {
+        self.contact().failing = None;
+    }
+
     /// A stream has been opened, or has ended.
     pub(super) fn open(&self, is_open: bool) {
         self.contact().is_open = is_open;
+        if is_open {
+            self.in_time();
+        }
     }
 
-    /// The watch waits before it tries again, or does not any more.
-    pub(super) fn pause(&self, is_pausing: bool) {
-        self.contact().is_pausing = is_pausing;
+    /// All that was asked for has come. One page of a list is not all: the next one may take as long.
+    pub(super) fn in_time(&self) {
+        self.contact().late = 0;
+    }
+
+    /// The watch waits before it tries again, until what this gives is dropped.
+    pub(super) fn pause(&self) -> Pausing<'_> {
+        self.contact().is_pausing = true;
+        Pausing(self)
     }
 
     fn is_pausing(&self) -> bool {
@@ -169,6 +182,15 @@ impl Control {
     }
 }
 
+/// While this is there, a watch waits. Its round may be given up meanwhile, and the next one must not look as if it waited.
+pub(super) struct Pausing<'a>(&'a Control);
+
+impl Drop for Pausing<'_> {
+    fn drop(&mut self) {
+        self.0.contact().is_pausing = false;
+    }
+}
+
 /// The part of a list that is not objects.
 #[derive(Deserialize)]
 struct Head {
@@ -204,6 +226,7 @@ impl Watch {
                 Ok(Ok(version)) => {
                     if (1..known).contains(&version) {
                         self.control.newest.store(version, Ordering::Release);
+                        self.tell(News::Rewound);
                         return;
                     }
                     self.control.newest.fetch_max(version, Ordering::AcqRel);

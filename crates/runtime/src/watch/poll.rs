@@ -41,6 +41,7 @@ impl Watch {
             let looked = timeout(self.times.answer, self.look(look)).await;
             let told = match looked {
                 Ok(Ok(names)) => {
+                    self.control.in_time();
                     if let Some(why) = why.take() {
                         self.tell(News::Polled(why));
                     }

@@ -1,4 +1,4 @@
-//! Reads for reviews, shared by those that wait together.
+//! Reads for reviews and for what they let go, shared by those that wait together.
 //!
 //! A review is served by a read that began after it arrived. So of those that arrive while a read is under way the first
 //! begins the next one, and all others wait for that: however many reviews there are, a collection is read by one request
@@ -19,7 +19,7 @@ const IDLE: usize = 64;
 
 /// A place in the order in which reviews arrive and reads begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Ticket(u64);
+pub(crate) struct Ticket(u64);
 
 /// How far the reads of one collection are.
 #[derive(Default)]
@@ -71,7 +71,7 @@ impl Drop for Lead<'_> {
 }
 
 /// The reads of one replica's webhooks.
-pub(super) struct Readings {
+pub(crate) struct Readings {
     reader: Reader,
     /// Wakes the loop for what a read has changed.
     changed: mpsc::UnboundedSender<Message>,
@@ -80,7 +80,7 @@ pub(super) struct Readings {
 }
 
 impl Readings {
-    pub(super) fn new(reader: Reader, changed: mpsc::UnboundedSender<Message>) -> Self {
+    pub(crate) fn new(reader: Reader, changed: mpsc::UnboundedSender<Message>) -> Self {
         Self {
             reader,
             changed,
@@ -90,12 +90,12 @@ impl Readings {
     }
 
     /// The next place in the order.
-    pub(super) fn ticket(&self) -> Ticket {
+    pub(crate) fn ticket(&self) -> Ticket {
         Ticket(self.tickets.fetch_add(1, Ordering::AcqRel))
     }
 
     /// What came of a read that began after the review arrived.
-    pub(super) async fn read(&self, collection: &Collection, arrived: Ticket) -> Reading {
+    pub(crate) async fn read(&self, collection: &Collection, arrived: Ticket) -> Reading {
         let slot = self.slot(collection);
         loop {
             let mut turned = std::pin::pin!(slot.turned.notified());

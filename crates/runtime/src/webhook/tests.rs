@@ -97,6 +97,28 @@ async fn what_is_no_review_is_refused_with_the_original_s_words() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_forged_namespace_or_name_does_not_become_a_path_of_the_api() {
+    let toy = Toy::new("/admission/toy", |_, _| allowed());
+    let admissions = operator(Pods::silent())
+        .admitting(vec![Arc::new(toy)])
+        .admissions();
+    for (field, forged, code) in [
+        ("namespace", "mimir/configmaps?", StatusCode::BAD_REQUEST),
+        ("namespace", "..", StatusCode::BAD_REQUEST),
+        ("name", "zone-a/status", StatusCode::BAD_REQUEST),
+        ("name", "zone%2fa", StatusCode::BAD_REQUEST),
+        ("name", "system:zone.a-0", StatusCode::OK),
+        ("name", "", StatusCode::OK),
+    ] {
+        let mut review = review("u");
+        review["request"][field] = Value::from(forged);
+        let request = post("/admission/toy", "u").map(|_| Bytes::from(body(&review)));
+        let response = admissions.answer(request).await;
+        assert_eq!(response.status(), code, "{field} {forged}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_defect_of_a_webhook_ends_one_request() {
     let toy = Toy::new("/admission/toy", |review, _| {
         assert_ne!(review.uid, "bad", "a defect");

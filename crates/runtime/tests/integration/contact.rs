@@ -34,7 +34,7 @@ async fn away(stage: &Stage, how: Fault) {
 async fn until_ready(replica: &Replica) -> Duration {
     let began = Instant::now();
     while !replica.view.is_ready() {
-        assert!(began.elapsed() < Duration::from_secs(3_600), "for ever");
+        assert!(began.elapsed() < Duration::from_hours(1), "for ever");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     began.elapsed()
@@ -166,6 +166,53 @@ fn an_open_watch_without_contact_is_not_ready_after_30_seconds() {
     });
 }
 
+/// Contact comes back while the watch waits before its next attempt, whatever it has waited for.
+#[test]
+fn a_watch_that_was_begun_again_while_it_waited_stays_ready_in_a_quiet_namespace() {
+    for quiet in 0..6 {
+        virtually(async {
+            let stage = Stage::new().await;
+            let replica = started(&stage, Toy::default()).await;
+            secs(quiet).await;
+            let faults = stage.cluster.faults();
+            let only = |verb: &str| Match {
+                verb: verb.to_owned(),
+                ..about("/configmaps")
+            };
+            let count = |skip, times| Frequency::Count { skip, times };
+            let late = |seconds| Fault::Delay(Duration::from_secs(seconds));
+            faults.add_watch(about("/configmaps"), Frequency::once(), WatchFault::Close);
+            faults.add(only("watch"), count(0, 3), late(3));
+            faults.add(only("watch"), count(0, 3), Fault::Unreachable);
+            faults.add(only("list"), Frequency::once(), Fault::Unreachable);
+            faults.add(only("list"), count(1, u64::MAX), late(4));
+            stage.map("breaks-the-watch", json!({"want": "1"})).await;
+            secs(30).await;
+            stage.cluster.faults().clear();
+            until_ready(&replica).await;
+            always_ready(&replica, 600).await;
+        });
+    }
+}
+
+#[test]
+fn a_list_of_several_pages_is_completed_although_each_one_takes_fifteen_seconds() {
+    virtually(async {
+        let stage = Stage::new().await;
+        for n in 0..60 {
+            stage.map(&format!("m{n}"), json!({"want": "1"})).await;
+        }
+        let lists = Match {
+            verb: "list".to_owned(),
+            ..about("/configmaps")
+        };
+        let late = Fault::Delay(Duration::from_secs(15));
+        stage.cluster.faults().add(lists, Frequency::always(), late);
+        let _replica = stage.start(alone(), Toy::default());
+        stage.until_have("m59", "1", 120).await;
+    });
+}
+
 #[test]
 fn a_quiet_namespace_costs_a_small_read_every_ten_seconds_and_no_more() {
     virtually(async {
@@ -238,7 +285,8 @@ struct Line(String);
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        self.0.push_str(&format!(" {}={value:?}", field.name()));
+        let Self(line) = self;
+        *line = format!("{line} {}={value:?}", field.name());
     }
 }
 
@@ -308,6 +356,35 @@ fn an_api_that_cannot_be_reached_is_one_line_with_address_and_cause() {
         assert_eq!(told("API server reached again").len(), 1);
         assert_eq!(told("WARN").len(), all.len(), "nothing else");
     });
+}
+
+#[test]
+fn the_end_of_an_outage_is_told_although_there_is_no_right_to_one_kind() {
+    for need in [Need::Optional, Need::WhereDefined] {
+        let lines = Lines::default();
+        let _guard = tracing::subscriber::set_default(lines.clone());
+        virtually(async {
+            let stage = Stage::new().await;
+            stage.create(DEFINITION, &widgets()).await;
+            secs(1).await;
+            let faults = stage.cluster.faults();
+            faults.add(about(""), Frequency::always(), Fault::Unreachable);
+            let toy = Toy {
+                widgets: Some(need),
+                ..Toy::default()
+            };
+            let replica = stage.start(alone(), toy);
+            secs(40).await;
+            stage.cluster.faults().clear();
+            let kind = about("toy.dev/widgets");
+            stage.refuse(kind, 403, "Forbidden", Frequency::always());
+            until_ready(&replica).await;
+            secs(60).await;
+            let all = lines.0.lock().unwrap().clone();
+            let over = all.iter().filter(|l| l.contains("server reached again"));
+            assert_eq!(over.count(), 1, "{need:?}: {all:#?}");
+        });
+    }
 }
 
 #[test]

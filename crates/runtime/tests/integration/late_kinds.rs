@@ -115,6 +115,47 @@ fn a_kind_that_appears_and_cannot_be_listed_yet_is_not_absent() {
 }
 
 #[test]
+fn a_kind_that_one_namespace_has_found_and_another_has_not_is_out_of_sync_and_not_absent() {
+    virtually(async {
+        let stage = Stage::new().await;
+        let other = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
+        stage.create("/api/v1/namespaces", &other).await;
+        stage.map("a", json!({"want": "1"})).await;
+        let mut settings = alone();
+        settings.namespaces = vec!["default".to_owned(), "other".to_owned()];
+        let replica = stage.start(settings, toy(Need::WhereDefined));
+        stage.until_have("a", "1", 10).await;
+        assert!(is(&replica, ABSENT) && !is(&replica, OUT_OF_SYNC));
+        // Discovery tells the first that asks, and not the other one, for a while.
+        let some = Frequency::Count { skip: 1, times: 3 };
+        stage.refuse(about("get", ""), 404, "NotFound", some);
+        stage.create(DEFINITION, &widgets()).await;
+        for namespace in ["default", "other"] {
+            let widget =
+                json!({"apiVersion": "toy.dev/v1", "kind": "Widget", "metadata": {"name": "w"}});
+            stage.create(&WIDGET.path(namespace), &widget).await;
+        }
+        let known = || {
+            let stores = replica.view.stores();
+            let mut all = stores.iter();
+            let found = all.find(|((_, kind, _), _)| *kind == WIDGET);
+            found.map_or(0, |(_, store)| store.len())
+        };
+        let mut differed = false;
+        for _ in 0..600 {
+            if known() == 1 {
+                assert!(!is(&replica, ABSENT) && is(&replica, OUT_OF_SYNC));
+                differed = true;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert!(differed, "or this shows nothing");
+        assert_eq!(count(&replica), Some(2));
+        assert!(!is(&replica, ABSENT) && !is(&replica, OUT_OF_SYNC));
+    });
+}
+
+#[test]
 fn not_found_for_a_moment_is_not_taken_for_absent_while_discovery_knows_the_kind() {
     for need in [Need::Optional, Need::WhereDefined] {
         virtually(async {

@@ -88,6 +88,24 @@ fn what_is_not_wanted_any_more_is_not_asked() {
     });
 }
 
+/// Who leads next asks them itself.
+#[test]
+fn a_replica_that_ends_waits_for_answers_and_asks_no_more_pods() {
+    virtually(async {
+        let stage = Stage::new().await;
+        stage.map("a", json!({"asks": "320"})).await;
+        let clerk = Clerk::default();
+        let replica = start(&stage, &clerk);
+        secs(2).await;
+        let asked = clerk.0.lock().unwrap().asked.len();
+        assert!((1..320).contains(&asked), "{asked}");
+        replica.stop().await;
+        let counts = clerk.0.lock().unwrap();
+        assert_eq!(counts.asked.len(), asked);
+        assert_eq!(counts.at_once, 0, "answers are waited for");
+    });
+}
+
 /// An answer of a pod stays for as long as plans need it, and there are as many as there are pods.
 #[test]
 fn of_a_long_answer_the_beginning_is_kept() {

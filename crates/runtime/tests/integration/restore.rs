@@ -17,7 +17,7 @@ use crate::toy::{Map, Toy};
 struct Restored {
     now: Stage,
     then: Stage,
-    is_restored: Arc<AtomicBool>,
+    is_over: Arc<AtomicBool>,
 }
 
 impl Restored {
@@ -32,16 +32,16 @@ impl Restored {
         Self {
             now,
             then,
-            is_restored: Arc::default(),
+            is_over: Arc::default(),
         }
     }
 
     fn client(&self) -> Client {
         let service = |stage: &Stage| stage.client("one");
         let (now, then) = (service(&self.now), service(&self.then));
-        let is_restored = self.is_restored.clone();
+        let is_over = self.is_over.clone();
         let service = tower::service_fn(move |request| {
-            let restored = is_restored.load(Ordering::Acquire);
+            let restored = is_over.load(Ordering::Acquire);
             let client = if restored { then.clone() } else { now.clone() };
             async move { client.send(request).await.map_err(tower::BoxError::from) }
         });
@@ -55,7 +55,7 @@ impl Restored {
     }
 
     fn restore(&self) {
-        self.is_restored.store(true, Ordering::Release);
+        self.is_over.store(true, Ordering::Release);
     }
 
     /// The open watch ends.

@@ -100,6 +100,8 @@ fn one_of_many_without_the_right_to_its_lease_does_nothing_and_says_so() {
         // The right is given: one of them acts.
         grant_leases(&stage).await;
         stage.until_have("a", "1", 60).await;
+        // The other one looks again a little later.
+        secs(5).await;
         assert!(a.view.is_leader("toy") != b.view.is_leader("toy"));
         let waits = [a.view.blockers(), b.view.blockers()].concat();
         assert!(!waits.iter().any(|b| b.reason == "LeaseUnusable"));

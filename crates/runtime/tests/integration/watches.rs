@@ -101,8 +101,8 @@ fn gone_at_every_list_and_watch_backs_off_w6() {
         let asked = stage
             .records(|r| r.agent == "one" && r.resource == "/configmaps")
             .len();
-        // At most 8 s apart, so that the end of it is noticed within 10 s.
-        assert!(asked < 90, "{asked} requests in 10 minutes");
+        // At most 8 s apart, so that the end of it is noticed within 10 s; with the small reads of the quiet time before.
+        assert!(asked < 110, "{asked} requests in 10 minutes");
         stage.cluster.faults().clear();
         stage.want("a", "2").await;
         stage.until_have("a", "2", 31).await;
@@ -216,8 +216,8 @@ fn an_unreachable_api_makes_it_unready_and_it_recovers() {
         secs(3_600).await;
         assert!(!replica.view.is_ready());
         let asked = stage.records(|r| r.agent == "one").len();
-        // At most 8 s apart, so that its return is noticed within 10 s.
-        assert!(asked < 500, "{asked} requests in an hour");
+        // At most 8 s apart, so that its return is noticed within 10 s; with the small reads while a request hangs.
+        assert!(asked < 550, "{asked} requests in an hour");
         stage.cluster.faults().clear();
         stage.until_have("a", "2", 40).await;
         assert!(replica.view.is_ready());

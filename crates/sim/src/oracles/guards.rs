@@ -35,7 +35,10 @@ fn is_ours(request: &Request) -> Option<bool> {
     if path.contains("/secrets") {
         return Some(home);
     }
-    None
+    // A certificate is put into the cluster's registrations by who installs, as far as is simulated.
+    let is_registration = path.contains("/validatingwebhookconfigurations")
+        || path.contains("/mutatingwebhookconfigurations");
+    is_registration.then_some(false)
 }
 
 /// G15.
@@ -87,10 +90,11 @@ fn mentions(body: &Value, text: &str) -> bool {
 }
 
 /// Whether of these writes the last one was carried out, or could not be because the right is missing: then the design
-/// goes on without.
+/// goes on without. What a fault forbade was forbidden for a moment only, and there is a right to it.
 fn is_written<'a>(writes: impl Iterator<Item = &'a Request>) -> Option<bool> {
     writes.last().map(|write| {
-        let no_right = write.ending == Ending::Answered(403) && write.fault != Some("refused");
+        let is_momentary = matches!(write.fault, Some("forbidden" | "refused"));
+        let no_right = write.ending == Ending::Answered(403) && !is_momentary;
         write.ending.is_done() || no_right
     })
 }

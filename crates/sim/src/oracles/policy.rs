@@ -31,7 +31,7 @@ pub(super) struct Policy {
 }
 
 impl Policy {
-    /// What applies while there is no valid Flipper.
+    /// What applies while there is no Flipper.
     fn by_default() -> Self {
         Self {
             name: "the default criteria".to_owned(),
@@ -104,9 +104,41 @@ fn asked(image: &Image) -> Option<Duration> {
     }
 }
 
-/// A Flipper's policy; none if its interval is nonsense.
+/// Whether a cron expression names only times that there are. Names of months and days are taken as they come.
+fn is_cron(value: Option<&Value>) -> bool {
+    let Some(text) = value.and_then(Value::as_str) else {
+        return false;
+    };
+    let bounds = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 7)];
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    let is_time = |(field, (least, most)): (&&str, (u32, u32))| {
+        let mut parts = field.split([',', '-', '/']);
+        parts.all(|part| match part.parse::<u32>() {
+            Ok(number) => (least..=most).contains(&number),
+            Err(_) => part == "*" || part.chars().all(char::is_alphabetic) && !part.is_empty(),
+        })
+    };
+    let is_whole = fields.len() == bounds.len() && fields.iter().zip(bounds).all(is_time);
+    text.starts_with('@') || is_whole
+}
+
+/// Whether the times at which a Flipper acts can be followed.
+fn is_timely(image: &Image) -> bool {
+    let windows = image.at("/spec/windows").and_then(Value::as_array);
+    let is_open = |window: &Value| {
+        let length = window.get("duration").and_then(Value::as_str);
+        let length = length.and_then(|text| duration::parse(text).ok());
+        is_cron(window.get("cron")) && length.is_some_and(|length| !length.is_zero())
+    };
+    let schedule = image.at("/spec/schedule");
+    windows.into_iter().flatten().all(is_open)
+        && schedule.is_none_or(|schedule| is_cron(schedule.get("cron")))
+}
+
+/// A Flipper's policy; none if its interval, its schedule or one of its windows is nonsense.
 pub(super) fn read(object: &Object, image: &Image) -> Option<Policy> {
-    Some(Policy::read(object, image, asked(image)?))
+    let interval = asked(image).filter(|_| is_timely(image))?;
+    Some(Policy::read(object, image, interval))
 }
 
 /// The same, as far as it can be read: also one that is nonsense governs what it matches.
@@ -114,14 +146,14 @@ pub(super) fn leniently(object: &Object, image: &Image) -> Policy {
     Policy::read(object, image, asked(image).unwrap_or(DEFAULT_INTERVAL))
 }
 
-/// The policies in force at a version. An invalid Flipper counts as absent.
+/// The policies in force at a version. An invalid Flipper asks for nothing, and keeps the default criteria away.
 pub(super) fn at(history: &History, version: u64) -> Vec<Policy> {
     let flippers = history.states(FLIPPERS, version);
     let valid: Vec<Policy> = flippers
         .iter()
         .filter_map(|(object, image)| read(object, image))
         .collect();
-    if valid.is_empty() {
+    if flippers.is_empty() {
         vec![Policy::by_default()]
     } else {
         valid

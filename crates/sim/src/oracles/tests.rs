@@ -171,6 +171,53 @@ fn every_oracle_objects_to_what_it_is_there_for() {
     }
 }
 
+fn objects(id: &str, made: &Made) -> bool {
+    made.objections().iter().any(|(by, _)| *by == id)
+}
+
+#[test]
+fn what_a_flipper_with_a_mistyped_window_matches_is_nobody_else_s() {
+    for (cron, is_bad) in [("61 1 * * *", true), ("1 1 * * mon-fri", false)] {
+        let mut made = Made::new();
+        let windows = json!([{"cron": cron, "duration": "2h"}]);
+        let spec =
+            json!({"interval": "10m", "match": {"labels": {"mesh": "true"}}, "windows": windows});
+        made.flipper("f", &spec);
+        made.deployment("a", 0);
+        made.pass(1200);
+        made.restart("a", 1200);
+        assert_eq!(objects("R9", &made), is_bad, "{cron}");
+    }
+}
+
+#[test]
+fn a_registration_of_webhooks_is_not_ours_to_write() {
+    let mut made = good();
+    let hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    made.request("PATCH", &format!("{hooks}/theirs"), json!({}));
+    assert!(objects("G15", &made));
+}
+
+#[test]
+fn a_look_at_pods_that_was_not_for_a_review_is_none() {
+    let mut made = zoned::bad("W11").unwrap();
+    let at = made.history.reviews.last().unwrap().at;
+    made.request("GET", "/api/v1/namespaces/shop/pods", json!(null));
+    made.last_request().at = at;
+    assert!(objects("W11", &made));
+}
+
+#[test]
+fn what_a_fault_forbids_is_no_missing_right() {
+    for (fault, is_bad) in [(Some("forbidden"), true), (None, false)] {
+        let mut made = zoned::bad("W12").unwrap();
+        let request = made.last_request();
+        request.ending = Ending::Answered(403);
+        request.fault = fault;
+        assert_eq!(objects("W12", &made), is_bad, "{fault:?}");
+    }
+}
+
 #[test]
 fn a_lost_answer_counts_as_done() {
     let mut made = good();

@@ -34,6 +34,9 @@ pub(crate) struct Manifests {
     /// Leave the definitions of our kinds out
     #[arg(long)]
     pub(crate) no_crds: bool,
+    /// Leave the operator's Namespace out: to remove one controller where another one lives beside it
+    #[arg(long)]
+    pub(crate) no_namespace: bool,
     /// More flags for the operator, as `slipway run` has them
     #[arg(last = true, value_name = "FLAG")]
     pub(crate) flags: Vec<String>,

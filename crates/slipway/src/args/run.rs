@@ -98,7 +98,7 @@ pub(crate) struct Restarts {
         value_name = "NS,…"
     )]
     pub(crate) protected_namespaces: Vec<String>,
-    /// Whether workloads are restarted while there is no valid Flipper
+    /// Whether workloads are restarted while there is no Flipper
     #[arg(
         long = "restarts-default-criteria",
         action = clap::ArgAction::Set,
@@ -109,10 +109,10 @@ pub(crate) struct Restarts {
         value_name = "true|false"
     )]
     pub(crate) default_criteria: bool,
-    /// How often, while there is no valid Flipper and the default criteria are on
+    /// How often, while there is no Flipper and the default criteria are on
     #[arg(long = "restarts-default-interval", default_value = "10m", value_parser = duration, value_name = "DURATION")]
     pub(crate) default_interval: Duration,
-    /// Which, while there is no valid Flipper and the default criteria are on: those with one of these labels
+    /// Which, while there is no Flipper and the default criteria are on: those with one of these labels
     #[arg(long = "restarts-default-labels", value_delimiter = ',', default_value = "mesh=true", value_parser = label, value_name = "KEY=VALUE,…")]
     pub(crate) default_labels: Vec<(String, String)>,
     /// Minimum interval; shorter ones are raised

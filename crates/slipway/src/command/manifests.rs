@@ -40,6 +40,7 @@ pub(crate) fn run(arguments: &Manifests) -> Result<()> {
         watched: &arguments.namespace,
         webhooks: serves,
         opt_in: true,
+        no_namespace: arguments.no_namespace,
         drain: std::time::Duration::ZERO,
         flags: &[],
     };
@@ -70,12 +71,15 @@ fn check(options: &Install<'_>, plain: &Run, told: &Run) -> Result<()> {
     let decided = |run: &Run| {
         (
             (run.controllers.clone(), run.namespace.clone()),
-            (run.webhooks.is_on, run.webhooks.port, run.port),
+            (run.webhooks.is_on, run.webhooks.port, run.port, run.bind),
+            run.webhooks.tls_self_signed_secret_name.clone(),
+            run.webhooks.tls_self_signed_dns_name.clone(),
             run.election.operator_namespace.clone(),
         )
     };
     let contradiction = if decided(plain) != decided(told) {
-        "controllers, namespaces, webhooks and ports are flags of `slipway manifests` itself: write them before the --"
+        "controllers, namespaces, webhooks, ports, addresses and the names of Service and Secret are decided by `slipway manifests`: \
+         write those that it has before the --, and leave the others out"
     } else if told.election.no_leader_elect && options.replicas > 1 {
         "--no-leader-elect is for one replica: add --replicas 1 before the --"
     } else {

@@ -290,7 +290,10 @@ fn webhooks_are_refused_where_there_are_none() {
         let output = place.run(&[command, "--controllers", "restarts", "--webhooks"]);
         assert_eq!(output.status.code(), Some(2), "{command}");
         let text = String::from_utf8(output.stderr).unwrap();
-        assert!(text.contains("zones has"), "{text}");
+        assert!(
+            text.contains("--webhooks needs --controllers zones"),
+            "{text}"
+        );
     }
 }
 

@@ -285,7 +285,7 @@ fn a_manifest_installs_its_own_kinds_only() {
 #[test]
 fn what_cannot_be_installed_is_refused_before_anything_is_printed() {
     let place = Place::new("refused");
-    let refused: [(&[&str], &str); 10] = [
+    let refused: [(&[&str], &str); 13] = [
         (&["--image", ""], "an image has a name"),
         (&["--image", "a b"], "an image has a name"),
         (&["--operator-namespace", "Not_One"], "a namespace has"),
@@ -295,6 +295,15 @@ fn what_cannot_be_installed_is_refused_before_anything_is_printed() {
         (&["--replicas", "0"], "--replicas"),
         (&["--", "--no-such-flag"], "--no-such-flag"),
         (&["--", "--controllers", "restarts"], "before the --"),
+        (&["--", "--bind", "127.0.0.1"], "leave the others out"),
+        (
+            &["--", "--tls-self-signed-secret-name", "other"],
+            "leave the others out",
+        ),
+        (
+            &["--", "--tls-self-signed-dns-name", "other"],
+            "leave the others out",
+        ),
         (
             &["--replicas", "2", "--", "--no-leader-elect"],
             "one replica",
@@ -332,4 +341,13 @@ fn the_operator_s_own_flags_are_part_of_its_manifest() {
         told.ends_with(&["--log-format", "json", "--strict-admission"]),
         "{told:?}"
     );
+}
+
+#[test]
+fn one_controller_can_be_removed_without_the_namespace_of_another() {
+    let place = Place::new("no-namespace");
+    let all = printed(&place, &["-n", "mimir", "--no-crds", "--no-namespace"]);
+    assert!(of(&all, "Namespace").is_empty());
+    assert!(of(&all, "CustomResourceDefinition").is_empty());
+    assert_eq!(of(&all, "Deployment").len(), 1);
 }

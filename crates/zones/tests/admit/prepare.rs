@@ -291,6 +291,26 @@ fn without_a_map_the_time_is_written_on_the_zone() {
     assert_eq!(scenario.api.annotated, expected);
 }
 
+/// The Role that the original ships lets maps be written and not listed: then nobody would put the time on the zone later.
+#[test]
+fn where_maps_cannot_be_listed_the_time_is_written_on_the_zone_too() {
+    let [annotating, _] = modes();
+    let mut scenario = Scenario::new();
+    let review = scenario.review("a", 3, 1);
+    scenario.know(&review);
+    let mut facts = Facts::default();
+    facts.missing.insert("watch configmaps".to_owned());
+    let stores = scenario.world.stores();
+    let served = serve(&annotating, &review, &stores, &facts, &mut scenario.api);
+    assert!(served.is_allowed());
+    let body = json!({"metadata": {"annotations": {LAST: "2026-03-04T12:00:00Z"}}});
+    assert_eq!(
+        scenario.api.annotated,
+        [("ingester-zone-a".to_owned(), body)]
+    );
+    assert!(scenario.is_kept(&annotating) && !scenario.is_locked(&annotating));
+}
+
 /// §6.2 item 9: where no map may be kept, the annotation is a write to the object under review, so whoever named its version
 /// is refused. The next attempt, by the API server or by an autoscaler 15 s later, finds the time written and writes nothing.
 #[test]

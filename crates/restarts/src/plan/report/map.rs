@@ -95,7 +95,7 @@ pub(super) fn write(
         Some((policy, _)) if !was_active => Some((
             news::DEFAULT_CRITERIA_BEGIN,
             format!(
-                "There is no valid Flipper: the default criteria act ({})",
+                "There is no Flipper: the default criteria act ({})",
                 words::criteria(policy)
             ),
         )),

@@ -139,9 +139,17 @@ fn would_restart(world: &World, sweep: &Sweep<'_>, place: usize) -> Vec<String> 
 fn accepted(made: &mut Conditions, settings: &Settings, policy: &Active<'_>) {
     let often = policy.often();
     let is_unreachable = policy.namespaces.as_ref().is_some_and(BTreeSet::is_empty);
-    let (reason, message) = if settings.scope == Scope::OwnNamespace && is_unreachable {
+    let is_narrow = settings.scope == Scope::OwnNamespace;
+    let beyond = policy.out_of_reach();
+    let (reason, message) = if is_narrow && is_unreachable {
         let message = "a Flipper reaches its own namespace only, and that is not among match.namespaces or is protected";
         (state::OUT_OF_SCOPE, message.to_owned())
+    } else if is_narrow && !beyond.is_empty() {
+        let message = format!(
+            "workloads are restarted {often}, but not in {}: a Flipper reaches its own namespace only",
+            beyond.join(", ")
+        );
+        (state::OUT_OF_SCOPE, message)
     } else if policy.policy.is_interval_defaulted {
         let message = format!("spec.interval is absent or zero; workloads are restarted {often}");
         (state::INTERVAL_DEFAULTED, message)
@@ -153,7 +161,7 @@ fn accepted(made: &mut Conditions, settings: &Settings, policy: &Active<'_>) {
     } else {
         (state::ACCEPTED, format!("workloads are restarted {often}"))
     };
-    made.set(ACCEPTED, true, reason, &message);
+    made.set(ACCEPTED, !(is_narrow && is_unreachable), reason, &message);
 }
 
 fn overlaps(made: &mut Conditions, active: &[Active<'_>], tally: &Tally) {

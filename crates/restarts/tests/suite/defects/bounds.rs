@@ -62,6 +62,31 @@ fn b13_own_namespace_only_and_protected_namespaces() {
 }
 
 #[test]
+fn a_flipper_that_names_what_it_does_not_reach_says_so() {
+    for (named, accepted, restarts) in [
+        (json!(["shop"]), "False", 0),
+        (json!(["shop", "team"]), "True", 1),
+    ] {
+        let mut stage = stage_with(Settings::default());
+        let spec = json!({"interval": "10m", "match": {"namespaces": named}});
+        stage.put(flipper("team", "f", &spec));
+        stage.put(deployment("team", "mine", MESH, Some(&ago(11))));
+        stage.put(deployment("shop", "theirs", MESH, Some(&ago(11))));
+        let plan = stage.step();
+        assert_eq!(restarted(&plan).len(), restarts);
+        let told = plan.events.iter().find(|e| e.reason == "OutOfScope");
+        assert_eq!(told.unwrap().severity.as_str(), "Warning");
+        let (status, reason) = condition(&stage, "team", "f", "Accepted").unwrap();
+        assert_eq!((status.as_str(), reason.as_str()), (accepted, "OutOfScope"));
+        stage.now += minutes(1);
+        assert!(
+            !news(&stage.step()).contains(&"OutOfScope"),
+            "it is said once"
+        );
+    }
+}
+
+#[test]
 fn b14_the_operator_does_not_restart_itself() {
     let mut stage = stage_with(Settings {
         own_deployment: Some(("rollout".to_owned(), "rollout-controller".to_owned())),

@@ -17,15 +17,15 @@ fn mistyped(matching: &Value) -> Value {
 }
 
 #[test]
-fn a_typo_in_the_only_flipper_restarts_nothing_that_it_matches() {
+fn a_typo_in_the_only_flipper_restarts_nothing() {
     let mut stage = stage();
     let spec = mistyped(&json!({"labels": {"mesh": "true"}, "namespaces": ["shop"]}));
     stage.put(flipper("shop", "nightly", &spec));
     stage.put(deployment("shop", "a", MESH, Some(&ago(11))));
     stage.put(deployment("elsewhere", "b", MESH, Some(&ago(11))));
     let plan = stage.step();
-    // What it does not match is the default criteria's, as before.
-    assert_eq!(restarted(&plan), ["elsewhere/b"]);
+    // Neither what it matches nor, by the default criteria, what it does not.
+    assert!(restarted(&plan).is_empty());
     let told = plan.events.iter().find(|e| e.reason == "Invalid").unwrap();
     assert_eq!(told.severity.as_str(), "Warning");
     assert!(told.note.contains("spec.windows[0].cron"), "{}", told.note);
@@ -42,7 +42,7 @@ fn a_typo_in_the_only_flipper_restarts_nothing_that_it_matches() {
     stage.now += minutes(1);
     assert!(is_quiet(&stage.step()), "it is said once");
     stage.now += minutes(60);
-    assert_eq!(restarted(&stage.step()), ["elsewhere/b"]);
+    assert!(restarted(&stage.step()).is_empty());
     stage.patch(
         "Flipper",
         "shop",
@@ -74,7 +74,7 @@ fn what_matches_cannot_be_read_holds_all_that_it_could_be() {
 }
 
 #[test]
-fn where_a_flipper_reaches_its_own_namespace_a_bad_one_holds_no_more() {
+fn where_a_flipper_reaches_its_own_namespace_a_bad_one_still_keeps_the_default_criteria_away() {
     let mut stage = stage_with(Settings {
         scope: Scope::OwnNamespace,
         ..Settings::drop_in()
@@ -82,7 +82,9 @@ fn where_a_flipper_reaches_its_own_namespace_a_bad_one_holds_no_more() {
     stage.put(flipper("shop", "bad", &json!(5)));
     stage.put(deployment("shop", "a", MESH, Some(&ago(11))));
     stage.put(deployment("elsewhere", "b", MESH, Some(&ago(11))));
-    assert_eq!(restarted(&stage.step()), ["elsewhere/b"]);
+    assert!(restarted(&stage.step()).is_empty());
+    stage.delete("Flipper", "shop", "bad");
+    assert_eq!(restarted(&stage.step()), ["elsewhere/b", "shop/a"]);
 }
 
 #[test]
@@ -190,6 +192,28 @@ fn a_dry_run_tells_of_workloads_that_were_never_restarted() {
     stage.step();
     let status = &stage.get("Flipper", "shop", "trial").unwrap()["status"];
     assert_eq!(status["wouldRestart"], Value::Null);
+}
+
+#[test]
+fn a_dry_run_does_not_list_what_would_never_be_restarted() {
+    let mut stage = stage();
+    let spec = json!({"interval": "10m", "dryRun": true});
+    stage.put(flipper("shop", "trial", &spec));
+    for (name, field, value) in [
+        ("empty", "replicas", json!(0)),
+        ("never", "replicas", json!(1)),
+        ("paused", "paused", json!(true)),
+    ] {
+        let mut object = deployment("shop", name, MESH, None);
+        object["spec"][field] = value;
+        stage.put(object);
+    }
+    stage.step();
+    let status = &stage.get("Flipper", "shop", "trial").unwrap()["status"];
+    assert_eq!(status["wouldRestart"], json!(["Deployment shop/never"]));
+    assert_eq!(status["skipped"], 2);
+    stage.now += minutes(1);
+    assert!(is_quiet(&stage.step()));
 }
 
 /// The first Flipper of the page about restarts, as people copy it.

@@ -5,11 +5,15 @@ use std::sync::{Arc, OnceLock};
 
 use futures::FutureExt;
 use jiff::Timestamp;
+use slipway_kernel::Purpose;
+use slipway_kernel::action::{Action, Target};
 use slipway_kernel::admission::{Admission, Collection, Hold, Remarks, Verdict};
 use slipway_kernel::fact::Facts;
-use slipway_kernel::identity::kinds;
+use slipway_kernel::identity::{ClusterId, ObjectRef, kinds};
+use slipway_kernel::store::Meta;
 
 use super::stage::{Pods, Toy, operator, post, said};
+use crate::execute::{Doubt, LATE};
 use crate::webhook::Admissions;
 
 /// Lets a pod go if no other one is away.
@@ -88,4 +92,35 @@ async fn a_deletion_and_a_review_do_not_take_one_place() {
     assert!(state.facts.deletions.contains_key("replaced"));
     state.release_deletion("replaced", None);
     assert!(state.facts.deletions.is_empty());
+}
+
+/// Whoever does not lead any more finds out nothing: a deletion that was not answered holds its place for as long as the API
+/// server may work on it, not for ever.
+#[tokio::test(start_paused = true)]
+async fn evictions_go_on_after_a_leader_was_deposed_in_the_middle_of_a_deletion() {
+    let operator = operator(Pods::silent());
+    let shared = operator.shared();
+    let now = shared.environment.now();
+    let pod = ObjectRef::local(kinds::POD, "mimir", "a");
+    let meta = Meta {
+        uid: "unanswered".to_owned(),
+        ..Meta::default()
+    };
+    let action = Action::Delete {
+        target: Target::seen(pod.clone(), &meta),
+        purpose: Purpose::new("replace"),
+    };
+    let lane = (ClusterId::local(), "toy");
+    let mut state = shared.lock();
+    let seen = state.holds;
+    assert!(state.hold_deletion(seen, "unanswered", now).is_some());
+    let doubts = state.doubts.entry(lane.clone()).or_default();
+    doubts.insert(pod, Doubt::about(&action, Vec::new()));
+    state.bound_deletions(now, |of| of.1 == "other");
+    let held = state.facts.deletions.get("unanswered").copied();
+    assert_eq!(held, Some(Timestamp::MAX), "its leader is looking");
+    state.rewind(&ClusterId::local(), now);
+    let held = state.facts.deletions.get("unanswered").copied();
+    assert_eq!(held, now.checked_add(LATE).ok(), "nobody is looking");
+    assert!(state.doubts.is_empty());
 }

@@ -2,13 +2,14 @@
 
 use regex::Regex;
 use serde_json::Value;
+use slipway_api::purpose::runtime::REVIEW;
 use slipway_api::purpose::zones as purpose;
 
 use super::super::{Case, Findings};
 use super::{
     EVICTION, PREPARE, Scene, Zone, budget_over, evictions_allowed, is_ready, on_their_way,
 };
-use crate::history::{Image, Request, Review};
+use crate::history::{History, Image, Request, Review};
 
 /// The version at which the verdict on an eviction was reached: a review may have waited for long.
 fn decided_at(case: &Case<'_>, review: &Review) -> u64 {
@@ -27,9 +28,7 @@ fn decided_at(case: &Case<'_>, review: &Review) -> u64 {
     };
     // What is not recorded rests on the first read of the namespace's pods that began after the review arrived.
     let pods = format!("/namespaces/{namespace}/pods");
-    let is_read = |request: &&Request| {
-        request.is_for(slipway_api::purpose::runtime::REVIEW) && request.path().ends_with(&pods)
-    };
+    let is_read = |request: &&Request| request.is_for(REVIEW) && request.path().ends_with(&pods);
     let recorded = requests.clone().rfind(is_recorded);
     let decisive = recorded.or_else(|| requests.find(is_read));
     decisive.map_or(review.versions.0, |request| request.versions.0)
@@ -183,6 +182,18 @@ pub(in super::super) fn partitions(case: &Case<'_>) -> Findings {
     findings
 }
 
+/// Whether all of a kind in the namespace of a review was read for reviews while it was judged.
+fn has_read(history: &History, review: &Review, kind: &str) -> bool {
+    let collection = format!("/namespaces/{}/{kind}", review.text("/namespace"));
+    history.requests.iter().any(|request| {
+        request.replica == review.replica
+            && (review.at..=review.ended).contains(&request.at)
+            && request.is_for(REVIEW)
+            && request.path().ends_with(&collection)
+            && request.ending.is_done()
+    })
+}
+
 /// W11: what is let through rests on a look that began after the question came, and not on what was seen before.
 pub(in super::super) fn fresh(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
@@ -209,16 +220,13 @@ pub(in super::super) fn fresh(case: &Case<'_>) -> Findings {
         if !needed {
             continue;
         }
-        let looked = history.requests.iter().any(|request| {
-            request.replica == review.replica
-                && request.at >= review.at
-                && request.at <= review.ended
-                && request.method == "GET"
-                && request.path().ends_with("/pods")
-                && !request.uri.contains("watch=")
-                && !request.is_probe()
-                && request.ending.is_done()
-        });
+        // The other zones of a downscale are listed by their group.
+        let kinds: &[&str] = match review.path.as_str() {
+            EVICTION => &["pods", "statefulsets", "zoneawarepoddisruptionbudgets"],
+            _ => &["pods"],
+        };
+        let mut kinds = kinds.iter();
+        let looked = kinds.all(|kind| has_read(history, review, kind));
         findings.check(review.ended, looked, || {
             let name = review.text("/name");
             format!("{name} was let through, and nobody had looked since it was asked")

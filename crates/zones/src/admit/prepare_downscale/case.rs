@@ -18,6 +18,7 @@ use super::{PrepareDownscale, pods};
 use crate::admit::inquiry::{Decision, Inquiry, Pending};
 use crate::admit::no_downscale::refusal;
 use crate::admit::replicas::Downscale;
+use crate::observe::is_missing;
 
 /// For how long the annotation of a downscale is not written again.
 const FRESH: Duration = Duration::from_mins(1);
@@ -155,10 +156,20 @@ impl Case<'_> {
             Keeping::Tracker => "setting downscale timestamp in the zone ConfigMap failed.",
             Keeping::Annotation => annotating,
         };
-        if let Taken::Held(ledger) = taken {
-            let recorded = self.settle(inquiry, purpose::RECORD, ledger, Ending::Passed)?;
-            return Ok(recorded.map_err(|_| failed));
+        let Taken::Held(ledger) = taken else {
+            return Ok(self.annotated(inquiry)?.map_err(|()| annotating));
+        };
+        // Where the planner does not see the map it cannot put the annotation on the zone.
+        let is_unseen = is_missing(self.facts, &kinds::CONFIG_MAP);
+        if is_unseen && self.keeping() == Keeping::Annotation && self.annotated(inquiry)?.is_err() {
+            return Ok(Err(annotating));
         }
+        let recorded = self.settle(inquiry, purpose::RECORD, ledger, Ending::Passed)?;
+        Ok(recorded.map_err(|_| failed))
+    }
+
+    /// Writes on the zone itself when it was scaled down.
+    fn annotated(&self, inquiry: &mut Inquiry<'_>) -> Result<Result<(), ()>, Pending> {
         if self.is_fresh() {
             return Ok(Ok(()));
         }
@@ -167,7 +178,7 @@ impl Case<'_> {
         let stamp = stamp(self.now);
         let body = json!({"metadata": {"annotations": {zones::LAST_DOWNSCALE: stamp}}});
         let annotated = inquiry.api(purpose::ANNOTATE, 0, "PATCH", path, body)?;
-        Ok(annotated.map(|_| ()).map_err(|_| annotating))
+        Ok(annotated.map(|_| ()).map_err(|_| ()))
     }
 
     /// Whether the annotation says already that the zone is scaled down now. To write it is to change the object under

@@ -73,6 +73,10 @@ impl Case<'_> {
                 Err(Failure {
                     is_no_right: true, ..
                 }) if self.keeping() == Keeping::Annotation => {
+                    // Once they were looked at again pods may have been told, and who objects then withdraws that.
+                    if inquiry.is_answered_in(purpose::LIST_GROUP, 1) {
+                        return Ok(Ok(Taken::Unguarded));
+                    }
                     let nothing = Ledger::new("", "");
                     let objection = self.objection(&list, &nothing);
                     return Ok(objection.map_or(Ok(Taken::Unguarded), Err));

@@ -58,6 +58,67 @@ fn a_missing_tracker_is_made() {
     );
 }
 
+/// Serves a review until pods are to be told; gives what is known by then, and what is to be asked.
+fn until_told(
+    hook: &PrepareDownscale,
+    review: &Review,
+    stores: &Stores,
+    api: &mut Cluster,
+) -> (Facts, Vec<Question>) {
+    let mut facts = Facts::default();
+    loop {
+        let needs = match hook.admit(review, stores, &facts, now()) {
+            Admission::Need(needs) => needs,
+            Admission::Read(collections) => {
+                read(&mut facts, collections, api);
+                continue;
+            }
+            decided @ Admission::Decide(..) => panic!("{decided:?}"),
+        };
+        let questions: Vec<Question> = needs
+            .into_iter()
+            .map(|need| match need {
+                Action::Ask(question) => question,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let mut all = questions.iter();
+        if all.any(|question| question.url.starts_with("http://")) {
+            return (facts, questions);
+        }
+        for question in questions {
+            let answer = api.answer(&question);
+            facts.answers.insert(question.id, (now(), answer));
+        }
+    }
+}
+
+/// Another zone breaks while the pods of this one are told, with and without the right to keep locks.
+#[test]
+fn a_zone_that_breaks_late_stops_it_and_all_are_told_to_stay() {
+    for is_forbidden in [false, true] {
+        let [hook, _] = modes();
+        let mut scenario = Scenario::new();
+        if is_forbidden {
+            scenario.forbid_maps();
+        }
+        let review = scenario.review("a", 3, 1);
+        scenario.know(&review);
+        let stores = scenario.world.stores();
+        let (mut facts, open) = until_told(&hook, &review, &stores, &mut scenario.api);
+        for question in open {
+            let answer = scenario.api.answer(&question);
+            facts.answers.insert(question.id, (now(), answer));
+        }
+        scenario.world.fail("b", 0);
+        let stores = scenario.world.stores();
+        let served = serve(&hook, &review, &stores, &facts, &mut scenario.api);
+        let why = "statefulset ingester-zone-b has 0 non-updated replicas and 1 non-ready replicas";
+        assert_eq!(served.denial(), (None, denial(why).as_str()));
+        assert_eq!((scenario.posts(), scenario.deletes()), (2, 2));
+    }
+}
+
 /// §6.2 item 8, and W4: while zone a is being prepared, zone b is refused, another group passes, and afterwards b does.
 #[test]
 fn d8_the_lock_of_a_group_is_real() {
@@ -65,35 +126,7 @@ fn d8_the_lock_of_a_group_is_real() {
         scenario.api.sets = scenario.world.sets.values().cloned().collect();
         let stores = scenario.world.stores();
         let first = scenario.review("a", 3, 1);
-        // Zone a is served until its pods are asked.
-        let mut facts = Facts::default();
-        let open = loop {
-            let needs = match hook.admit(&first, &stores, &facts, now()) {
-                Admission::Need(needs) => needs,
-                Admission::Read(collections) => {
-                    read(&mut facts, collections, &mut scenario.api);
-                    continue;
-                }
-                decided @ Admission::Decide(..) => panic!("{decided:?}"),
-            };
-            let questions: Vec<Question> = needs
-                .into_iter()
-                .map(|need| match need {
-                    Action::Ask(question) => question,
-                    other => panic!("{other:?}"),
-                })
-                .collect();
-            if questions
-                .iter()
-                .any(|question| question.url.starts_with("http://"))
-            {
-                break questions;
-            }
-            for question in questions {
-                let answer = scenario.api.answer(&question);
-                facts.answers.insert(question.id, (now(), answer));
-            }
-        };
+        let (mut facts, open) = until_told(hook, &first, &stores, &mut scenario.api);
         assert!(scenario.is_locked(hook));
         let second = scenario.review("b", 3, 1);
         let why = "downscale of statefulsets/ingester-zone-b in default from 3 to 1 replicas is not allowed because \
