@@ -175,7 +175,7 @@ impl<'a> Draw<'a> {
         let mut total = 0;
         let mut shares = Vec::new();
         for known in known {
-            let size = known.reference.history.requests.len() as u64 + known.reference.events;
+            let size = positions::size(&known.reference.history) as u64 + known.reference.events;
             total += 1_000_000 / size.max(1);
             shares.push((total, known));
         }
@@ -209,7 +209,7 @@ fn singles(known: &Arc<Known>, effort: &Effort) -> Vec<Job> {
             stands_for: 1,
         });
     };
-    let small = history.requests.len() <= effort.positions;
+    let small = positions::size(history) <= effort.positions;
     let most = if small { usize::MAX } else { effort.sample };
     for at in positions::requests(history, most) {
         for fault in REQUEST_FAULTS {

@@ -112,6 +112,12 @@ impl Request {
         self.method != "GET" && !self.is_for(RIGHTS)
     }
 
+    /// Whether it only asks whether the API is there: nothing of the answer is taken in.
+    pub fn is_probe(&self) -> bool {
+        let query = self.uri.split_once('?').map_or("", |(_, query)| query);
+        self.method == "GET" && query.split('&').any(|part| part == "limit=1")
+    }
+
     /// Whether it changed something.
     pub fn is_committed(&self) -> bool {
         self.ending.is_done() && self.versions.1 > self.versions.0

@@ -7,6 +7,9 @@ use jiff::Timestamp;
 use crate::fault::{Injection, RequestFault};
 use crate::history::{History, Request};
 
+/// How many of the requests that only ask whether the API is there are broken.
+const PROBES: usize = 2;
+
 /// Runs of one class cannot differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
@@ -39,11 +42,27 @@ impl Class {
     }
 }
 
-/// All places of a small run. Of a large one every write that is no renewal of a lease, then others evenly.
+/// How many requests of a run matter: those that only ask whether the API is there are many, and alike.
+pub(super) fn size(history: &History) -> usize {
+    let probes = history.requests.iter().filter(|r| r.is_probe());
+    history.requests.len() - probes.count()
+}
+
+/// All places of a small run. Of a large one every write that is no renewal of a lease, then others evenly. Of requests
+/// that only ask whether the API is there a few.
 pub(super) fn requests(history: &History, most: usize) -> Vec<u64> {
-    let total = history.requests.len();
-    if total <= most {
-        return (0..total as u64).collect();
+    let (probes, others): (Vec<&Request>, Vec<&Request>) = history
+        .requests
+        .iter()
+        .partition(|request| request.is_probe());
+    let some = spread(probes.len() as u64, PROBES);
+    let some = some
+        .into_iter()
+        .filter_map(|n| probes.get(usize::try_from(n).ok()?));
+    let mut chosen: BTreeSet<u64> = some.map(|request| request.number).collect();
+    if others.len() <= most {
+        chosen.extend(others.iter().map(|request| request.number));
+        return chosen.into_iter().collect();
     }
     let matters = |request: &&Request| request.is_write() && !request.path().contains("/leases");
     let writes: Vec<u64> = history
@@ -54,11 +73,11 @@ pub(super) fn requests(history: &History, most: usize) -> Vec<u64> {
         .collect();
     // Renewals of leases make a run large, not what it is about.
     let enough = most.saturating_mul(3);
-    let mut chosen: BTreeSet<u64> = spread(writes.len() as u64, enough)
-        .into_iter()
-        .filter_map(|n| writes.get(usize::try_from(n).ok()?).copied())
-        .collect();
-    chosen.extend(spread(total as u64, most / 2));
+    let at = |n: u64| usize::try_from(n).ok();
+    let spread_writes = spread(writes.len() as u64, enough).into_iter();
+    chosen.extend(spread_writes.filter_map(|n| writes.get(at(n)?).copied()));
+    let rest = spread(others.len() as u64, most / 2).into_iter();
+    chosen.extend(rest.filter_map(|n| Some(others.get(at(n)?)?.number)));
     chosen.into_iter().collect()
 }
 

@@ -178,6 +178,7 @@ fn listed(history: &History, request: &Request) -> u64 {
             && list.path().ends_with("/flippers")
             && !list.is_write()
             && !list.uri.contains("watch=true")
+            && !list.is_probe()
             && list.fault.is_none()
             && list.ending.is_done()
             && request.at.duration_since(list.at) >= TAKEN_IN
