@@ -61,7 +61,7 @@ async fn connection(stream: TcpStream, seat: &Arc<Seat>, router: Router) {
         .header_read_timeout(HEAD)
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
-    seat.serve(serving, |serving| serving.graceful_shutdown())
+    seat.serve(serving, http1::Connection::graceful_shutdown)
         .await;
 }
 

@@ -324,7 +324,7 @@ impl State {
         let freed = self
             .stores
             .of_kind(&cluster, &within.kind)
-            .flat_map(|(key, store)| {
+            .filter_map(|(key, store)| {
                 let mut seen = store.in_namespace(&within.namespace);
                 let seen = seen.find(|seen| seen.meta.uid == hold.uid);
                 seen.map(|seen| (key.clone(), seen.meta.clone()))

@@ -112,7 +112,7 @@ impl Door {
             }
         });
         let serving = builder.serve_connection(TokioIo::new(stream), service);
-        seat.serve(serving, |serving| serving.graceful_shutdown())
+        seat.serve(serving, auto::Connection::graceful_shutdown)
             .await;
     }
 }

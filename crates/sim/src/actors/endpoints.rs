@@ -259,8 +259,9 @@ fn subsets(service: &Service, spec: &ServiceSpec, pods: &[&Arc<Pod>]) -> Vec<End
     let mut subsets: Vec<EndpointSubset> = by_ports.into_values().collect();
     for subset in &mut subsets {
         for list in [&mut subset.addresses, &mut subset.not_ready_addresses] {
-            list.iter_mut()
-                .for_each(|all| all.sort_by(|a, b| a.ip.cmp(&b.ip)));
+            for all in list.iter_mut() {
+                all.sort_by(|a, b| a.ip.cmp(&b.ip));
+            }
         }
     }
     subsets

@@ -145,16 +145,14 @@ fn endpoint(
 }
 
 type Slices<'a> = Vec<&'a Arc<EndpointSlice>>;
+/// Slices that stay, with what they are to say.
+type Kept<'a> = Vec<(&'a Arc<EndpointSlice>, Content)>;
 
 /// Which slice says what: those that stay with what they are to say, what new ones are to say, and those without use.
 fn assign<'a>(
     wanted: Vec<Content>,
     known: &[&'a Arc<EndpointSlice>],
-) -> (
-    Vec<(&'a Arc<EndpointSlice>, Content)>,
-    Vec<Content>,
-    Slices<'a>,
-) {
+) -> (Kept<'a>, Vec<Content>, Slices<'a>) {
     let (mut kept, mut made) = (Vec::new(), Vec::new());
     let mut unused: Slices<'a> = known.to_vec();
     for Content { ports, endpoints } in wanted {
