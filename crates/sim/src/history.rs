@@ -19,7 +19,7 @@ use serde_json::Value;
 use slipway_api::purpose::Purpose;
 use slipway_api::purpose::runtime::RIGHTS;
 
-use crate::spell::Spell;
+use crate::spell::{Spell, Woe};
 
 /// How a request of the operator ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -326,6 +326,13 @@ impl History {
     /// Whether everything was once put back to where it had been.
     pub fn is_restored(&self) -> bool {
         self.marks.iter().any(|mark| mark.what == Event::Restored)
+    }
+
+    /// Whether a clock was off for so long that what is due when is another question than in the scenario: what must never
+    /// happen is judged all the same.
+    pub fn is_out_of_time(&self) -> bool {
+        self.spells()
+            .any(|(_, spell)| matches!(spell.woe, Woe::Skew(_)))
     }
 
     /// The request that did a change.

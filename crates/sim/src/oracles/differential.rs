@@ -42,6 +42,10 @@ pub const MASKED: &[(&str, &str)] = &[
         "who leads, how often something was said, and who was asked when, depends on the faults",
     ),
     (
+        "definitions of kinds",
+        "what a fault takes away it puts back, as another object",
+    ),
+    (
         "fence, last-downscale",
         "who led when, and when a downscale that a fault delayed was let through",
     ),
@@ -138,6 +142,7 @@ fn is_another_story(history: &History) -> bool {
     let differs = |event: &Event| matches!(event, Event::Otherwise(_));
     history.reviews.iter().any(Review::is_open)
         || history.is_restored()
+        || history.is_out_of_time()
         || history.is_disturbed() && history.marks.iter().any(|mark| differs(&mark.what))
 }
 
@@ -247,6 +252,8 @@ fn key(object: &Object, image: &Image) -> Option<String> {
     let (resource, namespace, name) = object;
     match &**resource {
         "coordination.k8s.io/leases" | "events.k8s.io/events" | "/events" | "/nodes" => None,
+        // Whoever takes one away in a fault has put it back.
+        "apiextensions.k8s.io/customresourcedefinitions" => None,
         "/configmaps"
             if name.starts_with("slipway-zpdb-") || &**name == "slipway-downscale-locks" =>
         {

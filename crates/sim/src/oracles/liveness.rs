@@ -16,6 +16,9 @@ const SOON: SignedDuration = SignedDuration::from_mins(8);
 pub(super) fn nothing_left(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
+    if history.is_out_of_time() {
+        return findings;
+    }
     let end = history.end;
     let policies = policy::at(history, u64::MAX);
     for (object, image) in history.last() {
