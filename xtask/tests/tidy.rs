@@ -178,7 +178,7 @@ fn conformance_tables_name_tests_that_exist() {
         let rows: Vec<&str> = text.lines().filter(is_row).collect();
         let rows: Vec<&str> = rows
             .into_iter()
-            .filter(|row| *row != "| item | test |")
+            .filter(|row| !(row.starts_with("| item |") && row.ends_with("| test |")))
             .collect();
         assert!(!rows.is_empty(), "{} has no rows", file.display());
         let wrong: Vec<String> = rows

@@ -52,14 +52,14 @@ impl Default for Effort {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            positions: 40,
-            events: 12,
-            sample: 8,
-            moments: 1,
+            positions: 10,
+            events: 5,
+            sample: 4,
+            moments: 0,
             exhaustive: true,
             is_whole: true,
             first_seed: 1,
-            seeds: 300,
+            seeds: 100,
             threads,
             most_failures: 5,
         }
@@ -71,10 +71,10 @@ impl Effort {
     pub fn brief() -> Self {
         Self {
             positions: 0,
-            events: 4,
-            sample: 3,
+            events: 1,
+            sample: 1,
             moments: 0,
-            seeds: 100,
+            seeds: 25,
             is_whole: false,
             ..Self::default()
         }

@@ -103,7 +103,33 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
 }
 
 /// Rights that no scenario needs, and why they are asked for: capability, resource, verb, reason.
-const UNNEEDED: &[(&str, &str, &str, &str)] = &[];
+const UNNEEDED: &[(&str, &str, &str, &str)] = &[
+    (
+        "zones",
+        "deployments",
+        "get",
+        "no scenario scales a Deployment that is not to be scaled down; crates/zones/tests/admit/no_downscale.rs does",
+    ),
+    ("zones", "replicasets", "get", "the same of a ReplicaSet"),
+    (
+        "zones",
+        "replicatemplates/scale",
+        "get",
+        "no scenario mirrors a ReplicaTemplate; crates/zones/tests/suite/mirror.rs does",
+    ),
+    (
+        "zones",
+        "replicatemplates/status",
+        "patch",
+        "the same: what is mirrored is told what came of it",
+    ),
+    (
+        "zones",
+        "zoneawarepoddisruptionbudgets",
+        "get",
+        "granted with list and watch, as the design's Role does",
+    ),
+];
 
 /// S2, the other side: every right of every capability is used in some run.
 fn unused_rights(wiring: &Wiring, chosen: &[Scenario], report: &mut Report) {

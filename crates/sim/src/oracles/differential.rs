@@ -12,7 +12,7 @@ use slipway_api::names::{DISRUPTION_CLAIM, FENCE, LAST_RESTART, RESTARTED_AT};
 use slipway_api::zones::LAST_DOWNSCALE;
 
 use super::{Case, Findings, workload};
-use crate::fault::EventFault;
+use crate::fault::{EventFault, RequestFault};
 use crate::history::{Change, Event, History, Image, Object, Review};
 
 /// What is not compared, and why.
@@ -143,6 +143,7 @@ fn is_another_story(history: &History) -> bool {
     history.reviews.iter().any(Review::is_open)
         || history.is_restored()
         || history.is_out_of_time()
+        || history.is_redefined()
         || history.is_disturbed() && history.marks.iter().any(|mark| differs(&mark.what))
 }
 
@@ -171,7 +172,11 @@ fn missed(case: &Case<'_>) -> u64 {
         });
     let (lost, others): (Vec<&str>, Vec<&str>) =
         events.partition(|fault| *fault == EventFault::Drop.name());
-    if lost.is_empty() && faulty + others.len() <= 1 {
+    // Whoever is asked to wait for long waits for five minutes.
+    let long = RequestFault::ThrottledForLong.name();
+    let is_held_up = case.history.requests.iter().any(|r| r.fault == Some(long))
+        || case.history.spells().next().is_some();
+    if lost.is_empty() && faulty + others.len() <= 1 && !is_held_up {
         return 0;
     }
     let lasted = storm.as_secs() / SignedDuration::from_mins(10).as_secs();

@@ -18,8 +18,10 @@ pub(super) fn met(case: &Case<'_>) -> Findings {
     let disturbed = history.is_disturbed();
     let settled = history.calm.checked_add(AFTERMATH);
     let is_open = history.reviews.iter().any(Review::is_open);
-    let is_other = is_open || history.is_restored() || history.is_out_of_time();
-    if disturbed && (is_other || settled.is_ok_and(|settled| settled > history.end)) {
+    let is_other = is_open || history.is_restored();
+    if history.is_out_of_time()
+        || disturbed && (is_other || settled.is_ok_and(|settled| settled > history.end))
+    {
         return findings;
     }
     for expectation in &case.scenario.expect {

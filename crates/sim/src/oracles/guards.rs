@@ -89,14 +89,16 @@ fn mentions(body: &Value, text: &str) -> bool {
     }
 }
 
-/// Whether of these writes the last one was carried out, or could not be because the right is missing: then the design
-/// goes on without. What a fault forbade was forbidden for a moment only, and there is a right to it.
+/// Whether one of these writes was carried out, or could not be because the right is missing: then the design goes on
+/// without. What a fault forbade was forbidden for a moment only, and there is a right to it. Others that fail may be of
+/// another review, which carries along what is written already.
 fn is_written<'a>(writes: impl Iterator<Item = &'a Request>) -> Option<bool> {
-    writes.last().map(|write| {
+    let ends = writes.map(|write| {
         let is_momentary = matches!(write.fault, Some("forbidden" | "refused"));
         let no_right = write.ending == Ending::Answered(403) && !is_momentary;
         write.ending.is_done() || no_right
-    })
+    });
+    ends.reduce(|one, other| one || other)
 }
 
 /// W12. Where it was tried to write a guard, and it could not be, nothing is let through.

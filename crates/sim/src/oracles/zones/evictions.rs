@@ -6,10 +6,11 @@ use slipway_api::purpose::runtime::REVIEW;
 use slipway_api::purpose::zones as purpose;
 
 use super::super::{Case, Findings};
+use super::replicas::downscale;
 use super::{
     EVICTION, PREPARE, Scene, Zone, budget_over, evictions_allowed, is_ready, on_their_way,
 };
-use crate::history::{History, Image, Request, Review};
+use crate::history::{Call, History, Image, Request, Review};
 
 /// The version at which the verdict on an eviction was reached: a review may have waited for long.
 fn decided_at(case: &Case<'_>, review: &Review) -> u64 {
@@ -210,11 +211,15 @@ pub(in super::super) fn fresh(case: &Case<'_>) -> Findings {
                 })
             }
             // A downscale that pods were told of.
-            PREPARE => history.calls.iter().any(|call| {
-                call.replica == review.replica
-                    && call.method == "POST"
-                    && (review.at..=review.ended).contains(&call.at)
-            }),
+            PREPARE => {
+                let scene = Scene::at(history, review.versions.0);
+                let told = |call: &Call| {
+                    call.replica == review.replica
+                        && call.method == "POST"
+                        && (review.at..=review.ended).contains(&call.at)
+                };
+                downscale(&scene, review).is_some() && history.calls.iter().any(told)
+            }
             _ => false,
         };
         if !needed {
