@@ -259,7 +259,8 @@ pub(super) fn sound(case: &Case<'_>) -> Findings {
         let problem = match &mark.what {
             Event::Panicked(text) => Some(format!("a panic: {text}")),
             Event::Endless(requests) => Some(format!("{requests} requests, and no end of them")),
-            Event::Failed(text) => Some(format!(
+            // What is invalid by a definition can be kept, but not put back.
+            Event::Failed(text) if !case.history.is_redefined() => Some(format!(
                 "somebody could not do what the scenario says: {text}"
             )),
             // Whether webhooks can be asked, and what they know by then, depends on the faults.
