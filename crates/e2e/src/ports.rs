@@ -29,6 +29,9 @@ const SET_ASIDE: RangeInclusive<u16> = 49_152..=u16::MAX;
 /// Below this, only root may listen.
 const FIRST: u16 = 1_024;
 
+/// From here on Kubernetes gives out ports of nodes: an address with one would look like those.
+const NODE_PORTS: u16 = 30_000;
+
 /// How many ports are drawn from; each leaves an empty file.
 const MANY: u16 = 1_024;
 
@@ -92,15 +95,16 @@ fn range(said: &str) -> Option<RangeInclusive<u16>> {
     (first <= last).then_some(first..=last)
 }
 
-/// Ports outside of a range: right below it, or above. Where it leaves none, its last.
+/// Ports outside of a range: right below it and below those of nodes, or above. Where it leaves none, its last.
 fn apart_from(outgoing: &RangeInclusive<u16>) -> RangeInclusive<u16> {
-    let below = outgoing.start().saturating_sub(FIRST);
+    let end = NODE_PORTS.min(*outgoing.start());
+    let below = end.saturating_sub(FIRST);
     let above = u16::MAX - outgoing.end();
     if below == 0 && above == 0 {
         return outgoing.end() - MANY.min(outgoing.end() - outgoing.start())..=*outgoing.end();
     }
     if below >= above {
-        return outgoing.start() - below.min(MANY)..=outgoing.start() - 1;
+        return end - below.min(MANY)..=end - 1;
     }
     outgoing.end() + 1..=outgoing.end() + above.min(MANY)
 }
@@ -199,7 +203,8 @@ mod tests {
     #[test]
     fn ports_lie_outside_of_the_range_wherever_it_is() {
         let of = |said: &str| apart_from(&range(said).unwrap());
-        assert_eq!(of("32768\t60999\n"), 31_744..=32_767);
+        assert_eq!(of("32768\t60999\n"), 28_976..=29_999);
+        assert_eq!(of("20000 60999"), 18_976..=19_999);
         assert_eq!(of("1500 60000"), 60_001..=61_024);
         assert_eq!(of("1024 65000"), 65_001..=65_535);
         assert_eq!(of("1100 65535"), 1_024..=1_099);
