@@ -20,6 +20,7 @@ pub(super) fn met(case: &Case<'_>) -> Findings {
     let is_open = history.reviews.iter().any(Review::is_open);
     let is_other = is_open || history.is_restored();
     if history.is_out_of_time()
+        || history.is_redefined()
         || disturbed && (is_other || settled.is_ok_and(|settled| settled > history.end))
     {
         return findings;
