@@ -256,9 +256,12 @@ fn ends(history: &History) -> BTreeMap<String, Vec<Value>> {
 fn key(object: &Object, image: &Image) -> Option<String> {
     let (resource, namespace, name) = object;
     match &**resource {
-        "coordination.k8s.io/leases" | "events.k8s.io/events" | "/events" | "/nodes" => None,
-        // Whoever takes one away in a fault has put it back.
-        "apiextensions.k8s.io/customresourcedefinitions" => None,
+        // Whoever takes a definition away in a fault has put it back.
+        "coordination.k8s.io/leases"
+        | "events.k8s.io/events"
+        | "/events"
+        | "/nodes"
+        | "apiextensions.k8s.io/customresourcedefinitions" => None,
         "/configmaps"
             if name.starts_with("slipway-zpdb-") || &**name == "slipway-downscale-locks" =>
         {
