@@ -166,7 +166,7 @@ pub(crate) fn flooded(stage: &Stage) -> Result<()> {
     // The flood's own processor time is the machine's, and so is that of the servers; how much it takes, the bench says. A
     // controller that waits for webhooks would wait for the flood's end.
     ensure!(
-        *with < *without * 5 + Duration::from_secs(10),
+        *with < *without * 2 + Duration::from_secs(2),
         "{without:?} became {with:?}"
     );
     operator.terminate()
