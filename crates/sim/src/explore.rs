@@ -257,21 +257,24 @@ pub fn examine(
     Ok((outcome, verdicts))
 }
 
-/// Looks for a run in which an oracle objects: without faults, then with single ones, at most `most` in all. Gives the
-/// number of runs and what was found.
+/// Looks for a run in which an oracle objects: the one that is `kept` from earlier, then those without faults, then with
+/// single ones, at most `most` in all. Gives the number of runs and what was found.
 pub fn hunt(
     known: &[Arc<Known>],
     wiring: &Wiring,
+    kept: Option<(&Arc<Known>, Trial)>,
     most: usize,
 ) -> Result<(usize, Option<Failure>), Unplayable> {
     let mut runs = 0;
     let calm = known.iter().map(|known| (known, Trial::calm()));
+    let first = kept.into_iter();
     let mut singles: Vec<(&Arc<Known>, Trial)> = Vec::new();
     for known in known {
         let effort = Effort {
             positions: 60,
             sample: 120,
             events: usize::MAX,
+            moments: 3,
             ..Effort::default()
         };
         let of_one = self::singles(known, &effort).into_iter();
@@ -283,7 +286,7 @@ pub fn hunt(
     let mut order: Vec<usize> = (0..singles.len()).collect();
     order.sort_by_key(|n| (n * stride * 7919) % singles.len().max(1));
     let scattered = order.into_iter().filter_map(|n| singles.get(n).cloned());
-    for (known, trial) in calm.chain(scattered).take(most) {
+    for (known, trial) in first.chain(calm).chain(scattered).take(most) {
         runs += 1;
         let (outcome, verdicts) = examine(known, wiring, &trial)?;
         let failure = Failure::of(&known.scenario, &trial, &outcome, &verdicts);

@@ -335,11 +335,11 @@ impl History {
             .any(|(_, spell)| matches!(spell.woe, Woe::Skew(_)))
     }
 
-    /// Whether a definition was taken away, or was said to be: its objects go with it and come back as others, and while it
-    /// is away the operator acts as if there were none.
+    /// Whether a definition was taken away: its objects go with it and come back as others, and while it is away the operator
+    /// acts as if there were none.
     pub fn is_redefined(&self) -> bool {
         self.spells()
-            .any(|(_, spell)| matches!(spell.woe, Woe::Undefined(_) | Woe::Unknown(_)))
+            .any(|(_, spell)| matches!(spell.woe, Woe::Undefined(_)))
     }
 
     /// The request that did a change.

@@ -83,6 +83,11 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
         );
     }
     if !report.failures.is_empty() && !arguments.keep_going {
+        tell(&report);
+        return report;
+    }
+    if arguments.only_mutants {
+        hunt(&known, wiring, arguments.keep_killers, &mut report);
         return report;
     }
     let mut report = explore::explore(&known, wiring, &arguments.effort, report).unwrap();
@@ -96,8 +101,10 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     if arguments.scenario.is_none() && arguments.effort.exhaustive && arguments.effort.is_whole {
         unused_rights(wiring, chosen, &mut report);
     }
+    // Hunts are long: what was found is told before them, so that nobody waits for it.
+    tell(&report);
     if arguments.mutants {
-        hunt(&known, wiring, &mut report);
+        hunt(&known, wiring, arguments.keep_killers, &mut report);
     }
     report
 }
@@ -155,7 +162,8 @@ fn unused_rights(wiring: &Wiring, chosen: &[Scenario], report: &mut Report) {
 }
 
 /// Mutants, several at once.
-fn hunt(known: &[Arc<Known>], wiring: &Wiring, report: &mut Report) {
+fn hunt(known: &[Arc<Known>], wiring: &Wiring, keep: bool, report: &mut Report) {
+    let started = Instant::now();
     let next = AtomicUsize::new(0);
     let chosen = |mutant: &&mutants::Mutant| mutant.needs_only(known);
     let all: Vec<&mutants::Mutant> = mutants::all().filter(chosen).collect();
@@ -164,21 +172,32 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, report: &mut Report) {
         for _ in 0..Effort::default().threads {
             scope.spawn(|| {
                 while let Some(mutant) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let (runs, killer) = mutant.hunt(known, wiring, MOST_RUNS);
-                    found.lock().unwrap().push((mutant.name, runs, killer));
+                    let catch = mutant.hunt(known, wiring, MOST_RUNS);
+                    let end = catch
+                        .killer()
+                        .map_or("lives".to_owned(), |id| format!("killed by {id}"));
+                    println!(
+                        "mutant: {}: {end} after {} runs",
+                        catch.mutant, catch.runs
+                    );
+                    found.lock().unwrap().push(catch);
                 }
             });
         }
     });
     let mut found = found.into_inner().unwrap();
-    found.sort_unstable();
-    for (name, runs, killer) in found {
+    found.sort_unstable_by_key(|catch| catch.mutant);
+    let runs: usize = found.iter().map(|catch| catch.runs).sum();
+    let time = started.elapsed().as_secs_f64();
+    println!("{} mutants in {runs} runs and {time:.1} s", found.len());
+    if keep {
+        mutants::killers::keep(&found).unwrap();
+    }
+    for catch in found {
         report.mutants.of += 1;
-        report.mutants.done += u64::from(killer.is_some());
-        let end = killer.map_or("lives".to_owned(), |id| format!("killed by {id}"));
-        println!("mutant: {name}: {end} after {runs} runs");
-        let text = format!("the mutant {name:?} lives after {runs} runs");
-        report.note("mutants", killer.is_some(), &text);
+        report.mutants.done += u64::from(catch.failure.is_some());
+        let text = format!("the mutant {:?} lives after {} runs", catch.mutant, catch.runs);
+        report.note("mutants", catch.failure.is_some(), &text);
     }
 }
 
@@ -247,10 +266,14 @@ fn replay(wiring: &Wiring, name: &str, trial: &slipway_sim::trial::Trial) -> Exi
     }
 }
 
-fn conclude(report: &Report) -> ExitCode {
+/// The runs that an oracle objects to.
+fn tell(report: &Report) {
     for failure in &report.failures {
         println!("{failure}\n");
     }
+}
+
+fn conclude(report: &Report) -> ExitCode {
     for line in report.table() {
         println!("{line}");
     }

@@ -15,6 +15,9 @@ use super::{End, Failure, News, Watch};
 const ASK_AGAIN: Duration = Duration::from_secs(2);
 /// For this long discovery has to say the same of a kind that was seen before.
 const CONFIRMED: Duration = Duration::from_secs(20);
+/// The same of a kind that was never seen: it may be installed all the same, and an API server that has just started knows
+/// its definitions a little later than it answers.
+const AT_FIRST: Duration = Duration::from_secs(5);
 /// How often a kind that is not defined is looked for.
 const LOOK_OUT: Duration = Duration::from_secs(5);
 
@@ -54,7 +57,7 @@ impl Watch {
         if was_seen {
             self.tell(News::Doubtful);
         }
-        let patience = if was_seen { CONFIRMED } else { ASK_AGAIN };
+        let patience = if was_seen { CONFIRMED } else { AT_FIRST };
         let confirmed = Instant::now() + patience;
         loop {
             sleep(ASK_AGAIN).await;

@@ -27,8 +27,8 @@ const OUTAGES: [Duration; 5] = [
 const SILENCE: Duration = seconds(150);
 /// How long a kind is refused: for a moment, and for longer than a replica stays ready without it.
 const REFUSED: [Duration; 2] = [seconds(4), seconds(50)];
-/// How long a kind is unknown: too short to be believed.
-const UNKNOWN: Duration = seconds(3);
+/// How long a kind is unknown: too short to be believed, of a kind that was never seen and of one that was.
+const UNKNOWN: (Duration, Duration) = (seconds(3), seconds(15));
 /// How long a definition is away.
 const UNDEFINED: [Duration; 2] = [seconds(4), seconds(60)];
 /// How far versions run back.
@@ -89,7 +89,9 @@ impl<'a> Case<'a> {
                 }
             }
             if is_defined(kind) {
-                add(Woe::Unknown(kind.clone()), UNKNOWN);
+                let is_first = at <= self.known.scenario.operator_starts;
+                let lasts = if is_first { UNKNOWN.0 } else { UNKNOWN.1 };
+                add(Woe::Unknown(kind.clone()), lasts);
                 for lasts in UNDEFINED {
                     add(Woe::Undefined(kind.clone()), lasts);
                 }

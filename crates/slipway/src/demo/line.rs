@@ -90,6 +90,11 @@ impl Line {
             .sum()
     }
 
+    /// The text of its last piece.
+    pub(crate) fn last(&self) -> &str {
+        self.pieces.last().map_or("", |(_, text)| text)
+    }
+
     /// The same, no wider than this; what is cut off leaves a mark.
     #[must_use]
     pub(crate) fn cut(self, width: usize, style: Style) -> Self {

@@ -3,12 +3,16 @@
 use slipway_sim::explore::Effort;
 use slipway_sim::trial::Trial;
 
-/// The command line: `--seeds N --from N --scenario X --threads N --positions N --events N --moments N --no-faults --brief --replay 'scenario=X …'`.
+/// The command line: `--seeds N --from N --scenario X --threads N --positions N --events N --moments N --no-faults --brief --only-mutants --keep-killers --replay 'scenario=X …'`.
 pub(crate) struct Arguments {
     pub(crate) effort: Effort,
     pub(crate) scenario: Option<String>,
     pub(crate) keep_going: bool,
     pub(crate) mutants: bool,
+    /// Whether nothing but mutants is asked for.
+    pub(crate) only_mutants: bool,
+    /// Whether the runs in which mutants are found are written down.
+    pub(crate) keep_killers: bool,
     pub(crate) time: bool,
     pub(crate) replay: Option<(String, Trial)>,
 }
@@ -20,6 +24,8 @@ impl Arguments {
             scenario: None,
             keep_going: false,
             mutants: true,
+            only_mutants: false,
+            keep_killers: false,
             time: false,
             replay: None,
         };
@@ -49,6 +55,8 @@ impl Arguments {
                     arguments.mutants = false;
                 }
                 "--no-mutants" => arguments.mutants = false,
+                "--only-mutants" => arguments.only_mutants = true,
+                "--keep-killers" => arguments.keep_killers = true,
                 "--keep-going" => arguments.keep_going = true,
                 "--no-faults" => effort.exhaustive = false,
                 "--scenario" => arguments.scenario = Some(value()?),
@@ -63,7 +71,7 @@ impl Arguments {
 }
 
 /// `scenario=X seed=7`.
-fn told(text: &str) -> Result<(String, Trial), String> {
+pub(crate) fn told(text: &str) -> Result<(String, Trial), String> {
     let (scenario, trial) = text
         .split_once(' ')
         .ok_or("write 'scenario=X seed=7' or 'scenario=X fault=request:17:lost'")?;

@@ -16,6 +16,8 @@ macro_rules! sees {
 }
 
 mod bent;
+#[path = "killers.rs"]
+pub(crate) mod killers;
 #[path = "zones.rs"]
 mod zones;
 
@@ -30,7 +32,7 @@ use slipway_kernel::store::Projection;
 use slipway_kernel::{Kind, Plan};
 use slipway_restarts::observe::{Flipper, Workload};
 use slipway_runtime::{Election, WithoutLease};
-use slipway_sim::explore::{self, Known};
+use slipway_sim::explore::{self, Failure, Known};
 use slipway_sim::stage::{Feign, Probe, Setup, Wiring};
 
 use bent::Bent;
@@ -333,21 +335,37 @@ impl Mutant {
         names.all(|name| known.iter().any(|known| known.scenario.name == *name))
     }
 
-    /// Looks for it, in at most so many runs. Gives the number of runs and the oracle that found it.
-    pub(crate) fn hunt(
-        &self,
-        known: &[Arc<Known>],
-        sound: &Wiring,
-        most: usize,
-    ) -> (usize, Option<&'static str>) {
+    /// Looks for it, in at most so many runs; first where it was found before.
+    pub(crate) fn hunt(&self, known: &[Arc<Known>], sound: &Wiring, most: usize) -> Catch {
+        let named = |name: &str| known.iter().find(|known| known.scenario.name == name);
         let chosen: Vec<Arc<Known>> = self
             .scenarios
             .iter()
-            .filter_map(|name| known.iter().find(|k| k.scenario.name == *name).cloned())
+            .filter_map(|name| named(name).cloned())
             .collect();
-        let (runs, failure) = explore::hunt(&chosen, &self.wiring(sound), most).unwrap();
-        let found = failure.and_then(|failure| failure.violations.first().map(|(id, _)| *id));
-        (runs, found)
+        let kept = killers::of(self.name);
+        let kept = kept.and_then(|(scenario, trial)| Some((named(&scenario)?, trial)));
+        let (runs, failure) = explore::hunt(&chosen, &self.wiring(sound), kept, most).unwrap();
+        Catch {
+            mutant: self.name,
+            runs,
+            failure,
+        }
+    }
+}
+
+/// What came of looking for a mutant.
+pub(crate) struct Catch {
+    pub(crate) mutant: &'static str,
+    pub(crate) runs: usize,
+    pub(crate) failure: Option<Failure>,
+}
+
+impl Catch {
+    /// The oracle that objected first.
+    pub(crate) fn killer(&self) -> Option<&'static str> {
+        let failure = self.failure.as_ref()?;
+        failure.violations.first().map(|(id, _)| *id)
     }
 }
 

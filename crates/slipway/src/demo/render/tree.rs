@@ -88,14 +88,15 @@ pub(super) fn rows(model: &Model, width: usize, style: Style) -> Vec<Line> {
 }
 
 /// How much of a name's beginning is kept where it is too long: as little as possible, but so that no two names that
-/// differ look alike.
+/// differ look alike. The branches before them do not count: they differ anyway.
 fn head(named: &[(Line, Node)], room: usize, style: Style) -> usize {
-    let all: BTreeSet<String> = named.iter().map(|(name, _)| name.paint(style)).collect();
+    let all: BTreeSet<&str> = named.iter().map(|(name, _)| name.last()).collect();
     let seen = |head: usize| {
         let short = named
             .iter()
-            .map(|(name, _)| name.clone().shortened(room, head, style).paint(style));
-        short.collect::<BTreeSet<String>>().len()
+            .map(|(name, _)| name.clone().shortened(room, head, style));
+        let short: BTreeSet<String> = short.map(|name| name.last().to_owned()).collect();
+        short.len()
     };
     let mut heads = SHORTEST_HEAD..room;
     heads

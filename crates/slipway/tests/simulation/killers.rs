@@ -1,0 +1,40 @@
+//! In which run each mutant was found: kept beside this file and tried first, so that hunts take seconds. A trial that finds
+//! its mutant no more costs time and nothing else: the hunt goes on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use slipway_sim::trial::Trial;
+
+use super::Catch;
+use crate::arguments::told;
+
+const KEPT: &str = include_str!("killers.txt");
+
+/// The run in which a mutant was found.
+pub(super) fn of(mutant: &str) -> Option<(String, Trial)> {
+    let lines = KEPT.lines().filter_map(|line| line.split_once(" | "));
+    let mut lines = lines.filter(|(name, _)| *name == mutant);
+    lines.next().and_then(|(_, run)| told(run).ok())
+}
+
+/// Keeps the runs in which mutants were found.
+pub(crate) fn keep(all: &[Catch]) -> std::io::Result<()> {
+    let mut lines: BTreeMap<&str, String> = KEPT
+        .lines()
+        .filter_map(|line| line.split_once(" | "))
+        .map(|(name, run)| (name, run.to_owned()))
+        .collect();
+    for catch in all {
+        if let Some(failure) = &catch.failure {
+            let run = format!("scenario={} {}", failure.scenario, failure.trial);
+            lines.insert(catch.mutant, run);
+        }
+    }
+    let text: String = lines
+        .iter()
+        .map(|(name, run)| format!("{name} | {run}\n"))
+        .collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/simulation");
+    std::fs::write(folder.join("killers.txt"), text)
+}
