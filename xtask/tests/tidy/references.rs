@@ -2,6 +2,7 @@
 //! `docs/conformance`, and no text cites what is not here.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::{listed, root};
 
@@ -43,9 +44,13 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-')
 }
 
+fn is_source(file: &str) -> bool {
+    Path::new(file).extension().is_some_and(|end| end == "rs")
+}
+
 /// What people read in a line: of a source, its comment and its strings.
 fn read(file: &str, line: &str) -> String {
-    if !file.ends_with(".rs") {
+    if !is_source(file) {
         return line.to_owned();
     }
     let strings = line.split('"').skip(1).step_by(2);
@@ -56,7 +61,7 @@ fn read(file: &str, line: &str) -> String {
 /// Numbers at the beginning and at the end of a function's name.
 fn named(file: &str, line: &str) -> Vec<String> {
     let name = line.split_once("fn ").map(|(_, rest)| rest);
-    let Some(name) = name.filter(|_| file.ends_with(".rs")) else {
+    let Some(name) = name.filter(|_| is_source(file)) else {
         return Vec::new();
     };
     let name = words(name).next().unwrap_or_default();
