@@ -6,45 +6,16 @@
     reason = "tests"
 )]
 
-use std::collections::{BTreeMap, BTreeSet};
+#[path = "tidy/arrows.rs"]
+mod arrows;
+#[path = "tidy/references.rs"]
+mod references;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use serde_json::Value;
-
-/// The arrows of ARCHITECTURE.md: which of our packages may depend on which.
-const ARROWS: &[(&str, &[&str])] = &[
-    (
-        "slipway",
-        &[
-            "slipway-apiserver",
-            "slipway-sim",
-            "slipway-web",
-            "slipway-runtime",
-            "slipway-restarts",
-            "slipway-zones",
-            "slipway-kernel",
-            "slipway-api",
-        ],
-    ),
-    ("slipway-apiserver", &[]),
-    ("slipway-api", &[]),
-    ("slipway-kernel", &["slipway-api"]),
-    ("slipway-restarts", &["slipway-kernel", "slipway-api"]),
-    ("slipway-zones", &["slipway-kernel", "slipway-api"]),
-    ("slipway-runtime", &["slipway-kernel", "slipway-api"]),
-    (
-        "slipway-sim",
-        &[
-            "slipway-apiserver",
-            "slipway-runtime",
-            "slipway-kernel",
-            "slipway-api",
-        ],
-    ),
-    ("slipway-e2e", &["slipway-api"]),
-    ("xtask", &[]),
-];
 
 /// Lines a source file may have, tests excluded.
 const LONGEST_FILE: usize = 600;
@@ -56,19 +27,26 @@ fn root() -> PathBuf {
         .to_owned()
 }
 
-fn sources() -> Vec<PathBuf> {
+/// Files that git knows, from the root.
+fn listed(patterns: &[&str]) -> Vec<String> {
     let output = Command::new("git")
-        .args(["ls-files", "*.rs"])
+        .arg("ls-files")
+        .args(patterns)
         .current_dir(root())
         .output()
         .unwrap();
-    let files: Vec<PathBuf> = String::from_utf8(output.stdout)
-        .unwrap()
-        .lines()
-        .map(|line| root().join(line))
-        .collect();
-    assert!(!files.is_empty(), "git lists no sources");
-    files.into_iter().filter(|file| file.is_file()).collect()
+    let text = String::from_utf8(output.stdout).unwrap();
+    let files: Vec<String> = text.lines().map(str::to_owned).collect();
+    assert!(!files.is_empty(), "git lists no {patterns:?}");
+    files
+        .into_iter()
+        .filter(|file| root().join(file).is_file())
+        .collect()
+}
+
+fn sources() -> Vec<PathBuf> {
+    let files = listed(&["*.rs"]).into_iter();
+    files.map(|file| root().join(file)).collect()
 }
 
 fn is_test(file: &Path) -> bool {
@@ -94,32 +72,6 @@ fn metadata() -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-#[test]
-fn crates_depend_on_each_other_only_as_drawn() {
-    let metadata = metadata();
-    let packages = metadata["packages"].as_array().unwrap();
-    let ours: BTreeSet<&str> = packages
-        .iter()
-        .map(|p| p["name"].as_str().unwrap())
-        .collect();
-    let drawn: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
-    for package in packages {
-        let name = package["name"].as_str().unwrap();
-        let allowed = drawn
-            .get(name)
-            .unwrap_or_else(|| panic!("{name} is not drawn in ARCHITECTURE.md or here"));
-        for dependency in package["dependencies"].as_array().unwrap() {
-            let to = dependency["name"].as_str().unwrap();
-            // Dev-dependencies are free, except in apiserver.
-            let free = dependency["kind"] == "dev" && name != "slipway-apiserver";
-            assert!(
-                !ours.contains(to) || free || allowed.contains(&to),
-                "{name} depends on {to}: no such arrow is drawn"
-            );
-        }
-    }
-}
-
 /// A test that no tier runs cannot fail.
 #[test]
 fn every_test_target_is_in_a_tier() {
@@ -140,8 +92,19 @@ fn every_test_target_is_in_a_tier() {
     }
 }
 
-/// What is wrong with a row of a conformance table: its last cell names tests that exist, as `path::name`, or says how
-/// ours differs and names the decision.
+/// Whether an oracle of this name is somewhere in the sources.
+fn is_oracle(id: &str) -> bool {
+    static TEXTS: OnceLock<String> = OnceLock::new();
+    let texts = TEXTS.get_or_init(|| {
+        let files = sources().into_iter().filter(|file| !is_test(file));
+        let texts = files.map(|file| std::fs::read_to_string(file).unwrap());
+        texts.filter(|text| text.contains("racle")).collect()
+    });
+    texts.contains(&format!("\"{id}\""))
+}
+
+/// What is wrong with a row of a conformance table: its last cell names tests that exist, as `path::name`, or oracles, or
+/// says how ours differs and names the decision.
 fn complaint(row: &str) -> Option<String> {
     let last = row.trim().trim_end_matches('|').rsplit(" | ").next()?;
     let named: Vec<(&str, &str)> = last
@@ -156,9 +119,16 @@ fn complaint(row: &str) -> Option<String> {
             return Some(format!("there is no test {path}::{name}"));
         }
     }
+    let oracles: Vec<&str> = last
+        .split("oracle `")
+        .skip(1)
+        .filter_map(|rest| rest.split('`').next())
+        .collect();
+    if let Some(none) = oracles.iter().find(|id| !is_oracle(id)) {
+        return Some(format!("there is no oracle {none}"));
+    }
     let Some(why) = last.trim().strip_prefix("differs: ") else {
-        return named
-            .is_empty()
+        return (named.is_empty() && oracles.is_empty())
             .then(|| "it names no test and does not say how ours differs".to_owned());
     };
     let decisions = std::fs::read_dir(root().join("docs/decisions")).unwrap();
@@ -191,6 +161,8 @@ fn conformance_tables_name_tests_that_exist() {
         ("| a | `xtask/tests/tidy.rs::complaint` |", false),
         ("| a | `xtask/tests/tidy.rs::no_such_test` |", true),
         ("| a | `xtask/tests/none.rs::complaint` |", true),
+        ("| a | oracle `G1` |", false),
+        ("| a | oracle `none` |", true),
         ("| a | |", true),
         ("| a | differs: on purpose (0013) |", false),
         ("| a | differs: on purpose |", true),

@@ -6,7 +6,8 @@
 //! SLIPWAY_REAL_FULL=kubeconfig cargo test … --test zones               and the real one
 //! ```
 //!
-//! Words after `--` choose runs by name. `Test…` are the end-to-end tests of the original (`specs/zones.md` §5.1).
+//! Words after `--` choose runs by name. `Test…` are the end-to-end tests of the original (T1 to T11 of
+//! `docs/conformance/zones.md`).
 
 #[path = "zones/drop_in.rs"]
 mod drop_in;

@@ -1,4 +1,4 @@
-//! What must be true of every history, by the names of `specs/reliability.md`.
+//! What must be true of every history, by the names of `docs/conformance/simulation.md`.
 //!
 //! An oracle reads a history and nothing else: it has its own small model of what policies ask for, and never asks the
 //! operator. Each has a test with a made-up bad history that it must object to.
@@ -69,7 +69,7 @@ impl Findings {
 
 /// One oracle.
 pub struct Oracle {
-    /// Its name in `specs/reliability.md`.
+    /// Its name in `docs/conformance/simulation.md`.
     pub id: &'static str,
     /// What it says, in a sentence.
     pub what: &'static str,

@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(ask("/any", &[("user-agent", "kube-probe/1.33")]), None);
     }
 
-    /// `specs/zones.md` §6.2 item 11: the original's exclusions miss two webhooks.
+    /// D11: the original's exclusions miss two webhooks.
     #[test]
     fn no_webhook_needs_a_label_unless_paths_are_named() {
         let vet = vet(false);

@@ -1,4 +1,4 @@
-//! What a new leader has to change before it acts, so that nothing that a former one has sent is still done (D2).
+//! What a new leader has to change before it acts, so that nothing that a former one has sent is still done.
 
 use jiff::Timestamp;
 use slipway_kernel::Target;

@@ -1,8 +1,8 @@
 //! `cargo xtask bench zones`: what rollouts of zones and their webhooks cost, beside the original on the same control
 //! plane.
 //!
-//! Where the original's program is not given, its figures are those measured earlier (`specs/zones.md` §7,
-//! `specs/controlplane.md` §3), and marked so.
+//! Where the original's program is not given, its figures are those measured earlier (`earlier` in `zones_table.rs`),
+//! and marked so.
 
 #[path = "zones_door.rs"]
 mod door;

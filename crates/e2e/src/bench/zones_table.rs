@@ -5,7 +5,7 @@ use slipway_e2e::suite::say;
 
 use crate::{Measurement, SIZES};
 
-/// Figures of the original that were measured earlier: `specs/zones.md` §7, `specs/controlplane.md` §3.
+/// Figures of the original (its main branch of July 2026) that were measured earlier, on a machine of two processors.
 mod earlier {
     pub(super) const RESIDENT: [f64; 3] = [47.0, 60.0, 153.0];
     pub(super) const FIRST: f64 = 1.2;

@@ -137,7 +137,7 @@ pub(crate) fn scale(stage: &Stage) -> Result<()> {
     operator.terminate()
 }
 
-/// The webhooks are about updates and evictions (§3.2, §3.5): who may delete, deletes.
+/// The webhooks are about updates and evictions: who may delete, deletes.
 pub(crate) fn delete(stage: &Stage) -> Result<()> {
     let (place, operator) = labelled(stage, "delete", Some("grafana.com/no-downscale"))?;
     place.kubectl(&["delete", "pod", &format!("{ZONE}-0"), "--wait=true"])?;
@@ -161,7 +161,7 @@ pub(crate) fn delete(stage: &Stage) -> Result<()> {
     operator.terminate()
 }
 
-/// §3.3 in the mode of the shipped arguments: pods are asked, the time is kept in the tracker, the other zone waits; a
+/// prepare-downscale in the mode of the shipped arguments: pods are asked, the time is kept in the tracker, the other zone waits; a
 /// pod that refuses refuses the downscale, and is told that it stays.
 pub(crate) fn prepare(stage: &Stage) -> Result<()> {
     let place = stage.place("prepare")?;

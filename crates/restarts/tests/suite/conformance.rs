@@ -1,4 +1,4 @@
-//! The behaviour of the controller that this replaces, by the numbers of its conformance list: M1–M7 matching, U1–U10
+//! The behaviour of the controller that this replaces, by the numbers of `docs/conformance/restarts.md`: M1–M7 matching, U1–U10
 //! one decision, C1–C11 additions, I1–I4 a running controller, D1–D4 its demo.
 
 #[path = "conformance/additions.rs"]

@@ -1,4 +1,4 @@
-//! Changes every object that a former leader could still act on, so that its preconditions fail (D2).
+//! Changes every object that a former leader could still act on, so that its preconditions fail.
 //!
 //! Each one is changed at the version that it was listed at; whatever has changed since is read and changed again, so
 //! that in the end nothing that the former leader may have seen is still the newest version. What it did before is in

@@ -283,7 +283,7 @@ async fn a_pod_of_another_cluster_says_so_and_is_counted() {
     }
 }
 
-/// §5.5: a request to the API without an answer is counted as `error`, and what went wrong is told as it is.
+/// A request to the API without an answer is counted as `error`, and what went wrong is told as it is.
 #[tokio::test(start_paused = true)]
 async fn an_api_that_cannot_be_reached_is_counted_as_an_error() {
     let service = tower::service_fn(|_: Request<kube::client::Body>| async {

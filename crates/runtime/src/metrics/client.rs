@@ -77,7 +77,7 @@ fn about(path: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// The paths of specs/zones.md §5.5: every kind of path that a client of ours, or another one, may send.
+    /// The paths of the original's own tests: every kind of path that a client of ours, or another one, may send.
     #[test]
     fn the_groups_of_paths() {
         for (path, expected) in [

@@ -1,4 +1,4 @@
-//! At most one effective writer: the enumeration of D2.
+//! At most one effective writer: the enumeration of D-2.
 //!
 //! Replica A is stopped (not polled, as by SIGSTOP) at its k-th request, for every k, once before the request has left
 //! and once after it has been answered; B takes over and works; then A wakes. Nothing that A sends after that commits.

@@ -36,7 +36,7 @@ fn budget(name: &str, spec: &Value) -> Value {
     })
 }
 
-/// §5.4 observer: added, changed, wrong, seen again, deleted.
+/// As the original's observer counts them: added, changed, wrong, seen again, deleted.
 #[test]
 fn budgets_are_counted_as_they_come_change_and_go() {
     virtually(async {
@@ -70,7 +70,7 @@ fn budgets_are_counted_as_they_come_change_and_go() {
     });
 }
 
-/// `…ShouldDeleteMetricsForDecommissionedRolloutGroups`, and §6.2 item 11: a group that fails for ever keeps the series of
+/// `…ShouldDeleteMetricsForDecommissionedRolloutGroups`, and D11: a group that fails for ever keeps the series of
 /// a group that is gone, and is tried every five seconds, in the original.
 #[test]
 fn defect_11_a_group_that_fails_for_ever_disturbs_no_other() {

@@ -1,4 +1,4 @@
-//! Missing rights and definitions turn features off, and nothing else (rule 12).
+//! Missing rights and definitions turn features off, and nothing else.
 
 use std::time::Duration;
 

@@ -245,7 +245,7 @@ fn a_create_whose_answer_is_lost_is_not_made_again() {
     });
 }
 
-/// §6.1 defect 14 (Mimir #13338): the original goes on with a certificate for another name.
+/// D14 (Mimir #13338): the original goes on with a certificate for another name.
 #[test]
 fn defect_14_a_pair_for_another_name_is_replaced_and_still_trusted() {
     virtually(async {

@@ -105,7 +105,7 @@ fn what_is_not_labelled_for_us_is_left_alone() {
     });
 }
 
-/// §4: the original's cache looks patched after a failure, and it never tries again.
+/// D11: the original's cache looks patched after a failure, and it never tries again.
 #[test]
 fn a_failed_injection_is_tried_again() {
     for (code, reason) in [

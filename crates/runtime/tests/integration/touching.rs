@@ -1,4 +1,4 @@
-//! `Fence::Touch`: the enumeration of D2 again, without any wait. A's renewals fail from the start, and it sleeps at its
+//! `Fence::Touch`: the enumeration of D-2 again, without any wait. A's renewals fail from the start, and it sleeps at its
 //! k-th write for almost as long as a request may take; meanwhile B takes over, touches, and acts.
 
 use std::sync::atomic::Ordering;

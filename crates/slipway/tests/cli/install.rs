@@ -144,7 +144,7 @@ fn the_container_is_told_what_the_program_understands() {
     assert!(text.contains("/nowhere/kc"), "{text}");
 }
 
-/// The names and fields that the design and the original's manifests have (`specs/zones.md` §1.8).
+/// The names and fields that the design and the original's manifests have.
 #[test]
 fn the_manifests_of_zones_register_their_webhooks_under_the_original_s_names() {
     let place = Place::new("manifests-zones");
@@ -202,7 +202,7 @@ fn the_manifests_of_zones_register_their_webhooks_under_the_original_s_names() {
     }
 }
 
-/// §5.5: whatever is asked for, an API server takes it, the ports are those of the program, and so are the rights.
+/// Whatever is asked for, an API server takes it, the ports are those of the program, and so are the rights.
 #[test]
 fn every_variant_of_the_manifests_of_zones_is_whole() {
     let place = Place::new("manifests-variants");

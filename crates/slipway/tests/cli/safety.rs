@@ -31,7 +31,7 @@ fn hooks(all: &[Value]) -> Vec<&Value> {
         .collect()
 }
 
-/// The invariants of reliability W8, whatever is asked for.
+/// W8, whatever is asked for.
 #[test]
 fn registrations_select_by_namespace_and_by_label_only_whole_objects() {
     let place = Place::new("registrations");

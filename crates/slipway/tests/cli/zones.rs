@@ -16,7 +16,7 @@ use super::program::{Place, Running, appears, client, succeeded, wait};
 const NAMESPACE: &str = "default";
 const ZONES: [&str; 3] = ["ingester-zone-a", "ingester-zone-b", "ingester-zone-c"];
 
-/// What the original is given (`specs/zones.md` §4): no Leases, no Events, few rights to `ConfigMap`s.
+/// What the original is given: no Leases, no Events, few rights to `ConfigMap`s.
 fn roles() -> Vec<Value> {
     let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
     let subjects =
@@ -265,7 +265,7 @@ async fn evict(client: &Client, address: &str, probes: &str) {
     .await;
 }
 
-/// `specs/zones.md` §1.6, each with the labels that dashboards and alerts look at.
+/// The original's metrics, each with the labels that dashboards and alerts look at.
 const METRICS: [&str; 18] = [
     "rollout_operator_group_reconciles_total{rollout_group=\"ingester\"}",
     "rollout_operator_group_reconciles_failed_total{rollout_group=\"ingester\"}",
@@ -305,7 +305,7 @@ fn measured(address: &str) {
     );
 }
 
-/// `specs/zones.md` §1.7, and the design's level for a budget of nothing.
+/// The lines that the original's runbooks look for, and the design's level for a budget of nothing.
 fn logged(operator: &mut Running) {
     operator.catch_up();
     for (level, text) in [

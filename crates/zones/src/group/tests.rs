@@ -1,4 +1,4 @@
-//! `labels_test`, `delay_test` and parts of `replicas_test` and `util_test` of specs/zones.md §5.2.
+//! `labels_test`, `delay_test` and parts of `replicas_test` and `util_test` of the original.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! §5.4, eviction.
+//! Evictions under zone-aware budgets.
 
 #[path = "eviction/budgets.rs"]
 mod budgets;
@@ -264,7 +264,7 @@ fn same_zone_failed_pod() {
     let mut world = guarded(&json!({"maxUnavailable": 1}));
     world.fail("a", 1);
     denied(&world, "a", 0, "1 pod not ready in ingester-zone-a");
-    // §1.7: the log names each pod that counts.
+    // The log names each pod that counts.
     let served = ask(&world, &review("a", 0));
     let noted = (
         "Pod not considered ready",
@@ -323,7 +323,7 @@ fn pods_of_others_with_the_same_label_do_not_count() {
     denied(&world, "a", 0, "1 pod not ready in ingester-zone-b");
 }
 
-/// §6.1 defect 4: the original dies of a selector that misses the pod's own zone.
+/// D4: the original dies of a selector that misses the pod's own zone.
 #[test]
 fn d4_a_selector_that_misses_the_owner_is_no_crash() {
     let mut world = guarded(&json!({"maxUnavailable": 1}));

@@ -1,4 +1,4 @@
-//! §3.2, and the replica-change table of §5.3.
+//! no-downscale, and the original's table of replica changes.
 
 use serde_json::{Value, json};
 use slipway_kernel::admission::{Admit, Remarks, Review, Verdict};

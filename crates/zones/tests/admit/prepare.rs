@@ -1,4 +1,4 @@
-//! §5.3, prepare-downscale: each in annotation and in zone-tracker mode.
+//! prepare-downscale: each case in annotation and in zone-tracker mode.
 
 #[path = "prepare/locks.rs"]
 mod locks;
@@ -311,7 +311,7 @@ fn where_maps_cannot_be_listed_the_time_is_written_on_the_zone_too() {
     assert!(scenario.is_kept(&annotating) && !scenario.is_locked(&annotating));
 }
 
-/// §6.2 item 9: where no map may be kept, the annotation is a write to the object under review, so whoever named its version
+/// D9: where no map may be kept, the annotation is a write to the object under review, so whoever named its version
 /// is refused. The next attempt, by the API server or by an autoscaler 15 s later, finds the time written and writes nothing.
 #[test]
 fn d9_an_attempt_again_changes_nothing_under_review() {
@@ -407,7 +407,7 @@ fn a_time_that_cannot_be_kept_stops_it_and_all_are_told_to_stay() {
     );
 }
 
-/// Defect 7 of §6.1 and W5: whatever says it is a dry run asks and writes nothing.
+/// D7 and W5: whatever says it is a dry run asks and writes nothing.
 #[test]
 fn dry_run_is_allowed_and_nothing_is_kept() {
     each(|hook, scenario| {

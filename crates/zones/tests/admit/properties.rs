@@ -1,4 +1,4 @@
-//! Whatever the body: no panic, an end, and "allowed" only where §3 lists it.
+//! Whatever the body: no panic, an end, and "allowed" only where the original allows it.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

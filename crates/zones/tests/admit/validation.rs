@@ -1,4 +1,4 @@
-//! §5.3, zpdb-validation.
+//! zpdb-validation.
 
 use serde_json::{Value, json};
 use slipway_kernel::admission::{Review, Verdict};

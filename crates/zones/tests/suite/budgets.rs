@@ -1,4 +1,4 @@
-//! `TestRolloutController_Reconcile` of specs/zones.md §5.2: rollouts under zone-aware budgets.
+//! `TestRolloutController_Reconcile` of the original: rollouts under zone-aware budgets.
 
 use serde_json::{Value, json};
 use slipway_kernel::stage::Stage;

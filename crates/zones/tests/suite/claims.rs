@@ -1,4 +1,4 @@
-//! Claims: one zone of a group at a time, and never against another capability (ARCHITECTURE rule 11, Z7).
+//! Claims: one zone of a group at a time, and never against another capability (Z7).
 
 use serde_json::{Value, json};
 
@@ -96,7 +96,7 @@ fn a_claim_is_kept_while_pods_of_the_zone_are_on_their_way_back() {
     assert_eq!(names(&stage.plan(), "claim"), [A]);
 }
 
-/// Rule 12: where the right to patch is missing, pods go without a claim.
+/// Where the right to patch is missing, pods go without a claim.
 #[test]
 fn a_refused_claim_does_not_stop_the_rollout() {
     let mut stage = stage(&[zone(A), outdated(B)]);

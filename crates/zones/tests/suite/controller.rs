@@ -1,4 +1,4 @@
-//! `TestRolloutController_Reconcile` of specs/zones.md §5.2: rollouts of pods.
+//! `TestRolloutController_Reconcile` of the original: rollouts of pods.
 
 use serde_json::{Value, json};
 use slipway_kernel::{Capability, Plan};

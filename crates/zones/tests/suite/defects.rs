@@ -1,4 +1,4 @@
-//! Defects of the original, specs/zones.md §6.1 and §6.2, which this one does not have.
+//! Defects of the original (D1 to D14 of `docs/conformance/zones.md`), which this one does not have.
 
 use serde_json::json;
 
@@ -154,7 +154,7 @@ fn defect_6_no_budget_definition_does_not_stop_the_group() {
     assert_eq!(deleted(&pass(&mut stage)).len(), 2);
 }
 
-/// §6.2 defect 12: only what the zone controls is counted and deleted, whatever the label `name` says.
+/// D12: only what the zone controls is counted and deleted, whatever the label `name` says.
 #[test]
 fn defect_12_pods_of_others_with_the_same_label_are_neither_counted_nor_deleted() {
     let mut stage = stage(&[outdated(A)]);

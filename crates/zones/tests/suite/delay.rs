@@ -1,4 +1,4 @@
-//! `TestRolloutController_ReconcileStatefulsetWithDownscaleDelay` of specs/zones.md §5.2: one hour of delay, mirrored replicas.
+//! `TestRolloutController_ReconcileStatefulsetWithDownscaleDelay` of the original: one hour of delay, mirrored replicas.
 
 use serde_json::{Value, json};
 use slipway_kernel::fact::Answer;
@@ -192,7 +192,7 @@ fn force_respects_the_delay() {
     assert_eq!(scaled(&plan), []);
 }
 
-/// §6.2 defect 11: the original's warning about a delay that cannot be read can never be reached.
+/// D11: the original's warning about a delay that cannot be read can never be reached.
 #[test]
 fn defect_11_a_delay_that_cannot_be_read_is_told_and_nothing_is_scaled() {
     for (name, value) in [
@@ -224,7 +224,7 @@ fn defect_11_a_delay_that_cannot_be_read_is_told_and_nothing_is_scaled() {
     }
 }
 
-/// §6.2 defect 9: what was prepared and is wanted again is called off, also shortly after an earlier call.
+/// D9: what was prepared and is wanted again is called off, also shortly after an earlier call.
 #[test]
 fn ten_nine_ten_leaves_no_pod_prepared() {
     let mut stage = stage(&[delayed(A, 3)]);
@@ -308,7 +308,7 @@ fn noted() -> String {
     json!({format!("allowed/{A}"): note}).to_string()
 }
 
-/// §6.2 item 9: another webhook refused the downscale, or somebody took it back (10→9→10). The pod is told that it stays,
+/// D9: another webhook refused the downscale, or somebody took it back (10→9→10). The pod is told that it stays,
 /// under the lock of the group, so that no webhook tells it otherwise meanwhile.
 #[test]
 fn d9_a_downscale_that_came_to_nothing_has_its_pods_told_that_they_stay() {

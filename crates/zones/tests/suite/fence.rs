@@ -1,4 +1,4 @@
-//! What a new leader touches before it acts (D2, ARCHITECTURE rule 6).
+//! What a new leader touches before it acts.
 
 use serde_json::json;
 use slipway_kernel::{Controller, Fence};

@@ -1,4 +1,4 @@
-//! Mirrored replicas of specs/zones.md §5.2.
+//! Mirrored replicas, as the original tests them.
 
 use serde_json::{Value, json};
 use slipway_kernel::fact::{Answer, QuestionId};

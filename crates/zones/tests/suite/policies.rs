@@ -1,4 +1,4 @@
-//! Failure policies of webhooks as numbers: specs/zones.md §5.5, and §6.2 item 11.
+//! Failure policies of webhooks as numbers, and D11.
 
 use serde_json::{Value, json};
 use slipway_kernel::Capability;

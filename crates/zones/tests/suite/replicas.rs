@@ -1,4 +1,4 @@
-//! Leaders and followers of specs/zones.md §5.2: `TestRolloutController_Reconcile` and `replicas_test`.
+//! Leaders and followers: the original's `TestRolloutController_Reconcile` and `replicas_test`.
 
 use serde_json::{Value, json};
 use slipway_kernel::Plan;
@@ -225,7 +225,7 @@ fn the_newest_downscale_of_the_others_counts_and_the_own_does_not() {
     assert_eq!(scaled(&first(&[a, b])), [(B.to_owned(), 2)]);
 }
 
-/// §6.4: what a webhook wrote into the tracker counts like the annotation (Z8).
+/// What a webhook wrote into the tracker counts like the annotation (Z8).
 #[test]
 fn the_tracker_counts_like_the_annotation() {
     let zones = [replicas(zone(A), 2), labelled(follows(zone(B), A), "12h")];

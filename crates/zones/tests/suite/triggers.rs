@@ -43,7 +43,7 @@ fn a_pod_of_nobody_or_of_another_namespace_is_no_work() {
     }
 }
 
-/// §6.2 defect 11: a set that is deleted or that has left its group is work for the groups of its namespace.
+/// D11: a set that is deleted or that has left its group is work for the groups of its namespace.
 #[test]
 fn defect_11_a_set_is_work_for_all_groups_of_its_namespace_also_when_it_is_gone() {
     for name in ["ingester-zone-a", "gone"] {

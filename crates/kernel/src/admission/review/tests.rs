@@ -82,7 +82,7 @@ fn other_kinds_and_broken_bodies_are_refused() {
     }
 }
 
-/// Defect 7 of §6.1: the original's handler dies of both.
+/// D7: the original's handler dies of both.
 #[test]
 fn d7_a_review_without_request_or_dry_run_is_no_panic() {
     let body = r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}"#;

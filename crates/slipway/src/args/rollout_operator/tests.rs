@@ -9,7 +9,7 @@ fn read(line: &str) -> Result<RolloutOperator, String> {
     Ok(options)
 }
 
-/// `specs/zones.md` §1.3: the table of flags.
+/// The flags that the original has, with its defaults.
 #[test]
 fn every_flag_of_the_table_has_its_default() {
     let table = "log.format=logfmt log.level=debug server.port=8001 kubernetes.api-url= kubernetes.config-file= \

@@ -1,4 +1,4 @@
-//! §5.4: what the rollout asks, besides what evictions ask.
+//! What the rollout asks, besides what evictions ask.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! §5.4 config, and laws of reading a budget.
+//! How the original reads a budget, and laws of reading one.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::collections::BTreeMap;

@@ -21,7 +21,7 @@ fn a_budget_that_makes_no_sense_lets_nobody_go() {
     refused(&world, "a", 0, 400, text, "cfg-not-found");
 }
 
-/// §6.1 defect 6: without the definition everything works, but while it is only not listed yet nobody goes.
+/// D6: without the definition everything works, but while it is only not listed yet nobody goes.
 #[test]
 fn d6_budgets_may_be_undefined_but_not_unlisted() {
     let world = World::healthy(&["a", "b"]);
@@ -48,7 +48,7 @@ fn d6_budgets_may_be_undefined_but_not_unlisted() {
     assert_eq!(pair(&served), "pod-not-in-scope/200");
 }
 
-/// §5.4 cache: what is older than what is known changes nothing, neither an update nor a deletion; a later deletion does.
+/// As in the original's cache: what is older than what is known changes nothing, neither an update nor a deletion; a later deletion does.
 #[test]
 fn stale_news_of_a_budget_change_nothing() {
     let world = guarded(&json!({"maxUnavailable": 0}));

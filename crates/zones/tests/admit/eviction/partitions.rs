@@ -71,7 +71,7 @@ fn partition_lost_by_a_downscale() {
     );
 }
 
-/// §5.4 isReady: delay zero, no time, bad time, inside and outside of the window, and that pending comes first.
+/// As the original's `isReady`: delay zero, no time, bad time, inside and outside of the window, and that pending comes first.
 #[test]
 fn cross_zone_eviction_delay() {
     let world = |delay: &str, since: Option<&str>, annotation: Option<&str>| {
@@ -120,7 +120,7 @@ fn cross_zone_eviction_delay() {
     );
 }
 
-/// §5.4 isReady: a pod that was let go is not ready, for however long it has been.
+/// As the original's `isReady`: a pod that was let go is not ready, for however long it has been.
 #[test]
 fn a_pod_that_was_let_go_counts_however_long_it_was_ready() {
     let mut world = partitioned(&json!({"crossZoneEvictionDelay": "15m"}));

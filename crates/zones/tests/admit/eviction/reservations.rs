@@ -34,7 +34,7 @@ fn a_pod_that_was_let_go_counts_before_anybody_sees_it_go() {
     assert!(ask("a", 0).is_allowed());
 }
 
-/// §6.2 item 10, and W5.
+/// D10, and W5.
 #[test]
 fn d10_a_dry_run_asks_nothing_and_consumes_nothing() {
     let world = guarded(&json!({"maxUnavailable": 1}));
@@ -267,7 +267,7 @@ fn a_pod_that_a_rollout_deletes_counts_before_it_is_seen() {
     assert!(ask("2026-03-04T11:59:50Z").is_allowed(), "it is over");
 }
 
-/// §5.4 eviction cache: a pod that was let go and is seen to be down counts once; one that is gone counts as missing only.
+/// The original's eviction cache: a pod that was let go and is seen to be down counts once; one that is gone counts as missing only.
 #[test]
 fn a_pod_that_was_let_go_and_is_down_counts_once() {
     let mut world = guarded(&json!({"maxUnavailable": 2}));

@@ -119,7 +119,7 @@ fn a_zone_that_breaks_late_stops_it_and_all_are_told_to_stay() {
     }
 }
 
-/// §6.2 item 8, and W4: while zone a is being prepared, zone b is refused, another group passes, and afterwards b does.
+/// D8, and W4: while zone a is being prepared, zone b is refused, another group passes, and afterwards b does.
 #[test]
 fn d8_the_lock_of_a_group_is_real() {
     each(|hook, scenario| {
@@ -339,7 +339,7 @@ fn a_tracker_that_is_made_for_no_zones_is_empty() {
     assert_eq!(data.as_object().unwrap().len(), 1);
 }
 
-/// §6.2 item 9: the webhook does not learn whether another one refuses; what it let through is noted for the planner.
+/// D9: the webhook does not learn whether another one refuses; what it let through is noted for the planner.
 #[test]
 fn d9_a_downscale_that_is_let_through_is_noted_and_locks_nobody() {
     each(|hook, scenario| {

@@ -63,7 +63,7 @@ fn addresses_lead_nowhere_else() {
     assert!(!scenario.ask(&hook, &review).is_allowed());
 }
 
-/// Helpers of §5.3: 64 endpoints, all well, all failing, the last failing; 64 DELETEs are always all attempted.
+/// As many as the original tests: 64 endpoints, all well, all failing, the last failing; 64 DELETEs are always all attempted.
 #[test]
 fn many_pods_in_batches() {
     each(|hook, scenario| {
