@@ -1,14 +1,16 @@
 //! `cargo xtask test`: everything, in tiers, one line each.
 
 mod servers;
+mod tier;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use crate::controlplane;
+use self::servers::OnServers;
+use self::tier::Outcome;
+use crate::controlplane::{Shape, tools};
 use crate::report;
 use crate::workspace;
 
@@ -28,68 +30,87 @@ pub(crate) struct Arguments {
     words: Vec<String>,
 }
 
-/// The tier that goes the whole way only where nobody waits for it.
-const SIMULATION: &str = "simulation";
-
-/// What a tier came to.
-struct Outcome {
-    name: &'static str,
-    summary: String,
-    time: Duration,
-    failed: bool,
-}
-
-/// How the closing lines begin of tests that count in their own way.
-const SUMMARIES: &[&str] = &[
-    "conformance: ",
-    "kubectl: ",
-    "actors: ",
-    "e2e: ",
-    "zones: ",
-    "pages: ",
-    "simulation: ",
-    "foreign: ",
-    "replay: ",
-    "fuzz: ",
-];
-
-/// Numbers out of the closing lines of test runners.
-#[derive(Default)]
-struct Counts {
-    passed: u64,
-    failed: u64,
-    summary: Option<String>,
-}
-
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let started = Instant::now();
     let mut tiers = Tiers {
         only: arguments.only.clone(),
         words: arguments.words.clone(),
         outcomes: Vec::new(),
         left_out: Vec::new(),
     };
-    let without_servers = if arguments.servers { &[] } else { STATIC };
-    for (name, cargo_arguments) in without_servers {
-        let mut command = workspace::cargo();
-        command.args(*cargo_arguments);
-        if *name == SIMULATION && !workspace::is_ci() && tiers.wants(name) {
-            command.args(["--", "--brief"]);
-            let text =
-                "most faults, seeds and mutants of the simulation: CI=true, or cargo xtask sim";
-            tiers.left_out.push(text.to_owned());
+    let on_servers: Vec<&OnServers> = servers::ON_SERVERS
+        .iter()
+        .filter(|tier| tiers.wants(tier.name()))
+        .collect();
+    if !arguments.no_controlplane {
+        prepare(&on_servers);
+    }
+    if !arguments.servers {
+        for (name, cargo_arguments) in STATIC {
+            tiers.run(name, workspace::cargo().args(*cargo_arguments));
         }
-        tiers.run(name, &mut command);
     }
-    for tier in servers::ON_SERVERS {
-        let unavailable = if arguments.no_controlplane {
-            Some("--no-controlplane".to_owned())
-        } else {
-            let missing = controlplane::tools::available(&tier.shape()).err();
-            missing.map(|error| error.to_string())
-        };
-        servers::run(&mut tiers, tier, unavailable)?;
+    let run = beside(&mut tiers, !arguments.servers, |tiers| {
+        for tier in &on_servers {
+            servers::run(tiers, tier, why_unavailable(arguments, tier))?;
+        }
+        Ok(())
+    });
+    conclude(&tiers.outcomes, &tiers.left_out, started.elapsed())?;
+    run
+}
+
+/// Begins to build what the tiers on servers will need, while Rust's part goes on: on a machine that has nothing yet both take
+/// minutes, and neither keeps all cores busy for all of its time.
+fn prepare(on_servers: &[&'static OnServers]) {
+    let shapes: Vec<Shape> = on_servers.iter().map(|tier| tier.shape()).collect();
+    // Nobody waits for it: whoever needs a program asks for it again, waits for it, and is told what went wrong.
+    std::thread::spawn(move || {
+        for shape in &shapes {
+            if tools::available(shape).is_ok() {
+                let _ = tools::locate(shape);
+            }
+        }
+    });
+}
+
+fn why_unavailable(arguments: &Arguments, tier: &OnServers) -> Option<String> {
+    if arguments.no_controlplane {
+        return Some("--no-controlplane".to_owned());
     }
-    conclude(&tiers.outcomes, &tiers.left_out)
+    let missing = tools::available(&tier.shape()).err();
+    missing.map(|error| error.to_string())
+}
+
+/// Does something that mostly waits, and runs the simulation beside it: time there is virtual, so that it can be slow
+/// without being wrong, and it gives way to what it runs beside.
+fn beside(
+    tiers: &mut Tiers,
+    is_wanted: bool,
+    waiting: impl FnOnce(&mut Tiers) -> Result<()>,
+) -> Result<()> {
+    if !is_wanted || !tiers.wants(SIMULATION.0) {
+        return waiting(tiers);
+    }
+    let mut command = workspace::gently(&workspace::cargo());
+    command.args(SIMULATION.1);
+    if !workspace::is_ci() {
+        command.args(["--", "--brief"]);
+        let text = "most faults, seeds and mutants of the simulation: CI=true, or cargo xtask sim";
+        tiers.left_out.push(text.to_owned());
+    }
+    std::thread::scope(|scope| {
+        let simulation = scope.spawn(move || tier::run_beside(SIMULATION.0, &mut command));
+        let result = waiting(tiers);
+        match simulation.join() {
+            Ok((outcome, lines)) => {
+                lines.iter().for_each(|line| report::line(line));
+                tiers.outcomes.push(outcome);
+            }
+            Err(_) => bail!("the simulation's output could not be read"),
+        }
+        result
+    })
 }
 
 /// What has been run, and what has not.
@@ -109,7 +130,7 @@ impl Tiers {
 
     fn run(&mut self, name: &'static str, command: &mut Command) {
         if self.wants(name) {
-            self.outcomes.push(tier(name, command));
+            self.outcomes.push(tier::run(name, command));
         }
     }
 }
@@ -129,6 +150,19 @@ const STATIC: &[(&str, &[&str])] = &[
             "--",
             "-D",
             "warnings",
+        ],
+    ),
+    // All at once, so that the cores are busy; each of the tiers below finds its programs ready.
+    (
+        "build",
+        &[
+            "test",
+            "--no-run",
+            "--release",
+            "--quiet",
+            "--workspace",
+            "--bins",
+            "--tests",
         ],
     ),
     ("tidy", TIDY),
@@ -190,17 +224,6 @@ const STATIC: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        SIMULATION,
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--test",
-            "simulation",
-        ],
-    ),
-    (
         "replay",
         &[
             "test",
@@ -228,6 +251,19 @@ const STATIC: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// The tier that goes the whole way only where nobody waits for it.
+const SIMULATION: (&str, &[&str]) = (
+    "simulation",
+    &[
+        "test",
+        "--release",
+        "--quiet",
+        "--workspace",
+        "--test",
+        "simulation",
+    ],
+);
+
 const TIDY: &[&str] = &[
     "test",
     "--release",
@@ -239,11 +275,12 @@ const TIDY: &[&str] = &[
 
 /// `cargo xtask tidy`.
 pub(crate) fn tidy() -> Result<()> {
-    let outcome = tier("tidy", workspace::cargo().args(TIDY));
-    conclude(&[outcome], &[])
+    let outcome = tier::run("tidy", workspace::cargo().args(TIDY));
+    let time = outcome.time;
+    conclude(&[outcome], &[], time)
 }
 
-fn conclude(outcomes: &[Outcome], left_out: &[String]) -> Result<()> {
+fn conclude(outcomes: &[Outcome], left_out: &[String], time: Duration) -> Result<()> {
     report::line("");
     for outcome in outcomes {
         let verdict = if outcome.failed { "FAILED" } else { "ok" };
@@ -254,6 +291,7 @@ fn conclude(outcomes: &[Outcome], left_out: &[String]) -> Result<()> {
             outcome.summary
         ));
     }
+    report::line(&format!("{:25} {:>14}", "all", report::duration(time)));
     for text in left_out {
         report::line(&format!("LEFT OUT: {text}"));
     }
@@ -269,65 +307,4 @@ fn conclude(outcomes: &[Outcome], left_out: &[String]) -> Result<()> {
         bail!("with CI set nothing may be left out");
     }
     Ok(())
-}
-
-/// Runs one tier: its output goes through, its closing lines are counted.
-fn tier(name: &'static str, command: &mut Command) -> Outcome {
-    report::line(&format!("── {name}"));
-    let start = Instant::now();
-    let mut counts = Counts::default();
-    let result = stream(command, &mut counts);
-    let failed = !matches!(result, Ok(true)) || counts.failed > 0;
-    let summary = match (result, &counts.summary) {
-        (Err(error), _) => error.to_string(),
-        (Ok(_), Some(line)) => line.clone(),
-        (Ok(_), None) if counts.passed + counts.failed > 0 => {
-            format!("{} passed, {} failed", counts.passed, counts.failed)
-        }
-        (Ok(_), None) => String::new(),
-    };
-    Outcome {
-        name,
-        summary,
-        time: start.elapsed(),
-        failed,
-    }
-}
-
-fn stream(command: &mut Command, counts: &mut Counts) -> Result<bool> {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("starting cargo")?;
-    if let Some(out) = child.stdout.take() {
-        for line in BufReader::new(out).lines() {
-            let line = line.context("reading cargo's output")?;
-            counts.read(&line);
-            report::line(&line);
-        }
-    }
-    Ok(child.wait().context("waiting for cargo")?.success())
-}
-
-impl Counts {
-    fn read(&mut self, line: &str) {
-        if SUMMARIES.iter().any(|start| line.starts_with(start)) {
-            self.summary = Some(line.to_owned());
-        }
-        let Some(rest) = line.strip_prefix("test result: ") else {
-            return;
-        };
-        for part in rest.split(['.', ';']) {
-            let mut words = part.split_whitespace();
-            if let (Some(number), Some(word)) = (words.next(), words.next())
-                && let Ok(number) = number.parse::<u64>()
-            {
-                match word {
-                    "passed" => self.passed += number,
-                    "failed" => self.failed += number,
-                    _ => {}
-                }
-            }
-        }
-    }
 }

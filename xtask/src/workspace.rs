@@ -44,6 +44,19 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
+/// The same command, which gives way to others that want the processor.
+pub(crate) fn gently(command: &Command) -> Command {
+    if which("nice").is_none() {
+        let mut same = Command::new(command.get_program());
+        same.args(command.get_args()).current_dir(root());
+        return same;
+    }
+    let mut gentle = Command::new("nice");
+    gentle.args(["-n", "10"]).arg(command.get_program());
+    gentle.args(command.get_args()).current_dir(root());
+    gentle
+}
+
 /// What every build selects beside what it wants: all packages, and a test that takes no time to build. Features are put
 /// together over what is built at once, and those of tests' dependencies count only where a test is: without either, cargo
 /// would build half of the workspace a second time.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -156,14 +157,9 @@ pub(crate) fn locate(shape: &Shape) -> Result<Programs> {
     };
     for program in needed(shape) {
         let folder = cached(program.folder)?;
-        let built = folder.join(program.name);
         let path = match asset(program.name) {
             Some(path) => path,
-            None if built.is_file() => built,
-            None => {
-                build(program, &folder)?;
-                built
-            }
+            None => build_once(program, &folder)?,
         };
         programs.paths.insert(program.name, path);
         if let Some((module, inside)) = program.files {
@@ -216,6 +212,17 @@ fn cached(folder: &str) -> Result<PathBuf> {
         .join(format!("{folder}-{digest}")))
 }
 
+/// One at a time: whoever needs a program that another thread builds waits for it.
+fn build_once(program: &Program, folder: &Path) -> Result<PathBuf> {
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let _alone = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let built = folder.join(program.name);
+    if !built.is_file() {
+        build(program, folder)?;
+    }
+    Ok(built)
+}
+
 fn build(program: &Program, folder: &Path) -> Result<()> {
     let name = program.name;
     std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
@@ -226,7 +233,7 @@ fn build(program: &Program, folder: &Path) -> Result<()> {
     // Built under another name and moved, so that an interrupted build leaves no half program in the cache.
     let partial = folder.join(format!(".{name}.{}", std::process::id()));
     let start = Instant::now();
-    let mut child = Command::new("go")
+    let mut child = workspace::gently(&Command::new("go"))
         .args([
             "build",
             "-mod=readonly",
@@ -246,7 +253,7 @@ fn build(program: &Program, folder: &Path) -> Result<()> {
         if let Some(status) = child.try_wait().context("waiting for go")? {
             break status;
         }
-        if told.elapsed() > Duration::from_secs(15) {
+        if told.elapsed() > Duration::from_mins(1) {
             told = Instant::now();
             report::line(&format!(
                 "  … still building {name}, {}",

@@ -20,6 +20,10 @@ pub(super) struct OnServers {
 }
 
 impl OnServers {
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// What its real control plane is made of.
     pub(super) fn shape(&self) -> Shape {
         Shape {
@@ -94,9 +98,6 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
 const EMBEDDED: &str = "SLIPWAY_EMBEDDED_FULL";
 
 pub(super) fn run(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<String>) -> Result<()> {
-    if !tiers.wants(tier.name) {
-        return Ok(());
-    }
     let mut command = workspace::cargo();
     command.args([
         "test",

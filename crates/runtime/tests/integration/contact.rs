@@ -75,6 +75,23 @@ fn ready_within_ten_seconds_of_the_apis_return_although_nothing_changes_afterwar
     }
 }
 
+/// Streams end by themselves while it is away, and what is opened again brings no news.
+#[test]
+fn ready_within_ten_seconds_of_the_apis_return_where_nothing_ever_changes() {
+    virtually(async {
+        let stage = Stage::new().await;
+        let replica = started(&stage, Toy::default()).await;
+        let faults = stage.cluster.faults();
+        faults.add(about(""), Frequency::always(), Fault::Unreachable);
+        secs(600).await;
+        assert!(!replica.view.is_ready());
+        faults.clear();
+        let took = until_ready(&replica).await;
+        assert!(took <= Duration::from_secs(10), "{took:?}");
+        always_ready(&replica, 1_800).await;
+    });
+}
+
 #[test]
 fn ready_within_ten_seconds_of_the_return_of_an_api_that_did_not_answer() {
     for outage in [5, 35, 90, 600] {
