@@ -176,10 +176,7 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, keep: bool, report: &mut Report) 
                     let end = catch
                         .killer()
                         .map_or("lives".to_owned(), |id| format!("killed by {id}"));
-                    println!(
-                        "mutant: {}: {end} after {} runs",
-                        catch.mutant, catch.runs
-                    );
+                    println!("mutant: {}: {end} after {} runs", catch.mutant, catch.runs);
                     found.lock().unwrap().push(catch);
                 }
             });
@@ -196,7 +193,10 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, keep: bool, report: &mut Report) 
     for catch in found {
         report.mutants.of += 1;
         report.mutants.done += u64::from(catch.failure.is_some());
-        let text = format!("the mutant {:?} lives after {} runs", catch.mutant, catch.runs);
+        let text = format!(
+            "the mutant {:?} lives after {} runs",
+            catch.mutant, catch.runs
+        );
         report.note("mutants", catch.failure.is_some(), &text);
     }
 }

@@ -72,11 +72,7 @@ fn watch(name: &'static str, command: &mut Command, tell: &mut dyn FnMut(&str)) 
     }
 }
 
-fn stream(
-    command: &mut Command,
-    counts: &mut Counts,
-    tell: &mut dyn FnMut(&str),
-) -> Result<bool> {
+fn stream(command: &mut Command, counts: &mut Counts, tell: &mut dyn FnMut(&str)) -> Result<bool> {
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
