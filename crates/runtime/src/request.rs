@@ -335,7 +335,7 @@ fn read(code: u16, after: Option<Duration>, body: &[u8]) -> Outcome {
 }
 
 /// `Retry-After` in seconds, but never longer than we ever wait; the form with a date is not used by the API, and what is
-/// no number counts as not said.
+/// no number, or no time at all, counts as not said.
 fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -343,7 +343,7 @@ fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
     }
     // A number that is too large to be read is larger than any that is heeded.
     let seconds = text.parse().unwrap_or(u64::MAX);
-    Some(Duration::from_secs(seconds).min(LONGEST_WAIT))
+    (seconds > 0).then(|| Duration::from_secs(seconds).min(LONGEST_WAIT))
 }
 
 #[cfg(test)]
@@ -373,7 +373,7 @@ mod tests {
             headers.insert(RETRY_AFTER, text.parse().ok()?);
             retry_after(&headers).map(|wait| wait.as_secs())
         };
-        assert_eq!(wait("0"), Some(0));
+        assert_eq!(wait("0"), None);
         assert_eq!(wait(" 17 "), Some(17));
         assert_eq!(wait("300"), Some(300));
         for long in ["301", "86400", &u64::MAX.to_string(), &"9".repeat(40)] {

@@ -248,8 +248,8 @@ impl State {
             .find_map(|(_, store)| store.mark(&object.namespace, &object.name))
     }
 
-    /// The API refused a write to the object; gives how long it is left alone: as long as the server asks for, or else
-    /// the longer the more often it was refused.
+    /// The API refused a write to the object; gives how long it is left alone: the longer the more often it was
+    /// refused, and at least as long as the server asks for.
     pub(crate) fn refuse(
         &mut self,
         object: &ObjectRef,
@@ -261,7 +261,8 @@ impl State {
         let before = self.facts.refusals.get(object);
         let attempts = before.map_or(1, |refusal| refusal.attempts.saturating_add(1));
         let since = before.map_or(now, |refusal| refusal.since);
-        let wait = asked.unwrap_or_else(|| backoff.after(attempts));
+        // A server can ask for more patience than we have, not for less: none at all would be a request after the other.
+        let wait = backoff.after(attempts).max(asked.unwrap_or_default());
         let retry_at = now.checked_add(wait).unwrap_or(Timestamp::MAX);
         let refusal = Refusal {
             cause: refused.cause(),

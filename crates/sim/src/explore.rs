@@ -55,7 +55,7 @@ impl Default for Effort {
             positions: 10,
             events: 5,
             sample: 4,
-            moments: 0,
+            moments: 1,
             exhaustive: true,
             is_whole: true,
             first_seed: 1,
@@ -257,15 +257,27 @@ pub fn examine(
     Ok((outcome, verdicts))
 }
 
-/// Looks for a run in which an oracle objects: the one that is `kept` from earlier, then those without faults, then with
-/// single ones, at most `most` in all. Gives the number of runs and what was found.
+/// What came of a hunt.
+#[derive(Debug, Default)]
+pub struct Hunt {
+    /// How many runs it took.
+    pub runs: usize,
+    /// The run in which an oracle objected, and does not without the mutant.
+    pub caught: Option<Failure>,
+    /// Runs on the way to it in which an oracle objects to the sound operator as well.
+    pub unsound: Vec<Failure>,
+}
+
+/// Looks for a run in which an oracle objects to the `bent` operator and not to the `sound` one: the one that is `kept` from
+/// earlier, then those without faults, then with single ones, at most `most` in all.
 pub fn hunt(
     known: &[Arc<Known>],
-    wiring: &Wiring,
+    sound: &Wiring,
+    bent: &Wiring,
     kept: Option<(&Arc<Known>, Trial)>,
     most: usize,
-) -> Result<(usize, Option<Failure>), Unplayable> {
-    let mut runs = 0;
+) -> Result<Hunt, Unplayable> {
+    let mut hunt = Hunt::default();
     let calm = known.iter().map(|known| (known, Trial::calm()));
     let first = kept.into_iter();
     let mut singles: Vec<(&Arc<Known>, Trial)> = Vec::new();
@@ -287,12 +299,27 @@ pub fn hunt(
     order.sort_by_key(|n| (n * stride * 7919) % singles.len().max(1));
     let scattered = order.into_iter().filter_map(|n| singles.get(n).cloned());
     for (known, trial) in first.chain(calm).chain(scattered).take(most) {
-        runs += 1;
-        let (outcome, verdicts) = examine(known, wiring, &trial)?;
-        let failure = Failure::of(&known.scenario, &trial, &outcome, &verdicts);
-        if failure.is_some() {
-            return Ok((runs, failure));
+        hunt.runs += 1;
+        let failure = failure_of(known, bent, &trial)?;
+        if failure.is_none() {
+            continue;
+        }
+        match failure_of(known, sound, &trial)? {
+            Some(unsound) => hunt.unsound.push(unsound),
+            None => {
+                hunt.caught = failure;
+                break;
+            }
         }
     }
-    Ok((runs, None))
+    Ok(hunt)
+}
+
+fn failure_of(
+    known: &Known,
+    wiring: &Wiring,
+    trial: &Trial,
+) -> Result<Option<Failure>, Unplayable> {
+    let (outcome, verdicts) = examine(known, wiring, trial)?;
+    Ok(Failure::of(&known.scenario, trial, &outcome, &verdicts))
 }

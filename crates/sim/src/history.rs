@@ -328,6 +328,12 @@ impl History {
         self.marks.iter().any(|mark| mark.what == Event::Restored)
     }
 
+    /// Whether everything was put back between these two moments.
+    pub fn is_restored_between(&self, from: Timestamp, to: Timestamp) -> bool {
+        let mut marks = self.marks.iter();
+        marks.any(|mark| mark.what == Event::Restored && (from..=to).contains(&mark.at))
+    }
+
     /// Whether a clock was off for so long that what is due when is another question than in the scenario: what must never
     /// happen is judged all the same.
     pub fn is_out_of_time(&self) -> bool {

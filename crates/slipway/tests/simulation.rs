@@ -29,6 +29,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use arguments::Arguments;
+use mutants::Catch;
 use slipway::scenarios;
 use slipway_sim::explore::{self, Effort, Known, Report};
 use slipway_sim::history;
@@ -176,7 +177,7 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, keep: bool, report: &mut Report) 
                     let end = catch
                         .killer()
                         .map_or("lives".to_owned(), |id| format!("killed by {id}"));
-                    println!("mutant: {}: {end} after {} runs", catch.mutant, catch.runs);
+                    println!("mutant: {}: {end} after {} runs", catch.mutant, catch.hunt.runs);
                     found.lock().unwrap().push(catch);
                 }
             });
@@ -184,20 +185,23 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, keep: bool, report: &mut Report) 
     });
     let mut found = found.into_inner().unwrap();
     found.sort_unstable_by_key(|catch| catch.mutant);
-    let runs: usize = found.iter().map(|catch| catch.runs).sum();
+    let runs: usize = found.iter().map(|catch| catch.hunt.runs).sum();
     let time = started.elapsed().as_secs_f64();
     println!("{} mutants in {runs} runs and {time:.1} s", found.len());
     if keep {
         mutants::killers::keep(&found).unwrap();
     }
-    for catch in found {
+    for Catch { mutant, hunt } in found {
+        let is_killed = hunt.caught.is_some();
         report.mutants.of += 1;
-        report.mutants.done += u64::from(catch.failure.is_some());
-        let text = format!(
-            "the mutant {:?} lives after {} runs",
-            catch.mutant, catch.runs
-        );
-        report.note("mutants", catch.failure.is_some(), &text);
+        report.mutants.done += u64::from(is_killed);
+        let text = format!("the mutant {mutant:?} lives after {} runs", hunt.runs);
+        report.note("mutants", is_killed, &text);
+        for failure in hunt.unsound {
+            println!("without any mutant: {failure}\n");
+            let text = format!("hunting {mutant:?}: {failure}");
+            report.note("hunts", false, &text);
+        }
     }
 }
 

@@ -101,8 +101,10 @@ impl Recorder {
 
     /// A version of the cluster's that the operator spoke of now, in this history.
     pub fn translate(&self, version: u64) -> u64 {
+        let present = self.cluster.version();
         let book = self.lock();
-        if version <= book.restored {
+        // Nobody has given out a version yet that is larger than the present one: it is from before everything was put back.
+        if version <= book.restored || version > present {
             return version;
         }
         version + book.shift

@@ -397,6 +397,10 @@ pub(super) fn on_their_way(
         if review.versions.1 > version || now.duration_since(review.ended) >= LET_GO {
             continue;
         }
+        // What had gone by then is there again, and on its way no more.
+        if history.is_restored_between(review.ended, now) {
+            continue;
+        }
         let (namespace, name) = (review.text("/namespace"), review.text("/name"));
         let then = history.states(PODS, review.versions.1);
         let object: Object = (PODS.into(), namespace.into(), name.into());

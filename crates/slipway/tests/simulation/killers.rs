@@ -26,7 +26,7 @@ pub(crate) fn keep(all: &[Catch]) -> std::io::Result<()> {
         .map(|(name, run)| (name, run.to_owned()))
         .collect();
     for catch in all {
-        if let Some(failure) = &catch.failure {
+        if let Some(failure) = &catch.hunt.caught {
             let run = format!("scenario={} {}", failure.scenario, failure.trial);
             lines.insert(catch.mutant, run);
         }

@@ -32,7 +32,7 @@ use slipway_kernel::store::Projection;
 use slipway_kernel::{Kind, Plan};
 use slipway_restarts::observe::{Flipper, Workload};
 use slipway_runtime::{Election, WithoutLease};
-use slipway_sim::explore::{self, Failure, Known};
+use slipway_sim::explore::{self, Hunt, Known};
 use slipway_sim::stage::{Feign, Probe, Setup, Wiring};
 
 use bent::Bent;
@@ -345,11 +345,10 @@ impl Mutant {
             .collect();
         let kept = killers::of(self.name);
         let kept = kept.and_then(|(scenario, trial)| Some((named(&scenario)?, trial)));
-        let (runs, failure) = explore::hunt(&chosen, &self.wiring(sound), kept, most).unwrap();
+        let hunt = explore::hunt(&chosen, sound, &self.wiring(sound), kept, most).unwrap();
         Catch {
             mutant: self.name,
-            runs,
-            failure,
+            hunt,
         }
     }
 }
@@ -357,14 +356,13 @@ impl Mutant {
 /// What came of looking for a mutant.
 pub(crate) struct Catch {
     pub(crate) mutant: &'static str,
-    pub(crate) runs: usize,
-    pub(crate) failure: Option<Failure>,
+    pub(crate) hunt: Hunt,
 }
 
 impl Catch {
     /// The oracle that objected first.
     pub(crate) fn killer(&self) -> Option<&'static str> {
-        let failure = self.failure.as_ref()?;
+        let failure = self.hunt.caught.as_ref()?;
         failure.violations.first().map(|(id, _)| *id)
     }
 }

@@ -189,14 +189,17 @@ pub(in super::super) fn claims(case: &Case<'_>) -> Findings {
         else {
             continue;
         };
-        let (Some(group), true) = (after.label(ROLLOUT_GROUP), our_claim(after, change.at)) else {
+        // Whether a claim is over is for the clock of whoever takes the next one to say.
+        let now = change.at.checked_add(case.history.skew);
+        let now = now.unwrap_or(Timestamp::MAX);
+        let (Some(group), true) = (after.label(ROLLOUT_GROUP), our_claim(after, now)) else {
             continue;
         };
         let scene = Scene::at(case.history, change.version);
         let group = scene.group(&change.object.1, group);
         let others = group
             .iter()
-            .filter(|zone| *zone.object != change.object && our_claim(zone.set, change.at));
+            .filter(|zone| *zone.object != change.object && our_claim(zone.set, now));
         let others: Vec<&str> = others.map(Zone::name).collect();
         findings.check(change.at, others.is_empty(), || {
             format!(
