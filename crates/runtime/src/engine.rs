@@ -391,6 +391,7 @@ impl Engine {
     fn receive(&mut self, message: Message) {
         match message {
             Message::Watch(key, news) => self.news(&key, news),
+            Message::Rewound(cluster) => self.rewound(&mut self.shared.lock(), &cluster, None),
             Message::Executed(key, report) => self.executed(&key, &report),
             Message::Publish(controller, event, acted) => {
                 self.publish(controller, &event, acted.as_deref());

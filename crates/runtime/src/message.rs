@@ -4,7 +4,7 @@ use slipway_kernel::action::Action;
 use slipway_kernel::admission::Hold;
 use slipway_kernel::event::Event;
 use slipway_kernel::fact::{Answer, QuestionId};
-use slipway_kernel::identity::{Key, ObjectRef};
+use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
 
 use crate::election::Taken;
 use crate::engine::Touched;
@@ -16,6 +16,8 @@ use crate::watch::{News, WatchKey};
 pub(crate) enum Message {
     /// A watch has something to tell.
     Watch(WatchKey, News),
+    /// A read has shown an object of this cluster at an older version than was known.
+    Rewound(ClusterId),
     /// A plan has been carried out.
     Executed(Key, Report),
     /// An event is to be told, about what was done to an object if it was.

@@ -241,6 +241,14 @@ impl State {
             .collect()
     }
 
+    /// The newest version of the object that is known; 0 if none is.
+    pub(crate) fn newest(&self, object: &ObjectRef) -> u64 {
+        let stores = self.stores.of_kind(&object.cluster, &object.kind);
+        let seen = stores.filter_map(|(_, store)| store.get(&object.namespace, &object.name));
+        let versions = seen.map(|seen| number(&seen.meta.version));
+        versions.max().unwrap_or_default()
+    }
+
     /// How the object looks to people, if any store has it.
     fn mark(&self, object: &ObjectRef) -> Option<u64> {
         self.stores

@@ -177,7 +177,10 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, keep: bool, report: &mut Report) 
                     let end = catch
                         .killer()
                         .map_or("lives".to_owned(), |id| format!("killed by {id}"));
-                    println!("mutant: {}: {end} after {} runs", catch.mutant, catch.hunt.runs);
+                    println!(
+                        "mutant: {}: {end} after {} runs",
+                        catch.mutant, catch.hunt.runs
+                    );
                     found.lock().unwrap().push(catch);
                 }
             });

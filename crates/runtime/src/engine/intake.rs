@@ -94,7 +94,7 @@ impl Engine {
             }
             News::Failed(why) => self.failed(state, key, &why),
             News::Reached => self.reached(state, key),
-            News::Rewound => self.rewound(state, key),
+            News::Rewound => self.rewound(state, &key.cluster, Some(key)),
         }
     }
 
@@ -107,22 +107,29 @@ impl Engine {
             is_rewound |= is_older;
         }
         if is_rewound {
-            self.rewound(state, key);
+            self.rewound(state, &key.cluster, Some(key));
         }
     }
 
-    /// The API's storage was restored: what was seen later than that is known only when it has been listed again.
-    fn rewound(&self, state: &mut State, key: &WatchKey) {
-        if state.rewind(&key.cluster, self.shared.environment.now()) {
-            let cluster = key.cluster.to_string();
-            tracing::warn!(
-                cluster,
-                "versions of the API have run backwards, as after a restore; listing everything again, and dropping what was decided before"
-            );
-            let others = self.watches.iter();
-            for (_, other) in others.filter(|(of, _)| of.cluster == key.cluster && *of != key) {
-                other.control.relist();
-            }
+    /// The API's storage was restored: what was seen later than that is known only when it has been listed again. The one
+    /// that noticed lists again by itself.
+    pub(super) fn rewound(
+        &self,
+        state: &mut State,
+        cluster: &ClusterId,
+        noticed_by: Option<&WatchKey>,
+    ) {
+        if !state.rewind(cluster, self.shared.environment.now()) {
+            return;
+        }
+        tracing::warn!(
+            %cluster,
+            "versions of the API have run backwards, as after a restore; listing everything again, and dropping what was decided before"
+        );
+        let others = self.watches.iter();
+        let others = others.filter(|(of, _)| of.cluster == *cluster && Some(*of) != noticed_by);
+        for (_, other) in others {
+            other.control.relist();
         }
     }
 

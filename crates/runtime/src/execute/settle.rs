@@ -9,7 +9,7 @@ use slipway_kernel::action::{Action, Target};
 use slipway_kernel::event::Event;
 use slipway_kernel::fields::merge;
 use slipway_kernel::identity::ObjectRef;
-use slipway_kernel::store::Meta;
+use slipway_kernel::store::{Meta, number};
 
 use super::Execution;
 use crate::message::Message;
@@ -199,8 +199,20 @@ impl Execution {
         false
     }
 
-    /// Reads an object, consistently.
+    /// Reads an object, consistently. One that is older than what was known before tells of a restore of the API's storage
+    /// that no watch has noticed, because versions have been given out again since.
     pub(super) async fn fetch(&self, object: &ObjectRef) -> Outcome {
+        let known = self.shared.lock().newest(object);
+        let outcome = self.fetch_only(object).await;
+        if let Outcome::Done(value) = &outcome
+            && number(&Meta::of(value).version) < known
+        {
+            let _ = self.inbox.send(Message::Rewound(object.cluster.clone()));
+        }
+        outcome
+    }
+
+    async fn fetch_only(&self, object: &ObjectRef) -> Outcome {
         let Some(cluster) = self.clusters.get(&object.cluster) else {
             return Outcome::Busy(None);
         };

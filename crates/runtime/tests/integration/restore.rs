@@ -159,6 +159,38 @@ fn after_a_restore_that_only_lacks_objects_reads_are_believed_again() {
     });
 }
 
+/// The restored storage has given out as many versions as the one before it by the time the watch is opened again: no version
+/// is older, but one object is, and what is written to it would be refused for ever.
+#[test]
+fn a_restore_that_no_watch_notices_is_seen_by_the_next_read() {
+    virtually(async {
+        let world = Restored::new(&[("a", json!({"want": "1", "have": "1"}))]).await;
+        let replica = world.start(alone());
+        secs(1).await;
+        let patches = Match {
+            verb: "patch".to_owned(),
+            agent: "one".to_owned(),
+            ..Match::default()
+        };
+        let faults = world.now.cluster.faults();
+        faults.add(patches, Frequency::always(), Fault::Unreachable);
+        world.now.want("a", "2").await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let (_, before) = known(&replica, "a").unwrap();
+        for n in 0..10 {
+            let done = json!({"want": "1", "have": "1"});
+            world.then.map(&format!("other-{n}"), done).await;
+        }
+        world.restore();
+        world.end_the_watch().await;
+        secs(60).await;
+        let (_, version) = known(&replica, "a").unwrap();
+        assert!(version < before, "as it was then: {version} after {before}");
+        world.then.want("a", "3").await;
+        world.then.until_have("a", "3", 5).await;
+    });
+}
+
 #[test]
 fn what_was_decided_before_a_restore_is_not_acted_on() {
     virtually(async {

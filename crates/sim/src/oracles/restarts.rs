@@ -64,7 +64,10 @@ pub(super) fn interval(case: &Case<'_>) -> Findings {
         // When it was sent: a request of a process that died may arrive later.
         let sent = touch.request.at;
         let uid = touch.after.text("/metadata/uid").unwrap_or_default();
-        if let (Some(before), Some(least)) = (sends.insert(uid, sent), least) {
+        let before = sends.insert(uid, sent);
+        // What was put back has not been restarted.
+        let before = before.filter(|before| !history.is_restored_between(*before, sent));
+        if let (Some(before), Some(least)) = (before, least) {
             let passed = sent.duration_since(before);
             findings.check(change.at, passed + slack >= least, || {
                 format!(
@@ -218,7 +221,8 @@ pub(super) fn downtime(case: &Case<'_>) -> Findings {
                 continue;
             };
             let passed = touch.change.at.duration_since(start) + slack(history);
-            if gap < least || passed >= least {
+            let is_undone = history.is_restored_between(touch.change.at, history.end);
+            if gap < least || passed >= least || is_undone {
                 continue;
             }
             let count = counts.entry(&touch.change.object).or_default();

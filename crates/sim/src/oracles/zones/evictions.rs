@@ -202,17 +202,14 @@ pub(in super::super) fn fresh(case: &Case<'_>) -> Findings {
     let passed = |review: &&Review| review.is_allowed() && !review.is_open();
     for review in history.reviews.iter().filter(passed) {
         let namespace = review.text("/namespace");
+        let scene = Scene::at(history, review.versions.0);
+        let pod = scene.pod(namespace, review.text("/name"));
         let needed = match review.path.as_str() {
-            EVICTION => {
-                let scene = Scene::at(history, review.versions.0);
-                let pod = scene.pod(namespace, review.text("/name"));
-                pod.is_some_and(|pod| {
-                    budget_over(history, review.versions.0, namespace, pod).is_some()
-                })
-            }
+            EVICTION => pod.is_some_and(|pod| {
+                budget_over(history, review.versions.0, namespace, pod).is_some()
+            }),
             // A downscale that pods were told of.
             PREPARE => {
-                let scene = Scene::at(history, review.versions.0);
                 let told = |call: &Call| {
                     call.replica == review.replica
                         && call.method == "POST"
@@ -225,9 +222,12 @@ pub(in super::super) fn fresh(case: &Case<'_>) -> Findings {
         if !needed {
             continue;
         }
-        // The other zones of a downscale are listed by their group.
+        // A pod that is down already is missed by nobody: its own state is all there is to see. The other zones of a downscale
+        // are listed by their group.
         let kinds: &[&str] = match review.path.as_str() {
-            EVICTION => &["pods", "statefulsets", "zoneawarepoddisruptionbudgets"],
+            EVICTION if pod.is_some_and(is_ready) => {
+                &["pods", "statefulsets", "zoneawarepoddisruptionbudgets"]
+            }
             _ => &["pods"],
         };
         let mut kinds = kinds.iter();

@@ -148,7 +148,9 @@ pub(in super::super) fn undone(case: &Case<'_>) -> Findings {
         let mut later = history.calls.iter().skip(n + 1);
         let called_off = later.any(|other| other.uid == call.uid && is_told(other));
         let since = call.at.max(history.calm);
-        if !stays || history.end.duration_since(since) < SOON {
+        // Whoever let it go has never done so, since everything was put back, and nothing tells of it.
+        let is_forgotten = history.is_restored_between(call.at, history.end);
+        if !stays || is_forgotten || history.end.duration_since(since) < SOON {
             continue;
         }
         findings.check(history.end, called_off || !is_told(call), || {
