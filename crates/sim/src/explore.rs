@@ -304,13 +304,11 @@ pub fn hunt(
         if failure.is_none() {
             continue;
         }
-        match failure_of(known, sound, &trial)? {
-            Some(unsound) => hunt.unsound.push(unsound),
-            None => {
-                hunt.caught = failure;
-                break;
-            }
-        }
+        let Some(unsound) = failure_of(known, sound, &trial)? else {
+            hunt.caught = failure;
+            break;
+        };
+        hunt.unsound.push(unsound);
     }
     Ok(hunt)
 }
