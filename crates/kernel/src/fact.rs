@@ -10,8 +10,9 @@ use serde_json::Value;
 use slipway_api::purpose::Purpose;
 
 use crate::admission::{Collection, Reading};
-use crate::identity::{Kind, ObjectRef};
+use crate::identity::{ClusterId, Kind, ObjectRef};
 use crate::instant::later;
+use crate::store::Stores;
 
 /// Names a question, the same for every attempt to deliver it: the peer sees it as idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,6 +152,22 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// For who has stores and no facts: of these kinds, those that have not been listed count as absent, because nobody can
+    /// say whether they are to be waited for.
+    pub fn of_listed(stores: &Stores, cluster: &ClusterId, optional: &[Kind]) -> Self {
+        let listed = |kind: &Kind| stores.of_kind(cluster, kind).any(|(_, s)| s.is_synced());
+        let unlisted = optional.iter().filter(|kind| !listed(kind));
+        Self {
+            missing: unlisted.map(|kind| Unseen::Absent.feature(kind)).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether a kind is done without: what is in its store, if anything, is not to be believed any more.
+    pub fn is_absent(&self, kind: &Kind) -> bool {
+        self.is_unseen(Unseen::Absent, kind)
+    }
+
     /// Whether a kind is not seen in this way.
     pub fn is_unseen(&self, how: Unseen, kind: &Kind) -> bool {
         self.missing.contains(&how.feature(kind))

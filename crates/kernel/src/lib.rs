@@ -11,6 +11,7 @@
 
 pub mod action;
 pub mod admission;
+pub mod basis;
 pub mod blocker;
 pub mod capability;
 pub mod claim;
@@ -29,6 +30,7 @@ pub mod stage;
 pub mod store;
 
 pub use action::{Action, Target};
+pub use basis::Basis;
 pub use blocker::Blocker;
 pub use capability::{Capability, Controller, Fence};
 pub use event::Event;

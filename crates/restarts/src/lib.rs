@@ -125,10 +125,7 @@ impl Controller for Restarts {
     fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge> {
         let mut all = Vec::new();
         for cluster in observe::clusters(stores) {
-            let facts = Facts {
-                missing: observe::unlisted(stores, &cluster),
-                ..Facts::default()
-            };
+            let facts = observe::unlisted(stores, &cluster);
             if let Some(world) = self.world(stores, &facts, &cluster) {
                 all.extend(gauges::gauges(&self.settings, &world, now));
             }

@@ -10,10 +10,10 @@ mod workload;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_api::flipper::WorkloadKind;
-use slipway_kernel::fact::{Facts, Refusal, Unseen};
+use slipway_kernel::basis::{Basis, basis};
+use slipway_kernel::fact::{Facts, Refusal};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::interest::Interest;
-use slipway_kernel::plan::Basis;
 use slipway_kernel::store::{Meta, Projection, Store};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
@@ -108,11 +108,6 @@ pub fn world(
         workloads.extend(items.into_iter().map(|item| (kind, item)));
     }
     let budgets = all::<Budget>(stores, facts, cluster, &kinds::DISRUPTION_BUDGET)?;
-    let basis = stores
-        .iter()
-        .filter(|((of, _, _), _)| of == cluster)
-        .map(|((of, kind, _), store)| ((of.clone(), kind.clone()), store.version()))
-        .collect();
     let mut unread = stores.undecodable::<Flipper>(cluster, &kinds::FLIPPER);
     Some(World {
         cluster: cluster.clone(),
@@ -123,7 +118,7 @@ pub fn world(
         budgets: budgets.map(by_namespace),
         status_map: status_map(stores, facts, cluster, operator_namespace),
         refusals: facts.refusals.clone(),
-        basis,
+        basis: basis(stores, cluster),
     })
 }
 
@@ -135,16 +130,11 @@ fn all<T: Projection>(
     cluster: &ClusterId,
     kind: &Kind,
 ) -> Option<Option<Vec<Item<T>>>> {
-    // What is in the store of a kind that cannot be seen any more is not to be believed.
-    if is_missing(facts, kind) {
+    if facts.is_absent(kind) {
         return Some(None);
     }
     let store = stores.typed::<T>(cluster, kind).filter(|s| s.is_synced())?;
     Some(Some(store.objects().filter_map(Item::of).collect()))
-}
-
-fn is_missing(facts: &Facts, kind: &Kind) -> bool {
-    facts.is_unseen(Unseen::Absent, kind)
 }
 
 fn by_namespace(budgets: Vec<Item<Budget>>) -> BTreeMap<String, Vec<Item<Budget>>> {
@@ -169,7 +159,7 @@ fn status_map(
 ) -> Option<Option<Item<StatusMap>>> {
     let store = stores
         .typed::<StatusMap>(cluster, &kinds::CONFIG_MAP)
-        .filter(|store: &&Store| store.is_synced() && !is_missing(facts, &kinds::CONFIG_MAP))?;
+        .filter(|store: &&Store| store.is_synced() && !facts.is_absent(&kinds::CONFIG_MAP))?;
     Some(store.get(namespace?, STATUS_MAP).and_then(Item::of))
 }
 
@@ -183,17 +173,15 @@ pub(crate) fn clusters(stores: &Stores) -> BTreeSet<ClusterId> {
         .collect()
 }
 
-/// The optional kinds that have not been listed, as `facts` would speak of them, for who has no facts.
-pub(crate) fn unlisted(stores: &Stores, cluster: &ClusterId) -> BTreeSet<String> {
-    let listed = |kind: &Kind| stores.of_kind(cluster, kind).any(|(_, s)| s.is_synced());
-    [
-        kinds::FLIPPER,
-        kinds::STATEFUL_SET,
-        kinds::DAEMON_SET,
-        kinds::DISRUPTION_BUDGET,
-    ]
-    .iter()
-    .filter(|kind| !listed(kind))
-    .map(|kind| Unseen::Absent.feature(kind))
-    .collect()
+/// The kinds that can be done without.
+const OPTIONAL: [Kind; 4] = [
+    kinds::FLIPPER,
+    kinds::STATEFUL_SET,
+    kinds::DAEMON_SET,
+    kinds::DISRUPTION_BUDGET,
+];
+
+/// What is off, for who has no facts.
+pub(crate) fn unlisted(stores: &Stores, cluster: &ClusterId) -> Facts {
+    Facts::of_listed(stores, cluster, &OPTIONAL)
 }

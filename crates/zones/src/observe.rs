@@ -15,11 +15,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_api::{names, zones};
+use slipway_kernel::basis::{Basis, basis};
 use slipway_kernel::fact::{Answer, Facts, QuestionId, Refusal, Unseen};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::{Written, later};
 use slipway_kernel::interest::Interest;
-use slipway_kernel::plan::Basis;
 use slipway_kernel::store::{Item, Meta, Projection, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
@@ -253,7 +253,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         return None;
     }
     let blind = blind(facts);
-    let budgets = if blind.is_some() || is_missing(facts, &ZONE_BUDGET) {
+    let budgets = if blind.is_some() || facts.is_absent(&ZONE_BUDGET) {
         Vec::new()
     } else {
         synced::<BudgetSeen>(stores, cluster, &ZONE_BUDGET)?
@@ -293,11 +293,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         answers,
         refusals: facts.refusals.clone(),
         holds: holds(stores, facts, key),
-        basis: stores
-            .iter()
-            .filter(|((of, _, _), _)| of == cluster)
-            .map(|((of, kind, _), store)| ((of.clone(), kind.clone()), store.version()))
-            .collect(),
+        basis: basis(stores, cluster),
         zones,
     })
 }
@@ -322,7 +318,7 @@ fn downscales(stores: &Stores, key: &Key) -> BTreeMap<String, Written> {
 
 /// What is noted of rollouts beside the evictions of each budget.
 fn noted(stores: &Stores, facts: &Facts, key: &Key) -> Option<BTreeMap<String, (Meta, Until)>> {
-    if is_missing(facts, &kinds::CONFIG_MAP) {
+    if facts.is_absent(&kinds::CONFIG_MAP) {
         return None;
     }
     let maps = stores.list::<Notes>(&key.cluster, &kinds::CONFIG_MAP);
@@ -359,10 +355,6 @@ fn synced<'a, T: Projection>(
 ) -> Option<impl Iterator<Item = Item<T>> + use<'a, T>> {
     let store = stores.typed::<T>(cluster, kind).filter(|s| s.is_synced())?;
     Some(store.objects().filter_map(Item::of))
-}
-
-pub(crate) fn is_missing(facts: &Facts, kind: &Kind) -> bool {
-    facts.is_unseen(Unseen::Absent, kind)
 }
 
 /// Why there may be budgets that are not known, if there may.
@@ -413,7 +405,7 @@ fn zone(stores: &Stores, cluster: &ClusterId, set: Item<Set>) -> Zone {
 fn status_map(stores: &Stores, facts: &Facts, key: &Key) -> Option<Option<StatusMap>> {
     let store = stores
         .typed::<StatusMap>(&key.cluster, &kinds::CONFIG_MAP)
-        .filter(|store| store.is_synced() && !is_missing(facts, &kinds::CONFIG_MAP))?;
+        .filter(|store| store.is_synced() && !facts.is_absent(&kinds::CONFIG_MAP))?;
     let name = crate::render::status_map_name(&key.name);
     let seen = store.get(&key.namespace, &name);
     Some(
@@ -422,14 +414,9 @@ fn status_map(stores: &Stores, facts: &Facts, key: &Key) -> Option<Option<Status
     )
 }
 
-/// What is off, for who has no facts: a kind that has not been listed cannot be waited for.
+/// What is off, for who has no facts.
 pub fn unlisted(stores: &Stores, cluster: &ClusterId) -> Facts {
-    let mut facts = Facts::default();
-    if !stores.is_synced::<BudgetSeen>(cluster, &ZONE_BUDGET) {
-        let feature = format!("watch {}", ZONE_BUDGET.plural);
-        facts.missing.insert(feature);
-    }
-    facts
+    Facts::of_listed(stores, cluster, &[ZONE_BUDGET])
 }
 
 /// The groups that there are.

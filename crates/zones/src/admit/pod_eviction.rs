@@ -21,7 +21,7 @@ use super::outcome::Outcome;
 use super::reservations::{self, Map};
 use super::seen::{self, Basis, Unlisted};
 use super::zpdb::{Budget, BudgetSeen};
-use crate::observe::{ZONE_BUDGET, blind, blindness, is_missing};
+use crate::observe::{ZONE_BUDGET, blind, blindness};
 
 /// How often a map that others change is looked at again.
 const MOST_ROUNDS: u32 = 16;
@@ -185,7 +185,7 @@ impl<'a> Case<'a> {
         match budgets {
             Reading::Current => Ok(()),
             // Both must say so: the API's word now, and that of the watch.
-            Reading::Undefined if is_missing(self.facts, &ZONE_BUDGET) => Ok(()),
+            Reading::Undefined if self.facts.is_absent(&ZONE_BUDGET) => Ok(()),
             Reading::Undefined => Err(Unlisted::BUDGETS.into()),
             Reading::Failed(why) => Err(unread(&why)),
         }

@@ -8,7 +8,7 @@ use super::disruption::{self, Owner, Zone};
 use super::reservations;
 use super::zpdb::{Budget, BudgetSeen};
 use crate::observe::{
-    self, BY_SET, Notes, Pod, RESERVATIONS, Set, ZONE_BUDGET, is_missing, named_after, orphanage,
+    self, BY_SET, Notes, Pod, RESERVATIONS, Set, ZONE_BUDGET, named_after, orphanage,
 };
 
 /// What counts of a pod.
@@ -81,7 +81,7 @@ pub(super) fn budgets<'a>(
     namespace: &str,
     basis: Basis,
 ) -> Result<Vec<(&'a str, &'a BudgetSeen)>, Unlisted> {
-    if basis == Basis::Seen && is_missing(facts, &ZONE_BUDGET) {
+    if basis == Basis::Seen && facts.is_absent(&ZONE_BUDGET) {
         return Ok(Vec::new());
     }
     if basis == Basis::Seen && facts.is_blind_to(&ZONE_BUDGET) {
