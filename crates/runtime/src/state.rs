@@ -20,6 +20,7 @@ use slipway_kernel::capability::Capability;
 use slipway_kernel::fact::{Facts, Refusal};
 use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef};
 use slipway_kernel::interest::Need;
+use slipway_kernel::selector::Selector;
 use slipway_kernel::store::{Change, Meta, StoreKey, Stores, number};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -92,7 +93,7 @@ pub(crate) struct WatchState {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Extent {
     /// Only objects with these labels; empty for any.
-    pub(crate) labels: String,
+    pub(crate) labels: Selector,
     /// Only objects of some names.
     pub(crate) named: bool,
     /// Only these namespaces; empty for all.
@@ -100,16 +101,9 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Whether an object of the kind surely belongs into it. Labels are asked for as `name=value` or `name`; whatever else
-    /// may be asked is left to the watch.
+    /// Whether an object of the kind surely belongs into it. What is not sure is left to the watch.
     fn holds(&self, value: &Value) -> bool {
-        let label = |name: &str| value.get("metadata")?.get("labels")?.get(name)?.as_str();
-        let mut terms = self.labels.split(',').filter(|term| !term.is_empty());
-        let fits = |term: &str| match term.split_once('=') {
-            Some((name, wanted)) => label(name) == Some(wanted),
-            None => label(term).is_some(),
-        };
-        !self.named && terms.all(fits)
+        !self.named && self.labels.selects_object(value)
     }
 }
 
