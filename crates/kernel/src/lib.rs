@@ -28,6 +28,7 @@ pub mod permission;
 pub mod plan;
 pub mod selector;
 pub mod stage;
+pub mod status_map;
 pub mod store;
 
 pub use action::{Action, Target};

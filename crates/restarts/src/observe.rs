@@ -14,7 +14,8 @@ use slipway_kernel::basis::{Basis, basis};
 use slipway_kernel::fact::{Facts, Refusal};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::interest::Interest;
-use slipway_kernel::store::{Meta, Projection, Store};
+use slipway_kernel::status_map;
+use slipway_kernel::store::{Meta, Projection};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
 use slipway_kernel::fields::{integer, strings, text};
@@ -116,7 +117,8 @@ pub fn world(
         flippers: flippers.unwrap_or_default(),
         workloads,
         budgets: budgets.map(by_namespace),
-        status_map: status_map(stores, facts, cluster, operator_namespace),
+        status_map: operator_namespace
+            .and_then(|namespace| status_map::seen(stores, facts, cluster, namespace, STATUS_MAP)),
         refusals: facts.refusals.clone(),
         basis: basis(stores, cluster),
     })
@@ -145,22 +147,6 @@ fn by_namespace(budgets: Vec<Item<Budget>>) -> BTreeMap<String, Vec<Item<Budget>
             .push(budget);
     }
     all
-}
-
-#[expect(
-    clippy::option_option,
-    reason = "not there and not visible are different"
-)]
-fn status_map(
-    stores: &Stores,
-    facts: &Facts,
-    cluster: &ClusterId,
-    namespace: Option<&str>,
-) -> Option<Option<Item<StatusMap>>> {
-    let store = stores
-        .typed::<StatusMap>(cluster, &kinds::CONFIG_MAP)
-        .filter(|store: &&Store| store.is_synced() && !facts.is_absent(&kinds::CONFIG_MAP))?;
-    Some(store.get(namespace?, STATUS_MAP).and_then(Item::of))
 }
 
 /// The clusters that are looked at.

@@ -20,6 +20,7 @@ use slipway_kernel::fact::{Answer, Facts, QuestionId, Refusal, Unseen};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::{Written, later};
 use slipway_kernel::interest::Interest;
+use slipway_kernel::status_map;
 use slipway_kernel::store::{Item, Meta, Projection, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
@@ -27,7 +28,7 @@ pub use hooks::Hooks;
 pub use locks::Locked;
 use locks::locks_of;
 pub use maps::{Lock, Notes, StatusMap, Tracker, Until};
-pub(crate) use maps::{PASSED, locks, rollout_pods, written};
+pub(crate) use maps::{PASSED, locks, rollout_pods, status_map_name, written};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
 
@@ -188,7 +189,7 @@ pub struct World {
     /// When zones were last scaled down, by the tracker.
     pub tracker: Tracker,
     /// The `ConfigMap` with the status of the group, if `ConfigMaps` can be seen.
-    pub status_map: Option<Option<StatusMap>>,
+    pub status_map: Option<Option<Item<StatusMap>>>,
     /// Who scales the group down, by a webhook's leave, each with the map that says so.
     pub locks: Vec<Locked>,
     /// The pods that rollouts are about to delete, by budget, and where that is noted; none if `ConfigMaps` cannot be seen.
@@ -286,7 +287,13 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         budgets,
         blind,
         tracker: tracker.map(|map| map.body.clone()).unwrap_or_default(),
-        status_map: status_map(stores, facts, key),
+        status_map: status_map::seen(
+            stores,
+            facts,
+            cluster,
+            &key.namespace,
+            &status_map_name(&key.name),
+        ),
         locks: locks_of(settings, stores, key, &zones),
         downscales: downscales(stores, key),
         noted: noted(stores, facts, key),
@@ -396,22 +403,6 @@ fn zone(stores: &Stores, cluster: &ClusterId, set: Item<Set>) -> Zone {
         orphans.filter(|pod| label.is_some() && pod.body().labels.get(zones::NAME_LABEL) == label),
     );
     Zone { set, pods }
-}
-
-#[expect(
-    clippy::option_option,
-    reason = "not there and not visible are different"
-)]
-fn status_map(stores: &Stores, facts: &Facts, key: &Key) -> Option<Option<StatusMap>> {
-    let store = stores
-        .typed::<StatusMap>(&key.cluster, &kinds::CONFIG_MAP)
-        .filter(|store| store.is_synced() && !facts.is_absent(&kinds::CONFIG_MAP))?;
-    let name = crate::render::status_map_name(&key.name);
-    let seen = store.get(&key.namespace, &name);
-    Some(
-        seen.and_then(Item::<StatusMap>::of)
-            .map(|map| map.body().clone()),
-    )
 }
 
 /// What is off, for who has no facts.
