@@ -26,6 +26,7 @@ pub mod interest;
 pub mod parts;
 pub mod permission;
 pub mod plan;
+pub mod reason;
 pub mod selector;
 pub mod stage;
 pub mod status_map;
