@@ -84,7 +84,7 @@ pub fn seen<Of: std::fmt::Debug + Send + Sync + 'static>(
 ) -> Option<Option<Item<StatusMap<Of>>>> {
     let store = stores
         .typed::<StatusMap<Of>>(cluster, &kinds::CONFIG_MAP)
-        .filter(|store| store.is_synced() && !facts.is_absent(&kinds::CONFIG_MAP))?;
+        .filter(|store| store.is_synced() && !facts.is_absent(cluster, &kinds::CONFIG_MAP))?;
     Some(store.get(namespace, name).and_then(Item::of))
 }
 

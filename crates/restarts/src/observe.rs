@@ -97,7 +97,7 @@ pub fn world(
     cluster: &ClusterId,
     operator_namespace: Option<&str>,
 ) -> Option<World> {
-    let is_blind = facts.is_blind_to(&kinds::FLIPPER);
+    let is_blind = facts.is_blind_to(cluster, &kinds::FLIPPER);
     let flippers = if is_blind {
         None
     } else {
@@ -132,7 +132,7 @@ fn all<T: Projection>(
     cluster: &ClusterId,
     kind: &Kind,
 ) -> Option<Option<Vec<Item<T>>>> {
-    if facts.is_absent(kind) {
+    if facts.is_absent(cluster, kind) {
         return Some(None);
     }
     let store = stores.typed::<T>(cluster, kind).filter(|s| s.is_synced())?;

@@ -253,8 +253,8 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
     if zones.is_empty() {
         return None;
     }
-    let blind = blind(facts);
-    let budgets = if blind.is_some() || facts.is_absent(&ZONE_BUDGET) {
+    let blind = blind(facts, cluster);
+    let budgets = if blind.is_some() || facts.is_absent(cluster, &ZONE_BUDGET) {
         Vec::new()
     } else {
         synced::<BudgetSeen>(stores, cluster, &ZONE_BUDGET)?
@@ -325,7 +325,7 @@ fn downscales(stores: &Stores, key: &Key) -> BTreeMap<String, Written> {
 
 /// What is noted of rollouts beside the evictions of each budget.
 fn noted(stores: &Stores, facts: &Facts, key: &Key) -> Option<BTreeMap<String, (Meta, Until)>> {
-    if facts.is_absent(&kinds::CONFIG_MAP) {
+    if facts.is_absent(&key.cluster, &kinds::CONFIG_MAP) {
         return None;
     }
     let maps = stores.list::<Notes>(&key.cluster, &kinds::CONFIG_MAP);
@@ -365,10 +365,10 @@ fn synced<'a, T: Projection>(
 }
 
 /// Why there may be budgets that are not known, if there may.
-pub(crate) fn blind(facts: &Facts) -> Option<Unseen> {
+pub(crate) fn blind(facts: &Facts, cluster: &ClusterId) -> Option<Unseen> {
     [Unseen::Forbidden, Unseen::OutOfSync]
         .into_iter()
-        .find(|how| facts.is_unseen(*how, &ZONE_BUDGET))
+        .find(|how| facts.is_unseen(*how, cluster, &ZONE_BUDGET))
 }
 
 /// What keeps budgets from being seen, and what ends that.

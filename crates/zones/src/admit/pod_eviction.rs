@@ -13,7 +13,7 @@ use slipway_kernel::admission::{
 };
 use slipway_kernel::identity::kinds;
 use slipway_kernel::parts::Parts;
-use slipway_kernel::{Facts, Stores};
+use slipway_kernel::{ClusterId, Facts, Stores};
 
 use super::disruption::{self, Denial, Scene, budget_of, evict};
 use super::inquiry::{Decision, Inquiry, Pending, expiry};
@@ -178,14 +178,14 @@ impl<'a> Case<'a> {
     /// Whether budgets are known as they are now. What there may be of them that the watch does not know stops evictions
     /// whatever a read says: a definition that has just come may have budgets a moment later.
     fn trust(&self, budgets: Reading) -> Result<(), Denial> {
-        if let Some(why) = blind(self.facts) {
+        if let Some(why) = blind(self.facts, &ClusterId::local()) {
             let (message, _) = blindness(why, &self.review.namespace);
             return Err(Denial::new(Outcome::BudgetsHidden, message));
         }
         match budgets {
             Reading::Current => Ok(()),
             // Both must say so: the API's word now, and that of the watch.
-            Reading::Undefined if self.facts.is_absent(&ZONE_BUDGET) => Ok(()),
+            Reading::Undefined if self.facts.is_absent(&ClusterId::local(), &ZONE_BUDGET) => Ok(()),
             Reading::Undefined => Err(Unlisted::BUDGETS.into()),
             Reading::Failed(why) => Err(unread(&why)),
         }
@@ -218,7 +218,7 @@ impl<'a> Case<'a> {
             return Ok(Subject::Free(idle()));
         }
         if basis == Basis::Seen
-            && let Some(why) = blind(self.facts)
+            && let Some(why) = blind(self.facts, &ClusterId::local())
         {
             let (message, _) = blindness(why, namespace);
             return Err(Denial::new(Outcome::BudgetsHidden, message));

@@ -81,10 +81,10 @@ pub(super) fn budgets<'a>(
     namespace: &str,
     basis: Basis,
 ) -> Result<Vec<(&'a str, &'a BudgetSeen)>, Unlisted> {
-    if basis == Basis::Seen && facts.is_absent(&ZONE_BUDGET) {
+    if basis == Basis::Seen && facts.is_absent(&ClusterId::local(), &ZONE_BUDGET) {
         return Ok(Vec::new());
     }
-    if basis == Basis::Seen && facts.is_blind_to(&ZONE_BUDGET) {
+    if basis == Basis::Seen && facts.is_blind_to(&ClusterId::local(), &ZONE_BUDGET) {
         return Err(Unlisted::BUDGETS);
     }
     basis.listed::<BudgetSeen>(stores, &ZONE_BUDGET, Unlisted::BUDGETS)?;
