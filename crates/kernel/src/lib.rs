@@ -16,6 +16,7 @@ pub mod blocker;
 pub mod capability;
 pub mod claim;
 pub mod condition;
+pub mod cron;
 pub mod duration;
 pub mod event;
 pub mod fact;
@@ -31,6 +32,7 @@ pub mod selector;
 pub mod stage;
 pub mod status_map;
 pub mod store;
+pub mod window;
 
 pub use action::{Action, Target};
 pub use basis::Basis;

@@ -28,29 +28,29 @@
 macro_rules! reasons {
     (
         $(#[$about:meta])*
-        pub enum $Reason:ident: $Mark:ident {
+        $vis:vis enum $Reason:ident: $Mark:ident {
             $($Name:ident [$($mark:ident),*] $meaning:literal,)*
         }
     ) => {
         $(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum $Reason {
+        $vis enum $Reason {
             $(#[doc = $meaning] $Name,)*
         }
 
         impl $Reason {
             /// All of them, by name.
-            pub const ALL: [Self; [$(Self::$Name),*].len()] = [$(Self::$Name),*];
+            $vis const ALL: [Self; [$(Self::$Name),*].len()] = [$(Self::$Name),*];
 
             /// As statuses, metrics and events spell it.
-            pub const fn as_str(self) -> &'static str {
+            $vis const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$Name => stringify!($Name),)*
                 }
             }
 
             /// The reason of this name.
-            pub fn of(name: &str) -> Option<Self> {
+            $vis fn of(name: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|reason| reason.as_str() == name)
             }
 
@@ -63,4 +63,36 @@ macro_rules! reasons {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    /// What is to be known of a reason.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        Quiet,
+        Failure,
+    }
+
+    crate::reasons! {
+        /// Why nothing is done.
+        enum Reason: Mark {
+            Paused [Quiet] "Somebody has paused it.",
+            Refused [Quiet, Failure] "The API refused the last attempt.",
+            Waiting [] "It is not its turn.",
+        }
+    }
+
+    #[test]
+    fn a_line_says_all_of_a_reason() {
+        let names = Reason::ALL.map(Reason::as_str);
+        assert_eq!(names, ["Paused", "Refused", "Waiting"]);
+        for reason in Reason::ALL {
+            assert_eq!(Reason::of(reason.as_str()), Some(reason));
+        }
+        assert_eq!(Reason::of("paused"), None);
+        let marked = |mark| Reason::ALL.map(|reason| reason.is(mark));
+        assert_eq!(marked(Mark::Quiet), [true, true, false]);
+        assert_eq!(marked(Mark::Failure), [false, true, false]);
+    }
 }

@@ -20,7 +20,6 @@
 //! - A pass in which nothing happened writes nothing and tells nothing.
 
 pub mod access;
-pub mod cron;
 pub mod due;
 pub mod gauges;
 pub mod matching;
@@ -33,7 +32,6 @@ pub mod render;
 pub mod rollout;
 pub mod settings;
 pub mod stage;
-pub mod window;
 
 use jiff::Timestamp;
 use slipway_api::names;

@@ -14,7 +14,7 @@ use crate::observe::{Flipper, Item, Workload, World};
 use crate::policy::{Invalid, Policy};
 use crate::precedence::Rank;
 use crate::settings::{DefaultCriteria, SHORTEST_INTERVAL, Scope, Settings};
-use crate::window::Hours;
+use slipway_kernel::window::Hours;
 
 /// A policy that applies, with what the settings make of it.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use crate::due::{Written, later};
 use crate::observe::{Item, WORKLOADS, Workload, World};
 use crate::reasons::Reason;
 use crate::rollout::Rollout;
-use crate::window::Hours;
+use slipway_kernel::window::Hours;
 
 /// Why a workload is held back, and until when if that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
