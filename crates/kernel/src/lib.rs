@@ -21,6 +21,7 @@ pub mod duration;
 pub mod event;
 pub mod fact;
 pub mod fields;
+pub mod finalizer;
 pub mod identity;
 pub mod instant;
 pub mod interest;
@@ -32,6 +33,7 @@ pub mod selector;
 pub mod stage;
 pub mod status_map;
 pub mod store;
+pub mod sweep;
 pub mod window;
 
 pub use action::{Action, Target};
