@@ -17,6 +17,7 @@ pub mod capability;
 pub mod claim;
 pub mod condition;
 pub mod cron;
+pub mod disruption_budget;
 pub mod duration;
 pub mod event;
 pub mod fact;

@@ -13,7 +13,6 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-
 use slipway_kernel::cron::Schedule;
 
 pub use slipway_kernel::instant::{Written, instant, later, second};

@@ -3,7 +3,6 @@
 //! No projection fails: what is wrong with an object is kept beside the rest of it, so that it is reported on that
 //! object and stops no other.
 
-mod budget;
 mod flipper;
 mod workload;
 
@@ -11,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_api::flipper::WorkloadKind;
 use slipway_kernel::basis::{Basis, basis};
+use slipway_kernel::disruption_budget::DisruptionBudget;
 use slipway_kernel::fact::{Facts, Refusal};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::interest::Interest;
@@ -21,7 +21,6 @@ use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 use slipway_kernel::fields::{integer, strings, text};
 pub use slipway_kernel::store::Item;
 
-pub use budget::Budget;
 pub use flipper::{Flipper, StatusMap};
 pub use workload::{Status, Workload};
 
@@ -34,6 +33,22 @@ pub const WORKLOADS: [(WorkloadKind, Kind); 3] = [
     (WorkloadKind::StatefulSet, kinds::STATEFUL_SET),
     (WorkloadKind::DaemonSet, kinds::DAEMON_SET),
 ];
+
+/// A workload by name.
+pub fn reference(cluster: &ClusterId, kind: WorkloadKind, item: &Item<Workload>) -> ObjectRef {
+    let [deployment, stateful, daemon] = WORKLOADS;
+    let (_, of) = match kind {
+        WorkloadKind::Deployment => deployment,
+        WorkloadKind::StatefulSet => stateful,
+        WorkloadKind::DaemonSet => daemon,
+    };
+    ObjectRef {
+        cluster: cluster.clone(),
+        kind: of,
+        namespace: item.meta().namespace.clone(),
+        name: item.meta().name.clone(),
+    }
+}
 
 /// The one piece of work of a cluster: limits and precedence span all its workloads.
 pub fn sweep(cluster: &ClusterId) -> Key {
@@ -56,7 +71,7 @@ pub fn interests() -> Vec<Interest> {
         Interest::of::<Workload>(kinds::DEPLOYMENT, triggers),
         Interest::of::<Workload>(kinds::STATEFUL_SET, triggers).optional(),
         Interest::of::<Workload>(kinds::DAEMON_SET, triggers).optional(),
-        Interest::of::<Budget>(kinds::DISRUPTION_BUDGET, triggers).optional(),
+        Interest::of::<DisruptionBudget>(kinds::DISRUPTION_BUDGET, triggers).optional(),
     ];
     all.push(
         Interest::of::<StatusMap>(kinds::CONFIG_MAP, triggers)
@@ -80,7 +95,7 @@ pub struct World {
     /// All workloads, by kind, namespace and name.
     pub workloads: Vec<(WorkloadKind, Item<Workload>)>,
     /// Pod disruption budgets by namespace; none if they cannot be seen.
-    pub budgets: Option<BTreeMap<String, Vec<Item<Budget>>>>,
+    pub budgets: Option<BTreeMap<String, Vec<Item<DisruptionBudget>>>>,
     /// The `ConfigMap` with the status of the default criteria, if `ConfigMaps` can be seen.
     pub status_map: Option<Option<Item<StatusMap>>>,
     /// Writes that the API refused.
@@ -108,7 +123,7 @@ pub fn world(
         let items = all::<Workload>(stores, facts, cluster, &of)?.unwrap_or_default();
         workloads.extend(items.into_iter().map(|item| (kind, item)));
     }
-    let budgets = all::<Budget>(stores, facts, cluster, &kinds::DISRUPTION_BUDGET)?;
+    let budgets = all::<DisruptionBudget>(stores, facts, cluster, &kinds::DISRUPTION_BUDGET)?;
     let mut unread = stores.undecodable::<Flipper>(cluster, &kinds::FLIPPER);
     Some(World {
         cluster: cluster.clone(),
@@ -139,8 +154,10 @@ fn all<T: Projection>(
     Some(Some(store.objects().filter_map(Item::of).collect()))
 }
 
-fn by_namespace(budgets: Vec<Item<Budget>>) -> BTreeMap<String, Vec<Item<Budget>>> {
-    let mut all: BTreeMap<String, Vec<Item<Budget>>> = BTreeMap::new();
+fn by_namespace(
+    budgets: Vec<Item<DisruptionBudget>>,
+) -> BTreeMap<String, Vec<Item<DisruptionBudget>>> {
+    let mut all: BTreeMap<String, Vec<Item<DisruptionBudget>>> = BTreeMap::new();
     for budget in budgets {
         all.entry(budget.meta().namespace.clone())
             .or_default()
