@@ -4,6 +4,7 @@
 //! label `name` of one, is about to be adopted: it counts, and is never deleted. Any other pod with that label is somebody
 //! else's: it neither counts nor is it touched.
 
+mod holds;
 mod hooks;
 mod locks;
 mod maps;
@@ -11,19 +12,20 @@ mod pod;
 mod set;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_api::{names, zones};
 use slipway_kernel::basis::{Basis, basis};
 use slipway_kernel::fact::{Answer, Facts, QuestionId, Refusal, Unseen};
 use slipway_kernel::identity::kinds;
-use slipway_kernel::instant::{Written, later};
+use slipway_kernel::instant::Written;
 use slipway_kernel::interest::Interest;
 use slipway_kernel::status_map;
 use slipway_kernel::store::{Item, Meta, Projection, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
+use holds::holds;
+pub(crate) use holds::{HOLD, RESERVATIONS, held_here};
 pub use hooks::Hooks;
 pub use locks::Locked;
 use locks::locks_of;
@@ -32,10 +34,8 @@ pub(crate) use maps::{PASSED, locks, rollout_pods, status_map_name, written};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
 
-use crate::admit::reservations::held_here;
-use crate::admit::zpdb::BudgetSeen;
-use crate::readiness::Survey;
 use crate::settings::Settings;
+use crate::zpdb::BudgetSeen;
 
 /// rollout-operator.grafana.com/v1 `ZoneAwarePodDisruptionBudget`.
 pub const ZONE_BUDGET: Kind = Kind::namespaced(
@@ -50,13 +50,6 @@ pub(crate) const BY_SET: &str = "set";
 
 /// The `ConfigMap` of the locks of downscales, where there is no zone tracker.
 pub(crate) const LOCKS: &str = "slipway-downscale-locks";
-
-/// How the names of the `ConfigMap`s begin in which the eviction webhook notes whom it let go.
-pub(crate) const RESERVATIONS: &str = "slipway-zpdb-";
-
-/// For how long a pod that another replica let go counts as away after it could go: a watch that is silent is noticed within
-/// that time, so whoever then still sees the pod sees it as it is.
-const UNSEEN: Duration = Duration::from_mins(1);
 
 /// The work of one group.
 pub fn key(cluster: &ClusterId, namespace: &str, group: &str) -> Key {
@@ -222,14 +215,6 @@ impl World {
         }
     }
 
-    /// What is seen of each zone now.
-    pub fn surveys(&self, now: Timestamp) -> Vec<Survey<'_>> {
-        let zones = self.zones.iter();
-        zones
-            .map(|zone| Survey::of(zone, &self.holds, now))
-            .collect()
-    }
-
     /// A refusal that still holds.
     pub fn refused(&self, object: &ObjectRef, now: Timestamp) -> Option<&Refusal> {
         self.refusals
@@ -338,21 +323,6 @@ fn noted(stores: &Stores, facts: &Facts, key: &Key) -> Option<BTreeMap<String, (
         })
         .collect();
     Some(noted)
-}
-
-/// Whom this replica let go, and whom the others did, by the `ConfigMap`s in which they note it.
-fn holds(stores: &Stores, facts: &Facts, key: &Key) -> BTreeMap<String, Timestamp> {
-    let mut all = held_here(facts);
-    let maps = stores
-        .list::<Notes>(&key.cluster, &kinds::CONFIG_MAP)
-        .filter(|map| map.meta.namespace == key.namespace)
-        .filter(|map| map.meta.name.starts_with(RESERVATIONS));
-    for (uid, until) in maps.flat_map(|map| &map.body.until) {
-        let until = later(*until, UNSEEN).unwrap_or(Timestamp::MAX);
-        let known = all.entry(uid.clone()).or_insert(until);
-        *known = (*known).max(until);
-    }
-    all
 }
 
 fn synced<'a, T: Projection>(

@@ -1,7 +1,8 @@
 //! Every word that programs can match on: why a rollout waits, what a condition says, what an event is.
 
+use jiff::Timestamp;
 use slipway_kernel::capability::Gravity;
-use slipway_kernel::reasons;
+use slipway_kernel::{Blocker, ObjectRef, reasons};
 
 /// What is to be known of a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,24 @@ reasons! {
 }
 
 impl Reason {
+    /// As a reason why nothing, or not more, is done.
+    pub fn blocker(
+        self,
+        object: ObjectRef,
+        message: String,
+        unblock: &str,
+        now: Timestamp,
+    ) -> Blocker {
+        Blocker {
+            reason: self.as_str(),
+            message,
+            object,
+            since: now,
+            until: None,
+            unblock: unblock.to_owned(),
+        }
+    }
+
     /// Whether the pass counts as failed, as in the original: the metrics of reconciles tell of it.
     pub fn is_a_failure(self) -> bool {
         self.is(Mark::Failure)

@@ -126,7 +126,7 @@ pub(crate) fn rollout_pods(map: &Value) -> Until {
 }
 
 /// What replicas note for one another in maps of ours. One watch brings them all, so one reading serves them all: a map
-/// of reservations (see [`crate::admit::reservations`]) has pods, the map of downscales has locks and times.
+/// of reservations (see `admit/reservations.rs`) has pods, the map of downscales has locks and times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Notes {
     /// Pods that an eviction was allowed for, by uid, and until when that counts.

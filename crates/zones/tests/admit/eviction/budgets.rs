@@ -2,8 +2,8 @@
 
 use slipway_kernel::fact::Unseen;
 use slipway_kernel::store::Change;
-use slipway_zones::admit::zpdb::BudgetSeen;
 use slipway_zones::observe::ZONE_BUDGET;
+use slipway_zones::zpdb::BudgetSeen;
 
 use super::*;
 

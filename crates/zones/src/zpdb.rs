@@ -13,7 +13,7 @@ use slipway_kernel::parts::Parts;
 use slipway_kernel::selector::Selector;
 use slipway_kernel::store::{Projection, Undecodable};
 
-use super::grammar::{is_label_key, is_label_value};
+use crate::grammar::{is_label_key, is_label_value};
 use crate::group::go_duration;
 
 /// How many pods may be away.
