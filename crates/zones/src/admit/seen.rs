@@ -1,7 +1,7 @@
 //! The scene of a namespace, out of what zones keep of its objects.
 
 use slipway_kernel::identity::kinds;
-use slipway_kernel::store::{Meta, Projection};
+use slipway_kernel::store::Projection;
 use slipway_kernel::{ClusterId, Facts, Kind, Stores};
 
 use crate::disruption::{CountedPod, CountedZone};
