@@ -3,6 +3,7 @@
 //! Facts are volatile: a new process starts without. What must survive is in an object's status.
 
 mod missing;
+mod reading;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,12 +12,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::purpose::Purpose;
 
-use crate::admission::{Collection, Reading};
 use crate::identity::{ClusterId, Kind, ObjectRef};
 use crate::instant::later;
 use crate::store::Stores;
 
 pub use missing::{Missing, Right, Unseen};
+pub use reading::{Collection, Reading};
 
 /// Names a question, the same for every attempt to deliver it: the peer sees it as idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
