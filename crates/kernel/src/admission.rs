@@ -3,7 +3,6 @@
 //! `admit` is pure. Where it cannot decide yet it names what it needs (a question, or objects as they are now); the
 //! runtime gathers, and asks again until the deadline, when `expire` gives the verdict and what has to be undone.
 
-pub mod reading;
 pub mod review;
 
 use jiff::Timestamp;
@@ -11,9 +10,9 @@ use serde_json::Value;
 
 use crate::action::Action;
 use crate::fact::Facts;
+pub use crate::fact::{Collection, Reading};
 use crate::parts::Parts;
 use crate::store::Stores;
-pub use reading::{Collection, Reading};
 
 /// What an API server asks about.
 #[derive(Debug, Clone, Default, PartialEq)]

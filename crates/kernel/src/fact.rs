@@ -2,6 +2,9 @@
 //!
 //! Facts are volatile: a new process starts without. What must survive is in an object's status.
 
+mod missing;
+mod reading;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -9,9 +12,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::purpose::Purpose;
 
-use crate::admission::{Collection, Reading};
-use crate::identity::{Kind, ObjectRef};
+use crate::identity::{ClusterId, Kind, ObjectRef};
 use crate::instant::later;
+use crate::store::Stores;
+
+pub use missing::{Missing, Right, Unseen};
+pub use reading::{Collection, Reading};
 
 /// Names a question, the same for every attempt to deliver it: the peer sees it as idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,32 +111,6 @@ pub struct Refusal {
     pub retry_at: Timestamp,
 }
 
-/// In which way a kind is not seen as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unseen {
-    /// It is not defined, or there is no right to it and it can be done without: as if there were none.
-    Absent,
-    /// It is defined and there is no right to see it: there may be some.
-    Forbidden,
-    /// It is defined, and has not been listed yet, or cannot be read just now: there may be others than those known.
-    OutOfSync,
-    /// It is listed again and again instead of being watched: changes are seen late.
-    Late,
-}
-
-impl Unseen {
-    /// What [`Facts::missing`] calls it.
-    pub fn feature(self, kind: &Kind) -> String {
-        let verb = match self {
-            Self::Absent => "watch",
-            Self::Forbidden => "see",
-            Self::OutOfSync => "sync",
-            Self::Late => "stream",
-        };
-        format!("{verb} {}", kind.plural)
-    }
-}
-
 /// All facts of one replica.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
@@ -138,8 +118,8 @@ pub struct Facts {
     pub refusals: BTreeMap<ObjectRef, Refusal>,
     /// Answers, by question.
     pub answers: BTreeMap<QuestionId, (Timestamp, Answer)>,
-    /// Optional features that are off because of a missing right or definition: `watch poddisruptionbudgets`, ….
-    pub missing: BTreeSet<String>,
+    /// What is off because of a missing right or definition.
+    pub missing: BTreeSet<Missing>,
     /// Objects, by uid, that this replica has let go, and until when they may go. They count as away for as long as they
     /// are here: a read that began after that time takes them out.
     pub holds: BTreeMap<String, Timestamp>,
@@ -151,13 +131,33 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// For who has stores and no facts: of these kinds, those that have not been listed count as absent, because nobody can
+    /// say whether they are to be waited for.
+    pub fn of_listed(stores: &Stores, cluster: &ClusterId, optional: &[Kind]) -> Self {
+        let listed = |kind: &Kind| stores.of_kind(cluster, kind).any(|(_, s)| s.is_synced());
+        let unlisted = optional.iter().filter(|kind| !listed(kind));
+        let missing = unlisted.map(|kind| Missing::unseen(Unseen::Absent, cluster, kind));
+        Self {
+            missing: missing.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether a kind is done without: what is in its store, if anything, is not to be believed any more.
+    pub fn is_absent(&self, cluster: &ClusterId, kind: &Kind) -> bool {
+        self.is_unseen(Unseen::Absent, cluster, kind)
+    }
+
     /// Whether a kind is not seen in this way.
-    pub fn is_unseen(&self, how: Unseen, kind: &Kind) -> bool {
-        self.missing.contains(&how.feature(kind))
+    pub fn is_unseen(&self, how: Unseen, cluster: &ClusterId, kind: &Kind) -> bool {
+        let right = Right::See(how);
+        let mut missing = self.missing.iter();
+        missing.any(|one| one.right == right && one.kind == *kind && one.cluster == *cluster)
     }
 
     /// Whether there may be objects of a kind that are not known: nothing that they could forbid may go on.
-    pub fn is_blind_to(&self, kind: &Kind) -> bool {
-        self.is_unseen(Unseen::Forbidden, kind) || self.is_unseen(Unseen::OutOfSync, kind)
+    pub fn is_blind_to(&self, cluster: &ClusterId, kind: &Kind) -> bool {
+        self.is_unseen(Unseen::Forbidden, cluster, kind)
+            || self.is_unseen(Unseen::OutOfSync, cluster, kind)
     }
 }

@@ -1,28 +1,13 @@
 //! What a capability wants to see, and which work an object's change is.
 
-use std::any::Any;
 use std::sync::Arc;
-
-use serde_json::Value;
 
 use crate::identity::{ClusterId, Key, Kind};
 use crate::parts::Parts;
-use crate::store::{Meta, Projection, Seen, Stores, Undecodable};
-
-/// Takes of an object what is needed.
-pub type Project = fn(&Value) -> Result<Arc<dyn Any + Send + Sync>, Undecodable>;
+use crate::store::{Index, Layout, Meta, Project, Projection, Seen, StoreKey, Stores};
 
 /// Which work a change of an object is, with all that is known now: an object that is gone is not in the stores any more.
 pub type Triggers = fn(&ClusterId, &Meta, &Stores) -> Vec<Key>;
-
-/// A secondary index: the values an object is found under.
-#[derive(Debug, Clone, Copy)]
-pub struct Index {
-    /// What it is asked for by.
-    pub name: &'static str,
-    /// The values of an object.
-    pub values: fn(&Seen) -> Vec<String>,
-}
 
 /// Whether a capability can do without a kind. Ordered: of several interests in one kind the strictest counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,5 +105,19 @@ impl Interest {
     pub fn indexed(mut self, name: &'static str, values: fn(&Seen) -> Vec<String>) -> Self {
         self.indexes.push(Index { name, values });
         self
+    }
+}
+
+impl Stores {
+    /// Makes room for an interest in a cluster; if there is, only its indexes are added.
+    pub fn open(&mut self, cluster: &ClusterId, interest: &Interest) -> StoreKey {
+        let layout = Layout {
+            project: interest.project,
+            reads: interest.reads,
+            indexes: &interest.indexes,
+        };
+        let key = (cluster.clone(), interest.kind.clone(), interest.projection);
+        self.make_room(&key, layout);
+        key
     }
 }

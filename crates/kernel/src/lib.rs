@@ -11,24 +11,34 @@
 
 pub mod action;
 pub mod admission;
+pub mod basis;
 pub mod blocker;
 pub mod capability;
 pub mod claim;
 pub mod condition;
+pub mod cron;
+pub mod disruption_budget;
 pub mod duration;
 pub mod event;
 pub mod fact;
 pub mod fields;
+pub mod finalizer;
 pub mod identity;
 pub mod instant;
 pub mod interest;
 pub mod parts;
 pub mod permission;
 pub mod plan;
+pub mod reason;
+pub mod selector;
 pub mod stage;
+pub mod status_map;
 pub mod store;
+pub mod sweep;
+pub mod window;
 
 pub use action::{Action, Target};
+pub use basis::Basis;
 pub use blocker::Blocker;
 pub use capability::{Capability, Controller, Fence};
 pub use event::Event;

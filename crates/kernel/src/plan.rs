@@ -1,15 +1,15 @@
 //! What a planner answers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::action::{Action, Target};
+use crate::basis::Basis;
 use crate::blocker::Blocker;
 use crate::event::Event;
 use crate::fact::QuestionId;
-use crate::identity::{ClusterId, Kind};
 
 /// An action, and what is told when it has been done.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,9 +43,6 @@ impl Status {
         }
     }
 }
-
-/// What a decision was made on: the newest version seen of each kind.
-pub type Basis = BTreeMap<(ClusterId, Kind), u64>;
 
 /// What is to be done now, what is to be said, and when to look again.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -12,7 +12,7 @@ use crate::action::Action;
 use crate::blocker::Blocker;
 use crate::capability::Controller;
 use crate::event::Event;
-use crate::fact::Facts;
+use crate::fact::{Facts, Missing, Unseen};
 use crate::fields::merge;
 use crate::identity::{ClusterId, Key, ObjectRef};
 use crate::plan::{Plan, Status, Step};
@@ -41,6 +41,25 @@ impl<C: Controller> Stage<C> {
             objects: BTreeMap::new(),
             version: 0,
         }
+    }
+
+    /// A kind that the planner watches is not seen in a way of this name, as metrics have it: `watch pods`, …. Gives whether
+    /// there is such a thing.
+    pub fn lack(&mut self, name: &str) -> bool {
+        let ways = [
+            Unseen::Absent,
+            Unseen::Forbidden,
+            Unseen::OutOfSync,
+            Unseen::Late,
+        ];
+        let interests = self.planner.interests().into_iter();
+        let mut all = interests.flat_map(|interest| {
+            ways.map(|how| Missing::unseen(how, &ClusterId::local(), &interest.kind))
+        });
+        let meant = all.find(|missing| missing.to_string() == name);
+        let is_known = meant.is_some();
+        self.facts.missing.extend(meant);
+        is_known
     }
 
     /// Puts an object there, or in the place of the one of its name. Objects of kinds that the planner does not

@@ -18,7 +18,6 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::identity::{ClusterId, Kind, ObjectRef};
-use crate::interest::{Index, Interest};
 use crate::parts::Parts;
 
 pub use item::Item;
@@ -112,12 +111,32 @@ pub struct Entry<'a, T> {
     pub body: &'a T,
 }
 
+/// Takes of an object what is needed.
+pub type Project = fn(&Value) -> Result<Arc<dyn Any + Send + Sync>, Undecodable>;
+
+/// A secondary index: the values an object is found under.
+#[derive(Debug, Clone, Copy)]
+pub struct Index {
+    /// What it is asked for by.
+    pub name: &'static str,
+    /// The values of an object.
+    pub values: fn(&Seen) -> Vec<String>,
+}
+
+/// How a store keeps objects.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout<'a> {
+    pub(crate) project: Project,
+    pub(crate) reads: Parts,
+    pub(crate) indexes: &'a [Index],
+}
+
 /// The objects of one kind in one cluster, by one projection.
 #[derive(Debug, Clone)]
 pub struct Store {
     kind: Kind,
     cluster: ClusterId,
-    project: crate::interest::Project,
+    project: Project,
     reads: Parts,
     indexes: Vec<Index>,
     objects: BTreeMap<Name, Arc<Seen>>,
@@ -142,13 +161,13 @@ pub enum Change {
 }
 
 impl Store {
-    fn new(interest: &Interest, cluster: &ClusterId) -> Self {
+    fn new((cluster, kind, _): &StoreKey, layout: Layout<'_>) -> Self {
         Self {
-            kind: interest.kind.clone(),
+            kind: kind.clone(),
             cluster: cluster.clone(),
-            project: interest.project,
-            reads: interest.reads,
-            indexes: interest.indexes.clone(),
+            project: layout.project,
+            reads: layout.reads,
+            indexes: layout.indexes.to_vec(),
             objects: BTreeMap::new(),
             by_index: BTreeMap::new(),
             gone: BTreeMap::new(),
@@ -423,10 +442,7 @@ impl Store {
 }
 
 /// Projects; a projection that panics has not understood its object.
-fn project(
-    project: crate::interest::Project,
-    object: &Value,
-) -> Result<Arc<dyn Any + Send + Sync>, Undecodable> {
+fn project(project: Project, object: &Value) -> Result<Arc<dyn Any + Send + Sync>, Undecodable> {
     catch_unwind(AssertUnwindSafe(|| project(object))).unwrap_or_else(|_| {
         Err(Undecodable {
             field: "object".to_owned(),

@@ -13,8 +13,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-
-use crate::cron::Schedule;
+use slipway_kernel::cron::Schedule;
 
 pub use slipway_kernel::instant::{Written, instant, later, second};
 

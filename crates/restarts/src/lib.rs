@@ -20,7 +20,6 @@
 //! - A pass in which nothing happened writes nothing and tells nothing.
 
 pub mod access;
-pub mod cron;
 pub mod due;
 pub mod gauges;
 pub mod matching;
@@ -33,7 +32,6 @@ pub mod render;
 pub mod rollout;
 pub mod settings;
 pub mod stage;
-pub mod window;
 
 use jiff::Timestamp;
 use slipway_api::names;
@@ -125,10 +123,7 @@ impl Controller for Restarts {
     fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge> {
         let mut all = Vec::new();
         for cluster in observe::clusters(stores) {
-            let facts = Facts {
-                missing: observe::unlisted(stores, &cluster),
-                ..Facts::default()
-            };
+            let facts = observe::unlisted(stores, &cluster);
             if let Some(world) = self.world(stores, &facts, &cluster) {
                 all.extend(gauges::gauges(&self.settings, &world, now));
             }

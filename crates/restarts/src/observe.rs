@@ -3,24 +3,24 @@
 //! No projection fails: what is wrong with an object is kept beside the rest of it, so that it is reported on that
 //! object and stops no other.
 
-mod budget;
 mod flipper;
 mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_api::flipper::WorkloadKind;
-use slipway_kernel::fact::{Facts, Refusal, Unseen};
+use slipway_kernel::basis::{Basis, basis};
+use slipway_kernel::disruption_budget::DisruptionBudget;
+use slipway_kernel::fact::{Facts, Refusal};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::interest::Interest;
-use slipway_kernel::plan::Basis;
-use slipway_kernel::store::{Meta, Projection, Store};
+use slipway_kernel::status_map;
+use slipway_kernel::store::{Meta, Projection};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
 use slipway_kernel::fields::{integer, strings, text};
 pub use slipway_kernel::store::Item;
 
-pub use budget::Budget;
 pub use flipper::{Flipper, StatusMap};
 pub use workload::{Status, Workload};
 
@@ -33,6 +33,22 @@ pub const WORKLOADS: [(WorkloadKind, Kind); 3] = [
     (WorkloadKind::StatefulSet, kinds::STATEFUL_SET),
     (WorkloadKind::DaemonSet, kinds::DAEMON_SET),
 ];
+
+/// A workload by name.
+pub fn reference(cluster: &ClusterId, kind: WorkloadKind, item: &Item<Workload>) -> ObjectRef {
+    let [deployment, stateful, daemon] = WORKLOADS;
+    let (_, of) = match kind {
+        WorkloadKind::Deployment => deployment,
+        WorkloadKind::StatefulSet => stateful,
+        WorkloadKind::DaemonSet => daemon,
+    };
+    ObjectRef {
+        cluster: cluster.clone(),
+        kind: of,
+        namespace: item.meta().namespace.clone(),
+        name: item.meta().name.clone(),
+    }
+}
 
 /// The one piece of work of a cluster: limits and precedence span all its workloads.
 pub fn sweep(cluster: &ClusterId) -> Key {
@@ -55,7 +71,7 @@ pub fn interests() -> Vec<Interest> {
         Interest::of::<Workload>(kinds::DEPLOYMENT, triggers),
         Interest::of::<Workload>(kinds::STATEFUL_SET, triggers).optional(),
         Interest::of::<Workload>(kinds::DAEMON_SET, triggers).optional(),
-        Interest::of::<Budget>(kinds::DISRUPTION_BUDGET, triggers).optional(),
+        Interest::of::<DisruptionBudget>(kinds::DISRUPTION_BUDGET, triggers).optional(),
     ];
     all.push(
         Interest::of::<StatusMap>(kinds::CONFIG_MAP, triggers)
@@ -79,7 +95,7 @@ pub struct World {
     /// All workloads, by kind, namespace and name.
     pub workloads: Vec<(WorkloadKind, Item<Workload>)>,
     /// Pod disruption budgets by namespace; none if they cannot be seen.
-    pub budgets: Option<BTreeMap<String, Vec<Item<Budget>>>>,
+    pub budgets: Option<BTreeMap<String, Vec<Item<DisruptionBudget>>>>,
     /// The `ConfigMap` with the status of the default criteria, if `ConfigMaps` can be seen.
     pub status_map: Option<Option<Item<StatusMap>>>,
     /// Writes that the API refused.
@@ -96,7 +112,7 @@ pub fn world(
     cluster: &ClusterId,
     operator_namespace: Option<&str>,
 ) -> Option<World> {
-    let is_blind = facts.is_blind_to(&kinds::FLIPPER);
+    let is_blind = facts.is_blind_to(cluster, &kinds::FLIPPER);
     let flippers = if is_blind {
         None
     } else {
@@ -107,12 +123,7 @@ pub fn world(
         let items = all::<Workload>(stores, facts, cluster, &of)?.unwrap_or_default();
         workloads.extend(items.into_iter().map(|item| (kind, item)));
     }
-    let budgets = all::<Budget>(stores, facts, cluster, &kinds::DISRUPTION_BUDGET)?;
-    let basis = stores
-        .iter()
-        .filter(|((of, _, _), _)| of == cluster)
-        .map(|((of, kind, _), store)| ((of.clone(), kind.clone()), store.version()))
-        .collect();
+    let budgets = all::<DisruptionBudget>(stores, facts, cluster, &kinds::DISRUPTION_BUDGET)?;
     let mut unread = stores.undecodable::<Flipper>(cluster, &kinds::FLIPPER);
     Some(World {
         cluster: cluster.clone(),
@@ -121,9 +132,10 @@ pub fn world(
         flippers: flippers.unwrap_or_default(),
         workloads,
         budgets: budgets.map(by_namespace),
-        status_map: status_map(stores, facts, cluster, operator_namespace),
+        status_map: operator_namespace
+            .and_then(|namespace| status_map::seen(stores, facts, cluster, namespace, STATUS_MAP)),
         refusals: facts.refusals.clone(),
-        basis,
+        basis: basis(stores, cluster),
     })
 }
 
@@ -135,42 +147,23 @@ fn all<T: Projection>(
     cluster: &ClusterId,
     kind: &Kind,
 ) -> Option<Option<Vec<Item<T>>>> {
-    // What is in the store of a kind that cannot be seen any more is not to be believed.
-    if is_missing(facts, kind) {
+    if facts.is_absent(cluster, kind) {
         return Some(None);
     }
     let store = stores.typed::<T>(cluster, kind).filter(|s| s.is_synced())?;
     Some(Some(store.objects().filter_map(Item::of).collect()))
 }
 
-fn is_missing(facts: &Facts, kind: &Kind) -> bool {
-    facts.is_unseen(Unseen::Absent, kind)
-}
-
-fn by_namespace(budgets: Vec<Item<Budget>>) -> BTreeMap<String, Vec<Item<Budget>>> {
-    let mut all: BTreeMap<String, Vec<Item<Budget>>> = BTreeMap::new();
+fn by_namespace(
+    budgets: Vec<Item<DisruptionBudget>>,
+) -> BTreeMap<String, Vec<Item<DisruptionBudget>>> {
+    let mut all: BTreeMap<String, Vec<Item<DisruptionBudget>>> = BTreeMap::new();
     for budget in budgets {
         all.entry(budget.meta().namespace.clone())
             .or_default()
             .push(budget);
     }
     all
-}
-
-#[expect(
-    clippy::option_option,
-    reason = "not there and not visible are different"
-)]
-fn status_map(
-    stores: &Stores,
-    facts: &Facts,
-    cluster: &ClusterId,
-    namespace: Option<&str>,
-) -> Option<Option<Item<StatusMap>>> {
-    let store = stores
-        .typed::<StatusMap>(cluster, &kinds::CONFIG_MAP)
-        .filter(|store: &&Store| store.is_synced() && !is_missing(facts, &kinds::CONFIG_MAP))?;
-    Some(store.get(namespace?, STATUS_MAP).and_then(Item::of))
 }
 
 /// The clusters that are looked at.
@@ -183,17 +176,15 @@ pub(crate) fn clusters(stores: &Stores) -> BTreeSet<ClusterId> {
         .collect()
 }
 
-/// The optional kinds that have not been listed, as `facts` would speak of them, for who has no facts.
-pub(crate) fn unlisted(stores: &Stores, cluster: &ClusterId) -> BTreeSet<String> {
-    let listed = |kind: &Kind| stores.of_kind(cluster, kind).any(|(_, s)| s.is_synced());
-    [
-        kinds::FLIPPER,
-        kinds::STATEFUL_SET,
-        kinds::DAEMON_SET,
-        kinds::DISRUPTION_BUDGET,
-    ]
-    .iter()
-    .filter(|kind| !listed(kind))
-    .map(|kind| Unseen::Absent.feature(kind))
-    .collect()
+/// The kinds that can be done without.
+const OPTIONAL: [Kind; 4] = [
+    kinds::FLIPPER,
+    kinds::STATEFUL_SET,
+    kinds::DAEMON_SET,
+    kinds::DISRUPTION_BUDGET,
+];
+
+/// What is off, for who has no facts.
+pub(crate) fn unlisted(stores: &Stores, cluster: &ClusterId) -> Facts {
+    Facts::of_listed(stores, cluster, &OPTIONAL)
 }

@@ -17,7 +17,7 @@ use slipway_kernel::identity::kinds;
 use slipway_kernel::{Blocker, Plan};
 
 use crate::observe::World;
-use crate::render;
+use crate::render::{self, Decider, Subject};
 use crate::settings::Settings;
 use active::Active;
 use sweep::{Outcome, Sweep};
@@ -79,9 +79,14 @@ fn act(sweep: &Sweep<'_>, world: &World, active: &[Active<'_>], plan: &mut Plan,
         let Some(policy) = active.get(case.place) else {
             continue;
         };
+        let subject = Subject::new(&world.cluster, case.kind, case.item);
+        let decider = Decider {
+            name: policy.name(),
+            often: policy.often(),
+        };
         let step = match case.outcome {
-            Outcome::Stamp { repair } => render::stamp(&world.cluster, case, policy, repair, now),
-            Outcome::Restart { due, .. } => render::restart(&world.cluster, case, policy, due, now),
+            Outcome::Stamp { repair } => render::stamp(&subject, &decider, repair, now),
+            Outcome::Restart { due, .. } => render::restart(&subject, &decider, due, now),
             Outcome::Held(_) => continue,
         };
         if let Some(again) = policy.cadence_of(case.item.body()).after(now) {

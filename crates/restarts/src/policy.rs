@@ -11,12 +11,12 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use slipway_api::flipper::{self, WhenRolloutInProgress, WorkloadKind};
+use slipway_kernel::cron::{self, Cron, Schedule};
 use slipway_kernel::duration;
+use slipway_kernel::window::{Calendar, Window};
 
-use crate::cron::{self, Cron, Schedule};
 use crate::due::Cadence;
 use crate::settings::{DEFAULT_INTERVAL, DefaultCriteria};
-use crate::window::{Calendar, Window};
 
 /// A spec that cannot be followed: what is wrong with it, field by field, and what it comes to all the same.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,162 +1,74 @@
 //! Every word that programs can match on: why a restart waits, what a condition says, what an event is.
 
-/// Why a workload that is due, or would be, is not restarted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// Another capability disrupts the workload now.
-    ClaimedByOther,
-    /// The workload is being deleted.
-    Deleting,
-    /// A pod disruption budget allows no disruption, or cannot be seen.
-    DisruptionBudget,
-    /// The policy only reports.
-    DryRun,
-    /// No restart begins today.
-    ExcludedDate,
-    /// The workload's turn within the jitter has not come.
-    Jitter,
-    /// As many workloads roll as may.
-    MaxConcurrent,
-    /// The policy only reports, and the workload was never restarted: its time would begin with the policy's.
-    NeverRestarted,
-    /// Pods are replaced only when somebody deletes them: a restart would do nothing.
-    OnDeleteStrategy,
-    /// The workload's annotation says that it is not to be restarted.
-    OptedOut,
-    /// No window is open.
-    OutsideWindow,
-    /// A partition holds pods back: a restart would not reach them.
-    Partition,
-    /// The workload is paused.
-    Paused,
-    /// The policy cannot be followed: what it matches is left alone until it can.
-    PolicyInvalid,
-    /// The API refused the last attempt.
-    RefusedByApi,
-    /// The last rollout did not finish in its time; a restart would hide that.
-    RolloutFailed,
-    /// A rollout goes on.
-    RolloutInProgress,
-    /// The workload's annotation asks for a later restart.
-    Snoozed,
-    /// Somebody takes our stamp away; the pod template's one is used instead.
-    StampRemoved,
-    /// The policy is suspended.
-    Suspended,
-    /// Not all replicas are available; a restart would take down more.
-    Unavailable,
-    /// There is nothing to restart.
-    ZeroReplicas,
+use slipway_kernel::reasons;
+
+/// What is to be known of a reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    /// See [`Reason::is_of_the_policy`].
+    Policy,
+    /// See [`Reason::is_a_skip`].
+    Skip,
+    /// See [`Reason::is_a_remark`].
+    Remark,
+    /// See [`Reason::is_a_failure`].
+    Failure,
+    /// See [`Reason::is_quiet`].
+    Quiet,
+}
+
+reasons! {
+    /// Why a workload that is due, or would be, is not restarted.
+    pub enum Reason: Mark {
+        ClaimedByOther [] "Another capability disrupts the workload now.",
+        Deleting [Skip, Quiet] "The workload is being deleted.",
+        DisruptionBudget [] "A pod disruption budget allows no disruption, or cannot be seen.",
+        DryRun [Policy, Quiet] "The policy only reports.",
+        ExcludedDate [Policy] "No restart begins today.",
+        Jitter [Quiet] "The workload's turn within the jitter has not come.",
+        MaxConcurrent [Policy, Quiet] "As many workloads roll as may.",
+        NeverRestarted [Policy, Remark, Quiet] "The policy only reports, and the workload was never restarted: its time would begin with the policy's.",
+        OnDeleteStrategy [Skip] "Pods are replaced only when somebody deletes them: a restart would do nothing.",
+        OptedOut [Skip, Quiet] "The workload's annotation says that it is not to be restarted.",
+        OutsideWindow [Policy] "No window is open.",
+        Partition [Skip] "A partition holds pods back: a restart would not reach them.",
+        Paused [Skip] "The workload is paused.",
+        PolicyInvalid [Policy, Skip, Quiet] "The policy cannot be followed: what it matches is left alone until it can.",
+        RefusedByApi [Failure] "The API refused the last attempt.",
+        RolloutFailed [Failure] "The last rollout did not finish in its time; a restart would hide that.",
+        RolloutInProgress [] "A rollout goes on.",
+        Snoozed [] "The workload's annotation asks for a later restart.",
+        StampRemoved [Remark, Quiet] "Somebody takes our stamp away; the pod template's one is used instead.",
+        Suspended [Policy, Quiet] "The policy is suspended.",
+        Unavailable [] "Not all replicas are available; a restart would take down more.",
+        ZeroReplicas [Skip, Quiet] "There is nothing to restart.",
+    }
 }
 
 impl Reason {
-    /// All of them, by name.
-    pub const ALL: [Self; 22] = [
-        Self::ClaimedByOther,
-        Self::Deleting,
-        Self::DisruptionBudget,
-        Self::DryRun,
-        Self::ExcludedDate,
-        Self::Jitter,
-        Self::MaxConcurrent,
-        Self::NeverRestarted,
-        Self::OnDeleteStrategy,
-        Self::OptedOut,
-        Self::OutsideWindow,
-        Self::Partition,
-        Self::Paused,
-        Self::PolicyInvalid,
-        Self::RefusedByApi,
-        Self::RolloutFailed,
-        Self::RolloutInProgress,
-        Self::Snoozed,
-        Self::StampRemoved,
-        Self::Suspended,
-        Self::Unavailable,
-        Self::ZeroReplicas,
-    ];
-
-    /// As statuses, metrics and events spell it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ClaimedByOther => "ClaimedByOther",
-            Self::Deleting => "Deleting",
-            Self::DisruptionBudget => "DisruptionBudget",
-            Self::DryRun => "DryRun",
-            Self::ExcludedDate => "ExcludedDate",
-            Self::Jitter => "Jitter",
-            Self::MaxConcurrent => "MaxConcurrent",
-            Self::NeverRestarted => "NeverRestarted",
-            Self::OnDeleteStrategy => "OnDeleteStrategy",
-            Self::OptedOut => "OptedOut",
-            Self::OutsideWindow => "OutsideWindow",
-            Self::Partition => "Partition",
-            Self::Paused => "Paused",
-            Self::PolicyInvalid => "PolicyInvalid",
-            Self::RefusedByApi => "RefusedByApi",
-            Self::RolloutFailed => "RolloutFailed",
-            Self::RolloutInProgress => "RolloutInProgress",
-            Self::Snoozed => "Snoozed",
-            Self::StampRemoved => "StampRemoved",
-            Self::Suspended => "Suspended",
-            Self::Unavailable => "Unavailable",
-            Self::ZeroReplicas => "ZeroReplicas",
-        }
-    }
-
     /// Whether it holds back the policy as a whole: such workloads are told of together.
-    pub const fn is_of_the_policy(self) -> bool {
-        matches!(
-            self,
-            Self::DryRun
-                | Self::ExcludedDate
-                | Self::MaxConcurrent
-                | Self::NeverRestarted
-                | Self::OutsideWindow
-                | Self::PolicyInvalid
-                | Self::Suspended
-        )
+    pub fn is_of_the_policy(self) -> bool {
+        self.is(Mark::Policy)
     }
 
     /// Whether the workload is left alone rather than late: it is counted as skipped, not as pending.
-    pub const fn is_a_skip(self) -> bool {
-        matches!(
-            self,
-            Self::Deleting
-                | Self::OnDeleteStrategy
-                | Self::OptedOut
-                | Self::Partition
-                | Self::Paused
-                | Self::PolicyInvalid
-                | Self::ZeroReplicas
-        )
+    pub fn is_a_skip(self) -> bool {
+        self.is(Mark::Skip)
     }
 
     /// Whether the workload is not due: it is only told of.
-    pub const fn is_a_remark(self) -> bool {
-        matches!(self, Self::NeverRestarted | Self::StampRemoved)
+    pub fn is_a_remark(self) -> bool {
+        self.is(Mark::Remark)
     }
 
     /// Whether a person should look.
-    pub const fn is_a_failure(self) -> bool {
-        matches!(self, Self::RefusedByApi | Self::RolloutFailed)
+    pub fn is_a_failure(self) -> bool {
+        self.is(Mark::Failure)
     }
 
     /// Whether it is what was asked for, so that an event about it would only be noise.
-    pub const fn is_quiet(self) -> bool {
-        matches!(
-            self,
-            Self::Deleting
-                | Self::DryRun
-                | Self::Jitter
-                | Self::MaxConcurrent
-                | Self::NeverRestarted
-                | Self::OptedOut
-                | Self::PolicyInvalid
-                | Self::StampRemoved
-                | Self::Suspended
-                | Self::ZeroReplicas
-        )
+    pub fn is_quiet(self) -> bool {
+        self.is(Mark::Quiet)
     }
 }
 

@@ -5,17 +5,15 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slipway_api::flipper::WorkloadKind;
 use slipway_api::names;
 use slipway_kernel::Purpose;
 use slipway_kernel::claim::Claim;
 use slipway_kernel::event::Severity;
-use slipway_kernel::{Action, ClusterId, Event, Step, Target, duration};
+use slipway_kernel::{Action, ClusterId, Event, ObjectRef, Step, Target, duration};
 
 use crate::due::{self, Written};
-use crate::observe::Workload;
-use crate::plan::active::Active;
-use crate::plan::gates::reference;
-use crate::plan::sweep::Case;
+use crate::observe::{Item, Workload, reference};
 use crate::reasons::news;
 
 /// The purposes of our writes.
@@ -26,46 +24,53 @@ pub fn stamp_of(now: Timestamp) -> String {
     slipway_kernel::instant::stamp(now)
 }
 
+/// A workload that is written to, or told of.
+#[derive(Debug, Clone)]
+pub struct Subject<'w> {
+    object: ObjectRef,
+    item: &'w Item<Workload>,
+}
+
+impl<'w> Subject<'w> {
+    /// This workload.
+    pub fn new(cluster: &ClusterId, kind: WorkloadKind, item: &'w Item<Workload>) -> Self {
+        Self {
+            object: reference(cluster, kind, item),
+            item,
+        }
+    }
+}
+
+/// What is told of the policy that decides.
+#[derive(Debug, Clone)]
+pub struct Decider {
+    /// Its name.
+    pub name: String,
+    /// How often it restarts.
+    pub often: String,
+}
+
 /// Stamps a workload, and restarts nothing.
-pub fn stamp(
-    cluster: &ClusterId,
-    case: &Case<'_>,
-    active: &Active<'_>,
-    repair: bool,
-    now: Timestamp,
-) -> Step {
+pub fn stamp(subject: &Subject<'_>, decider: &Decider, repair: bool, now: Timestamp) -> Step {
     let value = stamp_of(now);
-    let mut events = ignored(cluster, case, &value);
-    if repair && let Written::Unreadable(found) = &case.item.body().stamp {
+    let mut events = ignored(subject, &value);
+    if repair && let Written::Unreadable(found) = &subject.item.body().stamp {
         let note = format!(
             "{} was {found:?}, which is not a valid RFC 3339 time; it is now {value}, and the next restart by {} counts from there",
             names::LAST_RESTART,
-            active.name(),
+            decider.name,
         );
-        events.push(event(
-            cluster,
-            case,
-            Severity::Warning,
-            news::STAMP_REPAIRED,
-            "Stamp",
-            note,
-            &value,
-        ));
+        let told = (Severity::Warning, news::STAMP_REPAIRED, "Stamp");
+        events.push(event(subject, told, note, &value));
     }
     let body = json!({"metadata": {"annotations": {names::LAST_RESTART: value}}});
-    step(cluster, case, purpose::STAMP, body, events)
+    step(subject, purpose::STAMP, body, events)
 }
 
 /// Restarts a workload.
-pub fn restart(
-    cluster: &ClusterId,
-    case: &Case<'_>,
-    active: &Active<'_>,
-    since: Timestamp,
-    now: Timestamp,
-) -> Step {
+pub fn restart(subject: &Subject<'_>, decider: &Decider, since: Timestamp, now: Timestamp) -> Step {
     let value = stamp_of(now);
-    let workload = case.item.body();
+    let workload = subject.item.body();
     let mut annotations = json!({names::LAST_RESTART: value});
     let claim = due::later(due::second(now), workload.deadline).map(|until| Claim {
         holder: crate::NAME.to_owned(),
@@ -81,21 +86,14 @@ pub fn restart(
         "metadata": {"annotations": annotations},
         "spec": {"template": {"metadata": {"annotations": {names::RESTARTED_AT: value}}}},
     });
-    let mut events = ignored(cluster, case, &value);
-    let note = triggered(workload, active, since, now);
-    events.push(event(
-        cluster,
-        case,
-        Severity::Normal,
-        news::RESTART_TRIGGERED,
-        "Restart",
-        note,
-        &value,
-    ));
-    step(cluster, case, purpose::RESTART, body, events)
+    let mut events = ignored(subject, &value);
+    let note = triggered(workload, decider, since, now);
+    let told = (Severity::Normal, news::RESTART_TRIGGERED, "Restart");
+    events.push(event(subject, told, note, &value));
+    step(subject, purpose::RESTART, body, events)
 }
 
-fn triggered(workload: &Workload, active: &Active<'_>, since: Timestamp, now: Timestamp) -> String {
+fn triggered(workload: &Workload, decider: &Decider, since: Timestamp, now: Timestamp) -> String {
     let last = due::last(workload.past(), now)
         .map(stamp_of)
         .unwrap_or_default();
@@ -111,15 +109,15 @@ fn triggered(workload: &Workload, active: &Active<'_>, since: Timestamp, now: Ti
     };
     format!(
         "Restarted by {}, {}: last restart {last}, due since {}{recreates}{removed}",
-        active.name(),
-        active.often(),
+        decider.name,
+        decider.often,
         stamp_of(since),
     )
 }
 
 /// Tells of an annotation that cannot be followed.
-fn ignored(cluster: &ClusterId, case: &Case<'_>, instance: &str) -> Vec<Event> {
-    let Some(text) = &case.item.body().interval else {
+fn ignored(subject: &Subject<'_>, instance: &str) -> Vec<Event> {
+    let Some(text) = &subject.item.body().interval else {
         return Vec::new();
     };
     let problem = match duration::parse(text) {
@@ -131,31 +129,20 @@ fn ignored(cluster: &ClusterId, case: &Case<'_>, instance: &str) -> Vec<Event> {
         "Annotation {}: {problem}; the policy's interval is used",
         names::RESTART_INTERVAL
     );
-    let reason = news::ANNOTATION_IGNORED;
-    vec![event(
-        cluster,
-        case,
-        Severity::Warning,
-        reason,
-        "Stamp",
-        note,
-        instance,
-    )]
+    let told = (Severity::Warning, news::ANNOTATION_IGNORED, "Stamp");
+    vec![event(subject, told, note, instance)]
 }
 
 /// Something to be told on a workload.
 pub fn event(
-    cluster: &ClusterId,
-    case: &Case<'_>,
-    severity: Severity,
-    reason: &'static str,
-    action: &'static str,
+    subject: &Subject<'_>,
+    (severity, reason, action): (Severity, &'static str, &'static str),
     note: String,
     instance: &str,
 ) -> Event {
     Event {
-        regarding: reference(cluster, case.kind, case.item),
-        uid: case.item.meta().uid.clone(),
+        regarding: subject.object.clone(),
+        uid: subject.item.meta().uid.clone(),
         severity,
         reason,
         action,
@@ -164,17 +151,10 @@ pub fn event(
     }
 }
 
-fn step(
-    cluster: &ClusterId,
-    case: &Case<'_>,
-    purpose: Purpose,
-    body: Value,
-    events: Vec<Event>,
-) -> Step {
-    let object = reference(cluster, case.kind, case.item);
+fn step(subject: &Subject<'_>, purpose: Purpose, body: Value, events: Vec<Event>) -> Step {
     Step {
         action: Action::Patch {
-            target: Target::seen(object, case.item.meta()),
+            target: Target::seen(subject.object.clone(), subject.item.meta()),
             purpose,
             body,
         },

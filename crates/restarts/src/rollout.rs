@@ -2,16 +2,11 @@
 //!
 //! A status that was never observed says nothing and holds nothing back: there may be no controller at all.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use slipway_api::flipper::WorkloadKind;
 
 use crate::due::later;
 use crate::observe::Workload;
-
-/// How long a rollout may take where the workload does not say.
-pub const DEFAULT_DEADLINE: Duration = Duration::from_mins(10);
 
 /// How far a rollout is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,6 +22,7 @@ use slipway_kernel::capability::Capability;
 use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::interest::{Interest, Need, Triggers};
 use slipway_kernel::parts::Parts;
+use slipway_kernel::selector::Selector;
 use slipway_kernel::store::StoreKey;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -204,7 +205,7 @@ impl Engine {
             let mut state = self.shared.lock();
             let store = state.stores.open(cluster, interest);
             let extent = Extent {
-                labels: interest.labels.clone(),
+                labels: Selector::parse(&interest.labels),
                 named: interest.own.is_some() || interest.named.is_some(),
                 namespaces: namespaces.clone(),
             };

@@ -17,9 +17,10 @@ use serde_json::Value;
 use slipway_kernel::admission::Hold;
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::Capability;
-use slipway_kernel::fact::{Facts, Refusal};
-use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef};
+use slipway_kernel::fact::{Facts, Missing, Refusal};
+use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
 use slipway_kernel::interest::Need;
+use slipway_kernel::selector::Selector;
 use slipway_kernel::store::{Change, Meta, StoreKey, Stores, number};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -92,7 +93,7 @@ pub(crate) struct WatchState {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Extent {
     /// Only objects with these labels; empty for any.
-    pub(crate) labels: String,
+    pub(crate) labels: Selector,
     /// Only objects of some names.
     pub(crate) named: bool,
     /// Only these namespaces; empty for all.
@@ -100,16 +101,9 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Whether an object of the kind surely belongs into it. Labels are asked for as `name=value` or `name`; whatever else
-    /// may be asked is left to the watch.
+    /// Whether an object of the kind surely belongs into it. What is not sure is left to the watch.
     fn holds(&self, value: &Value) -> bool {
-        let label = |name: &str| value.get("metadata")?.get("labels")?.get(name)?.as_str();
-        let mut terms = self.labels.split(',').filter(|term| !term.is_empty());
-        let fits = |term: &str| match term.split_once('=') {
-            Some((name, wanted)) => label(name) == Some(wanted),
-            None => label(term).is_some(),
-        };
-        !self.named && terms.all(fits)
+        !self.named && self.labels.selects_object(value)
     }
 }
 
@@ -154,7 +148,7 @@ pub(crate) struct State {
     /// What a busy server has kept each lane from.
     pub(crate) throttles: BTreeMap<Lane, Throttle>,
     /// Kinds whose statuses are replaced, because patching them is forbidden, until it is tried again.
-    pub(crate) replaced: BTreeMap<Kind, Instant>,
+    pub(crate) replaced: BTreeMap<Missing, Instant>,
     pub(crate) progress: Option<Instant>,
     pub(crate) depth: BTreeMap<&'static str, usize>,
     /// Whether webhooks cannot be served without a certificate.
@@ -383,18 +377,18 @@ impl State {
     }
 
     /// Whether some watch of the kind is off: one kind may have several, with rights of their own.
-    pub(crate) fn is_off(&self, kind: &Kind) -> bool {
+    pub(crate) fn is_off(&self, key: &WatchKey) -> bool {
         let mut all = self.watches.iter();
-        all.any(|(key, watch)| key.kind == *kind && watch.off) && !self.is_disputed(kind)
+        all.any(|(other, watch)| other.shares_kind(key) && watch.off) && !self.is_disputed(key)
     }
 
     /// Whether watches of the kind differ about whether it is defined: it is in all namespaces or in none, so some are late.
-    pub(crate) fn is_disputed(&self, kind: &Kind) -> bool {
+    pub(crate) fn is_disputed(&self, key: &WatchKey) -> bool {
         let is_any = |is_off: bool| {
             let mut all = self.watches.iter();
-            all.any(|(key, watch)| {
-                let is_meant = key.kind == *kind && watch.need == Need::WhereDefined;
-                is_meant && watch.off == is_off && !self.hidden.contains(key)
+            all.any(|(other, watch)| {
+                let is_meant = other.shares_kind(key) && watch.need == Need::WhereDefined;
+                is_meant && watch.off == is_off && !self.hidden.contains(other)
             })
         };
         is_any(true) && is_any(false)

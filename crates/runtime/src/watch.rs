@@ -50,6 +50,13 @@ pub(crate) struct WatchKey {
     pub(crate) name: Option<&'static str>,
 }
 
+impl WatchKey {
+    /// Whether both are about one kind in one cluster.
+    pub(crate) fn shares_kind(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.cluster == other.cluster
+    }
+}
+
 /// What a watch has to tell.
 #[derive(Debug)]
 pub(crate) enum News {

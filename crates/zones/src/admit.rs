@@ -12,18 +12,13 @@
 //! everywhere else they stop it.
 
 pub mod access;
-pub mod disruption;
-mod grammar;
 mod inquiry;
 pub mod no_downscale;
-pub mod outcome;
 pub mod pod_eviction;
 pub mod prepare_downscale;
 mod replicas;
-pub(crate) mod reservations;
-
-pub mod seen;
-pub mod zpdb;
+mod reservations;
+mod seen;
 pub mod zpdb_validation;
 
 use slipway_kernel::admission::Admit;

@@ -8,8 +8,8 @@ use slipway_kernel::capability::{Arrival, Gauge, Passes};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::{ClusterId, Stores};
 
-use crate::admit::zpdb::Observed;
 use crate::observe::{Hooks, World, ZONE_BUDGET};
+use crate::zpdb::Observed;
 
 /// What the metrics of requests begin with, as the original's dashboards have it.
 pub const PREFIX: &str = "rollout_operator";

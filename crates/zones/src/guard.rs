@@ -9,15 +9,14 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use slipway_kernel::store::Item;
 
-use crate::admit::disruption::{Pod, Scene, Zone, budget_of, evict};
-use crate::admit::seen;
-use crate::admit::zpdb::BudgetSeen;
-use crate::observe::World;
+use crate::disruption::{CountedPod, CountedZone, Scene, budget_of, evict};
+use crate::observe::{Pod, World};
 use crate::readiness::{Member, Survey};
+use crate::zpdb::BudgetSeen;
 
-/// Why a pod may not go.
+/// Why a pod may not go, and which budget says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Denial {
+pub struct BudgetRefusal {
     /// The budget that says so; none if it is not only one.
     pub budget: Option<String>,
     /// In words.
@@ -30,13 +29,13 @@ pub struct Denial {
 #[derive(Debug)]
 pub struct Guard<'w> {
     budgets: Vec<(&'w str, &'w BudgetSeen)>,
-    zones: Vec<Zone<'w>>,
+    zones: Vec<CountedZone<'w>>,
     now: Timestamp,
     held: BTreeMap<String, Timestamp>,
 }
 
-fn view(pod: &Item<crate::observe::Pod>) -> Pod<'_> {
-    seen::pod(pod.meta(), pod.body())
+fn view(pod: &Item<Pod>) -> CountedPod<'_> {
+    CountedPod::of(pod.meta(), pod.body())
 }
 
 impl<'w> Guard<'w> {
@@ -48,7 +47,7 @@ impl<'w> Guard<'w> {
         let zones = all.filter(|_| !world.budgets.is_empty());
         let zones = zones.map(|zone| {
             let pods = zone.pods.iter().map(view).collect();
-            seen::zone(zone.set.meta(), zone.set.body(), pods)
+            CountedZone::of(zone.set.meta(), zone.set.body(), pods)
         });
         Self {
             budgets: budgets
@@ -67,7 +66,7 @@ impl<'w> Guard<'w> {
     }
 
     /// Asks whether a pod of this zone may go.
-    pub fn ask(&mut self, zone: &Survey<'w>, member: &Member<'w>) -> Result<(), Denial> {
+    pub fn ask(&mut self, zone: &Survey<'w>, member: &Member<'w>) -> Result<(), BudgetRefusal> {
         let pod = view(member.pod);
         let budget = budget_of(&self.budgets, pod.labels);
         let (name, is_partitioned) = match &budget {
@@ -85,7 +84,7 @@ impl<'w> Guard<'w> {
             held: &self.held,
             now: self.now,
         };
-        evict(&scene, &pod, Some(instead)).map_err(|denial| Denial {
+        evict(&scene, &pod, Some(instead)).map_err(|denial| BudgetRefusal {
             budget: name,
             message: denial.message,
             until: denial.until,

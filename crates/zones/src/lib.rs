@@ -16,8 +16,10 @@
 pub mod access;
 pub mod admit;
 pub mod budget;
+pub mod disruption;
 pub mod fence;
 pub mod gauges;
+mod grammar;
 pub mod group;
 pub mod guard;
 pub mod observe;
@@ -27,6 +29,7 @@ pub mod reasons;
 pub mod render;
 pub mod replicas;
 pub mod settings;
+pub mod zpdb;
 
 use jiff::Timestamp;
 use slipway_api::zones;

@@ -4,6 +4,7 @@
 //! label `name` of one, is about to be adopted: it counts, and is never deleted. Any other pod with that label is somebody
 //! else's: it neither counts nor is it touched.
 
+mod holds;
 mod hooks;
 mod locks;
 mod maps;
@@ -11,30 +12,30 @@ mod pod;
 mod set;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_api::{names, zones};
+use slipway_kernel::basis::{Basis, basis};
 use slipway_kernel::fact::{Answer, Facts, QuestionId, Refusal, Unseen};
 use slipway_kernel::identity::kinds;
-use slipway_kernel::instant::{Written, later};
+use slipway_kernel::instant::Written;
 use slipway_kernel::interest::Interest;
-use slipway_kernel::plan::Basis;
+use slipway_kernel::status_map;
 use slipway_kernel::store::{Item, Meta, Projection, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
+use holds::holds;
+pub(crate) use holds::{HOLD, RESERVATIONS, held_here};
 pub use hooks::Hooks;
 pub use locks::Locked;
 use locks::locks_of;
 pub use maps::{Lock, Notes, StatusMap, Tracker, Until};
-pub(crate) use maps::{PASSED, locks, rollout_pods, written};
+pub(crate) use maps::{PASSED, locks, rollout_pods, status_map_name, written};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
 
-use crate::admit::reservations::held_here;
-use crate::admit::zpdb::BudgetSeen;
-use crate::readiness::Survey;
 use crate::settings::Settings;
+use crate::zpdb::BudgetSeen;
 
 /// rollout-operator.grafana.com/v1 `ZoneAwarePodDisruptionBudget`.
 pub const ZONE_BUDGET: Kind = Kind::namespaced(
@@ -49,13 +50,6 @@ pub(crate) const BY_SET: &str = "set";
 
 /// The `ConfigMap` of the locks of downscales, where there is no zone tracker.
 pub(crate) const LOCKS: &str = "slipway-downscale-locks";
-
-/// How the names of the `ConfigMap`s begin in which the eviction webhook notes whom it let go.
-pub(crate) const RESERVATIONS: &str = "slipway-zpdb-";
-
-/// For how long a pod that another replica let go counts as away after it could go: a watch that is silent is noticed within
-/// that time, so whoever then still sees the pod sees it as it is.
-const UNSEEN: Duration = Duration::from_mins(1);
 
 /// The work of one group.
 pub fn key(cluster: &ClusterId, namespace: &str, group: &str) -> Key {
@@ -188,7 +182,7 @@ pub struct World {
     /// When zones were last scaled down, by the tracker.
     pub tracker: Tracker,
     /// The `ConfigMap` with the status of the group, if `ConfigMaps` can be seen.
-    pub status_map: Option<Option<StatusMap>>,
+    pub status_map: Option<Option<Item<StatusMap>>>,
     /// Who scales the group down, by a webhook's leave, each with the map that says so.
     pub locks: Vec<Locked>,
     /// The pods that rollouts are about to delete, by budget, and where that is noted; none if `ConfigMaps` cannot be seen.
@@ -221,14 +215,6 @@ impl World {
         }
     }
 
-    /// What is seen of each zone now.
-    pub fn surveys(&self, now: Timestamp) -> Vec<Survey<'_>> {
-        let zones = self.zones.iter();
-        zones
-            .map(|zone| Survey::of(zone, &self.holds, now))
-            .collect()
-    }
-
     /// A refusal that still holds.
     pub fn refused(&self, object: &ObjectRef, now: Timestamp) -> Option<&Refusal> {
         self.refusals
@@ -252,8 +238,8 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
     if zones.is_empty() {
         return None;
     }
-    let blind = blind(facts);
-    let budgets = if blind.is_some() || is_missing(facts, &ZONE_BUDGET) {
+    let blind = blind(facts, cluster);
+    let budgets = if blind.is_some() || facts.is_absent(cluster, &ZONE_BUDGET) {
         Vec::new()
     } else {
         synced::<BudgetSeen>(stores, cluster, &ZONE_BUDGET)?
@@ -286,18 +272,20 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         budgets,
         blind,
         tracker: tracker.map(|map| map.body.clone()).unwrap_or_default(),
-        status_map: status_map(stores, facts, key),
+        status_map: status_map::seen(
+            stores,
+            facts,
+            cluster,
+            &key.namespace,
+            &status_map_name(&key.name),
+        ),
         locks: locks_of(settings, stores, key, &zones),
         downscales: downscales(stores, key),
         noted: noted(stores, facts, key),
         answers,
         refusals: facts.refusals.clone(),
         holds: holds(stores, facts, key),
-        basis: stores
-            .iter()
-            .filter(|((of, _, _), _)| of == cluster)
-            .map(|((of, kind, _), store)| ((of.clone(), kind.clone()), store.version()))
-            .collect(),
+        basis: basis(stores, cluster),
         zones,
     })
 }
@@ -322,7 +310,7 @@ fn downscales(stores: &Stores, key: &Key) -> BTreeMap<String, Written> {
 
 /// What is noted of rollouts beside the evictions of each budget.
 fn noted(stores: &Stores, facts: &Facts, key: &Key) -> Option<BTreeMap<String, (Meta, Until)>> {
-    if is_missing(facts, &kinds::CONFIG_MAP) {
+    if facts.is_absent(&key.cluster, &kinds::CONFIG_MAP) {
         return None;
     }
     let maps = stores.list::<Notes>(&key.cluster, &kinds::CONFIG_MAP);
@@ -337,21 +325,6 @@ fn noted(stores: &Stores, facts: &Facts, key: &Key) -> Option<BTreeMap<String, (
     Some(noted)
 }
 
-/// Whom this replica let go, and whom the others did, by the `ConfigMap`s in which they note it.
-fn holds(stores: &Stores, facts: &Facts, key: &Key) -> BTreeMap<String, Timestamp> {
-    let mut all = held_here(facts);
-    let maps = stores
-        .list::<Notes>(&key.cluster, &kinds::CONFIG_MAP)
-        .filter(|map| map.meta.namespace == key.namespace)
-        .filter(|map| map.meta.name.starts_with(RESERVATIONS));
-    for (uid, until) in maps.flat_map(|map| &map.body.until) {
-        let until = later(*until, UNSEEN).unwrap_or(Timestamp::MAX);
-        let known = all.entry(uid.clone()).or_insert(until);
-        *known = (*known).max(until);
-    }
-    all
-}
-
 fn synced<'a, T: Projection>(
     stores: &'a Stores,
     cluster: &ClusterId,
@@ -361,15 +334,11 @@ fn synced<'a, T: Projection>(
     Some(store.objects().filter_map(Item::of))
 }
 
-pub(crate) fn is_missing(facts: &Facts, kind: &Kind) -> bool {
-    facts.is_unseen(Unseen::Absent, kind)
-}
-
 /// Why there may be budgets that are not known, if there may.
-pub(crate) fn blind(facts: &Facts) -> Option<Unseen> {
+pub(crate) fn blind(facts: &Facts, cluster: &ClusterId) -> Option<Unseen> {
     [Unseen::Forbidden, Unseen::OutOfSync]
         .into_iter()
-        .find(|how| facts.is_unseen(*how, &ZONE_BUDGET))
+        .find(|how| facts.is_unseen(*how, cluster, &ZONE_BUDGET))
 }
 
 /// What keeps budgets from being seen, and what ends that.
@@ -406,30 +375,9 @@ fn zone(stores: &Stores, cluster: &ClusterId, set: Item<Set>) -> Zone {
     Zone { set, pods }
 }
 
-#[expect(
-    clippy::option_option,
-    reason = "not there and not visible are different"
-)]
-fn status_map(stores: &Stores, facts: &Facts, key: &Key) -> Option<Option<StatusMap>> {
-    let store = stores
-        .typed::<StatusMap>(&key.cluster, &kinds::CONFIG_MAP)
-        .filter(|store| store.is_synced() && !is_missing(facts, &kinds::CONFIG_MAP))?;
-    let name = crate::render::status_map_name(&key.name);
-    let seen = store.get(&key.namespace, &name);
-    Some(
-        seen.and_then(Item::<StatusMap>::of)
-            .map(|map| map.body().clone()),
-    )
-}
-
-/// What is off, for who has no facts: a kind that has not been listed cannot be waited for.
+/// What is off, for who has no facts.
 pub fn unlisted(stores: &Stores, cluster: &ClusterId) -> Facts {
-    let mut facts = Facts::default();
-    if !stores.is_synced::<BudgetSeen>(cluster, &ZONE_BUDGET) {
-        let feature = format!("watch {}", ZONE_BUDGET.plural);
-        facts.missing.insert(feature);
-    }
-    facts
+    Facts::of_listed(stores, cluster, &[ZONE_BUDGET])
 }
 
 /// The groups that there are.

@@ -14,10 +14,9 @@ pub mod rollout;
 
 use jiff::Timestamp;
 use slipway_kernel::instant::{Written, later};
-use slipway_kernel::{Action, Blocker, ObjectRef, Plan};
+use slipway_kernel::{Action, Plan};
 
 use crate::observe::World;
-use crate::reasons::Reason;
 use crate::settings::Settings;
 use crate::{render, replicas};
 
@@ -83,23 +82,5 @@ fn mark_downscales(world: &World, plan: &mut Plan, now: Timestamp) {
             None if is_busy => {}
             None => plan.act(render::downscaled(world, zone, *recorded)),
         }
-    }
-}
-
-/// A reason why nothing, or not more, is done.
-pub fn blocker(
-    reason: Reason,
-    object: ObjectRef,
-    message: String,
-    unblock: &str,
-    now: Timestamp,
-) -> Blocker {
-    Blocker {
-        reason: reason.as_str(),
-        message,
-        object,
-        since: now,
-        until: None,
-        unblock: unblock.to_owned(),
     }
 }

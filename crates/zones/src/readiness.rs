@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use slipway_kernel::instant::later;
 use slipway_kernel::store::Item;
 
-use crate::observe::{Owner, Pod, Set, Zone, named_after};
+use crate::observe::{Owner, Pod, Set, World, Zone, named_after};
 
 /// How a pod is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +79,16 @@ pub struct Survey<'w> {
     pub down: i64,
     /// When a pod will have been ready for long enough, or will not have been evicted after all.
     pub settled_at: Option<Timestamp>,
+}
+
+impl World {
+    /// What is seen of each zone now.
+    pub fn surveys(&self, now: Timestamp) -> Vec<Survey<'_>> {
+        let zones = self.zones.iter();
+        zones
+            .map(|zone| Survey::of(zone, &self.holds, now))
+            .collect()
+    }
 }
 
 impl<'w> Survey<'w> {

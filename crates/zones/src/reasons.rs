@@ -1,141 +1,85 @@
 //! Every word that programs can match on: why a rollout waits, what a condition says, what an event is.
 
+use jiff::Timestamp;
 use slipway_kernel::capability::Gravity;
+use slipway_kernel::{Blocker, ObjectRef, reasons};
 
-/// Why nothing, or not more, is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// There may be zone-aware budgets that we have no right to see.
-    BudgetsHidden,
-    /// Another capability disrupts the zone now.
-    ClaimedByOther,
-    /// Prepared pods are not old enough to be scaled away.
-    DelayNotReached,
-    /// A `StatefulSet` of the group is being deleted.
-    Deleting,
-    /// A zone-aware budget refuses.
-    DisruptionBudget,
-    /// An annotation or label cannot be read.
-    InvalidAnnotation,
-    /// The `StatefulSet` whose replicas are to be followed is not in the group.
-    LeaderNotFound,
-    /// The leader is not ready, and its follower waits for that.
-    LeaderNotReady,
-    /// As many pods are unavailable as may be.
-    MaxUnavailable,
-    /// Another zone was scaled down too short a time ago.
-    MinTimeBetweenDownscales,
-    /// Pods without an owner have the names of pods of a zone.
-    NotAdopted,
-    /// Updated pods of the zone are not ready yet.
-    NotReady,
-    /// The zone is paused.
-    Paused,
-    /// A pod could not be prepared for its downscale.
-    PrepareFailed,
-    /// Pods are asked to prepare.
-    Preparing,
-    /// The scale of a mirrored resource is not known.
-    ReferenceUnknown,
-    /// The API refused the last attempt.
-    RefusedByApi,
-    /// The status of a `StatefulSet` names no revision.
-    RevisionUnknown,
-    /// The status of a `StatefulSet` is older than its spec.
-    StatusLags,
-    /// A `StatefulSet` of the group is not updated by deletion of pods.
-    WrongStrategy,
-    /// Pods of a zone are not ready, so that no other zone may be touched.
-    ZonesNotReady,
+/// What is to be known of a reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    /// See [`Reason::is_a_failure`].
+    Failure,
+    /// It is waited for in every rollout.
+    Usual,
+    /// See [`Reason::is_stalled`].
+    Stalled,
+}
+
+reasons! {
+    /// Why nothing, or not more, is done.
+    pub enum Reason: Mark {
+        BudgetsHidden [Stalled] "There may be zone-aware budgets that we have no right to see.",
+        ClaimedByOther [] "Another capability disrupts the zone now.",
+        DelayNotReached [Usual] "Prepared pods are not old enough to be scaled away.",
+        Deleting [Usual] "A `StatefulSet` of the group is being deleted.",
+        DisruptionBudget [] "A zone-aware budget refuses.",
+        InvalidAnnotation [Stalled] "An annotation or label cannot be read.",
+        LeaderNotFound [Stalled] "The `StatefulSet` whose replicas are to be followed is not in the group.",
+        LeaderNotReady [] "The leader is not ready, and its follower waits for that.",
+        MaxUnavailable [Usual] "As many pods are unavailable as may be.",
+        MinTimeBetweenDownscales [] "Another zone was scaled down too short a time ago.",
+        NotAdopted [Stalled] "Pods without an owner have the names of pods of a zone.",
+        NotReady [Usual] "Updated pods of the zone are not ready yet.",
+        Paused [] "The zone is paused.",
+        PrepareFailed [] "A pod could not be prepared for its downscale.",
+        Preparing [Usual] "Pods are asked to prepare.",
+        ReferenceUnknown [] "The scale of a mirrored resource is not known.",
+        RefusedByApi [] "The API refused the last attempt.",
+        RevisionUnknown [Failure] "The status of a `StatefulSet` names no revision.",
+        StatusLags [Usual] "The status of a `StatefulSet` is older than its spec.",
+        WrongStrategy [Failure, Stalled] "A `StatefulSet` of the group is not updated by deletion of pods.",
+        ZonesNotReady [] "Pods of a zone are not ready, so that no other zone may be touched.",
+    }
 }
 
 impl Reason {
-    /// All of them, by name.
-    pub const ALL: [Self; 21] = [
-        Self::BudgetsHidden,
-        Self::ClaimedByOther,
-        Self::DelayNotReached,
-        Self::Deleting,
-        Self::DisruptionBudget,
-        Self::InvalidAnnotation,
-        Self::LeaderNotFound,
-        Self::LeaderNotReady,
-        Self::MaxUnavailable,
-        Self::MinTimeBetweenDownscales,
-        Self::NotAdopted,
-        Self::NotReady,
-        Self::Paused,
-        Self::PrepareFailed,
-        Self::Preparing,
-        Self::ReferenceUnknown,
-        Self::RefusedByApi,
-        Self::RevisionUnknown,
-        Self::StatusLags,
-        Self::WrongStrategy,
-        Self::ZonesNotReady,
-    ];
-
-    /// As statuses, metrics and events spell it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::BudgetsHidden => "BudgetsHidden",
-            Self::ClaimedByOther => "ClaimedByOther",
-            Self::DelayNotReached => "DelayNotReached",
-            Self::Deleting => "Deleting",
-            Self::DisruptionBudget => "DisruptionBudget",
-            Self::InvalidAnnotation => "InvalidAnnotation",
-            Self::LeaderNotFound => "LeaderNotFound",
-            Self::LeaderNotReady => "LeaderNotReady",
-            Self::MaxUnavailable => "MaxUnavailable",
-            Self::MinTimeBetweenDownscales => "MinTimeBetweenDownscales",
-            Self::NotAdopted => "NotAdopted",
-            Self::NotReady => "NotReady",
-            Self::Paused => "Paused",
-            Self::PrepareFailed => "PrepareFailed",
-            Self::Preparing => "Preparing",
-            Self::ReferenceUnknown => "ReferenceUnknown",
-            Self::RefusedByApi => "RefusedByApi",
-            Self::RevisionUnknown => "RevisionUnknown",
-            Self::StatusLags => "StatusLags",
-            Self::WrongStrategy => "WrongStrategy",
-            Self::ZonesNotReady => "ZonesNotReady",
+    /// As a reason why nothing, or not more, is done.
+    pub fn blocker(
+        self,
+        object: ObjectRef,
+        message: String,
+        unblock: &str,
+        now: Timestamp,
+    ) -> Blocker {
+        Blocker {
+            reason: self.as_str(),
+            message,
+            object,
+            since: now,
+            until: None,
+            unblock: unblock.to_owned(),
         }
     }
 
-    /// The reason of this name.
-    pub fn of(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
-    }
-
     /// Whether the pass counts as failed, as in the original: the metrics of reconciles tell of it.
-    pub const fn is_a_failure(self) -> bool {
-        matches!(self, Self::RevisionUnknown | Self::WrongStrategy)
+    pub fn is_a_failure(self) -> bool {
+        self.is(Mark::Failure)
     }
 
     /// How bad it is. What is waited for in every rollout is no news.
-    pub const fn gravity(self) -> Gravity {
-        match self {
-            _ if self.is_a_failure() => Gravity::Failure,
-            Self::MaxUnavailable
-            | Self::NotReady
-            | Self::Preparing
-            | Self::StatusLags
-            | Self::DelayNotReached
-            | Self::Deleting => Gravity::Usual,
-            _ => Gravity::Trouble,
+    pub fn gravity(self) -> Gravity {
+        if self.is_a_failure() {
+            Gravity::Failure
+        } else if self.is(Mark::Usual) {
+            Gravity::Usual
+        } else {
+            Gravity::Trouble
         }
     }
 
     /// Whether nothing moves on before a person changes something.
-    pub const fn is_stalled(self) -> bool {
-        matches!(
-            self,
-            Self::BudgetsHidden
-                | Self::InvalidAnnotation
-                | Self::LeaderNotFound
-                | Self::NotAdopted
-                | Self::WrongStrategy
-        )
+    pub fn is_stalled(self) -> bool {
+        self.is(Mark::Stalled)
     }
 }
 

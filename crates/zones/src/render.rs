@@ -9,10 +9,11 @@ use slipway_kernel::event::Severity;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::{later, second, stamp};
 use slipway_kernel::plan::Status;
+use slipway_kernel::status_map::own_map;
 use slipway_kernel::store::Meta;
 use slipway_kernel::{Action, Event, Step, Target};
 
-use crate::observe::{Lock, Until, World, Zone};
+use crate::observe::{Lock, Until, World, Zone, status_map_name};
 use crate::readiness::{Health, Member};
 use crate::reasons::news;
 use crate::replicas::Relock;
@@ -130,7 +131,7 @@ pub fn note(world: &World, name: &str, map: Option<&Meta>, pods: &Until) -> Acti
             body: json!({"metadata": {"annotations": annotations}}),
         };
     }
-    let mut body = own_map(world, name);
+    let mut body = own_map(&world.namespace, name);
     body["metadata"]["annotations"] = annotations;
     Action::Apply {
         body,
@@ -170,80 +171,16 @@ pub fn event(
     }
 }
 
-/// The name of the `ConfigMap` with the status of a group: the group's own name where it can be part of one, otherwise
-/// with a digest, so that no two groups share one.
-pub fn status_map_name(group: &str) -> String {
-    const PREFIX: &str = "slipway-zones";
-    if group.is_empty() {
-        return PREFIX.to_owned();
-    }
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let fits = group.chars().all(|c| plain(c) || c == '-')
-        && group.starts_with(plain)
-        && group.ends_with(plain)
-        && group.len() <= 63;
-    if fits {
-        return format!("{PREFIX}-{group}");
-    }
-    // FNV-1a: the name must be the same in every version of the operator.
-    let digest = group.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    let readable: String = group
-        .to_ascii_lowercase()
-        .chars()
-        .map(|c| if plain(c) { c } else { '-' })
-        .take(63)
-        .collect();
-    format!("{PREFIX}-{readable}-{digest:016x}")
-}
-
 /// The `ConfigMap` with the status of a group.
-pub fn status_map(world: &World, data: &Value) -> Action {
+pub fn status_map(world: &World, data: Value) -> Action {
     let name = status_map_name(&world.group);
     let object = world.object(kinds::CONFIG_MAP, &name);
-    let mut body = own_map(world, &name);
+    let mut body = own_map(&world.namespace, &name);
     body["metadata"]["labels"][zones::STATUS_LABEL] = json!("true");
-    body["data"] = data.clone();
+    body["data"] = data;
     Action::Apply {
         body,
         object,
         purpose: purpose::STATUS_MAP,
-    }
-}
-
-/// A `ConfigMap` of our own, with the label that we find it by.
-fn own_map(world: &World, name: &str) -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": name,
-            "namespace": world.namespace,
-            "labels": {"app.kubernetes.io/managed-by": names::FIELD_MANAGER},
-        },
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::status_map_name;
-
-    #[test]
-    fn every_group_has_a_name_of_its_own_that_the_api_takes() {
-        assert_eq!(status_map_name("ingester"), "slipway-zones-ingester");
-        assert_eq!(status_map_name(""), "slipway-zones");
-        let odd = [
-            status_map_name("A.b_c"),
-            status_map_name("a.b_c"),
-            status_map_name("a-b-c"),
-        ];
-        assert!(odd[0] != odd[1] && odd[1] != odd[2]);
-        for name in odd {
-            assert!(
-                name.bytes()
-                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-            );
-        }
     }
 }

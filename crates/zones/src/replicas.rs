@@ -17,7 +17,6 @@ use slipway_kernel::store::Meta;
 use slipway_kernel::{Blocker, ObjectRef};
 
 use crate::observe::{Lock, World, Zone};
-use crate::plan::blocker;
 use crate::reasons::Reason;
 use crate::settings::Settings;
 pub(crate) use keep::GIVE_UP;
@@ -100,7 +99,7 @@ impl Held {
     }
 
     fn blocker(self, object: ObjectRef, now: Timestamp) -> Blocker {
-        let mut made = blocker(self.reason, object, self.message, self.unblock, now);
+        let mut made = self.reason.blocker(object, self.message, self.unblock, now);
         made.until = self.until;
         made
     }

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Entry, Meta, Projection, Seen, Store, Undecodable};
+use super::{Entry, Layout, Meta, Projection, Seen, Store, Undecodable};
 use crate::identity::{ClusterId, Kind};
-use crate::interest::Interest;
 
 /// Which store: cluster, kind and projection.
 pub type StoreKey = (ClusterId, Kind, &'static str);
@@ -15,18 +14,16 @@ pub type StoreKey = (ClusterId, Kind, &'static str);
 pub struct Stores(Arc<BTreeMap<StoreKey, Arc<Store>>>);
 
 impl Stores {
-    /// Makes room for an interest in a cluster; if there is, only its indexes are added.
-    pub fn open(&mut self, cluster: &ClusterId, interest: &Interest) -> StoreKey {
-        let key = (cluster.clone(), interest.kind.clone(), interest.projection);
+    /// Makes room for a kind; if there is, only the indexes are added.
+    pub(crate) fn make_room(&mut self, key: &StoreKey, layout: Layout<'_>) {
         let store = Arc::make_mut(&mut self.0)
             .entry(key.clone())
-            .or_insert_with(|| Arc::new(Store::new(interest, cluster)));
-        for index in &interest.indexes {
+            .or_insert_with(|| Arc::new(Store::new(key, layout)));
+        for index in layout.indexes {
             if store.indexes.iter().all(|known| known.name != index.name) {
                 Arc::make_mut(store).add_index(*index);
             }
         }
-        key
     }
 
     /// Forgets all that was seen of a cluster.

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::*;
 use crate::identity::kinds;
+use crate::interest::Interest;
 
 #[derive(Debug, PartialEq)]
 struct Colour(String);

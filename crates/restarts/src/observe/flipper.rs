@@ -1,13 +1,12 @@
 //! Flippers, and the `ConfigMap` that stands in for one while the default criteria apply.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::parts::{Part, Parts};
+use slipway_kernel::status_map;
 use slipway_kernel::store::{Projection, Undecodable};
 
-use super::{strings, text};
+use super::text;
 use crate::policy::{Invalid, Policy};
 
 /// What is kept of a Flipper.
@@ -33,19 +32,9 @@ impl Projection for Flipper {
     }
 }
 
+/// What the `ConfigMap` is about.
+#[derive(Debug, Clone)]
+pub enum Defaults {}
+
 /// What is kept of the `ConfigMap`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatusMap {
-    /// Its contents.
-    pub data: BTreeMap<String, String>,
-}
-
-impl Projection for StatusMap {
-    const READS: Parts = Parts::NONE;
-
-    fn project(object: &Value) -> Result<Self, Undecodable> {
-        Ok(Self {
-            data: strings(object, "/data"),
-        })
-    }
-}
+pub type StatusMap = status_map::StatusMap<Defaults>;

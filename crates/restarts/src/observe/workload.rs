@@ -12,7 +12,9 @@ use slipway_kernel::store::{Projection, Undecodable};
 
 use super::{integer, strings, text};
 use crate::due::{Past, Written};
-use crate::rollout::DEFAULT_DEADLINE;
+
+/// How long a rollout may take where the workload does not say.
+const DEFAULT_DEADLINE: Duration = Duration::from_mins(10);
 
 /// What is kept of a workload.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use slipway_api::flipper::WorkloadKind;
 use slipway_kernel::duration;
+use slipway_kernel::window::Hours;
 
 use crate::due::Cadence;
 use crate::matching::Matcher;
@@ -14,7 +15,6 @@ use crate::observe::{Flipper, Item, Workload, World};
 use crate::policy::{Invalid, Policy};
 use crate::precedence::Rank;
 use crate::settings::{DefaultCriteria, SHORTEST_INTERVAL, Scope, Settings};
-use crate::window::Hours;
 
 /// A policy that applies, with what the settings make of it.
 #[derive(Debug)]

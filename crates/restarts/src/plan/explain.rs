@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use slipway_kernel::{Blocker, ObjectRef};
 
 use super::active::{Active, Finder};
-use super::gates::{offset, reference};
+use super::gates::offset;
 use super::report::blocker;
 use super::sweep::{Outcome, Sweep};
 use crate::due::{self, Decision};
-use crate::observe::World;
+use crate::observe::{World, reference};
 use crate::settings::Settings;
 
 /// Why a workload is, or is not, restarted.

@@ -6,14 +6,13 @@ use jiff::Timestamp;
 use slipway_api::flipper::WorkloadKind;
 use slipway_kernel::claim::Claim;
 use slipway_kernel::fact::Refusal;
-use slipway_kernel::{ClusterId, ObjectRef};
+use slipway_kernel::window::Hours;
 
 use super::active::Active;
 use crate::due::{Written, later};
-use crate::observe::{Item, WORKLOADS, Workload, World};
+use crate::observe::{Item, Workload, World, reference};
 use crate::reasons::Reason;
 use crate::rollout::Rollout;
-use crate::window::Hours;
 
 /// Why a workload is held back, and until when if that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,9 +149,7 @@ impl Due<'_, '_> {
         let spent = budgets
             .get(&self.item.meta().namespace)?
             .iter()
-            .find(|budget| {
-                budget.body().allowed < 1 && budget.body().protects(&self.item.body().pod_labels)
-            })?;
+            .find(|budget| budget.body().forbids(&self.item.body().pod_labels))?;
         let name = spent.meta().name.clone();
         Some((Reason::DisruptionBudget, None, Some(name)))
     }
@@ -176,22 +173,6 @@ pub fn refused<'w>(
     }
     let refusal = world.refusals.get(&reference(&world.cluster, kind, item))?;
     (now < refusal.retry_at).then_some(refusal)
-}
-
-/// A workload by name.
-pub fn reference(cluster: &ClusterId, kind: WorkloadKind, item: &Item<Workload>) -> ObjectRef {
-    let [deployment, stateful, daemon] = WORKLOADS;
-    let (_, of) = match kind {
-        WorkloadKind::Deployment => deployment,
-        WorkloadKind::StatefulSet => stateful,
-        WorkloadKind::DaemonSet => daemon,
-    };
-    ObjectRef {
-        cluster: cluster.clone(),
-        kind: of,
-        namespace: item.meta().namespace.clone(),
-        name: item.meta().name.clone(),
-    }
 }
 
 /// A workload's place within the jitter, in whole seconds where there are any: the same for ever, for the same uid.

@@ -17,12 +17,12 @@ use slipway_kernel::plan::Status;
 use slipway_kernel::{Blocker, Event, ObjectRef, Plan, Target};
 
 use super::active::Active;
-use super::gates::{Held, reference};
+use super::gates::Held;
 use super::sweep::{Case, Outcome, Sweep};
 use crate::due;
-use crate::observe::{Flipper, Item, World};
+use crate::observe::{Flipper, Item, World, reference};
 use crate::reasons::{Reason, news, state};
-use crate::render;
+use crate::render::{self, Subject};
 use crate::settings::Settings;
 
 /// Adds statuses, blockers and events to a plan.
@@ -284,15 +284,11 @@ fn tell_deferred(
             Severity::Normal
         };
         let instance = format!("{} {}", blocker.reason, render::stamp_of(held.since));
-        plan.events.push(render::event(
-            &world.cluster,
-            case,
-            severity,
-            news::RESTART_DEFERRED,
-            "Restart",
-            format!("{}: {}", blocker.reason, blocker.message),
-            &instance,
-        ));
+        let note = format!("{}: {}", blocker.reason, blocker.message);
+        let subject = Subject::new(&world.cluster, case.kind, case.item);
+        let told = (severity, news::RESTART_DEFERRED, "Restart");
+        plan.events
+            .push(render::event(&subject, told, note, &instance));
     }
 }
 

@@ -53,7 +53,9 @@ fn set(case: Case) -> Stage {
     for object in case.objects {
         stage.put(object);
     }
-    stage.facts.missing.extend(case.missing);
+    for text in &case.missing {
+        assert!(stage.lack(text), "{text}");
+    }
     for refused in case.refusals {
         let object = ObjectRef::local(kinds::DEPLOYMENT, "shop", refused.name);
         let refusal = Refusal {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::Gravity;
 use slipway_kernel::event::{Event, Severity};
+use slipway_kernel::fact::{Missing, Right};
 use slipway_kernel::identity::{ClusterId, Key};
 
 use super::{Candidate, Taken};
@@ -38,8 +39,12 @@ pub(super) enum Stance {
 }
 
 impl Candidate {
-    fn feature(&self) -> String {
-        format!("lease {}", self.lease)
+    fn missing(&self) -> Missing {
+        let object = self.object();
+        Missing {
+            namespace: object.namespace,
+            ..Missing::new(&object.cluster, &object.kind, Right::Lead(object.name))
+        }
     }
 
     /// What the Lease is to those who look for blockers.
@@ -77,7 +82,7 @@ impl Candidate {
             self.depose();
         }
         *stance = next;
-        self.shared.lock().facts.missing.insert(self.feature());
+        self.shared.lock().facts.missing.insert(self.missing());
         match next {
             Stance::Alone => self.act_alone(&obstacle.why),
             Stance::Electing | Stance::Waiting => self.stand_by(&obstacle.why),
@@ -142,7 +147,7 @@ impl Candidate {
         tracing::info!(lease = self.lease, "the lease can be used again");
         {
             let mut state = self.shared.lock();
-            state.facts.missing.remove(&self.feature());
+            state.facts.missing.remove(&self.missing());
             state.blockers.remove(&self.key());
         }
         self.depose();

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use slipway_kernel::action::Target;
 use slipway_kernel::capability::{Capability, Fence};
+use slipway_kernel::fact::{Missing, Right};
 use slipway_kernel::identity::ObjectRef;
 use tokio::time::Instant;
 
@@ -189,18 +190,18 @@ impl Engine {
         if self.fences.get(lease).is_none_or(|f| f.epoch != epoch) {
             return;
         }
-        let feature = |object: &ObjectRef| format!("fence {}", object.kind.plural);
         match touched {
             Touched::All => {
                 let mut state = self.shared.lock();
-                state.facts.missing.retain(|f| !f.starts_with("fence "));
+                state.facts.missing.retain(|one| one.right != Right::Fence);
                 drop(state);
                 self.acts(lease, epoch);
             }
             Touched::Lost => {}
             Touched::Forbidden(object, why) => {
                 let mut state = self.shared.lock();
-                if state.facts.missing.insert(feature(&object)) {
+                let missing = Missing::new(&object.cluster, &object.kind, Right::Fence);
+                if state.facts.missing.insert(missing) {
                     let kind = object.kind.kind.as_ref();
                     tracing::warn!(
                         kind,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use slipway_kernel::capability::Arrival;
-use slipway_kernel::fact::Unseen;
+use slipway_kernel::fact::{Missing, Unseen};
 use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::interest::Need;
 use slipway_kernel::store::{Change, Meta, Name, Store, StoreKey, Stores, number};
@@ -214,9 +214,9 @@ impl Engine {
         }
         seen(state, key);
         trust(state, key, Trust::Sound);
-        if !state.is_off(&key.kind) {
-            let feature = Unseen::Absent.feature(&key.kind);
-            state.facts.missing.remove(&feature);
+        if !state.is_off(key) {
+            let missing = unseen_as(Unseen::Absent, key);
+            state.facts.missing.remove(&missing);
         }
         self.sync(state, key);
     }
@@ -263,13 +263,13 @@ impl Engine {
             watch.listed = false;
         }
         trust(state, key, Trust::Unlisted);
-        if !state.is_off(&key.kind) {
-            let feature = Unseen::Absent.feature(&key.kind);
-            state.facts.missing.remove(&feature);
+        if !state.is_off(key) {
+            let missing = unseen_as(Unseen::Absent, key);
+            state.facts.missing.remove(&missing);
         }
         // The watches of other namespaces need not find out by themselves.
         let others = state.watches.iter();
-        for (_, other) in others.filter(|(of, other)| of.kind == key.kind && other.off) {
+        for (_, other) in others.filter(|(of, other)| of.shares_kind(key) && other.off) {
             other.control.relist();
         }
         self.sync(state, key);
@@ -283,9 +283,9 @@ impl Engine {
         polled(state, key, false);
         seen(state, key);
         trust(state, key, Trust::Sound);
-        let is_absent = !state.is_disputed(&key.kind);
-        let feature = Unseen::Absent.feature(&key.kind);
-        if is_absent && state.facts.missing.insert(feature) {
+        let is_absent = !state.is_disputed(key);
+        let missing = unseen_as(Unseen::Absent, key);
+        if is_absent && state.facts.missing.insert(missing) {
             let kind = key.kind.kind.as_ref();
             tracing::warn!(kind, %why, "optional kind cannot be watched; going on without it");
         }
@@ -402,8 +402,8 @@ fn hidden(state: &mut State, key: &WatchKey, why: &Failure) {
         watch.off = !watch.listed;
     }
     state.hidden.insert(key.clone());
-    let feature = Unseen::Forbidden.feature(&key.kind);
-    if state.facts.missing.insert(feature) {
+    let missing = unseen_as(Unseen::Forbidden, key);
+    if state.facts.missing.insert(missing) {
         let kind = key.kind.kind.as_ref();
         tracing::warn!(kind, %why, "no right to see this kind; what was seen last counts until there is");
     }
@@ -412,9 +412,9 @@ fn hidden(state: &mut State, key: &WatchKey, why: &Failure) {
 /// A kind can be seen, or is not there.
 fn seen(state: &mut State, key: &WatchKey) {
     state.hidden.remove(key);
-    if !state.hidden.iter().any(|other| other.kind == key.kind) {
-        let feature = Unseen::Forbidden.feature(&key.kind);
-        state.facts.missing.remove(&feature);
+    if !state.hidden.iter().any(|other| other.shares_kind(key)) {
+        let missing = unseen_as(Unseen::Forbidden, key);
+        state.facts.missing.remove(&missing);
     }
 }
 
@@ -425,11 +425,11 @@ fn polled(state: &mut State, key: &WatchKey, is_polled: bool) -> bool {
     } else {
         state.polled.remove(key);
     }
-    let feature = Unseen::Late.feature(&key.kind);
-    if state.polled.iter().any(|other| other.kind == key.kind) {
-        return state.facts.missing.insert(feature);
+    let missing = unseen_as(Unseen::Late, key);
+    if state.polled.iter().any(|other| other.shares_kind(key)) {
+        return state.facts.missing.insert(missing);
     }
-    state.facts.missing.remove(&feature);
+    state.facts.missing.remove(&missing);
     false
 }
 
@@ -438,19 +438,23 @@ fn trust(state: &mut State, key: &WatchKey, trust: Trust) {
     if let Some(watch) = state.watches.get_mut(key) {
         watch.trust = trust;
     }
-    let feature = Unseen::OutOfSync.feature(&key.kind);
+    let missing = unseen_as(Unseen::OutOfSync, key);
     let mut all = state.watches.iter();
     let is_doubted =
-        all.any(|(other, watch)| other.kind == key.kind && watch.trust != Trust::Sound);
-    if is_doubted || state.is_disputed(&key.kind) {
-        state.facts.missing.insert(feature);
+        all.any(|(other, watch)| other.shares_kind(key) && watch.trust != Trust::Sound);
+    if is_doubted || state.is_disputed(key) {
+        state.facts.missing.insert(missing);
     } else {
-        state.facts.missing.remove(&feature);
+        state.facts.missing.remove(&missing);
     }
+}
+
+fn unseen_as(how: Unseen, key: &WatchKey) -> Missing {
+    Missing::unseen(how, &key.cluster, &key.kind)
 }
 
 /// How a kind is not seen as it is: whoever plans has to know of a change in this.
 fn unseen(state: &State, key: &WatchKey) -> [bool; 3] {
     [Unseen::Absent, Unseen::Forbidden, Unseen::OutOfSync]
-        .map(|how| state.facts.is_unseen(how, &key.kind))
+        .map(|how| state.facts.is_unseen(how, &key.cluster, &key.kind))
 }

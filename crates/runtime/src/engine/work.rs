@@ -10,7 +10,8 @@ use slipway_kernel::admission::{Hold, Reading};
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::{Capability, Gravity};
 use slipway_kernel::event::Event;
-use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
+use slipway_kernel::fact::{Missing, Right};
+use slipway_kernel::identity::{ClusterId, Key, ObjectRef, kinds};
 use slipway_kernel::plan::Plan;
 use tokio::time::{Instant, sleep};
 
@@ -305,7 +306,7 @@ impl Engine {
             return;
         };
         self.events_off = Some(after(Instant::now(), self.shared.settings.heartbeat));
-        if state.facts.missing.insert(EVENTS.to_owned()) {
+        if state.facts.missing.insert(events()) {
             tracing::warn!(why, "no events can be told; the operator goes on without");
         }
     }
@@ -375,8 +376,10 @@ async fn outlast(shared: &Shared, readings: &Readings, mut hold: Hold) {
     }
 }
 
-/// The feature's name where events cannot be told.
-const EVENTS: &str = "events";
+/// What is missing where events cannot be told, wherever that is.
+fn events() -> Missing {
+    Missing::new(&ClusterId::local(), &kinds::EVENT, Right::Tell)
+}
 
 /// Tells an event; gives why events cannot be told, if that is so.
 async fn tell(
@@ -390,7 +393,7 @@ async fn tell(
         match wanted.send(client, settings.request_timeout).await {
             Outcome::Done(_) | Outcome::Conflict => {
                 shared.metrics.published(controller);
-                shared.lock().facts.missing.remove(EVENTS);
+                shared.lock().facts.missing.remove(&events());
                 return None;
             }
             Outcome::Refused(refused) if refused.is_forbidden() => {

@@ -5,8 +5,9 @@
 
 use serde_json::{Value, json};
 use slipway_api::purpose::runtime as purpose;
+use slipway_kernel::fact::{Missing, Right};
 use slipway_kernel::fields::merge;
-use slipway_kernel::identity::Kind;
+use slipway_kernel::identity::ObjectRef;
 use slipway_kernel::plan::Status;
 use slipway_kernel::store::Meta;
 use tokio::time::Instant;
@@ -16,8 +17,8 @@ use crate::environment::after;
 use crate::request::{Outcome, Wanted};
 use crate::status::Gate;
 
-fn feature(kind: &Kind) -> String {
-    format!("patch {}/status", kind.plural)
+fn missing(object: &ObjectRef) -> Missing {
+    Missing::new(&object.cluster, &object.kind, Right::PatchStatus)
 }
 
 fn is_forbidden(outcome: &Outcome) -> bool {
@@ -82,13 +83,13 @@ impl Execution {
         let object = status.target.object();
         let known = {
             let state = self.shared.lock();
-            let until = state.replaced.get(&object.kind);
+            let until = state.replaced.get(&missing(object));
             until.is_some_and(|until| Instant::now() < *until)
         };
         if known {
             let outcome = self.replace_status(status).await;
             if outcome.as_ref().is_some_and(is_forbidden) {
-                self.forget(&object.kind);
+                self.forget(object);
             }
             return outcome;
         }
@@ -106,12 +107,12 @@ impl Execution {
                 }
                 // Only what has been done is known to be granted.
                 if let Outcome::Done(_) = replaced {
-                    self.remember(&object.kind, &refused.message);
+                    self.remember(object, &refused.message);
                 }
                 Some(replaced)
             }
             Outcome::Done(_) => {
-                self.forget(&object.kind);
+                self.forget(object);
                 Some(outcome)
             }
             _ => Some(outcome),
@@ -119,20 +120,22 @@ impl Execution {
     }
 
     /// Statuses of this kind are patched again.
-    fn forget(&self, kind: &Kind) {
+    fn forget(&self, object: &ObjectRef) {
+        let missing = missing(object);
         let mut state = self.shared.lock();
-        if state.replaced.remove(kind).is_some() {
-            state.facts.missing.remove(&feature(kind));
+        if state.replaced.remove(&missing).is_some() {
+            state.facts.missing.remove(&missing);
         }
     }
 
     /// From now on statuses of this kind are replaced.
-    fn remember(&self, kind: &Kind, why: &str) {
+    fn remember(&self, object: &ObjectRef, why: &str) {
+        let missing = missing(object);
         let until = after(Instant::now(), self.shared.settings.heartbeat);
         let mut state = self.shared.lock();
-        state.replaced.insert(kind.clone(), until);
-        if state.facts.missing.insert(feature(kind)) {
-            let kind = kind.kind.as_ref();
+        state.replaced.insert(missing.clone(), until);
+        if state.facts.missing.insert(missing) {
+            let kind = object.kind.kind.as_ref();
             tracing::warn!(
                 kind,
                 why,

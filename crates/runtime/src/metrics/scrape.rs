@@ -87,9 +87,10 @@ fn own(gauges: &mut Gauges, state: &State) {
         let help = "Whether this replica acts for the controller";
         gauges.set("slipway_leader", help, &labels, f64::from(u8::from(acts)));
     }
-    for feature in &state.facts.missing {
+    for missing in &state.facts.missing {
+        let feature = missing.to_string();
         let help = "Features that are off because a right or a definition is missing";
-        gauges.set("slipway_feature_off", help, &[("feature", feature)], 1.0);
+        gauges.set("slipway_feature_off", help, &[("feature", &feature)], 1.0);
     }
     if let Some(end) = state.certificate_ends {
         let help = "When the webhook certificate that is shown ends";

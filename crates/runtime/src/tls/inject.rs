@@ -15,7 +15,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use slipway_kernel::identity::{Kind, ObjectRef, kinds};
+use slipway_kernel::fact::{Missing, Right};
+use slipway_kernel::identity::{ClusterId, Kind, ObjectRef, kinds};
 use slipway_kernel::store::Meta;
 
 use super::Injection;
@@ -59,8 +60,8 @@ pub(super) struct Injector {
     /// What the certificate is made for.
     names: Vec<String>,
     shared: Option<Arc<Shared>>,
-    /// What is forbidden, by feature, and until when it is not tried again.
-    forbidden: BTreeMap<String, Timestamp>,
+    /// What is forbidden, and until when it is not tried again.
+    forbidden: BTreeMap<Missing, Timestamp>,
     /// The last failure that was told.
     told: String,
 }
@@ -138,14 +139,14 @@ impl Injector {
             failed: false,
         };
         for kind in [kinds::VALIDATING_WEBHOOKS, kinds::MUTATING_WEBHOOKS] {
-            let feature = format!("list {}", kind.plural);
-            if self.is_forbidden(&feature, now) {
+            let missing = Missing::new(&ClusterId::local(), &kind, Right::List);
+            if self.is_forbidden(&missing, now) {
                 continue;
             }
             let wanted = Wanted::list(&kind, &self.injection.selector);
             match wanted.send(client, TIMEOUT).await {
                 Outcome::Done(list) => {
-                    self.allowed(&feature);
+                    self.allowed(&missing);
                     listed.kinds += 1;
                     let items = list.get("items").and_then(Value::as_array);
                     let items = items.into_iter().flatten();
@@ -155,11 +156,11 @@ impl Injector {
                         .extend(items.map(|item| Configuration::read(&kind, item, names)));
                 }
                 Outcome::Refused(refused) if refused.is_forbidden() => {
-                    self.forbid(feature, &refused, now);
+                    self.forbid(missing, &refused, now);
                 }
                 other => {
                     listed.failed = true;
-                    self.failed(&feature, &other);
+                    self.failed(&missing.to_string(), &other);
                 }
             }
         }
@@ -181,20 +182,20 @@ impl Injector {
                 continue;
             };
             let object = &configuration.object;
-            let feature = format!("patch {}", object.kind.plural);
-            if self.is_forbidden(&feature, now) {
+            let missing = Missing::new(&object.cluster, &object.kind, Right::Patch);
+            if self.is_forbidden(&missing, now) {
                 forbidden = true;
                 continue;
             }
             let wanted = Wanted::json_patch(object, changes);
             match wanted.send(client, TIMEOUT).await {
                 Outcome::Done(_) => {
-                    self.allowed(&feature);
+                    self.allowed(&missing);
                     tracing::info!(%object, "CA bundle injected");
                 }
                 Outcome::Refused(refused) if refused.is_forbidden() => {
                     forbidden = true;
-                    self.forbid(feature, &refused, now);
+                    self.forbid(missing, &refused, now);
                 }
                 other => {
                     failed = true;
@@ -212,34 +213,34 @@ impl Injector {
         }
     }
 
-    fn is_forbidden(&self, feature: &str, now: Timestamp) -> bool {
+    fn is_forbidden(&self, missing: &Missing, now: Timestamp) -> bool {
         self.forbidden
-            .get(feature)
+            .get(missing)
             .is_some_and(|until| now < *until)
     }
 
     /// Told once, and shown until it is allowed.
-    fn forbid(&mut self, feature: String, refused: &Refused, now: Timestamp) {
+    fn forbid(&mut self, missing: Missing, refused: &Refused, now: Timestamp) {
         let until = now.checked_add(FORBIDDEN_FOR).unwrap_or(Timestamp::MAX);
         if let Some(shared) = &self.shared {
-            shared.lock().facts.missing.insert(feature.clone());
+            shared.lock().facts.missing.insert(missing.clone());
         }
-        if !self.forbidden.contains_key(&feature) {
+        if !self.forbidden.contains_key(&missing) {
             let why = &refused.message;
             tracing::warn!(
-                feature,
+                feature = %missing,
                 why,
                 "CA bundle cannot be injected; it must be put there by hand, or the right be granted"
             );
         }
-        self.forbidden.insert(feature, until);
+        self.forbidden.insert(missing, until);
     }
 
-    fn allowed(&mut self, feature: &str) {
-        if self.forbidden.remove(feature).is_some()
+    fn allowed(&mut self, missing: &Missing) {
+        if self.forbidden.remove(missing).is_some()
             && let Some(shared) = &self.shared
         {
-            shared.lock().facts.missing.remove(feature);
+            shared.lock().facts.missing.remove(missing);
         }
     }
 

@@ -58,7 +58,7 @@ fn count(replica: &Replica) -> Option<usize> {
 }
 
 fn is(replica: &Replica, feature: &str) -> bool {
-    replica.view.facts().missing.contains(feature)
+    replica.lacks(feature)
 }
 
 /// The open watch breaks.

@@ -263,7 +263,7 @@ fn an_optional_kind_may_be_missing_come_and_go_e5() {
         assert!(replica.view.is_ready());
         let off = "slipway_feature_off{feature=\"watch widgets\"} 1";
         assert!(replica.view.metrics().contains(off));
-        assert!(replica.view.facts().missing.contains("watch widgets"));
+        assert!(replica.lacks("watch widgets"));
         secs(3_600).await;
         let asked = stage
             .records(|r| r.agent == "one" && r.uri.contains("widgets"))
@@ -292,7 +292,7 @@ fn an_optional_kind_that_is_forbidden_holds_up_nothing() {
         let replica = stage.start(alone(), toy);
         stage.until_have("a", "1", 5).await;
         assert!(replica.view.is_ready());
-        assert!(replica.view.facts().missing.contains("watch widgets"));
+        assert!(replica.lacks("watch widgets"));
     });
 }
 
@@ -327,7 +327,7 @@ fn a_kind_that_may_not_be_seen_any_more_is_not_forgotten() {
         secs(400).await;
         assert!(known(), "what was seen last counts");
         let missing = replica.view.facts().missing;
-        assert!(missing.contains("see widgets"), "{missing:?}");
+        assert!(replica.lacks("see widgets"), "{missing:?}");
         assert!(replica.view.is_ready());
         stage.cluster.faults().clear();
         secs(60).await;
@@ -354,7 +354,7 @@ fn a_kind_that_is_defined_and_may_not_be_seen_is_a_fact_and_no_obstacle() {
         for _ in 0..60 {
             assert!(replica.view.is_ready());
             assert!(replica.view.metrics().contains(off));
-            assert!(!replica.view.facts().missing.contains("watch widgets"));
+            assert!(!replica.lacks("watch widgets"));
             secs(2).await;
         }
         stage.cluster.faults().clear();
@@ -376,7 +376,7 @@ fn a_kind_that_is_defined_nowhere_holds_up_nothing() {
         let replica = stage.start(alone(), toy);
         stage.until_have("a", "1", 5).await;
         assert!(replica.view.is_ready());
-        assert!(replica.view.facts().missing.contains("watch widgets"));
+        assert!(replica.lacks("watch widgets"));
     });
 }
 
@@ -512,7 +512,7 @@ fn where_a_kind_cannot_be_watched_it_is_listed_again_and_again() {
         assert!(replica.view.is_ready() && replica.view.is_healthy());
         let off = "slipway_feature_off{feature=\"stream configmaps\"} 1";
         assert!(replica.view.metrics().contains(off));
-        assert!(!replica.view.facts().missing.contains("watch configmaps"));
+        assert!(!replica.lacks("watch configmaps"));
         for value in ["2", "3"] {
             stage.want("a", value).await;
             stage.until_have("a", value, 6).await;

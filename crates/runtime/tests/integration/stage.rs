@@ -265,6 +265,12 @@ pub(crate) struct Replica {
 }
 
 impl Replica {
+    /// Whether something is off, by the name that metrics have for it.
+    pub(crate) fn lacks(&self, feature: &str) -> bool {
+        let facts = self.view.facts();
+        facts.missing.iter().any(|one| one.to_string() == feature)
+    }
+
     pub(crate) fn run(operator: Operator) -> Self {
         Self::run_with(operator, Pause::default())
     }

@@ -27,7 +27,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use slipway_api::purpose;
 use slipway_kernel::admission::Admit;
-use slipway_kernel::interest::Project;
+use slipway_kernel::store::Project;
 use slipway_kernel::store::Projection;
 use slipway_kernel::{Kind, Plan};
 use slipway_restarts::observe::{Flipper, Workload};

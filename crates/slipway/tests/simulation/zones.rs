@@ -11,8 +11,8 @@ use slipway_kernel::identity::kinds;
 use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Projection;
 use slipway_kernel::{Action, Facts, Plan, Purpose, Stores};
-use slipway_zones::admit::zpdb::BudgetSeen;
 use slipway_zones::observe::{Notes, Pod, Set, ZONE_BUDGET};
+use slipway_zones::zpdb::BudgetSeen;
 
 use super::{ANNOTATIONS, Bend, Mutant, hide, no_right};
 

@@ -13,15 +13,15 @@ use slipway_kernel::admission::{
 };
 use slipway_kernel::identity::kinds;
 use slipway_kernel::parts::Parts;
-use slipway_kernel::{Facts, Stores};
+use slipway_kernel::{ClusterId, Facts, Stores};
 
-use super::disruption::{self, Denial, Scene, budget_of, evict};
 use super::inquiry::{Decision, Inquiry, Pending, expiry};
-use super::outcome::Outcome;
 use super::reservations::{self, Map};
 use super::seen::{self, Basis, Unlisted};
-use super::zpdb::{Budget, BudgetSeen};
-use crate::observe::{ZONE_BUDGET, blind, blindness, is_missing};
+use crate::disruption::outcome::Outcome;
+use crate::disruption::{CountedPod, Denial, Scene, budget_of, evict};
+use crate::observe::{ZONE_BUDGET, blind, blindness, held_here};
+use crate::zpdb::{Budget, BudgetSeen};
 
 /// How often a map that others change is looked at again.
 const MOST_ROUNDS: u32 = 16;
@@ -178,14 +178,14 @@ impl<'a> Case<'a> {
     /// Whether budgets are known as they are now. What there may be of them that the watch does not know stops evictions
     /// whatever a read says: a definition that has just come may have budgets a moment later.
     fn trust(&self, budgets: Reading) -> Result<(), Denial> {
-        if let Some(why) = blind(self.facts) {
+        if let Some(why) = blind(self.facts, &ClusterId::local()) {
             let (message, _) = blindness(why, &self.review.namespace);
             return Err(Denial::new(Outcome::BudgetsHidden, message));
         }
         match budgets {
             Reading::Current => Ok(()),
             // Both must say so: the API's word now, and that of the watch.
-            Reading::Undefined if is_missing(self.facts, &ZONE_BUDGET) => Ok(()),
+            Reading::Undefined if self.facts.is_absent(&ClusterId::local(), &ZONE_BUDGET) => Ok(()),
             Reading::Undefined => Err(Unlisted::BUDGETS.into()),
             Reading::Failed(why) => Err(unread(&why)),
         }
@@ -218,7 +218,7 @@ impl<'a> Case<'a> {
             return Ok(Subject::Free(idle()));
         }
         if basis == Basis::Seen
-            && let Some(why) = blind(self.facts)
+            && let Some(why) = blind(self.facts, &ClusterId::local())
         {
             let (message, _) = blindness(why, namespace);
             return Err(Denial::new(Outcome::BudgetsHidden, message));
@@ -237,13 +237,13 @@ impl<'a> Case<'a> {
 
     /// What this replica has let go, or is deleting.
     fn held(&self) -> BTreeMap<String, Timestamp> {
-        reservations::held_here(self.facts)
+        held_here(self.facts)
     }
 
     fn look(
         &self,
         budget: Guard<'a>,
-        pod: &disruption::Pod<'_>,
+        pod: &CountedPod<'_>,
         held: &BTreeMap<String, Timestamp>,
         basis: Basis,
     ) -> Result<(), Denial> {
@@ -264,7 +264,7 @@ impl<'a> Case<'a> {
         &self,
         inquiry: &mut Inquiry<'_>,
         budget: Guard<'a>,
-        pod: &disruption::Pod<'_>,
+        pod: &CountedPod<'_>,
     ) -> Result<Result<Decision, Denial>, Pending> {
         let namespace = self.review.namespace.as_str();
         let unrecorded = |why: &str| {
@@ -314,7 +314,7 @@ enum Subject<'a> {
     /// No budget stands in the way.
     Free(Decision),
     /// This one may.
-    Guarded(disruption::Pod<'a>, Guard<'a>),
+    Guarded(CountedPod<'a>, Guard<'a>),
 }
 
 impl Admit for PodEviction {

@@ -6,6 +6,7 @@ use slipway_kernel::admission::{Review, Verdict};
 use slipway_kernel::identity::{Kind, kinds};
 
 use super::inquiry::{Failure, Inquiry, Pending};
+use crate::grammar::is_name;
 
 /// How many replicas an object under review asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,17 +140,6 @@ pub(super) fn parent(
     }
     let path = format!("{}/{}", kind.path(&review.namespace), review.name);
     inquiry.api_again((purpose::READ_PARENT, 0), "GET", &path, &Value::Null)
-}
-
-/// Whether a text can be part of a path or a host name.
-pub(super) fn is_name(text: &str) -> bool {
-    let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
-    !text.is_empty()
-        && text.len() <= 253
-        && text.chars().all(is_inner)
-        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text.ends_with(|c: char| c.is_ascii_alphanumeric())
-        && !text.contains("..")
 }
 
 /// A label or annotation of an object.

@@ -12,15 +12,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_api::purpose::zones as purpose;
-use slipway_kernel::Facts;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::later;
 
 use super::inquiry::{Failure, Inquiry, Pending};
-use crate::observe::{RESERVATIONS, rollout_pods};
-
-/// For how long an eviction that was let through may yet be carried out.
-pub(crate) const HOLD: Duration = Duration::from_mins(1);
+use crate::observe::{HOLD, RESERVATIONS, rollout_pods};
 
 /// An entry counts for this much longer. A review does not last as long, so whatever it has read when the entry does not
 /// count any more was read after the pod could go.
@@ -51,15 +47,6 @@ pub(super) fn held(map: &Map) -> BTreeMap<String, Timestamp> {
             .into_iter()
             .map(|(uid, until)| (uid, void(until))),
     );
-    all
-}
-
-/// The pods that this replica has let go, or is deleting, and until when that counts. What was let go is taken out of the
-/// facts when it is known what became of it.
-pub(crate) fn held_here(facts: &Facts) -> BTreeMap<String, Timestamp> {
-    let mut all = facts.deletions.clone();
-    let holds = facts.holds.keys();
-    all.extend(holds.map(|uid| (uid.clone(), Timestamp::MAX)));
     all
 }
 

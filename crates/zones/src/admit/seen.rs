@@ -1,48 +1,14 @@
 //! The scene of a namespace, out of what zones keep of its objects.
 
 use slipway_kernel::identity::kinds;
-use slipway_kernel::store::{Meta, Projection};
+use slipway_kernel::store::Projection;
 use slipway_kernel::{ClusterId, Facts, Kind, Stores};
 
-use super::disruption::{self, Owner, Zone};
-use super::reservations;
-use super::zpdb::{Budget, BudgetSeen};
+use crate::disruption::{CountedPod, CountedZone};
 use crate::observe::{
-    self, BY_SET, Notes, Pod, RESERVATIONS, Set, ZONE_BUDGET, is_missing, named_after, orphanage,
+    BY_SET, Notes, Owner, Pod, RESERVATIONS, Set, ZONE_BUDGET, held_here, orphanage,
 };
-
-/// What counts of a pod.
-pub fn pod<'a>(meta: &'a Meta, seen: &'a Pod) -> disruption::Pod<'a> {
-    let owner = match &seen.owner {
-        observe::Owner::Nobody => Owner::Nobody,
-        observe::Owner::Set(uid) => Owner::Set {
-            name: named_after(&meta.name).map_or("", |(set, _)| set),
-            uid,
-        },
-        observe::Owner::Other(owner) => Owner::Other(owner),
-    };
-    disruption::Pod {
-        name: &meta.name,
-        uid: &meta.uid,
-        labels: &seen.labels,
-        owner,
-        is_idle: seen.is_idle || seen.is_deleting,
-        is_ready: seen.is_ready && !seen.is_deleting,
-        ready_since: seen.ready_since,
-    }
-}
-
-/// What counts of a zone.
-pub fn zone<'a>(meta: &'a Meta, set: &'a Set, pods: Vec<disruption::Pod<'a>>) -> Zone<'a> {
-    Zone {
-        name: &meta.name,
-        uid: &meta.uid,
-        labels: &set.labels,
-        asked: set.desired(),
-        are: set.status.replicas,
-        pods,
-    }
-}
+use crate::zpdb::{Budget, BudgetSeen};
 
 /// What cannot be said yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -81,10 +47,10 @@ pub(super) fn budgets<'a>(
     namespace: &str,
     basis: Basis,
 ) -> Result<Vec<(&'a str, &'a BudgetSeen)>, Unlisted> {
-    if basis == Basis::Seen && is_missing(facts, &ZONE_BUDGET) {
+    if basis == Basis::Seen && facts.is_absent(&ClusterId::local(), &ZONE_BUDGET) {
         return Ok(Vec::new());
     }
-    if basis == Basis::Seen && facts.is_blind_to(&ZONE_BUDGET) {
+    if basis == Basis::Seen && facts.is_blind_to(&ClusterId::local(), &ZONE_BUDGET) {
         return Err(Unlisted::BUDGETS);
     }
     basis.listed::<BudgetSeen>(stores, &ZONE_BUDGET, Unlisted::BUDGETS)?;
@@ -116,11 +82,11 @@ pub(super) fn pod_of<'a>(
     namespace: &str,
     name: &str,
     basis: Basis,
-) -> Result<Option<disruption::Pod<'a>>, Unlisted> {
+) -> Result<Option<CountedPod<'a>>, Unlisted> {
     let cluster = ClusterId::local();
     basis.listed::<Pod>(stores, &kinds::POD, Unlisted("pods"))?;
     let found = stores.get::<Pod>(&cluster, &kinds::POD, namespace, name);
-    Ok(found.map(|entry| pod(entry.meta, entry.body)))
+    Ok(found.map(|entry| CountedPod::of(entry.meta, entry.body)))
 }
 
 /// How many pods of a `StatefulSet` are running and ready, and have not been let go.
@@ -131,9 +97,9 @@ pub(super) fn ready_pods(
     set: (&str, &str),
     label: Option<&str>,
 ) -> i64 {
-    let held = reservations::held_here(facts);
+    let held = held_here(facts);
     let pods = members(stores, namespace, set, label);
-    let is_there = |pod: &&disruption::Pod<'_>| pod.is_ready && !held.contains_key(pod.uid);
+    let is_there = |pod: &&CountedPod<'_>| pod.is_ready && !held.contains_key(pod.uid);
     let ready = pods.iter().filter(is_there).count();
     i64::try_from(ready).unwrap_or(i64::MAX)
 }
@@ -144,16 +110,16 @@ fn members<'a>(
     namespace: &str,
     (name, uid): (&str, &str),
     label: Option<&str>,
-) -> Vec<disruption::Pod<'a>> {
+) -> Vec<CountedPod<'a>> {
     let cluster = ClusterId::local();
     let found = |value: &str| {
         let pods = stores.indexed::<Pod>(&cluster, &kinds::POD, BY_SET, value);
         pods.filter(|entry| entry.meta.namespace == namespace)
-            .map(|entry| pod(entry.meta, entry.body))
+            .map(|entry| CountedPod::of(entry.meta, entry.body))
     };
-    let mut pods: Vec<disruption::Pod<'a>> = found(uid).collect();
+    let mut pods: Vec<CountedPod<'a>> = found(uid).collect();
     if let Some(label) = label {
-        let is_meant = |pod: &disruption::Pod<'_>| {
+        let is_meant = |pod: &CountedPod<'_>| {
             let own = pod.labels.get(slipway_api::zones::NAME_LABEL);
             own.is_some_and(|own| own == label)
         };
@@ -167,13 +133,13 @@ pub(super) fn zones<'a>(
     stores: &'a Stores,
     namespace: &str,
     budget: &Budget,
-    of: &disruption::Pod<'_>,
+    of: &CountedPod<'_>,
     basis: Basis,
-) -> Result<Vec<Zone<'a>>, Unlisted> {
+) -> Result<Vec<CountedZone<'a>>, Unlisted> {
     let cluster = ClusterId::local();
     basis.listed::<Set>(stores, &kinds::STATEFUL_SET, Unlisted("StatefulSets"))?;
     basis.listed::<Pod>(stores, &kinds::POD, Unlisted("pods"))?;
-    let is_own = |uid: &str| matches!(of.owner, Owner::Set { uid: own, .. } if own == uid);
+    let is_own = |uid: &str| matches!(of.owner, Owner::Set(own) if own == uid);
     let sets = stores
         .list::<Set>(&cluster, &kinds::STATEFUL_SET)
         .filter(|set| set.meta.namespace == namespace)
@@ -181,7 +147,8 @@ pub(super) fn zones<'a>(
     let zones = sets.map(|set| {
         let names = (set.meta.name.as_str(), set.meta.uid.as_str());
         let label = set.body.pod_name_label.as_deref();
-        zone(set.meta, set.body, members(stores, namespace, names, label))
+        let pods = members(stores, namespace, names, label);
+        CountedZone::of(set.meta, set.body, pods)
     });
     Ok(zones.collect())
 }

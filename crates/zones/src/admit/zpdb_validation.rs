@@ -5,7 +5,7 @@ use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
 use slipway_kernel::parts::Parts;
 use slipway_kernel::{Facts, Stores};
 
-use super::zpdb::Budget;
+use crate::zpdb::Budget;
 
 /// The webhook.
 #[derive(Debug, Clone, Copy, Default)]

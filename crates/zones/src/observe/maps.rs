@@ -10,23 +10,42 @@ use slipway_api::zones;
 use slipway_kernel::fields::strings;
 use slipway_kernel::instant::{Written, later};
 use slipway_kernel::parts::Parts;
+use slipway_kernel::status_map;
 use slipway_kernel::store::{Projection, Undecodable};
 
+/// What the status in a `ConfigMap` is about.
+#[derive(Debug, Clone)]
+pub enum Group {}
+
 /// What is kept of the `ConfigMap` that carries the status of a group.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StatusMap {
-    /// Its contents.
-    pub data: BTreeMap<String, String>,
-}
+pub type StatusMap = status_map::StatusMap<Group>;
 
-impl Projection for StatusMap {
-    const READS: Parts = Parts::NONE;
-
-    fn project(object: &Value) -> Result<Self, Undecodable> {
-        Ok(Self {
-            data: strings(object, "/data"),
-        })
+/// The name of the `ConfigMap` with the status of a group: the group's own name where it can be part of one, otherwise
+/// with a digest, so that no two groups share one.
+pub(crate) fn status_map_name(group: &str) -> String {
+    const PREFIX: &str = "slipway-zones";
+    if group.is_empty() {
+        return PREFIX.to_owned();
     }
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let fits = group.chars().all(|c| plain(c) || c == '-')
+        && group.starts_with(plain)
+        && group.ends_with(plain)
+        && group.len() <= 63;
+    if fits {
+        return format!("{PREFIX}-{group}");
+    }
+    // FNV-1a: the name must be the same in every version of the operator.
+    let digest = group.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let readable: String = group
+        .to_ascii_lowercase()
+        .chars()
+        .map(|c| if plain(c) { c } else { '-' })
+        .take(63)
+        .collect();
+    format!("{PREFIX}-{readable}-{digest:016x}")
 }
 
 /// Who scales a group down now, by the prepare-downscale webhook.
@@ -107,7 +126,7 @@ pub(crate) fn rollout_pods(map: &Value) -> Until {
 }
 
 /// What replicas note for one another in maps of ours. One watch brings them all, so one reading serves them all: a map
-/// of reservations (see [`crate::admit::reservations`]) has pods, the map of downscales has locks and times.
+/// of reservations (see `admit/reservations.rs`) has pods, the map of downscales has locks and times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Notes {
     /// Pods that an eviction was allowed for, by uid, and until when that counts.
@@ -151,4 +170,27 @@ pub(crate) fn written(entry: &str) -> Written {
         .find(|(name, _)| name.eq_ignore_ascii_case("lastDownscaled"))
         .and_then(|(_, at)| at.as_str());
     Written::read(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::status_map_name;
+
+    #[test]
+    fn every_group_has_a_name_of_its_own_that_the_api_takes() {
+        assert_eq!(status_map_name("ingester"), "slipway-zones-ingester");
+        assert_eq!(status_map_name(""), "slipway-zones");
+        let odd = [
+            status_map_name("A.b_c"),
+            status_map_name("a.b_c"),
+            status_map_name("a-b-c"),
+        ];
+        assert!(odd[0] != odd[1] && odd[1] != odd[2]);
+        for name in odd {
+            assert!(
+                name.bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            );
+        }
+    }
 }

@@ -73,7 +73,7 @@ pub(super) fn refused(
 ) {
     let message = format!("{what} was refused: {}", refusal.message);
     let unblock = "what the API or a webhook asks for";
-    let mut blocker = super::blocker(Reason::RefusedByApi, object, message, unblock, now);
+    let mut blocker = Reason::RefusedByApi.blocker(object, message, unblock, now);
     blocker.until = Some(refusal.retry_at);
     plan.wake(refusal.retry_at);
     plan.blockers.push(blocker);
@@ -204,7 +204,7 @@ fn claimed(world: &World, zone: &Zone, claim: &Claim, plan: &mut Plan, now: Time
     );
     let object = world.set_ref(zone);
     let unblock = "the end of the other's disruption";
-    let mut blocker = super::blocker(Reason::ClaimedByOther, object, message, unblock, now);
+    let mut blocker = Reason::ClaimedByOther.blocker(object, message, unblock, now);
     blocker.until = Some(claim.until);
     plan.wake(claim.until);
     plan.blockers.push(blocker);

@@ -1,25 +1,20 @@
 //! What a group came to, in its `ConfigMap`: written on change, and rarely. Events about the group are told together with
 //! such a change, so that a pass in which nothing happened says nothing.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
 use slipway_api::zones::{GroupStatus, ZoneStatus};
 use slipway_kernel::capability::Gravity;
 use slipway_kernel::condition::{self, PROGRESSING, READY, RECONCILING, STALLED};
 use slipway_kernel::event::Severity;
 use slipway_kernel::identity::kinds;
-use slipway_kernel::instant::{instant, later, stamp};
+use slipway_kernel::status_map::Contents;
+use slipway_kernel::store::Item;
 use slipway_kernel::{Blocker, Plan, blocker};
 
-use crate::observe::World;
+use crate::observe::{World, status_map_name};
 use crate::readiness::Survey;
 use crate::reasons::{Reason, news, state};
 use crate::render;
-
-/// It is not written more often than this. A time in the future is another clock's, and counts as long ago.
-const PAUSE: Duration = Duration::from_secs(10);
 
 /// Adds the status and the events of a group to a plan.
 pub(super) fn report(world: &World, surveys: &[Survey<'_>], plan: &mut Plan, now: Timestamp) {
@@ -34,9 +29,7 @@ pub(super) fn report(world: &World, surveys: &[Survey<'_>], plan: &mut Plan, now
 /// The status as stored; what cannot be read counts as absent.
 fn stored(world: &World) -> GroupStatus {
     let map = world.status_map.iter().flatten().next();
-    let text = map.and_then(|map| map.data.get("status"));
-    text.and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default()
+    map.map(|map| map.body().status()).unwrap_or_default()
 }
 
 fn status(
@@ -205,28 +198,15 @@ fn write(world: &World, made: &GroupStatus, plan: &mut Plan, now: Timestamp) {
     let Some(stored) = &world.status_map else {
         return;
     };
-    let name = render::status_map_name(&world.group);
+    let name = status_map_name(&world.group);
     if let Some(refusal) = world.refused(&world.object(kinds::CONFIG_MAP, &name), now) {
         plan.wake(refusal.retry_at);
         return;
     }
-    let status = serde_json::to_string(made).unwrap_or_default();
-    let before = stored.as_ref().map(|map| &map.data);
-    let field = |name: &str| before.and_then(|data| data.get(name));
-    if field("status").is_some_and(|known| *known == status) {
-        return;
+    let before = stored.as_ref().map(Item::body);
+    let contents = Contents::default().with_status(made);
+    if let Some(mut data) = contents.due(before, plan, now) {
+        data["group"] = world.group.as_str().into();
+        plan.act(render::status_map(world, data));
     }
-    let written = field("updatedAt").and_then(|at| instant(at));
-    let written = written.filter(|at| *at <= now);
-    if let Some(free) = written.and_then(|at| later(at, PAUSE))
-        && now < free
-    {
-        plan.wake(free);
-        return;
-    }
-    let mut data = Map::new();
-    data.insert("group".to_owned(), json!(world.group));
-    data.insert("status".to_owned(), json!(status));
-    data.insert("updatedAt".to_owned(), json!(stamp(now)));
-    plan.act(render::status_map(world, &Value::Object(data)));
 }

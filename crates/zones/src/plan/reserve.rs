@@ -17,9 +17,8 @@ use slipway_kernel::store::Meta;
 
 use super::act::refused;
 use super::rollout::Victim;
-use crate::admit::disruption::budget_of;
-use crate::admit::reservations::HOLD;
-use crate::observe::{RESERVATIONS, Until, World};
+use crate::disruption::budget_of;
+use crate::observe::{HOLD, RESERVATIONS, Until, World};
 use crate::render;
 
 /// How long a note has to hold for a deletion to be sent under it.

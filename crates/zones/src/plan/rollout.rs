@@ -11,7 +11,7 @@ use slipway_kernel::identity::kinds;
 use slipway_kernel::{Blocker, ObjectRef};
 
 use crate::budget;
-use crate::guard::{Denial, Guard};
+use crate::guard::{BudgetRefusal, Guard};
 use crate::observe::{World, ZONE_BUDGET, blindness};
 use crate::readiness::{Member, Survey};
 use crate::reasons::Reason;
@@ -116,7 +116,7 @@ impl<'w> Decider<'_, 'w> {
     fn block(&mut self, reason: Reason, object: ObjectRef, message: String, unblock: &str) {
         self.rollout
             .blockers
-            .push(super::blocker(reason, object, message, unblock, self.now));
+            .push(reason.blocker(object, message, unblock, self.now));
     }
 
     fn set_ref(&self, survey: &Survey<'_>) -> ObjectRef {
@@ -298,7 +298,7 @@ impl<'w> Decider<'_, 'w> {
         }
     }
 
-    fn refused(&mut self, member: &Member<'_>, denial: &Denial) {
+    fn refused(&mut self, member: &Member<'_>, denial: &BudgetRefusal) {
         let name = &member.pod.meta().name;
         let object = match &denial.budget {
             Some(budget) => self.world.object(ZONE_BUDGET, budget),
@@ -306,13 +306,8 @@ impl<'w> Decider<'_, 'w> {
         };
         let message = format!("pod eviction denied for {name}: {}", denial.message);
         self.wake(denial.until);
-        let mut blocker = super::blocker(
-            Reason::DisruptionBudget,
-            object,
-            message,
-            "the pods that it counts becoming ready",
-            self.now,
-        );
+        let unblock = "the pods that it counts becoming ready";
+        let mut blocker = Reason::DisruptionBudget.blocker(object, message, unblock, self.now);
         blocker.until = denial.until;
         self.rollout.blockers.push(blocker);
     }

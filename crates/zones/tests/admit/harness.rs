@@ -5,11 +5,20 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_kernel::admission::{Admission, Admit, Collection, Reading, Remarks, Review, Verdict};
-use slipway_kernel::fact::{Answer, Question};
-use slipway_kernel::{Action, Facts, Stores};
+use slipway_kernel::fact::{Answer, Missing, Question, Unseen};
+use slipway_kernel::{Action, ClusterId, Facts, Kind, Stores};
 
 pub(crate) fn now() -> Timestamp {
     "2026-03-04T12:00:00Z".parse().unwrap()
+}
+
+/// Facts of a replica that does not see a kind as it is.
+pub(crate) fn without(how: Unseen, kind: &Kind) -> Facts {
+    let missing = Missing::unseen(how, &ClusterId::local(), kind);
+    Facts {
+        missing: [missing].into(),
+        ..Facts::default()
+    }
 }
 
 /// Answers questions, and remembers them.
@@ -18,11 +27,11 @@ pub(crate) trait Peer {
 
     /// What comes of reading a collection: what the stores hold is what there is.
     fn read(&mut self, collection: &Collection, facts: &Facts) -> Reading {
-        let plural = &collection.kind.plural;
-        if facts.missing.contains(&format!("watch {plural}")) {
+        let is = |how| facts.is_unseen(how, &ClusterId::local(), &collection.kind);
+        if is(Unseen::Absent) {
             return Reading::Undefined;
         }
-        if facts.missing.contains(&format!("see {plural}")) {
+        if is(Unseen::Forbidden) {
             return Reading::Failed("forbidden".to_owned());
         }
         Reading::Current

@@ -9,7 +9,8 @@ mod zones;
 
 use serde_json::{Value, json};
 use slipway_kernel::admission::{Collection, Reading, Review, Verdict};
-use slipway_kernel::fact::{Answer, Question};
+use slipway_kernel::fact::{Answer, Question, Unseen};
+use slipway_kernel::identity::kinds;
 use slipway_kernel::{Facts, Stores};
 use slipway_zones::admit::prepare_downscale::PrepareDownscale;
 
@@ -298,8 +299,7 @@ fn where_maps_cannot_be_listed_the_time_is_written_on_the_zone_too() {
     let mut scenario = Scenario::new();
     let review = scenario.review("a", 3, 1);
     scenario.know(&review);
-    let mut facts = Facts::default();
-    facts.missing.insert("watch configmaps".to_owned());
+    let facts = without(Unseen::Absent, &kinds::CONFIG_MAP);
     let stores = scenario.world.stores();
     let served = serve(&annotating, &review, &stores, &facts, &mut scenario.api);
     assert!(served.is_allowed());

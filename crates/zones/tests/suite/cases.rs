@@ -38,7 +38,9 @@ fn set(case: Case) -> Stage<Zones> {
         object["metadata"]["namespace"] = json!(NS);
         stage.put(object);
     }
-    stage.facts.missing.extend(case.missing);
+    for text in &case.missing {
+        assert!(stage.lack(text), "{text}");
+    }
     stage
 }
 

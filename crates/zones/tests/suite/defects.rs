@@ -147,10 +147,7 @@ fn an_updated_pod_that_crashes_is_left_alone() {
 #[test]
 fn defect_6_no_budget_definition_does_not_stop_the_group() {
     let mut stage = stage(&[outdated(A)]);
-    stage
-        .facts
-        .missing
-        .insert("watch zoneawarepoddisruptionbudgets".to_owned());
+    assert!(stage.lack("watch zoneawarepoddisruptionbudgets"));
     assert_eq!(deleted(&pass(&mut stage)).len(), 2);
 }
 

@@ -1,26 +1,23 @@
 //! The `ConfigMap` that carries what the default criteria came to: written on change, and rarely. It also remembers
 //! whether they act, so that their beginning and their end are told once; where it cannot be kept, they are not told.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 use slipway_api::flipper::FlipperStatus;
-use slipway_api::names;
 use slipway_kernel::event::Severity;
 use slipway_kernel::identity::kinds;
+use slipway_kernel::status_map::{Contents, own_map};
 use slipway_kernel::{Action, Event, ObjectRef, Plan, Step};
 
 use super::words;
-use crate::due;
-use crate::observe::{STATUS_MAP, World};
+use crate::observe::{Item, STATUS_MAP, World};
 use crate::plan::active::Active;
 use crate::reasons::news;
 use crate::render::{self, purpose};
 use crate::settings::Settings;
 
-/// It is not written more often than this. A time in the future is another clock's, and counts as long ago.
-const PAUSE: Duration = Duration::from_secs(10);
+/// Whether the default criteria act.
+const ACTIVE: &str = "active";
 
 /// Its name.
 pub(super) fn reference(world: &World, namespace: &str) -> ObjectRef {
@@ -34,13 +31,8 @@ pub(super) fn reference(world: &World, namespace: &str) -> ObjectRef {
 
 /// The status as stored; what cannot be read counts as absent.
 pub(super) fn stored(world: &World) -> FlipperStatus {
-    let text = world
-        .status_map
-        .iter()
-        .flatten()
-        .find_map(|map| map.body().data.get("status"));
-    text.and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default()
+    let map = world.status_map.iter().flatten().next();
+    map.map(|map| map.body().status()).unwrap_or_default()
 }
 
 /// Brings the `ConfigMap` up to date, rarely.
@@ -54,43 +46,19 @@ pub(super) fn write(
     let (Some(namespace), Some(stored)) = (&settings.operator_namespace, &world.status_map) else {
         return;
     };
-    let before = stored.as_ref().map(|map| &map.body().data);
-    let has = |key: &str, value: &str| {
-        before.is_some_and(|data| data.get(key).is_some_and(|known| known == value))
-    };
-    let mut data = serde_json::Map::new();
-    match made {
-        Some((policy, made)) => {
-            data.insert("active".to_owned(), json!("true"));
-            let criteria = words::criteria(policy);
-            data.insert("criteria".to_owned(), json!(criteria));
-            let status = serde_json::to_string(made).unwrap_or_default();
-            data.insert("status".to_owned(), json!(status));
-        }
-        None if before.is_some() => {
-            data.insert("active".to_owned(), json!("false"));
-        }
+    let before = stored.as_ref().map(Item::body);
+    let contents = match made {
+        Some((policy, made)) => Contents::default()
+            .with(ACTIVE, "true")
+            .with("criteria", words::criteria(policy))
+            .with_status(made),
+        None if before.is_some() => Contents::default().with(ACTIVE, "false"),
         None => return,
-    }
-    let is_same = data
-        .iter()
-        .all(|(key, value)| has(key, value.as_str().unwrap_or_default()));
-    if is_same {
+    };
+    let Some(data) = contents.due(before, plan, now) else {
         return;
-    }
-    let written = before
-        .and_then(|data| data.get("updatedAt"))
-        .and_then(|at| due::instant(at))
-        .filter(|at| *at <= now);
-    if let Some(free) = written.and_then(|at| due::later(at, PAUSE))
-        && now < free
-    {
-        plan.wake(free);
-        return;
-    }
-    let stamp = render::stamp_of(now);
-    data.insert("updatedAt".to_owned(), json!(stamp));
-    let was_active = has("active", "true");
+    };
+    let was_active = before.is_some_and(|map| map.has(ACTIVE, "true"));
     let news = match made {
         Some((policy, _)) if !was_active => Some((
             news::DEFAULT_CRITERIA_BEGIN,
@@ -114,27 +82,20 @@ pub(super) fn write(
         reason,
         action: "Plan",
         note,
-        instance: stamp,
+        instance: render::stamp_of(now),
     });
     plan.steps.push(Step {
         action: Action::Apply {
             object,
             purpose: purpose::STATUS_MAP,
-            body: configuration(namespace, &Value::Object(data)),
+            body: configuration(namespace, data),
         },
         events: events.into_iter().collect(),
     });
 }
 
-fn configuration(namespace: &str, data: &Value) -> Value {
-    json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": STATUS_MAP,
-            "namespace": namespace,
-            "labels": {"app.kubernetes.io/managed-by": names::FIELD_MANAGER},
-        },
-        "data": data,
-    })
+fn configuration(namespace: &str, data: Value) -> Value {
+    let mut map = own_map(namespace, STATUS_MAP);
+    map["data"] = data;
+    map
 }

@@ -15,10 +15,9 @@ use slipway_kernel::condition::{self, PROGRESSING, READY, RECONCILING, STALLED};
 use slipway_kernel::{Blocker, blocker};
 
 use super::map;
-use crate::observe::{Flipper, Item, World};
+use crate::observe::{Flipper, Item, World, reference};
 use crate::plan::MOST_STEPS;
 use crate::plan::active::{Active, Finder};
-use crate::plan::gates::reference;
 use crate::plan::sweep::{Outcome, Sweep, Tally};
 use crate::reasons::{Reason, state};
 use crate::settings::{Scope, Settings};

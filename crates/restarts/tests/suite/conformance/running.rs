@@ -1,9 +1,9 @@
 //! I1–I4 and D1–D4: a controller that runs.
 
 use serde_json::json;
-use slipway_kernel::fact::Unseen;
+use slipway_kernel::fact::{Missing, Unseen};
 use slipway_kernel::identity::kinds;
-use slipway_kernel::{Capability, Controller, Facts};
+use slipway_kernel::{Capability, ClusterId, Controller, Facts};
 use slipway_restarts::stage::Stage;
 
 use crate::objects::*;
@@ -97,7 +97,7 @@ fn default_criteria_never_act_before_the_flippers_are_known() {
     stage.put(deployment("d", "a", MESH, Some(&ago(11))));
     let mut stores = slipway_kernel::Stores::default();
     let listed = stage.stores();
-    let local = slipway_kernel::ClusterId::local();
+    let local = ClusterId::local();
     let deployments = [stage.get("Deployment", "d", "a").unwrap().clone()];
     for interest in Controller::interests(&stage.planner) {
         let key = stores.open(&local, &interest);
@@ -115,9 +115,10 @@ fn default_criteria_never_act_before_the_flippers_are_known() {
         |stores, facts: &Facts| Capability::plan(&stage.planner, stores, facts, &key, noon());
     assert!(plan(&stores, &Facts::default()).is_none());
     // Nor while they cannot be read, although none was known before: nothing that one could govern is restarted.
+    let missing = |how| Missing::unseen(how, &ClusterId::local(), &kinds::FLIPPER);
     for unseen in [Unseen::OutOfSync, Unseen::Forbidden] {
         let mut facts = Facts::default();
-        facts.missing.insert(unseen.feature(&kinds::FLIPPER));
+        facts.missing.insert(missing(unseen));
         for stores in [&stores, &listed] {
             let plan = plan(stores, &facts).unwrap();
             assert!(plan.steps.is_empty() && plan.statuses.is_empty());
@@ -125,7 +126,7 @@ fn default_criteria_never_act_before_the_flippers_are_known() {
         }
     }
     let mut facts = Facts::default();
-    facts.missing.insert("watch flippers".to_owned());
+    facts.missing.insert(missing(Unseen::Absent));
     assert_eq!(restarted(&plan(&stores, &facts).unwrap()), ["d/a"]);
     assert_eq!(
         restarted(&plan(&listed, &Facts::default()).unwrap()),

@@ -9,7 +9,7 @@ use slipway_api::zones;
 use slipway_kernel::admission::{Reading, Review, Verdict};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::{later, stamp};
-use slipway_kernel::{Action, Facts, Stores};
+use slipway_kernel::{Action, ClusterId, Facts, Stores};
 
 use super::ledger::Ledger;
 use super::lock::{Ending, Taken};
@@ -18,7 +18,6 @@ use super::{PrepareDownscale, pods};
 use crate::admit::inquiry::{Decision, Inquiry, Pending};
 use crate::admit::no_downscale::refusal;
 use crate::admit::replicas::Downscale;
-use crate::observe::is_missing;
 
 /// For how long the annotation of a downscale is not written again.
 const FRESH: Duration = Duration::from_mins(1);
@@ -160,7 +159,9 @@ impl Case<'_> {
             return Ok(self.annotated(inquiry)?.map_err(|()| annotating));
         };
         // Where the planner does not see the map it cannot put the annotation on the zone.
-        let is_unseen = is_missing(self.facts, &kinds::CONFIG_MAP);
+        let is_unseen = self
+            .facts
+            .is_absent(&ClusterId::local(), &kinds::CONFIG_MAP);
         if is_unseen && self.keeping() == Keeping::Annotation && self.annotated(inquiry)?.is_err() {
             return Ok(Err(annotating));
         }

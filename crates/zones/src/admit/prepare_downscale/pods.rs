@@ -13,7 +13,8 @@ use slipway_kernel::fact::{Answer, Question};
 
 use super::case::Objection;
 use crate::admit::inquiry::{Inquiry, Pending};
-use crate::admit::replicas::{Downscale, is_name};
+use crate::admit::replicas::Downscale;
+use crate::grammar::is_name;
 use crate::group::pod_host;
 
 /// How many pods are asked at once.

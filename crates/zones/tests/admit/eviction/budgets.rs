@@ -1,8 +1,9 @@
 //! Which budget a pod is under.
 
+use slipway_kernel::fact::Unseen;
 use slipway_kernel::store::Change;
-use slipway_zones::admit::zpdb::BudgetSeen;
 use slipway_zones::observe::ZONE_BUDGET;
+use slipway_zones::zpdb::BudgetSeen;
 
 use super::*;
 
@@ -40,10 +41,7 @@ fn d6_budgets_may_be_undefined_but_not_unlisted() {
         &mut Nobody,
     );
     assert_eq!(served.denial().0, Some(429));
-    let mut facts = Facts::default();
-    facts
-        .missing
-        .insert("watch zoneawarepoddisruptionbudgets".to_owned());
+    let facts = without(Unseen::Absent, &ZONE_BUDGET);
     let served = serve(&PodEviction, &review("a", 0), &stores, &facts, &mut Nobody);
     assert_eq!(pair(&served), "pod-not-in-scope/200");
 }
@@ -93,9 +91,7 @@ fn stale_news_of_a_budget_change_nothing() {
 #[test]
 fn budgets_that_may_not_be_seen_let_nobody_go() {
     let mut world = World::healthy(&["a", "b"]);
-    let mut facts = Facts::default();
-    let hidden = "see zoneawarepoddisruptionbudgets".to_owned();
-    facts.missing.insert(hidden);
+    let facts = without(Unseen::Forbidden, &ZONE_BUDGET);
     let ask = |world: &World| {
         let stores = world.stores();
         serve(&PodEviction, &review("a", 0), &stores, &facts, &mut Nobody)
@@ -113,9 +109,7 @@ fn budgets_that_may_not_be_seen_let_nobody_go() {
 /// What was known of budgets before counts for nothing while they cannot be read, nor does it that none was known.
 #[test]
 fn budgets_that_are_not_synced_let_nobody_go() {
-    let mut facts = Facts::default();
-    let unsynced = "sync zoneawarepoddisruptionbudgets".to_owned();
-    facts.missing.insert(unsynced);
+    let facts = without(Unseen::OutOfSync, &ZONE_BUDGET);
     for mut world in [
         World::healthy(&["a", "b"]),
         guarded(&json!({"maxUnavailable": 1})),

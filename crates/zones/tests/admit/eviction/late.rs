@@ -1,7 +1,8 @@
 //! What a replica has seen may be older than a review: nothing is let go on it.
 
 use slipway_kernel::admission::{Collection, Reading};
-use slipway_kernel::fact::{Answer, Question};
+use slipway_kernel::fact::{Answer, Question, Unseen};
+use slipway_zones::observe::ZONE_BUDGET;
 
 use super::*;
 
@@ -136,10 +137,7 @@ fn budgets_that_only_one_word_calls_undefined_let_nobody_go() {
         &mut peer,
     );
     assert_eq!(served.denial().0, Some(429));
-    let mut facts = Facts::default();
-    facts
-        .missing
-        .insert("watch zoneawarepoddisruptionbudgets".to_owned());
+    let facts = without(Unseen::Absent, &ZONE_BUDGET);
     let world = World::healthy(&["a", "b"]);
     let served = serve(
         &PodEviction,

@@ -1,5 +1,5 @@
 //! What the rollout asks, besides what evictions ask.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_kernel::store::Projection;
 
-use super::{Denial, Owner, Pod, Scene, Zone, evict};
-use crate::admit::outcome::Outcome;
-use crate::admit::zpdb::BudgetSeen;
+use super::outcome::Outcome;
+use super::{CountedPod, CountedZone, Denial, Scene, evict};
+use crate::observe::Owner;
+use crate::zpdb::BudgetSeen;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -47,27 +48,26 @@ fn ask(
         .iter()
         .map(|uid| ((*uid).to_owned(), at(101)))
         .collect();
-    let pod = |name: &'static str, zone: &'static str| Pod {
+    let owners = ZONES.map(|(zone, _)| Owner::Set(zone.to_owned()));
+    let pod = |name: &'static str, owner| CountedPod {
         name,
         uid: name,
         labels: &labels,
-        owner: Owner::Set {
-            name: zone,
-            uid: zone,
-        },
+        owner,
         is_idle: false,
         is_ready: !away.contains(&name),
         ready_since: since.map(at),
     };
-    let zones: Vec<Zone<'_>> = ZONES
+    let zones: Vec<CountedZone<'_>> = ZONES
         .iter()
-        .map(|(zone, pods)| Zone {
+        .zip(&owners)
+        .map(|((zone, pods), owner)| CountedZone {
             name: zone,
             uid: zone,
             labels: &labels,
             asked: 2,
             are: 2,
-            pods: pods.iter().map(|name| pod(name, zone)).collect(),
+            pods: pods.iter().map(|name| pod(name, owner)).collect(),
         })
         .collect();
     let scene = Scene {
@@ -76,7 +76,7 @@ fn ask(
         held: &held,
         now: at(100),
     };
-    evict(&scene, &pod("zone-a-0", "zone-a"), instead)
+    evict(&scene, &pod("zone-a-0", &owners[0]), instead)
 }
 
 fn message(asked: Result<(), Denial>) -> String {

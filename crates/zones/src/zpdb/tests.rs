@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use slipway_kernel::fields::strings;
 use slipway_kernel::store::Projection;
 
 use super::{Budget, BudgetSeen, Most, Observed};
@@ -244,7 +245,7 @@ proptest! {
             }
             prop_assert!(budget.delay.is_zero() || budget.partition.is_some());
             // What selects also concerns, and reading is the same each time.
-            let labels = budget.selector.clone();
+            let labels = strings(&object, "/spec/selector/matchLabels");
             prop_assert!(budget.selects(&labels) && seen.concerns(&labels));
             prop_assert_eq!(Budget::parse(&object).unwrap().most, budget.most);
         }

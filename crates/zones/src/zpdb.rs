@@ -10,9 +10,10 @@ use serde_json::{Map, Value};
 use slipway_api::zpdb::KIND;
 use slipway_kernel::duration::{self, NotADuration};
 use slipway_kernel::parts::Parts;
+use slipway_kernel::selector::Selector;
 use slipway_kernel::store::{Projection, Undecodable};
 
-use super::grammar::{is_label_key, is_label_value};
+use crate::grammar::{is_label_key, is_label_value};
 use crate::group::go_duration;
 
 /// How many pods may be away.
@@ -45,7 +46,7 @@ pub struct Budget {
     /// How many pods may be away at once.
     pub most: Most,
     /// All of these labels are on the pods and `StatefulSets` it is about.
-    pub selector: BTreeMap<String, String>,
+    pub selector: Selector,
     /// Set where partitions are counted instead of zones.
     pub partition: Option<Partition>,
     /// How long a pod must have been ready to count as such in another zone.
@@ -127,7 +128,7 @@ impl Budget {
 
     /// Whether an object with these labels is one that the budget is about.
     pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
-        selects(&self.selector, labels)
+        self.selector.selects(labels)
     }
 
     /// How many pods of a zone, or of a partition, may be away, given the replicas of the zone as asked for and as are.
@@ -220,7 +221,7 @@ fn delay(spec: &Map<String, Value>, has_partition: bool) -> Result<Duration, Inv
 }
 
 /// The labels that the objects of a budget have, also where the rest of it makes no sense.
-fn selector(object: &Value) -> Result<BTreeMap<String, String>, Invalid> {
+fn selector(object: &Value) -> Result<Selector, Invalid> {
     let wrong = |why: &str| Invalid::Selector(why.to_owned());
     let selector = object
         .pointer("/spec/selector")
@@ -231,7 +232,7 @@ fn selector(object: &Value) -> Result<BTreeMap<String, String>, Invalid> {
         return Err(wrong("matchExpressions, of which there is no use here"));
     }
     let labels = match selector.get("matchLabels") {
-        None | Some(Value::Null) => return Ok(BTreeMap::new()),
+        None | Some(Value::Null) => return Ok(Selector::default()),
         Some(labels) => labels
             .as_object()
             .ok_or_else(|| wrong("matchLabels that are no map"))?,
@@ -246,12 +247,7 @@ fn selector(object: &Value) -> Result<BTreeMap<String, String>, Invalid> {
         }
         all.insert(key.clone(), value.to_owned());
     }
-    Ok(all)
-}
-
-fn selects(selector: &BTreeMap<String, String>, labels: &BTreeMap<String, String>) -> bool {
-    let mut wanted = selector.iter();
-    wanted.all(|(key, value)| labels.get(key) == Some(value))
+    Ok(Selector::labels(all))
 }
 
 /// What is kept of a budget: also of one that makes no sense, which must not look like none.
@@ -259,14 +255,14 @@ fn selects(selector: &BTreeMap<String, String>, labels: &BTreeMap<String, String
 pub struct BudgetSeen {
     /// The budget, or what is wrong with it.
     pub budget: Result<Budget, Invalid>,
-    selector: Option<BTreeMap<String, String>>,
+    selector: Option<Selector>,
 }
 
 impl BudgetSeen {
     /// Whether it is, or may be meant to be, about an object with these labels.
     pub fn concerns(&self, labels: &BTreeMap<String, String>) -> bool {
         let selector = self.selector.as_ref();
-        selector.is_none_or(|selector| selects(selector, labels))
+        selector.is_none_or(|selector| selector.selects(labels))
     }
 }
 

@@ -1,4 +1,4 @@
-//! When restarts may begin: windows and excluded dates. They govern the beginning of a restart, never its end.
+//! When work may begin: windows and excluded dates. They govern the beginning of work, never its end.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::cron::Schedule;
 
-/// A time in which restarts may begin.
+/// A time in which work may begin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Window {
     /// When it opens.
@@ -32,9 +32,9 @@ impl Window {
 /// All that a policy says about when.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Calendar {
-    /// Restarts begin in one of these only; empty for at any time.
+    /// Work begins in one of these only; empty for at any time.
     pub windows: Vec<Window>,
-    /// No restart begins on these dates.
+    /// No work begins on these dates.
     pub excluded: BTreeSet<Date>,
     /// Where the dates are, if no window says so.
     pub zone: Option<TimeZone>,
@@ -43,7 +43,7 @@ pub struct Calendar {
 /// What a calendar says about a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hours {
-    /// Restarts may begin.
+    /// Work may begin.
     Open,
     /// Not today; perhaps again then.
     Excluded(Option<Timestamp>),
@@ -52,7 +52,7 @@ pub enum Hours {
 }
 
 impl Calendar {
-    /// Whether restarts may begin at `now`.
+    /// Whether work may begin at `now`.
     pub fn at(&self, now: Timestamp) -> Hours {
         if self.windows.is_empty() {
             let zone = self.zone.clone().unwrap_or(TimeZone::UTC);
@@ -92,7 +92,7 @@ impl Calendar {
         Some(date.to_zoned(zone.clone()).ok()?.timestamp())
     }
 
-    /// The first moment from `at` on when restarts may begin, looking a little ahead.
+    /// The first moment from `at` on when work may begin, looking a little ahead.
     pub fn opening(&self, at: Timestamp) -> Option<Timestamp> {
         let mut at = at;
         for _ in 0..64 {

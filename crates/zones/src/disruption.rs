@@ -4,34 +4,22 @@
 //! away and fewer of its own than the budget allows; or, where partitions are counted, fewer of its partition in other
 //! zones. Whatever is not known counts against it. It looks at nothing but its [`Scene`].
 
+pub mod outcome;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_kernel::instant::later;
+use slipway_kernel::store::Meta;
 
-use super::outcome::Outcome;
-use super::zpdb::{Budget, BudgetSeen, Partition};
-
-/// Whose a pod is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owner<'a> {
-    /// No controller's.
-    Nobody,
-    /// A `StatefulSet`'s.
-    Set {
-        /// Its name.
-        name: &'a str,
-        /// Its uid.
-        uid: &'a str,
-    },
-    /// Another controller's, by name and kind.
-    Other(&'a str),
-}
+use crate::observe::{Owner, Pod, Set, named_after};
+use crate::zpdb::{Budget, BudgetSeen, Partition};
+use outcome::Outcome;
 
 /// What counts of a pod.
 #[derive(Debug, Clone, Copy)]
-pub struct Pod<'a> {
+pub struct CountedPod<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its uid.
@@ -39,7 +27,7 @@ pub struct Pod<'a> {
     /// Its labels.
     pub labels: &'a BTreeMap<String, String>,
     /// Whose it is.
-    pub owner: Owner<'a>,
+    pub owner: &'a Owner,
     /// Whether it is being deleted, or its phase is one in which it does no work.
     pub is_idle: bool,
     /// Whether it is running and ready, and not being deleted.
@@ -48,9 +36,24 @@ pub struct Pod<'a> {
     pub ready_since: Option<Timestamp>,
 }
 
+impl<'a> CountedPod<'a> {
+    /// What counts of a pod that has been seen.
+    pub fn of(meta: &'a Meta, seen: &'a Pod) -> Self {
+        Self {
+            name: &meta.name,
+            uid: &meta.uid,
+            labels: &seen.labels,
+            owner: &seen.owner,
+            is_idle: seen.is_idle || seen.is_deleting,
+            is_ready: seen.is_ready && !seen.is_deleting,
+            ready_since: seen.ready_since,
+        }
+    }
+}
+
 /// What counts of a zone.
 #[derive(Debug, Clone)]
-pub struct Zone<'a> {
+pub struct CountedZone<'a> {
     /// The name of its `StatefulSet`.
     pub name: &'a str,
     /// The uid.
@@ -62,7 +65,21 @@ pub struct Zone<'a> {
     /// How many pods its controller says it has.
     pub are: i64,
     /// Its pods.
-    pub pods: Vec<Pod<'a>>,
+    pub pods: Vec<CountedPod<'a>>,
+}
+
+impl<'a> CountedZone<'a> {
+    /// What counts of a zone that has been seen, with these pods.
+    pub fn of(meta: &'a Meta, set: &'a Set, pods: Vec<CountedPod<'a>>) -> Self {
+        Self {
+            name: &meta.name,
+            uid: &meta.uid,
+            labels: &set.labels,
+            asked: set.desired(),
+            are: set.status.replicas,
+            pods,
+        }
+    }
 }
 
 /// What is seen of a namespace.
@@ -71,7 +88,7 @@ pub struct Scene<'a> {
     /// Its budgets, by name.
     pub budgets: &'a [(&'a str, &'a BudgetSeen)],
     /// Its zones, by name.
-    pub zones: &'a [Zone<'a>],
+    pub zones: &'a [CountedZone<'a>],
     /// Pods, by uid, that have been let go or are being deleted, and until when that counts.
     pub held: &'a BTreeMap<String, Timestamp>,
     /// Now.
@@ -97,7 +114,7 @@ impl Denial {
         self.outcome.pair().1 == 429
     }
 
-    pub(super) fn new(outcome: Outcome, message: impl Into<String>) -> Self {
+    pub(crate) fn new(outcome: Outcome, message: impl Into<String>) -> Self {
         Self {
             outcome,
             message: message.into(),
@@ -131,7 +148,11 @@ pub fn budget_of<'a>(
 }
 
 /// Whether a pod may go now. `instead_of_zero` is what a budget of zero means to the caller, if it means anything.
-pub fn evict(scene: &Scene<'_>, pod: &Pod<'_>, instead_of_zero: Option<i64>) -> Result<(), Denial> {
+pub fn evict(
+    scene: &Scene<'_>,
+    pod: &CountedPod<'_>,
+    instead_of_zero: Option<i64>,
+) -> Result<(), Denial> {
     if pod.is_idle {
         return Ok(());
     }
@@ -144,7 +165,7 @@ pub fn evict(scene: &Scene<'_>, pod: &Pod<'_>, instead_of_zero: Option<i64>) -> 
 fn judge(
     scene: &Scene<'_>,
     budget: &Budget,
-    pod: &Pod<'_>,
+    pod: &CountedPod<'_>,
     instead_of_zero: Option<i64>,
 ) -> Result<(), Denial> {
     let own = own_zone(scene, pod)?;
@@ -156,7 +177,7 @@ fn judge(
         let message = "max unavailable = 0";
         return Err(Denial::new(Outcome::MaxUnavailableZero, message));
     }
-    let is_covered = |zone: &&Zone<'_>| budget.selects(zone.labels);
+    let is_covered = |zone: &&CountedZone<'_>| budget.selects(zone.labels);
     if scene.zones.iter().filter(is_covered).count() <= 1 {
         let message = "minimum number of StatefulSets not found";
         return Err(Denial::new(Outcome::TooFewSets, message));
@@ -175,10 +196,10 @@ fn judge(
     }
 }
 
-fn own_zone<'a>(scene: &Scene<'a>, pod: &Pod<'_>) -> Result<&'a Zone<'a>, Denial> {
+fn own_zone<'a>(scene: &Scene<'a>, pod: &CountedPod<'_>) -> Result<&'a CountedZone<'a>, Denial> {
     let denial = |message: String| Denial::new(Outcome::SetNotFound, message);
-    let (name, uid) = match pod.owner {
-        Owner::Set { name, uid } => (name, uid),
+    let uid = match pod.owner {
+        Owner::Set(uid) => uid,
         Owner::Nobody => {
             return Err(denial("unable to find a StatefulSet pod owner".to_owned()));
         }
@@ -191,6 +212,7 @@ fn own_zone<'a>(scene: &Scene<'a>, pod: &Pod<'_>) -> Result<&'a Zone<'a>, Denial
     };
     let mut zones = scene.zones.iter();
     zones.find(|zone| zone.uid == uid).ok_or_else(|| {
+        let name = named_after(pod.name).map_or("", |(set, _)| set);
         denial(format!(
             "unable to find StatefulSet {name} by name: statefulsets.apps \"{name}\" not found"
         ))
@@ -199,9 +221,9 @@ fn own_zone<'a>(scene: &Scene<'a>, pod: &Pod<'_>) -> Result<&'a Zone<'a>, Denial
 
 fn judge_zones<'s, 'a: 's>(
     scene: &Scene<'_>,
-    zones: impl Iterator<Item = &'s Zone<'a>>,
-    own: &Zone<'_>,
-    pod: &Pod<'_>,
+    zones: impl Iterator<Item = &'s CountedZone<'a>>,
+    own: &CountedZone<'_>,
+    pod: &CountedPod<'_>,
     most: i64,
 ) -> Result<(), Denial> {
     for zone in zones {
@@ -219,10 +241,10 @@ fn judge_zones<'s, 'a: 's>(
 
 fn judge_partition<'s, 'a: 's>(
     scene: &Scene<'_>,
-    others: impl Iterator<Item = &'s Zone<'a>>,
+    others: impl Iterator<Item = &'s CountedZone<'a>>,
     budget: &Budget,
     partition: &Partition,
-    pod: &Pod<'_>,
+    pod: &CountedPod<'_>,
     most: i64,
 ) -> Result<(), Denial> {
     let own = partition.of(pod.name).ok_or_else(|| {
@@ -257,7 +279,7 @@ fn judge_partition<'s, 'a: 's>(
 
 /// Whether a ready pod has not been so for long enough, and when it will have been, if that is known.
 #[expect(clippy::option_option, reason = "resting, and until when")]
-fn resting(pod: &Pod<'_>, budget: &Budget, now: Timestamp) -> Option<Option<Timestamp>> {
+fn resting(pod: &CountedPod<'_>, budget: &Budget, now: Timestamp) -> Option<Option<Timestamp>> {
     if budget.delay.is_zero() {
         return None;
     }
@@ -270,7 +292,7 @@ fn resting(pod: &Pod<'_>, budget: &Budget, now: Timestamp) -> Option<Option<Time
 
 impl Scene<'_> {
     /// Whether a pod that is still seen has been let go.
-    fn holds(&self, pod: &Pod<'_>) -> bool {
+    fn holds(&self, pod: &CountedPod<'_>) -> bool {
         let until = self.held.get(pod.uid);
         until.is_some_and(|until| self.now < *until)
     }
@@ -285,7 +307,7 @@ struct Tally<'a> {
 }
 
 impl Tally<'_> {
-    fn of(zone: &Zone<'_>) -> Self {
+    fn of(zone: &CountedZone<'_>) -> Self {
         let listed = i64::try_from(zone.pods.len()).unwrap_or(i64::MAX);
         Self {
             unknown: (zone.asked.max(zone.are) - listed).max(0),
