@@ -21,7 +21,7 @@ use slipway_kernel::fields::{integer, strings, text};
 pub use slipway_kernel::store::Item;
 
 pub use budget::Budget;
-pub use flipper::{Flipper, StatusMap};
+pub use flipper::{FLIPPER, Flipper, StatusMap};
 pub use workload::{Status, Workload};
 
 /// The `ConfigMap` that carries the status of the default criteria.
@@ -51,7 +51,7 @@ fn triggers(cluster: &ClusterId, _: &Meta, _: &Stores) -> Vec<Key> {
 /// What restarts want to see.
 pub fn interests() -> Vec<Interest> {
     let mut all = vec![
-        Interest::of::<Flipper>(kinds::FLIPPER, triggers).where_defined(),
+        Interest::of::<Flipper>(FLIPPER, triggers).where_defined(),
         Interest::of::<Workload>(kinds::DEPLOYMENT, triggers),
         Interest::of::<Workload>(kinds::STATEFUL_SET, triggers).optional(),
         Interest::of::<Workload>(kinds::DAEMON_SET, triggers).optional(),
@@ -96,11 +96,11 @@ pub fn world(
     cluster: &ClusterId,
     operator_namespace: Option<&str>,
 ) -> Option<World> {
-    let is_blind = facts.is_blind_to(&kinds::FLIPPER);
+    let is_blind = facts.is_blind_to(&FLIPPER);
     let flippers = if is_blind {
         None
     } else {
-        all::<Flipper>(stores, facts, cluster, &kinds::FLIPPER)?
+        all::<Flipper>(stores, facts, cluster, &FLIPPER)?
     };
     let mut workloads = Vec::new();
     for (kind, of) in WORKLOADS {
@@ -113,7 +113,7 @@ pub fn world(
         .filter(|((of, _, _), _)| of == cluster)
         .map(|((of, kind, _), store)| ((of.clone(), kind.clone()), store.version()))
         .collect();
-    let mut unread = stores.undecodable::<Flipper>(cluster, &kinds::FLIPPER);
+    let mut unread = stores.undecodable::<Flipper>(cluster, &FLIPPER);
     Some(World {
         cluster: cluster.clone(),
         knows_all_flippers: unread.next().is_none(),
@@ -187,7 +187,7 @@ pub(crate) fn clusters(stores: &Stores) -> BTreeSet<ClusterId> {
 pub(crate) fn unlisted(stores: &Stores, cluster: &ClusterId) -> BTreeSet<String> {
     let listed = |kind: &Kind| stores.of_kind(cluster, kind).any(|(_, s)| s.is_synced());
     [
-        kinds::FLIPPER,
+        FLIPPER,
         kinds::STATEFUL_SET,
         kinds::DAEMON_SET,
         kinds::DISRUPTION_BUDGET,

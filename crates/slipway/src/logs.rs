@@ -128,6 +128,8 @@ impl Visit for Object {
 fn key(field: &Field) -> &'static str {
     match field.name() {
         "message" => "msg",
+        // A pass over a rollout group, as people look for it in the lines of Grafana's rollout-operator.
+        "pass" => "group",
         name => name,
     }
 }

@@ -2,7 +2,7 @@
 //! Whatever is sent, the series are few: see [`labels`].
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{Method, StatusCode};
@@ -12,7 +12,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-use slipway_kernel::admission::Count;
+use slipway_kernel::admission::{Count, InFlight};
 
 use super::labels::{self, Few};
 
@@ -38,13 +38,6 @@ struct Called {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Rejected {
-    method: String,
-    protocol: &'static str,
-    request_cluster: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Handshake {
     outcome: &'static str,
 }
@@ -52,11 +45,12 @@ struct Handshake {
 type Timings<L> = Family<L, Histogram, fn() -> Histogram>;
 type Labels = Vec<(String, String)>;
 
-/// Counters that webhooks name, and the values of their labels.
+/// Metrics that others name, and the values of their labels.
 #[derive(Default)]
 struct Named {
     registry: Registry,
     families: BTreeMap<&'static str, Family<Labels, Counter>>,
+    in_flight: BTreeMap<&'static str, Gauge>,
     values: BTreeMap<(&'static str, &'static str), Few>,
 }
 
@@ -83,19 +77,15 @@ pub(crate) struct Traffic {
     requests: Timings<Route>,
     responses: Timings<Route>,
     inflight: Family<Route, Gauge>,
-    /// There if evictions are judged here.
-    evictions: OnceLock<Gauge>,
     api: Timings<Called>,
     pods: Timings<Called>,
     limited: Family<Limited, Counter>,
-    rejected: Family<Rejected, Counter>,
     handshakes: Family<Handshake, Counter>,
-    /// What a mirrored resource, a pod's annotation or a pod's answer may name.
+    /// What a mirrored resource or a pod's annotation may name.
     api_paths: Few,
     api_groups: Few,
     pod_paths: Few,
-    pod_routes: Few,
-    /// Counters that webhooks name, made when they are first counted.
+    /// Metrics that others name: counters are made when they are first counted.
     named: Mutex<Named>,
 }
 
@@ -106,16 +96,13 @@ impl Default for Traffic {
             requests: Family::new_with_constructor(bytes as fn() -> Histogram),
             responses: Family::new_with_constructor(bytes as fn() -> Histogram),
             inflight: Family::default(),
-            evictions: OnceLock::new(),
             api: Family::new_with_constructor(seconds as fn() -> Histogram),
             pods: Family::new_with_constructor(seconds as fn() -> Histogram),
             limited: Family::default(),
-            rejected: Family::default(),
             handshakes: Family::default(),
             api_paths: Few::default(),
             api_groups: Few::default(),
             pod_paths: Few::default(),
-            pod_routes: Few::default(),
             named: Mutex::default(),
         }
     }
@@ -144,13 +131,6 @@ impl Traffic {
             "Requests that are being answered",
             self.inflight.clone(),
         );
-        if let Some(evictions) = self.evictions.get() {
-            under.register(
-                "zpdb_inflight_eviction_requests",
-                "Evictions that are being judged",
-                evictions.clone(),
-            );
-        }
         under.register(
             "kubernetes_api_client_request_duration_seconds",
             "Time until the API answers",
@@ -173,11 +153,6 @@ impl Traffic {
             "Time until pods answer",
             self.pods.clone(),
         );
-        under.register(
-            "client_invalid_cluster_validation_label_requests",
-            "Requests that pods took for those of another cluster",
-            self.rejected.clone(),
-        );
         registry.register(
             "slipway_tls_handshakes",
             "TLS handshakes by how they ended",
@@ -185,19 +160,20 @@ impl Traffic {
         );
     }
 
-    /// Lets somebody read the counters that webhooks named.
+    /// Lets somebody read the metrics that others named.
     pub(super) fn named<T>(&self, read: impl FnOnce(&Registry) -> T) -> T {
         let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         read(&named.registry)
     }
 
-    /// One more of what a webhook counts.
+    /// One more of what somebody counts.
     pub(crate) fn count(&self, count: &Count) {
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         let Named {
             registry,
             families,
             values,
+            in_flight: _,
         } = &mut *named;
         let labels: Labels = count
             .labels
@@ -211,7 +187,7 @@ impl Traffic {
             let family = Family::default();
             // The encoder adds the ending itself.
             let name = count.name.strip_suffix("_total").unwrap_or(count.name);
-            registry.register(name, "Verdicts of a webhook", family.clone());
+            registry.register(name, count.help, family.clone());
             family
         });
         family.get_or_create(&labels).inc();
@@ -235,23 +211,29 @@ impl Traffic {
         observe(&self.pods, self.pod_paths.tell(path), method, code, took);
     }
 
-    /// A pod took a request for one of another cluster.
-    pub(crate) fn rejected(&self, route: &str, label: &str) {
-        let labels = Rejected {
-            method: self.pod_routes.tell(route).to_owned(),
-            protocol: "http",
-            request_cluster: label.to_owned(),
-        };
-        self.rejected.get_or_create(&labels).inc();
-    }
-
     /// A TLS handshake has ended.
     pub(crate) fn shook_hands(&self, outcome: &'static str) {
         self.handshakes.get_or_create(&Handshake { outcome }).inc();
     }
 
-    /// What measures the requests to a path, most of which are of this method.
-    pub(crate) fn meter(&self, method: &Method, path: &str) -> Meter {
+    /// The gauge of reviews under way that a webhook names.
+    fn in_flight(&self, wanted: InFlight) -> Gauge {
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let Named {
+            registry,
+            in_flight,
+            ..
+        } = &mut *named;
+        let gauge = in_flight.entry(wanted.name).or_insert_with(|| {
+            let gauge = Gauge::default();
+            registry.register(wanted.name, wanted.help, gauge.clone());
+            gauge
+        });
+        gauge.clone()
+    }
+
+    /// What measures the requests to a path, most of which are of this method; on another gauge too, if one is named.
+    pub(crate) fn meter(&self, method: &Method, path: &str, also: Option<InFlight>) -> Meter {
         let route = route(path);
         let method = labels::method(method.as_str());
         let labels = Route {
@@ -265,8 +247,7 @@ impl Traffic {
             requests: self.requests.get_or_create(&labels).clone(),
             responses: self.responses.get_or_create(&labels).clone(),
             inflight: self.inflight.get_or_create(&labels).clone(),
-            evictions: (route == "admission_pod_eviction")
-                .then(|| self.evictions.get_or_init(Gauge::default).clone()),
+            also: also.map(|wanted| self.in_flight(wanted)),
             method,
             route,
         }
@@ -315,15 +296,15 @@ pub(crate) struct Meter {
     requests: Histogram,
     responses: Histogram,
     inflight: Gauge,
-    evictions: Option<Gauge>,
+    also: Option<Gauge>,
 }
 
 impl Meter {
     /// A request has come.
     pub(crate) fn begin(&self, method: &Method, size: usize) -> UnderWay<'_> {
         self.inflight.inc();
-        if let Some(evictions) = &self.evictions {
-            evictions.inc();
+        if let Some(also) = &self.also {
+            also.inc();
         }
         self.requests.observe(number(size));
         UnderWay {
@@ -357,8 +338,8 @@ impl UnderWay<'_> {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.meter.inflight.dec();
-        if let Some(evictions) = &self.meter.evictions {
-            evictions.dec();
+        if let Some(also) = &self.meter.also {
+            also.dec();
         }
     }
 }
