@@ -14,6 +14,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use slipway_kernel::admission::{Count, InFlight};
 
+use super::Show as _;
 use super::labels::{self, Few};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -111,35 +112,27 @@ impl Default for Traffic {
 impl Traffic {
     pub(super) fn register(&self, registry: &mut Registry, prefix: &str) {
         let under = registry.sub_registry_with_prefix(prefix);
-        under.register(
+        under.show(
             "request_duration_seconds",
             "Time to answer requests",
-            self.served.clone(),
+            &self.served,
         );
-        under.register(
-            "request_message_bytes",
-            "Size of requests",
-            self.requests.clone(),
-        );
-        under.register(
-            "response_message_bytes",
-            "Size of answers",
-            self.responses.clone(),
-        );
-        under.register(
+        under.show("request_message_bytes", "Size of requests", &self.requests);
+        under.show("response_message_bytes", "Size of answers", &self.responses);
+        under.show(
             "inflight_requests",
             "Requests that are being answered",
-            self.inflight.clone(),
+            &self.inflight,
         );
-        under.register(
+        under.show(
             "kubernetes_api_client_request_duration_seconds",
             "Time until the API answers",
-            self.api.clone(),
+            &self.api,
         );
-        under.register(
+        under.show(
             "kubernetes_api_client_rate_limited_requests",
             "Requests rate-limited by the API server",
-            self.limited.clone(),
+            &self.limited,
         );
         for group in ["core", "apps"] {
             // Zero is an answer too.
@@ -148,15 +141,15 @@ impl Traffic {
             };
             drop(self.limited.get_or_create(&labels));
         }
-        under.register(
+        under.show(
             "pod_http_client_request_duration_seconds",
             "Time until pods answer",
-            self.pods.clone(),
+            &self.pods,
         );
-        registry.register(
+        registry.show(
             "slipway_tls_handshakes",
             "TLS handshakes by how they ended",
-            self.handshakes.clone(),
+            &self.handshakes,
         );
     }
 
