@@ -166,7 +166,7 @@ impl Traffic {
             registry,
             families,
             values,
-            in_flight: _,
+            ..
         } = &mut *named;
         let labels: Labels = count
             .labels
