@@ -76,6 +76,17 @@ pub const INJECT_CA: &str = "grafana.com/inject-rollout-operator-ca";
 /// Label of a webhook configuration: the namespace of the operator that it is for.
 pub const WEBHOOK_NAMESPACE: &str = "grafana.com/namespace";
 
+/// The webhook configurations that get the CA bundle: those that are labelled for it, and for one of these namespaces;
+/// for any if there are none.
+pub fn injected(namespaces: &[String]) -> String {
+    let labelled = format!("{INJECT_CA}=true");
+    if namespaces.is_empty() {
+        return labelled;
+    }
+    let all = namespaces.join(",");
+    format!("{labelled},{WEBHOOK_NAMESPACE} in ({all})")
+}
+
 /// Label of a namespace: `enabled` has webhooks asked there, where an operator looks after all namespaces.
 pub const GUARDED: &str = "slipway.dev/webhooks";
 
@@ -129,4 +140,18 @@ pub struct ZoneStatus {
     /// Whether its pods are left alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_labels_of_the_design_select_what_gets_the_ca() {
+        assert_eq!(
+            injected(&["default".to_owned()]),
+            "grafana.com/inject-rollout-operator-ca=true,grafana.com/namespace in (default)"
+        );
+        assert_eq!(injected(&[]), "grafana.com/inject-rollout-operator-ca=true");
+    }
 }

@@ -1,6 +1,6 @@
 //! Admission: the same shape as planning, asked by an API server in the middle of a request.
 //!
-//! `admit` is pure. Where it cannot decide yet it names what it needs (a question, or objects as they are now); the
+//! `judge` is pure. Where it cannot decide yet it names what it needs (a question, or objects as they are now); the
 //! runtime gathers, and asks again until the deadline, when `expire` gives the verdict and what has to be undone.
 
 pub mod review;
@@ -130,6 +130,8 @@ pub struct Expiry {
 pub struct Count {
     /// The metric's name.
     pub name: &'static str,
+    /// What it tells.
+    pub help: &'static str,
     /// Labels.
     pub labels: Vec<(&'static str, String)>,
 }
@@ -156,6 +158,15 @@ pub struct Remarks {
     pub notes: Option<(&'static str, Vec<String>)>,
 }
 
+/// A gauge at `/metrics` of the reviews that a webhook is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InFlight {
+    /// The metric's name.
+    pub name: &'static str,
+    /// What it tells.
+    pub help: &'static str,
+}
+
 /// One webhook. All functions are total and pure.
 ///
 /// What a review needs is asked for with [`Action::Ask`]. A question whose address begins with `/` is a request to the
@@ -164,6 +175,14 @@ pub struct Remarks {
 pub trait Admit: Send + Sync + 'static {
     /// Where it is served: `/admission/no-downscale`.
     fn path(&self) -> &'static str;
+    /// Who is said to have judged, in log lines: what people look for there.
+    fn judge_name(&self) -> &'static str {
+        self.path()
+    }
+    /// The gauge of its reviews under way, if dashboards look for one.
+    fn in_flight(&self) -> Option<InFlight> {
+        None
+    }
     /// Whether it judges by the review and its answers alone: then it is given neither stores nor other facts, and a
     /// flood of its reviews has nothing to do with anything else in the process.
     fn is_self_contained(&self) -> bool {
@@ -178,11 +197,7 @@ pub trait Admit: Send + Sync + 'static {
         stores: &Stores,
         facts: &Facts,
         now: Timestamp,
-    ) -> (Admission, Remarks) {
-        (self.admit(review, stores, facts, now), Remarks::default())
-    }
-    /// Judges a review.
-    fn admit(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Admission;
+    ) -> (Admission, Remarks);
     /// Judges a review for which there is no time left.
     fn expire(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Expiry;
 }

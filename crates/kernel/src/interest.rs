@@ -100,6 +100,20 @@ impl Interest {
         }
     }
 
+    /// Which objects of the kind it is in. Those who share a projection share a store, and must have the same one.
+    pub fn selection(&self) -> String {
+        let own = self
+            .own
+            .map(|name| format!("{name} in the operator's namespace"));
+        let named = self.named.map(|name| format!("{name} in each namespace"));
+        let labels = (!self.labels.is_empty()).then(|| self.labels.clone());
+        let parts: Vec<String> = [own, named, labels].into_iter().flatten().collect();
+        if parts.is_empty() {
+            return "all".to_owned();
+        }
+        parts.join(" with ")
+    }
+
     /// The same, with an index.
     #[must_use]
     pub fn indexed(mut self, name: &'static str, values: fn(&Seen) -> Vec<String>) -> Self {

@@ -7,6 +7,7 @@ mod fence;
 mod intake;
 mod outage;
 mod questions;
+mod selections;
 mod touch;
 mod work;
 
@@ -154,21 +155,7 @@ impl Engine {
                 problem: problem.to_owned(),
             });
         }
-        let mut labels: BTreeMap<(String, &'static str), String> = BTreeMap::new();
-        for interest in self.capabilities.values().flat_map(|c| c.interests()) {
-            let slot = (interest.kind.to_string(), interest.projection);
-            if let Some(one) = labels.insert(slot, interest.labels.clone())
-                && one != interest.labels
-            {
-                return Err(Error::Interests {
-                    kind: interest.kind.to_string(),
-                    projection: interest.projection,
-                    one,
-                    other: interest.labels,
-                });
-            }
-        }
-        Ok(())
+        selections::agree(self.capabilities.values().flat_map(|c| c.interests()))
     }
 
     /// Begins to work on a cluster.

@@ -83,14 +83,6 @@ impl Environment {
     pub async fn sleep(&self, duration: Duration) {
         tokio::time::sleep(duration).await;
     }
-
-    /// Waits until this replica's clock shows `at`.
-    pub async fn sleep_until(&self, at: Timestamp) {
-        let left = at.duration_since(self.now());
-        if let Ok(left) = Duration::try_from(left) {
-            self.sleep(left).await;
-        }
-    }
 }
 
 /// `wait` after `from`; what is further away than the clock can tell is a year away.

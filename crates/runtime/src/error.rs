@@ -5,14 +5,14 @@
 pub enum Error {
     /// Two capabilities want different selections of one kind by one projection.
     #[error(
-        "two interests in {kind} by {projection} have the labels {one:?} and {other:?}: give one its own projection"
+        "two interests in {kind} by {projection} select {one} and {other}: give one its own projection"
     )]
     Interests {
         /// The kind.
         kind: String,
         /// The projection.
         projection: &'static str,
-        /// One selector.
+        /// One selection.
         one: String,
         /// The other one.
         other: String,

@@ -7,6 +7,7 @@
 mod api;
 mod http;
 mod scale;
+mod sender;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use tokio::time::Instant;
 use crate::state::Shared;
 
 pub use self::http::Http;
+pub use self::sender::{Rejection, Sender};
 use api::Api;
 use scale::Scales;
 
@@ -31,8 +33,8 @@ const LONGEST_SAYING: usize = 4 * 1024;
 pub trait Gather: Send + Sync + 'static {
     /// Asks.
     fn gather(&self, question: Question) -> BoxFuture<'static, Answer>;
-    /// The cluster that its requests say they come from.
-    fn label(&self) -> Option<&str> {
+    /// What is in a pod's answer, if it is that it takes no requests from here.
+    fn rejection(&self, _code: u16, _body: &str) -> Option<Rejection> {
         None
     }
 }
@@ -73,7 +75,7 @@ pub struct Gatherer {
     api: Api,
     scales: Arc<Scales>,
     pods: Arc<dyn Dial>,
-    label: Option<HeaderValue>,
+    sender: Option<Arc<dyn Sender>>,
 }
 
 impl std::fmt::Debug for Gatherer {
@@ -82,7 +84,6 @@ impl std::fmt::Debug for Gatherer {
     }
 }
 
-const CLUSTER: HeaderName = HeaderName::from_static("x-cluster");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 impl Gatherer {
@@ -93,17 +94,16 @@ impl Gatherer {
             scales: Arc::new(Scales::new(api.clone())),
             api,
             pods,
-            label: None,
+            sender: None,
         }
     }
 
-    /// The same with `X-Cluster: label` on every request, which pods with cluster validation insist on. A label that no
-    /// header can carry is left out.
+    /// The same, whose requests say whom they are from.
     #[must_use]
-    pub fn labelled(mut self, label: &str) -> Self {
-        self.label = HeaderValue::from_str(label).ok();
-        self.api = self.api.labelled(self.label.clone());
+    pub fn sent_by(mut self, sender: Arc<dyn Sender>) -> Self {
+        self.api = self.api.sent_by(sender.clone());
         self.scales = Arc::new(Scales::new(self.api.clone()));
+        self.sender = Some(sender);
         self
     }
 
@@ -123,8 +123,8 @@ impl Gatherer {
         if sends {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        if let Some(label) = &self.label {
-            headers.insert(CLUSTER, label.clone());
+        if let Some((name, value)) = self.sender.as_ref().and_then(|sender| sender.header()) {
+            headers.insert(name, value);
         }
         if let Ok(key) = HeaderValue::from_str(&key(&question.id)) {
             headers.insert(IDEMPOTENCY_KEY, key);
@@ -146,8 +146,8 @@ fn key(id: &QuestionId) -> String {
 }
 
 impl Gather for Gatherer {
-    fn label(&self) -> Option<&str> {
-        self.label.as_ref()?.to_str().ok()
+    fn rejection(&self, code: u16, body: &str) -> Option<Rejection> {
+        self.sender.as_ref()?.rejection(code, body)
     }
 
     fn gather(&self, question: Question) -> BoxFuture<'static, Answer> {
@@ -197,16 +197,15 @@ pub(crate) async fn put(shared: &Shared, gatherer: &dyn Gather, question: Questi
     let answer = shortened(answer);
     let traffic = &shared.metrics.traffic;
     traffic.asked_pod(&path, method, code(&answer), began.elapsed());
-    match answer {
-        Answer::Said { code: 511, body } => match rejection(&body) {
-            Some((message, route)) => {
-                traffic.rejected(&route, gatherer.label().unwrap_or_default());
-                Answer::Refused(format!("request rejected by the server: {message}"))
-            }
-            None => Answer::Said { code: 511, body },
-        },
-        answer => answer,
-    }
+    let rejection = match &answer {
+        Answer::Said { code, body } => gatherer.rejection(*code, body),
+        _ => None,
+    };
+    let Some(Rejection { count, message }) = rejection else {
+        return answer;
+    };
+    traffic.count(&count);
+    Answer::Refused(format!("request rejected by the server: {message}"))
 }
 
 /// What is kept of what a pod says: no more than anybody reads.
@@ -241,14 +240,6 @@ fn code(answer: &Answer) -> Option<u16> {
         Answer::NoRight(_) => Some(403),
         Answer::Timeout | Answer::Refused(_) | Answer::Malformed(_) => None,
     }
-}
-
-/// What a pod says that does not take requests from our cluster, and to which route.
-fn rejection(body: &str) -> Option<(String, String)> {
-    let body: Value = serde_json::from_str(body).ok()?;
-    let text = |field: &str| body.get(field).and_then(Value::as_str);
-    let message = text("cluster_validation_error_message")?.to_owned();
-    Some((message, text("route").unwrap_or_default().to_owned()))
 }
 
 #[cfg(test)]

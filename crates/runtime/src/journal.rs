@@ -44,15 +44,15 @@ pub(crate) fn told(event: &Event, acted: Option<&ObjectRef>) {
 
 /// A pass over a key begins.
 pub(crate) fn began(key: &Key) {
-    let (group, namespace) = (&key.name, &key.namespace);
-    tracing::debug!(group, namespace, "reconcile started");
+    let (pass, namespace) = (&key.name, &key.namespace);
+    tracing::debug!(pass, namespace, "reconcile started");
 }
 
 /// A pass over a key has ended.
 pub(crate) fn ended(key: &Key, failure: Option<&str>) {
-    let (group, namespace) = (&key.name, &key.namespace);
+    let (pass, namespace) = (&key.name, &key.namespace);
     match failure {
-        None => tracing::debug!(group, namespace, "reconcile done"),
-        Some(err) => tracing::warn!(group, namespace, err, "reconcile failed"),
+        None => tracing::debug!(pass, namespace, "reconcile done"),
+        Some(err) => tracing::warn!(pass, namespace, err, "reconcile failed"),
     }
 }

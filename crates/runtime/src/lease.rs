@@ -1,4 +1,4 @@
-//! A Lease as a record: who holds it, for how long, for the how manieth time.
+//! A Lease as a record: who holds it, for how long, how often it changed hands.
 
 use std::time::Duration;
 

@@ -15,7 +15,7 @@ use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 use slipway_kernel::Purpose;
 use slipway_kernel::capability::Passes;
 use slipway_kernel::identity::Key;
@@ -48,6 +48,17 @@ struct Act {
 struct Failure {
     cluster: String,
     kind: String,
+}
+
+/// Registers what goes on being counted elsewhere.
+trait Show {
+    fn show(&mut self, name: &str, help: &str, metric: &(impl Metric + Clone));
+}
+
+impl Show for Registry {
+    fn show(&mut self, name: &str, help: &str, metric: &(impl Metric + Clone)) {
+        self.register(name, help, metric.clone());
+    }
 }
 
 /// All that is counted.
@@ -86,31 +97,27 @@ impl Default for Metrics {
                 .registry
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            registry.register(
+            registry.show(
                 "slipway_reconciles",
                 "Plans by how they ended",
-                metrics.reconciles.clone(),
+                &metrics.reconciles,
             );
-            registry.register(
+            registry.show(
                 "slipway_reconcile_duration_seconds",
                 "From the plan to the answer to its last write",
-                metrics.durations.clone(),
+                &metrics.durations,
             );
-            registry.register(
+            registry.show(
                 "slipway_actions",
                 "Writes by how they ended",
-                metrics.actions.clone(),
+                &metrics.actions,
             );
-            registry.register(
+            registry.show(
                 "slipway_watch_failures",
                 "Failed lists and watches",
-                metrics.watch_failures.clone(),
+                &metrics.watch_failures,
             );
-            registry.register(
-                "slipway_events_published",
-                "Events told",
-                metrics.events.clone(),
-            );
+            registry.show("slipway_events_published", "Events told", &metrics.events);
             process::build(&mut registry);
         }
         metrics

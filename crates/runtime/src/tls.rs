@@ -26,7 +26,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use slipway_api::zones;
 use tokio::sync::Mutex;
 
 use crate::environment::Environment;
@@ -69,6 +68,8 @@ pub struct SelfSigned {
     pub secret: String,
     /// The DNS names that the certificate must be good for; the first one is checked by clients of the original.
     pub names: Vec<String>,
+    /// Whom it is said to be of, beside the names that clients check.
+    pub common_name: String,
     /// Who is said to have made it.
     pub organisation: String,
     /// From the making to the end.
@@ -83,18 +84,6 @@ pub struct SelfSigned {
 pub struct Injection {
     /// As a label selector.
     pub selector: String,
-}
-
-impl Injection {
-    /// Those that are labelled to get it, and for one of these namespaces; for any if there are none.
-    pub fn for_namespaces(namespaces: &[String]) -> Self {
-        let mut selector = format!("{}=true", zones::INJECT_CA);
-        if !namespaces.is_empty() {
-            let all = namespaces.join(",");
-            selector = format!("{selector},{} in ({all})", zones::WEBHOOK_NAMESPACE);
-        }
-        Self { selector }
-    }
 }
 
 /// Files in PEM.
@@ -236,21 +225,5 @@ impl Certificates {
                 () = self.environment.sleep(wait) => {}
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_labels_of_the_design_select_what_gets_the_ca() {
-        let one = Injection::for_namespaces(&["default".to_owned()]);
-        assert_eq!(
-            one.selector,
-            "grafana.com/inject-rollout-operator-ca=true,grafana.com/namespace in (default)"
-        );
-        let all = Injection::for_namespaces(&[]);
-        assert_eq!(all.selector, "grafana.com/inject-rollout-operator-ca=true");
     }
 }

@@ -140,7 +140,10 @@ impl View {
 
     /// What measures requests to a path, for those metrics.
     pub(crate) fn meter(&self, path: &str) -> Meter {
-        self.shared.metrics.traffic.meter(&http::Method::GET, path)
+        self.shared
+            .metrics
+            .traffic
+            .meter(&http::Method::GET, path, None)
     }
 
     /// Waits until something has changed since the last call on this view.

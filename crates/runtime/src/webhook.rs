@@ -90,7 +90,7 @@ impl Admissions {
             .into_iter()
             .map(|admit| {
                 let path = admit.path();
-                let meter = traffic.meter(&Method::POST, path);
+                let meter = traffic.meter(&Method::POST, path, admit.in_flight());
                 (path, Hook { admit, meter })
             })
             .collect();
@@ -104,7 +104,7 @@ impl Admissions {
             gatherer,
             late,
             hooks,
-            other: traffic.meter(&Method::POST, "/other"),
+            other: traffic.meter(&Method::POST, "/other", None),
             limits,
             nothing: Stores::default(),
             shared,
@@ -191,7 +191,7 @@ impl Admissions {
         if let Some(count) = &remarks.count {
             self.0.shared.metrics.traffic.count(count);
         }
-        log(hook.admit.path(), &review, &verdict, &remarks);
+        log(hook.admit.as_ref(), &review, &verdict, &remarks);
         answered(&review::render(version, &review.uid, &verdict))
     }
 
@@ -236,7 +236,7 @@ fn plain(code: StatusCode, text: &str) -> Response<Bytes> {
 }
 
 /// Tells what was said: refusals, and whatever is counted. All else would be a line for every write to the cluster.
-fn log(path: &str, review: &Review, verdict: &Verdict, remarks: &Remarks) {
+fn log(hook: &dyn Admit, review: &Review, verdict: &Verdict, remarks: &Remarks) {
     let (ended, reason) = match verdict {
         Verdict::Denied { message, .. } => ("denied", message.as_str()),
         Verdict::Allowed { .. } if remarks.count.is_none() => return,
@@ -245,11 +245,9 @@ fn log(path: &str, review: &Review, verdict: &Verdict, remarks: &Remarks) {
             warnings.first().map_or(message.as_str(), String::as_str),
         ),
     };
-    // `pod-eviction` is logged as `pod eviction denied` by `admission.PodEviction()`: people look for these.
-    let words = || path.rsplit('/').next().unwrap_or_default().split('-');
-    let title = words().collect::<Vec<_>>().join(" ");
-    let method = words().map(capital).collect::<String>();
-    let method = format!("admission.{method}()");
+    let last = hook.path().rsplit('/').next().unwrap_or_default();
+    let title = last.replace('-', " ");
+    let method = hook.judge_name();
     if let Some((note, pods)) = &remarks.notes {
         let uid = review.uid.as_str();
         for pod in pods {
@@ -265,14 +263,4 @@ fn log(path: &str, review: &Review, verdict: &Verdict, remarks: &Remarks) {
         reason,
         "{title} {ended}"
     );
-}
-
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    letters
-        .next()
-        .into_iter()
-        .flat_map(char::to_uppercase)
-        .chain(letters)
-        .collect()
 }

@@ -1,5 +1,7 @@
 //! Requests that must say by `X-Cluster` that they are meant for this cluster, as the original can be told to insist.
 
+mod origin;
+
 use anyhow::{Context, Result};
 use http::{HeaderMap, HeaderName, StatusCode};
 use regex::{Regex, RegexSet};
@@ -8,6 +10,7 @@ use slipway_kernel::admission::Count;
 use slipway_runtime::vet::{Objection, Vet};
 
 use crate::args::ClusterValidation;
+pub(crate) use origin::Origin;
 
 const CLUSTER: HeaderName = HeaderName::from_static("x-cluster");
 
@@ -105,6 +108,7 @@ impl Vet for ClusterLabel {
         let route = route(path);
         let count = Count {
             name: "rollout_operator_server_invalid_cluster_validation_label_requests_total",
+            help: "Requests that were not meant for this cluster",
             labels: vec![
                 ("protocol", "http".to_owned()),
                 ("method", route.to_owned()),

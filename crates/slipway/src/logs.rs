@@ -128,6 +128,8 @@ impl Visit for Object {
 fn key(field: &Field) -> &'static str {
     match field.name() {
         "message" => "msg",
+        // A pass over a rollout group, as people look for it in the lines of Grafana's rollout-operator.
+        "pass" => "group",
         name => name,
     }
 }
@@ -246,7 +248,12 @@ mod tests {
             .with_writer(move || writer.clone())
             .finish();
         tracing::subscriber::with_default(subscriber, || {
-            tracing::error!(count = 3, why = "it said \"no\"", "was refused");
+            tracing::error!(
+                count = 3,
+                pass = "ingester",
+                why = "it said \"no\"",
+                "was refused"
+            );
         });
         let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
         let line: Value = serde_json::from_str(&text).unwrap();
@@ -254,6 +261,7 @@ mod tests {
         assert_eq!(field("level"), "error");
         assert_eq!(field("msg"), "was refused");
         assert_eq!(field("count"), 3);
+        assert_eq!(field("group"), "ingester", "as the original calls it");
         assert_eq!(field("why"), "it said \"no\"");
         assert!(field("ts").as_str().unwrap().starts_with("20"), "{text}");
     }

@@ -61,6 +61,7 @@ pub fn counted(arrival: &Arrival<'_>) -> Option<Count> {
     };
     Some(Count {
         name: "rollout_operator_zpdb_configurations_observed_total",
+        help: "Zone-aware budgets that came, changed or went, by what was made of them",
         labels: vec![("result", observed.as_str().to_owned())],
     })
 }

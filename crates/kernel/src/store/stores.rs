@@ -26,11 +26,6 @@ impl Stores {
         }
     }
 
-    /// Forgets all that was seen of a cluster.
-    pub fn close(&mut self, cluster: &ClusterId) {
-        Arc::make_mut(&mut self.0).retain(|(of, _, _), _| of != cluster);
-    }
-
     /// The store behind a key.
     pub fn store(&self, key: &StoreKey) -> Option<&Store> {
         self.0.get(key).map(AsRef::as_ref)

@@ -20,7 +20,7 @@ use super::active::Active;
 use super::gates::Held;
 use super::sweep::{Case, Outcome, Sweep};
 use crate::due;
-use crate::observe::{Flipper, Item, World, reference};
+use crate::observe::{FLIPPER, Flipper, Item, World, reference};
 use crate::reasons::{Reason, news, state};
 use crate::render::{self, Subject};
 use crate::settings::Settings;
@@ -166,7 +166,7 @@ fn of_policy(settings: &Settings, world: &World, policy: &Active<'_>) -> ObjectR
 fn flipper_reference(world: &World, flipper: &Item<Flipper>) -> ObjectRef {
     ObjectRef {
         cluster: world.cluster.clone(),
-        kind: kinds::FLIPPER,
+        kind: FLIPPER,
         namespace: flipper.meta().namespace.clone(),
         name: flipper.meta().name.clone(),
     }

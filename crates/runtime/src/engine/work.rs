@@ -113,7 +113,7 @@ impl Engine {
                 return;
             }
             Err(_) => {
-                tracing::error!(%key, "planning has a defect; this key is left alone for a while");
+                tracing::error!(%key, "planner panicked; backing off");
                 self.shared.metrics.reconciled(key.controller, "panic", 0.0);
                 self.queue.finish(&key, Verdict::Failed, began);
                 return;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use slipway_kernel::Purpose;
 use slipway_kernel::fact::{Answer, Question};
 
-use super::CLUSTER;
+use super::Sender;
 use crate::request::{FIELD_MANAGER, exchange};
 use crate::rights::Rights;
 
@@ -18,7 +18,7 @@ use crate::rights::Rights;
 pub(super) struct Api {
     client: kube::Client,
     rights: Arc<Rights>,
-    label: Option<HeaderValue>,
+    sender: Option<Arc<dyn Sender>>,
 }
 
 impl Api {
@@ -26,12 +26,15 @@ impl Api {
         Self {
             client,
             rights: Arc::default(),
-            label: None,
+            sender: None,
         }
     }
 
-    pub(super) fn labelled(self, label: Option<HeaderValue>) -> Self {
-        Self { label, ..self }
+    pub(super) fn sent_by(self, sender: Arc<dyn Sender>) -> Self {
+        Self {
+            sender: Some(sender),
+            ..self
+        }
     }
 
     /// Asks what a question says.
@@ -111,8 +114,8 @@ impl Api {
         if is_write {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(content));
         }
-        if let Some(label) = &self.label {
-            headers.insert(CLUSTER, label.clone());
+        if let Some((name, value)) = self.sender.as_ref().and_then(|sender| sender.header()) {
+            headers.insert(name, value);
         }
         if let Ok(context) = HeaderValue::from_str(&format!("purpose={purpose}")) {
             headers.insert(HeaderName::from_static("x-trace-context"), context);

@@ -8,16 +8,17 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ::http::{Request, Response};
+use ::http::{HeaderName, HeaderValue, Request, Response};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http_body_util::BodyExt;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_kernel::Purpose;
+use slipway_kernel::admission::Count;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
 
-use super::{Dial, Gather, Gatherer, Unreached, put};
+use super::{Dial, Gather, Gatherer, Rejection, Sender, Unreached, put};
 use crate::{Environment, Operator, Settings};
 
 fn question(method: &'static str, url: &str, body: Value) -> Question {
@@ -35,6 +36,26 @@ fn question(method: &'static str, url: &str, body: Value) -> Question {
         pause: Duration::ZERO,
         timeout: Duration::from_secs(5),
         until: None,
+    }
+}
+
+/// Whom requests are from; a pod that takes none of us says so with 511.
+struct Us;
+
+impl Sender for Us {
+    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
+        let name = HeaderName::from_static("x-cluster");
+        Some((name, HeaderValue::from_static("mimir")))
+    }
+
+    fn rejection(&self, code: u16, body: &str) -> Option<Rejection> {
+        let count = Count {
+            name: "rejections_total",
+            help: "Requests that pods do not take",
+            labels: vec![("code", code.to_string())],
+        };
+        let message = body.to_owned();
+        (code == 511).then_some(Rejection { count, message })
     }
 }
 
@@ -101,7 +122,7 @@ async fn pods_are_sent_what_they_know_from_the_original() {
         answer: Some((204, "")),
         ..Pod::default()
     };
-    let gatherer = Gatherer::new(api(&[]).0, Arc::new(pod.clone())).labelled("mimir");
+    let gatherer = Gatherer::new(api(&[]).0, Arc::new(pod.clone())).sent_by(Arc::new(Us));
     let url = "http://zone-a-2.zone-a.mimir.svc.cluster.local.:8080/ingester/prepare";
     for method in ["POST", "DELETE", "GET"] {
         let answer = gatherer.gather(question(method, url, Value::Null)).await;
@@ -148,7 +169,7 @@ async fn the_api_is_asked_and_its_refusals_are_told_as_they_are() {
             json!({"kind": "ConfigMap"}),
         ),
     ]);
-    let gatherer = Gatherer::new(client, Arc::new(Pod::default())).labelled("mimir");
+    let gatherer = Gatherer::new(client, Arc::new(Pod::default())).sent_by(Arc::new(Us));
     let body = json!({"data": {"a": "b"}});
     for method in ["GET", "PUT", "PATCH"] {
         let answer = gatherer.gather(question(method, path, body.clone())).await;
@@ -257,15 +278,14 @@ async fn a_kind_that_nobody_serves_is_said_and_looked_for_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_of_another_cluster_says_so_and_is_counted() {
-    let rejection = r#"{"cluster_validation_error_message":"wrong cluster","route":"prepare"}"#;
     let pod = Pod {
-        answer: Some((511, rejection)),
+        answer: Some((511, "wrong cluster")),
         ..Pod::default()
     };
     let (client, _) = api(&[]);
     let environment = Environment::virtual_from(Timestamp::UNIX_EPOCH, 1);
     let operator = Operator::new(environment, client, Settings::default());
-    let gatherer = Gatherer::new(operator.client(), Arc::new(pod)).labelled("mimir");
+    let gatherer = Gatherer::new(operator.client(), Arc::new(pod)).sent_by(Arc::new(Us));
     let asked = question("POST", "http://pod:80/a/b?c=d", Value::Null);
     let answer = put(operator.shared(), &gatherer, asked).await;
     let why = "request rejected by the server: wrong cluster".to_owned();
@@ -275,7 +295,7 @@ async fn a_pod_of_another_cluster_says_so_and_is_counted() {
         .await;
     let text = operator.view().metrics();
     for line in [
-        r#"slipway_client_invalid_cluster_validation_label_requests_total{method="prepare",protocol="http",request_cluster="mimir"} 1"#,
+        r#"rejections_total{code="511"} 1"#,
         r#"slipway_pod_http_client_request_duration_seconds_count{path="/a/b",method="POST",status_code="511"} 1"#,
         r#"slipway_kubernetes_api_client_request_duration_seconds_count{path="core/v1/pods object",method="GET",status_code="404"} 1"#,
     ] {

@@ -2,7 +2,7 @@
 //! Whatever is sent, the series are few: see [`labels`].
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{Method, StatusCode};
@@ -12,8 +12,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-use slipway_kernel::admission::Count;
+use slipway_kernel::admission::{Count, InFlight};
 
+use super::Show as _;
 use super::labels::{self, Few};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -38,13 +39,6 @@ struct Called {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Rejected {
-    method: String,
-    protocol: &'static str,
-    request_cluster: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Handshake {
     outcome: &'static str,
 }
@@ -52,11 +46,12 @@ struct Handshake {
 type Timings<L> = Family<L, Histogram, fn() -> Histogram>;
 type Labels = Vec<(String, String)>;
 
-/// Counters that webhooks name, and the values of their labels.
+/// Metrics that others name, and the values of their labels.
 #[derive(Default)]
 struct Named {
     registry: Registry,
     families: BTreeMap<&'static str, Family<Labels, Counter>>,
+    in_flight: BTreeMap<&'static str, Gauge>,
     values: BTreeMap<(&'static str, &'static str), Few>,
 }
 
@@ -83,19 +78,15 @@ pub(crate) struct Traffic {
     requests: Timings<Route>,
     responses: Timings<Route>,
     inflight: Family<Route, Gauge>,
-    /// There if evictions are judged here.
-    evictions: OnceLock<Gauge>,
     api: Timings<Called>,
     pods: Timings<Called>,
     limited: Family<Limited, Counter>,
-    rejected: Family<Rejected, Counter>,
     handshakes: Family<Handshake, Counter>,
-    /// What a mirrored resource, a pod's annotation or a pod's answer may name.
+    /// What a mirrored resource or a pod's annotation may name.
     api_paths: Few,
     api_groups: Few,
     pod_paths: Few,
-    pod_routes: Few,
-    /// Counters that webhooks name, made when they are first counted.
+    /// Metrics that others name: counters are made when they are first counted.
     named: Mutex<Named>,
 }
 
@@ -106,16 +97,13 @@ impl Default for Traffic {
             requests: Family::new_with_constructor(bytes as fn() -> Histogram),
             responses: Family::new_with_constructor(bytes as fn() -> Histogram),
             inflight: Family::default(),
-            evictions: OnceLock::new(),
             api: Family::new_with_constructor(seconds as fn() -> Histogram),
             pods: Family::new_with_constructor(seconds as fn() -> Histogram),
             limited: Family::default(),
-            rejected: Family::default(),
             handshakes: Family::default(),
             api_paths: Few::default(),
             api_groups: Few::default(),
             pod_paths: Few::default(),
-            pod_routes: Few::default(),
             named: Mutex::default(),
         }
     }
@@ -124,42 +112,27 @@ impl Default for Traffic {
 impl Traffic {
     pub(super) fn register(&self, registry: &mut Registry, prefix: &str) {
         let under = registry.sub_registry_with_prefix(prefix);
-        under.register(
+        under.show(
             "request_duration_seconds",
             "Time to answer requests",
-            self.served.clone(),
+            &self.served,
         );
-        under.register(
-            "request_message_bytes",
-            "Size of requests",
-            self.requests.clone(),
-        );
-        under.register(
-            "response_message_bytes",
-            "Size of answers",
-            self.responses.clone(),
-        );
-        under.register(
+        under.show("request_message_bytes", "Size of requests", &self.requests);
+        under.show("response_message_bytes", "Size of answers", &self.responses);
+        under.show(
             "inflight_requests",
             "Requests that are being answered",
-            self.inflight.clone(),
+            &self.inflight,
         );
-        if let Some(evictions) = self.evictions.get() {
-            under.register(
-                "zpdb_inflight_eviction_requests",
-                "Evictions that are being judged",
-                evictions.clone(),
-            );
-        }
-        under.register(
+        under.show(
             "kubernetes_api_client_request_duration_seconds",
             "Time until the API answers",
-            self.api.clone(),
+            &self.api,
         );
-        under.register(
+        under.show(
             "kubernetes_api_client_rate_limited_requests",
             "Requests rate-limited by the API server",
-            self.limited.clone(),
+            &self.limited,
         );
         for group in ["core", "apps"] {
             // Zero is an answer too.
@@ -168,36 +141,32 @@ impl Traffic {
             };
             drop(self.limited.get_or_create(&labels));
         }
-        under.register(
+        under.show(
             "pod_http_client_request_duration_seconds",
             "Time until pods answer",
-            self.pods.clone(),
+            &self.pods,
         );
-        under.register(
-            "client_invalid_cluster_validation_label_requests",
-            "Requests that pods took for those of another cluster",
-            self.rejected.clone(),
-        );
-        registry.register(
+        registry.show(
             "slipway_tls_handshakes",
             "TLS handshakes by how they ended",
-            self.handshakes.clone(),
+            &self.handshakes,
         );
     }
 
-    /// Lets somebody read the counters that webhooks named.
+    /// Lets somebody read the metrics that others named.
     pub(super) fn named<T>(&self, read: impl FnOnce(&Registry) -> T) -> T {
         let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         read(&named.registry)
     }
 
-    /// One more of what a webhook counts.
+    /// One more of what somebody counts.
     pub(crate) fn count(&self, count: &Count) {
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         let Named {
             registry,
             families,
             values,
+            ..
         } = &mut *named;
         let labels: Labels = count
             .labels
@@ -211,7 +180,7 @@ impl Traffic {
             let family = Family::default();
             // The encoder adds the ending itself.
             let name = count.name.strip_suffix("_total").unwrap_or(count.name);
-            registry.register(name, "Verdicts of a webhook", family.clone());
+            registry.register(name, count.help, family.clone());
             family
         });
         family.get_or_create(&labels).inc();
@@ -235,23 +204,29 @@ impl Traffic {
         observe(&self.pods, self.pod_paths.tell(path), method, code, took);
     }
 
-    /// A pod took a request for one of another cluster.
-    pub(crate) fn rejected(&self, route: &str, label: &str) {
-        let labels = Rejected {
-            method: self.pod_routes.tell(route).to_owned(),
-            protocol: "http",
-            request_cluster: label.to_owned(),
-        };
-        self.rejected.get_or_create(&labels).inc();
-    }
-
     /// A TLS handshake has ended.
     pub(crate) fn shook_hands(&self, outcome: &'static str) {
         self.handshakes.get_or_create(&Handshake { outcome }).inc();
     }
 
-    /// What measures the requests to a path, most of which are of this method.
-    pub(crate) fn meter(&self, method: &Method, path: &str) -> Meter {
+    /// The gauge of reviews under way that a webhook names.
+    fn in_flight(&self, wanted: InFlight) -> Gauge {
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let Named {
+            registry,
+            in_flight,
+            ..
+        } = &mut *named;
+        let gauge = in_flight.entry(wanted.name).or_insert_with(|| {
+            let gauge = Gauge::default();
+            registry.register(wanted.name, wanted.help, gauge.clone());
+            gauge
+        });
+        gauge.clone()
+    }
+
+    /// What measures the requests to a path, most of which are of this method; on another gauge too, if one is named.
+    pub(crate) fn meter(&self, method: &Method, path: &str, also: Option<InFlight>) -> Meter {
         let route = route(path);
         let method = labels::method(method.as_str());
         let labels = Route {
@@ -265,8 +240,7 @@ impl Traffic {
             requests: self.requests.get_or_create(&labels).clone(),
             responses: self.responses.get_or_create(&labels).clone(),
             inflight: self.inflight.get_or_create(&labels).clone(),
-            evictions: (route == "admission_pod_eviction")
-                .then(|| self.evictions.get_or_init(Gauge::default).clone()),
+            also: also.map(|wanted| self.in_flight(wanted)),
             method,
             route,
         }
@@ -315,15 +289,15 @@ pub(crate) struct Meter {
     requests: Histogram,
     responses: Histogram,
     inflight: Gauge,
-    evictions: Option<Gauge>,
+    also: Option<Gauge>,
 }
 
 impl Meter {
     /// A request has come.
     pub(crate) fn begin(&self, method: &Method, size: usize) -> UnderWay<'_> {
         self.inflight.inc();
-        if let Some(evictions) = &self.evictions {
-            evictions.inc();
+        if let Some(also) = &self.also {
+            also.inc();
         }
         self.requests.observe(number(size));
         UnderWay {
@@ -357,8 +331,8 @@ impl UnderWay<'_> {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.meter.inflight.dec();
-        if let Some(evictions) = &self.meter.evictions {
-            evictions.dec();
+        if let Some(also) = &self.meter.also {
+            also.dec();
         }
     }
 }

@@ -8,6 +8,8 @@ use rcgen::{
     KeyPair, KeyUsagePurpose,
 };
 
+use super::SelfSigned;
+
 /// Clocks of clients may be late by this much, in short lives by less.
 const BACKDATED: Duration = Duration::from_mins(5);
 /// Nothing lives longer.
@@ -21,13 +23,9 @@ pub(super) struct Issued {
 }
 
 /// Makes both, with ECDSA on P-256: that takes milliseconds where the original's RSA takes seconds.
-pub(super) fn issue(
-    names: &[String],
-    organisation: &str,
-    lifetime: Duration,
-    now: Timestamp,
-) -> Result<Issued, rcgen::Error> {
-    let lifetime = lifetime.min(LONGEST);
+pub(super) fn issue(wanted: &SelfSigned, now: Timestamp) -> Result<Issued, rcgen::Error> {
+    let organisation = wanted.organisation.as_str();
+    let lifetime = wanted.lifetime.min(LONGEST);
     let now = Duration::from_secs(u64::try_from(now.as_second()).unwrap_or_default());
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
     let begin = epoch + now.saturating_sub(BACKDATED.min(lifetime / 20));
@@ -47,7 +45,7 @@ pub(super) fn issue(
         .push(DnType::OrganizationName, organisation);
     let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
 
-    let mut server = CertificateParams::new(names.to_vec())?;
+    let mut server = CertificateParams::new(wanted.names.clone())?;
     server.not_before = begin;
     server.not_after = end;
     server.distinguished_name = rcgen::DistinguishedName::new();
@@ -56,7 +54,7 @@ pub(super) fn issue(
         .push(DnType::OrganizationName, organisation);
     server
         .distinguished_name
-        .push(DnType::CommonName, "rollout-operator");
+        .push(DnType::CommonName, wanted.common_name.as_str());
     server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     server.use_authority_key_identifier_extension = true;

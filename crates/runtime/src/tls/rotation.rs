@@ -236,14 +236,10 @@ impl Rotation {
         trusted: &[Vec<u8>],
         now: Timestamp,
     ) -> Result<Written, Error> {
-        let (names, wanted) = (&self.wanted.names, &self.wanted);
-        let issued =
-            issue(names, &wanted.organisation, wanted.lifetime, now).map_err(|source| {
-                Error::Issue {
-                    names: names.clone(),
-                    source,
-                }
-            })?;
+        let issued = issue(&self.wanted, now).map_err(|source| Error::Issue {
+            names: self.wanted.names.clone(),
+            source,
+        })?;
         let object = self.object();
         let trusted: Vec<&[u8]> = trusted.iter().map(Vec::as_slice).collect();
         let exists = secret.is_some();

@@ -16,7 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use serde_json::Value;
-use slipway_kernel::admission::{Admission, Count, Remarks, Verdict};
+use slipway_kernel::admission::{Admission, Count, InFlight, Remarks, Verdict};
 use tokio::time::Instant;
 
 use super::Limits;
@@ -180,10 +180,11 @@ async fn a_webhook_that_asks_in_circles_is_asked_for_its_last_word() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_and_verdicts_are_counted_under_the_original_s_names() {
+async fn requests_and_verdicts_are_counted_under_the_names_that_a_webhook_gives() {
     let toy = Toy::new("/admission/pod-eviction", |_, _| {
         let count = Count {
             name: "rollout_operator_zpdb_eviction_requests_total",
+            help: "Evictions by how they were judged",
             labels: vec![
                 ("reason", "denied".to_owned()),
                 ("status", "429".to_owned()),
@@ -195,6 +196,10 @@ async fn requests_and_verdicts_are_counted_under_the_original_s_names() {
         };
         let verdict = Verdict::refused(429, "1 pod not ready in zone-a");
         (Admission::Decide(verdict, Vec::new()), remarks)
+    });
+    let toy = toy.shown(InFlight {
+        name: "rollout_operator_zpdb_inflight_eviction_requests",
+        help: "Evictions that are being judged",
     });
     let operator = operator(Pods::silent()).admitting(vec![Arc::new(toy)]);
     let (admissions, view) = (operator.admissions(), operator.view());
@@ -215,7 +220,7 @@ async fn requests_and_verdicts_are_counted_under_the_original_s_names() {
         r#"slipway_inflight_requests{method="POST",route="admission_pod_eviction"} 0"#,
         r#"slipway_request_message_bytes_count{method="POST",route="admission_pod_eviction"} 2"#,
         r#"slipway_response_message_bytes_count{method="POST",route="admission_pod_eviction"} 2"#,
-        "slipway_zpdb_inflight_eviction_requests 0",
+        "rollout_operator_zpdb_inflight_eviction_requests 0",
     ] {
         assert!(text.contains(&format!("{line}\n")), "no {line} in\n{text}");
     }

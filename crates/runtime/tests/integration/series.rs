@@ -22,6 +22,7 @@ impl Vet for Curious {
         Some(Objection {
             count: Count {
                 name: "curious_total",
+                help: "What was said",
                 labels: vec![("said", said.to_owned())],
             },
             message: "somebody has said something".to_owned(),

@@ -31,14 +31,23 @@ pub(crate) fn environment() -> Environment {
     Environment::virtual_from("2030-01-01T00:00:00Z".parse().unwrap(), 3)
 }
 
+/// The webhook configurations of operators of these namespaces.
+pub(crate) fn injection(namespaces: &[&str]) -> Injection {
+    let namespaces: Vec<String> = namespaces.iter().map(|name| (*name).to_owned()).collect();
+    Injection {
+        selector: slipway_api::zones::injected(&namespaces),
+    }
+}
+
 pub(crate) fn wanted() -> SelfSigned {
     SelfSigned {
         namespace: "default".to_owned(),
         secret: "rollout-operator-self-signed-certificate".to_owned(),
         names: vec![NAME.to_owned()],
+        common_name: "rollout-operator".to_owned(),
         organisation: "Grafana Labs".to_owned(),
         lifetime: Duration::from_hours(24 * 365),
-        inject: Some(Injection::for_namespaces(&["default".to_owned()])),
+        inject: Some(injection(&["default"])),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use slipway_apiserver::faults::{Frequency, Match};
-use slipway_runtime::tls::Injection;
 use tokio::task::JoinHandle;
 
 use crate::stage::{Stage, secs, virtually};
 use crate::tls::{
-    SECRET, VALIDATING, bundle, certificates, configuration, entry, labels, shown, wanted,
+    SECRET, VALIDATING, bundle, certificates, configuration, entry, injection, labels, shown,
+    wanted,
 };
 
 const RESOURCE: &str = "admissionregistration.k8s.io/validatingwebhookconfigurations";
@@ -199,7 +199,7 @@ fn webhooks_of_others_keep_their_ca_also_where_no_namespace_is_named() {
         });
         stage.create(VALIDATING, &body).await;
         let mut everywhere = wanted();
-        everywhere.inject = Some(Injection::for_namespaces(&[]));
+        everywhere.inject = Some(injection(&[]));
         let certificates = certificates(&stage, "one", everywhere);
         certificates.prepare().await.unwrap();
         let task = tokio::spawn(async move { certificates.keep(std::future::pending()).await });

@@ -11,7 +11,7 @@ use slipway_apiserver::cluster::Config;
 use slipway_apiserver::environment::{Call, InProcess};
 use slipway_kernel::Purpose;
 use slipway_kernel::action::Action;
-use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
+use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
 use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Stores;
@@ -52,10 +52,17 @@ impl Admit for Guard {
         Parts::NONE
     }
 
-    fn admit(&self, review: &Review, _: &Stores, facts: &Facts, _: Timestamp) -> Admission {
+    fn judge(
+        &self,
+        review: &Review,
+        _: &Stores,
+        facts: &Facts,
+        _: Timestamp,
+    ) -> (Admission, Remarks) {
         let question = Self::question(review);
         let Some((_, answer)) = facts.answers.get(&question.id) else {
-            return Admission::Need(vec![Action::Ask(question)]);
+            let needs = vec![Action::Ask(question)];
+            return (Admission::Need(needs), Remarks::default());
         };
         let open = match answer {
             Answer::Said { code: 200, body } => body.contains("\"open\""),
@@ -66,7 +73,8 @@ impl Admit for Guard {
         } else {
             Verdict::refused(403, "the door is shut")
         };
-        Admission::Decide(verdict, Vec::new())
+        let decided = Admission::Decide(verdict, Vec::new());
+        (decided, Remarks::default())
     }
 
     fn expire(&self, _: &Review, _: &Stores, _: &Facts, _: Timestamp) -> Expiry {

@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::until_told_to_end;
+use crate::cluster_label::Origin;
 use crate::connect::{self, Cluster};
 
 /// What runs, and where.
@@ -79,11 +80,9 @@ impl Operation {
         for capability in self.capabilities {
             operator = operator.with(capability);
         }
-        let mut gatherer = Gatherer::new(operator.client(), Arc::new(Http::new()));
-        if let Some(label) = &self.label {
-            gatherer = gatherer.labelled(label);
-        }
-        operator = operator.gathering(Arc::new(gatherer));
+        let gatherer = Gatherer::new(operator.client(), Arc::new(Http::new()));
+        let origin = Origin::new(self.label.as_deref());
+        operator = operator.gathering(Arc::new(gatherer.sent_by(Arc::new(origin))));
         if let Some(vet) = self.vet {
             operator = operator.vetting(vet);
         }

@@ -14,7 +14,7 @@ use slipway_zones::admit::Switches;
 
 use super::operation::{Operation, Webhooks};
 use super::run;
-use crate::args::{LogFormat, RolloutOperator};
+use crate::args::{LogFormat, PROGRAM, RolloutOperator};
 use crate::cluster_label::ClusterLabel;
 use crate::connect::Cluster;
 use crate::goflag::Stopped;
@@ -179,10 +179,11 @@ fn source(options: &RolloutOperator) -> Source {
         namespace: options.namespace.clone(),
         secret: tls.secret.clone(),
         names: vec![options.dns_name()],
+        common_name: PROGRAM.to_owned(),
         organisation: tls.organization.clone(),
         lifetime: tls.expiration,
-        inject: tls
-            .updates_bundles
-            .then(|| Injection::for_namespaces(&namespaces)),
+        inject: tls.updates_bundles.then(|| Injection {
+            selector: slipway_api::zones::injected(&namespaces),
+        }),
     })
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use anyhow::Result;
+use slipway_api::zones::injected;
 use slipway_restarts::{DefaultCriteria, Scope};
 use slipway_runtime::Election;
 use slipway_runtime::tls::{Files, Injection, SelfSigned, Source};
@@ -112,13 +113,15 @@ pub(super) fn for_ever(name: &str) -> &'static str {
 
 fn zones(arguments: &Run) -> slipway_zones::Settings {
     let given = &arguments.zones;
-    let injection = Injection::for_namespaces(&hooked(arguments));
     slipway_zones::Settings {
         cluster_domain: given.cluster_domain.clone(),
         tracker: for_ever(&given.zone_tracker_config_map_name),
         poll: given.mirror_interval,
         question_timeout: given.pods_timeout,
-        webhooks: arguments.webhooks.is_on.then_some(injection.selector),
+        webhooks: arguments
+            .webhooks
+            .is_on
+            .then(|| injected(&hooked(arguments))),
         ..slipway_zones::Settings::default()
     }
 }
@@ -148,9 +151,12 @@ fn source(arguments: &Run) -> Source {
         namespace: home.clone(),
         secret: given.tls_self_signed_secret_name.clone(),
         names: vec![named.unwrap_or_else(|| format!("{PROGRAM}.{home}.svc"))],
+        common_name: PROGRAM.to_owned(),
         organisation: given.tls_self_signed_org.clone(),
         lifetime: given.tls_self_signed_expiration,
-        inject: (!given.no_ca_injection).then(|| Injection::for_namespaces(&hooked(arguments))),
+        inject: (!given.no_ca_injection).then(|| Injection {
+            selector: injected(&hooked(arguments)),
+        }),
     })
 }
 

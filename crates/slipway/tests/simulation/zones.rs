@@ -134,10 +134,6 @@ impl Admit for Twisted {
         }
     }
 
-    fn admit(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Admission {
-        self.judge(review, stores, facts, now).0
-    }
-
     fn expire(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Expiry {
         self.inner.expire(review, stores, facts, now)
     }

@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 use slipway_api::zones;
-use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
+use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::parts::Parts;
 use slipway_kernel::{Facts, Stores};
 
@@ -84,6 +84,10 @@ impl Admit for NoDownscale {
         "/admission/no-downscale"
     }
 
+    fn judge_name(&self) -> &'static str {
+        "admission.NoDownscale()"
+    }
+
     fn is_self_contained(&self) -> bool {
         true
     }
@@ -92,10 +96,16 @@ impl Admit for NoDownscale {
         Parts::NONE
     }
 
-    fn admit(&self, review: &Review, _: &Stores, facts: &Facts, _: Timestamp) -> Admission {
+    fn judge(
+        &self,
+        review: &Review,
+        _: &Stores,
+        facts: &Facts,
+        _: Timestamp,
+    ) -> (Admission, Remarks) {
         let mut inquiry = Inquiry::open(review, facts);
         let decided = self.decide(review, &mut inquiry);
-        inquiry.admission(decided).0
+        inquiry.admission(decided)
     }
 
     fn expire(&self, review: &Review, _: &Stores, facts: &Facts, _: Timestamp) -> Expiry {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use slipway_kernel::admission::{
-    Admission, Admit, Collection, Expiry, Hold, Reading, Remarks, Review, Verdict,
+    Admission, Admit, Collection, Expiry, Hold, InFlight, Reading, Remarks, Review, Verdict,
 };
 use slipway_kernel::identity::kinds;
 use slipway_kernel::parts::Parts;
@@ -322,6 +322,17 @@ impl Admit for PodEviction {
         "/admission/pod-eviction"
     }
 
+    fn judge_name(&self) -> &'static str {
+        "admission.PodEviction()"
+    }
+
+    fn in_flight(&self) -> Option<InFlight> {
+        Some(InFlight {
+            name: "rollout_operator_zpdb_inflight_eviction_requests",
+            help: "Evictions that are being judged",
+        })
+    }
+
     fn reads(&self) -> Parts {
         Parts::NONE
     }
@@ -336,10 +347,6 @@ impl Admit for PodEviction {
         let mut inquiry = Inquiry::open(review, facts);
         let decided = Case::new(review, stores, facts, now).decide(&mut inquiry);
         inquiry.admission(decided)
-    }
-
-    fn admit(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Admission {
-        self.judge(review, stores, facts, now).0
     }
 
     fn expire(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Expiry {

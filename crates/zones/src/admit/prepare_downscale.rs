@@ -22,7 +22,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::zones;
-use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
+use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::parts::Parts;
 use slipway_kernel::{Facts, Stores};
@@ -171,14 +171,24 @@ impl Admit for PrepareDownscale {
         "/admission/prepare-downscale"
     }
 
+    fn judge_name(&self) -> &'static str {
+        "admission.PrepareDownscale()"
+    }
+
     fn reads(&self) -> Parts {
         Parts::NONE
     }
 
-    fn admit(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Admission {
+    fn judge(
+        &self,
+        review: &Review,
+        stores: &Stores,
+        facts: &Facts,
+        now: Timestamp,
+    ) -> (Admission, Remarks) {
         let mut inquiry = Inquiry::open(review, facts);
         let decided = self.decide(review, (stores, facts), &mut inquiry, now);
-        inquiry.admission(decided).0
+        inquiry.admission(decided)
     }
 
     fn expire(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Expiry {

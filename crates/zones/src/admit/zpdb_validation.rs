@@ -1,7 +1,7 @@
 //! `/admission/zpdb-validation`: a budget that makes no sense is not stored.
 
 use jiff::Timestamp;
-use slipway_kernel::admission::{Admission, Admit, Expiry, Review, Verdict};
+use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
 use slipway_kernel::parts::Parts;
 use slipway_kernel::{Facts, Stores};
 
@@ -23,6 +23,10 @@ impl Admit for ZpdbValidation {
         "/admission/zpdb-validation"
     }
 
+    fn judge_name(&self) -> &'static str {
+        "admission.ZpdbValidation()"
+    }
+
     fn is_self_contained(&self) -> bool {
         true
     }
@@ -31,8 +35,9 @@ impl Admit for ZpdbValidation {
         Parts::NONE
     }
 
-    fn admit(&self, review: &Review, _: &Stores, _: &Facts, _: Timestamp) -> Admission {
-        Admission::Decide(verdict(review), Vec::new())
+    fn judge(&self, review: &Review, _: &Stores, _: &Facts, _: Timestamp) -> (Admission, Remarks) {
+        let decided = Admission::Decide(verdict(review), Vec::new());
+        (decided, Remarks::default())
     }
 
     fn expire(&self, review: &Review, _: &Stores, _: &Facts, _: Timestamp) -> Expiry {

@@ -61,6 +61,7 @@ impl Outcome {
         let (reason, status) = self.pair();
         Count {
             name: "rollout_operator_zpdb_eviction_requests_total",
+            help: "Evictions by how they were judged",
             labels: vec![
                 ("reason", reason.to_owned()),
                 ("status", status.to_string()),

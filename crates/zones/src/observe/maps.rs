@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_api::zones;
@@ -85,8 +86,13 @@ pub(crate) const PASSED: &str = "allowed/";
 
 /// Locks by group, as a map carries them. What cannot be read locks nobody: it would lock for ever.
 pub(crate) fn locks(map: &Value) -> BTreeMap<String, Lock> {
+    annotated(map, zones::DOWNSCALE_LOCKS)
+}
+
+/// What an annotation says as JSON; nothing if it cannot be read.
+fn annotated<T: DeserializeOwned + Default>(map: &Value, name: &str) -> T {
     let annotations = map.pointer("/metadata/annotations");
-    let text = annotations.and_then(|all| all.get(zones::DOWNSCALE_LOCKS)?.as_str());
+    let text = annotations.and_then(|all| all.get(name)?.as_str());
     text.and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default()
 }
@@ -119,10 +125,7 @@ pub type Until = BTreeMap<String, Timestamp>;
 
 /// The pods that a rollout is about to delete, as a map of reservations carries them.
 pub(crate) fn rollout_pods(map: &Value) -> Until {
-    let annotations = map.pointer("/metadata/annotations");
-    let text = annotations.and_then(|all| all.get(zones::ROLLOUT_PODS)?.as_str());
-    text.and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default()
+    annotated(map, zones::ROLLOUT_PODS)
 }
 
 /// What replicas note for one another in maps of ours. One watch brings them all, so one reading serves them all: a map

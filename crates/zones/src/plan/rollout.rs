@@ -224,8 +224,7 @@ impl<'w> Decider<'_, 'w> {
                 survey.name(),
                 survey.unavailable()
             );
-            let object = self.set_ref(survey);
-            self.block(Reason::NotReady, object, message, "the pods becoming ready");
+            self.not_ready(survey, message);
             return Progress::Ongoing;
         }
         let status = &survey.set().status;
@@ -233,6 +232,11 @@ impl<'w> Decider<'_, 'w> {
             self.rollout.settled.push(place);
         }
         Progress::Done
+    }
+
+    fn not_ready(&mut self, survey: &Survey<'w>, message: String) {
+        let object = self.set_ref(survey);
+        self.block(Reason::NotReady, object, message, "the pods becoming ready");
     }
 
     fn replace(&mut self, place: usize, survey: &Survey<'w>) {
@@ -280,8 +284,7 @@ impl<'w> Decider<'_, 'w> {
                 survey.name(),
                 survey.unavailable()
             );
-            let object = self.set_ref(survey);
-            self.block(Reason::NotReady, object, message, "the pods becoming ready");
+            self.not_ready(survey, message);
         }
         if victims.waiting > 0 && self.world.blind.is_none() {
             let going = i64::try_from(victims.next.len()).unwrap_or(i64::MAX);

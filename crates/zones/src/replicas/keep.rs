@@ -167,13 +167,7 @@ fn open(
     let mut zones = world.zones.iter();
     let zone = zones.find(|zone| zone.set.meta().name == lock.statefulset)?;
     let url = zone.set.body().scaling.prepare.as_ref()?;
-    let pods = Pods {
-        settings,
-        world,
-        zone,
-        url,
-        now,
-    };
+    let pods = Pods::new(settings, world, zone, url, now);
     let due = floor(now, settings.prepare_every);
     let mut questions = Vec::new();
     let mut is_open = false;

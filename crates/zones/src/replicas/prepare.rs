@@ -64,11 +64,11 @@ type Slot<'a> = (&'a str, Purpose, u32);
 
 /// The questions about one zone's pods.
 pub(super) struct Pods<'a> {
-    pub(super) settings: &'a Settings,
-    pub(super) world: &'a World,
-    pub(super) zone: &'a Zone,
-    pub(super) url: &'a str,
-    pub(super) now: Timestamp,
+    settings: &'a Settings,
+    world: &'a World,
+    zone: &'a Zone,
+    url: &'a str,
+    now: Timestamp,
 }
 
 /// How far a zone may be scaled towards `wanted`. Asks what has to be known, and calls off what is not wanted any more.
@@ -100,13 +100,7 @@ pub(super) fn allowed(
     if delay.is_zero() {
         return Ok(wanted);
     }
-    let pods = Pods {
-        settings,
-        world,
-        zone,
-        url,
-        now,
-    };
+    let pods = Pods::new(settings, world, zone, url, now);
     let current = set.desired();
     let called_off = pods.call_off(wanted.min(current), adjustment);
     if wanted >= current {
@@ -125,7 +119,23 @@ fn preparing(zone: &Zone, what: &str) -> Held {
     Held::new(Reason::Preparing, message, "the answers of the pods")
 }
 
-impl Pods<'_> {
+impl<'a> Pods<'a> {
+    pub(super) fn new(
+        settings: &'a Settings,
+        world: &'a World,
+        zone: &'a Zone,
+        url: &'a str,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            settings,
+            world,
+            zone,
+            url,
+            now,
+        }
+    }
+
     pub(super) fn id(&self, purpose: Purpose, pod: i64, due: Timestamp) -> QuestionId {
         QuestionId {
             controller: crate::NAME,

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_kernel::Purpose;
 use slipway_kernel::action::Action;
-use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
+use slipway_kernel::admission::{Admission, Admit, Expiry, InFlight, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
 use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Stores;
@@ -26,6 +26,7 @@ pub(super) struct Toy {
     path: &'static str,
     judge: Judge,
     undo: Undo,
+    in_flight: Option<InFlight>,
 }
 
 impl Toy {
@@ -37,6 +38,15 @@ impl Toy {
             path,
             judge: Box::new(judge),
             undo: Box::new(|_| Vec::new()),
+            in_flight: None,
+        }
+    }
+
+    /// The same with a gauge of its own.
+    pub(super) fn shown(self, in_flight: InFlight) -> Self {
+        Self {
+            in_flight: Some(in_flight),
+            ..self
         }
     }
 
@@ -56,6 +66,10 @@ impl Admit for Toy {
         self.path
     }
 
+    fn in_flight(&self) -> Option<InFlight> {
+        self.in_flight
+    }
+
     fn reads(&self) -> Parts {
         Parts::NONE
     }
@@ -68,10 +82,6 @@ impl Admit for Toy {
         _: Timestamp,
     ) -> (Admission, Remarks) {
         (self.judge)(review, facts)
-    }
-
-    fn admit(&self, review: &Review, _: &Stores, facts: &Facts, _: Timestamp) -> Admission {
-        (self.judge)(review, facts).0
     }
 
     fn expire(&self, review: &Review, _: &Stores, _: &Facts, _: Timestamp) -> Expiry {

@@ -75,7 +75,7 @@ fn w7_two_replicas_let_one_pod_go() {
             if verdicts[index].is_some() {
                 continue;
             }
-            match PodEviction.admit(review, &stores, &facts[index], now()) {
+            match PodEviction.judge(review, &stores, &facts[index], now()).0 {
                 Admission::Decide(verdict, _) => verdicts[index] = Some(verdict),
                 Admission::Read(collections) => read(&mut facts[index], collections, &mut api),
                 Admission::Need(needs) => {

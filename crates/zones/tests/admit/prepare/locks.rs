@@ -67,7 +67,7 @@ fn until_told(
 ) -> (Facts, Vec<Question>) {
     let mut facts = Facts::default();
     loop {
-        let needs = match hook.admit(review, stores, &facts, now()) {
+        let needs = match hook.judge(review, stores, &facts, now()).0 {
             Admission::Need(needs) => needs,
             Admission::Read(collections) => {
                 read(&mut facts, collections, api);
@@ -212,7 +212,7 @@ fn expiry_undoes_what_may_have_been_done() {
         let mut steps = 0;
         loop {
             let expiry = hook.expire(&review, &stores, &facts, now());
-            let admission = hook.admit(&review, &stores, &facts, now());
+            let (admission, _) = hook.judge(&review, &stores, &facts, now());
             let needs = match admission {
                 Admission::Need(needs) => needs,
                 Admission::Read(collections) => {
