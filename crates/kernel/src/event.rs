@@ -39,3 +39,24 @@ pub struct Event {
     /// Tells two events of the same text apart; the same event asked for again is told once.
     pub instance: String,
 }
+
+impl Event {
+    /// Tells something on an object of this uid: severity, reason and action, then a sentence.
+    pub fn on(
+        regarding: ObjectRef,
+        uid: &str,
+        (severity, reason, action): (Severity, &'static str, &'static str),
+        note: String,
+        instance: &str,
+    ) -> Self {
+        Self {
+            regarding,
+            uid: uid.to_owned(),
+            severity,
+            reason,
+            action,
+            note,
+            instance: instance.to_owned(),
+        }
+    }
+}

@@ -206,13 +206,12 @@ impl Reader<'_> {
     }
 
     fn decode<T: DeserializeOwned>(&mut self, name: &str, value: &Value) -> Option<T> {
-        match T::deserialize(value) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.problem(name, error);
-                None
-            }
-        }
+        self.kept(name, T::deserialize(value))
+    }
+
+    /// What could be read; otherwise the problem is noted.
+    fn kept<T, E: fmt::Display>(&mut self, name: &str, read: Result<T, E>) -> Option<T> {
+        read.map_err(|error| self.problem(name, error)).ok()
     }
 
     /// A field that has fields of its own.
@@ -227,13 +226,7 @@ impl Reader<'_> {
 
     fn duration(&mut self, name: &str) -> Option<Duration> {
         let text: String = self.field(name)?;
-        match duration::parse(&text) {
-            Ok(duration) => Some(duration),
-            Err(error) => {
-                self.problem(name, error);
-                None
-            }
-        }
+        self.kept(name, duration::parse(&text))
     }
 
     fn matching(&mut self) -> (BTreeMap<String, String>, BTreeSet<String>) {

@@ -136,19 +136,12 @@ fn ignored(subject: &Subject<'_>, instance: &str) -> Vec<Event> {
 /// Something to be told on a workload.
 pub fn event(
     subject: &Subject<'_>,
-    (severity, reason, action): (Severity, &'static str, &'static str),
+    told: (Severity, &'static str, &'static str),
     note: String,
     instance: &str,
 ) -> Event {
-    Event {
-        regarding: subject.object.clone(),
-        uid: subject.item.meta().uid.clone(),
-        severity,
-        reason,
-        action,
-        note,
-        instance: instance.to_owned(),
-    }
+    let uid = &subject.item.meta().uid;
+    Event::on(subject.object.clone(), uid, told, note, instance)
 }
 
 fn step(subject: &Subject<'_>, purpose: Purpose, body: Value, events: Vec<Event>) -> Step {

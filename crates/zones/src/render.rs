@@ -156,19 +156,12 @@ fn target(world: &World, zone: &Zone) -> Target {
 pub fn event(
     world: &World,
     zone: &Zone,
-    (severity, reason, action): (Severity, &'static str, &'static str),
+    told: (Severity, &'static str, &'static str),
     note: String,
     instance: &str,
 ) -> Event {
-    Event {
-        regarding: world.set_ref(zone),
-        uid: zone.set.meta().uid.clone(),
-        severity,
-        reason,
-        action,
-        note,
-        instance: instance.to_owned(),
-    }
+    let uid = &zone.set.meta().uid;
+    Event::on(world.set_ref(zone), uid, told, note, instance)
 }
 
 /// The `ConfigMap` with the status of a group.

@@ -226,9 +226,9 @@ impl Injector {
             shared.lock().facts.missing.insert(missing.clone());
         }
         if !self.forbidden.contains_key(&missing) {
-            let why = &refused.message;
+            let (feature, why) = (missing.to_string(), &refused.message);
             tracing::warn!(
-                feature = %missing,
+                feature,
                 why,
                 "CA bundle cannot be injected; it must be put there by hand, or the right be granted"
             );
