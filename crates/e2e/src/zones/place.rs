@@ -167,10 +167,13 @@ impl<'a> Place<'a> {
                 });
                 let _ = self.cluster.dry_create(&budget.to_string());
             }
+            // Some registrations are about whole objects with a label only, some about their scale whatever its labels.
             _ => {
                 let dry = ["annotate", "--dry-run=server", "--overwrite", "-o", "name"];
                 let all = ["statefulsets", "--all", "slipway.dev/knock=true"];
                 let _ = self.kubectl(&[&dry[..], &all].concat());
+                let dry = ["scale", "--dry-run=server", "--replicas=9", "-o", "name"];
+                let _ = self.kubectl(&[&dry[..], &["statefulsets", "--all"]].concat());
             }
         }
         Ok(())

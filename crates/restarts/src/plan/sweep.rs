@@ -177,6 +177,9 @@ impl<'w> Sweep<'w> {
             judge(world, active, kind, item, rollout, now, &mut seen)
         };
         self.wake(wake, now);
+        // Written by a clock that is ahead of ours: what is told of it changes when ours is there.
+        self.wake(workload.stamp.at(), now);
+        self.wake(workload.template.at(), now);
         self.slots += usize::from(takes_a_place);
         let Some(tally) = self.tallies.get_mut(place) else {
             return;

@@ -17,7 +17,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(2);
 const CONFIRMED: Duration = Duration::from_secs(20);
 /// The same of a kind that was never seen: it may be installed all the same, and an API server that has just started knows
 /// its definitions a little later than it answers.
-const AT_FIRST: Duration = Duration::from_secs(5);
+const AT_FIRST: Duration = Duration::from_secs(4);
 /// How often a kind that is not defined is looked for.
 const LOOK_OUT: Duration = Duration::from_secs(5);
 

@@ -35,3 +35,14 @@ fn a_status_from_the_future_is_brought_up_to_date() {
         assert_eq!(writes_status(&stage.plan()), is_written, "{updated}");
     }
 }
+
+/// What is told of a restart changes when its time has come, so that is when it is looked at again.
+#[test]
+fn a_restart_from_the_future_is_looked_at_when_its_time_has_come() {
+    let ahead = "2026-03-04T12:00:05Z";
+    let mut stage = stage();
+    let spec = json!({"interval": "10m", "match": {"labels": {"mesh": "true"}}});
+    stage.put(flipper("default", "f", &spec));
+    stage.put(deployment("d", "a", MESH, Some(ahead)));
+    assert_eq!(stage.plan().wake_at, Some(ahead.parse().unwrap()));
+}
