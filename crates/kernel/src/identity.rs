@@ -150,9 +150,6 @@ pub mod kinds {
         "PodDisruptionBudget",
         "poddisruptionbudgets",
     );
-    /// flipper.io.github.com/v1alpha1 Flipper.
-    pub const FLIPPER: Kind =
-        Kind::namespaced("flipper.io.github.com", "v1alpha1", "Flipper", "flippers");
 }
 
 /// An object by name, in one cluster.

@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_api::flipper::WorkloadKind;
 use slipway_kernel::fact::{Facts, Refusal, Unseen};
-use slipway_kernel::identity::kinds;
 use slipway_kernel::interest::Interest;
 use slipway_kernel::plan::Basis;
 use slipway_kernel::store::{Meta, Projection, Store};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
+use crate::kinds;
 use slipway_kernel::fields::{integer, strings, text};
 pub use slipway_kernel::store::Item;
 

@@ -13,9 +13,9 @@ pub mod report;
 pub mod sweep;
 
 use jiff::Timestamp;
-use slipway_kernel::identity::kinds;
 use slipway_kernel::{Blocker, Plan};
 
+use crate::kinds;
 use crate::observe::World;
 use crate::render;
 use crate::settings::Settings;

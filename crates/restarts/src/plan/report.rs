@@ -12,7 +12,6 @@ use slipway_api::flipper::FlipperStatus;
 use slipway_api::waiting::MOST_WAITING;
 use slipway_kernel::condition::READY;
 use slipway_kernel::event::Severity;
-use slipway_kernel::identity::kinds;
 use slipway_kernel::plan::Status;
 use slipway_kernel::{Blocker, Event, ObjectRef, Plan, Target};
 
@@ -20,6 +19,7 @@ use super::active::Active;
 use super::gates::{Held, reference};
 use super::sweep::{Case, Outcome, Sweep};
 use crate::due;
+use crate::kinds;
 use crate::observe::{Flipper, Item, World};
 use crate::reasons::{Reason, news, state};
 use crate::render;

@@ -30,7 +30,7 @@ const KNOWN: &[Kind] = &[
         "HorizontalPodAutoscaler",
         "horizontalpodautoscalers",
     ),
-    kinds::FLIPPER,
+    Kind::namespaced("flipper.io.github.com", "v1alpha1", "Flipper", "flippers"),
     cluster_wide("", "v1", "Namespace", "namespaces"),
     cluster_wide("", "v1", "Node", "nodes"),
     Kind::namespaced(

@@ -10,7 +10,7 @@ use slipway_apiserver::authenticate::User as Account;
 use slipway_apiserver::cluster::{Cluster, Config, Snapshot};
 use slipway_apiserver::collect;
 use slipway_apiserver::environment::{Clock, InProcess, TokioClock};
-use slipway_kernel::Capability;
+use slipway_kernel::Controller;
 use slipway_kernel::admission::Admit;
 use slipway_kernel::permission::{Grantee, Permission, roles};
 use slipway_runtime::{Election, Settings};
@@ -67,7 +67,7 @@ pub struct Setup {
     /// How replicas run; their names are given here.
     pub settings: Settings,
     /// What they do.
-    pub capabilities: Vec<Arc<dyn Capability>>,
+    pub capabilities: Vec<Arc<dyn Controller>>,
     /// What they are asked by the API server.
     pub hooks: Vec<Arc<dyn Admit>>,
     /// The manifests by which the API server knows that: they name a service in [`NAMESPACE`].

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use slipway_kernel::fact::Unseen;
-use slipway_kernel::identity::kinds;
-use slipway_kernel::{Capability, Controller, Facts};
+use slipway_kernel::{Controller, Facts};
+use slipway_restarts::kinds;
 use slipway_restarts::stage::Stage;
 
 use crate::objects::*;
@@ -112,7 +112,7 @@ fn default_criteria_never_act_before_the_flippers_are_known() {
     }
     let key = slipway_restarts::observe::sweep(&local);
     let plan =
-        |stores, facts: &Facts| Capability::plan(&stage.planner, stores, facts, &key, noon());
+        |stores, facts: &Facts| Controller::plan(&stage.planner, stores, facts, &key, noon());
     assert!(plan(&stores, &Facts::default()).is_none());
     // Nor while they cannot be read, although none was known before: nothing that one could govern is restarted.
     for unseen in [Unseen::OutOfSync, Unseen::Forbidden] {
