@@ -2,6 +2,8 @@
 //! command line or the simulator.
 
 pub(crate) mod restarts;
+#[cfg(test)]
+mod tests;
 pub(crate) mod zones;
 
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use serde_json::{Map, Value};
 use slipway_kernel::Controller;
 use slipway_kernel::admission::Admit;
 use slipway_kernel::capability::Profile;
+use slipway_sim::oracles::Specifics;
 
 /// A capability, as the registry lists it.
 pub(crate) struct Entry {
@@ -25,6 +28,8 @@ pub(crate) struct Entry {
     pub(crate) from_scenario: fn(&mut Map<String, Value>, &Common<'_>) -> Result<Running, String>,
     /// Its scenarios: names and texts. The first of the first capability is the demo's.
     pub(crate) scenarios: &'static [(&'static str, &'static str)],
+    /// What oracles must know of it, and its own oracles.
+    pub(crate) specifics: &'static Specifics,
 }
 
 /// What every capability is told.

@@ -23,6 +23,7 @@ use super::process::Crew;
 use crate::actors::Actors;
 use crate::fault::Adversary;
 use crate::history::{Event, Recorder};
+use crate::oracles::Oracles;
 use crate::quick::Rollouts;
 use crate::scenario::{Controllers, Scenario, Unreadable};
 use crate::trial::{Storm, Trial};
@@ -105,13 +106,15 @@ pub type Right = (String, usize, String, String);
 
 type Assemble = dyn Fn(&Value) -> Result<Setup, String> + Send + Sync;
 
-/// What the simulator does not know: the capabilities and their definitions.
+/// What the simulator does not know: the capabilities, their definitions, and what is true of them.
 #[derive(Clone)]
 pub struct Wiring {
     /// Sets the operator up from a scenario's `settings`.
     pub operator: Arc<Assemble>,
     /// The definitions to install.
     pub definitions: Arc<Vec<Value>>,
+    /// Who judges.
+    pub oracles: Oracles,
 }
 
 /// The clusters of a scenario at its start, from which any number of runs can begin.

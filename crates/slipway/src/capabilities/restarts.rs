@@ -1,5 +1,8 @@
 //! Restarts, as this program runs, installs, plays and judges them.
 
+mod oracles;
+mod specifics;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -41,6 +44,7 @@ pub(crate) static ENTRY: Entry = Entry {
         "label-later",
         "flipper-suspended",
     ],
+    specifics: &specifics::SPECIFICS,
 };
 
 fn running(settings: &Settings) -> Running {

@@ -1,5 +1,8 @@
 //! Zones, as this program runs, installs, plays and judges them.
 
+mod oracles;
+mod specifics;
+
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches};
@@ -35,6 +38,7 @@ pub(crate) static ENTRY: Entry = Entry {
         "zone-quiet",
         "zone-race",
     ],
+    specifics: &specifics::SPECIFICS,
 };
 
 fn running(setup: &Setup, cluster_label: Option<String>) -> Running {

@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use jiff::Timestamp;
 use slipway_apiserver::cluster::Cluster as Server;
 use slipway_apiserver::environment::Clock;
-use slipway_sim::oracles;
 use slipway_sim::scenario::Scenario;
 use slipway_sim::stage::Stage;
 use slipway_sim::trial::Trial;
@@ -58,7 +57,8 @@ pub(crate) fn play(scenario: &Scenario, show: Show) -> Result<Outcome> {
             seed: show.seed,
             ..Trial::calm()
         };
-        let mut stage = Stage::open(scenario, &scenarios::wiring(), &trial).await?;
+        let wiring = scenarios::wiring();
+        let mut stage = Stage::open(scenario, &wiring, &trial).await?;
         let open = Open::start(stage.clusters())?;
         let verdicts = RefCell::new(Vec::new());
         let mut director = Director::new(scenario, show, &stage, open.kubeconfig(), &verdicts);
@@ -67,7 +67,7 @@ pub(crate) fn play(scenario: &Scenario, show: Show) -> Result<Outcome> {
         let story = async {
             let recorder = stage.recorder().clone();
             stage.play().await;
-            let found = oracles::judge(scenario, &recorder.close(), None);
+            let found = wiring.oracles.judge(scenario, &recorder.close(), None);
             *verdicts.borrow_mut() = found.iter().map(Verdict::from).collect();
             std::future::pending::<()>().await;
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use slipway_kernel::duration;
+use slipway_sim::oracles::Oracles;
 use slipway_sim::stage::{NAMESPACE, Probe, Setup, Wiring};
 
 use crate::capabilities::{Common, Served};
@@ -39,10 +40,13 @@ pub fn wiring() -> Wiring {
 pub(super) fn wiring_of(registry: &Registry) -> Wiring {
     // A definition that cannot be written down is found by a test of the registry.
     let definitions = registry::definitions(&registry.profiles()).unwrap_or_default();
+    let specifics = registry.all().iter().map(|entry| entry.specifics);
+    let oracles = Oracles::with(specifics.collect());
     let registry = registry.clone();
     Wiring {
         operator: Arc::new(move |settings: &Value| setup(&registry, settings)),
         definitions: Arc::new(definitions),
+        oracles,
     }
 }
 
