@@ -2,6 +2,9 @@
 //!
 //! A capability is in the program if its line is in [`PROGRAM`]; nothing else lists them.
 
+#[cfg(test)]
+mod toy;
+
 use anyhow::Result;
 use clap::builder::Resettable;
 use clap::{Args, CommandFactory, FromArgMatches};

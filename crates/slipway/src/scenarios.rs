@@ -5,6 +5,8 @@
 mod wiring;
 
 pub use wiring::wiring;
+#[cfg(test)]
+pub(crate) use wiring::wiring_of;
 
 use slipway_sim::scenario::{Scenario, Unreadable};
 

@@ -37,7 +37,7 @@ pub fn wiring() -> Wiring {
 }
 
 /// The same, with these capabilities.
-pub(super) fn wiring_of(registry: &Registry) -> Wiring {
+pub(crate) fn wiring_of(registry: &Registry) -> Wiring {
     // A definition that cannot be written down is found by a test of the registry.
     let definitions = registry::definitions(&registry.profiles()).unwrap_or_default();
     let specifics = registry.all().iter().map(|entry| entry.specifics);
