@@ -2,6 +2,7 @@
 //! has to know of it ([`Capability`]).
 
 mod profile;
+pub mod show;
 
 pub use profile::{Capability, Names, PeoplesRole, Profile, Registration};
 

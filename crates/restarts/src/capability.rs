@@ -5,6 +5,7 @@ use std::sync::Arc;
 use slipway_api::{flipper, names};
 use slipway_kernel::capability::{Capability, PeoplesRole, Profile};
 
+use crate::show::show;
 use crate::{NAME, Restarts, Settings, access, kinds};
 
 /// Restarts, as the program knows them.
@@ -18,6 +19,7 @@ pub static CAPABILITY: Capability<Settings> = Capability {
         peoples_roles: PEOPLES_ROLES,
         definitions: || Ok(vec![serde_json::to_value(flipper::definition())?]),
         pages: &["Flipper"],
+        show,
         names: None,
     },
     controller: |settings| Arc::new(Restarts::new(settings.clone())),

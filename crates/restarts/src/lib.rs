@@ -34,6 +34,7 @@ pub mod reasons;
 pub mod render;
 pub mod rollout;
 pub mod settings;
+pub mod show;
 pub mod stage;
 pub mod window;
 

@@ -14,6 +14,7 @@ mod goflag;
 mod kubeconfig;
 mod logs;
 mod manifests;
+mod model;
 mod output;
 mod reference;
 mod registry;

@@ -28,6 +28,7 @@ pub mod reasons;
 pub mod render;
 pub mod replicas;
 pub mod settings;
+pub mod show;
 
 use jiff::Timestamp;
 use slipway_api::zones;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::Controller;
+use super::show::Show;
 use crate::admission::Admit;
 use crate::permission::Permission;
 
@@ -38,6 +39,8 @@ pub struct Profile {
     pub definitions: fn() -> serde_json::Result<Vec<Value>>,
     /// Those of its kinds that have a page of the reference.
     pub pages: &'static [&'static str],
+    /// How it is shown.
+    pub show: Show,
     /// What the operator's objects are called where it runs nothing else; none for the usual names.
     pub names: Option<Names>,
 }

@@ -12,6 +12,7 @@ use clap::{Args, FromArgMatches};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_kernel::admission::Admit;
+use slipway_kernel::capability::show::{Objects, Row, text};
 use slipway_kernel::capability::{Capability, Gauge, PeoplesRole, Profile, Registration};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::interest::Interest;
@@ -26,7 +27,7 @@ use slipway_sim::trial::Trial;
 use super::{PROGRAM, Registry};
 use crate::args::{Command, Manifests};
 use crate::capabilities::{Entry, Running, take};
-use crate::{command, scenarios};
+use crate::{command, model, scenarios};
 
 /// A planner that looks at everything and does nothing.
 struct Toy;
@@ -112,6 +113,15 @@ static CAPABILITY: Capability<ToyOptions> = Capability {
             ])
         },
         pages: &["Toy"],
+        show: |objects| {
+            let toys = objects.all("example.com/toys");
+            let row = |toy: &Value| Row {
+                namespace: text(toy, "/metadata/namespace"),
+                title: format!("Toy/{}", text(toy, "/metadata/name")),
+                ..Row::default()
+            };
+            toys.map(row).collect()
+        },
         names: None,
     },
     controller: |_| Arc::new(Toy),
@@ -224,6 +234,26 @@ fn its_pages_are_in_the_reference() {
     assert!(page("toy").contains("# Toy"));
     assert!(page("cli").contains("--toy-speed"));
     assert!(page("permissions").contains("to play with them"));
+}
+
+/// A cluster with one toy.
+struct OneToy(Value);
+
+impl Objects for OneToy {
+    fn all<'a>(&'a self, resource: &str) -> Box<dyn Iterator<Item = &'a Value> + 'a> {
+        let is_asked = resource == "example.com/toys";
+        Box::new(is_asked.then_some(&self.0).into_iter())
+    }
+}
+
+#[test]
+fn it_is_shown_beside_the_others() {
+    let toy = OneToy(json!({"metadata": {"name": "duck", "namespace": "bath"}}));
+    let now = Timestamp::UNIX_EPOCH;
+    let seen = model::gather(&registry().profiles(), "hub", &toy, now);
+    let bath = seen.namespaces.first().unwrap();
+    assert_eq!((bath.name.as_str(), bath.rows.len()), ("bath", 1));
+    assert_eq!(bath.rows[0].title, "Toy/duck");
 }
 
 #[test]
