@@ -1,4 +1,10 @@
-//! What a capability is: a pure planner with declared interests.
+//! What a capability is: a pure planner with declared interests ([`Controller`]), and one value with all that the program
+//! has to know of it ([`Capability`]).
+
+mod profile;
+pub mod show;
+
+pub use profile::{Capability, Names, PeoplesRole, Profile, Registration};
 
 use std::collections::BTreeMap;
 
@@ -10,7 +16,6 @@ use crate::admission::Count;
 use crate::fact::Facts;
 use crate::identity::{Key, Kind};
 use crate::interest::Interest;
-use crate::permission::Permission;
 use crate::plan::Plan;
 use crate::store::Stores;
 
@@ -79,24 +84,17 @@ pub struct Arrival<'a> {
 /// One planner: observes a world, answers with a plan. Both are total and pure.
 pub trait Controller: Send + Sync + 'static {
     /// Names it in keys, metrics, logs and events.
-    const NAME: &'static str;
-    /// All that a plan depends on.
-    type World;
-
+    fn name(&self) -> &'static str;
     /// What it wants to see.
     fn interests(&self) -> Vec<Interest>;
-    /// What it may do.
-    fn permissions(&self) -> Vec<Permission>;
     /// The Lease that its replicas and predecessors share.
     fn lease(&self) -> &'static str;
     /// How a new leader fences the old one.
     fn fence(&self) -> Fence;
     /// Work there is when everything has been listed, whatever objects there are.
     fn keys(&self, stores: &Stores) -> Vec<Key>;
-    /// Gathers the world of a key.
-    fn observe(&self, stores: &Stores, facts: &Facts, key: &Key) -> Option<Self::World>;
-    /// Decides.
-    fn plan(&self, world: &Self::World, now: Timestamp) -> Plan;
+    /// Gathers the world of a key and decides; no plan if there is nothing to plan for.
+    fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, now: Timestamp) -> Option<Plan>;
     /// Numbers about objects, computed when they are asked for.
     fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge>;
     /// How its passes are shown; not by key if there are none.
@@ -118,98 +116,5 @@ pub trait Controller: Send + Sync + 'static {
     /// With [`Fence::Touch`]: all that a former leader may be about to change or delete for this key.
     fn touches(&self, _stores: &Stores, _key: &Key) -> Vec<Target> {
         Vec::new()
-    }
-}
-
-/// A [`Controller`] whose world nobody needs to know.
-pub trait Capability: Send + Sync + 'static {
-    /// See [`Controller::NAME`].
-    fn name(&self) -> &'static str;
-    /// See [`Controller::interests`].
-    fn interests(&self) -> Vec<Interest>;
-    /// See [`Controller::permissions`].
-    fn permissions(&self) -> Vec<Permission>;
-    /// See [`Controller::lease`].
-    fn lease(&self) -> &'static str;
-    /// See [`Controller::fence`].
-    fn fence(&self) -> Fence;
-    /// See [`Controller::keys`].
-    fn keys(&self, stores: &Stores) -> Vec<Key>;
-    /// Observes and plans; no plan if there is nothing to plan for.
-    fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, now: Timestamp) -> Option<Plan>;
-    /// See [`Controller::gauges`].
-    fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge>;
-    /// See [`Controller::passes`].
-    fn passes(&self) -> Option<Passes> {
-        None
-    }
-    /// See [`Controller::request_prefix`].
-    fn request_prefix(&self) -> Option<&'static str> {
-        None
-    }
-    /// See [`Controller::gravity`].
-    fn gravity(&self, _reason: &str) -> Gravity {
-        Gravity::Usual
-    }
-    /// See [`Controller::counted`].
-    fn counted(&self, _arrival: &Arrival<'_>) -> Option<Count> {
-        None
-    }
-    /// See [`Controller::touches`].
-    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target>;
-}
-
-impl<C: Controller> Capability for C {
-    fn name(&self) -> &'static str {
-        C::NAME
-    }
-
-    fn interests(&self) -> Vec<Interest> {
-        Controller::interests(self)
-    }
-
-    fn permissions(&self) -> Vec<Permission> {
-        Controller::permissions(self)
-    }
-
-    fn lease(&self) -> &'static str {
-        Controller::lease(self)
-    }
-
-    fn fence(&self) -> Fence {
-        Controller::fence(self)
-    }
-
-    fn keys(&self, stores: &Stores) -> Vec<Key> {
-        Controller::keys(self, stores)
-    }
-
-    fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, now: Timestamp) -> Option<Plan> {
-        let world = self.observe(stores, facts, key)?;
-        Some(Controller::plan(self, &world, now))
-    }
-
-    fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge> {
-        Controller::gauges(self, stores, now)
-    }
-
-    fn passes(&self) -> Option<Passes> {
-        Controller::passes(self)
-    }
-
-    fn request_prefix(&self) -> Option<&'static str> {
-        Controller::request_prefix(self)
-    }
-
-    fn gravity(&self, reason: &str) -> Gravity {
-        Controller::gravity(self, reason)
-    }
-
-    fn counted(&self, arrival: &Arrival<'_>) -> Option<Count> {
-        Controller::counted(self, arrival)
-    }
-
-    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target> {
-        Controller::touches(self, stores, key)
     }
 }

@@ -129,17 +129,12 @@ impl<C: Controller> Stage<C> {
         self.planner.keys(stores).into_iter().next()
     }
 
-    /// What the planner sees of the first piece of work.
-    pub fn world(&self) -> Option<C::World> {
-        let stores = self.stores();
-        let key = self.key(&stores)?;
-        self.planner.observe(&stores, &self.facts, &key)
-    }
-
     /// What is to be done now about the first piece of work.
     pub fn plan(&self) -> Plan {
-        let world = self.world();
-        world.map_or_else(Plan::default, |world| self.planner.plan(&world, self.now))
+        let stores = self.stores();
+        let key = self.key(&stores);
+        key.and_then(|key| self.planner.plan(&stores, &self.facts, &key, self.now))
+            .unwrap_or_default()
     }
 
     /// Does it.

@@ -20,8 +20,10 @@
 //! - A pass in which nothing happened writes nothing and tells nothing.
 
 pub mod access;
+pub mod capability;
 pub mod due;
 pub mod gauges;
+pub mod kinds;
 pub mod matching;
 pub mod observe;
 pub mod plan;
@@ -31,15 +33,16 @@ pub mod reasons;
 pub mod render;
 pub mod rollout;
 pub mod settings;
+pub mod show;
 pub mod stage;
 
 use jiff::Timestamp;
 use slipway_api::names;
 use slipway_kernel::capability::Gauge;
 use slipway_kernel::interest::Interest;
-use slipway_kernel::permission::Permission;
 use slipway_kernel::{ClusterId, Controller, Facts, Fence, Key, ObjectRef, Plan, Stores};
 
+pub use capability::CAPABILITY;
 use observe::World;
 pub use plan::explain::Explanation;
 pub use settings::{DefaultCriteria, Scope, Settings};
@@ -74,6 +77,11 @@ impl Restarts {
         plan::explain::explain(&self.settings, world, object, now)
     }
 
+    /// Gathers the world of a key: all that its plan depends on.
+    pub fn observe(&self, stores: &Stores, facts: &Facts, key: &Key) -> Option<World> {
+        self.world(stores, facts, &key.cluster)
+    }
+
     fn world(&self, stores: &Stores, facts: &Facts, cluster: &ClusterId) -> Option<World> {
         observe::world(
             stores,
@@ -85,15 +93,12 @@ impl Restarts {
 }
 
 impl Controller for Restarts {
-    const NAME: &'static str = NAME;
-    type World = World;
+    fn name(&self) -> &'static str {
+        NAME
+    }
 
     fn interests(&self) -> Vec<Interest> {
         observe::interests()
-    }
-
-    fn permissions(&self) -> Vec<Permission> {
-        access::PERMISSIONS.to_vec()
     }
 
     fn lease(&self) -> &'static str {
@@ -112,12 +117,9 @@ impl Controller for Restarts {
             .collect()
     }
 
-    fn observe(&self, stores: &Stores, facts: &Facts, key: &Key) -> Option<World> {
-        self.world(stores, facts, &key.cluster)
-    }
-
-    fn plan(&self, world: &World, now: Timestamp) -> Plan {
-        plan::plan(&self.settings, world, now)
+    fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, now: Timestamp) -> Option<Plan> {
+        let world = self.observe(stores, facts, key)?;
+        Some(plan::plan(&self.settings, &world, now))
     }
 
     fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge> {

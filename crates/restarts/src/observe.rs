@@ -12,16 +12,16 @@ use slipway_api::flipper::WorkloadKind;
 use slipway_kernel::basis::{Basis, basis};
 use slipway_kernel::disruption_budget::DisruptionBudget;
 use slipway_kernel::fact::{Facts, Refusal};
-use slipway_kernel::identity::kinds;
 use slipway_kernel::interest::Interest;
 use slipway_kernel::status_map;
 use slipway_kernel::store::{Meta, Projection};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
+use crate::kinds;
 use slipway_kernel::fields::{integer, strings, text};
 pub use slipway_kernel::store::Item;
 
-pub use flipper::{FLIPPER, Flipper, StatusMap};
+pub use flipper::{Flipper, StatusMap};
 pub use workload::{Status, Workload};
 
 /// The `ConfigMap` that carries the status of the default criteria.
@@ -67,7 +67,7 @@ fn triggers(cluster: &ClusterId, _: &Meta, _: &Stores) -> Vec<Key> {
 /// What restarts want to see.
 pub fn interests() -> Vec<Interest> {
     let mut all = vec![
-        Interest::of::<Flipper>(FLIPPER, triggers).where_defined(),
+        Interest::of::<Flipper>(kinds::FLIPPER, triggers).where_defined(),
         Interest::of::<Workload>(kinds::DEPLOYMENT, triggers),
         Interest::of::<Workload>(kinds::STATEFUL_SET, triggers).optional(),
         Interest::of::<Workload>(kinds::DAEMON_SET, triggers).optional(),
@@ -112,11 +112,11 @@ pub fn world(
     cluster: &ClusterId,
     operator_namespace: Option<&str>,
 ) -> Option<World> {
-    let is_blind = facts.is_blind_to(cluster, &FLIPPER);
+    let is_blind = facts.is_blind_to(cluster, &kinds::FLIPPER);
     let flippers = if is_blind {
         None
     } else {
-        all::<Flipper>(stores, facts, cluster, &FLIPPER)?
+        all::<Flipper>(stores, facts, cluster, &kinds::FLIPPER)?
     };
     let mut workloads = Vec::new();
     for (kind, of) in WORKLOADS {
@@ -124,7 +124,7 @@ pub fn world(
         workloads.extend(items.into_iter().map(|item| (kind, item)));
     }
     let budgets = all::<DisruptionBudget>(stores, facts, cluster, &kinds::DISRUPTION_BUDGET)?;
-    let mut unread = stores.undecodable::<Flipper>(cluster, &FLIPPER);
+    let mut unread = stores.undecodable::<Flipper>(cluster, &kinds::FLIPPER);
     Some(World {
         cluster: cluster.clone(),
         knows_all_flippers: unread.next().is_none(),
@@ -178,7 +178,7 @@ pub(crate) fn clusters(stores: &Stores) -> BTreeSet<ClusterId> {
 
 /// The kinds that can be done without.
 const OPTIONAL: [Kind; 4] = [
-    FLIPPER,
+    kinds::FLIPPER,
     kinds::STATEFUL_SET,
     kinds::DAEMON_SET,
     kinds::DISRUPTION_BUDGET,

@@ -19,7 +19,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::{AbortHandle, BoxFuture, abortable};
 use futures::stream::FuturesUnordered;
-use slipway_kernel::capability::Capability;
+use slipway_kernel::capability::Controller;
 use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::interest::{Interest, Need, Triggers};
 use slipway_kernel::parts::Parts;
@@ -66,7 +66,7 @@ struct Feeds {
 pub(crate) struct Engine {
     shared: Arc<Shared>,
     clusters: Clusters,
-    capabilities: BTreeMap<&'static str, Arc<dyn Capability>>,
+    capabilities: BTreeMap<&'static str, Arc<dyn Controller>>,
     gatherer: Arc<dyn Gather>,
     queue: Queue,
     recorder: Recorder,
@@ -104,7 +104,7 @@ impl Engine {
             mpsc::UnboundedSender<Message>,
             mpsc::UnboundedReceiver<Message>,
         ),
-        capabilities: Vec<Arc<dyn Capability>>,
+        capabilities: Vec<Arc<dyn Controller>>,
     ) -> Result<Self, Error> {
         let settings = &shared.settings;
         let queue = Queue::new(settings.debounce, settings.backoff);
@@ -163,7 +163,7 @@ impl Engine {
         let concurrency = self.shared.settings.concurrency;
         self.clusters
             .add(cluster.clone(), client.clone(), concurrency);
-        let capabilities: Vec<Arc<dyn Capability>> = self.capabilities.values().cloned().collect();
+        let capabilities: Vec<Arc<dyn Controller>> = self.capabilities.values().cloned().collect();
         let mut needs: BTreeMap<WatchKey, Need> = BTreeMap::new();
         for capability in &capabilities {
             let name = capability.name();

@@ -1,4 +1,4 @@
-//! Runs any [`Capability`](slipway_kernel::Capability) against any `kube::Client`.
+//! Runs any [`Controller`](slipway_kernel::Controller) against any `kube::Client`.
 //!
 //! ```text
 //! watch (one per kind) → Stores → Queue → plan → execute (leader, fence, ledger) → API

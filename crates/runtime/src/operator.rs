@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use slipway_kernel::admission::Admit;
-use slipway_kernel::capability::Capability;
+use slipway_kernel::capability::Controller;
 use slipway_kernel::identity::ClusterId;
 use tokio::sync::mpsc;
 
@@ -52,7 +52,7 @@ impl Operator {
 
     /// The same with one capability more.
     #[must_use]
-    pub fn with(self, capability: Arc<dyn Capability>) -> Self {
+    pub fn with(self, capability: Arc<dyn Controller>) -> Self {
         if let Some(passes) = capability.passes() {
             let namespaced = self.shared.settings.namespaces.len() != 1;
             let metrics = &self.shared.metrics;

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::admission::Hold;
 use slipway_kernel::blocker::Blocker;
-use slipway_kernel::capability::Capability;
+use slipway_kernel::capability::Controller;
 use slipway_kernel::fact::{Facts, Missing, Refusal};
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
 use slipway_kernel::interest::Need;
@@ -128,7 +128,7 @@ impl DerefMut for Known {
 /// What is known.
 #[derive(Default)]
 pub(crate) struct State {
-    pub(crate) capabilities: Vec<Arc<dyn Capability>>,
+    pub(crate) capabilities: Vec<Arc<dyn Controller>>,
     pub(crate) stores: Stores,
     pub(crate) extents: BTreeMap<StoreKey, Extent>,
     pub(crate) facts: Known,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use positions::Class;
 
 use crate::fault::{EVENT_FAULTS, Injection, REQUEST_FAULTS, RequestFault};
-use crate::oracles::{self, Verdict};
+use crate::oracles::Verdict;
 use crate::runner::{self, Outcome};
 use crate::scenario::Scenario;
 use crate::stage::{Prepared, Unplayable, Wiring};
@@ -121,7 +121,7 @@ pub fn references(
         let prepared = runner::prepare(scenario, wiring)?;
         let calm = Trial::calm();
         let reference = runner::play(scenario, wiring, &prepared, &calm)?;
-        let verdicts = oracles::judge(scenario, &reference.history, None);
+        let verdicts = wiring.oracles.judge(scenario, &reference.history, None);
         let again = runner::play(scenario, wiring, &prepared, &calm)?;
         report.scenarios += 1;
         report.take(scenario, &Trial::calm(), &reference, verdicts);
@@ -253,7 +253,9 @@ pub fn examine(
 ) -> Result<(Outcome, Vec<Verdict>), Unplayable> {
     let outcome = runner::play(&known.scenario, wiring, &known.prepared, trial)?;
     let reference = Some(&known.reference.history);
-    let verdicts = oracles::judge(&known.scenario, &outcome.history, reference);
+    let verdicts = wiring
+        .oracles
+        .judge(&known.scenario, &outcome.history, reference);
     Ok((outcome, verdicts))
 }
 

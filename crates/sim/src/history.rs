@@ -49,13 +49,13 @@ pub struct Context {
     /// The leadership under which it was decided.
     pub epoch: u64,
     /// What for, as the wire has it; oracles ask [`Request::is_for`].
-    pub(crate) purpose: String,
+    pub purpose: String,
     /// What it was decided on: plural → version.
     pub basis: BTreeMap<String, u64>,
 }
 
 impl Context {
-    /// Reads `controller=..;replica=..;epoch=..;purpose=..;basis=deployments:12,flippers:13`.
+    /// Reads `controller=..;replica=..;epoch=..;purpose=..;basis=deployments:12,pods:13`.
     pub fn read(text: &str) -> Self {
         let mut context = Self::default();
         for (key, value) in text.split(';').filter_map(|part| part.split_once('=')) {

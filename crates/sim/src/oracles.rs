@@ -1,24 +1,21 @@
 //! What must be true of every history, by the names of `docs/conformance/simulation.md`.
 //!
 //! An oracle reads a history and nothing else: it has its own small model of what policies ask for, and never asks the
-//! operator. Each has a test with a made-up bad history that it must object to.
+//! operator. Each has a test with a made-up bad history that it must object to. What is true of one capability only comes
+//! with the wiring ([`Specifics`]).
 
 mod contact;
 mod differential;
 mod expectation;
 mod general;
-mod governed;
-mod guards;
 mod leadership;
 mod liveness;
-mod policy;
-mod restarts;
-#[cfg(test)]
-mod tests;
-mod workload;
-mod zones;
+mod own;
+mod specifics;
+pub mod workload;
 
 pub use differential::MASKED;
+pub use specifics::Specifics;
 
 use jiff::Timestamp;
 
@@ -34,6 +31,8 @@ pub struct Case<'a> {
     pub history: &'a History,
     /// What happens when nothing goes wrong.
     pub reference: Option<&'a History>,
+    /// What capabilities bring along.
+    pub specifics: &'a [&'static Specifics],
 }
 
 /// Something that must not be.
@@ -88,8 +87,8 @@ pub struct Verdict {
     pub findings: Findings,
 }
 
-/// All oracles.
-pub const ALL: &[Oracle] = &[
+/// Those that look at requests and writes of any operator.
+const OF_WRITES: &[Oracle] = &[
     Oracle {
         id: "G1",
         what: "every write of the operator is a create, has a precondition, or is an apply of its own object",
@@ -133,158 +132,12 @@ pub const ALL: &[Oracle] = &[
     Oracle {
         id: "G15",
         what: "only what has one of our names is written of what can be anybody's, and no registration of webhooks, also where it is only tried",
-        check: guards::own_names,
+        check: own::own_names,
     },
-    Oracle {
-        id: "R1",
-        what: "a workload is restarted an interval after its last restart at the earliest",
-        check: restarts::interval,
-    },
-    Oracle {
-        id: "R2",
-        what: "no more than maxConcurrent workloads of a policy are rolling by its restarts",
-        check: restarts::concurrency,
-    },
-    Oracle {
-        id: "R3",
-        what: "nothing is restarted that is rolling, paused, at zero, going, opted out or claimed by others",
-        check: restarts::gates,
-    },
-    Oracle {
-        id: "R4",
-        what: "after a time without operator each workload is restarted once at most",
-        check: restarts::downtime,
-    },
-    Oracle {
-        id: "R5",
-        what: "a restart changes one annotation of the template and our own annotations, nothing else",
-        check: restarts::smallest_change,
-    },
-    Oracle {
-        id: "R8",
-        what: "no restart is dated into the future",
-        check: restarts::dates,
-    },
-    Oracle {
-        id: "R9",
-        what: "the default criteria never act on what a Flipper governs",
-        check: governed::by_default_only,
-    },
-    Oracle {
-        id: "Z1",
-        what: "no pod is deleted while a pod of another zone of its group is down",
-        check: zones::zones_apart,
-    },
-    Oracle {
-        id: "Z2",
-        what: "no more pods of a zone are down than it allows, through us",
-        check: zones::budget,
-    },
-    Oracle {
-        id: "Z3",
-        what: "a zone's budget is read as the design says",
-        check: zones::shown_budget,
-    },
-    Oracle {
-        id: "Z4",
-        what: "no pod of a group is deleted in which a StatefulSet is not as expected",
-        check: zones::sound_group,
-    },
-    Oracle {
-        id: "Z5",
-        what: "only outdated pods that a zone controls are deleted",
-        check: zones::outdated,
-    },
-    Oracle {
-        id: "Z6",
-        what: "a pod that is going or missing has its place in the budget",
-        check: zones::terminating,
-    },
-    Oracle {
-        id: "Z7",
-        what: "at most one zone of a group is claimed, and the API knows which",
-        check: zones::claims,
-    },
-    Oracle {
-        id: "Z8",
-        what: "a follower is never scaled below its leader, nor down before its time",
-        check: zones::followers,
-    },
-    Oracle {
-        id: "Z9",
-        what: "of two downscales of a group at once one is let through at most",
-        check: zones::one_at_a_time,
-    },
-    Oracle {
-        id: "Z10",
-        what: "where partitions are counted, an eviction leaves a partition what its budget asks for",
-        check: zones::partitions,
-    },
-    Oracle {
-        id: "Z11",
-        what: "no pod that stays is left prepared for its end",
-        check: zones::undone,
-    },
-    Oracle {
-        id: "Z12",
-        what: "no pod of a paused zone is deleted",
-        check: zones::paused,
-    },
-    Oracle {
-        id: "Z13",
-        what: "a zone is called done only when its pods are",
-        check: zones::settled,
-    },
-    Oracle {
-        id: "order",
-        what: "zones go by name, except that one with a pod down goes first",
-        check: zones::order,
-    },
-    Oracle {
-        id: "W1",
-        what: "no downscale is stored of what is labelled no-downscale",
-        check: zones::no_downscale,
-    },
-    Oracle {
-        id: "W3",
-        what: "only what cannot be seen is let pass with a warning",
-        check: zones::let_pass,
-    },
-    Oracle {
-        id: "W4",
-        what: "a downscale is let through only when every pod that goes was told",
-        check: zones::prepared,
-    },
-    Oracle {
-        id: "W5",
-        what: "a dry run asks no pod and records nothing",
-        check: zones::dry_runs,
-    },
-    Oracle {
-        id: "W6",
-        what: "every answer is about its question, and comes in time",
-        check: zones::prompt,
-    },
-    Oracle {
-        id: "W7",
-        what: "an eviction is let through only where the budget bears it, with all that were before",
-        check: zones::evictions,
-    },
-    Oracle {
-        id: "W9",
-        what: "no webhook changes what it is asked about",
-        check: zones::unchanged,
-    },
-    Oracle {
-        id: "W11",
-        what: "what is let through rests on a look that began after it was asked",
-        check: zones::fresh,
-    },
-    Oracle {
-        id: "W12",
-        what: "a guard that could not be written was not passed",
-        check: guards::guarded,
-    },
+];
+
+/// Those that look at how a run went on as a whole.
+const OF_RUNS: &[Oracle] = &[
     Oracle {
         id: "V1",
         what: "a replica is ready when it can decide, and not when it has been out of contact",
@@ -312,19 +165,49 @@ pub const ALL: &[Oracle] = &[
     },
 ];
 
-/// Asks all oracles that watch this scenario.
-pub fn judge(scenario: &Scenario, history: &History, reference: Option<&History>) -> Vec<Verdict> {
-    let case = Case {
-        scenario,
-        history,
-        reference,
-    };
-    ALL.iter()
-        .filter(|oracle| scenario.asks(oracle.id))
-        .map(|oracle| Verdict {
-            id: oracle.id,
-            what: oracle.what,
-            findings: (oracle.check)(&case),
-        })
-        .collect()
+/// The oracles of a program: those that every operator has, and those that its capabilities bring along.
+#[derive(Clone, Default)]
+pub struct Oracles {
+    specifics: Vec<&'static Specifics>,
+}
+
+impl Oracles {
+    /// Those of an operator with these capabilities.
+    pub fn with(specifics: Vec<&'static Specifics>) -> Self {
+        Self { specifics }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &'static Oracle> {
+        let brought = self.specifics.iter().flat_map(|one| one.oracles);
+        OF_WRITES.iter().chain(brought).chain(OF_RUNS)
+    }
+
+    /// Asks all oracles that watch this scenario.
+    pub fn judge(
+        &self,
+        scenario: &Scenario,
+        history: &History,
+        reference: Option<&History>,
+    ) -> Vec<Verdict> {
+        let case = Case {
+            scenario,
+            history,
+            reference,
+            specifics: &self.specifics,
+        };
+        self.all()
+            .filter(|oracle| scenario.asks(oracle.id))
+            .map(|oracle| Verdict {
+                id: oracle.id,
+                what: oracle.what,
+                findings: (oracle.check)(&case),
+            })
+            .collect()
+    }
+}
+
+/// A time out of an annotation.
+pub fn time(text: Option<&str>) -> Option<Timestamp> {
+    text?.parse().ok()
 }

@@ -5,7 +5,7 @@ use std::future::Future;
 
 use crate::fault::RequestFault;
 use crate::history::History;
-use crate::oracles::{self, Findings, Verdict, Violation};
+use crate::oracles::{Findings, Verdict, Violation};
 use crate::scenario::Scenario;
 use crate::stage::{Audit, Prepared, Stage, Unplayable, Wiring};
 use crate::trial::Trial;
@@ -67,7 +67,8 @@ pub fn judge(
 ) -> Result<(Outcome, Vec<Verdict>), Unplayable> {
     let prepared = prepare(scenario, wiring)?;
     let outcome = play(scenario, wiring, &prepared, trial)?;
-    let verdicts = oracles::judge(scenario, &outcome.history, reference.map(|r| &r.history));
+    let reference = reference.map(|r| &r.history);
+    let verdicts = wiring.oracles.judge(scenario, &outcome.history, reference);
     Ok((outcome, verdicts))
 }
 

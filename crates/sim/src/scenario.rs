@@ -12,7 +12,7 @@ pub use action::{Action, Deed};
 pub use expect::{Expectation, When};
 pub use object::{Named, UnknownKind};
 pub use path::look;
-pub use workload::Workload;
+pub use workload::{Workload, WorkloadKind};
 
 use std::collections::BTreeMap;
 use std::time::Duration;

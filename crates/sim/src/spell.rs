@@ -1,4 +1,4 @@
-//! What goes wrong for a time: named, so that a run can be told in a line (`outage@30s+10s`, `403:flippers/1@0s+5s`).
+//! What goes wrong for a time: named, so that a run can be told in a line (`outage@30s+10s`, `403:widgets/1@0s+5s`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn every_spell_can_be_told_and_read() {
-        let plural = || "flippers".to_owned();
+        let plural = || "widgets".to_owned();
         let woes = [
             Woe::Outage,
             Woe::BlackHole,

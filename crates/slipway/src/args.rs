@@ -6,14 +6,15 @@ mod install;
 mod rollout_controller;
 mod rollout_operator;
 mod run;
-mod zones;
+mod webhooks;
 
 pub(crate) use apiserver::Apiserver;
 pub(crate) use demo::{Color, Demo};
 pub(crate) use install::{Crds, Manifests};
 pub(crate) use rollout_controller::{PROGRAM as CONTROLLER, RolloutController};
 pub(crate) use rollout_operator::{ClusterValidation, PROGRAM, RolloutOperator};
-pub(crate) use run::{LogFormat, LogLevel, RestartScope, Run};
+pub(crate) use run::{LogFormat, LogLevel, Run, duration};
+pub(crate) use webhooks::Webhooks;
 
 /// One Kubernetes operator that makes change safe at every scale.
 #[derive(Debug, clap::Parser)]
@@ -74,18 +75,7 @@ pub(crate) enum Command {
     /// Print a page of the reference
     #[command(hide = true)]
     Reference {
-        /// Which page
-        page: Page,
+        /// Which page: `cli`, `permissions`, or a kind
+        page: String,
     },
-}
-
-/// A page of the reference that is made from the program itself.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-pub(crate) enum Page {
-    /// This command line
-    Cli,
-    /// The Flipper
-    Flipper,
-    /// What the operator may do, and what for
-    Permissions,
 }

@@ -5,9 +5,9 @@
 
 mod changes;
 mod door;
-mod gather;
 mod headless;
 mod line;
+mod mirror;
 mod model;
 mod pace;
 mod play;

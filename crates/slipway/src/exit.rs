@@ -33,11 +33,6 @@ impl fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// Webhooks are asked for where there are none.
-pub(crate) fn no_webhooks() -> Usage {
-    Usage("--webhooks needs --controllers zones".to_owned())
-}
-
 /// The code of a failure: 2 if the command line was wrong, else 1.
 pub(crate) fn code(error: &anyhow::Error) -> ExitCode {
     if error.is::<Usage>() {

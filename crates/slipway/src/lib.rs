@@ -4,6 +4,7 @@
 //! there are in [`registry`]. What is decided is decided in the other crates.
 
 mod args;
+mod capabilities;
 mod cluster_label;
 mod command;
 mod connect;
@@ -13,6 +14,7 @@ mod goflag;
 mod kubeconfig;
 mod logs;
 mod manifests;
+mod model;
 mod output;
 mod reference;
 mod registry;
@@ -22,8 +24,8 @@ mod yaml;
 use std::process::ExitCode;
 
 use args::{Command, LogFormat};
-use clap::Parser;
 use exit::Outcome;
+use registry::Registry;
 
 /// Parses the command line and carries it out. Exit codes: 0 done, 1 failed, 2 wrong usage, 6 a violation was found.
 pub fn run() -> ExitCode {
@@ -34,7 +36,11 @@ pub fn run() -> ExitCode {
     if let Some(flags) = command::flags_of(args::CONTROLLER, given()) {
         return command::rollout_controller::run(&flags);
     }
-    let arguments = args::Arguments::parse();
+    let registry = Registry::default();
+    let arguments = match registry.parse(std::env::args_os()) {
+        Ok(arguments) => arguments,
+        Err(error) => error.exit(),
+    };
     let (format, level) = match &arguments.command {
         Command::Run(run) => (run.log_format, logs::own(run.log_level.as_str())),
         // The picture must stay whole.
@@ -46,10 +52,10 @@ pub fn run() -> ExitCode {
         Command::RolloutOperator { flags } => return command::rollout_operator::run(&flags),
         Command::RolloutController { flags } => return command::rollout_controller::run(&flags),
         Command::Apiserver(arguments) => command::apiserver::run(&arguments).map(done),
-        Command::Crds(arguments) => command::crds::run(&arguments).map(done),
-        Command::Manifests(arguments) => command::manifests::run(&arguments).map(done),
-        Command::Reference { page } => command::reference::run(page).map(done),
-        Command::Run(arguments) => command::run::run(&arguments).map(done),
+        Command::Crds(arguments) => command::crds::run(&registry, &arguments).map(done),
+        Command::Manifests(arguments) => command::manifests::run(&registry, &arguments).map(done),
+        Command::Reference { page } => command::reference::run(&registry, &page).map(done),
+        Command::Run(arguments) => command::run::run(&registry, &arguments).map(done),
         Command::Demo(arguments) => command::demo::run(&arguments),
     };
     match result {

@@ -1,7 +1,7 @@
 //! Everything that installs the operator, as objects. Pure: the same options, the same objects in the same order.
 //!
-//! The names are those of what is replaced. Restarts: namespace `rollout`, Deployment `rollout-controller`, service
-//! account `controller-manager`. Zones alone: Deployment, service account and Service `rollout-operator`.
+//! The names are those of what is replaced: usually namespace `rollout`, Deployment `rollout-controller`, service account
+//! `controller-manager`; those that a capability asks for where the operator runs nothing else.
 
 mod deployment;
 mod network;
@@ -12,29 +12,18 @@ pub(crate) use webhooks::CLUSTER_S_OWN;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use slipway_kernel::capability::{Names, PeoplesRole, Profile};
 use slipway_kernel::permission::{Grantee, Permission, roles};
 
-/// The operator's Deployment, unless it is for zones alone.
+/// The operator's Deployment, as it is usually called.
 pub(crate) const DEPLOYMENT: &str = "rollout-controller";
 
-/// What the operator's objects are called.
-struct Names {
-    deployment: &'static str,
-    account: &'static str,
-    /// The roles and their bindings.
-    role: &'static str,
-}
-
-const OF_RESTARTS: Names = Names {
+/// The names, unless the operator is for one capability alone that has names of its own.
+const USUAL: Names = Names {
     deployment: DEPLOYMENT,
     account: "controller-manager",
     role: "rollout-manager-role",
-};
-
-const OF_ZONES: Names = Names {
-    deployment: "rollout-operator",
-    account: "rollout-operator",
-    role: "rollout-operator-role",
+    labels: &[],
 };
 
 /// How it is installed.
@@ -46,8 +35,10 @@ pub(crate) struct Install<'a> {
     pub(crate) image: &'a str,
     /// How many replicas.
     pub(crate) replicas: u16,
-    /// Which controllers it runs.
+    /// Which controllers it runs, as they were named.
     pub(crate) controllers: &'a [String],
+    /// What is known of them.
+    pub(crate) profiles: &'a [&'static Profile],
     /// The namespaces that it looks after; empty for all.
     pub(crate) watched: &'a [String],
     /// Whether it serves webhooks.
@@ -63,15 +54,10 @@ pub(crate) struct Install<'a> {
 }
 
 impl Install<'_> {
-    fn runs(&self, controller: &str) -> bool {
-        self.controllers.iter().any(|name| name == controller)
-    }
-
     fn names(&self) -> Names {
-        if self.runs(slipway_zones::NAME) && self.controllers.len() == 1 {
-            OF_ZONES
-        } else {
-            OF_RESTARTS
+        match self.profiles {
+            [only] => only.names.unwrap_or(USUAL),
+            _ => USUAL,
         }
     }
 
@@ -87,12 +73,17 @@ impl Install<'_> {
 }
 
 /// The Service of the webhooks and their registrations, as [`install`] has them; in all namespaces if none are watched.
-pub(crate) fn registrations(namespace: &str, watched: &[String]) -> Vec<Value> {
+pub(crate) fn registrations(
+    profiles: &[&'static Profile],
+    namespace: &str,
+    watched: &[String],
+) -> Vec<Value> {
     let install = Install {
         namespace,
         image: "",
         replicas: 1,
         controllers: &[],
+        profiles,
         watched,
         webhooks: true,
         opt_in: false,
@@ -138,9 +129,8 @@ pub(crate) fn install(
         watched: install.watched,
     };
     all.extend(roles(permissions, &to).into_iter().map(labelled));
-    if install.runs(slipway_restarts::NAME) {
-        all.extend(roles_for_people());
-    }
+    let for_people = install.profiles.iter().flat_map(|one| one.peoples_roles);
+    all.extend(for_people.map(role_for_people));
     let selector = selector(&names);
     all.push(deployment::deployment(install, &names, &selector));
     all.push(deployment::budget(install, &names, &selector));
@@ -154,42 +144,28 @@ pub(crate) fn install(
 /// How the operator's pods are found. Nothing else of the namespace may be.
 fn selector(names: &Names) -> Value {
     let mut selector = json!({"app.kubernetes.io/name": "slipway", "control-plane": names.account});
-    if names.deployment == OF_ZONES.deployment
-        && let Some(labels) = selector.as_object_mut()
-    {
-        // As the Service of the design selects them.
-        labels.insert("name".to_owned(), json!(names.deployment));
+    if let Some(labels) = selector.as_object_mut() {
+        let more = names.labels.iter();
+        labels.extend(more.map(|(key, value)| ((*key).to_owned(), json!(value))));
     }
     selector
 }
 
 /// What people get who may view or edit a namespace: our kinds are part of it.
-fn roles_for_people() -> [Value; 2] {
-    let role = |name: &str, to: &[&str], verbs: &[&str]| {
-        let mut labels = labels();
-        for role in to {
-            let label = format!("rbac.authorization.k8s.io/aggregate-to-{role}");
-            if let Some(labels) = labels.as_object_mut() {
-                labels.insert(label, json!("true"));
-            }
+fn role_for_people(role: &PeoplesRole) -> Value {
+    let mut labels = labels();
+    for to in role.to {
+        let label = format!("rbac.authorization.k8s.io/aggregate-to-{to}");
+        if let Some(labels) = labels.as_object_mut() {
+            labels.insert(label, json!("true"));
         }
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": name, "labels": labels},
-            "rules": [{"apiGroups": ["flipper.io.github.com"], "resources": ["flippers"], "verbs": verbs}],
-        })
-    };
-    let reading = ["get", "list", "watch"];
-    let writing = ["create", "update", "patch", "delete", "deletecollection"];
-    [
-        role(
-            "rollout-flipper-viewer-role",
-            &["view", "edit", "admin"],
-            &reading,
-        ),
-        role("rollout-flipper-editor-role", &["edit", "admin"], &writing),
-    ]
+    }
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": role.name, "labels": labels},
+        "rules": [{"apiGroups": [role.group], "resources": role.resources, "verbs": role.verbs}],
+    })
 }
 
 fn labels() -> Value {

@@ -2,18 +2,14 @@
 
 use std::fmt::Write as _;
 
-use clap::CommandFactory;
 use serde_json::Value;
 use slipway_kernel::permission::{Permission, Scope};
-
-use crate::args::Arguments;
 
 const MADE: &str = "<!-- Made by `cargo xtask generate`; edit the sources instead. -->\n";
 
 /// The command line: the help of every command.
-pub(crate) fn command_line() -> String {
+pub(crate) fn command_line(mut root: clap::Command) -> String {
     let mut page = format!("{MADE}\n# Command line\n");
-    let mut root = Arguments::command();
     root.build();
     section(&mut root, "slipway", &mut page);
     page
@@ -182,7 +178,7 @@ mod tests {
 
     #[test]
     fn every_command_that_is_not_hidden_has_its_help() {
-        let page = command_line();
+        let page = command_line(crate::registry::Registry::default().command());
         for command in [
             "slipway demo",
             "slipway run",

@@ -1,77 +1,123 @@
-//! The capabilities that there are, by name, and what the operator may do with them.
+//! The capabilities that there are, and what the program is with them: its command line, its rights, its definitions.
+//!
+//! A capability is in the program if its line is in [`PROGRAM`]; nothing else lists them.
 
-use std::sync::Arc;
+#[cfg(test)]
+mod toy;
 
 use anyhow::Result;
+use clap::builder::Resettable;
+use clap::{Args, CommandFactory, FromArgMatches};
 use serde_json::Value;
-use slipway_api::names::RESTARTS_LEASE;
-use slipway_api::zones::LEASE as ZONES_LEASE;
-use slipway_kernel::Capability;
-use slipway_kernel::admission::Admit;
+use slipway_kernel::capability::Profile;
 use slipway_kernel::permission::{Permission, Scope};
-use slipway_restarts::Restarts;
-use slipway_zones::Zones;
-use slipway_zones::admit::{self, Switches};
 
+use crate::args::{Arguments, Webhooks};
+use crate::capabilities::{Entry, restarts, zones};
 use crate::exit::Usage;
 
-/// What each capability is set up with.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
-    /// Of restarts.
-    pub(crate) restarts: slipway_restarts::Settings,
-    /// Of zones.
-    pub(crate) zones: slipway_zones::Settings,
-    /// How webhooks judge; none where none are served.
-    pub(crate) webhooks: Option<Switches>,
-}
-
-/// The names of all capabilities.
-pub(crate) const NAMES: &[&str] = &[slipway_restarts::NAME, slipway_zones::NAME];
+/// The capabilities of this program.
+const PROGRAM: &[&Entry] = &[&restarts::ENTRY, &zones::ENTRY];
 
 /// The Secret of the certificate that webhooks are served with.
 pub(crate) const SECRET: &str = "rollout-operator-self-signed-certificate";
 
-/// The capabilities of these names, each once, in the order of [`NAMES`].
-pub(crate) fn capabilities(
-    names: &[String],
-    settings: &Settings,
-) -> Result<Vec<Arc<dyn Capability>>> {
-    if let Some(unknown) = names.iter().find(|name| !NAMES.contains(&name.as_str())) {
-        let known = NAMES.join(", ");
-        return Err(Usage(format!(
-            "--controllers: there is no controller {unknown:?}; there are: {known}"
-        ))
-        .into());
-    }
-    let is_named = |name: &str| names.iter().any(|named| named == name);
-    let mut all: Vec<Arc<dyn Capability>> = Vec::new();
-    if is_named(slipway_restarts::NAME) {
-        all.push(Arc::new(Restarts::new(settings.restarts.clone())));
-    }
-    if is_named(slipway_zones::NAME) {
-        all.push(Arc::new(Zones::new(settings.zones.clone())));
-    }
-    Ok(all)
+/// Capabilities, in their order.
+#[derive(Clone)]
+pub(crate) struct Registry {
+    entries: Vec<&'static Entry>,
 }
 
-/// The webhooks of these capabilities, if webhooks are served.
-pub(crate) fn webhooks(
-    capabilities: &[Arc<dyn Capability>],
-    settings: &Settings,
-) -> Vec<Arc<dyn Admit>> {
-    let mut all: Vec<Arc<dyn Admit>> = Vec::new();
-    if let Some(switches) = settings.webhooks
-        && has(capabilities, slipway_zones::NAME)
-    {
-        let hooks = admit::webhooks(&settings.zones, switches);
-        all.extend(hooks.into_iter().map(Arc::from));
+impl Default for Registry {
+    fn default() -> Self {
+        Self::of(PROGRAM)
     }
-    all
 }
 
-fn has(capabilities: &[Arc<dyn Capability>], name: &str) -> bool {
-    capabilities.iter().any(|c| c.name() == name)
+impl Registry {
+    /// These capabilities.
+    pub(crate) fn of(entries: &[&'static Entry]) -> Self {
+        Self {
+            entries: entries.to_vec(),
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> &[&'static Entry] {
+        &self.entries
+    }
+
+    /// What each of them says of itself.
+    pub(crate) fn profiles(&self) -> Vec<&'static Profile> {
+        profiles(&self.entries)
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.entries
+            .iter()
+            .map(|entry| entry.profile.name)
+            .collect()
+    }
+
+    /// Those of these names, each once, in their order.
+    pub(crate) fn named(&self, names: &[String]) -> Result<Vec<&'static Entry>> {
+        let known = self.names();
+        if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+            let known = known.join(", ");
+            return Err(Usage(format!(
+                "--controllers: there is no controller {unknown:?}; there are: {known}"
+            ))
+            .into());
+        }
+        let is_named = |entry: &&&Entry| names.iter().any(|name| name == entry.profile.name);
+        Ok(self.entries.iter().filter(is_named).copied().collect())
+    }
+
+    /// The names of those that have webhooks.
+    fn with_webhooks(&self) -> Vec<&'static str> {
+        let entries = self.entries.iter().map(|entry| entry.profile);
+        let guards = entries.filter(|profile| !profile.registrations.is_empty());
+        guards.map(|profile| profile.name).collect()
+    }
+
+    /// Webhooks are asked for where there are none.
+    pub(crate) fn no_webhooks(&self) -> Usage {
+        let names = self.with_webhooks().join(" or ");
+        Usage(format!("--webhooks needs --controllers {names}"))
+    }
+
+    /// The command line, with the options of all capabilities.
+    pub(crate) fn command(&self) -> clap::Command {
+        Arguments::command().mut_subcommands(|command| match command.get_name() {
+            "run" => self.options(command),
+            "crds" => command.mut_arg("controllers", |arg| arg.default_values(self.names())),
+            _ => command,
+        })
+    }
+
+    fn options(&self, run: clap::Command) -> clap::Command {
+        let run = self.entries.iter().fold(run, |run, entry| {
+            (entry.options)(run).next_help_heading(Resettable::Reset)
+        });
+        let names = self.with_webhooks().join(", ");
+        let help = format!("Serve the webhooks of the controllers that have some: {names}");
+        Webhooks::augment_args(run).mut_arg("webhooks", |arg| arg.help(help))
+    }
+
+    /// Reads a command line.
+    pub(crate) fn parse(
+        &self,
+        line: impl IntoIterator<Item = std::ffi::OsString>,
+    ) -> Result<Arguments, clap::Error> {
+        let mut command = self.command();
+        let matches = command.try_get_matches_from_mut(line)?;
+        Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
+}
+
+/// What these say of themselves.
+pub(crate) fn profiles(entries: &[&'static Entry]) -> Vec<&'static Profile> {
+    entries.iter().map(|entry| entry.profile).collect()
 }
 
 const fn own(
@@ -91,31 +137,16 @@ const fn own(
     }
 }
 
-const AGREES: &str = "to agree with other replicas on who acts";
-
-/// The Lease of each capability.
-const LEASES: &[(&str, Permission)] = &[
-    (
-        slipway_restarts::NAME,
-        own(
-            "coordination.k8s.io",
-            "leases",
-            &["get", "update"],
-            &[RESTARTS_LEASE],
-            AGREES,
-        ),
-    ),
-    (
-        slipway_zones::NAME,
-        own(
-            "coordination.k8s.io",
-            "leases",
-            &["get", "update"],
-            &[ZONES_LEASE],
-            AGREES,
-        ),
-    ),
-];
+/// A capability's Lease.
+fn lease(profile: &'static Profile) -> Permission {
+    own(
+        "coordination.k8s.io",
+        "leases",
+        &["get", "update"],
+        std::slice::from_ref(&profile.lease),
+        "to agree with other replicas on who acts",
+    )
+}
 
 /// What the operator itself does beside its capabilities.
 const OWN: &[Permission] = &[
@@ -169,44 +200,28 @@ const SERVING: &[Permission] = &[
 
 /// All that an operator with these capabilities may do, each line once, in a stable order; also what webhooks do, if
 /// they are served.
-pub(crate) fn permissions(
-    capabilities: &[Arc<dyn Capability>],
-    serves_webhooks: bool,
-) -> Vec<Permission> {
-    let leases = LEASES.iter().filter(|(name, _)| has(capabilities, name));
-    let mut all: Vec<Permission> = capabilities
-        .iter()
-        .flat_map(|capability| capability.permissions())
-        .chain(OWN.iter().copied())
-        .chain(leases.map(|(_, permission)| *permission))
-        .collect();
-    if serves_webhooks && has(capabilities, slipway_zones::NAME) {
-        all.extend(admit::access::PERMISSIONS);
-        all.extend(SERVING);
+pub(crate) fn permissions(profiles: &[&'static Profile], serves_webhooks: bool) -> Vec<Permission> {
+    let mut all: Vec<Permission> = OWN.to_vec();
+    for profile in profiles {
+        all.extend(profile.permissions);
+        all.push(lease(profile));
+        if serves_webhooks && !profile.registrations.is_empty() {
+            all.extend(profile.webhook_permissions);
+            all.extend(SERVING);
+        }
     }
     all.sort();
     all.dedup();
     all
 }
 
-/// The API group of each capability's own kinds.
-const GROUPS: &[(&str, &str)] = &[
-    (slipway_restarts::NAME, "flipper.io.github.com"),
-    (slipway_zones::NAME, "rollout-operator.grafana.com"),
-];
-
 /// The definitions of these capabilities' kinds, as objects.
-pub(crate) fn definitions(capabilities: &[Arc<dyn Capability>]) -> Result<Vec<Value>> {
-    let is_wanted = |group: &str| {
-        let owner = GROUPS.iter().find(|(_, owned)| *owned == group);
-        owner.is_none_or(|(name, _)| has(capabilities, name))
-    };
-    let definitions = slipway_api::crds::crds();
-    Ok(definitions
-        .iter()
-        .filter(|definition| is_wanted(&definition.spec.group))
-        .map(serde_json::to_value)
-        .collect::<serde_json::Result<_>>()?)
+pub(crate) fn definitions(profiles: &[&Profile]) -> Result<Vec<Value>> {
+    let mut all = Vec::new();
+    for profile in profiles {
+        all.extend((profile.definitions)()?);
+    }
+    Ok(all)
 }
 
 #[cfg(test)]
@@ -216,7 +231,7 @@ mod tests {
     #[test]
     fn an_unknown_controller_is_wrong_usage_and_the_known_ones_are_named() {
         let names = ["restarts".to_owned(), "restart".to_owned()];
-        let Err(error) = capabilities(&names, &Settings::default()) else {
+        let Err(error) = Registry::default().named(&names) else {
             panic!("there is no such controller");
         };
         assert!(error.is::<Usage>());
@@ -228,17 +243,16 @@ mod tests {
 
     #[test]
     fn every_kind_is_some_capability_s_own() {
-        for definition in slipway_api::crds::crds() {
-            let group = definition.spec.group;
-            assert!(GROUPS.iter().any(|(_, owned)| *owned == group), "{group}");
-        }
+        let known = slipway_api::crds::crds();
+        let known: Vec<Value> = known
+            .iter()
+            .map(|definition| serde_json::to_value(definition).unwrap())
+            .collect();
+        assert_eq!(definitions(&Registry::default().profiles()).unwrap(), known);
     }
 
     #[test]
-    fn every_name_is_a_capability_of_that_name() {
-        let names: Vec<String> = NAMES.iter().map(|&name| name.to_owned()).collect();
-        let all = capabilities(&names, &Settings::default()).unwrap();
-        let found: Vec<&str> = all.iter().map(|capability| capability.name()).collect();
-        assert_eq!(found, NAMES);
+    fn the_command_line_makes_sense() {
+        Registry::default().command().debug_assert();
     }
 }

@@ -1,63 +1,42 @@
 //! The scenarios that this program knows, and the operator as they want it.
 //!
-//! One file each in `scenarios/`, embedded. The demo shows them, the simulation test breaks them.
+//! One file each in `scenarios/`, embedded by the capability that it is about. The demo shows them, the simulation test breaks them.
 
 mod wiring;
 
 pub use wiring::wiring;
+#[cfg(test)]
+pub(crate) use wiring::wiring_of;
 
 use slipway_sim::scenario::{Scenario, Unreadable};
 
-macro_rules! files {
-    ($($name:literal),+ $(,)?) => {
-        &[$(($name, include_str!(concat!("../scenarios/", $name, ".yaml")))),+]
-    };
-}
+use crate::registry::Registry;
 
 /// Names and texts; the first is the demo's.
-const FILES: &[(&str, &str)] = files![
-    "nightly-restart",
-    "restart-daily",
-    "restart-after-downtime",
-    "restart-during-rollout",
-    "flipper-changes",
-    "flipper-invalid",
-    "flipper-typo",
-    "leader-failover",
-    "statefulset-daemonset",
-    "opt-out-pause-zero",
-    "pdb",
-    "overlap",
-    "max-concurrent-many",
-    "label-later",
-    "flipper-suspended",
-    "zone-rollout",
-    "zone-order",
-    "zone-budget",
-    "zone-evict",
-    "zone-partition",
-    "zone-downscale",
-    "zone-failover",
-    "zone-follow",
-    "zone-quiet",
-    "zone-race",
-];
+fn files(registry: &Registry) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    registry.all().iter().flat_map(|entry| entry.scenarios)
+}
 
 /// The names of all scenarios; the first is the one to begin with.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    FILES.iter().map(|(name, _)| *name)
+pub fn names() -> Vec<&'static str> {
+    files(&Registry::default()).map(|(name, _)| *name).collect()
 }
 
 /// A scenario by its name; none if there is no such.
 pub fn find(name: &str) -> Option<Result<Scenario, Unreadable>> {
-    let (_, text) = FILES.iter().find(|(known, _)| *known == name)?;
+    let registry = Registry::default();
+    let (_, text) = files(&registry).find(|(known, _)| *known == name)?;
     Some(Scenario::read(name, text))
 }
 
 /// All scenarios.
 pub fn all() -> Result<Vec<Scenario>, Unreadable> {
-    FILES
-        .iter()
+    all_of(&Registry::default())
+}
+
+/// All scenarios of these capabilities.
+pub(crate) fn all_of(registry: &Registry) -> Result<Vec<Scenario>, Unreadable> {
+    files(registry)
         .map(|(name, text)| Scenario::read(name, text))
         .collect()
 }
@@ -71,7 +50,7 @@ mod tests {
     fn every_scenario_can_be_read_and_is_called_as_its_file() {
         let all = all().unwrap();
         let called: Vec<&str> = all.iter().map(|s| s.name.as_str()).collect();
-        assert_eq!(called, names().collect::<Vec<_>>());
+        assert_eq!(called, names());
         assert!(all.iter().all(|s| s.about.ends_with('.')));
     }
 
@@ -83,7 +62,10 @@ mod tests {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         files.sort();
-        let mut known: Vec<String> = names().map(|name| format!("{name}.yaml")).collect();
+        let mut known: Vec<String> = names()
+            .into_iter()
+            .map(|name| format!("{name}.yaml"))
+            .collect();
         known.sort();
         assert_eq!(files, known);
     }

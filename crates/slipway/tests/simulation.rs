@@ -33,9 +33,9 @@ use mutants::Catch;
 use slipway::scenarios;
 use slipway_sim::explore::{self, Effort, Known, Report};
 use slipway_sim::history;
+use slipway_sim::runner;
 use slipway_sim::scenario::Scenario;
 use slipway_sim::stage::{Wiring, rights};
-use slipway_sim::{oracles, runner};
 
 fn main() -> ExitCode {
     let arguments = match Arguments::read(std::env::args().skip(1)) {
@@ -225,7 +225,9 @@ fn measure(wiring: &Wiring, chosen: &[Scenario]) -> ExitCode {
         let last = last.unwrap();
         let start = Instant::now();
         for _ in 0..RUNS {
-            oracles::judge(scenario, &last.history, Some(&last.history));
+            wiring
+                .oracles
+                .judge(scenario, &last.history, Some(&last.history));
         }
         let judged = start.elapsed() / RUNS;
         println!(
@@ -255,7 +257,8 @@ fn replay(wiring: &Wiring, name: &str, trial: &slipway_sim::trial::Trial) -> Exi
         println!("#{} {}", request.number, request.body);
     }
     let mut report = Report::default();
-    let verdicts = oracles::judge(&scenario, &outcome.history, Some(&reference.history));
+    let reference = Some(&reference.history);
+    let verdicts = wiring.oracles.judge(&scenario, &outcome.history, reference);
     report.take(&scenario, trial, &outcome, verdicts);
     for line in report.table() {
         println!("{line}");

@@ -16,6 +16,7 @@
 pub mod access;
 pub mod admit;
 pub mod budget;
+pub mod capability;
 pub mod disruption;
 pub mod fence;
 pub mod gauges;
@@ -29,6 +30,7 @@ pub mod reasons;
 pub mod render;
 pub mod replicas;
 pub mod settings;
+pub mod show;
 pub mod zpdb;
 
 use jiff::Timestamp;
@@ -36,9 +38,9 @@ use slipway_api::zones;
 use slipway_kernel::admission::Count;
 use slipway_kernel::capability::{Arrival, Gauge, Gravity, Passes};
 use slipway_kernel::interest::Interest;
-use slipway_kernel::permission::Permission;
 use slipway_kernel::{ClusterId, Controller, Facts, Fence, Key, Plan, Stores, Target};
 
+pub use capability::{CAPABILITY, Setup};
 use observe::World;
 use reasons::Reason;
 pub use settings::Settings;
@@ -62,18 +64,20 @@ impl Zones {
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
+
+    /// Gathers the world of a key: all that its plan depends on.
+    pub fn observe(&self, stores: &Stores, facts: &Facts, key: &Key) -> Option<World> {
+        observe::world(&self.settings, stores, facts, key)
+    }
 }
 
 impl Controller for Zones {
-    const NAME: &'static str = NAME;
-    type World = World;
+    fn name(&self) -> &'static str {
+        NAME
+    }
 
     fn interests(&self) -> Vec<Interest> {
         observe::interests(&self.settings)
-    }
-
-    fn permissions(&self) -> Vec<Permission> {
-        access::PERMISSIONS.to_vec()
     }
 
     fn lease(&self) -> &'static str {
@@ -88,12 +92,9 @@ impl Controller for Zones {
         observe::keys(stores)
     }
 
-    fn observe(&self, stores: &Stores, facts: &Facts, key: &Key) -> Option<World> {
-        observe::world(&self.settings, stores, facts, key)
-    }
-
-    fn plan(&self, world: &World, now: Timestamp) -> Plan {
-        plan::plan(&self.settings, world, now)
+    fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, now: Timestamp) -> Option<Plan> {
+        let world = self.observe(stores, facts, key)?;
+        Some(plan::plan(&self.settings, &world, now))
     }
 
     fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge> {

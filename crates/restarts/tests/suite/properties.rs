@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use slipway_kernel::store::Meta;
-use slipway_kernel::{Capability, ClusterId, Controller, Facts, Plan, Stores};
+use slipway_kernel::{ClusterId, Controller, Facts, Plan, Stores};
 use slipway_restarts::policy::Policy;
 use slipway_restarts::stage::Stage;
 
@@ -238,7 +238,7 @@ proptest! {
             stores.store_mut(&keys[kind]).unwrap().observe(object);
         }
         let key = slipway_restarts::observe::sweep(&ClusterId::local());
-        let shuffled = Capability::plan(&stage.planner, &stores, &Facts::default(), &key, stage.now).unwrap();
+        let shuffled = Controller::plan(&stage.planner, &stores, &Facts::default(), &key, stage.now).unwrap();
         prop_assert_eq!(shuffled.steps, straight.steps);
         prop_assert_eq!(shuffled.statuses, straight.statuses);
         prop_assert_eq!(shuffled.events, straight.events);

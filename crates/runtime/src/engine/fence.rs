@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use slipway_kernel::action::Target;
-use slipway_kernel::capability::{Capability, Fence};
+use slipway_kernel::capability::{Controller, Fence};
 use slipway_kernel::fact::{Missing, Right};
 use slipway_kernel::identity::ObjectRef;
 use tokio::time::Instant;
@@ -57,7 +57,7 @@ impl Engine {
         }
     }
 
-    fn of_lease(&self, lease: &'static str) -> impl Iterator<Item = &Arc<dyn Capability>> {
+    fn of_lease(&self, lease: &'static str) -> impl Iterator<Item = &Arc<dyn Controller>> {
         let all = self.capabilities.values();
         all.filter(move |capability| capability.lease() == lease)
     }

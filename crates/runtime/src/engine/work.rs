@@ -8,7 +8,7 @@ use std::time::Duration;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Hold, Reading};
 use slipway_kernel::blocker::Blocker;
-use slipway_kernel::capability::{Capability, Gravity};
+use slipway_kernel::capability::{Controller, Gravity};
 use slipway_kernel::event::Event;
 use slipway_kernel::fact::{Missing, Right};
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef, kinds};
@@ -48,7 +48,7 @@ struct Pass {
 }
 
 impl Pass {
-    fn new(capability: &dyn Capability, plan: &Plan) -> Self {
+    fn new(capability: &dyn Controller, plan: &Plan) -> Self {
         let mut blockers = plan.blockers.iter();
         let failure = blockers.find(|b| capability.gravity(b.reason) == Gravity::Failure);
         Self {
@@ -161,7 +161,7 @@ impl Engine {
     }
 
     /// Others see why nothing happens. Whoever acts also logs it, once.
-    fn show(&self, key: &Key, plan: &Plan, acting: Option<&dyn Capability>) {
+    fn show(&self, key: &Key, plan: &Plan, acting: Option<&dyn Controller>) {
         let before = {
             let mut state = self.shared.lock();
             if plan.blockers.is_empty() {

@@ -14,7 +14,6 @@ use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
 use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef, kinds};
 use slipway_kernel::interest::{Interest, Need};
 use slipway_kernel::parts::{Part, Parts};
-use slipway_kernel::permission::Permission;
 use slipway_kernel::plan::{Plan, Status, Step};
 use slipway_kernel::store::{Meta, Projection, Stores, Undecodable};
 
@@ -119,11 +118,6 @@ impl Default for Toy {
             careless: false,
         }
     }
-}
-
-#[derive(Debug)]
-pub(crate) struct World {
-    plan: Plan,
 }
 
 fn key(cluster: &ClusterId, namespace: &str) -> Key {
@@ -312,9 +306,14 @@ impl Toy {
     }
 }
 
-impl Controller for Toy {
+impl Toy {
     const NAME: &'static str = "toy";
-    type World = World;
+}
+
+impl Controller for Toy {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
 
     fn interests(&self) -> Vec<Interest> {
         let by_namespace =
@@ -328,10 +327,6 @@ impl Controller for Toy {
             all.push(Interest { need, ..widgets });
         }
         all
-    }
-
-    fn permissions(&self) -> Vec<Permission> {
-        Vec::new()
     }
 
     fn lease(&self) -> &'static str {
@@ -357,7 +352,7 @@ impl Controller for Toy {
         vec![key(&ClusterId::local(), "default")]
     }
 
-    fn observe(&self, stores: &Stores, facts: &Facts, key: &Key) -> Option<World> {
+    fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, now: Timestamp) -> Option<Plan> {
         let mut plan = Plan::default();
         self.maps(stores, facts, key, &mut plan);
         if self.gadgets {
@@ -366,15 +361,10 @@ impl Controller for Toy {
         let empty = stores
             .list::<Map>(&key.cluster, &kinds::CONFIG_MAP)
             .all(|entry| entry.meta.namespace != key.namespace);
-        (!empty || self.gadgets || self.every.is_some()).then_some(World { plan })
-    }
-
-    fn plan(&self, world: &World, now: Timestamp) -> Plan {
-        let mut plan = world.plan.clone();
         if let Some(every) = self.every {
             plan.wake(now.checked_add(every).unwrap());
         }
-        plan
+        (!empty || self.gadgets || self.every.is_some()).then_some(plan)
     }
 
     fn gauges(&self, stores: &Stores, _: Timestamp) -> Vec<Gauge> {

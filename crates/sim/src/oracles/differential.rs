@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use serde_json::Value;
-use slipway_api::names::{DISRUPTION_CLAIM, FENCE, LAST_RESTART, RESTARTED_AT};
-use slipway_api::zones::LAST_DOWNSCALE;
+use slipway_api::names::{DISRUPTION_CLAIM, FENCE, RESTARTED_AT};
 
 use super::{Case, Findings, workload};
 use crate::fault::{EventFault, RequestFault};
@@ -30,24 +29,20 @@ pub const MASKED: &[(&str, &str)] = &[
         "the hash covers restartedAt; replica sets and pods are compared by owner and state",
     ),
     (
-        "restartedAt, rollout-last-restart, disruption-claim",
-        "a restart that a fault delayed has a later date",
+        "restartedAt, disruption-claim, fence, and the annotations that a capability calls fleeting",
+        "what a fault delayed has a later date, and who led when depends on the faults",
     ),
     (
         "status times",
         "lastTransitionTime, lastUpdateTime, lastRestart, nextRestart, since, until, updatedAt",
     ),
     (
-        "leases, events, reservations of evictions, locks of downscales",
+        "leases, events, and the maps that a capability calls fleeting",
         "who leads, how often something was said, and who was asked when, depends on the faults",
     ),
     (
         "definitions of kinds",
         "what a fault takes away it puts back, as another object",
-    ),
-    (
-        "fence, last-downscale",
-        "who led when, and when a downscale that a fault delayed was let through",
     ),
 ];
 
@@ -83,11 +78,9 @@ const IDENTITIES: &[&str] = &[
     "hostIP",
     "hostIPs",
     "message",
-    LAST_RESTART,
     RESTARTED_AT,
     DISRUPTION_CLAIM,
     FENCE,
-    LAST_DOWNSCALE,
 ];
 
 /// How long after the last fault the end may still differ.
@@ -131,7 +124,7 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
     }
     let settled = case.history.calm.checked_add(AFTERMATH);
     if delayed.is_empty() && !is_misled(case) && settled.is_ok_and(|settled| settled <= end) {
-        compare(&mut findings, case.history, reference);
+        compare(&mut findings, case, reference);
     }
     findings
 }
@@ -152,7 +145,11 @@ fn is_another_story(history: &History) -> bool {
 fn is_misled(case: &Case<'_>) -> bool {
     let lost = EventFault::Drop.name();
     case.history.marks.iter().any(|mark| {
-        matches!(&mark.what, Event::Watch(about, fault) if about == "flippers" && *fault == lost)
+        let Event::Watch(about, fault) = &mark.what else {
+            return false;
+        };
+        let mut orders = case.specifics.iter().flat_map(|one| one.orders);
+        *fault == lost && orders.any(|plural| plural == about)
     })
 }
 
@@ -204,8 +201,9 @@ fn spec_changes(history: &History) -> BTreeMap<&Object, u64> {
     counts
 }
 
-fn compare(findings: &mut Findings, history: &History, reference: &History) {
-    let (wanted, found) = (ends(reference), ends(history));
+fn compare(findings: &mut Findings, case: &Case<'_>, reference: &History) {
+    let history = case.history;
+    let (wanted, found) = (ends(case, reference), ends(case, history));
     let mut keys: Vec<&String> = wanted.keys().chain(found.keys()).collect();
     keys.sort();
     keys.dedup();
@@ -221,7 +219,12 @@ fn compare(findings: &mut Findings, history: &History, reference: &History) {
 
 /// The objects of the end by name, masked, as far as they have changed since the start, which both runs share. Those
 /// whose names no two runs share are counted by owner and state.
-fn ends(history: &History) -> BTreeMap<String, Vec<Value>> {
+fn ends(case: &Case<'_>, history: &History) -> BTreeMap<String, Vec<Value>> {
+    let fleeting = case
+        .specifics
+        .iter()
+        .flat_map(|one| one.fleeting_annotations);
+    let masked: Vec<&str> = IDENTITIES.iter().chain(fleeting).copied().collect();
     let mut last: BTreeMap<&Object, &Change> = BTreeMap::new();
     for change in history.changes.iter().filter(|c| c.version > history.base) {
         last.insert(&change.object, change);
@@ -231,7 +234,7 @@ fn ends(history: &History) -> BTreeMap<String, Vec<Value>> {
         let Some(image) = change.after.as_deref().or(change.before.as_deref()) else {
             continue;
         };
-        let Some(key) = key(object, image) else {
+        let Some(key) = key(case, object, image) else {
             continue;
         };
         let counted = key.ends_with('*');
@@ -241,7 +244,7 @@ fn ends(history: &History) -> BTreeMap<String, Vec<Value>> {
             (Some(_), true) => summary(image.value()),
             (Some(_), false) => {
                 let mut value = image.value().clone();
-                mask(&mut value);
+                mask(&mut value, &masked);
                 value
             }
         };
@@ -253,8 +256,9 @@ fn ends(history: &History) -> BTreeMap<String, Vec<Value>> {
     all
 }
 
-fn key(object: &Object, image: &Image) -> Option<String> {
+fn key(case: &Case<'_>, object: &Object, image: &Image) -> Option<String> {
     let (resource, namespace, name) = object;
+    let mut fleeting = case.specifics.iter().flat_map(|one| one.fleeting_maps);
     match &**resource {
         // Whoever takes a definition away in a fault has put it back.
         "coordination.k8s.io/leases"
@@ -262,11 +266,7 @@ fn key(object: &Object, image: &Image) -> Option<String> {
         | "/events"
         | "/nodes"
         | "apiextensions.k8s.io/customresourcedefinitions" => None,
-        "/configmaps"
-            if name.starts_with("slipway-zpdb-") || &**name == "slipway-downscale-locks" =>
-        {
-            None
-        }
+        "/configmaps" if fleeting.any(|own| name.starts_with(own)) => None,
         "apps/replicasets" | "apps/controllerrevisions" | "/pods" => {
             let owner = image
                 .text("/metadata/ownerReferences/0/name")
@@ -295,23 +295,23 @@ fn summary(value: &Value) -> Value {
     })
 }
 
-fn mask(value: &mut Value) {
+fn mask(value: &mut Value, names: &[&str]) {
     match value {
         Value::Object(fields) => {
-            fields.retain(|key, _| !IDENTITIES.contains(&key.as_str()));
+            fields.retain(|key, _| !names.contains(&key.as_str()));
             for (key, field) in fields.iter_mut() {
                 if TIMES.contains(&key.as_str()) && field.is_string() {
                     *field = Value::String("a time".to_owned());
                 } else {
-                    mask(field);
+                    mask(field, names);
                 }
             }
         }
-        Value::Array(list) => list.iter_mut().for_each(mask),
+        Value::Array(list) => list.iter_mut().for_each(|one| mask(one, names)),
         // A status inside a ConfigMap.
         Value::String(text) if text.starts_with('{') => {
             if let Ok(mut inside) = serde_json::from_str::<Value>(text) {
-                mask(&mut inside);
+                mask(&mut inside, names);
                 *value = inside;
             }
         }

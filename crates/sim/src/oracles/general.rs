@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use slipway_api::names::{FENCE, FIELD_MANAGER};
-use slipway_api::purpose::zones as purpose;
-use slipway_api::zones::{LAST_DOWNSCALE, ROLLOUT_GROUP, ZONE_TRACKER};
+use slipway_api::names::FIELD_MANAGER;
 
-use super::policy::{self, FLIPPERS};
+use super::specifics::{is_own_map, is_own_name};
 use super::{Case, Findings, workload};
-use crate::history::{Change, Event, Request};
+use crate::history::{Event, Request};
 use crate::stage::NAMESPACE;
 
 /// How many requests for one object in an hour there are at most: a loop would make thousands.
@@ -27,35 +25,6 @@ fn is_lease(request: &Request) -> bool {
     request.path().contains("/leases")
 }
 
-/// `ConfigMap`s that nobody else writes, in any namespace.
-const MAPS: &[&str] = &[
-    "slipway-zones",
-    "slipway-zpdb-",
-    "slipway-downscale-locks",
-    ZONE_TRACKER,
-];
-
-pub(super) fn is_own_map(path: &str) -> bool {
-    let name = path.rsplit_once("/configmaps/").map(|(_, name)| name);
-    name.is_some_and(|name| MAPS.iter().any(|own| name.starts_with(own)))
-}
-
-/// Whether pods and `StatefulSet`s may be changed so by zones.
-fn is_of_zones(change: &Change, request: &Request) -> bool {
-    let image = change.before.as_deref().or(change.after.as_deref());
-    match &*change.object.0 {
-        "apps/statefulsets" => image.is_some_and(|set| set.label(ROLLOUT_GROUP).is_some()),
-        // What else is deleted is for Z5.
-        "/pods" if request.method == "DELETE" => true,
-        "/pods" => {
-            let set = request.body.pointer("/metadata/annotations");
-            let set = set.and_then(Value::as_object);
-            set.is_some_and(|set| set.keys().all(|key| key == FENCE))
-        }
-        _ => false,
-    }
-}
-
 fn has_text(body: &Value, pointer: &str) -> bool {
     let text = body.pointer(pointer).and_then(Value::as_str);
     text.is_some_and(|text| !text.is_empty())
@@ -69,26 +38,22 @@ pub(super) fn preconditions(case: &Case<'_>) -> Findings {
         let own = request
             .path()
             .contains(&format!("/namespaces/{NAMESPACE}/"))
-            || is_own_map(request.path());
+            || is_own_map(case, request.path());
         let query = request.uri.split_once('?').map_or("", |(_, query)| query);
         let ours = query
             .split('&')
             .any(|part| part.strip_prefix("fieldManager=") == Some(FIELD_MANAGER));
         let body = &request.body;
         let version = has_text(body, "/metadata/resourceVersion");
-        // Where no map may be kept: when a zone was last scaled down. The newest is right, whatever else has changed.
-        let dates = body
-            .pointer("/metadata/annotations")
-            .and_then(Value::as_object);
-        let is_date = request.is_for(purpose::ANNOTATE)
-            && dates.is_some_and(|all| all.len() == 1 && all.contains_key(LAST_DOWNSCALE));
+        let mut specifics = case.specifics.iter();
+        let is_unconditional = specifics.any(|one| (one.is_unconditional)(request));
         let holds = match request.method.as_str() {
             "POST" => true,
             "PUT" => version,
             "PATCH" if request.media.starts_with("application/apply-patch") => {
                 ours && (own || !query.contains("force=true"))
             }
-            "PATCH" if request.path().contains("/events/") || is_date => true,
+            "PATCH" if request.path().contains("/events/") || is_unconditional => true,
             "PATCH" => version && has_text(body, "/metadata/uid"),
             "DELETE" => has_text(body, "/preconditions/uid"),
             _ => false,
@@ -161,16 +126,12 @@ pub(super) fn targets(case: &Case<'_>) -> Findings {
         let home = &**namespace == NAMESPACE;
         let holds = match &**resource {
             "coordination.k8s.io/leases" => home,
-            "/configmaps" => home || MAPS.iter().any(|own| change.object.2.starts_with(own)),
-            _ if is_of_zones(change, request) => true,
+            "/configmaps" => home || is_own_name(case, &change.object.2),
             "events.k8s.io/events" | "/events" => true,
-            FLIPPERS => request.path().ends_with("/status"),
-            _ if workload::kind(resource).is_some() => {
-                let image = change.before.as_deref().or(change.after.as_deref());
-                let policies = policy::behind(case.history, change, request);
-                image.is_some_and(|image| policies.iter().any(|p| p.matches(&change.object, image)))
+            _ => {
+                let mut specifics = case.specifics.iter();
+                specifics.any(|one| (one.may_change)(case, change, request))
             }
-            _ => false,
         };
         findings.check(change.at, holds, || {
             format!(
@@ -186,17 +147,15 @@ pub(super) fn targets(case: &Case<'_>) -> Findings {
 pub(super) fn statuses(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     for (change, _) in case.history.deeds() {
-        let Some(after) = change
-            .after
-            .as_deref()
-            .filter(|_| &*change.object.0 == FLIPPERS)
-        else {
+        let mut statuses = case.specifics.iter().flat_map(|one| one.statuses);
+        let known = statuses.find(|(resource, _)| *resource == &*change.object.0);
+        let (Some((_, kind)), Some(after)) = (known, change.after.as_deref()) else {
             continue;
         };
         let observed = after.number("/status/observedGeneration");
         let before = change.before.as_deref();
         let earlier = before.map_or(0, |image| image.number("/status/observedGeneration"));
-        let name = format!("Flipper {}/{}", change.object.1, change.object.2);
+        let name = format!("{kind} {}/{}", change.object.1, change.object.2);
         findings.check(change.at, observed >= earlier, || {
             format!("{name}: observedGeneration went back from {earlier} to {observed}")
         });

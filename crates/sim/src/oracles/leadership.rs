@@ -3,14 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use slipway_api::purpose::{Purpose, runtime, zones};
 
 use super::workload;
 use super::{Case, Findings};
 use crate::history::Event;
-
-/// Claims and statuses disrupt nobody, and have preconditions of their own.
-const HARMLESS: &[Purpose] = &[zones::CLAIM, zones::RELEASE, runtime::STATUS];
 
 /// A lease, the time of a request, the wait of a new leader, and a look around.
 const FAILOVER: SignedDuration = SignedDuration::from_secs(15 + 10 + 10);
@@ -29,8 +25,10 @@ pub(super) fn epochs(case: &Case<'_>) -> Findings {
             continue;
         }
         let newest = newest.entry(&context.controller).or_default();
-        let harmless = HARMLESS.iter().any(|purpose| request.is_for(*purpose));
-        let holds = epoch >= *newest || (harmless && context.controller == "zones");
+        let mut specifics = case.specifics.iter();
+        let own = specifics.find(|one| one.name == context.controller);
+        let mut harmless = own.into_iter().flat_map(|one| one.harmless);
+        let holds = epoch >= *newest || harmless.any(|purpose| request.is_for(*purpose));
         findings.check(change.at, holds, || {
             format!(
                 "{}: {} wrote under leadership {epoch} after {newest}",

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use slipway_kernel::identity::{Kind, ObjectRef, kinds};
 
 use super::Action;
 
-/// What is meant by a kind's name here.
+/// What is meant by the name of a kind that every cluster has.
 const KNOWN: &[Kind] = &[
     kinds::DEPLOYMENT,
     kinds::STATEFUL_SET,
@@ -30,15 +31,8 @@ const KNOWN: &[Kind] = &[
         "HorizontalPodAutoscaler",
         "horizontalpodautoscalers",
     ),
-    Kind::namespaced("flipper.io.github.com", "v1alpha1", "Flipper", "flippers"),
     cluster_wide("", "v1", "Namespace", "namespaces"),
     cluster_wide("", "v1", "Node", "nodes"),
-    Kind::namespaced(
-        "rollout-operator.grafana.com",
-        "v1",
-        "ZoneAwarePodDisruptionBudget",
-        "zoneawarepoddisruptionbudgets",
-    ),
     kinds::VALIDATING_WEBHOOKS,
     kinds::MUTATING_WEBHOOKS,
     cluster_wide(RBAC, "v1", "ClusterRole", "clusterroles"),
@@ -52,6 +46,23 @@ const KNOWN: &[Kind] = &[
         "customresourcedefinitions",
     ),
 ];
+
+/// Our own kinds, as they are defined.
+static OWN: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+    let kinds = slipway_api::crds::crds()
+        .into_iter()
+        .filter_map(|definition| {
+            let spec = definition.spec;
+            Some(Kind {
+                group: spec.group.into(),
+                version: spec.versions.into_iter().next()?.name.into(),
+                kind: spec.names.kind.into(),
+                plural: spec.names.plural.into(),
+                namespaced: spec.scope == "Namespaced",
+            })
+        });
+    kinds.collect()
+});
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -86,13 +97,18 @@ pub enum UnknownKind {
 }
 
 fn all() -> String {
-    let names: Vec<&str> = KNOWN.iter().map(|kind| kind.kind.as_ref()).collect();
+    let names: Vec<&str> = KNOWN
+        .iter()
+        .chain(&*OWN)
+        .map(|kind| kind.kind.as_ref())
+        .collect();
     names.join(", ")
 }
 
 fn known(name: &str) -> Result<Kind, UnknownKind> {
     KNOWN
         .iter()
+        .chain(&*OWN)
         .find(|kind| kind.kind == name)
         .cloned()
         .ok_or_else(|| UnknownKind::Kind(name.to_owned()))

@@ -4,7 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use slipway_api::flipper::WorkloadKind;
+
+/// A kind of workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum WorkloadKind {
+    /// apps/v1 Deployment.
+    Deployment,
+    /// apps/v1 `StatefulSet`.
+    StatefulSet,
+    /// apps/v1 `DaemonSet`.
+    DaemonSet,
+}
 
 /// One workload, or several of a kind.
 #[derive(Debug, Clone, Deserialize)]

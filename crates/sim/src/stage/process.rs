@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 use kube::Client;
 use slipway_apiserver::cluster::Cluster;
 use slipway_apiserver::environment::Clock;
-use slipway_kernel::Capability;
+use slipway_kernel::Controller;
 use slipway_kernel::admission::Admit;
 use slipway_runtime::gather::Gatherer;
 use slipway_runtime::webhook::Admissions;
@@ -47,7 +47,7 @@ pub(super) struct Crew {
     pub(super) recorder: Recorder,
     pub(super) adversary: Arc<Mutex<Adversary>>,
     pub(super) settings: Settings,
-    pub(super) capabilities: Vec<Arc<dyn Capability>>,
+    pub(super) capabilities: Vec<Arc<dyn Controller>>,
     pub(super) seed: u64,
     pub(super) tamper: Option<Tamper>,
     pub(super) feign: Option<Feign>,

@@ -10,7 +10,7 @@ use slipway_apiserver::authenticate::User as Account;
 use slipway_apiserver::cluster::{Cluster, Config, Snapshot};
 use slipway_apiserver::collect;
 use slipway_apiserver::environment::{Clock, InProcess, TokioClock};
-use slipway_kernel::Capability;
+use slipway_kernel::Controller;
 use slipway_kernel::admission::Admit;
 use slipway_kernel::permission::{Grantee, Permission, roles};
 use slipway_runtime::{Election, Settings};
@@ -23,6 +23,7 @@ use super::process::Crew;
 use crate::actors::Actors;
 use crate::fault::Adversary;
 use crate::history::{Event, Recorder};
+use crate::oracles::Oracles;
 use crate::quick::Rollouts;
 use crate::scenario::{Controllers, Scenario, Unreadable};
 use crate::trial::{Storm, Trial};
@@ -67,7 +68,7 @@ pub struct Setup {
     /// How replicas run; their names are given here.
     pub settings: Settings,
     /// What they do.
-    pub capabilities: Vec<Arc<dyn Capability>>,
+    pub capabilities: Vec<Arc<dyn Controller>>,
     /// What they are asked by the API server.
     pub hooks: Vec<Arc<dyn Admit>>,
     /// The manifests by which the API server knows that: they name a service in [`NAMESPACE`].
@@ -105,13 +106,15 @@ pub type Right = (String, usize, String, String);
 
 type Assemble = dyn Fn(&Value) -> Result<Setup, String> + Send + Sync;
 
-/// What the simulator does not know: the capabilities and their definitions.
+/// What the simulator does not know: the capabilities, their definitions, and what is true of them.
 #[derive(Clone)]
 pub struct Wiring {
     /// Sets the operator up from a scenario's `settings`.
     pub operator: Arc<Assemble>,
     /// The definitions to install.
     pub definitions: Arc<Vec<Value>>,
+    /// Who judges.
+    pub oracles: Oracles,
 }
 
 /// The clusters of a scenario at its start, from which any number of runs can begin.

@@ -1,12 +1,11 @@
 //! Options of `slipway manifests` and `slipway crds`.
 
-use crate::registry::NAMES;
-
 /// Options of `slipway crds`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Crds {
+    // Whom this is about if nobody is named, the registry knows.
     /// Whose kinds
-    #[arg(long, value_delimiter = ',', default_values = NAMES, value_name = "NAME,…")]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     pub(crate) controllers: Vec<String>,
 }
 

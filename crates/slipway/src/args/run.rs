@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::zones::{Webhooks, Zones};
+use clap::{ArgMatches, Command, FromArgMatches};
+
+use super::webhooks::Webhooks;
 
 /// Options of `slipway run`.
 #[derive(Debug, clap::Args)]
@@ -36,11 +38,41 @@ pub(crate) struct Run {
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     pub(crate) log_level: LogLevel,
     #[command(flatten)]
-    pub(crate) restarts: Restarts,
-    #[command(flatten)]
-    pub(crate) zones: Zones,
-    #[command(flatten)]
+    pub(crate) given: Given,
+}
+
+/// The options that the registry adds: those of capabilities, which only these can read, and those of webhooks, which
+/// follow them.
+#[derive(Debug, Clone)]
+pub(crate) struct Given {
+    /// Those of capabilities.
+    pub(crate) matches: ArgMatches,
+    /// Those of webhooks.
     pub(crate) webhooks: Webhooks,
+}
+
+impl FromArgMatches for Given {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self {
+            matches: matches.clone(),
+            webhooks: Webhooks::from_arg_matches(matches)?,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for Given {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
 }
 
 /// Which cluster.
@@ -83,55 +115,6 @@ pub(crate) struct Election {
     pub(crate) lease_duration: Duration,
 }
 
-/// Switches of restarts.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Restarts")]
-pub(crate) struct Restarts {
-    /// Whether a Flipper reaches all namespaces, or its own only
-    #[arg(long = "restarts-scope", value_enum, default_value_t = RestartScope::OwnNamespace)]
-    pub(crate) scope: RestartScope,
-    /// Namespaces whose workloads are restarted only by a Flipper that names them
-    #[arg(
-        long = "restarts-protected-namespaces",
-        value_delimiter = ',',
-        default_value = slipway_restarts::settings::SYSTEM_NAMESPACE,
-        value_name = "NS,…"
-    )]
-    pub(crate) protected_namespaces: Vec<String>,
-    /// Whether workloads are restarted while there is no Flipper
-    #[arg(
-        long = "restarts-default-criteria",
-        action = clap::ArgAction::Set,
-        default_value_t = false,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        value_name = "true|false"
-    )]
-    pub(crate) default_criteria: bool,
-    /// How often, while there is no Flipper and the default criteria are on
-    #[arg(long = "restarts-default-interval", default_value = "10m", value_parser = duration, value_name = "DURATION")]
-    pub(crate) default_interval: Duration,
-    /// Which, while there is no Flipper and the default criteria are on: those with one of these labels
-    #[arg(long = "restarts-default-labels", value_delimiter = ',', default_value = "mesh=true", value_parser = label, value_name = "KEY=VALUE,…")]
-    pub(crate) default_labels: Vec<(String, String)>,
-    /// Minimum interval; shorter ones are raised
-    #[arg(long = "restarts-min-interval", value_parser = duration, value_name = "DURATION")]
-    pub(crate) min_interval: Option<Duration>,
-    /// How many workloads of the whole cluster may be rolling at once; without it, any number
-    #[arg(long = "restarts-max-concurrent", value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
-    pub(crate) max_concurrent: Option<u32>,
-}
-
-/// Whose workloads a Flipper is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum RestartScope {
-    /// All namespaces
-    Cluster,
-    /// The namespace that the Flipper is in
-    OwnNamespace,
-}
-
 /// How log lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogFormat {
@@ -167,7 +150,7 @@ impl LogLevel {
 }
 
 /// A duration as a Flipper's interval is written, but not none at all.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let parsed = pause(text)?;
     if parsed.is_zero() {
         return Err("must be longer than nothing".to_owned());
@@ -176,13 +159,6 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A duration that may be none at all.
-pub(super) fn pause(text: &str) -> Result<Duration, String> {
+pub(crate) fn pause(text: &str) -> Result<Duration, String> {
     slipway_kernel::duration::parse(text).map_err(|error| error.to_string())
-}
-
-fn label(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("write KEY=VALUE".to_owned()),
-    }
 }

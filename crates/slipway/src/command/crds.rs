@@ -3,12 +3,12 @@
 use anyhow::Result;
 
 use crate::args::Crds;
-use crate::registry::{self, Settings};
+use crate::registry::{self, Registry};
 use crate::{output, yaml};
 
 /// Prints them.
-pub(crate) fn run(arguments: &Crds) -> Result<()> {
-    let capabilities = registry::capabilities(&arguments.controllers, &Settings::default())?;
-    output::text(&yaml::documents(&registry::definitions(&capabilities)?)?);
+pub(crate) fn run(registry: &Registry, arguments: &Crds) -> Result<()> {
+    let profiles = registry::profiles(&registry.named(&arguments.controllers)?);
+    output::text(&yaml::documents(&registry::definitions(&profiles)?)?);
     Ok(())
 }

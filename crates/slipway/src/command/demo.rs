@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Demo) -> Result<Outcome> {
 
 fn find(name: &str) -> Result<Scenario> {
     let Some(scenario) = scenarios::find(name) else {
-        let known: Vec<&str> = scenarios::names().collect();
+        let known: Vec<&str> = scenarios::names();
         let known = known.join(", ");
         let text = format!("--scenario: there is no scenario {name:?}; there are: {known}");
         return Err(Usage(text).into());

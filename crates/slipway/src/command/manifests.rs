@@ -1,24 +1,27 @@
 //! `slipway manifests`: everything that installs the operator.
 
 use anyhow::Result;
-use clap::Parser;
+use serde_json::Value;
 
-use crate::args::{Arguments, Command, Manifests, Run};
-use crate::exit::{Usage, no_webhooks};
+use crate::args::{Command, Manifests, Run};
+use crate::exit::Usage;
 use crate::manifests::{CLUSTER_S_OWN, Install, install};
-use crate::registry::{self, Settings};
+use crate::registry::{self, Registry};
 use crate::{output, yaml};
 
 /// Prints it.
-pub(crate) fn run(arguments: &Manifests) -> Result<()> {
-    let settings = Settings {
-        webhooks: arguments.webhooks.then(Default::default),
-        ..Settings::default()
-    };
-    let capabilities = registry::capabilities(&arguments.controllers, &settings)?;
-    let serves = !registry::webhooks(&capabilities, &settings).is_empty();
+pub(crate) fn run(registry: &Registry, arguments: &Manifests) -> Result<()> {
+    output::text(&yaml::documents(&objects(registry, arguments)?)?);
+    Ok(())
+}
+
+/// The objects.
+pub(crate) fn objects(registry: &Registry, arguments: &Manifests) -> Result<Vec<Value>> {
+    let profiles = registry::profiles(&registry.named(&arguments.controllers)?);
+    let mut guards = profiles.iter().flat_map(|profile| profile.registrations);
+    let serves = arguments.webhooks && guards.next().is_some();
     if arguments.webhooks && !serves {
-        return Err(no_webhooks().into());
+        return Err(registry.no_webhooks().into());
     }
     let is_clusters_own = |name: &String| name == CLUSTER_S_OWN;
     if serves && arguments.namespace.iter().any(is_clusters_own) {
@@ -30,13 +33,14 @@ pub(crate) fn run(arguments: &Manifests) -> Result<()> {
     let definitions = if arguments.no_crds {
         Vec::new()
     } else {
-        registry::definitions(&capabilities)?
+        registry::definitions(&profiles)?
     };
     let mut options = Install {
         namespace: &arguments.operator_namespace,
         image: &arguments.image,
         replicas: arguments.replicas.unwrap_or(if serves { 2 } else { 1 }),
         controllers: &arguments.controllers,
+        profiles: &profiles,
         watched: &arguments.namespace,
         webhooks: serves,
         opt_in: true,
@@ -44,21 +48,20 @@ pub(crate) fn run(arguments: &Manifests) -> Result<()> {
         drain: std::time::Duration::ZERO,
         flags: &[],
     };
-    let plain = told(&options)?;
+    let plain = told(registry, &options)?;
     options.flags = &arguments.flags;
-    let told = told(&options)?;
+    let told = told(registry, &options)?;
     check(&options, &plain, &told)?;
-    options.drain = told.webhooks.drain;
-    let permissions = registry::permissions(&capabilities, serves);
-    let objects = install(&options, &permissions, definitions);
-    output::text(&yaml::documents(&objects)?);
-    Ok(())
+    options.drain = told.given.webhooks.drain;
+    let permissions = registry::permissions(&profiles, serves);
+    Ok(install(&options, &permissions, definitions))
 }
 
 /// What the program will make of its arguments.
-fn told(options: &Install<'_>) -> Result<Box<Run>> {
+fn told(registry: &Registry, options: &Install<'_>) -> Result<Box<Run>> {
     let line = std::iter::once("slipway".to_owned()).chain(options.arguments());
-    let parsed = Arguments::try_parse_from(line)
+    let parsed = registry
+        .parse(line.map(Into::into))
         .map_err(|error| Usage(format!("the flags after --: {}", error.render())))?;
     match parsed.command {
         Command::Run(run) => Ok(run),
@@ -69,11 +72,12 @@ fn told(options: &Install<'_>) -> Result<Box<Run>> {
 /// Refuses flags that would contradict the rest of the manifests.
 fn check(options: &Install<'_>, plain: &Run, told: &Run) -> Result<()> {
     let decided = |run: &Run| {
+        let webhooks = &run.given.webhooks;
         (
             (run.controllers.clone(), run.namespace.clone()),
-            (run.webhooks.is_on, run.webhooks.port, run.port, run.bind),
-            run.webhooks.tls_self_signed_secret_name.clone(),
-            run.webhooks.tls_self_signed_dns_name.clone(),
+            (webhooks.is_on, webhooks.port, run.port, run.bind),
+            webhooks.tls_self_signed_secret_name.clone(),
+            webhooks.tls_self_signed_dns_name.clone(),
             run.election.operator_namespace.clone(),
         )
     };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use futures::FutureExt;
-use slipway_kernel::Capability;
+use slipway_kernel::Controller;
 use slipway_kernel::admission::Admit;
 use slipway_runtime::gather::{Gatherer, Http};
 use slipway_runtime::tls::{self, Certificates, Source};
@@ -28,7 +28,7 @@ pub(crate) struct Operation {
     /// How the operator runs.
     pub(crate) settings: Settings,
     /// What it does.
-    pub(crate) capabilities: Vec<Arc<dyn Capability>>,
+    pub(crate) capabilities: Vec<Arc<dyn Controller>>,
     /// Where `/ready` and `/metrics` are.
     pub(crate) probes: SocketAddr,
     /// Where metrics are as well.

@@ -1,24 +1,38 @@
 //! `slipway reference`: pages of the reference, for `cargo xtask generate`.
 
 use anyhow::Result;
+use serde_json::Value;
 
-use crate::args::Page;
-use crate::registry::{self, NAMES, Settings};
+use crate::exit::Usage;
+use crate::registry::{self, Registry};
 use crate::{output, reference};
 
 /// Prints one page.
-pub(crate) fn run(page: Page) -> Result<()> {
-    let text = match page {
-        Page::Cli => reference::command_line(),
-        Page::Flipper => {
-            reference::kind(&serde_json::to_value(slipway_api::flipper::definition())?)
-        }
-        Page::Permissions => {
-            let names: Vec<String> = NAMES.iter().map(|&name| name.to_owned()).collect();
-            let capabilities = registry::capabilities(&names, &Settings::default())?;
-            reference::permissions(&registry::permissions(&capabilities, true))
-        }
-    };
-    output::text(&text);
+pub(crate) fn run(registry: &Registry, page: &str) -> Result<()> {
+    output::text(&text(registry, page)?);
     Ok(())
+}
+
+/// The page of this name: the command line, the permissions, or a kind of a capability that says it has one.
+pub(crate) fn text(registry: &Registry, page: &str) -> Result<String> {
+    let profiles = registry.profiles();
+    match page {
+        "cli" => return Ok(reference::command_line(registry.command())),
+        "permissions" => {
+            return Ok(reference::permissions(&registry::permissions(
+                &profiles, true,
+            )));
+        }
+        _ => {}
+    }
+    let mut kinds = profiles.iter().flat_map(|profile| profile.pages);
+    let kind = kinds.find(|kind| kind.eq_ignore_ascii_case(page));
+    let definitions = registry::definitions(&profiles)?;
+    let name = |definition: &Value| definition.pointer("/spec/names/kind").cloned();
+    let mut definitions = definitions.iter();
+    let found = definitions.find(|one| kind.is_some_and(|kind| name(one) == Some((*kind).into())));
+    match found {
+        Some(definition) => Ok(reference::kind(definition)),
+        None => Err(Usage(format!("there is no page {page:?} of the reference")).into()),
+    }
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use slipway_restarts::CAPABILITY;
 use slipway_runtime::Election;
 
 use super::operation::Operation;
@@ -13,7 +14,6 @@ use super::run;
 use crate::args::{LogFormat, RolloutController};
 use crate::connect::Cluster;
 use crate::goflag::Stopped;
-use crate::registry::{self, Settings};
 use crate::{logs, manifests, output};
 
 /// A request takes no longer than this.
@@ -60,15 +60,11 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
 /// What the options come to.
 fn operation(options: &RolloutController) -> Result<Operation> {
     let home = namespace();
-    let settings = Settings {
-        restarts: slipway_restarts::Settings {
-            own_deployment: Some((home.clone(), own_deployment(pod().as_deref()))),
-            operator_namespace: Some(home.clone()),
-            ..slipway_restarts::Settings::drop_in()
-        },
-        ..Settings::default()
+    let settings = slipway_restarts::Settings {
+        own_deployment: Some((home.clone(), own_deployment(pod().as_deref()))),
+        operator_namespace: Some(home.clone()),
+        ..slipway_restarts::Settings::drop_in()
     };
-    let names = [slipway_restarts::NAME.to_owned()];
     let kubeconfig = Some(&options.kubeconfig).filter(|file| !file.is_empty());
     // Somewhere it has to be; without an address nobody but this machine can ask.
     let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -89,7 +85,7 @@ fn operation(options: &RolloutController) -> Result<Operation> {
             request_timeout: REQUEST_TIMEOUT,
             ..slipway_runtime::Settings::default()
         },
-        capabilities: registry::capabilities(&names, &settings)?,
+        capabilities: vec![(CAPABILITY.controller)(&settings)],
         probes: probes.unwrap_or(nowhere),
         metrics: options.metrics().map_err(|why| anyhow!(why))?,
         label: None,

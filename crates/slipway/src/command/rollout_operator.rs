@@ -11,14 +11,15 @@ use slipway_runtime::vet::Vet;
 use slipway_runtime::webhook::Limits;
 use slipway_runtime::{Election, WithoutLease};
 use slipway_zones::admit::Switches;
+use slipway_zones::{CAPABILITY, Setup};
 
 use super::operation::{Operation, Webhooks};
 use super::run;
 use crate::args::{LogFormat, PROGRAM, RolloutOperator};
+use crate::capabilities::zones::for_ever;
 use crate::cluster_label::ClusterLabel;
 use crate::connect::Cluster;
 use crate::goflag::Stopped;
-use crate::registry::{self, Settings};
 use crate::{logs, output};
 
 /// A request of ours takes no longer than this, whatever the flag allows: the original's five minutes are for its
@@ -73,16 +74,14 @@ fn start_logs(options: &RolloutOperator) {
 
 /// What the options come to.
 fn operation(options: &RolloutOperator) -> Result<Operation> {
-    let settings = settings(options);
-    let names = [slipway_zones::NAME.to_owned()];
-    let capabilities = registry::capabilities(&names, &settings)?;
+    let setup = setup(options);
     let timeout = match options.client_timeout {
         Duration::ZERO => REQUEST_TIMEOUT,
         given => given.min(REQUEST_TIMEOUT),
     };
     let webhooks = if options.tls.is_enabled {
         Some(Webhooks {
-            hooks: registry::webhooks(&capabilities, &settings),
+            hooks: (CAPABILITY.webhooks)(&setup),
             address: everywhere("-server-tls.port", options.tls.port)?,
             limits: Limits {
                 request_timeout: options.tls.request_timeout,
@@ -118,7 +117,7 @@ fn operation(options: &RolloutOperator) -> Result<Operation> {
             }),
             ..slipway_runtime::Settings::default()
         },
-        capabilities,
+        capabilities: vec![(CAPABILITY.controller)(&setup)],
         probes: everywhere("-server.port", options.port)?,
         metrics: None,
         label: given(&options.namespace),
@@ -131,7 +130,7 @@ fn shared(label: ClusterLabel) -> Arc<dyn Vet> {
     Arc::new(label)
 }
 
-fn settings(options: &RolloutOperator) -> Settings {
+fn setup(options: &RolloutOperator) -> Setup {
     let is_served = options.tls.is_enabled;
     let selector = format!(
         "{}={}",
@@ -139,10 +138,10 @@ fn settings(options: &RolloutOperator) -> Settings {
         options.namespace
     );
     let usual = slipway_zones::Settings::default();
-    Settings {
-        zones: slipway_zones::Settings {
+    Setup {
+        settings: slipway_zones::Settings {
             cluster_domain: options.cluster_domain.clone(),
-            tracker: run::for_ever(&options.zone_tracker),
+            tracker: for_ever(&options.zone_tracker),
             poll: options.interval.max(Duration::from_millis(100)),
             question_timeout: match options.pods_timeout {
                 Duration::ZERO => usual.question_timeout,
@@ -155,7 +154,6 @@ fn settings(options: &RolloutOperator) -> Settings {
             tracks_zones: options.use_zone_tracker,
             is_strict: false,
         }),
-        ..Settings::default()
     }
 }
 

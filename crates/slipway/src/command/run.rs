@@ -4,43 +4,46 @@ use std::net::SocketAddr;
 
 use anyhow::Result;
 use slipway_api::zones::injected;
-use slipway_restarts::{DefaultCriteria, Scope};
 use slipway_runtime::Election;
 use slipway_runtime::tls::{Files, Injection, SelfSigned, Source};
 use slipway_runtime::webhook::Limits;
-use slipway_zones::admit::Switches;
 
 use super::operation::{Operation, Webhooks};
-use crate::args::{PROGRAM, RestartScope, Run};
+use crate::args::{PROGRAM, Run};
+use crate::capabilities::{Common, Served};
 use crate::connect::Cluster;
-use crate::exit::no_webhooks;
-use crate::registry::{self, Settings};
+use crate::registry::Registry;
 
 /// Runs until it is told to end, then ends in good order.
-pub(crate) fn run(arguments: &Run) -> Result<()> {
-    operation(arguments)?.run()
+pub(crate) fn run(registry: &Registry, arguments: &Run) -> Result<()> {
+    operation(registry, arguments)?.run()
 }
 
 /// What the options come to.
-fn operation(arguments: &Run) -> Result<Operation> {
-    let settings = Settings {
-        restarts: restarts(arguments),
-        zones: zones(arguments),
-        webhooks: arguments.webhooks.is_on.then_some(Switches {
-            tracks_zones: arguments.zones.use_zone_tracker,
-            is_strict: arguments.webhooks.strict_admission,
+pub(crate) fn operation(registry: &Registry, arguments: &Run) -> Result<Operation> {
+    let given = &arguments.given.webhooks;
+    let common = Common {
+        namespace: &arguments.election.operator_namespace,
+        deployment: Some(&arguments.election.operator_deployment),
+        webhooks: given.is_on.then(|| Served {
+            selector: Some(injected(&hooked(arguments))),
+            is_strict: given.strict_admission,
         }),
     };
-    let capabilities = registry::capabilities(&arguments.controllers, &settings)?;
-    let hooks = registry::webhooks(&capabilities, &settings);
-    if settings.webhooks.is_some() && hooks.is_empty() {
-        return Err(no_webhooks().into());
+    let (mut capabilities, mut hooks, mut told) = (Vec::new(), Vec::new(), None);
+    for entry in registry.named(&arguments.controllers)? {
+        let running = (entry.from_options)(&arguments.given.matches, &common)?;
+        capabilities.push(running.controller);
+        hooks.extend(running.hooks);
+        told = told.or(running.cluster_label);
+    }
+    if given.is_on && hooks.is_empty() {
+        return Err(registry.no_webhooks().into());
     }
     let label = match arguments.namespace.as_slice() {
         [only] => Some(only.clone()),
         _ => None,
     };
-    let given = &arguments.webhooks;
     Ok(Operation {
         cluster: Cluster {
             kubeconfig: arguments.connection.kubeconfig.clone(),
@@ -54,7 +57,7 @@ fn operation(arguments: &Run) -> Result<Operation> {
         capabilities,
         probes: SocketAddr::new(arguments.bind, arguments.port),
         metrics: None,
-        label: arguments.zones.cluster_label.clone().or(label),
+        label: told.or(label),
         vet: None,
         webhooks: (!hooks.is_empty()).then(|| Webhooks {
             hooks,
@@ -106,26 +109,6 @@ pub(super) fn replica(told: Option<String>) -> String {
     })
 }
 
-/// A name that stays until the process ends.
-pub(super) fn for_ever(name: &str) -> &'static str {
-    String::leak(name.to_owned())
-}
-
-fn zones(arguments: &Run) -> slipway_zones::Settings {
-    let given = &arguments.zones;
-    slipway_zones::Settings {
-        cluster_domain: given.cluster_domain.clone(),
-        tracker: for_ever(&given.zone_tracker_config_map_name),
-        poll: given.mirror_interval,
-        question_timeout: given.pods_timeout,
-        webhooks: arguments
-            .webhooks
-            .is_on
-            .then(|| injected(&hooked(arguments))),
-        ..slipway_zones::Settings::default()
-    }
-}
-
 /// The namespaces whose webhook configurations are ours: that of the operator, and those that it looks after; none for
 /// all.
 fn hooked(arguments: &Run) -> Vec<String> {
@@ -138,7 +121,7 @@ fn hooked(arguments: &Run) -> Vec<String> {
 }
 
 fn source(arguments: &Run) -> Source {
-    let given = &arguments.webhooks;
+    let given = &arguments.given.webhooks;
     if let (Some(certificate), Some(key)) = (&given.tls_cert_file, &given.tls_key_file) {
         return Source::Files(Files {
             certificate: certificate.clone(),
@@ -158,27 +141,4 @@ fn source(arguments: &Run) -> Source {
             selector: injected(&hooked(arguments)),
         }),
     })
-}
-
-fn restarts(arguments: &Run) -> slipway_restarts::Settings {
-    let given = &arguments.restarts;
-    let home = &arguments.election.operator_namespace;
-    let usual = slipway_restarts::Settings::default();
-    slipway_restarts::Settings {
-        default_criteria: given.default_criteria.then(|| DefaultCriteria {
-            labels: given.default_labels.iter().cloned().collect(),
-            interval: given.default_interval,
-            ..DefaultCriteria::default()
-        }),
-        scope: match given.scope {
-            RestartScope::Cluster => Scope::Cluster,
-            RestartScope::OwnNamespace => Scope::OwnNamespace,
-        },
-        protected_namespaces: given.protected_namespaces.iter().cloned().collect(),
-        own_deployment: Some((home.clone(), arguments.election.operator_deployment.clone())),
-        operator_namespace: Some(home.clone()),
-        floor: given.min_interval.unwrap_or(usual.floor),
-        max_concurrent: given.max_concurrent.and_then(|n| usize::try_from(n).ok()),
-        ..usual
-    }
 }

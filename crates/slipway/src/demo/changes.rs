@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::line::clean;
-use super::model::{Cluster, Model, Policy, State, Told, Waiting, Workload};
+use super::model::Model;
 use super::words::{ahead, length};
+use crate::model::{Cluster, Row, State, Told, Waiting, Workload};
 
 /// What is new in `after`, oldest first, each with the time in the simulated world.
 pub(crate) fn changes(before: &Model, after: &Model) -> Vec<String> {
@@ -31,23 +32,16 @@ pub(crate) fn changes(before: &Model, after: &Model) -> Vec<String> {
                 tell(after.now, format!("{name} {text}"));
             }
         }
-        let groups_before = known.map(groups).unwrap_or_default();
-        for (name, word) in groups(cluster) {
-            if groups_before.get(&name) != Some(&word) {
-                tell(after.now, format!("{name} {word}"));
-            }
-        }
-        let policies_before = known.map(policies).unwrap_or_default();
-        for (name, policy) in policies(cluster) {
-            let was = policies_before.get(&name).map(|p| (&p.word, &p.problem));
-            if was != Some((&policy.word, &policy.problem)) && !matches!(policy.state, State::Idle)
-            {
-                let problem = if policy.problem.is_empty() {
+        let rows_before = known.map(rows).unwrap_or_default();
+        for (name, row) in rows(cluster) {
+            let was = rows_before.get(name).map(|row| (&row.word, &row.problem));
+            if was != Some((&row.word, &row.problem)) && row.state != State::Idle {
+                let problem = if row.problem.is_empty() {
                     String::new()
                 } else {
-                    format!(": {}", clean(&policy.problem))
+                    format!(": {}", clean(&row.problem))
                 };
-                tell(after.now, format!("{name} {}{problem}", policy.word));
+                tell(after.now, format!("{name} {}{problem}", row.word));
             }
         }
         let waited: BTreeSet<(&str, &str)> = known
@@ -112,25 +106,10 @@ fn workloads(cluster: &Cluster) -> BTreeMap<String, &Workload> {
         .collect()
 }
 
-/// The words of all rollout groups.
-fn groups(cluster: &Cluster) -> BTreeMap<String, &str> {
-    let namespaces = cluster.namespaces.iter();
-    let groups = namespaces.flat_map(|n| n.groups.iter().map(move |g| (&n.name, g)));
-    groups
-        .map(|(place, g)| (format!("group {place}/{}", g.name), g.word.as_str()))
-        .collect()
-}
-
-fn policies(cluster: &Cluster) -> BTreeMap<String, &Policy> {
-    let all = cluster
-        .namespaces
-        .iter()
-        .flat_map(|n| n.policies.iter().map(move |p| (n, p)));
-    all.map(|(n, p)| match p.kind {
-        "" => (p.name.clone(), p),
-        kind => (format!("{kind} {}/{}", n.name, p.name), p),
-    })
-    .collect()
+/// What capabilities show, by name.
+fn rows(cluster: &Cluster) -> BTreeMap<&str, &Row> {
+    let all = cluster.namespaces.iter().flat_map(|n| &n.rows);
+    all.map(|row| (row.name.as_str(), row)).collect()
 }
 
 /// What a workload turned into, if that is worth a line.

@@ -8,21 +8,23 @@ use anyhow::{Context, Result};
 use jiff::Timestamp;
 use slipway_apiserver::cluster::Cluster as Server;
 use slipway_apiserver::environment::Clock;
-use slipway_sim::oracles;
+use slipway_kernel::capability::Profile;
 use slipway_sim::scenario::Scenario;
 use slipway_sim::stage::Stage;
 use slipway_sim::trial::Trial;
 
 use super::changes::changes;
 use super::door::Open;
-use super::gather::{Mirror, gather};
 use super::line::Style;
-use super::model::{Model, Pace, Told, Verdict};
+use super::mirror::Mirror;
+use super::model::{Model, Pace, Verdict};
 use super::render::{self, render};
 use super::screen::{self, Key, Screen};
 use super::words;
 use crate::command::until_told_to_end;
 use crate::exit::Outcome;
+use crate::model::{self, Told, gather};
+use crate::registry::Registry;
 use crate::{output, scenarios};
 
 /// Between two frames.
@@ -58,7 +60,8 @@ pub(crate) fn play(scenario: &Scenario, show: Show) -> Result<Outcome> {
             seed: show.seed,
             ..Trial::calm()
         };
-        let mut stage = Stage::open(scenario, &scenarios::wiring(), &trial).await?;
+        let wiring = scenarios::wiring();
+        let mut stage = Stage::open(scenario, &wiring, &trial).await?;
         let open = Open::start(stage.clusters())?;
         let verdicts = RefCell::new(Vec::new());
         let mut director = Director::new(scenario, show, &stage, open.kubeconfig(), &verdicts);
@@ -67,7 +70,7 @@ pub(crate) fn play(scenario: &Scenario, show: Show) -> Result<Outcome> {
         let story = async {
             let recorder = stage.recorder().clone();
             stage.play().await;
-            let found = oracles::judge(scenario, &recorder.close(), None);
+            let found = wiring.oracles.judge(scenario, &recorder.close(), None);
             *verdicts.borrow_mut() = found.iter().map(Verdict::from).collect();
             std::future::pending::<()>().await;
         };
@@ -99,6 +102,7 @@ struct Director<'a> {
     show: Show,
     clock: Arc<dyn Clock>,
     clusters: Vec<(Arc<Server>, u64, Mirror)>,
+    profiles: Vec<&'static Profile>,
     model: Model,
     verdicts: &'a RefCell<Vec<Verdict>>,
     oracles: bool,
@@ -120,6 +124,7 @@ impl<'a> Director<'a> {
             clusters: clusters
                 .map(|cluster| (cluster.clone(), 0, Mirror::default()))
                 .collect(),
+            profiles: Registry::default().profiles(),
             model: Model {
                 began: scenario.start,
                 pace: Pace::begin(show.speed),
@@ -127,7 +132,7 @@ impl<'a> Director<'a> {
                 about: scenario.about.clone(),
                 seed: show.seed,
                 kubeconfig,
-                clusters: vec![super::model::Cluster::default(); stage.clusters().len()],
+                clusters: vec![model::Cluster::default(); stage.clusters().len()],
                 ends: Some(scenario.end()),
                 ..Model::default()
             },
@@ -173,7 +178,7 @@ impl<'a> Director<'a> {
                 let (everything, version) = cluster.everything();
                 mirror.observe(&everything);
                 *seen = version;
-                *shown = gather(cluster.name(), mirror, now);
+                *shown = gather(&self.profiles, cluster.name(), mirror, now);
                 changed = true;
             }
         }

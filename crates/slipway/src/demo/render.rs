@@ -3,8 +3,9 @@
 mod tree;
 
 use super::line::{Line, Style, Tone, clean};
-use super::model::{Model, State, Verdict, Waiting};
+use super::model::{Model, Verdict};
 use super::words::{self, ahead, length, moment};
+use crate::model::{State, Waiting};
 
 /// How many reasons to wait and how many events are shown.
 const MOST_WAITING: usize = 3;

@@ -1,6 +1,7 @@
 //! Times and lengths of time, as a person says them.
 
 use jiff::Timestamp;
+pub(crate) use slipway_kernel::capability::show::count;
 
 /// The length from one moment to another: `42s`, `3m10s`, `9h57m`, `2d3h`. Never below nothing.
 pub(crate) fn length(from: Timestamp, to: Timestamp) -> String {
@@ -39,12 +40,6 @@ pub(crate) fn ahead(at: Timestamp, now: Timestamp) -> String {
         return "now".to_owned();
     }
     format!("{} (in {})", moment(at, now), length(now, at))
-}
-
-/// One thing or several.
-pub(crate) fn count(number: usize, thing: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {thing}{plural}")
 }
 
 #[cfg(test)]

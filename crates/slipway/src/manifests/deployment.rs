@@ -1,8 +1,9 @@
 //! The operator's Deployment: its pods, what they are told, and how many of them go at once.
 
 use serde_json::{Value, json};
+use slipway_kernel::capability::Names;
 
-use super::{Install, Names, labels, webhooks};
+use super::{Install, labels, webhooks};
 
 /// Where kubelet asks.
 pub(super) const PORT: u16 = 8001;

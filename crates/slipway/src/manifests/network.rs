@@ -1,8 +1,9 @@
 //! Who may reach the operator over the network.
 
 use serde_json::{Value, json};
+use slipway_kernel::capability::Names;
 
-use super::{Install, Names, deployment, labels, webhooks};
+use super::{Install, deployment, labels, webhooks};
 
 /// Nothing but the ports that are served. From where depends on the cluster: API servers have addresses of their own.
 pub(super) fn policy(install: &Install<'_>, names: &Names, selector: &Value) -> Value {

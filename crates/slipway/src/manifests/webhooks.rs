@@ -7,8 +7,9 @@
 
 use serde_json::{Value, json};
 use slipway_api::zones;
+use slipway_kernel::capability::{Names, Registration};
 
-use super::{Install, Names, labels};
+use super::{Install, labels};
 
 /// The Service that webhooks are reached by; the certificate is for this name.
 pub(super) const SERVICE: &str = "rollout-operator";
@@ -16,67 +17,6 @@ pub(super) const SERVICE: &str = "rollout-operator";
 pub(crate) const CLUSTER_S_OWN: &str = "kube-system";
 /// The port of the container.
 pub(super) const PORT: u16 = 8443;
-
-/// One webhook, as it is registered.
-struct Hook {
-    /// `no-downscale`: part of the path and of the names.
-    name: &'static str,
-    kind: &'static str,
-    side_effects: &'static str,
-    groups: &'static [&'static str],
-    operations: &'static [&'static str],
-    /// What is asked about, whatever its labels.
-    resources: &'static [&'static str],
-    /// What is asked about if it has this label, before or after the change.
-    labelled: Option<(&'static str, &'static [&'static str])>,
-}
-
-const HOOKS: &[Hook] = &[
-    Hook {
-        name: "no-downscale",
-        kind: "ValidatingWebhookConfiguration",
-        side_effects: "None",
-        groups: &["apps"],
-        operations: &["UPDATE"],
-        resources: &[
-            "statefulsets/scale",
-            "deployments/scale",
-            "replicasets/scale",
-        ],
-        labelled: Some((
-            zones::NO_DOWNSCALE,
-            &["statefulsets", "deployments", "replicasets"],
-        )),
-    },
-    Hook {
-        name: "prepare-downscale",
-        kind: "MutatingWebhookConfiguration",
-        side_effects: "NoneOnDryRun",
-        groups: &["apps"],
-        operations: &["UPDATE"],
-        resources: &["statefulsets/scale"],
-        labelled: Some((zones::PREPARE_DOWNSCALE, &["statefulsets"])),
-    },
-    Hook {
-        name: "pod-eviction",
-        kind: "ValidatingWebhookConfiguration",
-        // Whom it lets go is recorded, except in a dry run.
-        side_effects: "NoneOnDryRun",
-        groups: &[""],
-        operations: &["CREATE"],
-        resources: &["pods/eviction"],
-        labelled: None,
-    },
-    Hook {
-        name: "zpdb-validation",
-        kind: "ValidatingWebhookConfiguration",
-        side_effects: "None",
-        groups: &["rollout-operator.grafana.com"],
-        operations: &["CREATE", "UPDATE"],
-        resources: &["zoneawarepoddisruptionbudgets"],
-        labelled: None,
-    },
-];
 
 /// The Service, and one registration for each webhook.
 pub(super) fn webhooks(install: &Install<'_>, names: &Names, selector: &Value) -> Vec<Value> {
@@ -91,11 +31,12 @@ pub(super) fn webhooks(install: &Install<'_>, names: &Names, selector: &Value) -
         },
     });
     let mut all = vec![service];
-    all.extend(HOOKS.iter().map(|hook| registration(hook, install, names)));
+    let hooks = install.profiles.iter().flat_map(|one| one.registrations);
+    all.extend(hooks.map(|hook| registration(hook, install, names)));
     all
 }
 
-fn registration(hook: &Hook, install: &Install<'_>, names: &Names) -> Value {
+fn registration(hook: &Registration, install: &Install<'_>, names: &Names) -> Value {
     let namespace = install.namespace;
     let mut labels = labels();
     if let Some(labels) = labels.as_object_mut() {
@@ -126,10 +67,10 @@ fn registration(hook: &Hook, install: &Install<'_>, names: &Names) -> Value {
 }
 
 /// One entry of a registration.
-fn asked(hook: &Hook, install: &Install<'_>, title: &str, resources: &[&str]) -> Value {
+fn asked(hook: &Registration, install: &Install<'_>, title: &str, resources: &[&str]) -> Value {
     let namespace = install.namespace;
     json!({
-        "name": format!("{title}-{namespace}.grafana.com"),
+        "name": format!("{title}-{namespace}.{}", hook.domain),
         "admissionReviewVersions": ["v1"],
         "clientConfig": {
             "service": {

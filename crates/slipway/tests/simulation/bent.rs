@@ -5,21 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::{SignedDuration, Timestamp};
 use slipway_kernel::capability::Gauge;
 use slipway_kernel::interest::Interest;
-use slipway_kernel::permission::Permission;
-use slipway_kernel::{Capability, Facts, Fence, Key, Plan, Stores, Target};
-use slipway_restarts::observe::FLIPPER;
+use slipway_kernel::{Controller, Facts, Fence, Key, Plan, Stores, Target};
 
 use super::Bend;
 
 /// A capability that is bent.
 pub(super) struct Bent {
-    inner: Arc<dyn Capability>,
+    inner: Arc<dyn Controller>,
     bend: Arc<Bend>,
     earlier: Mutex<Option<Stores>>,
 }
 
 impl Bent {
-    pub(super) fn around(inner: Arc<dyn Capability>, bend: Arc<Bend>) -> Arc<dyn Capability> {
+    pub(super) fn around(inner: Arc<dyn Controller>, bend: Arc<Bend>) -> Arc<dyn Controller> {
         Arc::new(Self {
             inner,
             bend,
@@ -28,7 +26,7 @@ impl Bent {
     }
 }
 
-impl Capability for Bent {
+impl Controller for Bent {
     fn name(&self) -> &'static str {
         self.inner.name()
     }
@@ -36,7 +34,7 @@ impl Capability for Bent {
     fn interests(&self) -> Vec<Interest> {
         let mut all = self.inner.interests();
         for interest in &mut all {
-            let is_flipper = interest.kind == FLIPPER;
+            let is_flipper = interest.kind == slipway_restarts::kinds::FLIPPER;
             let is_workload = interest.kind.group == "apps";
             match &*self.bend {
                 Bend::Workloads(project) if is_workload => interest.project = *project,
@@ -51,10 +49,6 @@ impl Capability for Bent {
             }
         }
         all
-    }
-
-    fn permissions(&self) -> Vec<Permission> {
-        self.inner.permissions()
     }
 
     fn lease(&self) -> &'static str {

@@ -326,6 +326,7 @@ impl Mutant {
         Wiring {
             operator: Arc::new(move |settings: &Value| Ok(bend_setup(operator(settings)?, bend()))),
             definitions: sound.definitions.clone(),
+            oracles: sound.oracles.clone(),
         }
     }
 

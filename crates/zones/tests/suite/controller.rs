@@ -1,7 +1,7 @@
 //! `TestRolloutController_Reconcile` of the original: rollouts of pods.
 
 use serde_json::{Value, json};
-use slipway_kernel::{Capability, Plan};
+use slipway_kernel::{Controller, Plan};
 
 use crate::objects::*;
 
@@ -262,7 +262,7 @@ fn zones_are_grouped_by_label_and_namespace() {
     let mut empty = zone("x");
     empty["metadata"]["labels"]["rollout-group"] = json!("");
     let stage = stage(&[zone("ingester-zone-a"), zone("ingester-zone-b"), empty]);
-    let keys = Capability::keys(&stage.planner, &stage.stores());
+    let keys = Controller::keys(&stage.planner, &stage.stores());
     let keys: Vec<(&str, &str)> = keys
         .iter()
         .map(|k| (k.namespace.as_str(), k.name.as_str()))
@@ -274,16 +274,16 @@ fn zones_are_grouped_by_label_and_namespace() {
 #[test]
 fn a_group_that_vanished_is_no_work_any_more() {
     let mut stage = stage(&[zone("ingester-zone-a")]);
-    let keys = Capability::keys(&stage.planner, &stage.stores());
-    assert!(!Capability::gauges(&stage.planner, &stage.stores(), stage.now).is_empty());
+    let keys = Controller::keys(&stage.planner, &stage.stores());
+    assert!(!Controller::gauges(&stage.planner, &stage.stores(), stage.now).is_empty());
     stage.delete("StatefulSet", NS, "ingester-zone-a");
     let stores = stage.stores();
     assert_eq!(
-        Capability::plan(&stage.planner, &stores, &stage.facts, &keys[0], stage.now),
+        Controller::plan(&stage.planner, &stores, &stage.facts, &keys[0], stage.now),
         None
     );
-    assert!(Capability::keys(&stage.planner, &stores).is_empty());
-    assert!(Capability::gauges(&stage.planner, &stores, stage.now).is_empty());
+    assert!(Controller::keys(&stage.planner, &stores).is_empty());
+    assert!(Controller::gauges(&stage.planner, &stores, stage.now).is_empty());
 }
 
 /// `util_test`: running and ready, six cases; and what the original does not look at.

@@ -1,7 +1,7 @@
 //! Failure policies of webhooks as numbers, and D11.
 
 use serde_json::{Value, json};
-use slipway_kernel::Capability;
+use slipway_kernel::Controller;
 use slipway_kernel::stage::Stage;
 use slipway_zones::observe::interests;
 use slipway_zones::{Settings, Zones};
@@ -26,7 +26,7 @@ fn configuration(kind: &str, name: &str, policy: Option<&str>) -> Value {
 
 /// Type, webhook, policy and whether it is that, of each series.
 fn shown(stage: &Stage<Zones>) -> Vec<String> {
-    let gauges = Capability::gauges(&stage.planner, &stage.stores(), stage.now);
+    let gauges = Controller::gauges(&stage.planner, &stage.stores(), stage.now);
     let policies = gauges
         .iter()
         .filter(|gauge| gauge.name == "kube_validating_webhook_failure_policy");

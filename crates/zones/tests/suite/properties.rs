@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use slipway_kernel::stage::Stage;
 use slipway_kernel::store::StoreKey;
-use slipway_kernel::{Action, Capability, ClusterId, Controller, Plan, Stores};
+use slipway_kernel::{Action, ClusterId, Controller, Plan, Stores};
 use slipway_zones::Zones;
 
 use crate::objects::*;
@@ -376,8 +376,8 @@ proptest! {
             }
             store.set_synced(true);
         }
-        let keys = Capability::keys(&stage.planner, &stores);
-        let plan = Capability::plan(&stage.planner, &stores, &stage.facts, &keys[0], stage.now).unwrap();
+        let keys = Controller::keys(&stage.planner, &stores);
+        let plan = Controller::plan(&stage.planner, &stores, &stage.facts, &keys[0], stage.now).unwrap();
         let other = stage.plan();
         prop_assert_eq!(&plan.steps, &other.steps);
         prop_assert_eq!(&plan.blockers, &other.blockers);

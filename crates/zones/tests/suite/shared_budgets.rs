@@ -43,8 +43,7 @@ fn roll(stage: &mut Stage<Zones>, group: &str) -> Plan {
         let stores = stage.stores();
         let keys = stage.planner.keys(&stores);
         let key = keys.iter().find(|key| key.name == group).unwrap();
-        let world = stage.planner.observe(&stores, &stage.facts, key).unwrap();
-        let plan = Controller::plan(&stage.planner, &world, stage.now);
+        let plan = Controller::plan(&stage.planner, &stores, &stage.facts, key, stage.now).unwrap();
         stage.execute(&plan);
         if !deleted(&plan).is_empty() || plan.steps.is_empty() {
             return plan;

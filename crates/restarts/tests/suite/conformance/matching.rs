@@ -7,7 +7,9 @@ use crate::objects::*;
 
 /// Who decides about a Deployment, by asking for its explanation.
 fn decider(stage: &Stage, namespace: &str, name: &str) -> Option<String> {
-    let world = stage.world().unwrap();
+    let stores = stage.stores();
+    let key = slipway_restarts::observe::sweep(&slipway_kernel::ClusterId::local());
+    let world = stage.planner.observe(&stores, &stage.facts, &key).unwrap();
     let kind = slipway_kernel::identity::kinds::DEPLOYMENT;
     let object = slipway_kernel::ObjectRef::local(kind, namespace, name);
     let explained = stage.planner.explain(&world, &object, stage.now)?;

@@ -2,9 +2,8 @@
 
 use serde_json::json;
 use slipway_kernel::fact::{Missing, Unseen};
-use slipway_kernel::identity::kinds;
-use slipway_kernel::{Capability, ClusterId, Controller, Facts};
-use slipway_restarts::observe::FLIPPER;
+use slipway_kernel::{ClusterId, Controller, Facts};
+use slipway_restarts::kinds;
 use slipway_restarts::stage::Stage;
 
 use crate::objects::*;
@@ -107,16 +106,16 @@ fn default_criteria_never_act_before_the_flippers_are_known() {
                 .store_mut(&key)
                 .unwrap()
                 .observe_list(&deployments, "9");
-        } else if interest.kind != FLIPPER {
+        } else if interest.kind != kinds::FLIPPER {
             stores.store_mut(&key).unwrap().observe_list(&[], "9");
         }
     }
     let key = slipway_restarts::observe::sweep(&local);
     let plan =
-        |stores, facts: &Facts| Capability::plan(&stage.planner, stores, facts, &key, noon());
+        |stores, facts: &Facts| Controller::plan(&stage.planner, stores, facts, &key, noon());
     assert!(plan(&stores, &Facts::default()).is_none());
     // Nor while they cannot be read, although none was known before: nothing that one could govern is restarted.
-    let missing = |how| Missing::unseen(how, &ClusterId::local(), &FLIPPER);
+    let missing = |how| Missing::unseen(how, &ClusterId::local(), &kinds::FLIPPER);
     for unseen in [Unseen::OutOfSync, Unseen::Forbidden] {
         let mut facts = Facts::default();
         facts.missing.insert(missing(unseen));

@@ -3,7 +3,7 @@
 use serde_json::json;
 use slipway_api::names;
 use slipway_kernel::permission::Scope as Place;
-use slipway_kernel::{Action, Capability};
+use slipway_kernel::{Action, Controller};
 use slipway_restarts::{DefaultCriteria, Scope, Settings};
 
 use crate::objects::*;
@@ -186,7 +186,7 @@ fn b18_status_events_and_numbers_tell_what_happens() {
     assert_eq!(status["observedGeneration"], 1);
     assert_eq!(status["lastRestart"], "2026-03-04T12:00:00Z");
     assert_eq!(status["nextRestart"], "2026-03-04T12:06:00Z");
-    let gauges = Capability::gauges(&stage.planner, &stage.stores(), stage.now);
+    let gauges = Controller::gauges(&stage.planner, &stage.stores(), stage.now);
     let value = |name: &str| gauges.iter().find(|g| g.name == name).map(|g| g.value);
     assert_eq!(value("slipway_restarts_matched"), Some(2.0));
     assert!(
@@ -198,8 +198,7 @@ fn b18_status_events_and_numbers_tell_what_happens() {
 
 #[test]
 fn b19_nothing_is_asked_for_that_is_not_needed() {
-    let all = Capability::permissions(&stage().planner);
-    for permission in &all {
+    for permission in slipway_restarts::CAPABILITY.profile.permissions {
         assert!(!permission.verbs.contains(&"delete") && !permission.verbs.contains(&"update"));
         assert!(!permission.why.is_empty());
         let creates = permission.verbs.contains(&"create");

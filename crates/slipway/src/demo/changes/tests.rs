@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use super::*;
-use crate::demo::model::{Cluster, Namespace};
+use crate::model::{Cluster, Namespace};
 
 fn model(state: State, word: &str, done: i64) -> Model {
     let web = Workload {

@@ -4,9 +4,8 @@
 use jiff::Timestamp;
 
 use super::*;
-use crate::demo::model::{
-    Cluster, Group, Namespace, Pace, Pod, Policy, Revision, State, Told, Workload,
-};
+use crate::demo::model::Pace;
+use crate::model::{Cluster, Namespace, Pod, Revision, Row, State, Told, Workload};
 
 const PLAIN: Style = Style {
     color: false,
@@ -60,18 +59,16 @@ fn workload(name: &str, state: State, word: &str) -> Workload {
 fn model() -> Model {
     let shop = Namespace {
         name: "shop".to_owned(),
-        groups: Vec::new(),
-        policies: vec![Policy {
-            kind: "Flipper",
-            name: "nightly".to_owned(),
+        rows: vec![Row {
+            icon: ("⟳", "@"),
+            title: "Flipper/nightly".to_owned(),
             state: State::Busy,
             word: "Restarting".to_owned(),
-            rhythm: "at 0 3 * * *".to_owned(),
-            matched: 3,
-            rolling: 1,
-            pending: 1,
+            info: ["at 0 3 * * *", "1 rolling", "1 due"]
+                .map(str::to_owned)
+                .to_vec(),
             next: Some("2026-01-03T03:00:00Z".parse().unwrap()),
-            ..Policy::default()
+            ..Row::default()
         }],
         workloads: vec![
             workload("api", State::Good, "3 pods"),
@@ -251,13 +248,17 @@ fn zones_stand_below_their_group() {
     let mut zone = workload("zone-a", State::Warning, "CrashLoopBackOff");
     zone.kind = "StatefulSet".to_owned();
     shop.workloads.push(zone);
-    shop.groups.push(Group {
-        name: "db".to_owned(),
+    shop.rows.push(Row {
+        icon: ("⧈", "&"),
+        title: "group/db".to_owned(),
         state: State::Busy,
         word: "RollingOut".to_owned(),
-        progress: (1, 6),
-        info: "3 zones · 5 pods to be replaced".to_owned(),
-        zones: vec!["zone-a".to_owned()],
+        progress: Some((1, 6)),
+        info: ["3 zones", "5 pods to be replaced"]
+            .map(str::to_owned)
+            .to_vec(),
+        members: vec![("StatefulSet", "zone-a".to_owned())],
+        ..Row::default()
     });
     let lines: Vec<String> = render(&model, 120, PLAIN)
         .iter()

@@ -2,10 +2,9 @@
 //! What is well is folded into a number.
 
 use crate::demo::line::{Line, Style, Tone};
-use crate::demo::model::{
-    Cluster, Group, Model, Namespace, Pod, Policy, Revision, State, Workload,
-};
+use crate::demo::model::Model;
 use crate::demo::words::{count, length};
+use crate::model::{Cluster, Namespace, Pod, Revision, Row, State, Workload};
 
 use std::collections::BTreeSet;
 
@@ -198,19 +197,16 @@ fn cluster_node(cluster: &Cluster, now: Timestamp, style: Style) -> Node {
 }
 
 fn namespace_node(namespace: &Namespace, now: Timestamp, style: Style) -> Node {
-    let mut children: Vec<Node> = namespace
-        .policies
-        .iter()
-        .map(|p| policy_node(p, now, style))
-        .collect();
-    let (zones, workloads): (Vec<&Workload>, Vec<&Workload>) = namespace
-        .workloads
-        .iter()
-        .partition(|workload| namespace.groups.iter().any(|g| g.has(workload)));
-    for group in &namespace.groups {
-        let zones = zones.iter().filter(|zone| group.has(zone));
-        let zones = zones.map(|zone| workload_node(zone, now, style)).collect();
-        children.push(group_node(group, zones, style));
+    let (members, workloads): (Vec<&Workload>, Vec<&Workload>) =
+        namespace.workloads.iter().partition(|workload| {
+            let mut rows = namespace.rows.iter();
+            rows.any(|row| row.has(&workload.kind, &workload.name))
+        });
+    let mut children = Vec::new();
+    for row in &namespace.rows {
+        let below = members.iter().filter(|one| row.has(&one.kind, &one.name));
+        let below = below.map(|one| workload_node(one, now, style)).collect();
+        children.push(row_node(row, below, now, style));
     }
     let is_well = |workload: &&Workload| workload.state == State::Good;
     let well = workloads.iter().copied().filter(is_well).count();
@@ -248,48 +244,20 @@ fn namespace_node(namespace: &Namespace, now: Timestamp, style: Style) -> Node {
     }
 }
 
-fn group_node(group: &Group, zones: Vec<Node>, style: Style) -> Node {
-    let well = group.state == State::Good;
-    Node {
-        icon: icon("⧈", "&", style),
-        name: format!("group/{}", group.name),
-        state: group.state,
-        word: group.word.clone(),
-        progress: (!well).then_some(group.progress),
-        info: group.info.clone(),
-        children: zones,
-        ..Node::default()
-    }
-}
-
-fn policy_node(policy: &Policy, now: Timestamp, style: Style) -> Node {
-    let mut info = vec![policy.rhythm.clone()];
-    if policy.problem.is_empty() {
-        info.push(match policy.rolling {
-            0 => format!("{} matched", policy.matched),
-            rolling => format!("{rolling} rolling"),
-        });
-        if policy.pending > 0 {
-            info.push(format!("{} due", policy.pending));
-        }
-        if policy.dry_run {
-            info.push("dry run".to_owned());
-        }
-        let next = policy.next.filter(|at| *at > now);
-        info.extend(next.map(|at| format!("next in {}", length(now, at))));
-    } else {
-        info.push(policy.problem.clone());
-    }
+fn row_node(row: &Row, children: Vec<Node>, now: Timestamp, style: Style) -> Node {
+    let mut info = row.info.clone();
+    info.push(row.problem.clone());
+    let next = row.next.filter(|at| *at > now);
+    info.extend(next.map(|at| format!("next in {}", length(now, at))));
     info.retain(|part| !part.is_empty());
     Node {
-        icon: icon("⟳", "@", style),
-        name: match policy.kind {
-            "" => policy.name.clone(),
-            kind => format!("{kind}/{}", policy.name),
-        },
-        state: policy.state,
-        word: policy.word.clone(),
+        icon: icon(row.icon.0, row.icon.1, style),
+        name: row.title.clone(),
+        state: row.state,
+        word: row.word.clone(),
+        progress: row.progress,
         info: info.join(" · "),
+        children,
         ..Node::default()
     }
 }

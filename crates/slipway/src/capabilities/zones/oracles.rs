@@ -1,12 +1,14 @@
 //! The oracles' own reading of rollout groups: what a zone is, which of its places are down, and through whom.
 
 mod evictions;
+mod guards;
 mod progress;
 mod replicas;
 mod rollout;
 mod webhooks;
 
 pub(super) use evictions::{evictions, fresh, partitions};
+pub(super) use guards::guarded;
 pub(super) use progress::explained;
 pub(super) use replicas::{followers, one_at_a_time, undone};
 pub(super) use rollout::{
@@ -21,8 +23,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::Value;
 use slipway_api::zones::{MAX_UNAVAILABLE, REVISION_LABEL, ROLLOUT_GROUP};
-
-use crate::history::{Change, History, Image, Object, Request, Review};
+use slipway_sim::history::{Change, History, Image, Object, Request, Review};
 
 pub(super) const SETS: &str = "apps/statefulsets";
 pub(super) const PODS: &str = "/pods";

@@ -1,5 +1,12 @@
 //! R1–R8: restarts.
 
+mod governed;
+mod liveness;
+pub(super) mod policy;
+
+pub(super) use governed::by_default_only;
+pub(super) use liveness::nothing_left;
+
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
@@ -9,16 +16,30 @@ use slipway_api::names::{
 };
 use slipway_kernel::claim::Claim;
 
-use super::policy::{self, Policy};
-use super::workload::{self, Touch, name, restarts};
-use super::{Case, Findings};
-use crate::history::{Event, History, Image, Object};
+use slipway_sim::history::{Event, History, Image, Object};
+use slipway_sim::oracles::workload::{self, Touch, name, restarts};
+use slipway_sim::oracles::{Case, Findings, time};
+
+use policy::Policy;
 
 /// The acting policies that a restart was decided on and that match the workload.
 fn acting(history: &History, touch: &Touch<'_>) -> Vec<Policy> {
     let mut found = policy::behind(history, touch.change, touch.request);
     found.retain(|policy| policy.acts && policy.matches(&touch.change.object, touch.before));
     found
+}
+
+/// Those of them that are of restarts.
+fn of_restarts(history: &History) -> impl Iterator<Item = Touch<'_>> {
+    workload::touches(history)
+        .filter(|touch| touch.request.context.controller == slipway_restarts::NAME)
+}
+
+/// When a workload was last restarted, as its annotations say at a moment; what lies in the future does not count.
+fn last_restart(image: &Image, now: Timestamp) -> Option<Timestamp> {
+    let stamp = time(image.annotation(LAST_RESTART)).filter(|at| *at <= now);
+    let template = time(image.template_annotation(RESTARTED_AT)).filter(|at| *at <= now);
+    stamp.max(template)
 }
 
 fn signed(duration: std::time::Duration) -> SignedDuration {
@@ -42,13 +63,13 @@ pub(super) fn interval(case: &Case<'_>) -> Findings {
         let policies = acting(history, &touch);
         let matching: Vec<&Policy> = policies.iter().collect();
         let least = policy::interval(&matching, touch.before).map(signed);
-        let Some(value) = policy::time(touch.restarted_at()) else {
+        let Some(value) = time(touch.restarted_at()) else {
             findings.check(change.at, false, || {
                 format!("{}: restartedAt is no time", what())
             });
             continue;
         };
-        let last = workload::last_restart(touch.before, value);
+        let last = last_restart(touch.before, value);
         findings.check(change.at, last.is_some(), || {
             format!("{}: restarted although it was never stamped", what())
         });
@@ -136,17 +157,17 @@ pub(super) fn gates(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     for touch in restarts(case.history) {
         let (change, before) = (touch.change, touch.before);
-        let now = policy::time(touch.restarted_at()).unwrap_or(change.at);
+        let now = time(touch.restarted_at()).unwrap_or(change.at);
         let policies = acting(case.history, &touch);
         let patient = policies.iter().any(|policy| !policy.ignores_rollouts);
         let rolling = patient
             && workload::is_observed(before)
             && !workload::is_complete(&change.object, before);
-        let later = policy::time(before.annotation(RESTART_NOT_BEFORE)).is_some_and(|at| at > now);
+        let later = time(before.annotation(RESTART_NOT_BEFORE)).is_some_and(|at| at > now);
         let claim = before.annotation(DISRUPTION_CLAIM);
         let claimed = claim
             .and_then(|text| Claim::read(text, now))
-            .is_some_and(|claim| claim.holder != "restarts");
+            .is_some_and(|claim| claim.holder != slipway_restarts::NAME);
         let zero = &*change.object.0 != "apps/daemonsets"
             && workload::desired(&change.object, before) == 0;
         let reasons = [
@@ -244,7 +265,7 @@ const COUNTED: &str = "deprecated.daemonset.template.generation";
 /// R5.
 pub(super) fn smallest_change(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
-    for touch in workload::of_restarts(case.history) {
+    for touch in of_restarts(case.history) {
         let change = touch.change;
         let mut before = touch.before.value().clone();
         let mut after = touch.after.value().clone();
@@ -304,7 +325,7 @@ fn strip(object: &mut Value, metadata: &str, keys: &[&str]) {
 pub(super) fn dates(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let skew = signed(case.history.skew);
-    for touch in workload::of_restarts(case.history) {
+    for touch in of_restarts(case.history) {
         let written = [
             touch.restarted_at(),
             touch
@@ -313,7 +334,7 @@ pub(super) fn dates(case: &Case<'_>) -> Findings {
                 .filter(|stamp| Some(*stamp) != touch.before.annotation(LAST_RESTART)),
         ];
         for value in written.into_iter().flatten() {
-            let at = policy::time(Some(value));
+            let at = time(Some(value));
             let latest = touch.change.at.checked_add(skew).unwrap_or(Timestamp::MAX);
             findings.check(touch.change.at, at.is_some_and(|at| at <= latest), || {
                 format!(

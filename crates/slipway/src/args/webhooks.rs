@@ -1,39 +1,15 @@
-//! Options of `slipway run` about zones and their webhooks.
+//! Options of `slipway run` about webhooks, whosever they are.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::run::{duration, pause};
 
-/// Options of zones.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Zones")]
-pub(crate) struct Zones {
-    /// The DNS domain of the cluster, by which pods are reached
-    #[arg(long, default_value = "cluster.local.", value_name = "DOMAIN")]
-    pub(crate) cluster_domain: String,
-    /// How long a pod may take to answer
-    #[arg(long, default_value = "5s", value_parser = duration, value_name = "DURATION")]
-    pub(crate) pods_timeout: Duration,
-    /// How often the scale of a mirrored resource is looked at
-    #[arg(long, default_value = "5s", value_parser = duration, value_name = "DURATION")]
-    pub(crate) mirror_interval: Duration,
-    /// The header X-Cluster of requests to pods; without it the namespace, if only one is looked after
-    #[arg(long, value_name = "LABEL")]
-    pub(crate) cluster_label: Option<String>,
-    /// Keep the times of downscales in a `ConfigMap`
-    #[arg(long)]
-    pub(crate) use_zone_tracker: bool,
-    /// The name of that `ConfigMap`
-    #[arg(long, default_value = slipway_api::zones::ZONE_TRACKER, value_name = "NAME")]
-    pub(crate) zone_tracker_config_map_name: String,
-}
-
 /// Options of webhooks.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Webhooks")]
 pub(crate) struct Webhooks {
-    /// Serve the webhooks of the controllers that have some: zones
+    /// Serve the webhooks of the controllers that have some
     #[arg(id = "webhooks", long = "webhooks")]
     pub(crate) is_on: bool,
     /// The port of webhooks; 0 for any free one, which is logged

@@ -4,10 +4,10 @@ use serde_json::Value;
 use slipway_api::purpose::{Purpose, zones as purpose};
 use slipway_api::zones::NO_DOWNSCALE;
 
-use super::super::{Case, Findings};
 use super::replicas::downscale;
 use super::{PREPARE, Scene};
-use crate::history::{Ending, Event, Review};
+use slipway_sim::history::{Ending, Event, Review};
+use slipway_sim::oracles::{Case, Findings};
 
 /// What a webhook writes when it lets something through.
 const RECORDS: &[Purpose] = &[
@@ -61,8 +61,9 @@ pub(in super::super) fn no_downscale(case: &Case<'_>) -> Findings {
         if before.label(NO_DOWNSCALE) != Some("true") || passed {
             continue;
         }
-        let number =
-            |image: &crate::history::Image| image.at("/spec/replicas").and_then(Value::as_i64);
+        let number = |image: &slipway_sim::history::Image| {
+            image.at("/spec/replicas").and_then(Value::as_i64)
+        };
         let (Some(from), Some(to)) = (number(before), number(after)) else {
             continue;
         };

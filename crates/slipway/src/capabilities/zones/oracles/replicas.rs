@@ -8,9 +8,9 @@ use slipway_api::zones::{
 };
 use slipway_kernel::duration;
 
-use super::super::{Case, Findings, policy};
 use super::{PREPARE, SETS, Scene, Zone, is_going, replicas};
-use crate::history::{Image, Review};
+use slipway_sim::history::{Image, Review};
+use slipway_sim::oracles::{Case, Findings, time};
 
 /// After this time a pod that stays must have been told so.
 const SOON: SignedDuration = SignedDuration::from_mins(3);
@@ -23,7 +23,7 @@ fn least(set: &Image) -> Option<SignedDuration> {
 /// The newest downscale among these zones, by their annotations.
 fn last<'a>(zones: impl Iterator<Item = &'a Zone<'a>>) -> Option<Timestamp> {
     zones
-        .filter_map(|zone| policy::time(zone.set.annotation(LAST_DOWNSCALE)))
+        .filter_map(|zone| time(zone.set.annotation(LAST_DOWNSCALE)))
         .max()
 }
 
@@ -109,7 +109,7 @@ pub(in super::super) fn one_at_a_time(case: &Case<'_>) -> Findings {
             });
         }
         for other in scene.group(&zone.object.1, group) {
-            let last = policy::time(other.set.annotation(LAST_DOWNSCALE));
+            let last = time(other.set.annotation(LAST_DOWNSCALE));
             if let (Some(last), Some(least), true) =
                 (last, least(other.set), other.object != zone.object)
             {
@@ -133,7 +133,7 @@ pub(in super::super) fn undone(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
     let end = Scene::at(history, u64::MAX);
-    let is_told = |call: &crate::history::Call| call.code.is_some_and(|code| code < 300);
+    let is_told = |call: &slipway_sim::history::Call| call.code.is_some_and(|code| code < 300);
     for (n, call) in history.calls.iter().enumerate() {
         if call.method != "POST" {
             continue;

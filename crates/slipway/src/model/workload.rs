@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::names::{LAST_RESTART, RESTARTED_AT};
+use slipway_kernel::capability::show::{Objects, condition, count, list, number, text, time};
 
-use super::{Mirror, condition, is_ready, list, number, text, time};
-use crate::demo::model::{Pod, Revision, State, Workload};
-use crate::demo::words::count;
+use super::{Pod, Revision, State, Workload};
 
 /// Kinds of workloads and where they are kept.
 pub(super) const KINDS: [(&str, &str); 3] = [
@@ -18,8 +17,8 @@ pub(super) const KINDS: [(&str, &str); 3] = [
 ];
 
 /// A workload with its pods.
-pub(super) fn workload(kind: &str, object: &Value, mirror: &Mirror) -> Workload {
-    let revisions = revisions(kind, object, mirror);
+pub(super) fn workload(kind: &str, object: &Value, objects: &dyn Objects) -> Workload {
+    let revisions = revisions(kind, object, objects);
     let (state, word, progress) = judge(kind, object, &revisions);
     Workload {
         kind: kind.to_owned(),
@@ -31,6 +30,10 @@ pub(super) fn workload(kind: &str, object: &Value, mirror: &Mirror) -> Workload 
         restarted: restarted(object),
         revisions,
     }
+}
+
+pub(super) fn is_ready(object: &Value) -> bool {
+    condition(object, "Ready").is_some_and(|c| text(c, "/status") == "True")
 }
 
 /// When it was last restarted, whoever did it.
@@ -112,10 +115,10 @@ fn judge(kind: &str, object: &Value, revisions: &[Revision]) -> (State, String, 
 }
 
 /// The pods that belong to a workload, by revision, newest first.
-fn revisions(kind: &str, object: &Value, mirror: &Mirror) -> Vec<Revision> {
+fn revisions(kind: &str, object: &Value, objects: &dyn Objects) -> Vec<Revision> {
     let uid = text(object, "/metadata/uid");
     let mut all: Vec<Revision> = if kind == "Deployment" {
-        mirror
+        objects
             .all("apps/replicasets")
             .filter(|set| is_owned(set, &uid))
             .map(|set| Revision {
@@ -126,19 +129,19 @@ fn revisions(kind: &str, object: &Value, mirror: &Mirror) -> Vec<Revision> {
                 )
                 .parse()
                 .unwrap_or_default(),
-                pods: pods(mirror, &text(set, "/metadata/uid"))
+                pods: pods(objects, &text(set, "/metadata/uid"))
                     .map(pod_of)
                     .collect(),
             })
             .collect()
     } else {
         let mut by_hash: BTreeMap<String, Vec<Pod>> = BTreeMap::new();
-        for pod in pods(mirror, &uid) {
+        for pod in pods(objects, &uid) {
             let hash = text(pod, "/metadata/labels/controller-revision-hash");
             by_hash.entry(hash).or_default().push(pod_of(pod));
         }
         let order = |name: &str| {
-            let found = mirror
+            let found = objects
                 .all("apps/controllerrevisions")
                 .find(|r| text(r, "/metadata/name").ends_with(name));
             found.map_or(0, |r| number(r, "/revision"))
@@ -166,8 +169,8 @@ fn is_owned(object: &Value, uid: &str) -> bool {
             .any(|owner| text(owner, "/uid") == uid)
 }
 
-fn pods<'a>(mirror: &'a Mirror, owner: &str) -> impl Iterator<Item = &'a Value> {
-    mirror.all("/pods").filter(move |pod| is_owned(pod, owner))
+fn pods<'a>(objects: &'a dyn Objects, owner: &str) -> impl Iterator<Item = &'a Value> {
+    objects.all("/pods").filter(move |pod| is_owned(pod, owner))
 }
 
 fn pod_of(pod: &Value) -> Pod {

@@ -7,11 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use slipway_api::names::{LAST_RESTART, RESTARTED_AT};
 
-use crate::history::{
+use slipway_sim::history::{
     Change, ChangeKind, Context, Ending, Event, History, Image, Mark, Object, Request,
 };
-use crate::oracles;
-use crate::scenario::Scenario;
+use slipway_sim::scenario::Scenario;
+
+use crate::scenarios::wiring;
 
 const SCENARIO: &str = "{name: made, about: It never happened., duration: 10h}";
 
@@ -222,7 +223,9 @@ impl Made {
     /// Who objects, and to what.
     pub(super) fn objections(&self) -> Vec<(&'static str, String)> {
         let reference = self.reference.as_deref();
-        let verdicts = oracles::judge(&self.scenario, &self.history, reference);
+        let verdicts = wiring()
+            .oracles
+            .judge(&self.scenario, &self.history, reference);
         verdicts
             .into_iter()
             .flat_map(|verdict| {

@@ -1,60 +1,12 @@
-//! G15 and W12: whose objects are written, and that nothing passes a guard that could not be written.
+//! W12: nothing passes a guard that could not be written.
 
 use serde_json::Value;
-use slipway_api::names::RESTARTS_LEASE;
 use slipway_api::purpose::{Purpose, zones as purpose};
-use slipway_api::zones::{LEASE, ROLLOUT_PODS};
+use slipway_api::zones::ROLLOUT_PODS;
+use slipway_sim::history::{Ending, History, Request, Review};
+use slipway_sim::oracles::{Case, Findings};
 
-use super::general::is_own_map;
-use super::zones::{EVICTION, PREPARE, deletions};
-use super::{Case, Findings};
-use crate::history::{Ending, History, Request, Review};
-use crate::stage::NAMESPACE;
-
-/// Whether a write that was tried, done or not, is to something that can be anybody's: then its name says that it is ours.
-fn is_ours(request: &Request) -> Option<bool> {
-    let path = request.path();
-    let home = path.contains(&format!("/namespaces/{NAMESPACE}/"));
-    let created = request
-        .body
-        .pointer("/metadata/name")
-        .and_then(Value::as_str);
-    let last = path.rsplit('/').next().unwrap_or_default();
-    let name = if request.method == "POST" {
-        created.unwrap_or_default()
-    } else {
-        last
-    };
-    if path.contains("/leases") {
-        return Some(home && [RESTARTS_LEASE, LEASE].contains(&name));
-    }
-    if path.contains("/configmaps") {
-        let is_own = is_own_map(&format!("/configmaps/{name}"));
-        return Some(is_own || home && name.starts_with("slipway-"));
-    }
-    if path.contains("/secrets") {
-        return Some(home);
-    }
-    // A certificate is put into the cluster's registrations by who installs, as far as is simulated.
-    let is_registration = path.contains("/validatingwebhookconfigurations")
-        || path.contains("/mutatingwebhookconfigurations");
-    is_registration.then_some(false)
-}
-
-/// G15.
-pub(super) fn own_names(case: &Case<'_>) -> Findings {
-    let mut findings = Findings::default();
-    let writes = case.history.requests.iter().filter(|r| r.is_write());
-    for request in writes {
-        let Some(ours) = is_ours(request) else {
-            continue;
-        };
-        findings.check(request.at, ours, || {
-            format!("{} {} is not one of our names", request.method, request.uri)
-        });
-    }
-    findings
-}
+use super::{EVICTION, PREPARE, deletions};
 
 /// The requests of a replica for a purpose while a review was judged.
 fn meanwhile<'a>(
@@ -102,7 +54,7 @@ fn is_written<'a>(writes: impl Iterator<Item = &'a Request>) -> Option<bool> {
 }
 
 /// W12. Where it was tried to write a guard, and it could not be, nothing is let through.
-pub(super) fn guarded(case: &Case<'_>) -> Findings {
+pub(in super::super) fn guarded(case: &Case<'_>) -> Findings {
     const RESERVATION: &[Purpose] = &[purpose::WRITE_RESERVATION];
     const LOCK: &[Purpose] = &[purpose::LOCK];
     let mut findings = Findings::default();

@@ -3,21 +3,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde_json::Value;
 use slipway_api::names::RESTART_INTERVAL;
 use slipway_kernel::duration;
-
-use super::workload;
-use crate::history::{Change, History, Image, Object, Request};
+use slipway_sim::history::{Change, History, Image, Object, Request};
+use slipway_sim::oracles::workload;
 
 /// `group/plural` of Flippers.
-pub(super) const FLIPPERS: &str = "flipper.io.github.com/flippers";
+pub(in super::super) const FLIPPERS: &str = "flipper.io.github.com/flippers";
 const DEFAULT_INTERVAL: Duration = Duration::from_mins(10);
 
 /// What a policy asks for.
 #[derive(Debug, Clone)]
-pub(super) struct Policy {
+pub(in super::super) struct Policy {
     pub(super) name: String,
     /// None for a schedule.
     pub(super) interval: Option<Duration>,
@@ -80,7 +79,7 @@ impl Policy {
     }
 
     /// Whether it is about a workload.
-    pub(super) fn matches(&self, object: &Object, image: &Image) -> bool {
+    pub(in super::super) fn matches(&self, object: &Object, image: &Image) -> bool {
         let kind = workload::kind(&object.0);
         let labelled = self.labels.is_empty()
             || self
@@ -161,7 +160,11 @@ pub(super) fn at(history: &History, version: u64) -> Vec<Policy> {
 }
 
 /// The policies that a deed of the operator was decided on: what it had seen, if it says so.
-pub(super) fn behind(history: &History, change: &Change, request: &Request) -> Vec<Policy> {
+pub(in super::super) fn behind(
+    history: &History,
+    change: &Change,
+    request: &Request,
+) -> Vec<Policy> {
     let seen = request.context.basis.get("flippers").copied();
     let seen = seen.map(|version| version.max(listed(history, request)));
     at(history, seen.unwrap_or(change.version - 1))
@@ -197,9 +200,4 @@ pub(super) fn interval(policies: &[&Policy], image: &Image) -> Option<Duration> 
     }
     let intervals = policies.iter().map(|policy| policy.interval);
     intervals.min().flatten()
-}
-
-/// A time out of an annotation.
-pub(super) fn time(text: Option<&str>) -> Option<Timestamp> {
-    text?.parse().ok()
 }

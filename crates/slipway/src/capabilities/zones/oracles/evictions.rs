@@ -5,12 +5,12 @@ use serde_json::Value;
 use slipway_api::purpose::runtime::REVIEW;
 use slipway_api::purpose::zones as purpose;
 
-use super::super::{Case, Findings};
 use super::replicas::downscale;
 use super::{
     EVICTION, PREPARE, Scene, Zone, budget_over, evictions_allowed, is_ready, on_their_way,
 };
-use crate::history::{Call, History, Image, Request, Review};
+use slipway_sim::history::{Call, History, Image, Request, Review};
+use slipway_sim::oracles::{Case, Findings};
 
 /// The version at which the verdict on an eviction was reached: a review may have waited for long.
 fn decided_at(case: &Case<'_>, review: &Review) -> u64 {

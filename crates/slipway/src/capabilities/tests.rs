@@ -7,8 +7,9 @@ mod zoned;
 use made::Made;
 use serde_json::json;
 
-use super::ALL;
-use crate::history::{Ending, Event};
+use slipway_sim::history::{Ending, Event};
+
+use crate::scenarios::wiring;
 
 /// A good history with one restart: 20 minutes after its stamp, by a Flipper of ten minutes.
 fn good() -> Made {
@@ -164,7 +165,7 @@ fn bad_in_time(id: &str) -> Made {
 
 #[test]
 fn every_oracle_objects_to_what_it_is_there_for() {
-    for oracle in ALL {
+    for oracle in wiring().oracles.all() {
         let objections = bad(oracle.id).objections();
         let of_it = objections.iter().filter(|(id, _)| *id == oracle.id);
         assert!(of_it.count() > 0, "{} is silent: {objections:?}", oracle.id);

@@ -1,11 +1,11 @@
 //! R9: the default criteria never act on what a Flipper governs, by what there is and not by what the operator saw.
 
 use jiff::{SignedDuration, Timestamp};
+use slipway_sim::history::{Change, Event, History, Image};
+use slipway_sim::oracles::workload::{name, restarts};
+use slipway_sim::oracles::{Case, Findings};
 
 use super::policy::{self, FLIPPERS};
-use super::workload::{name, restarts};
-use super::{Case, Findings};
-use crate::history::{Change, Event, History};
 
 /// Within this time a policy that is new or has changed is known.
 const SEEN: SignedDuration = SignedDuration::from_secs(10);
@@ -41,7 +41,7 @@ fn settled<'a>(history: &'a History, version: u64, change: &'a Change) -> Timest
         .iter()
         .filter(|c| c.object == change.object && c.version <= version && c.after.is_some());
     let differs = |c: &&Change| {
-        let spec = |image: &Option<std::sync::Arc<crate::history::Image>>| {
+        let spec = |image: &Option<std::sync::Arc<Image>>| {
             image.as_ref().and_then(|image| image.at("/spec").cloned())
         };
         spec(&c.before) != spec(&c.after)
@@ -51,7 +51,7 @@ fn settled<'a>(history: &'a History, version: u64, change: &'a Change) -> Timest
 }
 
 /// R9.
-pub(super) fn by_default_only(case: &Case<'_>) -> Findings {
+pub(in super::super) fn by_default_only(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
     for touch in restarts(history) {

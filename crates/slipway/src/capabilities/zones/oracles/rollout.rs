@@ -6,9 +6,9 @@ use slipway_api::names::DISRUPTION_CLAIM;
 use slipway_api::zones::{PAUSED, ROLLOUT_GROUP};
 use slipway_kernel::claim::Claim;
 
-use super::super::{Case, Findings};
 use super::{MAPS, SETS, Scene, Zone, controller, deletions, is_going, is_ready};
-use crate::history::Image;
+use slipway_sim::history::Image;
+use slipway_sim::oracles::{Case, Findings};
 
 /// Z1.
 pub(in super::super) fn zones_apart(case: &Case<'_>) -> Findings {

@@ -1,9 +1,37 @@
 //! Objects in, model out.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-use serde_json::json;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use slipway_kernel::capability::show::Objects;
 
 use super::*;
+use crate::registry::Registry;
+
+/// Objects by resource, then by namespace and name.
+#[derive(Default)]
+struct Mirror(BTreeMap<String, BTreeMap<(String, String), Value>>);
+
+impl Mirror {
+    fn add(&mut self, resource: &str, object: Value) {
+        let text = |path: &str| slipway_kernel::capability::show::text(&object, path);
+        let key = (text("/metadata/namespace"), text("/metadata/name"));
+        let all = self.0.entry(resource.to_owned()).or_default();
+        all.insert(key, object);
+    }
+}
+
+impl Objects for Mirror {
+    fn all<'a>(&'a self, resource: &str) -> Box<dyn Iterator<Item = &'a Value> + 'a> {
+        let objects = self.0.get(resource).into_iter();
+        Box::new(objects.flat_map(BTreeMap::values))
+    }
+}
+
+fn gather(name: &str, mirror: &Mirror, now: Timestamp) -> Cluster {
+    super::gather(&Registry::default().profiles(), name, mirror, now)
+}
 
 fn owned(name: &str, uid: &str, owner: &str) -> Value {
     json!({"name": name, "namespace": "shop", "uid": uid, "ownerReferences": [{"uid": owner}]})
@@ -44,7 +72,7 @@ fn rolling() -> Mirror {
     mirror
 }
 
-fn only(mirror: &Mirror) -> super::super::model::Workload {
+fn only(mirror: &Mirror) -> Workload {
     let cluster = gather("hub", mirror, "2026-01-02T04:00:00Z".parse().unwrap());
     cluster.namespaces[0].workloads[0].clone()
 }
@@ -104,11 +132,10 @@ fn a_policy_shows_its_rhythm_and_why_it_waits() {
                 "since": "2026-01-02T03:00:00Z", "object": {"kind": "Deployment", "namespace": "shop", "name": "web"}}]}}),
     );
     let cluster = gather("hub", &mirror, "2026-01-02T04:00:00Z".parse().unwrap());
-    let policy = &cluster.namespaces[0].policies[0];
-    assert_eq!(
-        (policy.state, policy.rhythm.as_str(), policy.matched),
-        (State::Waiting, "every 24h", 3)
-    );
+    let policy = &cluster.namespaces[0].rows[0];
+    assert_eq!(policy.state, State::Waiting);
+    assert_eq!(policy.info, ["every 24h", "3 matched", "1 due"]);
+    assert_eq!(policy.next, "2026-01-03T03:00:00Z".parse().ok());
     assert_eq!(cluster.waiting[0].object, "Deployment shop/web");
 }
 
@@ -121,7 +148,7 @@ fn a_policy_that_cannot_be_read_shows_what_its_conditions_say() {
             {"type": "Stalled", "status": "True", "reason": "Invalid", "message": "spec.interval: no string"}]}}),
     );
     let cluster = gather("hub", &mirror, Timestamp::UNIX_EPOCH);
-    let policy = &cluster.namespaces[0].policies[0];
+    let policy = &cluster.namespaces[0].rows[0];
     assert_eq!(
         (policy.state, policy.word.as_str()),
         (State::Bad, "Invalid")
@@ -140,13 +167,16 @@ fn the_default_criteria_are_shown_while_they_apply() {
     };
     mirror.add("/configmaps", map("true"));
     let cluster = gather("hub", &mirror, Timestamp::UNIX_EPOCH);
-    let policy = &cluster.namespaces[0].policies[0];
+    let policy = &cluster.namespaces[0].rows[0];
     assert_eq!(
-        (policy.kind, policy.name.as_str()),
-        ("", "default criteria")
+        (policy.title.as_str(), policy.name.as_str()),
+        ("default criteria", "default criteria")
     );
-    assert_eq!((policy.state, policy.matched), (State::Good, 4));
-    assert_eq!(policy.rhythm, "interval=10m0s labels=mesh=true");
+    assert_eq!(policy.state, State::Good);
+    assert_eq!(
+        policy.info,
+        ["interval=10m0s labels=mesh=true", "4 matched"]
+    );
     mirror.add("/configmaps", map("false"));
     assert!(
         gather("hub", &mirror, Timestamp::UNIX_EPOCH)
@@ -173,16 +203,16 @@ fn a_rollout_group_shows_how_far_it_is_and_why_it_waits() {
             "labels": {"slipway.dev/zones-status": "true"}}, "data": {"status": status.to_string()}}),
     );
     let cluster = gather("hub", &mirror, "2026-01-02T04:00:00Z".parse().unwrap());
-    let group = &cluster.namespaces[0].groups[0];
+    let group = &cluster.namespaces[0].rows[0];
     assert_eq!(
         (group.state, group.word.as_str(), group.progress),
-        (State::Busy, "RollingOut", (3, 6))
+        (State::Busy, "RollingOut", Some((3, 6)))
     );
     assert_eq!(
         group.info,
-        "2 zones · 3 pods to be replaced · 1 unavailable"
+        ["2 zones", "3 pods to be replaced", "1 unavailable"]
     );
-    assert_eq!(group.zones, ["zone-a", "zone-b"]);
+    assert!(group.has("StatefulSet", "zone-a") && group.has("StatefulSet", "zone-b"));
     let why = &cluster.waiting[0];
     assert_eq!(
         (why.by.as_str(), why.object.as_str()),

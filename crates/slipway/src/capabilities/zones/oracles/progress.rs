@@ -4,8 +4,8 @@ use jiff::SignedDuration;
 use serde_json::Value;
 use slipway_api::zones::{PAUSED, ROLLOUT_GROUP};
 
-use super::super::{Case, Findings};
 use super::{MAPS, SETS, Scene, Zone, deletions, is_ready};
+use slipway_sim::oracles::{Case, Findings};
 
 /// How long after the last fault, and the last pod, a group may say nothing.
 const SOON: SignedDuration = SignedDuration::from_mins(8);

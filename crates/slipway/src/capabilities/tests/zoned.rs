@@ -5,7 +5,7 @@ use slipway_api::names::DISRUPTION_CLAIM;
 use slipway_kernel::claim::Claim;
 
 use super::made::{Made, object};
-use crate::history::{Call, Review};
+use slipway_sim::history::{Call, Review};
 
 const SETS: &str = "apps/statefulsets";
 const PODS: &str = "/pods";
@@ -273,7 +273,7 @@ fn bad_review(id: &str) -> Option<Made> {
             let body = json!({"metadata": {"resourceVersion": "1"}, "data": {"zone-a-0": "soon"}});
             made.ours("PUT", uri, body);
             made.last_request().context.purpose = "write-reservation".to_owned();
-            made.last_request().ending = crate::history::Ending::Answered(500);
+            made.last_request().ending = slipway_sim::history::Ending::Answered(500);
             made.review(EVICTION, eviction("zone-a-0"), "1");
         }
         "W9" => {

@@ -1,0 +1,46 @@
+//! What a capability brings along for oracles: its own ones, and what the general ones must know of it.
+
+use slipway_api::purpose::Purpose;
+
+use super::{Case, Findings, Oracle};
+use crate::history::{Change, Request};
+
+/// What oracles must know of one capability. They learn nothing else of it.
+pub struct Specifics {
+    /// Its name.
+    pub name: &'static str,
+    /// Its Lease.
+    pub lease: &'static str,
+    /// What is true of this capability only.
+    pub oracles: &'static [Oracle],
+    /// How the names of `ConfigMap`s begin that nobody else writes, in any namespace.
+    pub maps: &'static [&'static str],
+    /// Those of them whose content depends on the faults.
+    pub fleeting_maps: &'static [&'static str],
+    /// Annotations with dates and names that depend on the faults.
+    pub fleeting_annotations: &'static [&'static str],
+    /// The kinds whose status it writes: `group/plural`, and the kind.
+    pub statuses: &'static [(&'static str, &'static str)],
+    /// The plurals of kinds by which people tell it what to do: who never hears of a change goes on as before.
+    pub orders: &'static [&'static str],
+    /// Whether a patch is right whatever has changed meanwhile.
+    pub is_unconditional: fn(&Request) -> bool,
+    /// Whether a change is its business.
+    pub may_change: fn(&Case<'_>, &Change, &Request) -> bool,
+    /// Purposes of writes that disrupt nobody, and have preconditions of their own.
+    pub harmless: &'static [Purpose],
+    /// Checks that in the end nothing is left that is due and unexplained.
+    pub nothing_left: fn(&Case<'_>, &mut Findings),
+}
+
+/// Whether this is the path of a `ConfigMap` that only the operator writes.
+pub(super) fn is_own_map(case: &Case<'_>, path: &str) -> bool {
+    let name = path.rsplit_once("/configmaps/").map(|(_, name)| name);
+    name.is_some_and(|name| is_own_name(case, name))
+}
+
+/// Whether only the operator writes `ConfigMap`s of this name.
+pub(super) fn is_own_name(case: &Case<'_>, name: &str) -> bool {
+    let mut all = case.specifics.iter().flat_map(|one| one.maps);
+    all.any(|own| name.starts_with(own))
+}
