@@ -23,6 +23,7 @@ pub mod access;
 pub mod cron;
 pub mod due;
 pub mod gauges;
+pub mod kinds;
 pub mod matching;
 pub mod observe;
 pub mod plan;

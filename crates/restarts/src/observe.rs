@@ -11,17 +11,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_api::flipper::WorkloadKind;
 use slipway_kernel::fact::{Facts, Refusal, Unseen};
-use slipway_kernel::identity::kinds;
 use slipway_kernel::interest::Interest;
 use slipway_kernel::plan::Basis;
 use slipway_kernel::store::{Meta, Projection, Store};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
+use crate::kinds;
 use slipway_kernel::fields::{integer, strings, text};
 pub use slipway_kernel::store::Item;
 
 pub use budget::Budget;
-pub use flipper::{FLIPPER, Flipper, StatusMap};
+pub use flipper::{Flipper, StatusMap};
 pub use workload::{Status, Workload};
 
 /// The `ConfigMap` that carries the status of the default criteria.
@@ -51,7 +51,7 @@ fn triggers(cluster: &ClusterId, _: &Meta, _: &Stores) -> Vec<Key> {
 /// What restarts want to see.
 pub fn interests() -> Vec<Interest> {
     let mut all = vec![
-        Interest::of::<Flipper>(FLIPPER, triggers).where_defined(),
+        Interest::of::<Flipper>(kinds::FLIPPER, triggers).where_defined(),
         Interest::of::<Workload>(kinds::DEPLOYMENT, triggers),
         Interest::of::<Workload>(kinds::STATEFUL_SET, triggers).optional(),
         Interest::of::<Workload>(kinds::DAEMON_SET, triggers).optional(),
@@ -96,11 +96,11 @@ pub fn world(
     cluster: &ClusterId,
     operator_namespace: Option<&str>,
 ) -> Option<World> {
-    let is_blind = facts.is_blind_to(&FLIPPER);
+    let is_blind = facts.is_blind_to(&kinds::FLIPPER);
     let flippers = if is_blind {
         None
     } else {
-        all::<Flipper>(stores, facts, cluster, &FLIPPER)?
+        all::<Flipper>(stores, facts, cluster, &kinds::FLIPPER)?
     };
     let mut workloads = Vec::new();
     for (kind, of) in WORKLOADS {
@@ -113,7 +113,7 @@ pub fn world(
         .filter(|((of, _, _), _)| of == cluster)
         .map(|((of, kind, _), store)| ((of.clone(), kind.clone()), store.version()))
         .collect();
-    let mut unread = stores.undecodable::<Flipper>(cluster, &FLIPPER);
+    let mut unread = stores.undecodable::<Flipper>(cluster, &kinds::FLIPPER);
     Some(World {
         cluster: cluster.clone(),
         knows_all_flippers: unread.next().is_none(),
@@ -187,7 +187,7 @@ pub(crate) fn clusters(stores: &Stores) -> BTreeSet<ClusterId> {
 pub(crate) fn unlisted(stores: &Stores, cluster: &ClusterId) -> BTreeSet<String> {
     let listed = |kind: &Kind| stores.of_kind(cluster, kind).any(|(_, s)| s.is_synced());
     [
-        FLIPPER,
+        kinds::FLIPPER,
         kinds::STATEFUL_SET,
         kinds::DAEMON_SET,
         kinds::DISRUPTION_BUDGET,

@@ -15,7 +15,8 @@ pub mod sweep;
 use jiff::Timestamp;
 use slipway_kernel::{Blocker, Plan};
 
-use crate::observe::{FLIPPER, World};
+use crate::kinds;
+use crate::observe::World;
 use crate::render;
 use crate::settings::Settings;
 use active::Active;
@@ -47,7 +48,7 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
 /// Nothing is done while any workload may be governed by a Flipper that is not known.
 fn blind(settings: &Settings, world: &World, now: Timestamp) -> Plan {
     let namespace = settings.operator_namespace.as_deref().unwrap_or_default();
-    let (plural, group) = (&FLIPPER.plural, &FLIPPER.group);
+    let (plural, group) = (&kinds::FLIPPER.plural, &kinds::FLIPPER.group);
     let blocker = Blocker {
         reason: POLICIES_UNSEEN,
         message: format!(

@@ -4,16 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use slipway_kernel::Kind;
 use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::store::{Projection, Undecodable};
 
 use super::{strings, text};
 use crate::policy::{Invalid, Policy};
-
-/// flipper.io.github.com/v1alpha1 Flipper.
-pub const FLIPPER: Kind =
-    Kind::namespaced("flipper.io.github.com", "v1alpha1", "Flipper", "flippers");
 
 /// What is kept of a Flipper.
 #[derive(Debug, Clone, PartialEq)]

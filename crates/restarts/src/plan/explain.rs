@@ -57,7 +57,7 @@ pub fn explain(
     Some(Explanation {
         policy: policy.flipper.map(|flipper| ObjectRef {
             cluster: world.cluster.clone(),
-            kind: crate::observe::FLIPPER,
+            kind: crate::kinds::FLIPPER,
             namespace: flipper.meta().namespace.clone(),
             name: flipper.meta().name.clone(),
         }),

@@ -12,7 +12,6 @@ use slipway_api::flipper::FlipperStatus;
 use slipway_api::waiting::MOST_WAITING;
 use slipway_kernel::condition::READY;
 use slipway_kernel::event::Severity;
-use slipway_kernel::identity::kinds;
 use slipway_kernel::plan::Status;
 use slipway_kernel::{Blocker, Event, ObjectRef, Plan, Target};
 
@@ -20,7 +19,8 @@ use super::active::Active;
 use super::gates::{Held, reference};
 use super::sweep::{Case, Outcome, Sweep};
 use crate::due;
-use crate::observe::{FLIPPER, Flipper, Item, World};
+use crate::kinds;
+use crate::observe::{Flipper, Item, World};
 use crate::reasons::{Reason, news, state};
 use crate::render;
 use crate::settings::Settings;
@@ -166,7 +166,7 @@ fn of_policy(settings: &Settings, world: &World, policy: &Active<'_>) -> ObjectR
 fn flipper_reference(world: &World, flipper: &Item<Flipper>) -> ObjectRef {
     ObjectRef {
         cluster: world.cluster.clone(),
-        kind: FLIPPER,
+        kind: kinds::FLIPPER,
         namespace: flipper.meta().namespace.clone(),
         name: flipper.meta().name.clone(),
     }

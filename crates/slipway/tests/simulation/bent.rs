@@ -7,7 +7,6 @@ use slipway_kernel::capability::Gauge;
 use slipway_kernel::interest::Interest;
 use slipway_kernel::permission::Permission;
 use slipway_kernel::{Capability, Facts, Fence, Key, Plan, Stores, Target};
-use slipway_restarts::observe::FLIPPER;
 
 use super::Bend;
 
@@ -36,7 +35,7 @@ impl Capability for Bent {
     fn interests(&self) -> Vec<Interest> {
         let mut all = self.inner.interests();
         for interest in &mut all {
-            let is_flipper = interest.kind == FLIPPER;
+            let is_flipper = interest.kind == slipway_restarts::kinds::FLIPPER;
             let is_workload = interest.kind.group == "apps";
             match &*self.bend {
                 Bend::Workloads(project) if is_workload => interest.project = *project,

@@ -2,9 +2,8 @@
 
 use serde_json::json;
 use slipway_kernel::fact::Unseen;
-use slipway_kernel::identity::kinds;
 use slipway_kernel::{Capability, Controller, Facts};
-use slipway_restarts::observe::FLIPPER;
+use slipway_restarts::kinds;
 use slipway_restarts::stage::Stage;
 
 use crate::objects::*;
@@ -107,7 +106,7 @@ fn default_criteria_never_act_before_the_flippers_are_known() {
                 .store_mut(&key)
                 .unwrap()
                 .observe_list(&deployments, "9");
-        } else if interest.kind != FLIPPER {
+        } else if interest.kind != kinds::FLIPPER {
             stores.store_mut(&key).unwrap().observe_list(&[], "9");
         }
     }
@@ -118,7 +117,7 @@ fn default_criteria_never_act_before_the_flippers_are_known() {
     // Nor while they cannot be read, although none was known before: nothing that one could govern is restarted.
     for unseen in [Unseen::OutOfSync, Unseen::Forbidden] {
         let mut facts = Facts::default();
-        facts.missing.insert(unseen.feature(&FLIPPER));
+        facts.missing.insert(unseen.feature(&kinds::FLIPPER));
         for stores in [&stores, &listed] {
             let plan = plan(stores, &facts).unwrap();
             assert!(plan.steps.is_empty() && plan.statuses.is_empty());
