@@ -157,7 +157,7 @@ mod tests {
             version: version.to_owned(),
             ..Meta::default()
         };
-        let target = Target::seen(ObjectRef::local(kinds::STATEFUL_SET, "default", "a"), &meta);
+        let target = Target::seen(ObjectRef::local(kinds::CONFIG_MAP, "default", "a"), &meta);
         Status { target, body }
     }
 
