@@ -307,7 +307,11 @@ fn mask(value: &mut Value, names: &[&str]) {
                 }
             }
         }
-        Value::Array(list) => list.iter_mut().for_each(|one| mask(one, names)),
+        Value::Array(list) => {
+            for one in list {
+                mask(one, names);
+            }
+        }
         // A status inside a ConfigMap.
         Value::String(text) if text.starts_with('{') => {
             if let Ok(mut inside) = serde_json::from_str::<Value>(text) {

@@ -106,12 +106,7 @@ static CAPABILITY: Capability<ToyOptions> = Capability {
             resources: &["toys"],
             verbs: &["get"],
         }],
-        definitions: || {
-            let names = json!({"kind": "Toy", "plural": "toys"});
-            Ok(vec![
-                json!({"metadata": {"name": "toys.example.com"}, "spec": {"names": names}}),
-            ])
-        },
+        definitions: || Ok(vec![definition()]),
         pages: &["Toy"],
         show: |objects| {
             let toys = objects.all("example.com/toys");
@@ -127,6 +122,21 @@ static CAPABILITY: Capability<ToyOptions> = Capability {
     controller: |_| Arc::new(Toy),
     webhooks: |_| Vec::<Arc<dyn Admit>>::new(),
 };
+
+fn definition() -> Value {
+    let schema = json!({"openAPIV3Schema": {"type": "object"}});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "toys.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"kind": "Toy", "listKind": "ToyList", "plural": "toys", "singular": "toy"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+        },
+    })
+}
 
 #[derive(Debug, Default, clap::Args, serde::Deserialize)]
 #[command(next_help_heading = "Toy")]

@@ -22,7 +22,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     is_unconditional: is_date,
     may_change,
     harmless: &[purpose::CLAIM, purpose::RELEASE, runtime::STATUS],
-    nothing_left: |case, findings| oracles::explained(case, findings),
+    nothing_left: oracles::explained,
 };
 
 /// Reservations of evictions.
