@@ -104,7 +104,9 @@ fn beside(
         let result = waiting(tiers);
         match simulation.join() {
             Ok((outcome, lines)) => {
-                lines.iter().for_each(|line| report::line(line));
+                for line in &lines {
+                    report::line(line);
+                }
                 tiers.outcomes.push(outcome);
             }
             Err(_) => bail!("the simulation's output could not be read"),

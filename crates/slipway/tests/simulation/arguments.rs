@@ -4,6 +4,7 @@ use slipway_sim::explore::Effort;
 use slipway_sim::trial::Trial;
 
 /// The command line: `--seeds N --from N --scenario X --threads N --positions N --events N --moments N --no-faults --brief --only-mutants --keep-killers --replay 'scenario=X …'`.
+#[allow(clippy::struct_excessive_bools, reason = "flags")]
 pub(crate) struct Arguments {
     pub(crate) effort: Effort,
     pub(crate) scenario: Option<String>,

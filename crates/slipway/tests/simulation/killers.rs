@@ -31,10 +31,10 @@ pub(crate) fn keep(all: &[Catch]) -> std::io::Result<()> {
             lines.insert(catch.mutant, run);
         }
     }
-    let text: String = lines
-        .iter()
-        .map(|(name, run)| format!("{name} | {run}\n"))
-        .collect();
+    let mut text = String::new();
+    for (name, run) in &lines {
+        text.extend([name, " | ", run.as_str(), "\n"]);
+    }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/simulation");
     std::fs::write(folder.join("killers.txt"), text)
 }
