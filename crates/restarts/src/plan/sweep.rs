@@ -177,9 +177,6 @@ impl<'w> Sweep<'w> {
             judge(world, active, kind, item, rollout, now, &mut seen)
         };
         self.wake(wake, now);
-        // Written by a clock that is ahead of ours: what is told of it changes when ours is there.
-        self.wake(workload.stamp.at(), now);
-        self.wake(workload.template.at(), now);
         self.slots += usize::from(takes_a_place);
         let Some(tally) = self.tallies.get_mut(place) else {
             return;
@@ -187,9 +184,8 @@ impl<'w> Sweep<'w> {
         tally.matched += 1;
         tally.slots += usize::from(takes_a_place);
         tally.in_progress += usize::from(rollout == Rollout::Rolling);
-        tally.last = tally
-            .last
-            .max(rollout::restarted(workload).filter(|at| *at <= now));
+        // As it is written, also by a clock that is ahead of ours: else the status would change with time alone.
+        tally.last = tally.last.max(rollout::restarted(workload));
         tally.expect(seen.next);
         match &outcome {
             Some(Outcome::Held(held)) => tally.hold(held.reason),
