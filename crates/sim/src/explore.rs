@@ -55,7 +55,7 @@ impl Default for Effort {
             positions: 10,
             events: 5,
             sample: 4,
-            moments: 1,
+            moments: 2,
             exhaustive: true,
             is_whole: true,
             first_seed: 1,

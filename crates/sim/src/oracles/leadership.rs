@@ -11,9 +11,21 @@ use crate::history::Event;
 /// A lease, the time of a request, the wait of a new leader, and a look around.
 const FAILOVER: SignedDuration = SignedDuration::from_secs(15 + 10 + 10);
 
-/// G6.
+/// G6. Where replicas elect one of them, none even tries to act without a lease: that a precondition stops most of what a second
+/// leader does is no reason to have one.
 pub(super) fn epochs(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
+    let is_for_all = |path: &str| path.contains("/leases") || path.contains("/events");
+    let tries = case.history.requests.iter().filter(|request| {
+        let is_of_a_plan = !request.context.controller.is_empty() && !is_for_all(request.path());
+        request.is_write() && is_of_a_plan && case.scenario.replicas > 1
+    });
+    for request in tries {
+        findings.check(request.at, request.context.epoch > 0, || {
+            let (replica, what) = (&request.replica, request.path());
+            format!("{replica} wrote to {what} without a lease")
+        });
+    }
     // Each controller has a leadership of its own.
     let mut newest: BTreeMap<&str, u64> = BTreeMap::new();
     for (change, request) in case.history.deeds() {
