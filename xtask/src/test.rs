@@ -56,8 +56,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         }
         Ok(())
     });
-    conclude(&tiers.outcomes, &tiers.left_out, started.elapsed())?;
-    run
+    let concluded = conclude(&tiers.outcomes, &tiers.left_out, started.elapsed());
+    if let (Err(error), Err(_)) = (&run, &concluded) {
+        // Only one of them can be given back.
+        report::error(error);
+    }
+    concluded.and(run)
 }
 
 /// Begins to build what the tiers on servers will need, while Rust's part goes on: on a machine that has nothing yet both take
