@@ -71,10 +71,6 @@ impl<Of> StatusMap<Of> {
 }
 
 /// The map of this name, if there is one; none if `ConfigMaps` cannot be seen.
-#[expect(
-    clippy::option_option,
-    reason = "not there and not visible are different"
-)]
 pub fn seen<Of: std::fmt::Debug + Send + Sync + 'static>(
     stores: &Stores,
     facts: &Facts,

@@ -328,10 +328,13 @@ impl History {
         self.marks.iter().any(|mark| mark.what == Event::Restored)
     }
 
-    /// Whether everything was put back between these two moments.
-    pub fn is_restored_between(&self, from: Timestamp, to: Timestamp) -> bool {
-        let mut marks = self.marks.iter();
-        marks.any(|mark| mark.what == Event::Restored && (from..=to).contains(&mark.at))
+    /// Whether something that happened between these two moments was taken back by `until`: everything was put back to a
+    /// time before it. What is older than that time stays as it was.
+    pub fn is_taken_back(&self, (from, to): (Timestamp, Timestamp), until: Timestamp) -> bool {
+        self.spells().any(|(restored, spell)| {
+            let kept = restored.checked_sub(spell.lasts).unwrap_or(Timestamp::MIN);
+            spell.woe == Woe::Restore && restored <= until && kept <= to && from <= restored
+        })
     }
 
     /// Whether a clock was off for so long that what is due when is another question than in the scenario: what must never

@@ -140,7 +140,7 @@ impl<'a> Case<'a> {
             Err(denial) => return Ok(Err(denial)),
         };
         let (pod, guard) = match subject {
-            Subject::Free(decision) => return Ok(Ok(decision)),
+            Subject::Free(decision) => return Ok(Ok(*decision)),
             Subject::Guarded(pod, guard) => (pod, guard),
         };
         // What is known here already may be enough to say no.
@@ -215,7 +215,7 @@ impl<'a> Case<'a> {
             Denial::new(Outcome::PodNotFound, format!("pods \"{name}\" not found"))
         })?;
         if pod.is_idle {
-            return Ok(Subject::Free(idle()));
+            return Ok(Subject::Free(Box::new(idle())));
         }
         if basis == Basis::Seen
             && let Some(why) = blind(self.facts, &ClusterId::local())
@@ -225,13 +225,13 @@ impl<'a> Case<'a> {
         }
         let budgets = seen::budgets(self.stores, self.facts, namespace, basis)?;
         let Some((budget, terms)) = budget_of(&budgets, pod.labels)? else {
-            return Ok(Subject::Free(free()));
+            return Ok(Subject::Free(Box::new(free())));
         };
         let mut all = budgets.into_iter();
         let seen = all.find(|(name, _)| *name == budget);
         Ok(match seen {
             Some((name, seen)) => Subject::Guarded(pod, (name, seen, terms)),
-            None => Subject::Free(free()),
+            None => Subject::Free(Box::new(free())),
         })
     }
 
@@ -312,7 +312,7 @@ type Guard<'a> = (&'a str, &'a BudgetSeen, &'a Budget);
 
 enum Subject<'a> {
     /// No budget stands in the way.
-    Free(Decision),
+    Free(Box<Decision>),
     /// This one may.
     Guarded(CountedPod<'a>, Guard<'a>),
 }

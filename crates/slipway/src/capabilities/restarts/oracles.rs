@@ -56,7 +56,8 @@ pub(super) fn interval(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
     let slack = slack(history);
-    let mut sends: BTreeMap<&str, Timestamp> = BTreeMap::new();
+    // When each was sent and when it arrived.
+    let mut sends: BTreeMap<&str, (Timestamp, Timestamp)> = BTreeMap::new();
     for touch in restarts(history) {
         let change = touch.change;
         let what = || name(&change.object);
@@ -85,10 +86,10 @@ pub(super) fn interval(case: &Case<'_>) -> Findings {
         // When it was sent: a request of a process that died may arrive later.
         let sent = touch.request.at;
         let uid = touch.after.text("/metadata/uid").unwrap_or_default();
-        let before = sends.insert(uid, sent);
+        let before = sends.insert(uid, (sent, change.at));
         // What was put back has not been restarted.
-        let before = before.filter(|before| !history.is_restored_between(*before, sent));
-        if let (Some(before), Some(least)) = (before, least) {
+        let before = before.filter(|before| !history.is_taken_back(*before, sent));
+        if let (Some((before, _)), Some(least)) = (before, least) {
             let passed = sent.duration_since(before);
             findings.check(change.at, passed + slack >= least, || {
                 format!(
@@ -242,7 +243,8 @@ pub(super) fn downtime(case: &Case<'_>) -> Findings {
                 continue;
             };
             let passed = touch.change.at.duration_since(start) + slack(history);
-            let is_undone = history.is_restored_between(touch.change.at, history.end);
+            let at = touch.change.at;
+            let is_undone = history.is_taken_back((at, at), history.end);
             if gap < least || passed >= least || is_undone {
                 continue;
             }

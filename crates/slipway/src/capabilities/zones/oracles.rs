@@ -399,7 +399,7 @@ pub(super) fn on_their_way(
             continue;
         }
         // What had gone by then is there again, and on its way no more.
-        if history.is_restored_between(review.ended, now) {
+        if history.is_taken_back((review.ended, review.ended), now) {
             continue;
         }
         let (namespace, name) = (review.text("/namespace"), review.text("/name"));

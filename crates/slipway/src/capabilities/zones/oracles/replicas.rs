@@ -14,6 +14,8 @@ use slipway_sim::oracles::{Case, Findings, time};
 
 /// After this time a pod that stays must have been told so.
 const SOON: SignedDuration = SignedDuration::from_mins(3);
+/// The longest that a review takes in which pods are asked: what it allows is written after that.
+const LONGEST_REVIEW: SignedDuration = SignedDuration::from_secs(30);
 
 fn least(set: &Image) -> Option<SignedDuration> {
     let text = set.label(MIN_TIME_BETWEEN_DOWNSCALES)?;
@@ -149,7 +151,8 @@ pub(in super::super) fn undone(case: &Case<'_>) -> Findings {
         let called_off = later.any(|other| other.uid == call.uid && is_told(other));
         let since = call.at.max(history.calm);
         // Whoever let it go has never done so, since everything was put back, and nothing tells of it.
-        let is_forgotten = history.is_restored_between(call.at, history.end);
+        let answered = call.at.checked_add(LONGEST_REVIEW).unwrap_or(call.at);
+        let is_forgotten = history.is_taken_back((call.at, answered), history.end);
         if !stays || is_forgotten || history.end.duration_since(since) < SOON {
             continue;
         }
