@@ -18,6 +18,10 @@ pub(crate) struct Arguments {
     /// Leave out the single faults: seeds only
     #[arg(long)]
     no_faults: bool,
+    /// Seconds of processor time for the faults of each capability; without it, every position of every scenario is tried,
+    /// which takes hours
+    #[arg(long)]
+    budget: Option<u64>,
     /// One run again, as a failure tells it: 'scenario=X fault=request:17:lost' or 'scenario=X seed=7'
     #[arg(long)]
     replay: Option<String>,
@@ -40,20 +44,10 @@ fn words(arguments: &Arguments) -> Vec<String> {
         return vec!["--replay".to_owned(), replay.clone()];
     }
     let mut words = vec!["--seeds".to_owned(), arguments.seeds.to_string()];
-    // The test command has less time.
-    words.extend(
-        [
-            "--events",
-            "100000",
-            "--positions",
-            "100",
-            "--sample",
-            "30",
-            "--moments",
-            "12",
-        ]
-        .map(str::to_owned),
-    );
+    match arguments.budget {
+        Some(seconds) => words.extend(["--budget".to_owned(), seconds.to_string()]),
+        None => words.push("--all".to_owned()),
+    }
     words.extend(["--from".to_owned(), arguments.from.to_string()]);
     if let Some(scenario) = &arguments.scenario {
         words.extend(["--scenario".to_owned(), scenario.clone()]);

@@ -98,7 +98,10 @@ fn beside(
     }
     let mut command = workspace::gently(&workspace::cargo());
     command.args(SIMULATION.1);
-    if !workspace::is_ci() {
+    if workspace::is_ci() {
+        // Other positions with every commit.
+        command.args(["--", "--draw", &workspace::commit()]);
+    } else {
         command.args(["--", "--brief"]);
         let text = "most faults, seeds and mutants of the simulation: CI=true, or cargo xtask sim";
         tiers.left_out.push(text.to_owned());

@@ -37,6 +37,16 @@ pub(crate) fn is_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
 }
 
+/// The commit that is checked out; nothing where git does not say.
+pub(crate) fn commit() -> String {
+    let mut git = Command::new("git");
+    git.args(["rev-parse", "--short=12", "HEAD"])
+        .current_dir(root());
+    let said = git.output().ok().filter(|output| output.status.success());
+    said.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        .unwrap_or_default()
+}
+
 /// A cargo of the same toolchain, in the workspace.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

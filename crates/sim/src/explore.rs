@@ -1,9 +1,12 @@
 //! Breaks scenarios in every way there is, and sees whether what must hold still does.
 //!
 //! First each scenario without faults, twice: the reference, and the proof that a run is a function of its seed. Then
-//! every fault at every place, for scenarios that are small enough; of the others a sample. Then seeds. Each run is
-//! single-threaded; many runs go on at once.
+//! every fault at every position: at each request, at each watch event, and for a time from each moment at which the
+//! operator writes. There are many, so that a budget of processor time goes over them in an order that is drawn: first a
+//! few of each scenario, always the same, then others each time. Then seeds. Each run is single-threaded; many runs go on
+//! at once.
 
+mod order;
 mod pool;
 mod positions;
 mod report;
@@ -11,8 +14,9 @@ mod spells;
 
 pub use report::{Failure, Report, Score};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use positions::Class;
 
@@ -26,15 +30,11 @@ use crate::trial::Trial;
 /// How far to go.
 #[derive(Debug, Clone)]
 pub struct Effort {
-    /// Scenarios with at most so many requests of the operator are broken at every one of them.
-    pub positions: usize,
-    /// And at so many events, evenly.
-    pub events: usize,
-    /// Of others at so many.
-    pub sample: usize,
-    /// Spells begin with the operator, and at so many moments when it writes.
-    pub moments: usize,
-    /// Whether single faults are tried at all.
+    /// How much processor time faults get for each share of the scenarios; without it, every position is tried.
+    pub budget: Option<Duration>,
+    /// What the order of positions is drawn from.
+    pub draw: u64,
+    /// Whether faults at positions are tried at all.
     pub exhaustive: bool,
     /// Whether it is far enough for every right to be needed once.
     pub is_whole: bool,
@@ -52,10 +52,8 @@ impl Default for Effort {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            positions: 10,
-            events: 5,
-            sample: 4,
-            moments: 2,
+            budget: Some(Duration::from_mins(5)),
+            draw: 0,
             exhaustive: true,
             is_whole: true,
             first_seed: 1,
@@ -67,13 +65,10 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// What people wait for at their desk: all scenarios, broken here and there. The gate goes the whole way.
+    /// What people wait for at their desk: all scenarios, broken here and there. The gate goes further.
     pub fn brief() -> Self {
         Self {
-            positions: 0,
-            events: 1,
-            sample: 1,
-            moments: 0,
+            budget: Some(Duration::ZERO),
             seeds: 25,
             is_whole: false,
             ..Self::default()
@@ -108,6 +103,8 @@ struct Job {
     aim: Aim,
     /// How many runs it stands for: with itself, those that cannot differ from it.
     stands_for: u64,
+    /// Whether it is made whatever the budget is.
+    is_always: bool,
 }
 
 /// Plays scenarios without faults, twice each.
@@ -135,32 +132,43 @@ pub fn references(
     Ok(all)
 }
 
-/// Breaks all of them; what is found is added to the report.
+/// Breaks a share of the scenarios at their positions; what is found is added to the report.
 pub fn explore(
-    known: &[Arc<Known>],
+    share: &[Arc<Known>],
     wiring: &Wiring,
     effort: &Effort,
     report: Report,
 ) -> Result<Report, Unplayable> {
     let mut jobs = Vec::new();
-    if effort.exhaustive {
-        for known in known {
-            jobs.extend(singles(known, effort));
-            jobs.extend(under_spells(known, effort));
-        }
+    for known in share {
+        jobs.extend(singles(known));
+        jobs.extend(under_spells(known));
     }
+    let jobs = order::drawn(jobs, effort.draw);
+    pool::work(&jobs, wiring, effort, effort.budget, report)
+}
+
+/// Plays scenarios with faults that are drawn from seeds.
+pub fn storms(
+    known: &[Arc<Known>],
+    wiring: &Wiring,
+    effort: &Effort,
+    report: Report,
+) -> Result<Report, Unplayable> {
     let draw = Draw::new(known);
-    for seed in effort.first_seed..effort.first_seed + effort.seeds {
-        if let Some(known) = draw.of(seed) {
-            jobs.push(Job {
-                known: known.clone(),
+    let seeds = effort.first_seed..effort.first_seed.saturating_add(effort.seeds);
+    let jobs: Vec<Job> = seeds
+        .filter_map(|seed| {
+            Some(Job {
+                known: draw.of(seed)?.clone(),
                 trial: Trial::storm(seed),
                 aim: Aim::Seed,
                 stands_for: 1,
-            });
-        }
-    }
-    pool::work(&jobs, wiring, effort, report)
+                is_always: true,
+            })
+        })
+        .collect();
+    pool::work(&jobs, wiring, effort, None, report)
 }
 
 /// Which scenario a seed is for: small ones more often, so that each scenario gets about as much time.
@@ -191,14 +199,15 @@ impl<'a> Draw<'a> {
 }
 
 /// One thing goes wrong, at every place. Of runs that cannot differ one is made.
-fn singles(known: &Arc<Known>, effort: &Effort) -> Vec<Job> {
+fn singles(known: &Arc<Known>) -> Vec<Job> {
     let mut jobs: Vec<Job> = Vec::new();
     let mut classes: BTreeMap<Class, usize> = BTreeMap::new();
     let history = &known.reference.history;
-    let mut add = |injection, aim| {
+    let mut add = |injection, aim, is_always| {
         let class = Class::of(history, injection);
         if let Some(job) = classes.get(&class).and_then(|at| jobs.get_mut(*at)) {
             job.stands_for += 1;
+            job.is_always |= is_always;
             return;
         }
         classes.insert(class, jobs.len());
@@ -207,40 +216,42 @@ fn singles(known: &Arc<Known>, effort: &Effort) -> Vec<Job> {
             trial: Trial::with(injection),
             aim,
             stands_for: 1,
+            is_always,
         });
     };
-    let small = positions::size(history) <= effort.positions;
-    let most = if small { usize::MAX } else { effort.sample };
-    for at in positions::requests(history, most) {
+    let always: BTreeSet<u64> = positions::always(history).into_iter().collect();
+    for request in &history.requests {
+        let (at, is_always) = (request.number, always.contains(&request.number));
         for fault in REQUEST_FAULTS {
-            add(Injection::Request(at, fault), Aim::Request);
+            add(Injection::Request(at, fault), Aim::Request, is_always);
         }
         if known.scenario.replicas > 1 {
             let standstill = Injection::Request(at, RequestFault::Standstill);
-            add(standstill, Aim::Standstill);
+            add(standstill, Aim::Standstill, is_always);
         }
     }
-    let events = if small {
-        effort.events
-    } else {
-        effort.sample * 2
-    };
-    for at in positions::spread(known.reference.events, events) {
+    let always = positions::spread(known.reference.events, positions::ALWAYS_EVENTS);
+    for at in 0..known.reference.events {
         for fault in EVENT_FAULTS {
-            add(Injection::Event(at, fault), Aim::Event);
+            add(
+                Injection::Event(at, fault),
+                Aim::Event,
+                always.contains(&at),
+            );
         }
     }
     jobs
 }
 
 /// Something goes wrong for a time.
-fn under_spells(known: &Arc<Known>, effort: &Effort) -> Vec<Job> {
-    let all = spells::of(known, effort.moments).into_iter();
-    all.map(|(class, spells)| Job {
+fn under_spells(known: &Arc<Known>) -> Vec<Job> {
+    let all = spells::of(known).into_iter();
+    all.map(|(class, spells, is_always)| Job {
         known: known.clone(),
         trial: Trial::under(spells),
         aim: Aim::Spell(class),
         stands_for: 1,
+        is_always,
     })
     .collect()
 }
@@ -282,25 +293,18 @@ pub fn hunt(
     let mut hunt = Hunt::default();
     let calm = known.iter().map(|known| (known, Trial::calm()));
     let first = kept.into_iter();
-    let mut singles: Vec<(&Arc<Known>, Trial)> = Vec::new();
-    for known in known {
-        let effort = Effort {
-            positions: 60,
-            sample: 120,
-            events: usize::MAX,
-            moments: 3,
-            ..Effort::default()
-        };
-        let of_one = self::singles(known, &effort).into_iter();
-        let of_one = under_spells(known, &effort).into_iter().chain(of_one);
-        singles.extend(of_one.map(|job| (known, job.trial)));
-    }
-    // Not in order: neighbours are alike.
-    let stride = (singles.len() / 2 + 1) | 1;
-    let mut order: Vec<usize> = (0..singles.len()).collect();
-    order.sort_by_key(|n| (n * stride * 7919) % singles.len().max(1));
-    let scattered = order.into_iter().filter_map(|n| singles.get(n).cloned());
-    for (known, trial) in first.chain(calm).chain(scattered).take(most) {
+    // They are many: only if they are needed.
+    let broken = std::iter::once_with(|| {
+        let jobs = known.iter().flat_map(|known| {
+            let jobs = singles(known).into_iter().chain(under_spells(known));
+            jobs.map(move |job| (known, job))
+        });
+        order::scattered(jobs.collect(), 0)
+            .into_iter()
+            .map(|(known, job)| (known, job.trial))
+    })
+    .flatten();
+    for (known, trial) in first.chain(calm).chain(broken).take(most) {
         hunt.runs += 1;
         let failure = failure_of(known, bent, &trial)?;
         if failure.is_none() {

@@ -29,6 +29,14 @@ pub fn find(name: &str) -> Option<Result<Scenario, Unreadable>> {
     Some(Scenario::read(name, text))
 }
 
+/// The capability that a scenario is about, by its name.
+pub fn capability_of(name: &str) -> Option<&'static str> {
+    let registry = Registry::default();
+    let mut all = registry.all().iter();
+    let entry = all.find(|entry| entry.scenarios.iter().any(|(known, _)| *known == name))?;
+    Some(entry.profile.name)
+}
+
 /// All scenarios.
 pub fn all() -> Result<Vec<Scenario>, Unreadable> {
     all_of(&Registry::default())

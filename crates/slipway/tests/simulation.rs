@@ -91,7 +91,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
         hunt(&known, wiring, arguments.keep_killers, &mut report);
         return report;
     }
-    let mut report = explore::explore(&known, wiring, &arguments.effort, report).unwrap();
+    let mut report = broken(&known, wiring, &arguments.effort, report);
     let runs = report.runs;
     let time = started.elapsed().as_secs_f64();
     println!(
@@ -108,6 +108,25 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
         hunt(&known, wiring, arguments.keep_killers, &mut report);
     }
     report
+}
+
+/// All that goes wrong: at positions, with as much time for the scenarios of each capability, and by seeds.
+fn broken(known: &[Arc<Known>], wiring: &Wiring, effort: &Effort, mut report: Report) -> Report {
+    let mut shares: BTreeMap<&str, Vec<Arc<Known>>> = BTreeMap::new();
+    for one in known {
+        let capability = scenarios::capability_of(&one.scenario.name).unwrap_or_default();
+        shares.entry(capability).or_default().push(one.clone());
+    }
+    for (capability, share) in shares.iter().filter(|_| effort.exhaustive) {
+        let (runs, started) = (report.runs, Instant::now());
+        report = explore::explore(share, wiring, effort, report).unwrap();
+        println!(
+            "{capability}: {} runs in {:.1} s",
+            report.runs - runs,
+            started.elapsed().as_secs_f64()
+        );
+    }
+    explore::storms(known, wiring, effort, report).unwrap()
 }
 
 /// Rights that no scenario needs, and why they are asked for: capability, resource, verb, reason.

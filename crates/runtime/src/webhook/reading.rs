@@ -2,20 +2,28 @@
 //!
 //! A review is served by a read that began after it arrived. So of those that arrive while a read is under way the first
 //! begins the next one, and all others wait for that: however many reviews there are, a collection is read by one request
-//! at a time.
+//! at a time. Where many wait, all are answered at the same moment and their callers ask again at the same moment: the
+//! first of those waits a little for the others, or else every other read would be for one review alone.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use slipway_kernel::admission::{Collection, Reading};
 use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
 
 use crate::collection::Reader;
 use crate::message::Message;
 
 /// Collections that are remembered although nobody waits for them.
 const IDLE: usize = 64;
+
+/// For how much of the last read's time the next one waits for company, at most.
+const GATHERING: u32 = 8;
+/// The longest that a read waits for company.
+const LONGEST_GATHERING: Duration = Duration::from_millis(5);
 
 /// A place in the order in which reviews arrive and reads begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +33,28 @@ pub(crate) struct Ticket(u64);
 #[derive(Default)]
 struct Progress {
     is_running: bool,
-    last: Option<(Ticket, Reading)>,
+    last: Option<Last>,
+}
+
+/// The read that ended last.
+struct Last {
+    began: Ticket,
+    reading: Reading,
+    took: Duration,
+    ended: Instant,
+    /// How many reviews it was for, beside the one that read.
+    shared: usize,
+}
+
+impl Last {
+    /// How long the next one waits for company: only if there was some just now.
+    fn gathering(&self, now: Instant) -> Duration {
+        let is_over = now.saturating_duration_since(self.ended) >= self.took;
+        if self.shared == 0 || is_over {
+            return Duration::ZERO;
+        }
+        (self.took / GATHERING).min(LONGEST_GATHERING)
+    }
 }
 
 #[derive(Default)]
@@ -38,7 +67,8 @@ struct Slot {
 enum Turn {
     Known(Reading),
     Wait,
-    Lead,
+    /// Read, after a pause.
+    Lead(Duration),
 }
 
 impl Slot {
@@ -47,16 +77,18 @@ impl Slot {
         progress.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn turn(&self, arrived: Ticket) -> Turn {
+    fn turn(&self, arrived: Ticket, now: Instant) -> Turn {
         let mut progress = self.progress();
-        match &progress.last {
-            Some((began, reading)) if *began > arrived => Turn::Known(reading.clone()),
-            _ if progress.is_running => Turn::Wait,
-            _ => {
-                progress.is_running = true;
-                Turn::Lead
-            }
+        if let Some(last) = progress.last.as_mut().filter(|last| last.began > arrived) {
+            last.shared += 1;
+            return Turn::Known(last.reading.clone());
         }
+        if progress.is_running {
+            return Turn::Wait;
+        }
+        progress.is_running = true;
+        let last = progress.last.as_ref();
+        Turn::Lead(last.map_or(Duration::ZERO, |last| last.gathering(now)))
     }
 }
 
@@ -100,14 +132,24 @@ impl Readings {
         loop {
             let mut turned = std::pin::pin!(slot.turned.notified());
             turned.as_mut().enable();
-            match slot.turn(arrived) {
+            match slot.turn(arrived, Instant::now()) {
                 Turn::Known(reading) => return reading,
                 Turn::Wait => turned.await,
-                Turn::Lead => {
+                Turn::Lead(pause) => {
                     let lead = Lead(&slot);
-                    let began = self.ticket();
+                    if !pause.is_zero() {
+                        self.reader.shared.environment.sleep(pause).await;
+                    }
+                    let (began, start) = (self.ticket(), Instant::now());
                     let reading = self.reader.read(collection).await;
-                    slot.progress().last = Some((began, reading.clone()));
+                    let ended = Instant::now();
+                    slot.progress().last = Some(Last {
+                        began,
+                        reading: reading.clone(),
+                        took: ended.saturating_duration_since(start),
+                        ended,
+                        shared: 0,
+                    });
                     drop(lead);
                     if !self.reader.shared.lock().changes.is_empty() {
                         // Nobody listens when the replica has ended.
@@ -125,5 +167,65 @@ impl Readings {
             slots.retain(|_, slot| Arc::strong_count(slot) > 1);
         }
         slots.entry(collection.clone()).or_default().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READ: Duration = Duration::from_millis(16);
+
+    fn after(began: u64, now: Instant) -> Slot {
+        let slot = Slot::default();
+        slot.progress().last = Some(Last {
+            began: Ticket(began),
+            reading: Reading::Current,
+            took: READ,
+            ended: now,
+            shared: 0,
+        });
+        slot
+    }
+
+    fn pause(slot: &Slot, arrived: u64, now: Instant) -> Option<Duration> {
+        match slot.turn(Ticket(arrived), now) {
+            Turn::Lead(pause) => Some(pause),
+            Turn::Known(_) | Turn::Wait => None,
+        }
+    }
+
+    #[test]
+    fn whoever_is_alone_reads_at_once() {
+        let now = Instant::now();
+        assert_eq!(pause(&after(5, now), 7, now), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn whoever_comes_back_first_of_many_waits_for_the_others() {
+        let now = Instant::now();
+        let slot = after(5, now);
+        assert!(pause(&slot, 3, now).is_none(), "served by the read");
+        assert_eq!(pause(&slot, 7, now), Some(READ / GATHERING));
+        assert!(pause(&slot, 8, now).is_none(), "waits for that one");
+    }
+
+    #[test]
+    fn long_after_a_crowd_nobody_waits() {
+        let now = Instant::now();
+        let slot = after(5, now);
+        assert!(pause(&slot, 3, now).is_none());
+        assert_eq!(pause(&slot, 7, now + READ), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_slow_read_makes_nobody_wait_for_long() {
+        let now = Instant::now();
+        let slot = after(5, now);
+        if let Some(last) = &mut slot.progress().last {
+            last.took = Duration::from_secs(3);
+        }
+        assert!(pause(&slot, 3, now).is_none());
+        assert_eq!(pause(&slot, 7, now), Some(LONGEST_GATHERING));
     }
 }

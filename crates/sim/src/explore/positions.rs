@@ -1,14 +1,16 @@
 //! Where to break a run.
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 
 use crate::fault::{Injection, RequestFault};
 use crate::history::{History, Request};
 
-/// How many of the requests that only ask whether the API is there are broken.
-const PROBES: usize = 2;
+/// How many of the requests that only ask whether the API is there are always broken.
+const ALWAYS_PROBES: usize = 2;
+/// How many writes.
+const ALWAYS_WRITES: usize = 3;
+/// How many watch events.
+pub(super) const ALWAYS_EVENTS: usize = 2;
 
 /// Runs of one class cannot differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,37 +50,25 @@ pub(super) fn size(history: &History) -> usize {
     history.requests.len() - probes.count()
 }
 
-/// All places of a small run. Of a large one every write that is no renewal of a lease, then others evenly. Of requests
-/// that only ask whether the API is there a few.
-pub(super) fn requests(history: &History, most: usize) -> Vec<u64> {
-    let (probes, others): (Vec<&Request>, Vec<&Request>) = history
+/// The requests of a run that are broken whatever the budget is: a few writes that are no renewal of a lease, and a few of
+/// those that only ask whether the API is there.
+pub(super) fn always(history: &History) -> Vec<u64> {
+    let probes: Vec<&Request> = history.requests.iter().filter(|r| r.is_probe()).collect();
+    let writes: Vec<&Request> = history
         .requests
         .iter()
-        .partition(|request| request.is_probe());
-    let some = spread(probes.len() as u64, PROBES);
-    let some = some
-        .into_iter()
-        .filter_map(|n| probes.get(usize::try_from(n).ok()?));
-    let mut chosen: BTreeSet<u64> = some.map(|request| request.number).collect();
-    if others.len() <= most {
-        chosen.extend(others.iter().map(|request| request.number));
-        return chosen.into_iter().collect();
-    }
-    let matters = |request: &&Request| request.is_write() && !request.path().contains("/leases");
-    let writes: Vec<u64> = history
-        .requests
-        .iter()
-        .filter(matters)
-        .map(|request| request.number)
+        .filter(|request| request.is_write() && !request.path().contains("/leases"))
         .collect();
-    // Renewals of leases make a run large, not what it is about.
-    let enough = most.saturating_mul(3);
-    let at = |n: u64| usize::try_from(n).ok();
-    let spread_writes = spread(writes.len() as u64, enough).into_iter();
-    chosen.extend(spread_writes.filter_map(|n| writes.get(at(n)?).copied()));
-    let rest = spread(others.len() as u64, most / 2).into_iter();
-    chosen.extend(rest.filter_map(|n| Some(others.get(at(n)?)?.number)));
-    chosen.into_iter().collect()
+    let mut chosen = some(&probes, ALWAYS_PROBES);
+    chosen.extend(some(&writes, ALWAYS_WRITES));
+    chosen
+}
+
+fn some(requests: &[&Request], most: usize) -> Vec<u64> {
+    let chosen = spread(requests.len() as u64, most).into_iter();
+    chosen
+        .filter_map(|n| Some(requests.get(usize::try_from(n).ok()?)?.number))
+        .collect()
 }
 
 /// Up to `most` of `0..total`, evenly.

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Known;
-use super::positions::spread;
 use crate::history::{History, Request};
 use crate::spell::{Spell, Woe};
 
@@ -152,8 +151,8 @@ fn kinds(history: &History) -> BTreeSet<String> {
     all.collect()
 }
 
-/// The moments of interest: when the operator starts, and of those when it writes so many.
-fn moments(known: &Known, most: usize) -> Vec<Duration> {
+/// The moments of interest: when the operator starts, and when it writes.
+fn moments(known: &Known) -> Vec<Duration> {
     let history = &known.reference.history;
     let writes = history.requests.iter().filter(|request| {
         request.is_write()
@@ -166,30 +165,29 @@ fn moments(known: &Known, most: usize) -> Vec<Duration> {
             u64::try_from(since.as_millis()).ok()
         })
         .collect();
-    let times: Vec<u64> = times.into_iter().collect();
-    let start = known.scenario.operator_starts;
-    let mut all = vec![start];
-    for n in spread(times.len() as u64, most) {
-        let at = usize::try_from(n).ok().and_then(|n| times.get(n));
-        all.extend(at.map(|at| Duration::from_millis(*at)));
-    }
+    let mut all = vec![known.scenario.operator_starts];
+    all.extend(times.into_iter().map(Duration::from_millis));
     all.dedup();
     all
 }
 
-/// All spells for a scenario, each with the class that reports count it in. `most` moments besides the start are tried
-/// for each; of what differs only in how long it lasts or which kind it is about, every one.
-pub(super) fn of(known: &Known, most: usize) -> Vec<(&'static str, Vec<Spell>)> {
+/// All spells for a scenario, each with the class that reports count it in, and whether it is tried whatever the budget is:
+/// those that begin with the operator are.
+pub(super) fn of(known: &Known) -> Vec<(&'static str, Vec<Spell>, bool)> {
     let case = Case::of(known);
-    let moments = moments(known, most);
-    let mut all: Vec<(&'static str, Vec<Spell>)> = Vec::new();
-    for at in &moments {
-        let woes = case.woes(*at);
+    let mut all: Vec<(&'static str, Vec<Spell>, bool)> = Vec::new();
+    for at in moments(known) {
+        let is_always = at == known.scenario.operator_starts;
+        let woes = case.woes(at);
+        let alone = woes
+            .iter()
+            .map(|spell| (spell.woe.class(), vec![spell.clone()]));
+        let pairs = pairs(&case, &woes, at);
         all.extend(
-            woes.iter()
-                .map(|spell| (spell.woe.class(), vec![spell.clone()])),
+            alone
+                .chain(pairs)
+                .map(|(class, spells)| (class, spells, is_always)),
         );
-        all.extend(pairs(&case, &woes, *at));
     }
     all
 }

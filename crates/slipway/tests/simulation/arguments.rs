@@ -1,9 +1,11 @@
 //! What the simulation is asked to do.
 
+use std::time::Duration;
+
 use slipway_sim::explore::Effort;
 use slipway_sim::trial::Trial;
 
-/// The command line: `--seeds N --from N --scenario X --threads N --positions N --events N --moments N --no-faults --brief --only-mutants --keep-killers --replay 'scenario=X …'`.
+/// The command line: `--seeds N --from N --scenario X --threads N --budget SECONDS --all --draw TEXT --no-faults --brief --only-mutants --keep-killers --replay 'scenario=X …'`.
 #[allow(clippy::struct_excessive_bools, reason = "flags")]
 pub(crate) struct Arguments {
     pub(crate) effort: Effort,
@@ -45,10 +47,9 @@ impl Arguments {
                 "--seeds" => effort.seeds = number(value()?)?,
                 "--from" => effort.first_seed = number(value()?)?,
                 "--threads" => effort.threads = size(value()?)?,
-                "--positions" => effort.positions = size(value()?)?,
-                "--events" => effort.events = size(value()?)?,
-                "--sample" => effort.sample = size(value()?)?,
-                "--moments" => effort.moments = size(value()?)?,
+                "--budget" => effort.budget = Some(Duration::from_secs(number(value()?)?)),
+                "--all" => effort.budget = None,
+                "--draw" => effort.draw = drawn_from(&value()?),
                 "--failures" => effort.most_failures = size(value()?)?,
                 "--time" => arguments.time = true,
                 "--brief" => {
@@ -81,4 +82,12 @@ pub(crate) fn told(text: &str) -> Result<(String, Trial), String> {
         .ok_or("begin with scenario=")?;
     let trial: Trial = trial.trim().parse().map_err(|error| format!("{error}"))?;
     Ok((name.to_owned(), trial))
+}
+
+/// A number for a text, such as the name of a commit.
+fn drawn_from(text: &str) -> u64 {
+    let bytes = text.bytes();
+    bytes.fold(0, |all, byte| {
+        all.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte)
+    })
 }
