@@ -147,12 +147,12 @@ pub fn blocker(world: &World, policy: &Active<'_>, case: &Case<'_>, held: &Held)
     }
 }
 
-/// The object that stands for a policy.
 /// The object that tells of the default criteria.
 pub(super) fn status_map(world: &World, namespace: &str) -> ObjectRef {
     map::reference(world, namespace)
 }
 
+/// The object that stands for a policy.
 fn of_policy(settings: &Settings, world: &World, policy: &Active<'_>) -> ObjectRef {
     match policy.flipper {
         Some(flipper) => flipper_reference(world, flipper),

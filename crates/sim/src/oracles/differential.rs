@@ -180,7 +180,6 @@ fn missed(case: &Case<'_>) -> u64 {
     1 + u64::try_from(lasted).unwrap_or_default()
 }
 
-/// How often the operator changed each workload's spec.
 /// Whether an object is asked for the same in the end as in the beginning.
 fn is_unchanged(history: &History, object: &Object) -> bool {
     let spec = |version| {
@@ -191,6 +190,7 @@ fn is_unchanged(history: &History, object: &Object) -> bool {
     spec(history.base) == spec(u64::MAX)
 }
 
+/// How often the operator changed each workload's spec.
 fn spec_changes(history: &History) -> BTreeMap<&Object, u64> {
     let mut counts = BTreeMap::new();
     for touch in workload::touches(history) {

@@ -98,7 +98,9 @@ pub(crate) fn together(
         Reason::OutsideWindow => "no window is open".to_owned(),
         Reason::ExcludedDate => "today is an excluded date".to_owned(),
         Reason::DryRun => "they would be restarted, but this is a dry run".to_owned(),
-        _ => "the policy is suspended".to_owned(),
+        Reason::Suspended => "the policy is suspended".to_owned(),
+        // A reason that nobody has put into words yet: its name is better than another's words.
+        other => other.as_str().to_owned(),
     };
     let since = stamp_of(held.since);
     format!("{many} due; oldest {longest}, since {since}: {why}")

@@ -111,13 +111,16 @@ fn place(node: &Node, first: &str, rest: &str, style: Style, into: &mut Vec<(Lin
         format!("{} ", node.icon)
     };
     let name = Line::of(Tone::Dim, first).and(Tone::Plain, format!("{icon}{}", node.name));
+    // Every field is named, so that a new column is not forgotten here.
     let row = Node {
+        icon: "",
+        name: String::new(),
         state: node.state,
         word: node.word.clone(),
         progress: node.progress,
         age: node.age.clone(),
         info: node.info.clone(),
-        ..Node::default()
+        children: Vec::new(),
     };
     into.push((name, row));
     let (tee, bend, pipe) = if style.ascii {
