@@ -29,12 +29,12 @@ pub mod interest;
 pub mod parts;
 pub mod permission;
 pub mod plan;
+pub mod prune;
 pub mod reason;
 pub mod selector;
 pub mod stage;
 pub mod status_map;
 pub mod store;
-pub mod sweep;
 pub mod window;
 
 pub use action::{Action, Target};

@@ -1,4 +1,4 @@
-//! The sweep: children of an object that are no longer wanted are deleted.
+//! Pruning: children of an object that are no longer wanted are deleted.
 //!
 //! Children are found by who owns them, and not by what kinds there may be: so a child of a kind that is not made any more is
 //! found as well, for as long as that kind is watched.
@@ -10,7 +10,7 @@
 //! - Each child is deleted as it was listed, by uid and version: one that somebody has changed since, or has taken over, stays.
 //! - Never more than so many go at once, and those that are going already count.
 //!
-//! The caller has to know all that is wanted. Whoever does not (a source that cannot be read) must not sweep: what is not in
+//! The caller has to know all that is wanted. Whoever does not (a source that cannot be read) must not prune: what is not in
 //! the set is deleted.
 
 use std::collections::BTreeSet;
@@ -61,9 +61,9 @@ impl Child {
     }
 }
 
-/// What a sweep found.
+/// What pruning found.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Swept {
+pub struct Pruned {
     /// Deletions, in the order of names.
     pub deletions: Vec<Action>,
     /// How many are going already.
@@ -72,7 +72,7 @@ pub struct Swept {
     pub waiting: usize,
 }
 
-impl Swept {
+impl Pruned {
     /// Whether nothing is left that is not wanted.
     pub fn is_clean(&self) -> bool {
         self.deletions.is_empty() && self.going == 0 && self.waiting == 0
@@ -81,13 +81,13 @@ impl Swept {
 
 /// Finds the children of the object with the uid `owner` that are not `wanted`, and deletes so many of them that at most `most`
 /// are going at once.
-pub fn sweep<'a>(
+pub fn prune<'a>(
     owner: &str,
     children: impl IntoIterator<Item = &'a Child>,
     wanted: &BTreeSet<ObjectRef>,
     most: usize,
     purpose: Purpose,
-) -> Swept {
+) -> Pruned {
     let unwanted = children
         .into_iter()
         .filter(|child| child.is_of(owner) && !wanted.contains(child.target.object()));
@@ -96,7 +96,7 @@ pub fn sweep<'a>(
     let targets: BTreeSet<&Target> = staying.iter().map(|child| &child.target).collect();
     let places = most.saturating_sub(going.len());
     let next = targets.iter().take(places);
-    Swept {
+    Pruned {
         deletions: next
             .map(|target| Action::Delete {
                 target: (*target).clone(),
@@ -115,7 +115,7 @@ mod tests {
     use serde_json::{Value, json};
     use slipway_api::purpose::Purpose;
 
-    use super::{Child, Swept, sweep};
+    use super::{Child, Pruned, prune};
     use crate::action::Action;
     use crate::identity::{ClusterId, ObjectRef, kinds};
 
@@ -145,12 +145,12 @@ mod tests {
         child
     }
 
-    fn swept(children: &[Child], wanted: &[&str], most: usize) -> Swept {
+    fn swept(children: &[Child], wanted: &[&str], most: usize) -> Pruned {
         let wanted: BTreeSet<ObjectRef> = wanted.iter().map(|name| reference(name)).collect();
-        sweep("1", children, &wanted, most, TOY)
+        prune("1", children, &wanted, most, TOY)
     }
 
-    fn names(swept: &Swept) -> Vec<&str> {
+    fn names(swept: &Pruned) -> Vec<&str> {
         let objects = swept.deletions.iter().filter_map(Action::object);
         objects.map(|object| object.name.as_str()).collect()
     }
@@ -179,10 +179,10 @@ mod tests {
             Child::controlled(reference("owned, not controlled"), &value("x", &other)),
         ];
         assert!(swept(&all, &[], 9).is_clean());
-        let nobody = sweep("", &all, &BTreeSet::new(), 9, TOY);
+        let nobody = prune("", &all, &BTreeSet::new(), 9, TOY);
         assert!(nobody.is_clean());
         let anonymous = [owned("a", "")];
-        let nobody = sweep("", &anonymous, &BTreeSet::new(), 9, TOY);
+        let nobody = prune("", &anonymous, &BTreeSet::new(), 9, TOY);
         assert!(nobody.is_clean());
     }
 
@@ -214,7 +214,7 @@ mod tests {
         // The one of this name in the local cluster is another one.
         assert_eq!(names(&swept(&children, &["a"], 9)), ["a"]);
         let wanted = BTreeSet::from([there]);
-        assert!(sweep("1", &children, &wanted, 9, TOY).is_clean());
+        assert!(prune("1", &children, &wanted, 9, TOY).is_clean());
     }
 
     #[test]
