@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use slipway_kernel::admission::{Collection, Reading};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
 use crate::collection::Reader;
 use crate::message::Message;
@@ -73,17 +73,14 @@ impl Drop for Lead<'_> {
 /// The reads of one replica's webhooks.
 pub(crate) struct Readings {
     reader: Reader,
-    /// Wakes the loop for what a read has changed.
-    changed: mpsc::UnboundedSender<Message>,
     tickets: AtomicU64,
     slots: Mutex<BTreeMap<Collection, Arc<Slot>>>,
 }
 
 impl Readings {
-    pub(crate) fn new(reader: Reader, changed: mpsc::UnboundedSender<Message>) -> Self {
+    pub(crate) fn new(reader: Reader) -> Self {
         Self {
             reader,
-            changed,
             tickets: AtomicU64::new(0),
             slots: Mutex::default(),
         }
@@ -110,8 +107,8 @@ impl Readings {
                     slot.progress().last = Some((began, reading.clone()));
                     drop(lead);
                     if !self.reader.shared.lock().changes.is_empty() {
-                        // Nobody listens when the replica has ended.
-                        let _ = self.changed.send(Message::Ended);
+                        // The loop wakes for what has changed. Nobody listens when the replica has ended.
+                        let _ = self.reader.inbox.send(Message::Ended);
                     }
                     return reading;
                 }
