@@ -211,16 +211,38 @@ impl Store {
         let (version, name) = (number(&meta.version), meta.key());
         let known = self.objects.get(&name);
         let is_older = known.is_some_and(|seen| version < number(&seen.meta.version));
-        let gone = self.gone.get(&name).copied();
-        let is_back = gone.filter(|gone| version <= *gone);
-        if let Some(gone) = is_back {
-            self.gone.remove(&name);
-            self.gone_order.remove(&(gone, name.clone()));
+        let is_back = self.gone.get(&name).is_some_and(|gone| version <= *gone);
+        if is_back {
+            self.exhume(&name);
         }
         if is_older {
             self.remove(&name);
         }
-        (self.observe(object), is_older || is_back.is_some())
+        (self.observe(object), is_older || is_back)
+    }
+
+    /// Takes in an object of a list that was begun after a restore of the API's storage: nothing that was known of it before
+    /// counts, not even where it had the same version.
+    pub fn observe_restored(&mut self, object: &Value) -> Change {
+        let meta = Meta::of(object);
+        let name = meta.key();
+        self.exhume(&name);
+        let before = self.remove(&name);
+        self.observe(object);
+        if before.is_some_and(|seen| seen.meta == meta) {
+            Change::None
+        } else {
+            Change::Changed
+        }
+    }
+
+    /// Whether something newer has been seen than this version of an object, or its end.
+    pub fn is_past(&self, namespace: &str, name: &str, version: &str) -> bool {
+        let version = number(version);
+        let name = (namespace.to_owned(), name.to_owned());
+        let known = self.objects.get(&name);
+        known.is_some_and(|seen| version < number(&seen.meta.version))
+            || self.gone.get(&name).is_some_and(|gone| version <= *gone)
     }
 
     /// Forgets versions that there are no more, after a complete list that was older than what was known.
@@ -344,6 +366,13 @@ impl Store {
         match self.remove(name) {
             Some(_) => Change::Changed,
             None => Change::None,
+        }
+    }
+
+    /// Forgets that an object is gone.
+    fn exhume(&mut self, name: &Name) {
+        if let Some(gone) = self.gone.remove(name) {
+            self.gone_order.remove(&(gone, name.clone()));
         }
     }
 

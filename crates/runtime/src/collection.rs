@@ -20,8 +20,10 @@ use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::admission::{Collection, Reading};
 use slipway_kernel::capability::Arrival;
 use slipway_kernel::identity::{ClusterId, ObjectRef};
-use slipway_kernel::store::{Meta, Store, StoreKey, number};
+use slipway_kernel::store::{Meta, Store, StoreKey, Stores, number};
+use tokio::sync::mpsc;
 
+use crate::message::Message;
 use crate::state::{Shared, State};
 
 /// How often a read that fails is tried.
@@ -43,6 +45,8 @@ const WHOLE: &str = "application/json";
 pub(crate) struct Reader {
     pub(crate) shared: Arc<Shared>,
     pub(crate) client: kube::Client,
+    /// Whoever deals with what a read shows beside the objects.
+    pub(crate) inbox: mpsc::UnboundedSender<Message>,
 }
 
 /// Why a collection was not read.
@@ -133,7 +137,10 @@ impl Reader {
     }
 
     async fn once(&self, collection: &Collection) -> Result<(), Unread> {
-        let known = newest(&self.shared.lock(), collection);
+        let (known, history) = {
+            let state = self.shared.lock();
+            (newest(&state, collection), history(&state, collection)?)
+        };
         let path = collection.kind.path(&collection.namespace);
         let answer = self.get(&path, METADATA).await?;
         let heads: Heads<'_> = decode(&answer)?;
@@ -145,14 +152,26 @@ impl Reader {
             )));
         }
         let items = heads.items.unwrap_or_default();
-        if is_held(&self.shared.lock(), collection, &items, version) {
-            return Ok(());
-        }
-        self.take_in(collection).await
+        let before = {
+            let state = self.shared.lock();
+            stays(&state, collection, history)?;
+            if is_held(&state, collection, &items, version) {
+                return Ok(());
+            }
+            state.stores.clone()
+        };
+        self.take_in(collection, &before, history).await
     }
 
-    /// Reads the objects whole, page by page, and takes in what is new and what is gone.
-    async fn take_in(&self, collection: &Collection) -> Result<(), Unread> {
+    /// Reads the objects whole, page by page, and takes in what is new and what is gone. `before` is what was seen before it
+    /// is asked for them, and so cannot be newer: if it is, the API's storage was restored, and versions have been given out
+    /// again since.
+    async fn take_in(
+        &self,
+        collection: &Collection,
+        before: &Stores,
+        history: u64,
+    ) -> Result<(), Unread> {
         let path = collection.kind.path(&collection.namespace);
         let mut heads: Vec<Head<'static>> = Vec::new();
         let mut next = String::new();
@@ -162,6 +181,7 @@ impl Reader {
             let page = format!("{path}?limit={PAGE}&continue={token}");
             let page: Page = decode(&self.get(&page, WHOLE).await?)?;
             let mut state = self.shared.lock();
+            stays(&state, collection, history)?;
             for value in page.items.unwrap_or_default() {
                 let meta = Meta::of(&value);
                 let namespace = &meta.namespace;
@@ -170,8 +190,17 @@ impl Reader {
                         "the API server answered with an object of namespace {namespace:?}"
                     )));
                 }
+                let object = object(collection, &meta.name);
+                if is_past(&state, collection, before, &meta) {
+                    let cluster = object.cluster.clone();
+                    // Nobody listens when the replica has ended.
+                    let _ = self.inbox.send(Message::Rewound(cluster, history));
+                    return Err(Unread::Failed(format!(
+                        "{object} is older than it was, as after a restore of the API's storage"
+                    )));
+                }
                 if !is_known(&state, collection, &meta) {
-                    self.observe(&mut state, &object(collection, &meta.name), &value);
+                    self.observe(&mut state, &object, &value);
                 }
                 heads.push(Head::from(meta));
             }
@@ -272,6 +301,27 @@ impl Reader {
     }
 }
 
+/// The history that the stores are of; what they hold cannot be compared with an answer while that is not sure.
+fn history(state: &State, collection: &Collection) -> Result<u64, Unread> {
+    let history = state.history_of(&ClusterId::local(), &collection.kind);
+    history.ok_or_else(|| {
+        let plural = &collection.kind.plural;
+        Unread::Failed(format!(
+            "the API's storage was restored, and {plural} are being listed again"
+        ))
+    })
+}
+
+/// Fails if the stores are of another history: an answer that was asked for before a restore is none.
+fn stays(state: &State, collection: &Collection, before: u64) -> Result<(), Unread> {
+    if history(state, collection)? == before {
+        return Ok(());
+    }
+    Err(Unread::Failed(
+        "the API's storage was restored meanwhile".to_owned(),
+    ))
+}
+
 fn decode<'a, T: Deserialize<'a>>(answer: &'a Bytes) -> Result<T, Unread> {
     serde_json::from_slice(answer)
         .map_err(|error| Unread::Failed(format!("the answer is no list: {error}")))
@@ -318,6 +368,12 @@ fn is_known(state: &State, collection: &Collection, meta: &Meta) -> bool {
         let seen = store.get(&collection.namespace, &meta.name);
         seen.is_some_and(|seen| seen.meta.uid == meta.uid && seen.meta.version == meta.version)
     })
+}
+
+/// Whether something newer had been seen before, or the object's end.
+fn is_past(state: &State, collection: &Collection, before: &Stores, meta: &Meta) -> bool {
+    let mut all = stores(state, collection).filter_map(|(key, _)| before.store(key));
+    all.any(|store| store.is_past(&collection.namespace, &meta.name, &meta.version))
 }
 
 /// Whether the stores hold exactly these objects, each in this version or in one that is newer than the answer.

@@ -7,6 +7,7 @@ mod fence;
 mod intake;
 mod outage;
 mod questions;
+mod restore;
 mod selections;
 mod touch;
 mod work;
@@ -243,7 +244,7 @@ impl Engine {
             control: watched.control.clone(),
             stores: watched.stores.iter().cloned().collect(),
             place: 0,
-            rewound: false,
+            rewound: None,
         };
         self.shared.lock().watches.insert(key.clone(), state);
         let attended = attended(
@@ -379,7 +380,8 @@ impl Engine {
     fn receive(&mut self, message: Message) {
         match message {
             Message::Watch(key, news) => self.news(&key, news),
-            Message::Rewound(cluster) => self.rewound(&mut self.shared.lock(), &cluster, None),
+            Message::Rewound(cluster, history) => self.read_older(&cluster, history),
+            Message::ListAgain(cluster) => self.list_if_due(&cluster),
             Message::Executed(key, report) => self.executed(&key, &report),
             Message::Publish(controller, event, acted) => {
                 self.publish(controller, &event, acted.as_deref());

@@ -2,7 +2,8 @@
 //!
 //! Steps are started in the plan's order, several at once where they are about different objects. The first one that
 //! does not succeed ends the batch: those under way are awaited, and everything else is planned anew. Before each step:
-//! does this replica still lead, is the target at least as new as our own last write, has the object's refusal run out?
+//! does this replica still lead, is the target at least as new as our own last write, has the object's refusal run out,
+//! is the history of versions the one that the plan was made in? Answers to another one are not taken in.
 //!
 //! A write whose outcome nobody knows is looked up before anything else of its lane is done: otherwise a budget that
 //! spans several objects would be counted on a false world.
@@ -57,6 +58,8 @@ enum Ended {
     Unknown,
     /// This replica may not act any more.
     Deposed,
+    /// A restore of the API's storage was noticed before the answer came: it is of another history.
+    Outlived,
 }
 
 /// How a plan ended.
@@ -70,6 +73,9 @@ pub(crate) struct Report {
     /// Whether something was refused that should have been done. A missing right to do more than deleting is none: what
     /// it is for is off then.
     pub(crate) failed: bool,
+    /// Whether something was answered after a restore that had been sent before it was noticed: it was not taken in, and may
+    /// have been done to what is there now.
+    pub(crate) outlived: bool,
 }
 
 impl Report {
@@ -79,6 +85,7 @@ impl Report {
             pause: None,
             wake: None,
             failed: false,
+            outlived: false,
         }
     }
 
@@ -99,6 +106,10 @@ impl Report {
             Ended::Busy(pause) => {
                 self.pause = self.pause.max(pause);
                 Verdict::Again
+            }
+            Ended::Outlived => {
+                self.outlived = true;
+                Verdict::Done
             }
             Ended::Deposed => Verdict::Done,
         };
@@ -132,9 +143,9 @@ impl Execution {
         inbox: mpsc::UnboundedSender<Message>,
         key: Key,
         lease: &'static str,
-        (plan, holds): (Plan, u64),
+        plan: Plan,
+        (holds, history): (u64, u64),
     ) -> Self {
-        let history = shared.lock().history;
         Self {
             history,
             shared,
@@ -239,7 +250,13 @@ impl Execution {
 
     /// Whether nothing more of it is to be done, also because what it was decided on is of another history.
     fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire) || self.shared.lock().history != self.history
+        self.stopped.load(Ordering::Acquire) || self.is_outlived()
+    }
+
+    /// Whether a restore of the API's storage has been noticed since the plan was made: what is known now is of another
+    /// history than what comes of it.
+    fn is_outlived(&self) -> bool {
+        self.shared.lock().history != self.history
     }
 
     fn tell(&self, message: Message) {
@@ -276,6 +293,15 @@ impl Execution {
             return Ended::Deposed;
         };
         let uid = doubt.uid.clone();
+        if self.is_outlived() {
+            if deletes {
+                // It may have been done to what is there now, which has yet to be seen.
+                let now = self.shared.environment.now();
+                let until = now.checked_add(LATE).unwrap_or(Timestamp::MAX);
+                self.shared.lock().release_deletion(&uid, Some(until));
+            }
+            return Ended::Outlived;
+        }
         let ended = self.take_in(
             &object,
             (step.events, doubt),

@@ -16,8 +16,10 @@ use crate::watch::{News, WatchKey};
 pub(crate) enum Message {
     /// A watch has something to tell.
     Watch(WatchKey, News),
-    /// A read has shown an object of this cluster at an older version than was known.
-    Rewound(ClusterId),
+    /// A read has shown an object of this cluster at an older version than was known, in this history.
+    Rewound(ClusterId, u64),
+    /// Everything in this cluster is to be listed again, if it still is.
+    ListAgain(ClusterId),
     /// A plan has been carried out.
     Executed(Key, Report),
     /// An event is to be told, about what was done to an object if it was.

@@ -85,8 +85,8 @@ pub(crate) struct WatchState {
     pub(crate) stores: Vec<StoreKey>,
     /// What we had written and been told before the list that is being made.
     pub(crate) place: u64,
-    /// Whether versions have run backwards since its last list.
-    pub(crate) rewound: bool,
+    /// The round whose list is waited for, because versions have run backwards; `u64::MAX` if it has not been asked for yet.
+    pub(crate) rewound: Option<u64>,
 }
 
 /// What a store holds of its kind.
@@ -161,8 +161,8 @@ pub(crate) struct State {
     pub(crate) undoing: BTreeMap<String, u64>,
     /// How often versions have run backwards: what was decided before is not acted on.
     pub(crate) history: u64,
-    /// When they last did.
-    pub(crate) rewound: Option<Instant>,
+    /// When everything was last listed again because of that.
+    pub(crate) relisted: BTreeMap<ClusterId, Instant>,
     /// Changes that our own writes made.
     pub(crate) changes: Vec<(StoreKey, Meta)>,
 }
@@ -172,7 +172,8 @@ impl State {
     /// Gives whether a store knows it now.
     pub(crate) fn overlay(&mut self, object: &ObjectRef, value: &Value) -> bool {
         let keys: Vec<StoreKey> = self.keys(object);
-        let mut is_known = false;
+        let version = Meta::of(value).version;
+        let (mut is_known, mut is_past) = (false, false);
         for key in keys {
             let extent = self.extents.get(&key);
             let holds = extent.is_none_or(|extent| extent.holds(value));
@@ -183,11 +184,15 @@ impl State {
                 continue;
             }
             is_known = true;
+            is_past |= store.is_past(&object.namespace, &object.name, &version);
             if store.observe(value) == Change::Changed {
                 self.changes.push((key, Meta::of(value)));
             }
         }
-        self.ledger.note(object);
+        // What was not taken in does not go before a list: after a restore the list is right, and the store is not.
+        if !is_past {
+            self.ledger.note(object);
+        }
         self.look_at(object);
         is_known
     }

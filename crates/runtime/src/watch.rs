@@ -86,7 +86,7 @@ pub(crate) enum News {
     Failed(Failure),
     /// The API answers again.
     Reached,
-    /// The API's newest version is older than one that it told of before; a list follows.
+    /// The API's newest version is older than one that it told of before.
     Rewound,
 }
 

@@ -97,9 +97,10 @@ impl Admissions {
         let reader = Reader {
             shared: shared.clone(),
             client: client.clone(),
+            inbox: late.clone(),
         };
         Self(Arc::new(Inner {
-            readings: Readings::new(reader, late.clone()),
+            readings: Readings::new(reader),
             client,
             gatherer,
             late,

@@ -289,6 +289,23 @@ fn after_a_restore_the_newest_version_is_that_of_what_is_there_and_what_was_dele
 }
 
 #[test]
+fn what_is_listed_after_a_restore_counts_also_where_it_has_the_version_that_was_known() {
+    let (mut stores, key) = stores();
+    let store = stores.store_mut(&key).unwrap();
+    store.observe(&object("same", 5, "red"));
+    store.observe(&object("older", 90, "red"));
+    store.observe_deletion(&object("back", 91, "red"));
+    assert!(!store.is_past("n", "same", "5"));
+    assert!(store.is_past("n", "older", "89"));
+    assert!(store.is_past("n", "back", "91"));
+    for (name, version) in [("same", 5), ("older", 4), ("back", 3)] {
+        store.observe_restored(&object(name, version, "blue"));
+    }
+    assert_eq!(names(&stores, "blue"), ["back", "older", "same"]);
+    assert_eq!(names(&stores, "red"), [""; 0]);
+}
+
+#[test]
 fn a_late_answer_does_not_bring_back_what_a_list_did_not_have() {
     let (mut stores, key) = stores();
     let store = stores.store_mut(&key).unwrap();

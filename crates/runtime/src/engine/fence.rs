@@ -148,6 +148,7 @@ impl Engine {
             clusters: self.clusters.clone(),
             lease,
             epoch,
+            history: self.shared.lock().history,
             targets,
         };
         let count = touching.targets.len();

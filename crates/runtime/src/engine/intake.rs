@@ -66,7 +66,7 @@ impl Engine {
                 }
             }
             News::Page(objects) => self.page(state, key, &objects),
-            News::Listed(names, _) => self.listed(state, key, &names),
+            News::Listed(names, round) => self.listed(state, key, &names, round),
             News::Applied(object) => self.object(state, key, &object, false),
             News::Deleted(object) => self.object(state, key, &object, true),
             News::Missing(why) => {
@@ -78,6 +78,7 @@ impl Engine {
             News::Hidden(why) => {
                 self.turned_away(state, key);
                 hidden(state, key, &why);
+                state.say_what_is_awaited(&key.cluster, self.shared.environment.now());
             }
             News::Polled(why) => {
                 if polled(state, key, true) {
@@ -94,12 +95,18 @@ impl Engine {
             }
             News::Failed(why) => self.failed(state, key, &why),
             News::Reached => self.reached(state, key),
-            News::Rewound => self.rewound(state, &key.cluster, Some(key)),
+            News::Rewound => {
+                let watch = state.watches.get(key);
+                // Where a list is waited for, it is known already.
+                if watch.is_some_and(|watch| watch.rewound.is_none()) {
+                    self.rewound(state, &key.cluster);
+                }
+            }
         }
     }
 
     /// Objects of a list. One that is older than what is known tells of a restore of the API's storage.
-    fn page(&self, state: &mut State, key: &WatchKey, objects: &[Value]) {
+    fn page(&mut self, state: &mut State, key: &WatchKey, objects: &[Value]) {
         let mut is_rewound = false;
         for object in objects {
             let (is_new, is_older) = state.take_listed(key, object);
@@ -107,29 +114,7 @@ impl Engine {
             is_rewound |= is_older;
         }
         if is_rewound {
-            self.rewound(state, &key.cluster, Some(key));
-        }
-    }
-
-    /// The API's storage was restored: what was seen later than that is known only when it has been listed again. The one
-    /// that noticed lists again by itself.
-    pub(super) fn rewound(
-        &self,
-        state: &mut State,
-        cluster: &ClusterId,
-        noticed_by: Option<&WatchKey>,
-    ) {
-        if !state.rewind(cluster, self.shared.environment.now()) {
-            return;
-        }
-        tracing::warn!(
-            %cluster,
-            "versions of the API have run backwards, as after a restore; listing everything again, and dropping what was decided before"
-        );
-        let others = self.watches.iter();
-        let others = others.filter(|(of, _)| of.cluster == *cluster && Some(*of) != noticed_by);
-        for (_, other) in others {
-            other.control.relist();
+            self.rewound(state, &key.cluster);
         }
     }
 
@@ -176,11 +161,16 @@ impl Engine {
     }
 
     /// All objects have been taken in; others are gone.
-    fn listed(&mut self, state: &mut State, key: &WatchKey, names: &BTreeSet<Name>) {
-        let place = state.watches.get(key).map_or(0, |watch| watch.place);
+    fn listed(&mut self, state: &mut State, key: &WatchKey, names: &BTreeSet<Name>, round: u64) {
+        let watch = state.watches.get(key);
+        let place = watch.map_or(0, |watch| watch.place);
         // What we wrote or were told of while the list was made may be missing in it. What we were told is gone is not in
-        // the stores any more.
-        let kept = state.ledger.since(place, &key.cluster, &key.kind);
+        // the stores any more. After a restore it may be of before, and if it is not, the watch tells of it.
+        let kept = if watch.is_some_and(|watch| watch.rewound.is_some()) {
+            BTreeSet::new()
+        } else {
+            state.ledger.since(place, &key.cluster, &key.kind)
+        };
         let is_within = |name: &Name| key.namespace.is_empty() || name.0 == key.namespace;
         let mut is_ahead = false;
         for store in self.stores(key) {
@@ -195,16 +185,8 @@ impl Engine {
                 state.changes.push((store.clone(), meta));
             }
         }
-        if let Some(watch) = state.watches.get_mut(key)
-            && std::mem::take(&mut watch.rewound)
-        {
-            // Only now are those out that the restored storage does not have.
-            for store in watch.stores.clone() {
-                if let Some(store) = state.stores.store_mut(&store) {
-                    store.rebase();
-                }
-            }
-        }
+        // Only now are those out that the restored storage does not have.
+        state.restored(key, round, self.shared.environment.now());
         if is_ahead && let Some(watched) = self.watches.get(key) {
             watched.control.relist();
         }
@@ -296,6 +278,7 @@ impl Engine {
                 state.changes.push((store.clone(), meta));
             }
         }
+        state.restored(key, u64::MAX, self.shared.environment.now());
         self.sync(state, key);
     }
 
@@ -330,7 +313,7 @@ impl Engine {
                 let needs = self.needs.get(controller);
                 let complete = needs.into_iter().flatten().all(|key| {
                     let watch = state.watches.get(key);
-                    watch.is_some_and(|w| w.listed || w.off)
+                    watch.is_some_and(|w| w.listed || w.off) && !state.is_awaited(key)
                 });
                 (complete, state.stores.clone())
             };

@@ -51,6 +51,8 @@ pub(super) struct Touching {
     pub(super) clusters: Clusters,
     pub(super) lease: &'static str,
     pub(super) epoch: i64,
+    /// The history of versions that they were listed in.
+    pub(super) history: u64,
     /// With the controller that they are for.
     pub(super) targets: Vec<(&'static str, Target)>,
 }
@@ -89,6 +91,9 @@ impl Touching {
             let (kind, ended) = (object.kind.kind.as_ref(), outcome.as_str());
             let metrics = &self.shared.metrics;
             metrics.acted(controller, ("patch", kind, purpose::FENCE), ended);
+            if self.is_outlived() {
+                return Touched::Failed(object.clone());
+            }
             let wait = match outcome {
                 Outcome::Done(value) => {
                     self.shared.lock().wrote(object, &value);
@@ -108,7 +113,11 @@ impl Touching {
             if let Some(wait) = wait {
                 self.shared.environment.sleep(wait).await;
             }
-            match Wanted::get(object).send(&cluster.client, timeout).await {
+            let read = Wanted::get(object).send(&cluster.client, timeout).await;
+            if self.is_outlived() {
+                return Touched::Failed(object.clone());
+            }
+            match read {
                 Outcome::Absent(_) => return self.gone(&target),
                 Outcome::Done(value) => match self.seen(&target, &value) {
                     Some(newer) => target = newer,
@@ -118,6 +127,12 @@ impl Touching {
             }
         }
         Touched::Failed(object.clone())
+    }
+
+    /// Whether a restore of the API's storage was noticed meanwhile: then what the former leader could act on is to be listed
+    /// again.
+    fn is_outlived(&self) -> bool {
+        self.shared.lock().history != self.history
     }
 
     fn wanted(&self, controller: &str, target: &Target) -> Wanted {

@@ -88,11 +88,11 @@ impl Engine {
             self.queue.forget(&key);
             return;
         };
-        let (stores, facts, doubtful, holds) = {
+        let (stores, facts, doubtful, numbers) = {
             let state = self.shared.lock();
             let doubtful = state.doubts.contains_key(&lane(&key));
-            let facts = state.facts.clone();
-            (state.stores.clone(), facts, doubtful, state.holds)
+            let (facts, numbers) = (state.facts.clone(), (state.holds, state.history));
+            (state.stores.clone(), facts, doubtful, numbers)
         };
         let now = self.shared.environment.now();
         let planned = catch_unwind(AssertUnwindSafe(|| {
@@ -157,7 +157,7 @@ impl Engine {
             self.queue.finish(&key, Verdict::Done, began);
             return;
         }
-        self.execute(key, capability.lease(), (plan, holds), doubtful, pass);
+        self.execute(key, capability.lease(), (plan, numbers), doubtful, pass);
     }
 
     /// Others see why nothing happens. Whoever acts also logs it, once.
@@ -213,7 +213,7 @@ impl Engine {
         &mut self,
         key: Key,
         lease: &'static str,
-        (plan, holds): (Plan, u64),
+        (plan, numbers): (Plan, (u64, u64)),
         doubtful: bool,
         pass: Pass,
     ) {
@@ -224,7 +224,8 @@ impl Engine {
             self.sender.clone(),
             key.clone(),
             lease,
-            (plan, holds),
+            plan,
+            numbers,
         );
         self.executing += 1;
         self.start(async move {
@@ -260,6 +261,9 @@ impl Engine {
         if let Some(at) = report.wake {
             let at = self.instant(at);
             self.queue.wake_by(key, at);
+        }
+        if report.outlived {
+            self.outlived(&key.cluster);
         }
         self.shared.touch();
     }
@@ -337,10 +341,11 @@ impl Engine {
         let reader = Reader {
             shared: self.shared.clone(),
             client: cluster.client,
+            inbox: self.sender.clone(),
         };
-        let (shared, sender) = (self.shared.clone(), self.sender.clone());
+        let shared = self.shared.clone();
         let readings = &mut self.readings;
-        let readings = readings.get_or_insert_with(|| Arc::new(Readings::new(reader, sender)));
+        let readings = readings.get_or_insert_with(|| Arc::new(Readings::new(reader)));
         let readings = readings.clone();
         self.start(async move {
             outlast(&shared, &readings, hold).await;

@@ -158,7 +158,12 @@ impl Execution {
             if let Some(wait) = wait {
                 self.shared.environment.sleep(wait.min(LONGEST)).await;
             }
-            let found = match self.read(object, &doubt.uid).await {
+            let found = self.read(object, &doubt.uid).await;
+            if self.is_outlived() {
+                // It is forgotten, and what there is now is listed.
+                return true;
+            }
+            let found = match found {
                 Found::Object(value) => Some(value),
                 Found::Nothing => None,
                 Found::NoAnswer(after) => {
@@ -202,12 +207,16 @@ impl Execution {
     /// Reads an object, consistently. One that is older than what was known before tells of a restore of the API's storage
     /// that no watch has noticed, because versions have been given out again since.
     pub(super) async fn fetch(&self, object: &ObjectRef) -> Outcome {
-        let known = self.shared.lock().newest(object);
+        let (known, history) = {
+            let state = self.shared.lock();
+            let history = state.history_of(&object.cluster, &object.kind);
+            (state.newest(object), history)
+        };
         let outcome = self.fetch_only(object).await;
-        if let Outcome::Done(value) = &outcome
+        if let (Outcome::Done(value), Some(history)) = (&outcome, history)
             && number(&Meta::of(value).version) < known
         {
-            let _ = self.inbox.send(Message::Rewound(object.cluster.clone()));
+            self.tell(Message::Rewound(object.cluster.clone(), history));
         }
         outcome
     }
@@ -228,15 +237,21 @@ impl Execution {
         only(wanted.send(&cluster.client, timeout).await)
     }
 
-    /// Reads an object, consistently, and takes in what it is.
+    /// Reads an object, consistently, and takes in what it is, unless it was asked for in another history.
     pub(super) async fn read(&self, object: &ObjectRef, uid: &str) -> Found {
-        match self.fetch(object).await {
+        let outcome = self.fetch(object).await;
+        let is_of_now = !self.is_outlived();
+        match outcome {
             Outcome::Done(value) => {
-                self.shared.lock().overlay(object, &value);
+                if is_of_now {
+                    self.shared.lock().overlay(object, &value);
+                }
                 Found::Object(value)
             }
             Outcome::Absent(_) => {
-                self.shared.lock().overlay_absence(object, uid);
+                if is_of_now {
+                    self.shared.lock().overlay_absence(object, uid);
+                }
                 Found::Nothing
             }
             Outcome::Busy(after) | Outcome::Unknown(_, after) => Found::NoAnswer(after),

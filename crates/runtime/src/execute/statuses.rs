@@ -56,6 +56,9 @@ impl Execution {
         let Some(outcome) = self.send_status(status).await else {
             return Ended::Deposed;
         };
+        if self.is_outlived() {
+            return Ended::Outlived;
+        }
         match outcome {
             Outcome::Done(value) => {
                 let now = Instant::now();
@@ -153,7 +156,9 @@ impl Execution {
         };
         let meta = Meta::of(&value);
         if meta.uid != status.target.uid() || meta.version != status.target.version() {
-            self.shared.lock().overlay(object, &value);
+            if !self.is_outlived() {
+                self.shared.lock().overlay(object, &value);
+            }
             return Some(Outcome::Conflict);
         }
         if let Some(fields) = value.as_object_mut() {

@@ -1,11 +1,15 @@
 //! Takes the lists of watches into the stores.
 //!
 //! A watch's list is consistent and was begun after all that is known had been seen, except what we wrote or were told
-//! since ([`crate::ledger`]). So it counts, also where it is older: then the API's storage was restored.
+//! since ([`crate::ledger`]). So it counts, also where it is older: then the API's storage was restored. From then on until
+//! every kind has been listed again the stores are a mixture of two histories, on which nothing is decided.
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use slipway_kernel::identity::{ClusterId, ObjectRef};
+use slipway_kernel::blocker::Blocker;
+use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef};
 use slipway_kernel::store::{Change, Meta, number};
 use tokio::time::Instant;
 
@@ -22,12 +26,17 @@ impl State {
         let meta = Meta::of(object);
         let reference = reference(key, &meta);
         let is_overtaken = self.ledger.is_since(watch.place, &reference);
+        let is_restored = watch.rewound.is_some();
         let (mut is_new, mut is_older) = (false, false);
         for store in watch.stores.clone() {
             let Some(seen) = self.stores.store_mut(&store) else {
                 continue;
             };
-            let (change, older) = if is_overtaken {
+            let (change, older) = if is_restored {
+                // That it is older is no news, and what was told beside it may be of either history: if it is of this one,
+                // the watch tells of it.
+                (seen.observe_restored(object), false)
+            } else if is_overtaken {
                 (seen.observe(object), false)
             } else {
                 seen.observe_listed(object)
@@ -43,16 +52,14 @@ impl State {
         (is_new, is_older)
     }
 
-    /// The versions of a cluster have run backwards: what was written and answered before is not of this history.
-    /// Gives whether that is new.
-    pub(crate) fn rewind(&mut self, cluster: &ClusterId, now: Timestamp) -> bool {
+    /// The versions of a cluster have run backwards: what was written and answered before is not of this history, and what
+    /// was seen is not known until it has been listed again. Gives how long to wait before that: whatever makes versions
+    /// run backwards again and again must not make us list everything as often.
+    pub(crate) fn rewind(&mut self, cluster: &ClusterId, now: Timestamp) -> Duration {
         self.history += 1;
-        for (_, watch) in self
-            .watches
-            .iter_mut()
-            .filter(|(of, _)| of.cluster == *cluster)
-        {
-            watch.rewound = true;
+        let watches = self.watches.iter_mut();
+        for (_, watch) in watches.filter(|(of, _)| of.cluster == *cluster) {
+            watch.rewound = Some(NOT_ASKED);
         }
         self.ledger.clear(cluster);
         self.bound_deletions(now, |(of, _)| of == cluster);
@@ -62,13 +69,114 @@ impl State {
         for object in refused.iter().filter(|object| object.cluster == *cluster) {
             self.accept(object);
         }
-        let before = self.rewound.replace(Instant::now());
-        before.is_none_or(|before| before.elapsed() > TOGETHER)
+        self.say_what_is_awaited(cluster, now);
+        let before = self.relisted.get(cluster);
+        before.map_or(Duration::ZERO, |at| TOGETHER.saturating_sub(at.elapsed()))
+    }
+
+    /// Everything in a cluster is listed again, and these are the rounds that show what there is after a restore.
+    pub(crate) fn await_lists(
+        &mut self,
+        cluster: &ClusterId,
+        rounds: impl IntoIterator<Item = (WatchKey, u64)>,
+        now: Timestamp,
+    ) {
+        for (key, round) in rounds {
+            if let Some(watch) = self.watches.get_mut(&key) {
+                watch.rewound = Some(round);
+            }
+        }
+        self.relisted.insert(cluster.clone(), Instant::now());
+        self.say_what_is_awaited(cluster, now);
+    }
+
+    /// Whether a restore has been noticed after which not even a list has been asked for.
+    pub(crate) fn is_list_due(&self, cluster: &ClusterId) -> bool {
+        let mut all = self.watches.iter();
+        all.any(|(of, watch)| of.cluster == *cluster && watch.rewound == Some(NOT_ASKED))
+    }
+
+    /// Whether what is known of a watch's kind may be of before a restore. What may not be seen any more is not waited for:
+    /// whoever plans knows that it is old.
+    pub(crate) fn is_awaited(&self, key: &WatchKey) -> bool {
+        let watch = self.watches.get(key);
+        watch.is_some_and(|watch| watch.rewound.is_some()) && !self.hidden.contains(key)
+    }
+
+    /// The history that what is known of a kind is of; none while that is not sure.
+    pub(crate) fn history_of(&self, cluster: &ClusterId, kind: &Kind) -> Option<u64> {
+        let mut all = self.watches.keys();
+        let is_meant = |key: &WatchKey| key.cluster == *cluster && key.kind == *kind;
+        let is_awaited = all.any(|key| is_meant(key) && self.is_awaited(key));
+        (!is_awaited).then_some(self.history)
+    }
+
+    /// A list has come to its end, or there is nothing to be listed. If it was waited for after a restore, what is in the
+    /// stores now is what there is, and the versions of before count no more.
+    pub(crate) fn restored(&mut self, key: &WatchKey, round: u64, now: Timestamp) {
+        let Some(watch) = self.watches.get_mut(key) else {
+            return;
+        };
+        if watch.rewound.is_none_or(|wanted| round < wanted) {
+            return;
+        }
+        watch.rewound = None;
+        for store in watch.stores.clone() {
+            if let Some(store) = self.stores.store_mut(&store) {
+                store.rebase();
+            }
+        }
+        self.say_what_is_awaited(&key.cluster, now);
+    }
+
+    /// Says why nothing is done, for as long as that is so.
+    pub(crate) fn say_what_is_awaited(&mut self, cluster: &ClusterId, now: Timestamp) {
+        let key = Key {
+            cluster: cluster.clone(),
+            controller: "restore",
+            namespace: String::new(),
+            name: String::new(),
+        };
+        let mut kinds: Vec<&Kind> = Vec::new();
+        for of in self.watches.keys().filter(|of| of.cluster == *cluster) {
+            if self.is_awaited(of) && !kinds.contains(&&of.kind) {
+                kinds.push(&of.kind);
+            }
+        }
+        let Some(first) = kinds.first().map(|kind| (*kind).clone()) else {
+            self.blockers.remove(&key);
+            return;
+        };
+        let kinds: Vec<&str> = kinds.iter().map(|kind| kind.plural.as_ref()).collect();
+        let before = self.blockers.get(&key).and_then(|all| all.first());
+        let blocker = Blocker {
+            reason: RESTORED,
+            message: format!(
+                "the API's storage was restored; nothing is done until these have been listed again: {}",
+                kinds.join(", ")
+            ),
+            object: ObjectRef {
+                cluster: cluster.clone(),
+                kind: first,
+                namespace: String::new(),
+                name: String::new(),
+            },
+            since: before.map_or(now, |blocker| blocker.since),
+            until: None,
+            unblock: "an API server that answers lists; then it goes on by itself".to_owned(),
+        };
+        self.blockers.insert(key, vec![blocker]);
     }
 }
 
-/// Kinds that are found to be older within this time are so for one reason.
-const TOGETHER: std::time::Duration = std::time::Duration::from_mins(1);
+/// Why nothing is done after a restore.
+const RESTORED: &str = "StorageRestored";
+
+/// A list is waited for that has not been asked for: no round is as late.
+const NOT_ASKED: u64 = u64::MAX;
+
+/// After a restore everything is listed at once, and not again before this time has passed.
+const TOGETHER: Duration = Duration::from_mins(1);
 
 /// An object of a watch.
 pub(crate) fn reference(key: &WatchKey, meta: &Meta) -> ObjectRef {

@@ -174,6 +174,11 @@ impl Control {
         self.newest.fetch_max(version, Ordering::AcqRel);
     }
 
+    /// Versions have run backwards: the next ones are compared with nothing.
+    pub(crate) fn forget_versions(&self) {
+        self.newest.store(0, Ordering::Release);
+    }
+
     /// Asks for a new list; [`News::Listed`] with at least this number is it.
     pub(crate) fn relist(&self) -> u64 {
         let round = self.round.fetch_add(1, Ordering::AcqRel) + 1;
@@ -206,7 +211,7 @@ struct Version {
 
 impl Watch {
     /// Looks for contact while nothing comes, until the round has to begin again: because the API is back and the round
-    /// hangs on a request from before, because the kind cannot be read any more, or because versions have run backwards.
+    /// hangs on a request from before, or because the kind cannot be read any more.
     pub(super) async fn keep_contact(&self) {
         let mut is_lost = false;
         let mut next = Instant::now() + PATIENCE;
@@ -225,9 +230,7 @@ impl Watch {
             match timeout(PATIENCE, self.probe()).await {
                 Ok(Ok(version)) => {
                     if (1..known).contains(&version) {
-                        self.control.newest.store(version, Ordering::Release);
                         self.tell(News::Rewound);
-                        return;
                     }
                     self.control.newest.fetch_max(version, Ordering::AcqRel);
                     if self.control.is_open() {

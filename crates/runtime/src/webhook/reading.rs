@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use slipway_kernel::admission::{Collection, Reading};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::collection::Reader;
@@ -105,17 +105,14 @@ impl Drop for Lead<'_> {
 /// The reads of one replica's webhooks.
 pub(crate) struct Readings {
     reader: Reader,
-    /// Wakes the loop for what a read has changed.
-    changed: mpsc::UnboundedSender<Message>,
     tickets: AtomicU64,
     slots: Mutex<BTreeMap<Collection, Arc<Slot>>>,
 }
 
 impl Readings {
-    pub(crate) fn new(reader: Reader, changed: mpsc::UnboundedSender<Message>) -> Self {
+    pub(crate) fn new(reader: Reader) -> Self {
         Self {
             reader,
-            changed,
             tickets: AtomicU64::new(0),
             slots: Mutex::default(),
         }
@@ -152,8 +149,8 @@ impl Readings {
                     });
                     drop(lead);
                     if !self.reader.shared.lock().changes.is_empty() {
-                        // Nobody listens when the replica has ended.
-                        let _ = self.changed.send(Message::Ended);
+                        // The loop wakes for what has changed. Nobody listens when the replica has ended.
+                        let _ = self.reader.inbox.send(Message::Ended);
                     }
                     return reading;
                 }

@@ -296,7 +296,7 @@ fn the_probe_names_the_kinds_that_are_missing_and_why() {
 
 /// Log lines, each as `level message key=value …`.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Lines(pub(crate) Arc<Mutex<Vec<String>>>);
 
 struct Line(String);
 

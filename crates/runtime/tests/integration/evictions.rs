@@ -21,7 +21,7 @@ const ZONES: [&str; 2] = ["ingester-zone-a", "ingester-zone-b"];
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
 /// Two zones of two pods under a budget of one, and a replica that serves evictions and may keep no config maps.
-struct Scene {
+pub(crate) struct Scene {
     stage: Stage,
     admissions: Admissions,
     replica: Replica,
@@ -30,11 +30,16 @@ struct Scene {
 impl Scene {
     /// With zones that are up to date.
     async fn quiet() -> Self {
+        Self::start(Self::quiet_stage().await).await
+    }
+
+    /// Zones that are up to date.
+    pub(crate) async fn quiet_stage() -> Stage {
         let stage = Self::stage().await;
         for name in ZONES {
             update_to(&stage, name, "old").await;
         }
-        Self::start(stage).await
+        stage
     }
 
     async fn stage() -> Stage {
@@ -58,12 +63,17 @@ impl Scene {
     }
 
     async fn start(stage: Stage) -> Self {
+        let client = Client::new(stage.cluster.service("weak").with_agent("one"), "default");
+        Self::start_with(stage, client, alone()).await
+    }
+
+    /// With a replica that reaches the stage through this client.
+    pub(crate) async fn start_with(stage: Stage, client: Client, settings: Settings) -> Self {
         let settings = Settings {
             namespace: "default".to_owned(),
             namespaces: vec!["default".to_owned()],
-            ..alone()
+            ..settings
         };
-        let client = Client::new(stage.cluster.service("weak").with_agent("one"), "default");
         let environment = Environment::virtual_from(epoch(), 7);
         let operator = Operator::new(environment, client, settings);
         let gatherer = Gatherer::new(operator.client(), Arc::new(NoPods));
@@ -96,7 +106,7 @@ impl Scene {
     }
 
     /// None if it is let through; otherwise why it is not.
-    async fn evict(&self, pod: &str) -> Option<String> {
+    pub(crate) async fn evict(&self, pod: &str) -> Option<String> {
         let said = self.review("default", pod, false).await;
         let is_allowed = said["allowed"] == json!(true);
         (!is_allowed).then(|| said["status"]["message"].as_str().unwrap().to_owned())

@@ -1,0 +1,83 @@
+//! What follows from a restore of the API's storage: nothing is planned before everything has been listed again.
+//!
+//! Lanes are held as at the start, and go on with a plan of all their keys. What was decided before is cut off where it is
+//! ([`crate::execute`]). An answer to it that comes later is taken in by nobody, so after it everything is listed once more:
+//! what was written may have been written to the storage that is there now.
+
+use slipway_kernel::identity::ClusterId;
+
+use super::Engine;
+use crate::message::Message;
+use crate::queue::Lane;
+use crate::state::State;
+use crate::watch::WatchKey;
+
+impl Engine {
+    /// A read has shown that the storage was restored, unless what it was compared with is of another history.
+    pub(super) fn read_older(&mut self, cluster: &ClusterId, history: u64) {
+        let shared = self.shared.clone();
+        let mut state = shared.lock();
+        if state.history == history {
+            self.rewound(&mut state, cluster);
+        }
+        drop(state);
+        shared.touch();
+    }
+
+    /// The storage was restored, as something shows that was listed before.
+    pub(super) fn rewound(&mut self, state: &mut State, cluster: &ClusterId) {
+        let wait = state.rewind(cluster, self.shared.environment.now());
+        tracing::warn!(
+            %cluster,
+            "versions of the API have run backwards, as after a restore; dropping what was decided before, and doing nothing until everything has been listed again"
+        );
+        self.hold(cluster);
+        if wait.is_zero() {
+            self.list_again(state, cluster);
+            return;
+        }
+        let (environment, cluster) = (self.shared.environment.clone(), cluster.clone());
+        self.start(async move {
+            environment.sleep(wait).await;
+            Message::ListAgain(cluster)
+        });
+    }
+
+    /// It is time to list everything again, unless that was done meanwhile.
+    pub(super) fn list_if_due(&mut self, cluster: &ClusterId) {
+        let shared = self.shared.clone();
+        let mut state = shared.lock();
+        if state.is_list_due(cluster) {
+            self.list_again(&mut state, cluster);
+        }
+    }
+
+    /// An answer came to what was decided before a restore, after that was noticed.
+    pub(super) fn outlived(&mut self, cluster: &ClusterId) {
+        let shared = self.shared.clone();
+        self.hold(cluster);
+        self.list_again(&mut shared.lock(), cluster);
+    }
+
+    /// Nothing of the cluster is planned until all that it rests on has been listed.
+    fn hold(&mut self, cluster: &ClusterId) {
+        let lanes: Vec<Lane> = self.started.iter().cloned().collect();
+        for lane in lanes.iter().filter(|(of, _)| of == cluster) {
+            self.queue.hold(lane, true);
+            self.started.remove(lane);
+        }
+    }
+
+    /// Has everything listed again. What was the newest version is none any more: whoever noticed nothing would take the
+    /// next answer for another restore.
+    fn list_again(&self, state: &mut State, cluster: &ClusterId) {
+        let watches = self.watches.iter().filter(|(of, _)| of.cluster == *cluster);
+        let rounds: Vec<(WatchKey, u64)> = watches
+            .map(|(key, watched)| {
+                watched.control.forget_versions();
+                (key.clone(), watched.control.relist())
+            })
+            .collect();
+        state.await_lists(cluster, rounds, self.shared.environment.now());
+    }
+}
