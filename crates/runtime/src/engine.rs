@@ -252,8 +252,11 @@ impl Engine {
             &watched.control,
             self.sender.clone(),
         );
+        let cluster = self.clusters.get(&key.cluster);
+        let rights = cluster.map(|cluster| cluster.rights).unwrap_or_default();
         let watch = Watch {
             key,
+            rights,
             client: attended,
             plain: client.clone(),
             need,

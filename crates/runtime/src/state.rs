@@ -376,12 +376,6 @@ impl State {
         }
     }
 
-    /// Whether some watch of the kind is off: one kind may have several, with rights of their own.
-    pub(crate) fn is_off(&self, key: &WatchKey) -> bool {
-        let mut all = self.watches.iter();
-        all.any(|(other, watch)| other.shares_kind(key) && watch.off) && !self.is_disputed(key)
-    }
-
     /// Whether watches of the kind differ about whether it is defined: it is in all namespaces or in none, so some are late.
     pub(crate) fn is_disputed(&self, key: &WatchKey) -> bool {
         let is_any = |is_off: bool| {

@@ -32,6 +32,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::ledger::Places;
 use crate::message::Message;
+use crate::rights::Rights;
 use crate::settings::Backoff;
 pub(crate) use attend::attended;
 pub(crate) use contact::Control;
@@ -142,6 +143,7 @@ pub(crate) struct Watch {
     /// The large parts that are not left out of its objects.
     pub(crate) reads: Parts,
     pub(crate) times: Times,
+    pub(crate) rights: Arc<Rights>,
     pub(crate) control: Arc<Control>,
     /// Of what we write and are told.
     pub(crate) places: Places,
@@ -169,6 +171,8 @@ enum End {
     Relist,
     /// It is not found or may not be listed, and what follows from that depends on whether it is defined.
     Absent(Failure),
+    /// It is forbidden, and can be done without if the right to it is missing.
+    Forbidden(Failure),
     /// There is no right to it, and it can be done without.
     Denied,
     /// It may only be looked at in this way.
@@ -197,15 +201,17 @@ impl Watch {
             } else if began.elapsed() > STREAMS {
                 polled = false;
             }
-            if let End::Absent(failure) = end {
-                end = self.absent(failure).await;
+            match end {
+                End::Absent(failure) => end = self.absent(failure).await,
+                End::Forbidden(failure) => end = self.forbidden(failure).await,
+                _ => {}
             }
             if began.elapsed() > BACKOFF.most * 2 {
                 failures = 0;
             }
             let wait = match end {
                 End::Deaf => return,
-                End::Relist | End::Unwatchable(..) | End::Absent(_) => {
+                End::Relist | End::Unwatchable(..) | End::Absent(_) | End::Forbidden(_) => {
                     denials = 0;
                     continue;
                 }
@@ -331,10 +337,7 @@ impl Watch {
                 self.tell(News::Hidden(failure));
                 return Some(End::Failed);
             }
-            (Some(403), Need::Optional) => {
-                self.tell(News::Missing(failure));
-                return Some(End::Denied);
-            }
+            (Some(403), Need::Optional) => return Some(End::Forbidden(failure)),
             // An expired version is nothing bad: it only needs a new list.
             (Some(410), _) => return Some(End::Failed),
             _ => {}
