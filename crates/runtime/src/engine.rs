@@ -81,7 +81,8 @@ pub(crate) struct Engine {
     questions: Questions,
     /// Reads of what became of what webhooks let go.
     readings: Option<Arc<Readings>>,
-    events_off: Option<Instant>,
+    /// Namespaces in which no events are told until then.
+    events_off: BTreeMap<String, Instant>,
     outages: outage::Outages,
     inbox: mpsc::UnboundedReceiver<Message>,
     sender: mpsc::UnboundedSender<Message>,
@@ -122,7 +123,7 @@ impl Engine {
             fences: BTreeMap::new(),
             questions: Questions::default(),
             readings: None,
-            events_off: None,
+            events_off: BTreeMap::new(),
             outages: outage::Outages::default(),
             inbox,
             sender,
@@ -392,7 +393,7 @@ impl Engine {
             Message::WaitedOut(lease, epoch) => self.waited_out(lease, epoch),
             Message::Touched(lease, epoch, touched) => self.touched(lease, epoch, touched),
             Message::Lost(lease) => self.lost(lease),
-            Message::Told(why) => self.told(why.as_deref()),
+            Message::Told(slot, untold) => self.told(&slot, untold),
             Message::Undo(actions) => self.undo(actions),
             Message::Held(hold) => self.held(*hold),
             Message::Undone => self.undoing = self.undoing.saturating_sub(1),

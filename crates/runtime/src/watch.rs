@@ -1,7 +1,7 @@
 //! Watches one kind, and never stops.
 //!
-//! Lists are consistent (a quorum read) and paged. A watch that is closed or expired is opened again at once, one on which
-//! nothing comes after two minutes; everything is listed again now and then. Contact is measured apart from news
+//! Lists are consistent (a quorum read) and paged. A watch that is closed or expired is opened again at once, except after
+//! several that were closed as soon as they were opened; one on which nothing comes after two minutes; everything is listed again now and then. Contact is measured apart from news
 //! ([`Control`]). After failures it is tried again within 8 s, so that the API's return is noticed within 10 s. A kind is
 //! missing when discovery says so, twice ([`defined`]); it is looked for every 5 s, and a missing right with growing pauses
 //! up to every heartbeat. A kind that may be listed but not watched is listed again and again, with a look for the right at
@@ -279,7 +279,11 @@ impl Watch {
                     listed = true;
                     self.control.seen.store(true, Ordering::Release);
                     self.tell(News::Page(std::mem::take(&mut list.page)));
-                    News::Listed(std::mem::take(&mut list.names), round)
+                    if !self.tell(News::Listed(std::mem::take(&mut list.names), round)) {
+                        return End::Deaf;
+                    }
+                    self.complete();
+                    continue;
                 }
                 Ok(Some(Ok(Event::Apply(object)))) => {
                     self.control.note(&object);
@@ -338,8 +342,10 @@ impl Watch {
                 return Some(End::Failed);
             }
             (Some(403), Need::Optional) => return Some(End::Forbidden(failure)),
-            // An expired version is nothing bad: it only needs a new list.
-            (Some(410), _) => return Some(End::Failed),
+            // An expired version is nothing bad: it only needs a new list. A list that expires while it is made is.
+            (Some(410), _) if !matches!(error, watcher::Error::InitialListFailed(_)) => {
+                return Some(End::Failed);
+            }
             _ => {}
         }
         self.fail(failure);

@@ -243,11 +243,13 @@ impl Engine {
         }
     }
 
-    fn reached(&mut self, state: &mut State, key: &WatchKey) {
+    /// The API answers again. The beginning of an answer does not say yet what has changed meanwhile (an expired watch is
+    /// opened like any other), so what was out of sync is listed first.
+    fn reached(&mut self, state: &State, key: &WatchKey) {
         self.outages.reached(key, Instant::now());
         let watch = state.watches.get(key);
-        if watch.is_some_and(|watch| watch.trust == Trust::Failing) {
-            trust(state, key, Trust::Sound);
+        if let Some(watch) = watch.filter(|watch| watch.trust == Trust::Failing) {
+            watch.control.relist();
         }
     }
 
