@@ -143,16 +143,34 @@ impl Facts {
         }
     }
 
-    /// Whether a kind is done without: what is in its store, if anything, is not to be believed any more.
+    /// Whether a kind is done without, in all namespaces: what is in its store, if anything, is not to be believed any more.
     pub fn is_absent(&self, cluster: &ClusterId, kind: &Kind) -> bool {
         self.is_unseen(Unseen::Absent, cluster, kind)
     }
 
-    /// Whether a kind is not seen in this way.
+    /// Whether a kind is done without in this namespace: a right to it may be missing in one and not in another.
+    pub fn is_absent_in(&self, cluster: &ClusterId, kind: &Kind, namespace: &str) -> bool {
+        let mut missing = self.unseen(Unseen::Absent, cluster, kind);
+        missing.any(|one| one.namespace.is_empty() || one.namespace == namespace)
+    }
+
+    /// Whether a kind is not seen in this way, in all namespaces.
     pub fn is_unseen(&self, how: Unseen, cluster: &ClusterId, kind: &Kind) -> bool {
-        let right = Right::See(how);
-        let mut missing = self.missing.iter();
-        missing.any(|one| one.right == right && one.kind == *kind && one.cluster == *cluster)
+        let mut missing = self.unseen(how, cluster, kind);
+        missing.any(|one| one.namespace.is_empty())
+    }
+
+    /// All that says that a kind is not seen in this way, wherever that is.
+    pub fn unseen<'a>(
+        &'a self,
+        how: Unseen,
+        cluster: &'a ClusterId,
+        kind: &'a Kind,
+    ) -> impl Iterator<Item = &'a Missing> {
+        let is_meant = move |one: &&Missing| {
+            one.right == Right::See(how) && one.kind == *kind && one.cluster == *cluster
+        };
+        self.missing.iter().filter(is_meant)
     }
 
     /// Whether there may be objects of a kind that are not known: nothing that they could forbid may go on.

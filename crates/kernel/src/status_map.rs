@@ -80,7 +80,10 @@ pub fn seen<Of: std::fmt::Debug + Send + Sync + 'static>(
 ) -> Option<Option<Item<StatusMap<Of>>>> {
     let store = stores
         .typed::<StatusMap<Of>>(cluster, &kinds::CONFIG_MAP)
-        .filter(|store| store.is_synced() && !facts.is_absent(cluster, &kinds::CONFIG_MAP))?;
+        .filter(|store| store.is_synced())?;
+    if facts.is_absent_in(cluster, &kinds::CONFIG_MAP, namespace) {
+        return None;
+    }
     Some(store.get(namespace, name).and_then(Item::of))
 }
 

@@ -82,7 +82,8 @@ pub(crate) struct Engine {
     questions: Questions,
     /// Reads of what became of what webhooks let go.
     readings: Option<Arc<Readings>>,
-    events_off: Option<Instant>,
+    /// Namespaces in which no events are told until then.
+    events_off: BTreeMap<String, Instant>,
     outages: outage::Outages,
     inbox: mpsc::UnboundedReceiver<Message>,
     sender: mpsc::UnboundedSender<Message>,
@@ -123,7 +124,7 @@ impl Engine {
             fences: BTreeMap::new(),
             questions: Questions::default(),
             readings: None,
-            events_off: None,
+            events_off: BTreeMap::new(),
             outages: outage::Outages::default(),
             inbox,
             sender,
@@ -253,8 +254,11 @@ impl Engine {
             &watched.control,
             self.sender.clone(),
         );
+        let cluster = self.clusters.get(&key.cluster);
+        let rights = cluster.map(|cluster| cluster.rights).unwrap_or_default();
         let watch = Watch {
             key,
+            rights,
             client: attended,
             plain: client.clone(),
             need,
@@ -391,7 +395,7 @@ impl Engine {
             Message::WaitedOut(lease, epoch) => self.waited_out(lease, epoch),
             Message::Touched(lease, epoch, touched) => self.touched(lease, epoch, touched),
             Message::Lost(lease) => self.lost(lease),
-            Message::Told(why) => self.told(why.as_deref()),
+            Message::Told(slot, untold) => self.told(&slot, untold),
             Message::Undo(actions) => self.undo(actions),
             Message::Held(hold) => self.held(*hold),
             Message::Undone => self.undoing = self.undoing.saturating_sub(1),

@@ -4,7 +4,7 @@
 //! time from a given moment. Nothing else in this crate reads a clock or draws a number.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -17,11 +17,13 @@ enum Clock {
     Following { epoch: Timestamp, start: Instant },
 }
 
-/// Clock and entropy. Clones share one sequence of draws.
+/// Clock and entropy. Clones share one sequence of draws, and the setting of the clock.
 #[derive(Debug, Clone)]
 pub struct Environment {
     clock: Clock,
     skew: SignedDuration,
+    /// By how many milliseconds the clock was set.
+    set: Arc<AtomicI64>,
     seed: u64,
     next: Arc<AtomicU64>,
 }
@@ -48,6 +50,7 @@ impl Environment {
         Self {
             clock,
             skew: SignedDuration::ZERO,
+            set: Arc::default(),
             seed,
             next: Arc::default(),
         }
@@ -62,6 +65,12 @@ impl Environment {
         }
     }
 
+    /// Sets the clock by this many seconds, also that of all clones, as people and time servers do.
+    pub fn set_clock_by(&self, seconds: i32) {
+        let millis = i64::from(seconds) * 1_000;
+        self.set.fetch_add(millis, Ordering::Relaxed);
+    }
+
     /// The present moment, as this replica believes.
     pub fn now(&self) -> Timestamp {
         let truth = match self.clock {
@@ -70,7 +79,9 @@ impl Environment {
                 epoch.checked_add(start.elapsed()).unwrap_or(Timestamp::MAX)
             }
         };
-        truth.checked_add(self.skew).unwrap_or(truth)
+        let set = SignedDuration::from_millis(self.set.load(Ordering::Relaxed));
+        let wrong = self.skew.saturating_add(set);
+        truth.checked_add(wrong).unwrap_or(truth)
     }
 
     /// A number that has not been drawn before.

@@ -1,9 +1,10 @@
 //! Tells events, once each.
 //!
-//! An event's name is made of what it says, so that the same event told again, by another leader, is already there. What
-//! cannot be told is lost: no work waits for it.
+//! An event's name is made of what it says, so that the same event told again, by another leader, is already there. No work
+//! waits for one that cannot be told: it is told when there is cause for it again, or never.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
@@ -24,27 +25,65 @@ const LONGEST_NOTE: usize = 1_024;
 /// Where events about objects outside of namespaces go.
 const DEFAULT_NAMESPACE: &str = "default";
 
+/// The namespace and the name of an event.
+pub(crate) type Slot = (String, String);
+
+/// Where an event is told.
+pub(crate) fn slot(event: &Event) -> Slot {
+    (namespace(event).to_owned(), name(event))
+}
+
+/// An event that has yet to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Telling {
+    /// For the first time.
+    First,
+    /// It could not be told before.
+    Again,
+}
+
+/// Why no event can be told in a namespace.
+#[derive(Debug)]
+pub(crate) enum Untold {
+    /// The API says that there is no right to.
+    NoRight(String),
+    /// It is forbidden for another cause, such as a quota.
+    Refused(String),
+}
+
 /// What has been told.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
-    told: BTreeSet<(String, String)>,
-    order: VecDeque<(String, String)>,
+    /// Whether each was.
+    told: BTreeMap<Slot, bool>,
+    order: VecDeque<Slot>,
 }
 
 impl Recorder {
     /// Whether this event has yet to be told; from now on it has been.
-    pub(crate) fn is_new(&mut self, event: &Event) -> bool {
-        let slot = (namespace(event).to_owned(), name(event));
-        if !self.told.insert(slot.clone()) {
-            return false;
-        }
+    pub(crate) fn take(&mut self, event: &Event) -> Option<Telling> {
+        let slot = slot(event);
+        match self.told.entry(slot.clone()) {
+            Entry::Occupied(mut told) => {
+                let is_told = std::mem::replace(told.get_mut(), true);
+                return (!is_told).then_some(Telling::Again);
+            }
+            Entry::Vacant(room) => room.insert(true),
+        };
         self.order.push_back(slot);
         if self.order.len() > MOST
             && let Some(oldest) = self.order.pop_front()
         {
             self.told.remove(&oldest);
         }
-        true
+        Some(Telling::First)
+    }
+
+    /// It was not told after all.
+    pub(crate) fn untold(&mut self, slot: &Slot) {
+        if let Some(told) = self.told.get_mut(slot) {
+            *told = false;
+        }
     }
 }
 
@@ -131,25 +170,33 @@ mod tests {
     #[test]
     fn the_same_event_has_the_same_name_and_is_told_once() {
         let mut recorder = Recorder::default();
-        assert!(recorder.is_new(&event("a", "x")));
-        assert!(!recorder.is_new(&event("a", "x")));
-        assert!(recorder.is_new(&event("a", "y")));
+        assert_eq!(recorder.take(&event("a", "x")), Some(Telling::First));
+        assert_eq!(recorder.take(&event("a", "x")), None);
+        assert_eq!(recorder.take(&event("a", "y")), Some(Telling::First));
         assert_eq!(name(&event("a", "x")), name(&event("a", "x")));
         assert_ne!(name(&event("a", "x")), name(&event("a", "y")));
+    }
+
+    #[test]
+    fn what_was_refused_is_told_when_there_is_cause_for_it_again() {
+        let mut recorder = Recorder::default();
+        let refused = event("a", "x");
+        recorder.take(&refused);
+        recorder.untold(&slot(&refused));
+        assert_eq!(recorder.take(&refused), Some(Telling::Again));
+        assert_eq!(recorder.take(&refused), None);
     }
 
     #[test]
     fn it_remembers_a_bounded_number() {
         let mut recorder = Recorder::default();
         for n in 0..=MOST {
-            assert!(recorder.is_new(&event("a", &n.to_string())));
+            assert!(recorder.take(&event("a", &n.to_string())).is_some());
         }
         assert_eq!(recorder.told.len(), MOST);
-        assert!(
-            recorder.is_new(&event("a", "0")),
-            "the oldest was forgotten"
-        );
-        assert!(!recorder.is_new(&event("a", &MOST.to_string())));
+        let oldest = recorder.take(&event("a", "0"));
+        assert!(oldest.is_some(), "the oldest was forgotten");
+        assert_eq!(recorder.take(&event("a", &MOST.to_string())), None);
     }
 
     #[test]

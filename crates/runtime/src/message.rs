@@ -8,6 +8,7 @@ use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
 
 use crate::election::Taken;
 use crate::engine::Touched;
+use crate::events::{Slot, Untold};
 use crate::execute::Report;
 use crate::watch::{News, WatchKey};
 
@@ -34,8 +35,8 @@ pub(crate) enum Message {
     WaitedOut(&'static str, i64),
     /// What a former leader could act on has been changed, or could not be.
     Touched(&'static str, i64, Touched),
-    /// An event has been told, or not: events cannot be told because of this.
-    Told(Option<String>),
+    /// This event has been told, or none can be told in its namespace because of that.
+    Told(Slot, Option<Untold>),
     /// This is to be undone after a review was answered.
     Undo(Vec<Action>),
     /// A review was answered that lets this go.

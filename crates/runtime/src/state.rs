@@ -2,6 +2,7 @@
 //!
 //! One lock, never held while waiting. Snapshots of the stores are cheap, and are taken only when somebody asks.
 
+mod clock;
 mod lists;
 
 pub(crate) use lists::reference;
@@ -67,7 +68,7 @@ pub(crate) enum Trust {
     /// As far as a watch can tell.
     #[default]
     Sound,
-    /// It cannot be read just now; the next answer says what has changed meanwhile.
+    /// It could not be read; the next list says what has changed meanwhile.
     Failing,
     /// It has to be listed first.
     Unlisted,
@@ -165,6 +166,7 @@ pub(crate) struct State {
     pub(crate) relisted: BTreeMap<ClusterId, Instant>,
     /// Changes that our own writes made.
     pub(crate) changes: Vec<(StoreKey, Meta)>,
+    clock: clock::Clock,
 }
 
 impl State {
@@ -265,6 +267,7 @@ impl State {
         backoff: Backoff,
         now: Timestamp,
     ) -> Duration {
+        self.keep_time(now);
         let before = self.facts.refusals.get(object);
         let attempts = before.map_or(1, |refusal| refusal.attempts.saturating_add(1));
         let since = before.map_or(now, |refusal| refusal.since);
@@ -301,7 +304,12 @@ impl State {
     }
 
     /// When a refused object may be tried again, if that is later than now.
-    pub(crate) fn refused_until(&self, object: &ObjectRef, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn refused_until(
+        &mut self,
+        object: &ObjectRef,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
+        self.keep_time(now);
         let refusal = self.facts.refusals.get(object)?;
         (refusal.retry_at > now).then_some(refusal.retry_at)
     }
@@ -348,14 +356,20 @@ impl State {
             return None;
         }
         self.holds += 1;
+        self.keep_time(now);
         self.facts.deletions.retain(|_, until| now < *until);
         let uid = uid.to_owned();
         self.facts.deletions.insert(uid, Timestamp::MAX);
         Some(self.holds)
     }
 
-    /// Forgets a deletion of which it is known what became of it; `until` if it may yet be carried out.
-    pub(crate) fn release_deletion(&mut self, uid: &str, until: Option<Timestamp>) {
+    /// Forgets a deletion of which it is known what became of it. If it may yet be carried out, it counts for as long as the
+    /// API server works on a request, from `now`.
+    pub(crate) fn release_deletion(&mut self, uid: &str, now: Option<Timestamp>) {
+        if let Some(now) = now {
+            self.keep_time(now);
+        }
+        let until = now.map(|now| now.checked_add(LATE).unwrap_or(Timestamp::MAX));
         match (until, self.facts.deletions.get_mut(uid)) {
             (Some(until), Some(known)) => *known = until,
             _ => {
@@ -367,7 +381,6 @@ impl State {
     /// Nobody looks any more for what became of the deletions that are in doubt in these lanes: each may yet be carried out
     /// for as long as the API server works on a request, and counts as gone no longer than that.
     pub(crate) fn bound_deletions(&mut self, now: Timestamp, is_meant: impl Fn(&Lane) -> bool) {
-        let until = now.checked_add(LATE).unwrap_or(Timestamp::MAX);
         let doubts = self.doubts.iter().filter(|(lane, _)| is_meant(lane));
         let uids: Vec<String> = doubts
             .flat_map(|(_, doubts)| doubts.values())
@@ -376,15 +389,9 @@ impl State {
             .collect();
         for uid in uids {
             if self.facts.deletions.get(&uid) == Some(&Timestamp::MAX) {
-                self.release_deletion(&uid, Some(until));
+                self.release_deletion(&uid, Some(now));
             }
         }
-    }
-
-    /// Whether some watch of the kind is off: one kind may have several, with rights of their own.
-    pub(crate) fn is_off(&self, key: &WatchKey) -> bool {
-        let mut all = self.watches.iter();
-        all.any(|(other, watch)| other.shares_kind(key) && watch.off) && !self.is_disputed(key)
     }
 
     /// Whether watches of the kind differ about whether it is defined: it is in all namespaces or in none, so some are late.

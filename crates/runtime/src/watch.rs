@@ -1,7 +1,7 @@
 //! Watches one kind, and never stops.
 //!
-//! Lists are consistent (a quorum read) and paged. A watch that is closed or expired is opened again at once, one on which
-//! nothing comes after two minutes; everything is listed again now and then. Contact is measured apart from news
+//! Lists are consistent (a quorum read) and paged. A watch that is closed or expired is opened again at once, except after
+//! several that were closed as soon as they were opened; one on which nothing comes after two minutes; everything is listed again now and then. Contact is measured apart from news
 //! ([`Control`]). After failures it is tried again within 8 s, so that the API's return is noticed within 10 s. A kind is
 //! missing when discovery says so, twice ([`defined`]); it is looked for every 5 s, and a missing right with growing pauses
 //! up to every heartbeat. A kind that may be listed but not watched is listed again and again, with a look for the right at
@@ -32,6 +32,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::ledger::Places;
 use crate::message::Message;
+use crate::rights::Rights;
 use crate::settings::Backoff;
 pub(crate) use attend::attended;
 pub(crate) use contact::Control;
@@ -142,6 +143,7 @@ pub(crate) struct Watch {
     /// The large parts that are not left out of its objects.
     pub(crate) reads: Parts,
     pub(crate) times: Times,
+    pub(crate) rights: Arc<Rights>,
     pub(crate) control: Arc<Control>,
     /// Of what we write and are told.
     pub(crate) places: Places,
@@ -169,6 +171,8 @@ enum End {
     Relist,
     /// It is not found or may not be listed, and what follows from that depends on whether it is defined.
     Absent(Failure),
+    /// It is forbidden, and can be done without if the right to it is missing.
+    Forbidden(Failure),
     /// There is no right to it, and it can be done without.
     Denied,
     /// It may only be looked at in this way.
@@ -197,15 +201,17 @@ impl Watch {
             } else if began.elapsed() > STREAMS {
                 polled = false;
             }
-            if let End::Absent(failure) = end {
-                end = self.absent(failure).await;
+            match end {
+                End::Absent(failure) => end = self.absent(failure).await,
+                End::Forbidden(failure) => end = self.forbidden(failure).await,
+                _ => {}
             }
             if began.elapsed() > BACKOFF.most * 2 {
                 failures = 0;
             }
             let wait = match end {
                 End::Deaf => return,
-                End::Relist | End::Unwatchable(..) | End::Absent(_) => {
+                End::Relist | End::Unwatchable(..) | End::Absent(_) | End::Forbidden(_) => {
                     denials = 0;
                     continue;
                 }
@@ -273,7 +279,11 @@ impl Watch {
                     listed = true;
                     self.control.seen.store(true, Ordering::Release);
                     self.tell(News::Page(std::mem::take(&mut list.page)));
-                    News::Listed(std::mem::take(&mut list.names), round)
+                    if !self.tell(News::Listed(std::mem::take(&mut list.names), round)) {
+                        return End::Deaf;
+                    }
+                    self.complete();
+                    continue;
                 }
                 Ok(Some(Ok(Event::Apply(object)))) => {
                     self.control.note(&object);
@@ -331,12 +341,11 @@ impl Watch {
                 self.tell(News::Hidden(failure));
                 return Some(End::Failed);
             }
-            (Some(403), Need::Optional) => {
-                self.tell(News::Missing(failure));
-                return Some(End::Denied);
+            (Some(403), Need::Optional) => return Some(End::Forbidden(failure)),
+            // An expired version is nothing bad: it only needs a new list. A list that expires while it is made is.
+            (Some(410), _) if !matches!(error, watcher::Error::InitialListFailed(_)) => {
+                return Some(End::Failed);
             }
-            // An expired version is nothing bad: it only needs a new list.
-            (Some(410), _) => return Some(End::Failed),
             _ => {}
         }
         self.fail(failure);

@@ -310,7 +310,7 @@ fn downscales(stores: &Stores, key: &Key) -> BTreeMap<String, Written> {
 
 /// What is noted of rollouts beside the evictions of each budget.
 fn noted(stores: &Stores, facts: &Facts, key: &Key) -> Option<BTreeMap<String, (Meta, Until)>> {
-    if facts.is_absent(&key.cluster, &kinds::CONFIG_MAP) {
+    if facts.is_absent_in(&key.cluster, &kinds::CONFIG_MAP, &key.namespace) {
         return None;
     }
     let maps = stores.list::<Notes>(&key.cluster, &kinds::CONFIG_MAP);

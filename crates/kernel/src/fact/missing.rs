@@ -43,7 +43,7 @@ pub struct Missing {
     pub cluster: ClusterId,
     /// Of which kind.
     pub kind: Kind,
-    /// In which namespace; empty if it is missing in any of those that are looked at.
+    /// In which namespace; empty if it is missing in all that are looked at, or it is not known in which.
     pub namespace: String,
     /// What.
     pub right: Right,
@@ -63,6 +63,13 @@ impl Missing {
     /// A kind is not seen as it is.
     pub fn unseen(how: Unseen, cluster: &ClusterId, kind: &Kind) -> Self {
         Self::new(cluster, kind, Right::See(how))
+    }
+
+    /// The same, in this namespace only.
+    #[must_use]
+    pub fn within(self, namespace: &str) -> Self {
+        let namespace = namespace.to_owned();
+        Self { namespace, ..self }
     }
 }
 
@@ -122,5 +129,20 @@ mod tests {
         assert!(!facts.is_blind_to(&here, &kinds::POD));
         assert!(!facts.is_blind_to(&there, &kinds::SECRET));
         assert!(!facts.is_absent(&there, &kinds::POD));
+    }
+
+    #[test]
+    fn what_is_off_in_one_namespace_is_on_in_another() {
+        let here = ClusterId::local();
+        let mut facts = Facts::default();
+        let absent = Missing::unseen(Unseen::Absent, &here, &kinds::CONFIG_MAP);
+        facts.missing.insert(absent.clone().within("loki"));
+        let is_absent_in =
+            |facts: &Facts, place| facts.is_absent_in(&here, &kinds::CONFIG_MAP, place);
+        assert!(is_absent_in(&facts, "loki") && !is_absent_in(&facts, "mimir"));
+        assert!(!facts.is_absent(&here, &kinds::CONFIG_MAP));
+        facts.missing.insert(absent);
+        assert!(is_absent_in(&facts, "loki") && is_absent_in(&facts, "mimir"));
+        assert!(facts.is_absent(&here, &kinds::CONFIG_MAP));
     }
 }

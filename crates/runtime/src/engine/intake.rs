@@ -13,7 +13,7 @@ use slipway_kernel::store::{Change, Meta, Name, Store, StoreKey, Stores, number}
 use tokio::time::Instant;
 
 use super::Engine;
-use crate::state::{State, Trust, reference};
+use crate::state::{State, Trust, WatchState, reference};
 use crate::watch::{Failure, News, WatchKey};
 
 /// A kind that has failed for this long is out of sync: a stream that breaks now and then is none.
@@ -196,10 +196,7 @@ impl Engine {
         }
         seen(state, key);
         trust(state, key, Trust::Sound);
-        if !state.is_off(key) {
-            let missing = unseen_as(Unseen::Absent, key);
-            state.facts.missing.remove(&missing);
-        }
+        absences(state, key);
         self.sync(state, key);
     }
 
@@ -228,11 +225,13 @@ impl Engine {
         }
     }
 
-    fn reached(&mut self, state: &mut State, key: &WatchKey) {
+    /// The API answers again. The beginning of an answer does not say yet what has changed meanwhile (an expired watch is
+    /// opened like any other), so what was out of sync is listed first.
+    fn reached(&mut self, state: &State, key: &WatchKey) {
         self.outages.reached(key, Instant::now());
         let watch = state.watches.get(key);
-        if watch.is_some_and(|watch| watch.trust == Trust::Failing) {
-            trust(state, key, Trust::Sound);
+        if let Some(watch) = watch.filter(|watch| watch.trust == Trust::Failing) {
+            watch.control.relist();
         }
     }
 
@@ -245,10 +244,7 @@ impl Engine {
             watch.listed = false;
         }
         trust(state, key, Trust::Unlisted);
-        if !state.is_off(key) {
-            let missing = unseen_as(Unseen::Absent, key);
-            state.facts.missing.remove(&missing);
-        }
+        absences(state, key);
         // The watches of other namespaces need not find out by themselves.
         let others = state.watches.iter();
         for (_, other) in others.filter(|(of, other)| of.shares_kind(key) && other.off) {
@@ -265,9 +261,7 @@ impl Engine {
         polled(state, key, false);
         seen(state, key);
         trust(state, key, Trust::Sound);
-        let is_absent = !state.is_disputed(key);
-        let missing = unseen_as(Unseen::Absent, key);
-        if is_absent && state.facts.missing.insert(missing) {
+        if absences(state, key) {
             let kind = key.kind.kind.as_ref();
             tracing::warn!(kind, %why, "optional kind cannot be watched; going on without it");
         }
@@ -282,14 +276,19 @@ impl Engine {
         self.sync(state, key);
     }
 
-    /// A store is complete when all of its watches are.
+    /// A store is complete when all of its watches are. Where a right is missing in one namespace, those of the others are.
     fn sync(&mut self, state: &mut State, key: &WatchKey) {
         for store in self.stores(key) {
-            let complete = self
-                .watches
-                .iter()
-                .filter(|(_, watched)| watched.stores.contains(&store))
-                .all(|(key, _)| state.watches.get(key).is_some_and(|w| w.listed));
+            let watches = || {
+                let watched = self.watches.iter();
+                let watched = watched.filter(|(_, watched)| watched.stores.contains(&store));
+                watched.filter_map(|(key, _)| Some((key, state.watches.get(key)?)))
+            };
+            let is_without = |key: &WatchKey, watch: &WatchState| {
+                watch.off && watch.need == Need::Optional && !state.hidden.contains(key)
+            };
+            let complete = watches().any(|(_, watch)| watch.listed)
+                && watches().all(|(key, watch)| watch.listed || is_without(key, watch));
             if let Some(store) = state.stores.store_mut(&store)
                 && store.is_synced() != complete
             {
@@ -432,12 +431,48 @@ fn trust(state: &mut State, key: &WatchKey, trust: Trust) {
     }
 }
 
+/// Notes where a kind is done without; gives whether anything was added to that.
+fn absences(state: &mut State, key: &WatchKey) -> bool {
+    let missing = unseen_as(Unseen::Absent, key);
+    let mut absent: BTreeSet<Missing> = BTreeSet::new();
+    if !state.is_disputed(key) {
+        let (mut off, mut all) = (BTreeSet::new(), BTreeSet::new());
+        for (other, watch) in &state.watches {
+            if !other.shares_kind(key) {
+                continue;
+            }
+            all.insert(&other.namespace);
+            if watch.off && !state.hidden.contains(other) {
+                off.insert(&other.namespace);
+            }
+        }
+        if !off.is_empty() && (off == all || off.iter().any(|namespace| namespace.is_empty())) {
+            absent.insert(missing.clone());
+        } else {
+            absent.extend(
+                off.iter()
+                    .map(|namespace| missing.clone().within(namespace)),
+            );
+        }
+    }
+    let known = state.facts.unseen(Unseen::Absent, &key.cluster, &key.kind);
+    let known: BTreeSet<Missing> = known.cloned().collect();
+    if known == absent {
+        return false;
+    }
+    let facts = &mut state.facts.missing;
+    facts.retain(|one| !known.contains(one));
+    facts.extend(absent.iter().cloned());
+    !absent.is_subset(&known)
+}
+
 fn unseen_as(how: Unseen, key: &WatchKey) -> Missing {
     Missing::unseen(how, &key.cluster, &key.kind)
 }
 
 /// How a kind is not seen as it is: whoever plans has to know of a change in this.
-fn unseen(state: &State, key: &WatchKey) -> [bool; 3] {
-    [Unseen::Absent, Unseen::Forbidden, Unseen::OutOfSync]
-        .map(|how| state.facts.is_unseen(how, &key.cluster, &key.kind))
+fn unseen(state: &State, key: &WatchKey) -> Vec<Missing> {
+    let ways = [Unseen::Absent, Unseen::Forbidden, Unseen::OutOfSync];
+    let unseen = |how| state.facts.unseen(how, &key.cluster, &key.kind);
+    ways.into_iter().flat_map(unseen).cloned().collect()
 }

@@ -43,6 +43,9 @@ impl Outages {
     /// A watch does not get on.
     pub(super) fn failed(&mut self, key: &WatchKey, why: &Failure, server: &str, now: Instant) {
         let is_server = why.is_about_the_server();
+        if !is_server {
+            self.answered(key, now);
+        }
         let trouble = if is_server {
             Trouble::Server(key.cluster.clone())
         } else {

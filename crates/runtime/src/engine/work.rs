@@ -16,21 +16,24 @@ use slipway_kernel::plan::Plan;
 use tokio::time::{Instant, sleep};
 
 use super::Engine;
+use crate::clusters::Cluster;
 use crate::collection::Reader;
 use crate::environment::after;
-use crate::events;
+use crate::events::{self, Slot, Telling, Untold};
 use crate::execute::{Execution, Report};
 use crate::journal;
 use crate::message::Message;
 use crate::metrics;
 use crate::queue::{Verdict, lane};
-use crate::request::{Outcome, Wanted};
+use crate::request::{Outcome, Reason, Wanted};
 use crate::settings::Backoff;
 use crate::state::Shared;
 use crate::webhook::{Carrier, Readings};
 
 /// How often an event is tried to be told.
 const TELLINGS: u32 = 3;
+/// For how long none is told in a namespace that refuses them although there is the right: it has no room for more, or goes.
+const EVENTS_PAUSE: Duration = Duration::from_secs(30);
 /// A moment that has passed when it is asked for would be asked for again and again.
 const SOONEST: Duration = Duration::from_millis(100);
 
@@ -88,13 +91,14 @@ impl Engine {
             self.queue.forget(&key);
             return;
         };
+        let now = self.shared.environment.now();
         let (stores, facts, doubtful, numbers) = {
-            let state = self.shared.lock();
+            let mut state = self.shared.lock();
+            state.keep_time(now);
             let doubtful = state.doubts.contains_key(&lane(&key));
             let (facts, numbers) = (state.facts.clone(), (state.holds, state.history));
             (state.stores.clone(), facts, doubtful, numbers)
         };
-        let now = self.shared.environment.now();
         let planned = catch_unwind(AssertUnwindSafe(|| {
             capability.plan(&stores, &facts, &key, now)
         }));
@@ -275,10 +279,10 @@ impl Engine {
         event: &Event,
         acted: Option<&ObjectRef>,
     ) {
-        if !self.recorder.is_new(event) {
+        let Some(telling) = self.recorder.take(event) else {
             return;
-        }
-        let is_logged = {
+        };
+        let is_logged = telling == Telling::Again || {
             let state = self.shared.lock();
             let mut blockers = state.blockers.values().flatten();
             blockers.any(|blocker| blocker.message == event.note)
@@ -286,11 +290,12 @@ impl Engine {
         if !is_logged {
             journal::told(event, acted);
         }
-        let now = Instant::now();
-        if self.events_off.is_some_and(|until| now < until) {
+        let (now, slot) = (Instant::now(), events::slot(event));
+        self.events_off.retain(|_, until| now < *until);
+        if self.events_off.contains_key(&slot.0) {
+            self.recorder.untold(&slot);
             return;
         }
-        self.events_off = None;
         let Some(cluster) = self.clusters.get(&event.regarding.cluster) else {
             return;
         };
@@ -299,20 +304,38 @@ impl Engine {
         let wanted = events::render(event, controller, replica, shared.environment.now());
         self.telling += 1;
         self.start(async move {
-            Message::Told(tell(&shared, &cluster.client, &wanted, controller).await)
+            let untold = tell(&shared, &cluster, &wanted, (controller, &slot.0)).await;
+            Message::Told(slot, untold)
         });
     }
 
-    pub(super) fn told(&mut self, forbidden: Option<&str>) {
+    /// An event was told, or none can be told in its namespace just now: then it is, if there is still cause for it later.
+    pub(super) fn told(&mut self, slot: &Slot, untold: Option<Untold>) {
         self.telling = self.telling.saturating_sub(1);
-        let mut state = self.shared.lock();
-        let Some(why) = forbidden else {
+        let Some(untold) = untold else {
             return;
         };
-        self.events_off = Some(after(Instant::now(), self.shared.settings.heartbeat));
-        if state.facts.missing.insert(events()) {
-            tracing::warn!(why, "no events can be told; the operator goes on without");
-        }
+        self.recorder.untold(slot);
+        let namespace = slot.0.as_str();
+        let pause = match untold {
+            Untold::NoRight(why) => {
+                let mut state = self.shared.lock();
+                if state.facts.missing.insert(events_in(namespace)) {
+                    tracing::warn!(
+                        namespace,
+                        why,
+                        "no events can be told; the operator goes on without"
+                    );
+                }
+                self.shared.settings.heartbeat
+            }
+            Untold::Refused(why) => {
+                tracing::warn!(namespace, why, "event not told; later ones may be");
+                EVENTS_PAUSE
+            }
+        };
+        let until = after(Instant::now(), pause);
+        self.events_off.insert(namespace.to_owned(), until);
     }
 
     /// Undoes what a webhook began, for as long as it takes.
@@ -381,28 +404,35 @@ async fn outlast(shared: &Shared, readings: &Readings, mut hold: Hold) {
     }
 }
 
-/// What is missing where events cannot be told, wherever that is.
-fn events() -> Missing {
-    Missing::new(&ClusterId::local(), &kinds::EVENT, Right::Tell)
+/// What is missing where events cannot be told.
+fn events_in(namespace: &str) -> Missing {
+    Missing::new(&ClusterId::local(), &kinds::EVENT, Right::Tell).within(namespace)
 }
 
-/// Tells an event; gives why events cannot be told, if that is so.
+/// Tells an event; gives why none can be told in its namespace, if that is so.
 async fn tell(
     shared: &Shared,
-    client: &kube::Client,
+    cluster: &Cluster,
     wanted: &Wanted,
-    controller: &'static str,
-) -> Option<String> {
-    let settings = &shared.settings;
+    (controller, namespace): (&'static str, &str),
+) -> Option<Untold> {
+    let (settings, client) = (&shared.settings, &cluster.client);
+    let timeout = settings.request_timeout;
     for attempt in 1..=TELLINGS {
-        match wanted.send(client, settings.request_timeout).await {
+        let outcome = wanted.send(client, timeout).await;
+        let outcome = cluster.rights.tell_apart(client, wanted, outcome, timeout);
+        match outcome.await {
             Outcome::Done(_) | Outcome::Conflict => {
                 shared.metrics.published(controller);
-                shared.lock().facts.missing.remove(&events());
+                let mut state = shared.lock();
+                state.facts.missing.remove(&events_in(namespace));
                 return None;
             }
+            Outcome::Refused(refused) if refused.reason == Reason::NoRight => {
+                return Some(Untold::NoRight(refused.message));
+            }
             Outcome::Refused(refused) if refused.is_forbidden() => {
-                return Some(refused.message);
+                return Some(Untold::Refused(refused.message));
             }
             Outcome::Refused(refused) | Outcome::Absent(refused) => {
                 tracing::warn!(message = refused.message, "event not told");

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::action::{Action, Target};
@@ -187,9 +186,8 @@ impl Execution {
             if doubt.is_deletion() {
                 // What was not done may be on its way yet; what was done is seen.
                 let now = self.shared.environment.now();
-                let until = now.checked_add(LATE).unwrap_or(Timestamp::MAX);
-                let until = unchanged.then_some(until);
-                self.shared.lock().release_deletion(&doubt.uid, until);
+                let open = unchanged.then_some(now);
+                self.shared.lock().release_deletion(&doubt.uid, open);
             }
             if unchanged && let Some(refused) = &doubt.refused {
                 // It was not done, and would not be if tried again at once.

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::failure::NoAnswer;
-use super::{Control, News, WatchKey};
+use super::{Control, Failure, News, WatchKey};
 use crate::message::Message;
 
 /// A stream on which nothing has come for this long, no bookmark either, is opened again.
@@ -25,13 +25,34 @@ struct Ear {
 }
 
 impl Ear {
+    /// Something has come on a stream.
     fn hear(&self) {
-        if self.control.hear() {
-            // Nobody listens when the replica is about to end.
-            let _ = self
-                .news
-                .send(Message::Watch(self.key.clone(), News::Reached));
+        if self.control.hear_stream() {
+            self.tell(News::Reached);
         }
+    }
+
+    /// A stream has been opened.
+    fn open(&self) {
+        if self.control.open() {
+            self.tell(News::Reached);
+        }
+    }
+
+    /// Waits before a stream is opened, if those before it were closed at once: kube opens the next one without a pause,
+    /// and without a word.
+    async fn pause(&self) {
+        if let Some(wait) = self.control.shunned() {
+            let failure = Failure::closed_at_once();
+            self.control.fail(&failure);
+            self.tell(News::Failed(failure));
+            sleep(wait).await;
+        }
+    }
+
+    fn tell(&self, news: News) {
+        // Nobody listens when the replica is about to end.
+        let _ = self.news.send(Message::Watch(self.key.clone(), news));
     }
 }
 
@@ -51,6 +72,9 @@ pub(crate) fn attended(
         async move {
             let query = request.uri().query().unwrap_or_default();
             let is_stream = query.split('&').any(|part| part == "watch=true");
+            if is_stream {
+                ear.pause().await;
+            }
             let patience = ear.control.patience();
             let response = tokio::select! {
                 biased;
@@ -61,8 +85,10 @@ pub(crate) fn attended(
                 response = client.send(request) => response.map_err(tower::BoxError::from)?,
             };
             let is_good = response.status().is_success();
-            if is_good {
-                ear.hear();
+            match (is_good, is_stream) {
+                (true, true) => ear.open(),
+                (true, false) => ear.control.hear_part(),
+                (false, _) => {}
             }
             Ok(response.map(|body| Attended::new(body, ear, is_good, is_stream)))
         }
@@ -77,19 +103,33 @@ struct Attended {
     is_good: bool,
     /// When a stream counts as silent; none for other answers.
     silent: Option<Pin<Box<Sleep>>>,
+    /// Whether nothing has come of it yet.
+    is_mute: bool,
 }
 
 impl Attended {
     fn new(body: kube::client::Body, ear: Ear, is_good: bool, is_stream: bool) -> Self {
         let silent = (is_good && is_stream).then(|| Box::pin(sleep(SILENT)));
-        if silent.is_some() {
-            ear.control.open(true);
-        }
         Self {
             body,
             ear,
             is_good,
             silent,
+            is_mute: true,
+        }
+    }
+
+    /// Notes what the frame that has come, or the end, says about contact.
+    fn note<E>(&mut self, frame: Option<&Result<Frame<Bytes>, E>>) {
+        match (frame, &mut self.silent) {
+            (Some(Ok(_)), Some(silent)) => {
+                silent.as_mut().reset(Instant::now() + SILENT);
+                self.is_mute = false;
+                self.ear.hear();
+            }
+            (Some(Ok(_)), None) if self.is_good => self.ear.control.hear_part(),
+            (Some(Err(_)) | None, Some(_)) => self.ear.control.ended(self.is_mute),
+            _ => {}
         }
     }
 }
@@ -97,7 +137,7 @@ impl Attended {
 impl Drop for Attended {
     fn drop(&mut self) {
         if self.silent.is_some() {
-            self.ear.control.open(false);
+            self.ear.control.close();
         }
     }
 }
@@ -111,13 +151,8 @@ impl Body for Attended {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
-        if let Poll::Ready(Some(Ok(_))) = &frame
-            && self.is_good
-        {
-            self.ear.hear();
-            if let Some(silent) = &mut self.silent {
-                silent.as_mut().reset(Instant::now() + SILENT);
-            }
+        if let Poll::Ready(frame) = &frame {
+            self.note(frame.as_ref());
         }
         match &mut self.silent {
             Some(silent) if frame.is_pending() => silent.as_mut().poll(cx).map(|()| None),

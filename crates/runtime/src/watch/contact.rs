@@ -1,8 +1,11 @@
 //! Contact with the API, watch by watch.
 //!
-//! Contact is an answer to a request of this watch or any byte of its stream, whether or not it is news: a watch in a quiet
-//! namespace says nothing for a minute and is well. While nothing comes, a small read of the same kind is tried every
+//! Contact is a list that is complete, a stream that is opened, or any byte of it, whether or not it is news: a watch in a
+//! quiet namespace says nothing for a minute and is well. While nothing comes, a small read of the same kind is tried every
 //! [`SILENCE`]. It counts only beside an open stream: a kind that can be read and not watched is out of contact.
+//!
+//! What comes to nothing is none, however often it is answered: after a failure a part of a list does not count, because
+//! the next one may fail for ever; nor does a stream after several that were closed as soon as they were opened.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +20,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::failure::{Failure, Verb};
-use super::{News, Watch};
+use super::{BACKOFF, News, Watch};
 
 /// While nothing comes, the API is asked this often.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -28,6 +31,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The head of an answer may take this long, and after each time that it took longer, this much longer.
 const HEAD_PATIENCE: Duration = Duration::from_secs(10);
 const MAX_HEAD_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A stream that ends within this time, without a word, was closed at once.
+const BRIEF: Duration = Duration::from_secs(1);
 
 /// How a watch is doing, and how it is told to begin again.
 #[derive(Debug)]
@@ -49,10 +55,27 @@ struct Contact {
     reached: Instant,
     /// Since when, and how, if the last thing was a failure.
     failing: Option<(Instant, String)>,
-    is_open: bool,
+    /// Since when a stream is open.
+    opened: Option<Instant>,
+    /// How many streams in a row were closed at once.
+    brief: u32,
     /// Whether nothing is under way, because something failed a moment ago.
     is_pausing: bool,
     late: u32,
+}
+
+impl Contact {
+    /// Something has come that is contact. Gives whether it had been lost.
+    fn renew(&mut self) -> bool {
+        self.heard = Instant::now();
+        self.reached = self.heard;
+        self.failing.take().is_some()
+    }
+
+    /// After how many streams in a row that were closed at once, without counting the first: that is nothing bad.
+    fn shunned(&self) -> Option<u32> {
+        self.brief.checked_sub(1).filter(|times| *times > 0)
+    }
 }
 
 impl Default for Control {
@@ -68,7 +91,8 @@ impl Default for Control {
                 heard: now,
                 reached: now,
                 failing: None,
-                is_open: false,
+                opened: None,
+                brief: 0,
                 is_pausing: false,
                 late: 0,
             }),
@@ -81,13 +105,25 @@ impl Control {
         self.contact.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Something has come, if only a bookmark. Gives whether contact had been lost.
-    pub(super) fn hear(&self) -> bool {
-        let now = Instant::now();
+    /// A list is complete. Gives whether contact had been lost.
+    pub(super) fn complete(&self) -> bool {
+        self.contact().renew()
+    }
+
+    /// A part of a list has come.
+    pub(super) fn hear_part(&self) {
         let mut contact = self.contact();
-        contact.heard = now;
-        contact.reached = now;
-        contact.failing.take().is_some()
+        contact.heard = Instant::now();
+        if contact.failing.is_none() {
+            contact.reached = contact.heard;
+        }
+    }
+
+    /// Something has come on a stream, if only a bookmark. Gives whether contact had been lost.
+    pub(super) fn hear_stream(&self) -> bool {
+        let mut contact = self.contact();
+        contact.brief = 0;
+        contact.renew()
     }
 
     /// A read was answered. Gives whether contact had been lost.
@@ -111,12 +147,34 @@ impl Control {
         self.contact().failing = None;
     }
 
-    /// A stream has been opened, or has ended.
-    pub(super) fn open(&self, is_open: bool) {
-        self.contact().is_open = is_open;
-        if is_open {
-            self.in_time();
-        }
+    /// A stream has been opened. Gives whether contact had been lost.
+    pub(super) fn open(&self) -> bool {
+        let mut contact = self.contact();
+        contact.opened = Some(Instant::now());
+        contact.late = 0;
+        contact.shunned().is_none() && contact.renew()
+    }
+
+    /// The server has ended a stream.
+    pub(super) fn ended(&self, is_mute: bool) {
+        let mut contact = self.contact();
+        let is_brief = contact.opened.is_some_and(|at| at.elapsed() < BRIEF);
+        contact.brief = if is_mute && is_brief {
+            contact.brief.saturating_add(1)
+        } else {
+            0
+        };
+    }
+
+    /// A stream is open no more.
+    pub(super) fn close(&self) {
+        self.contact().opened = None;
+    }
+
+    /// How long to wait before a stream is opened, where those before it were closed at once.
+    pub(super) fn shunned(&self) -> Option<Duration> {
+        let times = self.contact().shunned()?;
+        Some(BACKOFF.after(times))
     }
 
     /// All that was asked for has come. One page of a list is not all: the next one may take as long.
@@ -134,8 +192,11 @@ impl Control {
         self.contact().is_pausing
     }
 
+    /// Whether a stream is open that may be believed to stay so.
     fn is_open(&self) -> bool {
-        self.contact().is_open
+        let contact = self.contact();
+        let is_sure = |at: Instant| contact.shunned().is_none() || at.elapsed() >= BRIEF;
+        contact.opened.is_some_and(is_sure)
     }
 
     /// How long to wait for the head of an answer.
@@ -160,6 +221,12 @@ impl Control {
     /// When there last was contact.
     pub(crate) fn reached(&self) -> Instant {
         self.contact().reached
+    }
+
+    /// Since when there has been nothing at all.
+    fn quiet_since(&self) -> Instant {
+        let contact = self.contact();
+        contact.heard.max(contact.reached)
     }
 
     /// Since when it fails, and how; none while it does not.
@@ -220,7 +287,7 @@ impl Watch {
                 // The next attempt is soon, and is as good.
                 next = Instant::now() + PATIENCE;
             }
-            let due = next.max(self.control.reached() + SILENCE);
+            let due = next.max(self.control.quiet_since() + SILENCE);
             if Instant::now() < due {
                 sleep_until(due).await;
                 continue;
@@ -284,6 +351,13 @@ impl Watch {
             .map_err(kube::Error::BuildRequest)?;
         let head: Head = self.plain.request(request).await?;
         Ok(number(&head.metadata.resource_version))
+    }
+
+    /// All that there is has come.
+    pub(super) fn complete(&self) {
+        if self.control.complete() {
+            self.tell(News::Reached);
+        }
     }
 
     /// Tells that contact is lost.

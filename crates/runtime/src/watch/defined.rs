@@ -1,4 +1,4 @@
-//! Whether a kind is defined: discovery's word, confirmed.
+//! Whether a kind is defined: discovery's word, confirmed; and whether there is a right to it.
 //!
 //! A 404 does not say so (an API server that has just started gives it for kinds that are there), nor does a 403: the API
 //! refuses to list what may not be listed before it says that there is no such kind. What was seen before is believed to be
@@ -7,6 +7,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use http::Method;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{End, Failure, News, Watch};
@@ -45,6 +46,25 @@ impl Watch {
         } else {
             self.fail(failure);
         }
+        End::Failed
+    }
+
+    /// What follows where a kind that can be done without may not be listed. It is done without only if the API says that
+    /// the right is missing: rights that are not in effect yet, or an authorizer that does not answer, forbid as well.
+    pub(super) async fn forbidden(&self, failure: Failure) -> End {
+        let kind = self.key.kind.path(&self.key.namespace);
+        let path = match self.key.name {
+            Some(name) if !self.key.namespace.is_empty() => format!("{kind}/{name}"),
+            _ => kind,
+        };
+        let missing = self
+            .rights
+            .is_missing(&self.plain, &Method::GET, &path, LOOK_OUT);
+        if missing.await {
+            self.tell(News::Missing(failure));
+            return End::Denied;
+        }
+        self.fail(failure);
         End::Failed
     }
 

@@ -67,6 +67,10 @@ impl Failure {
         }
     }
 
+    pub(super) fn closed_at_once() -> Self {
+        Self::Unreachable("each watch is closed as soon as it is opened".to_owned())
+    }
+
     pub(super) fn no_answer(patience: Duration) -> Self {
         Self::Unreachable(NoAnswer(patience).to_string())
     }

@@ -45,7 +45,9 @@ impl Watch {
                     if let Some(why) = why.take() {
                         self.tell(News::Polled(why));
                     }
-                    self.tell(News::Listed(names, round))
+                    let told = self.tell(News::Listed(names, round));
+                    self.complete();
+                    told
                 }
                 Ok(Err(error)) => return self.ended(look, error),
                 Err(_) => {

@@ -100,7 +100,9 @@ impl<'a> Judgement<'a> {
         if self.hook.is_self_contained() {
             return (self.inner.nothing.clone(), 0);
         }
-        let state = self.inner.shared.lock();
+        let now = self.inner.shared.environment.now();
+        let mut state = self.inner.shared.lock();
+        state.keep_time(now);
         self.facts.missing.clone_from(&state.facts.missing);
         self.facts.holds.clone_from(&state.facts.holds);
         self.facts.deletions.clone_from(&state.facts.deletions);

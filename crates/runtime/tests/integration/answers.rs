@@ -1,5 +1,6 @@
 //! What follows from each answer to a write.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -7,8 +8,9 @@ use slipway_apiserver::faults::{Fault, Frequency, Match, WatchFault};
 use slipway_apiserver::status::Status;
 use slipway_apiserver::trace::{Ending, Record};
 use slipway_kernel::identity::{ObjectRef, kinds};
+use slipway_runtime::{Environment, Operator};
 
-use crate::stage::{Stage, alone, secs, virtually};
+use crate::stage::{Replica, Stage, alone, epoch, secs, virtually};
 use crate::toy::{GADGET, Toy};
 
 fn patches() -> Match {
@@ -252,6 +254,27 @@ fn refusals_back_off_to_the_cap_and_others_go_on() {
             let took = stage.until_have("a", "1", 5).await;
             assert!(took < Duration::from_secs(1), "{took:?}");
             assert!(replica.view.facts().refusals.is_empty());
+        });
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_prolongs_no_refusal_t5() {
+    for hours in [-1, 1] {
+        virtually(async {
+            let stage = Stage::new().await;
+            stage.map("a", json!({"want": "1"})).await;
+            let faults = stage.cluster.faults();
+            let twice = Frequency::Count { skip: 0, times: 2 };
+            faults.add(patches(), twice, refuse(422, "Invalid"));
+            let environment = Environment::virtual_from(epoch(), 7);
+            let operator = Operator::new(environment.clone(), stage.client("one"), alone());
+            let _replica = Replica::run(operator.with(Arc::new(Toy::default())));
+            tokio::time::sleep(Duration::from_millis(1_500)).await;
+            assert_eq!(stage.writes().len(), 2);
+            environment.set_clock_by(hours * 3_600);
+            let took = stage.until_have("a", "1", 10).await;
+            assert!(took > Duration::from_secs(1), "nor shortens one: {took:?}");
         });
     }
 }

@@ -25,6 +25,7 @@ pub(crate) struct Scene {
     stage: Stage,
     admissions: Admissions,
     replica: Replica,
+    environment: Environment,
 }
 
 impl Scene {
@@ -75,7 +76,7 @@ impl Scene {
             ..settings
         };
         let environment = Environment::virtual_from(epoch(), 7);
-        let operator = Operator::new(environment, client, settings);
+        let operator = Operator::new(environment.clone(), client, settings);
         let gatherer = Gatherer::new(operator.client(), Arc::new(NoPods));
         let operator = operator
             .with(Arc::new(Zones::default()))
@@ -88,6 +89,7 @@ impl Scene {
             stage,
             admissions,
             replica,
+            environment,
         }
     }
 
@@ -211,6 +213,31 @@ fn a_deletion_that_was_refused_holds_nobody_back() {
         let scene = Scene::start(stage).await;
         secs(2).await;
         assert!(scene.replica.view.facts().deletions.is_empty());
+        assert_eq!(scene.evict("ingester-zone-b-0").await, None);
+    });
+}
+
+/// A deletion that nobody has answered may come about for a minute, whatever the clock shows.
+#[test]
+fn a_clock_that_is_set_prolongs_no_held_deletion() {
+    virtually(async {
+        let stage = Scene::stage().await;
+        let faults = stage.cluster.faults();
+        let twice = Frequency::Count { skip: 0, times: 2 };
+        faults.add(about("delete", "/pods"), twice, Fault::Unreachable);
+        let scene = Scene::start(stage).await;
+        for name in ZONES {
+            update_to(&scene.stage, name, "old").await;
+        }
+        secs(5).await;
+        assert_eq!(scene.replica.view.facts().deletions.len(), 1);
+        scene.environment.set_clock_by(-3_600);
+        for _ in 0..40 {
+            let refused = scene.evict("ingester-zone-b-0").await;
+            assert_eq!(refused.as_deref(), Some(AWAY_IN_A));
+            secs(1).await;
+        }
+        secs(30).await;
         assert_eq!(scene.evict("ingester-zone-b-0").await, None);
     });
 }

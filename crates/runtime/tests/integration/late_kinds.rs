@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use slipway_apiserver::faults::{Frequency, Match, WatchFault};
+use slipway_apiserver::faults::{Fault, Frequency, Match, WatchFault};
 use slipway_kernel::interest::Need;
 use tokio::time::Instant;
 
@@ -258,6 +258,37 @@ fn a_kind_that_cannot_be_read_for_a_while_is_out_of_sync_until_it_can() {
         secs(10).await;
         assert!(!is(&replica, OUT_OF_SYNC) && replica.view.is_ready());
         assert_eq!(count(&replica), Some(2));
+    });
+}
+
+/// An expired watch is opened like any other, and only then says that it has expired.
+#[test]
+fn a_kind_that_answers_again_is_out_of_sync_until_it_has_been_listed() {
+    virtually(async {
+        let (stage, replica) = known(Need::WhereDefined).await;
+        let faults = stage.cluster.faults();
+        let kind = about("", WIDGETS);
+        faults.add(kind, Frequency::always(), Fault::Unreachable);
+        broken(&stage, "x").await;
+        secs(12).await;
+        assert!(is(&replica, OUT_OF_SYNC));
+        faults.clear();
+        let slow = Fault::Delay(Duration::from_secs(6));
+        faults.add(about("list", WIDGETS), Frequency::always(), slow);
+        faults.add_watch(about("", WIDGETS), Frequency::once(), WatchFault::Gone);
+        let mut waited = 0;
+        while is(&replica, OUT_OF_SYNC) {
+            assert!(waited < 600, "for ever");
+            waited += 1;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert!(waited > 120, "or this shows nothing");
+        assert_eq!(count(&replica), Some(2), "and nothing was missed");
+        faults.clear();
+        for _ in 0..60 {
+            secs(1).await;
+            assert!(!is(&replica, OUT_OF_SYNC) && replica.view.is_ready());
+        }
     });
 }
 

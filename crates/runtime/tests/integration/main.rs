@@ -9,6 +9,7 @@
 )]
 
 mod answers;
+mod barren;
 mod connections;
 mod contact;
 mod drain;
@@ -26,6 +27,7 @@ mod rights;
 mod role;
 mod series;
 mod stage;
+mod telling;
 mod tls;
 mod tls_callers;
 mod tls_files;

@@ -5,12 +5,13 @@ use std::time::Duration;
 use serde_json::json;
 use slipway_apiserver::faults::{Fault, Frequency, Match};
 use slipway_apiserver::status::Status;
+use slipway_kernel::identity::ClusterId;
 use slipway_kernel::interest::Need;
 
 use crate::answers::{with_gadget, with_gadgets};
-use crate::role::{grant_everywhere, rule};
+use crate::role::{grant, grant_everywhere, rule};
 use crate::stage::{Stage, alone, one_of_many, only_one, secs, virtually};
-use crate::toy::{GADGET, Toy};
+use crate::toy::{GADGET, Toy, WIDGET};
 
 fn forbid(stage: &Stage, resource: &str) {
     forbid_to(stage, "", resource);
@@ -202,11 +203,12 @@ fn a_right_that_is_lost_later_stops_the_leader_rather_than_making_two() {
 fn without_the_right_to_events_the_work_goes_on() {
     virtually(async {
         let stage = Stage::new().await;
-        forbid(&stage, "events.k8s.io/events");
+        let maps = rule("", "configmaps", &["get", "list", "watch", "patch"]);
+        grant_everywhere(&stage, "maps", vec![maps]).await;
         for n in 0..10 {
             stage.map(&format!("m{n}"), json!({"want": "1"})).await;
         }
-        let replica = stage.start(alone(), Toy::default());
+        let replica = stage.start_weak(alone(), Toy::default());
         for n in 0..10 {
             stage.until_have(&format!("m{n}"), "1", 5).await;
         }
@@ -225,7 +227,8 @@ fn without_the_right_to_events_the_work_goes_on() {
             asked <= 10,
             "{asked}: not asked again before the next heartbeat"
         );
-        stage.cluster.faults().clear();
+        let events = rule("events.k8s.io", "events", &["create"]);
+        grant_everywhere(&stage, "events", vec![events]).await;
         secs(301).await;
         stage.want("m0", "3").await;
         stage.until_have("m0", "3", 5).await;
@@ -283,6 +286,26 @@ fn an_optional_kind_that_is_forbidden_holds_up_nothing() {
         let stage = Stage::new().await;
         stage.create(DEFINITION, &widgets()).await;
         secs(1).await;
+        grant_maps(&stage).await;
+        stage.map("a", json!({"want": "1"})).await;
+        let toy = Toy {
+            widgets: Some(Need::Optional),
+            ..Toy::default()
+        };
+        let replica = stage.start_weak(alone(), toy);
+        stage.until_have("a", "1", 5).await;
+        assert!(replica.view.is_ready());
+        assert!(replica.lacks("watch widgets"));
+    });
+}
+
+/// An authorizer that does not answer forbids as well, and what the kind could forbid would go on.
+#[test]
+fn a_refusal_that_is_no_missing_right_makes_no_kind_absent() {
+    virtually(async {
+        let stage = Stage::new().await;
+        stage.create(DEFINITION, &widgets()).await;
+        secs(1).await;
         forbid(&stage, "toy.dev/widgets");
         stage.map("a", json!({"want": "1"})).await;
         let toy = Toy {
@@ -290,9 +313,65 @@ fn an_optional_kind_that_is_forbidden_holds_up_nothing() {
             ..Toy::default()
         };
         let replica = stage.start(alone(), toy);
-        stage.until_have("a", "1", 5).await;
+        for _ in 0..60 {
+            secs(1).await;
+            assert!(!replica.lacks("watch widgets"));
+        }
+        assert!(stage.writes().is_empty(), "nobody knows whether there are");
         assert!(replica.view.is_ready());
-        assert!(replica.lacks("watch widgets"));
+        stage.cluster.faults().clear();
+        stage.until_have("a", "1", 10).await;
+        assert!(!replica.lacks("watch widgets"));
+    });
+}
+
+#[test]
+fn a_right_that_is_missing_in_one_namespace_is_there_in_another() {
+    virtually(async {
+        let stage = Stage::new().await;
+        stage.create(DEFINITION, &widgets()).await;
+        let other = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
+        stage.create("/api/v1/namespaces", &other).await;
+        secs(1).await;
+        grant_maps(&stage).await;
+        let widgets = rule("toy.dev", "widgets", &["list", "watch"]);
+        grant(&stage, "widgets", vec![widgets.clone()]).await;
+        let widget =
+            json!({"apiVersion": "toy.dev/v1", "kind": "Widget", "metadata": {"name": "w"}});
+        for namespace in ["default", "other"] {
+            stage.create(&WIDGET.path(namespace), &widget).await;
+        }
+        stage.map("a", json!({"want": "1"})).await;
+        let toy = Toy {
+            widgets: Some(Need::Optional),
+            ..Toy::default()
+        };
+        let mut settings = alone();
+        settings.namespaces = vec!["default".to_owned(), "other".to_owned()];
+        let replica = stage.start_weak(settings, toy);
+        stage.until_have("a", "1", 5).await;
+        let known = || {
+            let stores = replica.view.stores();
+            let mut all = stores.iter();
+            let (_, store) = all.find(|((_, kind, _), _)| *kind == WIDGET)?;
+            store.is_synced().then(|| store.len())
+        };
+        let absent_in = |namespace| {
+            let facts = replica.view.facts();
+            facts.is_absent_in(&ClusterId::local(), &WIDGET, namespace)
+        };
+        for _ in 0..60 {
+            assert!(!absent_in("default") && absent_in("other"));
+            let facts = replica.view.facts();
+            assert!(!facts.is_absent(&ClusterId::local(), &WIDGET));
+            assert_eq!(known(), Some(1), "what may be seen is known");
+            assert!(replica.lacks("watch widgets"), "and it is shown");
+            secs(1).await;
+        }
+        grant_everywhere(&stage, "widgets", vec![widgets]).await;
+        secs(301).await;
+        assert!(!absent_in("other") && !replica.lacks("watch widgets"));
+        assert_eq!(known(), Some(2));
     });
 }
 

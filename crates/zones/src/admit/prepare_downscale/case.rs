@@ -159,9 +159,9 @@ impl Case<'_> {
             return Ok(self.annotated(inquiry)?.map_err(|()| annotating));
         };
         // Where the planner does not see the map it cannot put the annotation on the zone.
-        let is_unseen = self
-            .facts
-            .is_absent(&ClusterId::local(), &kinds::CONFIG_MAP);
+        let (cluster, namespace) = (ClusterId::local(), &self.review.namespace);
+        let facts = self.facts;
+        let is_unseen = facts.is_absent_in(&cluster, &kinds::CONFIG_MAP, namespace);
         if is_unseen && self.keeping() == Keeping::Annotation && self.annotated(inquiry)?.is_err() {
             return Ok(Err(annotating));
         }

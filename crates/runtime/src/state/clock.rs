@@ -1,0 +1,73 @@
+//! Times that have to pass, although they are kept as moments of a clock that people and time servers set.
+//!
+//! Planners and webhooks compare them with the moment that it is now. So when the clock is found to have been set, what is
+//! kept is moved by as much: nothing lasts longer or shorter for it.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::State;
+
+/// Less than this is how clocks run, and no setting of them.
+const STEP: Duration = Duration::from_secs(1);
+
+/// What the clock last showed, and when that was.
+#[derive(Debug, Default)]
+pub(super) struct Clock(Option<(Instant, Timestamp)>);
+
+impl State {
+    /// The clock shows this now. Whoever keeps a moment, or compares with one, says so first.
+    pub(crate) fn keep_time(&mut self, now: Timestamp) {
+        let at = Instant::now();
+        let Some((before, shown)) = self.clock.0.replace((at, now)) else {
+            return;
+        };
+        let passed = at.saturating_duration_since(before);
+        let Ok(expected) = shown.checked_add(passed) else {
+            return;
+        };
+        let by = now.duration_since(expected);
+        if by.unsigned_abs() < STEP {
+            return;
+        }
+        tracing::warn!(%by, "the clock was set; what waits is waited for as long as before");
+        let facts = &mut *self.facts;
+        let retries = facts.refusals.values_mut().map(|one| &mut one.retry_at);
+        for moment in retries.chain(facts.deletions.values_mut()) {
+            // Without an end is without an end.
+            if *moment != Timestamp::MAX {
+                *moment = moment.checked_add(by).unwrap_or(*moment);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deletion_lasts_as_long_however_the_clock_is_set() {
+        for hours in [-1, 1] {
+            let mut state = State::default();
+            let then = Timestamp::UNIX_EPOCH;
+            for uid in ["answered", "open"] {
+                assert!(state.hold_deletion(state.holds, uid, then).is_some());
+            }
+            state.release_deletion("answered", Some(then));
+            tokio::time::advance(Duration::from_secs(10)).await;
+            let now = then + SignedDuration::from_secs(10) + SignedDuration::from_hours(hours);
+            state.keep_time(now);
+            let until = |state: &State, uid: &str| state.facts.deletions.get(uid).copied();
+            let left = SignedDuration::from_secs(50);
+            assert_eq!(until(&state, "answered"), Some(now + left));
+            assert_eq!(until(&state, "open"), Some(Timestamp::MAX));
+            state.keep_time(now);
+            assert_eq!(until(&state, "answered"), Some(now + left), "moved once");
+        }
+    }
+}
