@@ -38,6 +38,7 @@ reasons! {
         RolloutFailed [Failure] "The last rollout did not finish in its time; a restart would hide that.",
         RolloutInProgress [] "A rollout goes on.",
         Snoozed [] "The workload's annotation asks for a later restart.",
+        StampInFuture [Remark, Failure] "The workload's stamp lies in the future: a clock was wrong, or somebody wrote it.",
         StampRemoved [Remark, Quiet] "Somebody takes our stamp away; the pod template's one is used instead.",
         Suspended [Policy, Quiet] "The policy is suspended.",
         Unavailable [] "Not all replicas are available; a restart would take down more.",

@@ -283,7 +283,7 @@ fn tell_deferred(
         } else {
             Severity::Normal
         };
-        let instance = format!("{} {}", blocker.reason, render::stamp_of(held.since));
+        let instance = format!("{} {}", blocker.reason, render::stamp_of(held.occasion()));
         let note = format!("{}: {}", blocker.reason, blocker.message);
         let subject = Subject::new(&world.cluster, case.kind, case.item);
         let told = (severity, news::RESTART_DEFERRED, "Restart");

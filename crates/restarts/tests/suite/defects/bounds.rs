@@ -158,6 +158,32 @@ fn b17_a_removed_stamp_is_neither_fought_over_nor_the_end_of_restarts() {
     assert_eq!(restarted(&stage.step()), ["d/a"]);
 }
 
+/// Before the first restart nothing remembers a stamp that is removed: it is written again at each look, once, and its time
+/// begins again. Nothing is restarted early, and whoever stops removing it is restarted an interval later.
+#[test]
+fn b17_before_the_first_restart_a_removed_stamp_is_written_again_and_its_time_begins_again() {
+    let mut stage = stage();
+    stage.put(flipper("default", "f", &json!({"interval": "3h"})));
+    stage.put(deployment("d", "a", MESH, None));
+    assert_eq!(stamped(&stage.step()), ["d/a"]);
+    for _ in 0..8 {
+        stage.now += minutes(60);
+        assert!(
+            stage.step().steps.is_empty(),
+            "nothing is written meanwhile"
+        );
+        let removal = json!({"metadata": {"annotations": {names::LAST_RESTART: null}}});
+        stage.patch("Deployment", "d", "a", &removal);
+        let plan = stage.step();
+        assert_eq!(stamped(&plan), ["d/a"], "one write for each removal");
+        assert!(restarted(&plan).is_empty());
+    }
+    stage.now += minutes(179);
+    assert!(restarted(&stage.step()).is_empty());
+    stage.now += minutes(1);
+    assert_eq!(restarted(&stage.step()), ["d/a"]);
+}
+
 #[test]
 fn b17_workloads_of_other_controllers_can_be_left_alone() {
     let mut stage = stage_with(Settings {
