@@ -113,6 +113,8 @@ pub mod news {
     pub const RESTART_DEFERRED: &str = "RestartDeferred";
     /// A stamp that was no time has been replaced.
     pub const STAMP_REPAIRED: &str = "StampRepaired";
+    /// A stamp is written that should have been there.
+    pub const STAMPED_AGAIN: &str = "StampedAgain";
     /// An annotation cannot be read, and is not followed.
     pub const ANNOTATION_IGNORED: &str = "AnnotationIgnored";
     /// A spec cannot be followed.

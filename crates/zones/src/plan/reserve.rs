@@ -46,12 +46,16 @@ pub(super) fn is_noted(
 /// Why no pod that is up may go, if what replicas note for one another cannot be seen: what others let go would not count,
 /// and they would not know what goes here. Without a budget nobody notes anything.
 pub(super) fn hidden(world: &World) -> Option<(String, &'static str)> {
+    if world.noted.is_some() || world.is_alone {
+        return None;
+    }
     let pods = || world.zones.iter().flat_map(|zone| &zone.pods);
-    let is_guarded = world.budgets.iter().any(|budget| {
+    let mut budgets = world.budgets.iter();
+    let is_guarded = budgets.any(|budget| {
         let mut pods = pods();
         pods.any(|pod| budget.body().concerns(&pod.body().labels))
     });
-    if world.noted.is_some() || world.is_alone || !is_guarded {
+    if !is_guarded {
         return None;
     }
     let message = format!(
