@@ -17,7 +17,7 @@ use slipway_kernel::{Blocker, Plan};
 
 use crate::kinds;
 use crate::observe::World;
-use crate::render::{self, Decider, Subject};
+use crate::render::{self, Decider, Stamping, Subject};
 use crate::settings::Settings;
 use active::Active;
 use sweep::{Outcome, Sweep};
@@ -74,6 +74,7 @@ fn act(sweep: &Sweep<'_>, world: &World, active: &[Active<'_>], plan: &mut Plan,
         .cases
         .iter()
         .filter(|case| matches!(case.outcome, Outcome::Stamp { .. }));
+    let mut known = report::Known::default();
     let mut all = restarts.chain(stamps);
     for case in all.by_ref().take(MOST_STEPS) {
         let Some(policy) = active.get(case.place) else {
@@ -85,7 +86,15 @@ fn act(sweep: &Sweep<'_>, world: &World, active: &[Active<'_>], plan: &mut Plan,
             often: policy.often(),
         };
         let step = match case.outcome {
-            Outcome::Stamp { repair } => render::stamp(&subject, &decider, repair, now),
+            Outcome::Stamp { repair } => {
+                let is_known = known.has(world, (case.place, policy), case);
+                let why = match (repair, is_known) {
+                    (true, _) => Stamping::Repair,
+                    (false, true) => Stamping::Again,
+                    (false, false) => Stamping::First,
+                };
+                render::stamp(&subject, &decider, why, now)
+            }
             Outcome::Restart { due, .. } => render::restart(&subject, &decider, due, now),
             Outcome::Held(_) => continue,
         };

@@ -38,6 +38,7 @@ reasons! {
         RolloutFailed [Failure] "The last rollout did not finish in its time; a restart would hide that.",
         RolloutInProgress [] "A rollout goes on.",
         Snoozed [] "The workload's annotation asks for a later restart.",
+        StampInFuture [Remark, Failure] "The workload's stamp lies in the future: a clock was wrong, or somebody wrote it.",
         StampRemoved [Remark, Quiet] "Somebody takes our stamp away; the pod template's one is used instead.",
         Suspended [Policy, Quiet] "The policy is suspended.",
         Unavailable [] "Not all replicas are available; a restart would take down more.",
@@ -112,6 +113,8 @@ pub mod news {
     pub const RESTART_DEFERRED: &str = "RestartDeferred";
     /// A stamp that was no time has been replaced.
     pub const STAMP_REPAIRED: &str = "StampRepaired";
+    /// A stamp is written that should have been there.
+    pub const STAMPED_AGAIN: &str = "StampedAgain";
     /// An annotation cannot be read, and is not followed.
     pub const ANNOTATION_IGNORED: &str = "AnnotationIgnored";
     /// A spec cannot be followed.

@@ -50,11 +50,33 @@ pub struct Decider {
     pub often: String,
 }
 
+/// Why a workload is stamped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stamping {
+    /// It is seen for the first time, as far as anybody knows.
+    First,
+    /// There is no stamp, although the policy matched a workload of this name before.
+    Again,
+    /// Its stamp is no time.
+    Repair,
+}
+
 /// Stamps a workload, and restarts nothing.
-pub fn stamp(subject: &Subject<'_>, decider: &Decider, repair: bool, now: Timestamp) -> Step {
+pub fn stamp(subject: &Subject<'_>, decider: &Decider, why: Stamping, now: Timestamp) -> Step {
     let value = stamp_of(now);
     let mut events = ignored(subject, &value);
-    if repair && let Written::Unreadable(found) = &subject.item.body().stamp {
+    if why == Stamping::Again {
+        let note = format!(
+            "{} is not there, although {} matched this workload before: it was removed or could not be written, or the workload is a new one; it is now {value}, and the next restart counts from there",
+            names::LAST_RESTART,
+            decider.name,
+        );
+        let told = (Severity::Warning, news::STAMPED_AGAIN, "Stamp");
+        events.push(event(subject, told, note, &value));
+    }
+    if why == Stamping::Repair
+        && let Written::Unreadable(found) = &subject.item.body().stamp
+    {
         let note = format!(
             "{} was {found:?}, which is not a valid RFC 3339 time; it is now {value}, and the next restart by {} counts from there",
             names::LAST_RESTART,

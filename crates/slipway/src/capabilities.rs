@@ -38,6 +38,8 @@ pub(crate) struct Common<'a> {
     pub(crate) namespace: &'a str,
     /// The operator's own Deployment there, if it has one.
     pub(crate) deployment: Option<&'a str>,
+    /// Whether there is no other replica.
+    pub(crate) is_alone: bool,
     /// How webhooks are served, if they are.
     pub(crate) webhooks: Option<Served>,
 }

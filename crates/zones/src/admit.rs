@@ -46,7 +46,9 @@ pub fn webhooks(settings: &Settings, switches: Switches) -> Vec<Box<dyn Admit>> 
         Box::new(no_downscale::NoDownscale {
             strict: switches.is_strict,
         }),
-        Box::new(pod_eviction::PodEviction),
+        Box::new(pod_eviction::PodEviction {
+            replicas: settings.replicas,
+        }),
         Box::new(prepare),
         Box::new(zpdb_validation::ZpdbValidation),
     ]

@@ -43,7 +43,7 @@ use slipway_kernel::{ClusterId, Controller, Facts, Fence, Key, Plan, Stores, Tar
 pub use capability::{CAPABILITY, Setup};
 use observe::World;
 use reasons::Reason;
-pub use settings::Settings;
+pub use settings::{Replicas, Settings};
 
 /// Names the capability in keys, metrics, logs, events and claims.
 pub const NAME: &str = "zones";

@@ -25,7 +25,7 @@ use slipway_kernel::store::{Item, Meta, Projection, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, ObjectRef, Stores};
 
 use holds::holds;
-pub(crate) use holds::{HOLD, RESERVATIONS, held_here};
+pub(crate) use holds::{HOLD, RESERVATIONS, held_here, keep_later};
 pub use hooks::Hooks;
 pub use locks::Locked;
 use locks::locks_of;
@@ -187,6 +187,8 @@ pub struct World {
     pub locks: Vec<Locked>,
     /// The pods that rollouts are about to delete, by budget, and where that is noted; none if `ConfigMaps` cannot be seen.
     pub noted: Option<BTreeMap<String, (Meta, Until)>>,
+    /// Whether there is no other replica, which would have to know what is noted.
+    pub is_alone: bool,
     /// When zones were last scaled down, by a map whose entries are to be put on them.
     pub downscales: BTreeMap<String, Written>,
     /// Answers to our questions about these zones.
@@ -282,6 +284,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         locks: locks_of(settings, stores, key, &zones),
         downscales: downscales(stores, key),
         noted: noted(stores, facts, key),
+        is_alone: settings.replicas.is_one(facts),
         answers,
         refusals: facts.refusals.clone(),
         holds: holds(stores, facts, key),

@@ -30,6 +30,7 @@ reasons! {
         MinTimeBetweenDownscales [] "Another zone was scaled down too short a time ago.",
         NotAdopted [Stalled] "Pods without an owner have the names of pods of a zone.",
         NotReady [Usual] "Updated pods of the zone are not ready yet.",
+        NotesHidden [Stalled] "We have no right to see the `ConfigMap`s in which replicas note for one another which pods go.",
         Paused [] "The zone is paused.",
         PrepareFailed [] "A pod could not be prepared for its downscale.",
         Preparing [Usual] "Pods are asked to prepare.",

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use slipway_api::zones;
+use slipway_kernel::Facts;
+use slipway_kernel::fact::Right;
 
 /// All settings of zones.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +25,34 @@ pub struct Settings {
     pub claim: Duration,
     /// Which webhook configurations are told about, as a label selector; none where no webhooks are served.
     pub webhooks: Option<String>,
+    /// Whether there may be other replicas.
+    pub replicas: Replicas,
+}
+
+/// Whether there may be other replicas: then what one lets go has to be noted where the others look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Replicas {
+    /// There may be.
+    #[default]
+    Several,
+    /// Not where there is no right to the Lease by which they would agree on who acts: as the original is run.
+    OneWithoutLease,
+    /// There is one, by the word of whoever started it.
+    One,
+}
+
+impl Replicas {
+    /// Whether a replica that acts is known to be the only one.
+    pub fn is_one(self, facts: &Facts) -> bool {
+        match self {
+            Self::Several => false,
+            Self::OneWithoutLease => {
+                let mut missing = facts.missing.iter();
+                missing.any(|one| one.right == Right::Lead(zones::LEASE.to_owned()))
+            }
+            Self::One => true,
+        }
+    }
 }
 
 impl Default for Settings {
@@ -36,6 +66,7 @@ impl Default for Settings {
             question_timeout: Duration::from_secs(5),
             claim: Duration::from_mins(10),
             webhooks: None,
+            replicas: Replicas::default(),
         }
     }
 }

@@ -27,6 +27,17 @@ pub struct Held {
     pub by: Option<String>,
 }
 
+impl Held {
+    /// The time by which a second wait for the same reason is told from the first.
+    pub fn occasion(&self) -> Timestamp {
+        match self.reason {
+            // Nobody knows since when.
+            Reason::StampInFuture => self.until.unwrap_or(self.since),
+            _ => self.since,
+        }
+    }
+}
+
 /// A workload that is due.
 #[derive(Debug, Clone, Copy)]
 pub struct Due<'a, 'w> {

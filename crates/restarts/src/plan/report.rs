@@ -7,6 +7,8 @@ mod map;
 mod status;
 mod words;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
 use slipway_api::flipper::FlipperStatus;
 use slipway_api::waiting::MOST_WAITING;
@@ -72,6 +74,34 @@ fn tell_invalid(world: &World, flipper: &Item<Flipper>, made: &FlipperStatus, pl
         let warning = (Severity::Warning, news::INVALID);
         plan.events
             .push(on_flipper(world, flipper, warning, message, &generation));
+    }
+}
+
+/// The workloads that policies matched when their statuses were written, as far as those list them: which of them a stamp
+/// is written to were stamped before, most likely.
+#[derive(Debug, Default)]
+pub(super) struct Known(BTreeMap<usize, BTreeSet<String>>);
+
+impl Known {
+    /// Whether the policy, as its spec is now, matched the workload of this name before.
+    pub(super) fn has(
+        &mut self,
+        world: &World,
+        (place, policy): (usize, &Active<'_>),
+        case: &Case<'_>,
+    ) -> bool {
+        let listed = self.0.entry(place).or_insert_with(|| {
+            let status = policy
+                .flipper
+                .map_or_else(|| map::stored(world), status::stored);
+            let now = policy.flipper.map(|flipper| flipper.meta().generation);
+            let is_of_now = status.observed_generation == now;
+            let workloads = status.workloads.into_iter();
+            workloads.filter(|_| is_of_now).collect()
+        });
+        // Reading them is dear, and most often there are none.
+        !listed.is_empty()
+            && listed.contains(&reference(&world.cluster, case.kind, case.item).to_string())
     }
 }
 
@@ -283,7 +313,7 @@ fn tell_deferred(
         } else {
             Severity::Normal
         };
-        let instance = format!("{} {}", blocker.reason, render::stamp_of(held.since));
+        let instance = format!("{} {}", blocker.reason, render::stamp_of(held.occasion()));
         let note = format!("{}: {}", blocker.reason, blocker.message);
         let subject = Subject::new(&world.cluster, case.kind, case.item);
         let told = (severity, news::RESTART_DEFERRED, "Restart");

@@ -1,6 +1,7 @@
 //! One look at every workload: which policy decides, what the table says, what stands in the way, what limits leave.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_api::flipper::{MAX_LISTED, WorkloadKind};
@@ -10,6 +11,7 @@ use super::gates::{Due, Held, offset, refused};
 use crate::due::{self, Decision, Written};
 use crate::observe::{Item, Workload, World};
 use crate::reasons::Reason;
+use crate::render;
 use crate::rollout::{self, Rollout, Slot};
 use crate::settings::Settings;
 
@@ -304,7 +306,7 @@ fn judge<'w>(
         }
         Decision::Future { due } => {
             seen.expect(turn(due));
-            (None, cadence.after(now))
+            (ahead(workload, due, now), cadence.after(now))
         }
         Decision::Wait { due } => {
             seen.expect(turn(due));
@@ -329,6 +331,22 @@ fn judge<'w>(
             (Some(Outcome::Restart { due, next }), None)
         }
     }
+}
+
+/// How far a stamp may lie in the future before that is told: clocks differ a little, and that is no news.
+const SKEW: Duration = Duration::from_mins(5);
+
+/// Says so if the stamp is another time's: the workload is waited with for as long as that is ahead.
+fn ahead(workload: &Workload, due: Option<Timestamp>, now: Timestamp) -> Option<Outcome> {
+    let stamp = workload.stamp.at()?;
+    (due::later(now, SKEW)? < stamp).then(|| {
+        Outcome::Held(Held {
+            reason: Reason::StampInFuture,
+            since: now,
+            until: due,
+            by: Some(render::stamp_of(stamp)),
+        })
+    })
 }
 
 /// Says so if our stamp is gone although we restarted the workload.

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use slipway_apiserver::faults::{Fault, Frequency, Match, WatchFault};
 use slipway_runtime::gather::Gatherer;
 use slipway_runtime::{Admissions, Environment, Operator, Settings};
-use slipway_zones::Zones;
 use slipway_zones::admit::pod_eviction::PodEviction;
+use slipway_zones::{Replicas, Zones};
 
 use crate::role::{BUDGETS, SETS, define_budgets, design, grant, rule, zone};
 use crate::stage::{Replica, Stage, alone, epoch, secs, virtually};
@@ -79,9 +79,14 @@ impl Scene {
         let operator = Operator::new(environment.clone(), client, settings);
         let gatherer = Gatherer::new(operator.client(), Arc::new(NoPods));
         let operator = operator
-            .with(Arc::new(Zones::default()))
+            .with(Arc::new(Zones::new(slipway_zones::Settings {
+                replicas: Replicas::One,
+                ..slipway_zones::Settings::default()
+            })))
             .gathering(Arc::new(gatherer))
-            .admitting(vec![Arc::new(PodEviction)]);
+            .admitting(vec![Arc::new(PodEviction {
+                replicas: Replicas::One,
+            })]);
         let admissions = operator.admissions();
         let replica = Replica::run(operator);
         secs(1).await;
@@ -273,6 +278,32 @@ fn an_eviction_is_refused_while_the_api_does_not_answer() {
         let text = "unable to determine pod status in related StatefulSet: ";
         assert!(refused.starts_with(text), "{refused}");
         faults.clear();
+        assert_eq!(scene.evict("ingester-zone-b-0").await, None);
+    });
+}
+
+/// A server that sends all requests away is as good as none: nobody goes on what was seen before, nobody is let go without a
+/// record, and the replica is not ready before long.
+#[test]
+fn an_eviction_is_refused_while_the_api_sends_all_requests_away() {
+    virtually(async {
+        let scene = Scene::quiet().await;
+        let all = about("", "");
+        let busy = Frequency::always();
+        scene.stage.refuse(all, 429, "TooManyRequests", busy);
+        assert!(scene.evict("ingester-zone-b-0").await.is_some());
+        let view = &scene.replica.view;
+        let mut seconds = 0;
+        while view.is_ready() {
+            secs(1).await;
+            seconds += 1;
+            assert!(seconds <= 60, "it has no contact");
+        }
+        assert!(view.is_healthy(), "the process goes on");
+        assert!(scene.evict("ingester-zone-b-0").await.is_some());
+        scene.stage.cluster.faults().clear();
+        secs(15).await;
+        assert!(view.is_ready());
         assert_eq!(scene.evict("ingester-zone-b-0").await, None);
     });
 }

@@ -12,6 +12,7 @@ use crate::answers::{with_gadget, with_gadgets};
 use crate::role::{grant, grant_everywhere, rule};
 use crate::stage::{Stage, alone, one_of_many, only_one, secs, virtually};
 use crate::toy::{GADGET, Toy, WIDGET};
+use crate::webhook::guarding;
 
 fn forbid(stage: &Stage, resource: &str) {
     forbid_to(stage, "", resource);
@@ -27,11 +28,12 @@ fn forbid_to(stage: &Stage, verb: &str, resource: &str) {
     stage.refuse(about, 403, "Forbidden", Frequency::always());
 }
 
-/// All but Leases: the rights of the toy.
+/// All but Leases: the rights of the toy, and of the webhook beside it.
 async fn grant_maps(stage: &Stage) {
     let maps = rule("", "configmaps", &["get", "list", "watch", "patch"]);
     let events = rule("events.k8s.io", "events", &["create"]);
-    grant_everywhere(stage, "toy", vec![maps, events]).await;
+    let namespaces = rule("", "namespaces", &["get"]);
+    grant_everywhere(stage, "toy", vec![maps, events, namespaces]).await;
 }
 
 async fn grant_leases(stage: &Stage) {
@@ -46,13 +48,15 @@ fn without_the_right_to_a_lease_the_only_replica_acts() {
         let stage = Stage::new().await;
         grant_maps(&stage).await;
         stage.map("a", json!({"want": "1"})).await;
-        let replica = stage.start_weak(only_one("one"), Toy::default());
+        let (replica, hook) = guarding(stage.weak_client("one"), only_one("one"));
         // One refusal may be an accident: not so when there has been nothing else for as long as a lease lasts.
-        secs(14).await;
+        for _ in 0..14 {
+            secs(1).await;
+            assert!(replica.view.is_ready() && hook.is_answered().await);
+        }
         assert_eq!(stage.have("a").await, "", "never during this time");
-        assert!(replica.view.is_ready(), "webhooks are served meanwhile");
         stage.until_have("a", "1", 5).await;
-        assert!(replica.view.is_ready());
+        assert!(replica.view.is_ready() && hook.is_answered().await);
         assert!(
             replica
                 .view
@@ -81,12 +85,13 @@ fn one_of_many_without_the_right_to_its_lease_does_nothing_and_says_so() {
         let stage = Stage::new().await;
         grant_maps(&stage).await;
         stage.map("a", json!({"want": "1"})).await;
-        let a = stage.start_weak(one_of_many("one"), Toy::default());
-        let b = stage.start_weak(one_of_many("two"), Toy::default());
+        let (a, of_a) = guarding(stage.weak_client("one"), one_of_many("one"));
+        let (b, of_b) = guarding(stage.weak_client("two"), one_of_many("two"));
         secs(600).await;
         assert!(stage.writes().is_empty(), "{:#?}", stage.writes());
-        for replica in [&a, &b] {
+        for (replica, hook) in [(&a, &of_a), (&b, &of_b)] {
             assert!(replica.view.is_ready() && replica.is_running());
+            assert!(hook.is_answered().await);
             let text = replica.view.metrics();
             assert!(text.contains("slipway_feature_off{feature=\"lease toy\"} 1"));
             let why = replica.view.blockers();
@@ -130,9 +135,11 @@ fn a_quota_on_leases_is_no_missing_right() {
         let faults = stage.cluster.faults();
         faults.add(about, Frequency::always(), exceeded("toy"));
         stage.map("a", json!({"want": "1"})).await;
-        let replica = stage.start(only_one("one"), Toy::default());
+        let (replica, hook) = guarding(stage.client("one"), only_one("one"));
         secs(600).await;
         assert!(stage.writes().is_empty(), "{:#?}", stage.writes());
+        assert!(replica.view.is_ready() && replica.view.is_healthy());
+        assert!(hook.is_answered().await);
         let why = replica.view.blockers();
         assert!(why.iter().any(|b| b.message.contains("exceeded quota")));
         stage.cluster.faults().clear();
@@ -152,11 +159,12 @@ fn refusals_of_a_moment_make_no_second_leader() {
             let a = stage.start_weak(only_one("a"), Toy::default());
             stage.until_have("a", "1", 5).await;
             forbid(&stage, "coordination.k8s.io/leases");
-            let b = stage.start_weak(only_one("one"), Toy::default());
+            let (b, hook) = guarding(stage.weak_client("one"), only_one("one"));
             for _ in 0..seconds * 10 {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 assert!(!b.view.is_leader("toy"), "never during this time");
             }
+            assert!(b.view.is_ready() && hook.is_answered().await);
             stage.cluster.faults().clear();
             for _ in 0..120 {
                 secs(1).await;

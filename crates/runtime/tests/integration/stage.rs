@@ -75,6 +75,11 @@ impl Stage {
         Client::new(self.cluster.service(ADMIN).with_agent(agent), "default")
     }
 
+    /// The client of a user who may only do what it was granted.
+    pub(crate) fn weak_client(&self, agent: &str) -> Client {
+        Client::new(self.cluster.service("weak").with_agent(agent), "default")
+    }
+
     pub(crate) fn maps(&self) -> Api<ConfigMap> {
         Api::default_namespaced(self.client("test"))
     }
@@ -158,8 +163,7 @@ impl Stage {
     /// Starts a replica whose user may only do what it was granted.
     pub(crate) fn start_weak(&self, settings: Settings, toy: Toy) -> Replica {
         let environment = Environment::virtual_from(epoch(), 7);
-        let service = self.cluster.service("weak").with_agent(&settings.replica);
-        let client = Client::new(service, "default");
+        let client = self.weak_client(&settings.replica);
         Replica::run(Operator::new(environment, client, settings).with(Arc::new(toy)))
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Request, Uri};
 use jiff::Timestamp;
+use kube::Client;
 use serde_json::{Value, json};
 use slipway_apiserver::cluster::Config;
 use slipway_apiserver::environment::{Call, InProcess};
@@ -16,9 +17,10 @@ use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
 use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Stores;
 use slipway_runtime::gather::{Dial, Gatherer, Unreached};
-use slipway_runtime::{Admissions, Environment, Operator};
+use slipway_runtime::{Admissions, Environment, Operator, Settings};
 
-use crate::stage::{Stage, alone, epoch, virtually};
+use crate::stage::{Replica, Stage, alone, epoch, virtually};
+use crate::toy::Toy;
 
 /// Lets the data of a config map change only if its namespace, as the API knows it, has the label `open`.
 pub(crate) struct Guard;
@@ -104,6 +106,41 @@ pub(crate) fn guard(stage: &Stage, environment: Environment) -> Operator {
     operator
         .gathering(Arc::new(gatherer))
         .admitting(vec![Arc::new(Guard)])
+}
+
+/// A replica that plans and guards, and what asks it.
+pub(crate) fn guarding(client: Client, settings: Settings) -> (Replica, Asked) {
+    let environment = Environment::virtual_from(epoch(), 7);
+    let operator = Operator::new(environment, client, settings);
+    let gatherer = Gatherer::new(operator.client(), Arc::new(NoPods));
+    let operator = operator
+        .with(Arc::new(Toy::default()))
+        .gathering(Arc::new(gatherer))
+        .admitting(vec![Arc::new(Guard)]);
+    let asked = Asked(operator.admissions());
+    (Replica::run(operator), asked)
+}
+
+/// Asks a replica's guard as an API server would.
+pub(crate) struct Asked(Admissions);
+
+impl Asked {
+    /// Whether it gives its verdict, which takes a read of the API: as nobody has opened the door, that it is shut.
+    pub(crate) async fn is_answered(&self) -> bool {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}});
+        let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+            "uid": "asked", "operation": "UPDATE", "name": "m", "namespace": "default",
+            "resource": {"group": "", "version": "v1", "resource": "configmaps"},
+            "object": map, "oldObject": map,
+        }});
+        let request = Request::post("/admission/guard?timeout=5s")
+            .header("content-type", "application/json")
+            .body(Bytes::from(review.to_string()))
+            .unwrap();
+        let answer = self.0.answer(request).await;
+        let said: Value = serde_json::from_slice(answer.body()).unwrap();
+        said["response"]["status"]["message"] == "the door is shut"
+    }
 }
 
 /// Has the API server ask before a config map is changed.

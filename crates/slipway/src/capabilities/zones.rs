@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, FromArgMatches};
 use serde::Deserialize;
 use slipway_zones::admit::Switches;
-use slipway_zones::{CAPABILITY, Settings, Setup};
+use slipway_zones::{CAPABILITY, Replicas, Settings, Setup};
 
 use super::{Common, Entry, Running, scenarios, take};
 use crate::args::duration;
@@ -83,12 +83,21 @@ fn setup(given: &ZonesOptions, common: &Common<'_>) -> Setup {
             poll: given.mirror_interval,
             question_timeout: given.pods_timeout,
             webhooks: webhooks.and_then(|served| served.selector.clone()),
+            replicas: replicas(common),
             ..Settings::default()
         },
         webhooks: webhooks.map(|served| Switches {
             tracks_zones: given.use_zone_tracker,
             is_strict: served.is_strict,
         }),
+    }
+}
+
+fn replicas(common: &Common<'_>) -> Replicas {
+    if common.is_alone {
+        Replicas::One
+    } else {
+        Replicas::Several
     }
 }
 
@@ -110,7 +119,10 @@ const FIELDS: &[&str] = &["tracksZones"];
 fn as_asked(asked: &Asked, common: &Common<'_>) -> Setup {
     let webhooks = common.webhooks.as_ref();
     Setup {
-        settings: Settings::default(),
+        settings: Settings {
+            replicas: replicas(common),
+            ..Settings::default()
+        },
         webhooks: webhooks.map(|served| Switches {
             tracks_zones: asked.tracks_zones,
             is_strict: served.is_strict,

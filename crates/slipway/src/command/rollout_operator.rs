@@ -11,7 +11,7 @@ use slipway_runtime::vet::Vet;
 use slipway_runtime::webhook::Limits;
 use slipway_runtime::{Election, WithoutLease};
 use slipway_zones::admit::Switches;
-use slipway_zones::{CAPABILITY, Setup};
+use slipway_zones::{CAPABILITY, Replicas, Setup};
 
 use super::operation::{Operation, Webhooks};
 use super::run;
@@ -148,6 +148,7 @@ fn setup(options: &RolloutOperator) -> Setup {
                 given => given,
             },
             webhooks: is_served.then_some(selector),
+            replicas: Replicas::OneWithoutLease,
             ..usual
         },
         webhooks: is_served.then_some(Switches {

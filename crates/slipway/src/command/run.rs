@@ -25,6 +25,7 @@ pub(crate) fn operation(registry: &Registry, arguments: &Run) -> Result<Operatio
     let common = Common {
         namespace: &arguments.election.operator_namespace,
         deployment: Some(&arguments.election.operator_deployment),
+        is_alone: arguments.election.no_leader_elect,
         webhooks: given.is_on.then(|| Served {
             selector: Some(injected(&hooked(arguments))),
             is_strict: given.strict_admission,

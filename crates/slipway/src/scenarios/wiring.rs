@@ -65,6 +65,8 @@ fn setup(registry: &Registry, settings: &Value) -> Result<Setup, String> {
     let common = Common {
         namespace: NAMESPACE,
         deployment: None,
+        // Under that role there is one.
+        is_alone: asked.keeps_nothing,
         webhooks: asked.webhooks.then_some(Served {
             selector: None,
             is_strict: false,

@@ -20,7 +20,8 @@ use super::reservations::{self, Map};
 use super::seen::{self, Basis, Unlisted};
 use crate::disruption::outcome::Outcome;
 use crate::disruption::{CountedPod, Denial, Scene, budget_of, evict};
-use crate::observe::{ZONE_BUDGET, blind, blindness, held_here};
+use crate::observe::{ZONE_BUDGET, blind, blindness, held_here, keep_later};
+use crate::settings::Replicas;
 use crate::zpdb::{Budget, BudgetSeen};
 
 /// How often a map that others change is looked at again.
@@ -31,10 +32,14 @@ const NOT_READY: &str = "Pod not considered ready";
 
 /// The webhook.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct PodEviction;
+pub struct PodEviction {
+    /// Whether there may be other replicas, which have to know whom this one lets go.
+    pub replicas: Replicas,
+}
 
 /// What one review is judged on.
 struct Case<'a> {
+    hook: PodEviction,
     review: &'a Review,
     stores: &'a Stores,
     facts: &'a Facts,
@@ -107,15 +112,6 @@ fn check(review: &Review) -> Result<(), Denial> {
 }
 
 impl<'a> Case<'a> {
-    fn new(review: &'a Review, stores: &'a Stores, facts: &'a Facts, now: Timestamp) -> Self {
-        Self {
-            review,
-            stores,
-            facts,
-            now,
-        }
-    }
-
     fn decide(&self, inquiry: &mut Inquiry<'_>) -> Result<Decision, Pending> {
         self.judge(inquiry)
             .map(|judged| judged.unwrap_or_else(denied))
@@ -277,16 +273,34 @@ impl<'a> Case<'a> {
                 Ok(Map::Forbidden) if seen::is_kept(self.stores, namespace, budget.0) => {
                     return unrecorded("reading it is forbidden just now");
                 }
+                Ok(Map::Forbidden) if self.hook.has_company() => {
+                    let why = format!(
+                        "get on configmaps in namespace {namespace} is not granted, and other replicas would not know"
+                    );
+                    return unrecorded(&why);
+                }
                 Ok(map) => map,
                 Err(failure) => return unrecorded(&failure.message),
             };
             let mut held = reservations::held(&map);
-            held.extend(self.held());
+            keep_later(&mut held, self.held());
             if let Err(denial) = self.look(budget, pod, &held, Basis::Read) {
                 return Ok(Err(denial));
             }
             let place = (namespace, budget.0);
-            match reservations::write(inquiry, round, place, &map, pod.uid, self.now)? {
+            let written = reservations::write(inquiry, round, place, &map, pod.uid, self.now)?;
+            let written = match written {
+                // The only replica remembers by itself. A map that is there was written by somebody: then this is an
+                // accident, and others would not know. What a quota forbids is not written either, but it is no right
+                // that is missing: it is not let go.
+                Err(failure)
+                    if failure.is_no_right && map == Map::None && !self.hook.has_company() =>
+                {
+                    Ok(true)
+                }
+                written => written,
+            };
+            match written {
                 Ok(true) => {
                     let mut decision = decided(Outcome::Allowed, Verdict::allowed());
                     decision.remarks.hold = Some(Hold {
@@ -317,6 +331,30 @@ enum Subject<'a> {
     Guarded(CountedPod<'a>, Guard<'a>),
 }
 
+impl PodEviction {
+    /// Whether others have to know whom this replica lets go. Where the original is replaced there are none from the first
+    /// moment: it serves before it is known whether there is a right to the Lease.
+    fn has_company(self) -> bool {
+        self.replicas == Replicas::Several
+    }
+
+    fn case<'a>(
+        self,
+        review: &'a Review,
+        stores: &'a Stores,
+        facts: &'a Facts,
+        now: Timestamp,
+    ) -> Case<'a> {
+        Case {
+            hook: self,
+            review,
+            stores,
+            facts,
+            now,
+        }
+    }
+}
+
 impl Admit for PodEviction {
     fn path(&self) -> &'static str {
         "/admission/pod-eviction"
@@ -345,13 +383,15 @@ impl Admit for PodEviction {
         now: Timestamp,
     ) -> (Admission, Remarks) {
         let mut inquiry = Inquiry::open(review, facts);
-        let decided = Case::new(review, stores, facts, now).decide(&mut inquiry);
+        let case = self.case(review, stores, facts, now);
+        let decided = case.decide(&mut inquiry);
         inquiry.admission(decided)
     }
 
     fn expire(&self, review: &Review, stores: &Stores, facts: &Facts, now: Timestamp) -> Expiry {
         let mut inquiry = Inquiry::over(review, facts);
-        let decided = Case::new(review, stores, facts, now).decide(&mut inquiry);
+        let case = self.case(review, stores, facts, now);
+        let decided = case.decide(&mut inquiry);
         expiry(decided, Verdict::refused(500, "context deadline exceeded"))
     }
 }

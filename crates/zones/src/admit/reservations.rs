@@ -3,8 +3,8 @@
 //! A pod that was let go is still seen as ready for a while, and another replica does not know. So a verdict that lets a
 //! pod go is given only after its uid is in the map; whoever finds the map changed meanwhile looks again. An entry ends by
 //! evidence: its pod is gone, or it is found still there by a read that began after the eviction can have been carried
-//! out (a minute: the API server's own limit for a request). Where `ConfigMaps` must not be touched there is one replica,
-//! which remembers by itself.
+//! out (a minute: the API server's own limit for a request). Where `ConfigMaps` must not be touched, the only replica
+//! remembers by itself; of several none lets a pod go.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::later;
 
 use super::inquiry::{Failure, Inquiry, Pending};
-use crate::observe::{HOLD, RESERVATIONS, rollout_pods};
+use crate::observe::{HOLD, RESERVATIONS, keep_later, rollout_pods};
 
 /// An entry counts for this much longer. A review does not last as long, so whatever it has read when the entry does not
 /// count any more was read after the pod could go.
@@ -40,11 +40,13 @@ pub(super) fn held(map: &Map) -> BTreeMap<String, Timestamp> {
         return BTreeMap::new();
     };
     let rollout = rollout_pods(object).into_iter();
-    let rollout = rollout.map(|(uid, until)| (uid, void(until)));
-    let mut all: BTreeMap<String, Timestamp> = rollout.collect();
-    all.extend(
-        evicted(map)
-            .into_iter()
+    let evicted = evicted(map).into_iter();
+    let mut all = BTreeMap::new();
+    // A pod whose eviction did not come about keeps its entry until the next one is recorded: it may be in both.
+    keep_later(
+        &mut all,
+        rollout
+            .chain(evicted)
             .map(|(uid, until)| (uid, void(until))),
     );
     all
@@ -138,12 +140,6 @@ pub(super) fn write(
     Ok(
         match inquiry.api_again((purpose::WRITE_RESERVATION, round), method, &path, &body)? {
             Ok(_) => Ok(true),
-            // Where it must not be written there is one replica, which remembers by itself. A map that is there was
-            // written by somebody: then this is an accident, and others would not know. What a quota forbids is not
-            // written either, but it is no right that is missing: it is not let go.
-            Err(Failure {
-                is_no_right: true, ..
-            }) if *map == Map::None => Ok(true),
             // Where it was deleted between the two, it is made anew.
             Err(Failure {
                 code: Some(404 | 409),

@@ -9,7 +9,7 @@ use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::later;
 use slipway_kernel::{Key, Stores};
 
-use super::maps::Notes;
+use super::maps::{Notes, Until};
 
 /// How the names of the `ConfigMap`s begin in which the eviction webhook notes whom it let go.
 pub(crate) const RESERVATIONS: &str = "slipway-zpdb-";
@@ -26,8 +26,16 @@ pub(crate) const HOLD: Duration = Duration::from_mins(1);
 pub(crate) fn held_here(facts: &Facts) -> BTreeMap<String, Timestamp> {
     let mut all = facts.deletions.clone();
     let holds = facts.holds.keys();
-    all.extend(holds.map(|uid| (uid.clone(), Timestamp::MAX)));
+    keep_later(&mut all, holds.map(|uid| (uid.clone(), Timestamp::MAX)));
     all
+}
+
+/// Adds pods to those that count as away: of one that is known from several places, the later end counts.
+pub(crate) fn keep_later(all: &mut Until, more: impl IntoIterator<Item = (String, Timestamp)>) {
+    for (uid, until) in more {
+        let known = all.entry(uid).or_insert(until);
+        *known = (*known).max(until);
+    }
 }
 
 /// Whom this replica let go, and whom the others did, by the `ConfigMap`s in which they note it.
@@ -37,10 +45,10 @@ pub(super) fn holds(stores: &Stores, facts: &Facts, key: &Key) -> BTreeMap<Strin
         .list::<Notes>(&key.cluster, &kinds::CONFIG_MAP)
         .filter(|map| map.meta.namespace == key.namespace)
         .filter(|map| map.meta.name.starts_with(RESERVATIONS));
-    for (uid, until) in maps.flat_map(|map| &map.body.until) {
+    let noted = maps.flat_map(|map| &map.body.until).map(|(uid, until)| {
         let until = later(*until, UNSEEN).unwrap_or(Timestamp::MAX);
-        let known = all.entry(uid.clone()).or_insert(until);
-        *known = (*known).max(until);
-    }
+        (uid.clone(), until)
+    });
+    keep_later(&mut all, noted);
     all
 }

@@ -31,7 +31,8 @@ pub(super) fn is_noted(
     plan: &mut Plan,
     now: Timestamp,
 ) -> bool {
-    // What cannot be read back cannot be waited for: then there is one replica, and its webhook sees what it deletes.
+    // What cannot be read back cannot be waited for. One replica does without, as its webhook sees what it deletes; of
+    // several only pods that are down already come here.
     let Some(noted) = &world.noted else {
         return true;
     };
@@ -40,6 +41,31 @@ pub(super) fn is_noted(
         all &= note(world, (budget, noted.get(budget)), &uids, plan, now);
     }
     all
+}
+
+/// Why no pod that is up may go, if what replicas note for one another cannot be seen: what others let go would not count,
+/// and they would not know what goes here. Without a budget nobody notes anything.
+pub(super) fn hidden(world: &World) -> Option<(String, &'static str)> {
+    if world.noted.is_some() || world.is_alone {
+        return None;
+    }
+    let pods = || world.zones.iter().flat_map(|zone| &zone.pods);
+    let mut budgets = world.budgets.iter();
+    let is_guarded = budgets.any(|budget| {
+        let mut pods = pods();
+        pods.any(|pod| budget.body().concerns(&pod.body().labels))
+    });
+    if !is_guarded {
+        return None;
+    }
+    let message = format!(
+        "which pods other replicas let go cannot be seen, nor can they be told which go here: list and watch on configmaps in namespace {} are not granted",
+        world.namespace
+    );
+    Some((
+        message,
+        "that right; or running one replica without leader election",
+    ))
 }
 
 /// The victims that budgets are about, by budget. One that several are about has been refused before.
@@ -77,8 +103,8 @@ fn note(
     let name = format!("{RESERVATIONS}{budget}");
     let map = world.object(kinds::CONFIG_MAP, &name);
     if let Some(refusal) = world.refused(&map, now) {
-        // Where maps must not be kept there is one replica, and its webhook sees what it deletes.
-        let is_off = known.is_none() && refusal.cause == Cause::NoRight;
+        // The webhook of the only replica sees what it deletes.
+        let is_off = world.is_alone && known.is_none() && refusal.cause == Cause::NoRight;
         if !is_off {
             let what = format!("noting the pods that go in {name}");
             refused(map, &what, refusal, plan, now);

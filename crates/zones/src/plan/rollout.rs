@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::{Blocker, ObjectRef};
 
+use super::reserve;
 use crate::budget;
 use crate::guard::{BudgetRefusal, Guard};
 use crate::observe::{World, ZONE_BUDGET, blindness};
@@ -249,14 +250,15 @@ impl<'w> Decider<'_, 'w> {
                 member: (*member).clone(),
             });
         }
-        if let Some(why) = self.world.blind
+        let hidden = self.hidden();
+        let is_seen = hidden.is_none();
+        if let Some((reason, message, unblock)) = hidden
             && !victims.next.is_empty()
         {
             let object = self.set_ref(survey);
-            let (message, unblock) = blindness(why, &self.world.namespace);
-            self.block(Reason::BudgetsHidden, object, message, unblock);
+            self.block(reason, object, message, unblock);
         }
-        let asked = victims.next.iter().filter(|_| self.world.blind.is_none());
+        let asked = victims.next.iter().filter(|_| is_seen);
         for member in asked {
             match guard.ask(survey, member) {
                 Ok(()) => self.rollout.victims.push(Victim {
@@ -286,7 +288,7 @@ impl<'w> Decider<'_, 'w> {
             );
             self.not_ready(survey, message);
         }
-        if victims.waiting > 0 && self.world.blind.is_none() {
+        if victims.waiting > 0 && is_seen {
             let going = i64::try_from(victims.next.len()).unwrap_or(i64::MAX);
             let message = format!(
                 "{} of at most {} pods of {} are unavailable, or about to be; {} more wait to be replaced",
@@ -299,6 +301,16 @@ impl<'w> Decider<'_, 'w> {
             let unblock = "the pods becoming ready, or a greater rollout-max-unavailable";
             self.block(Reason::MaxUnavailable, object, message, unblock);
         }
+    }
+
+    /// What could forbid that pods go and cannot be seen, and what ends that.
+    fn hidden(&self) -> Option<(Reason, String, &'static str)> {
+        if let Some(why) = self.world.blind {
+            let (message, unblock) = blindness(why, &self.world.namespace);
+            return Some((Reason::BudgetsHidden, message, unblock));
+        }
+        let (message, unblock) = reserve::hidden(self.world)?;
+        Some((Reason::NotesHidden, message, unblock))
     }
 
     fn refused(&mut self, member: &Member<'_>, denial: &BudgetRefusal) {

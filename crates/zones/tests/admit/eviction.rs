@@ -54,7 +54,7 @@ fn ask(world: &World, review: &Review) -> Served {
 /// With an API that may know other things than what has been seen.
 fn ask_at(world: &World, review: &Review, api: &mut Api) -> Served {
     serve(
-        &PodEviction,
+        &PodEviction::default(),
         review,
         &world.stores(),
         &Facts::default(),
@@ -247,7 +247,7 @@ fn all_healthy_is_allowed_and_recorded() {
     allowed(&world, "a", 0);
     let mut api = Api::default();
     serve(
-        &PodEviction,
+        &PodEviction::default(),
         &review("a", 0),
         &world.stores(),
         &Facts::default(),
@@ -342,7 +342,7 @@ fn pods_that_are_not_listed_yet_stay() {
     let key = (ClusterId::local(), kinds::POD, std::any::type_name::<Pod>());
     stores.store_mut(&key).unwrap().set_synced(false);
     let served = serve(
-        &PodEviction,
+        &PodEviction::default(),
         &review("a", 0),
         &stores,
         &Facts::default(),
@@ -353,7 +353,7 @@ fn pods_that_are_not_listed_yet_stay() {
         (Some(429), "pods have not been listed yet; try again")
     );
     let served = serve(
-        &PodEviction,
+        &PodEviction::default(),
         &review("a", 0),
         &Stores::default(),
         &Facts::default(),

@@ -258,7 +258,7 @@ proptest! {
     /// Fail-closed: with nothing known, and nothing answered, an eviction is never let through.
     #[test]
     fn evictions_are_stopped_where_nothing_is_known(review in review()) {
-        let served = serve(&PodEviction, &review, &Stores::default(), &Facts::default(), &mut Nobody);
+        let served = serve(&PodEviction::default(), &review, &Stores::default(), &Facts::default(), &mut Nobody);
         prop_assert!(!served.is_allowed());
     }
 
@@ -275,7 +275,7 @@ proptest! {
         let ask = |world: &World| {
             let mut api = Api::default();
             api.fix("GET", &format!("/pods/{name}"), said(200, &own.pods[&name]));
-            serve(&PodEviction, &review, &world.stores(), &Facts::default(), &mut api).verdict
+            serve(&PodEviction::default(), &review, &world.stores(), &Facts::default(), &mut api).verdict
         };
         prop_assert_eq!(ask(&own), ask(&own.beside(&other, "elsewhere")));
     }

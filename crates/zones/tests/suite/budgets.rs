@@ -1,8 +1,11 @@
 //! `TestRolloutController_Reconcile` of the original: rollouts under zone-aware budgets.
 
 use serde_json::{Value, json};
+use slipway_kernel::ClusterId;
+use slipway_kernel::fact::{Missing, Right};
+use slipway_kernel::identity::kinds;
 use slipway_kernel::stage::Stage;
-use slipway_zones::Zones;
+use slipway_zones::{Replicas, Settings, Zones};
 
 use crate::controller::{NOTHING, b_outdated, both_outdated, of};
 use crate::objects::*;
@@ -188,14 +191,24 @@ fn pods_that_go_are_noted_for_the_webhooks_first() {
     assert_eq!((names(&plan, "note").len(), deleted(&plan).len()), (0, 2));
 }
 
-/// Where maps must not be kept there is one replica, and pods go without a note; where a note is not let through for
+/// A planner that knows this of other replicas, before zones of which b is outdated under a budget; the claim is taken.
+fn among(replicas: Replicas) -> Stage<Zones> {
+    let mut stage = stage(&b_outdated());
+    stage.planner = Zones::new(Settings {
+        replicas,
+        ..Settings::default()
+    });
+    stage.put(budget(&json!({"maxUnavailable": 2})));
+    stage.step();
+    stage
+}
+
+/// Where maps must not be kept pods go without a note if there is no other replica; where a note is not let through for
 /// another reason, no pod goes.
 #[test]
 fn only_without_the_right_to_note_pods_go_without() {
     use slipway_kernel::fact::Cause;
-    let mut stage = stage(&b_outdated());
-    stage.put(budget(&json!({"maxUnavailable": 2})));
-    stage.step();
+    let mut stage = among(Replicas::One);
     let refusal = |cause: Cause, reason: &str| slipway_kernel::fact::Refusal {
         cause,
         reason: reason.to_owned(),
@@ -204,11 +217,7 @@ fn only_without_the_right_to_note_pods_go_without() {
         since: noon(),
         retry_at: noon() + jiff::SignedDuration::from_mins(5),
     };
-    let map = slipway_kernel::ObjectRef::local(
-        slipway_kernel::identity::kinds::CONFIG_MAP,
-        NS,
-        "slipway-zpdb-ingester",
-    );
+    let map = slipway_kernel::ObjectRef::local(kinds::CONFIG_MAP, NS, "slipway-zpdb-ingester");
     // What a quota forbids has the reason of a missing right.
     for (cause, reason) in [
         (Cause::Rejected, "Invalid"),
@@ -222,13 +231,64 @@ fn only_without_the_right_to_note_pods_go_without() {
         assert!(reasons(&plan).contains(&"RefusedByApi"));
     }
     let missing = refusal(Cause::NoRight, "Forbidden");
-    stage.facts.refusals.insert(map, missing);
+    stage.facts.refusals.insert(map.clone(), missing.clone());
     assert_eq!(deleted(&stage.plan()).len(), 2);
-    // Nor is a note waited for that could be written, and not be read back.
-    stage.facts.refusals.clear();
+    // Another replica would not know.
+    let mut stage = among(Replicas::Several);
+    stage.facts.refusals.insert(map, missing);
+    let plan = stage.plan();
+    assert_eq!(deleted(&plan), NOTHING);
+    assert!(reasons(&plan).contains(&"RefusedByApi"));
+}
+
+/// Without the right to see maps, what other replicas let go does not count, and what is noted cannot be read back: only
+/// the one replica that there is goes on. That there is one is known by its start, or because it acts without a Lease.
+#[test]
+fn where_notes_cannot_be_seen_only_the_one_replica_goes_on() {
+    let lease = Missing::new(
+        &ClusterId::local(),
+        &kinds::LEASE,
+        Right::Lead("slipway-zones".to_owned()),
+    );
+    for (replicas, has_lease, goes) in [
+        (Replicas::One, true, true),
+        (Replicas::OneWithoutLease, false, true),
+        (Replicas::OneWithoutLease, true, false),
+        (Replicas::Several, false, false),
+        (Replicas::Several, true, false),
+    ] {
+        let mut stage = among(replicas);
+        assert!(stage.lack("watch configmaps"));
+        if !has_lease {
+            stage.facts.missing.insert(lease.clone());
+        }
+        let plan = stage.plan();
+        assert_eq!(names(&plan, "note"), NOTHING, "{replicas:?}");
+        assert_eq!(
+            deleted(&plan).len(),
+            if goes { 2 } else { 0 },
+            "{replicas:?}"
+        );
+        assert_eq!(reasons(&plan).contains(&"NotesHidden"), !goes);
+    }
+    let mut stage = among(Replicas::Several);
     assert!(stage.lack("watch configmaps"));
     let plan = stage.plan();
-    assert_eq!((names(&plan, "note").len(), deleted(&plan).len()), (0, 2));
+    let text = "list and watch on configmaps in namespace mimir are not granted";
+    assert!(plan.blockers[0].message.contains(text), "{plan:?}");
+    assert!(plan.events.iter().any(|e| e.note.contains(text)));
+    // A pod that is down already is no loss.
+    unready(&mut stage, "ingester-zone-b-1");
+    assert_eq!(deleted(&pass(&mut stage)), ["ingester-zone-b-1"]);
+    // With the right it goes on, and without a budget nobody notes anything.
+    let mut stage = among(Replicas::Several);
+    assert!(stage.lack("watch configmaps"));
+    stage.delete("ZoneAwarePodDisruptionBudget", NS, "ingester");
+    assert_eq!(deleted(&stage.plan()).len(), 2);
+    stage.put(budget(&json!({"maxUnavailable": 2})));
+    assert_eq!(deleted(&stage.plan()), NOTHING);
+    stage.facts.missing.clear();
+    assert_eq!(names(&stage.plan(), "note"), ["slipway-zpdb-ingester"]);
 }
 
 /// 0013: a budget may be there that we have no right to see. Only pods that are down already go.

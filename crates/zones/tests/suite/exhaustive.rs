@@ -173,6 +173,7 @@ fn world(sets: &[Item<Set>]) -> World {
         locks: Vec::new(),
         downscales: BTreeMap::new(),
         noted: Some(BTreeMap::new()),
+        is_alone: false,
         status_map: None,
         answers: BTreeMap::new(),
         refusals: BTreeMap::new(),

@@ -60,6 +60,9 @@ pub(crate) fn message(policy: &Active<'_>, held: &Held, workload: &ObjectRef) ->
                 "asks by annotation for a later restart, but {by:?} is not a valid RFC 3339 time"
             )
         }
+        Reason::StampInFuture => format!(
+            "has the stamp {by}, which lies in the future: a clock was wrong, or somebody wrote it; the next restart counts from there"
+        ),
         Reason::StampRemoved => {
             "has lost its stamp; the next restart counts from restartedAt in its pod template"
                 .to_owned()
@@ -132,6 +135,9 @@ pub(crate) fn unblock(reason: Reason) -> &'static str {
             "the rollout, when it is done, or spec.whenRolloutInProgress: Ignore"
         }
         Reason::Snoozed => "remove or change the annotation slipway.dev/restart-not-before",
+        Reason::StampInFuture => {
+            "whoever removes the annotation flipper.io/rollout-last-restart: the next restart then counts from that moment"
+        }
         Reason::StampRemoved => "whoever removes the annotation flipper.io/rollout-last-restart",
         Reason::Suspended => "set spec.suspend to false",
         Reason::Unavailable => "more available pods",

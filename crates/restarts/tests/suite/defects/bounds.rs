@@ -3,7 +3,7 @@
 use serde_json::json;
 use slipway_api::names;
 use slipway_kernel::permission::Scope as Place;
-use slipway_kernel::{Action, Controller};
+use slipway_kernel::{Action, Controller, Plan};
 use slipway_restarts::{DefaultCriteria, Scope, Settings};
 
 use crate::objects::*;
@@ -155,6 +155,44 @@ fn b17_a_removed_stamp_is_neither_fought_over_nor_the_end_of_restarts() {
     );
     assert_eq!(waiting(&stage, "default", "f"), ["StampRemoved"]);
     stage.now += minutes(6);
+    assert_eq!(restarted(&stage.step()), ["d/a"]);
+}
+
+/// What is told when the steps of a plan are done.
+fn told_with(plan: &Plan) -> Vec<(&'static str, &'static str)> {
+    let events = plan.steps.iter().flat_map(|step| &step.events);
+    events
+        .map(|event| (event.severity.as_str(), event.reason))
+        .collect()
+}
+
+/// Before the first restart nothing remembers a stamp that is removed: it is written again at each look, once, and its time
+/// begins again. Nothing is restarted early, and whoever stops removing it is restarted an interval later.
+#[test]
+fn b17_before_the_first_restart_a_removed_stamp_is_written_again_and_its_time_begins_again() {
+    let mut stage = stage();
+    stage.put(flipper("default", "f", &json!({"interval": "3h"})));
+    stage.put(deployment("d", "a", MESH, None));
+    let plan = stage.step();
+    assert_eq!(stamped(&plan), ["d/a"]);
+    assert!(told_with(&plan).is_empty(), "the first time is no news");
+    for _ in 0..8 {
+        stage.now += minutes(60);
+        assert!(
+            stage.step().steps.is_empty(),
+            "nothing is written meanwhile"
+        );
+        let removal = json!({"metadata": {"annotations": {names::LAST_RESTART: null}}});
+        stage.patch("Deployment", "d", "a", &removal);
+        let plan = stage.step();
+        assert_eq!(stamped(&plan), ["d/a"], "one write for each removal");
+        assert!(restarted(&plan).is_empty());
+        let told = told_with(&plan);
+        assert_eq!(told, [("Warning", "StampedAgain")], "and that is told");
+    }
+    stage.now += minutes(179);
+    assert!(restarted(&stage.step()).is_empty());
+    stage.now += minutes(1);
     assert_eq!(restarted(&stage.step()), ["d/a"]);
 }
 

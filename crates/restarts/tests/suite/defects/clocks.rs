@@ -1,6 +1,7 @@
 //! What another clock wrote.
 
 use serde_json::json;
+use slipway_api::names::LAST_RESTART;
 use slipway_kernel::{Action, Plan};
 use slipway_restarts::{DefaultCriteria, Settings};
 
@@ -48,4 +49,77 @@ fn a_restart_from_the_future_is_told_as_it_is_written() {
     stage.now += jiff::SignedDuration::from_secs(5);
     let statuses = stage.plan().statuses;
     assert!(statuses.is_empty(), "{statuses:?}");
+}
+
+/// The clock of a leader was a year ahead when it restarted everything, and is right again. Waiting is right; that nothing
+/// is restarted for a year is told, once, with who can end it.
+#[test]
+fn a_stamp_far_in_the_future_is_waited_for_and_told() {
+    let mut stage = stage();
+    let spec = json!({"interval": "10m", "match": {"labels": {"mesh": "true"}}});
+    stage.put(flipper("default", "f", &spec));
+    stage.put(deployment("d", "a", MESH, Some("2027-03-04T12:00:00Z")));
+    let plan = stage.step();
+    assert!(plan.steps.is_empty());
+    let told = plan
+        .events
+        .iter()
+        .find(|e| e.note.contains("StampInFuture"));
+    let told = told.unwrap();
+    assert_eq!(
+        (told.severity.as_str(), told.reason),
+        ("Warning", "RestartDeferred")
+    );
+    assert!(told.note.contains("2027-03-04T12:00:00Z"), "{}", told.note);
+    assert_eq!(waiting(&stage, "default", "f"), ["StampInFuture"]);
+    let status = &stage.get("Flipper", "default", "f").unwrap()["status"];
+    let waits = &status["waitingFor"][0];
+    assert_eq!(waits["until"], "2027-03-04T12:10:00Z");
+    assert!(waits["unblock"].as_str().unwrap().contains(LAST_RESTART));
+    assert_eq!(status["pending"], 0, "it is not due");
+    for _ in 0..5 {
+        stage.now += minutes(7);
+        let plan = stage.step();
+        assert!(
+            plan.statuses.is_empty() && plan.events.is_empty(),
+            "{plan:?}"
+        );
+    }
+    // As it says: whoever removes the annotation.
+    let removal = json!({"metadata": {"annotations": {LAST_RESTART: null}}});
+    stage.patch("Deployment", "d", "a", &removal);
+    assert_eq!(stamped(&stage.step()), ["d/a"]);
+    assert!(waiting(&stage, "default", "f").is_empty());
+    stage.now += minutes(10);
+    assert_eq!(restarted(&stage.step()), ["d/a"]);
+}
+
+/// Where no status can be kept the event is the same one each time, so that it is counted and not told anew.
+#[test]
+fn a_stamp_far_in_the_future_is_one_event_also_without_a_status() {
+    let mut stage = stage();
+    stage.put(deployment("d", "a", MESH, Some("2027-03-04T12:00:00Z")));
+    let instance = |plan: &Plan| {
+        let told = plan
+            .events
+            .iter()
+            .find(|e| e.note.contains("StampInFuture"));
+        told.map(|event| event.instance.clone())
+    };
+    let first = instance(&stage.plan());
+    assert!(first.is_some());
+    stage.now += minutes(7);
+    assert_eq!(instance(&stage.plan()), first);
+}
+
+/// Clocks differ by seconds or minutes: that is no news.
+#[test]
+fn a_stamp_a_little_ahead_is_not_told() {
+    for ahead in [1, 4] {
+        let mut stage = stage();
+        stage.put(flipper("default", "f", &json!({"interval": "10m"})));
+        stage.put(deployment("d", "a", MESH, Some(&ago(-ahead))));
+        assert!(!news(&stage.step()).contains(&"RestartDeferred"));
+        assert!(waiting(&stage, "default", "f").is_empty(), "{ahead} min");
+    }
 }

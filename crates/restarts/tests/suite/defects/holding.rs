@@ -102,6 +102,20 @@ fn a_typo_hands_no_workload_to_a_policy_that_restarts_it_more_often() {
     );
 }
 
+/// It holds from those behind it, and from nobody else: who comes before it decides as if it were not there.
+#[test]
+fn a_typo_takes_no_workload_from_a_policy_that_comes_before_it() {
+    let mut stage = stage();
+    let narrow = json!({"labels": {"mesh": "true"}, "namespaces": ["shop"]});
+    let often = json!({"interval": "10m", "match": narrow});
+    stage.put(flipper("shop", "often", &often));
+    stage.put(flipper("shop", "nightly", &mistyped(&json!({}))));
+    stage.put(deployment("shop", "a", MESH, Some(&ago(11))));
+    stage.put(deployment("shop", "b", ("app", "b"), Some(&ago(11))));
+    assert_eq!(restarted(&stage.step()), ["shop/a"]);
+    assert_eq!(waiting(&stage, "shop", "nightly"), ["PolicyInvalid"]);
+}
+
 #[test]
 fn the_default_criteria_begin_and_cease_with_an_event_each() {
     let mut stage = stage_with(Settings {

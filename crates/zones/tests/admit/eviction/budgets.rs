@@ -34,7 +34,7 @@ fn d6_budgets_may_be_undefined_but_not_unlisted() {
     );
     stores.store_mut(&key).unwrap().set_synced(false);
     let served = serve(
-        &PodEviction,
+        &PodEviction::default(),
         &review("a", 0),
         &stores,
         &Facts::default(),
@@ -42,7 +42,13 @@ fn d6_budgets_may_be_undefined_but_not_unlisted() {
     );
     assert_eq!(served.denial().0, Some(429));
     let facts = without(Unseen::Absent, &ZONE_BUDGET);
-    let served = serve(&PodEviction, &review("a", 0), &stores, &facts, &mut Nobody);
+    let served = serve(
+        &PodEviction::default(),
+        &review("a", 0),
+        &stores,
+        &facts,
+        &mut Nobody,
+    );
     assert_eq!(pair(&served), "pod-not-in-scope/200");
 }
 
@@ -67,7 +73,7 @@ fn stale_news_of_a_budget_change_nothing() {
         };
         let facts = Facts::default();
         let served = serve(
-            &PodEviction,
+            &PodEviction::default(),
             &review("a", 0),
             &stores,
             &facts,
@@ -94,7 +100,13 @@ fn budgets_that_may_not_be_seen_let_nobody_go() {
     let facts = without(Unseen::Forbidden, &ZONE_BUDGET);
     let ask = |world: &World| {
         let stores = world.stores();
-        serve(&PodEviction, &review("a", 0), &stores, &facts, &mut Nobody)
+        serve(
+            &PodEviction::default(),
+            &review("a", 0),
+            &stores,
+            &facts,
+            &mut Nobody,
+        )
     };
     let served = ask(&world);
     assert_eq!(pair(&served), "cfg-not-found/500");
@@ -116,7 +128,13 @@ fn budgets_that_are_not_synced_let_nobody_go() {
     ] {
         let ask = |world: &World| {
             let stores = world.stores();
-            serve(&PodEviction, &review("a", 0), &stores, &facts, &mut Nobody)
+            serve(
+                &PodEviction::default(),
+                &review("a", 0),
+                &stores,
+                &facts,
+                &mut Nobody,
+            )
         };
         let served = ask(&world);
         let (code, text) = served.denial();

@@ -10,7 +10,13 @@ use super::*;
 fn ask_late(seen: &World, there: &World, facts: &Facts) -> Served {
     let stores = (&seen.stores(), &there.stores());
     let review = review("a", 0);
-    serve_late(&PodEviction, &review, stores, facts, &mut Api::default())
+    serve_late(
+        &PodEviction::default(),
+        &review,
+        stores,
+        facts,
+        &mut Api::default(),
+    )
 }
 
 #[test]
@@ -28,7 +34,13 @@ fn an_eviction_is_not_let_through_on_what_was_seen_before_it_was_asked_for() {
     let mut dry = review("a", 0);
     dry.is_dry_run = true;
     let stores = (&seen.stores(), &there.stores());
-    let served = serve_late(&PodEviction, &dry, stores, &Facts::default(), &mut Nobody);
+    let served = serve_late(
+        &PodEviction::default(),
+        &dry,
+        stores,
+        &Facts::default(),
+        &mut Nobody,
+    );
     assert_eq!(
         served.denial(),
         (Some(429), text),
@@ -109,7 +121,13 @@ fn what_cannot_be_read_lets_nobody_go() {
             let mut peer = Reads(reading, 0);
             let stores = world.stores();
             let review = review("a", 0);
-            let served = serve(&PodEviction, &review, &stores, &Facts::default(), &mut peer);
+            let served = serve(
+                &PodEviction::default(),
+                &review,
+                &stores,
+                &Facts::default(),
+                &mut peer,
+            );
             let text = "unable to determine pod status in related StatefulSet: boom";
             assert_eq!(served.denial(), (Some(500), text), "{place}");
             assert_eq!(pair(&served), "sts-pod-status-not-determined/500");
@@ -130,7 +148,7 @@ fn budgets_that_only_one_word_calls_undefined_let_nobody_go() {
     );
     let stores = world.stores();
     let served = serve(
-        &PodEviction,
+        &PodEviction::default(),
         &review("a", 0),
         &stores,
         &Facts::default(),
@@ -140,7 +158,7 @@ fn budgets_that_only_one_word_calls_undefined_let_nobody_go() {
     let facts = without(Unseen::Absent, &ZONE_BUDGET);
     let world = World::healthy(&["a", "b"]);
     let served = serve(
-        &PodEviction,
+        &PodEviction::default(),
         &review("a", 0),
         &world.stores(),
         &facts,
@@ -156,7 +174,7 @@ fn a_refusal_that_is_tried_again_costs_no_read() {
     let mut peer = Reads(|_| Reading::Current, 0);
     let stores = world.stores();
     let served = serve(
-        &PodEviction,
+        &PodEviction::default(),
         &review("a", 0),
         &stores,
         &Facts::default(),
@@ -173,7 +191,7 @@ fn without_budgets_only_these_are_read() {
     let mut peer = Reads(|_| Reading::Current, 0);
     let stores = world.stores();
     let served = serve(
-        &PodEviction,
+        &PodEviction::default(),
         &review("a", 0),
         &stores,
         &Facts::default(),

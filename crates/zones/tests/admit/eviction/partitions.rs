@@ -133,7 +133,7 @@ fn a_pod_that_was_let_go_counts_however_long_it_was_ready() {
     let until = "2026-03-04T12:00:30Z".parse().unwrap();
     facts.holds.insert("pod-b-0".to_owned(), until);
     let served = serve(
-        &PodEviction,
+        &PodEviction::default(),
         &review("a", 0),
         &world.stores(),
         &facts,

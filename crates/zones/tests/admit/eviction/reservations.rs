@@ -3,6 +3,7 @@
 use slipway_kernel::Action;
 use slipway_kernel::admission::{Admission, Admit};
 use slipway_kernel::fact::Answer;
+use slipway_zones::Replicas;
 
 use super::*;
 
@@ -14,7 +15,7 @@ fn a_pod_that_was_let_go_counts_before_anybody_sees_it_go() {
     let stores = world.stores();
     let mut ask = |letter: &str, ordinal: i64| {
         serve(
-            &PodEviction,
+            &PodEviction::default(),
             &review(letter, ordinal),
             &stores,
             &Facts::default(),
@@ -43,7 +44,7 @@ fn d10_a_dry_run_asks_nothing_and_consumes_nothing() {
         ..review("a", 0)
     };
     let served = serve(
-        &PodEviction,
+        &PodEviction::default(),
         &dry,
         &world.stores(),
         &Facts::default(),
@@ -75,7 +76,10 @@ fn w7_two_replicas_let_one_pod_go() {
             if verdicts[index].is_some() {
                 continue;
             }
-            match PodEviction.judge(review, &stores, &facts[index], now()).0 {
+            match PodEviction::default()
+                .judge(review, &stores, &facts[index], now())
+                .0
+            {
                 Admission::Decide(verdict, _) => verdicts[index] = Some(verdict),
                 Admission::Read(collections) => read(&mut facts[index], collections, &mut api),
                 Admission::Need(needs) => {
@@ -110,22 +114,43 @@ fn where_maps_are_forbidden_one_replica_remembers_by_itself() {
         );
     }
     let stores = world.stores();
-    let served = serve(
-        &PodEviction,
-        &review("a", 0),
-        &stores,
-        &Facts::default(),
-        &mut api,
-    );
+    for replicas in [Replicas::One, Replicas::OneWithoutLease] {
+        remembers(PodEviction { replicas }, &stores, &mut api);
+    }
+}
+
+fn remembers(hook: PodEviction, stores: &Stores, api: &mut Api) {
+    let served = serve(&hook, &review("a", 0), stores, &Facts::default(), api);
     let hold = served.remarks.hold.clone().unwrap();
     assert!(served.is_allowed());
     let mut facts = Facts::default();
     facts.holds.insert(hold.uid, hold.until);
-    let served = serve(&PodEviction, &review("b", 0), &stores, &facts, &mut api);
+    let served = serve(&hook, &review("b", 0), stores, &facts, api);
     assert_eq!(
         served.denial(),
         (Some(429), "1 pod not ready in ingester-zone-a")
     );
+}
+
+/// What one replica remembers by itself another one does not know.
+#[test]
+fn where_maps_are_forbidden_none_of_several_replicas_lets_a_pod_go() {
+    let world = guarded(&json!({"maxUnavailable": 1}));
+    for forbidden in [&["GET", "POST", "PUT"][..], &["POST"]] {
+        let mut api = Api::default();
+        for method in forbidden {
+            let none = Answer::NoRight("forbidden".to_owned());
+            api.fix(method, "configmaps", none);
+        }
+        let served = ask_at(&world, &review("a", 0), &mut api);
+        let (code, text) = served.denial();
+        assert_eq!(code, Some(500));
+        assert!(
+            text.starts_with("the eviction could not be recorded: "),
+            "{text}"
+        );
+        assert_eq!(served.remarks.hold, None);
+    }
 }
 
 /// What the API says when a quota is used up; a missing right has the same code.
@@ -151,7 +176,7 @@ fn what_cannot_be_recorded_is_not_allowed() {
         let mut api = Api::default();
         api.fix(method, "configmaps", answer);
         let served = serve(
-            &PodEviction,
+            &PodEviction::default(),
             &review("a", 0),
             &world.stores(),
             &Facts::default(),
@@ -160,7 +185,8 @@ fn what_cannot_be_recorded_is_not_allowed() {
         assert_eq!(served.denial().0, Some(500));
         assert_eq!(pair(&served), "sts-pod-status-not-determined/500");
     }
-    let expiry = PodEviction.expire(&review("a", 0), &world.stores(), &Facts::default(), now());
+    let expiry =
+        PodEviction::default().expire(&review("a", 0), &world.stores(), &Facts::default(), now());
     assert!(matches!(
         expiry.verdict,
         Verdict::Denied {
@@ -178,7 +204,13 @@ fn what_was_let_go_or_is_being_deleted_counts_until_it_is_known_what_became_of_i
     let text = "1 pod not ready in ingester-zone-b";
     let ask = |facts: &Facts| {
         let (stores, mut api) = (world.stores(), Api::default());
-        serve(&PodEviction, &review("a", 0), &stores, facts, &mut api)
+        serve(
+            &PodEviction::default(),
+            &review("a", 0),
+            &stores,
+            facts,
+            &mut api,
+        )
     };
     let mut facts = Facts::default();
     let past = "2026-03-04T11:00:00Z".parse().unwrap();
@@ -219,7 +251,7 @@ fn entries_end_after_a_minute_or_with_their_pod() {
         json!({"metadata": {"name": "slipway-zpdb-budget-0"}, "data": data}),
     );
     let served = serve(
-        &PodEviction,
+        &PodEviction::default(),
         &review("b", 0),
         &world.stores(),
         &Facts::default(),
@@ -235,7 +267,7 @@ fn entries_end_after_a_minute_or_with_their_pod() {
     // A new pod of the same name is another one.
     world.pod_mut("b", 0)["metadata"]["uid"] = json!("pod-b-0-anew");
     let served = serve(
-        &PodEviction,
+        &PodEviction::default(),
         &review("a", 0),
         &world.stores(),
         &Facts::default(),
@@ -248,23 +280,49 @@ fn entries_end_after_a_minute_or_with_their_pod() {
 #[test]
 fn a_pod_that_a_rollout_deletes_counts_before_it_is_seen() {
     let world = guarded(&json!({"maxUnavailable": 1}));
-    let ask = |until: &str| {
+    let ask = |noted: &str, evicted: &Value| {
         let mut api = Api::default();
-        let pods = json!({"pod-b-1": until}).to_string();
+        let pods = json!({"pod-b-1": noted}).to_string();
         let annotations = json!({"slipway.dev/rollout-pods": pods});
         let name = "slipway-zpdb-budget-0";
-        api.put(
-            name,
-            json!({"metadata": {"name": name, "annotations": annotations.clone()}}),
-        );
+        let metadata = json!({"name": name, "annotations": annotations.clone()});
+        api.put(name, json!({"metadata": metadata, "data": evicted}));
         let served = ask_at(&world, &review("a", 0), &mut api);
         assert_eq!(api.map(name)["metadata"]["annotations"], annotations);
         served
     };
-    let served = ask("2026-03-04T12:00:30Z");
+    let (ahead, over) = ("2026-03-04T12:00:30Z", "2026-03-04T11:59:50Z");
     let text = "1 pod not ready in ingester-zone-b";
-    assert_eq!(served.denial(), (Some(429), text));
-    assert!(ask("2026-03-04T11:59:50Z").is_allowed(), "it is over");
+    assert_eq!(ask(ahead, &json!({})).denial(), (Some(429), text));
+    assert!(ask(over, &json!({})).is_allowed(), "it is over");
+    // An eviction of the same pod that was let through once and did not come about says nothing of the rollout.
+    let stale = json!({"pod-b-1": "2026-03-04T11:00:00Z"});
+    assert_eq!(ask(ahead, &stale).denial(), (Some(429), text));
+    let fresh = json!({"pod-b-1": ahead});
+    assert_eq!(ask(over, &fresh).denial(), (Some(429), text));
+    assert!(ask(over, &stale).is_allowed());
+}
+
+/// What this replica knows of a pod does not shorten what others noted of it.
+#[test]
+fn of_what_is_known_here_and_what_is_noted_the_later_counts() {
+    let world = guarded(&json!({"maxUnavailable": 1}));
+    let name = "slipway-zpdb-budget-0";
+    let ask = |here: &str, noted: &str| {
+        let mut api = Api::default();
+        let data = json!({"pod-b-0": noted});
+        api.put(name, json!({"metadata": {"name": name}, "data": data}));
+        let mut facts = Facts::default();
+        let here = here.parse().unwrap();
+        facts.deletions.insert("pod-b-0".to_owned(), here);
+        let stores = world.stores();
+        let hook = PodEviction::default();
+        serve(&hook, &review("a", 0), &stores, &facts, &mut api).is_allowed()
+    };
+    let (ahead, over) = ("2026-03-04T12:00:30Z", "2026-03-04T11:59:50Z");
+    assert!(!ask(over, ahead));
+    assert!(!ask(ahead, over));
+    assert!(ask(over, over));
 }
 
 /// The original's eviction cache: a pod that was let go and is seen to be down counts once; one that is gone counts as missing only.
@@ -276,7 +334,7 @@ fn a_pod_that_was_let_go_and_is_down_counts_once() {
     facts.holds.insert("pod-a-1".to_owned(), until);
     let ask = |world: &World| {
         serve(
-            &PodEviction,
+            &PodEviction::default(),
             &review("a", 0),
             &world.stores(),
             &facts,
