@@ -174,10 +174,12 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, keep: bool, report: &mut Report) 
             scope.spawn(|| {
                 while let Some(mutant) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let catch = mutant.hunt(known, wiring, MOST_RUNS);
-                    let end = catch.killer().map_or_else(
-                        || format!("lives, {:?} object", catch.hunt.others),
-                        |id| format!("killed by {id}"),
-                    );
+                    let end = match (catch.killer(), &catch.hunt.caught) {
+                        (Some(id), Some(run)) => {
+                            format!("killed by {id} in {} {}", run.scenario, run.trial)
+                        }
+                        _ => format!("lives, {:?} object", catch.hunt.others),
+                    };
                     println!(
                         "mutant: {}: {end} after {} runs",
                         catch.mutant, catch.hunt.runs

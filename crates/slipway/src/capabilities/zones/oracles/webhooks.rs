@@ -121,7 +121,7 @@ pub(in super::super) fn prepared(case: &Case<'_>) -> Findings {
 pub(in super::super) fn dry_runs(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
-    let during = |review: &Review, at: jiff::Timestamp, replica: &str| {
+    let during = |review: &Review, at: Timestamp, replica: &str| {
         replica == review.replica && at >= review.at && at <= review.ended
     };
     for review in history.reviews.iter().filter(|r| r.is_dry_run()) {
