@@ -275,18 +275,20 @@ pub fn examine(
 pub struct Hunt {
     /// How many runs it took.
     pub runs: usize,
-    /// The run in which an oracle objected, and does not without the mutant.
+    /// The run in which an oracle objected that is meant to, and none does without the mutant.
     pub caught: Option<Failure>,
+    /// Oracles that objected on the way to it, and are not meant to.
+    pub others: BTreeSet<&'static str>,
     /// Runs on the way to it in which an oracle objects to the sound operator as well.
     pub unsound: Vec<Failure>,
 }
 
-/// Looks for a run in which an oracle objects to the `bent` operator and not to the `sound` one: the one that is `kept` from
-/// earlier, then those without faults, then with single ones, at most `most` in all.
+/// Looks for a run in which one of the oracles `by` objects to the `bent` operator, and none at all to the `sound` one: the one
+/// that is `kept` from earlier, then those without faults, then with single ones, at most `most` in all.
 pub fn hunt(
     known: &[Arc<Known>],
-    sound: &Wiring,
-    bent: &Wiring,
+    (sound, bent): (&Wiring, &Wiring),
+    by: &[&str],
     kept: Option<(&Arc<Known>, Trial)>,
     most: usize,
 ) -> Result<Hunt, Unplayable> {
@@ -306,12 +308,17 @@ pub fn hunt(
     .flatten();
     for (known, trial) in first.chain(calm).chain(broken).take(most) {
         hunt.runs += 1;
-        let failure = failure_of(known, bent, &trial)?;
-        if failure.is_none() {
+        let Some(failure) = failure_of(known, bent, &trial)? else {
+            continue;
+        };
+        let is_meant = |(id, _): &(&str, _)| by.contains(id);
+        if !failure.violations.iter().any(is_meant) {
+            hunt.others
+                .extend(failure.violations.iter().map(|(id, _)| *id));
             continue;
         }
         let Some(unsound) = failure_of(known, sound, &trial)? else {
-            hunt.caught = failure;
+            hunt.caught = Some(failure);
             break;
         };
         hunt.unsound.push(unsound);

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use slipway_api::purpose::Purpose;
 use slipway_api::purpose::runtime::RIGHTS;
@@ -349,6 +349,20 @@ impl History {
     pub fn is_redefined(&self) -> bool {
         self.spells()
             .any(|(_, spell)| matches!(spell.woe, Woe::Undefined(_)))
+    }
+
+    /// By how much the clocks of so many replicas are off in the end, one for each.
+    pub fn clocks(&self, replicas: u32) -> Vec<SignedDuration> {
+        let off = |index: u32| {
+            let (name, process) = (format!("slipway-{index}"), format!("slipway-{index}-"));
+            let mut marks = self.marks.iter().rev();
+            let last = marks.find_map(|mark| match &mark.what {
+                Event::Skewed(of, by) if *of == name || of.starts_with(&process) => Some(*by),
+                _ => None,
+            });
+            SignedDuration::from_secs(last.unwrap_or_default())
+        };
+        (0..replicas).map(off).collect()
     }
 
     /// The request that did a change.

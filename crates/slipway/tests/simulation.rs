@@ -193,9 +193,12 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, keep: bool, report: &mut Report) 
             scope.spawn(|| {
                 while let Some(mutant) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let catch = mutant.hunt(known, wiring, MOST_RUNS);
-                    let end = catch
-                        .killer()
-                        .map_or("lives".to_owned(), |id| format!("killed by {id}"));
+                    let end = match (catch.killer(), &catch.hunt.caught) {
+                        (Some(id), Some(run)) => {
+                            format!("killed by {id} in {} {}", run.scenario, run.trial)
+                        }
+                        _ => format!("lives, {:?} object", catch.hunt.others),
+                    };
                     println!(
                         "mutant: {}: {end} after {} runs",
                         catch.mutant, catch.hunt.runs
@@ -213,11 +216,14 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, keep: bool, report: &mut Report) 
     if keep {
         mutants::killers::keep(&found).unwrap();
     }
-    for Catch { mutant, hunt } in found {
+    for Catch { mutant, by, hunt } in found {
         let is_killed = hunt.caught.is_some();
         report.mutants.of += 1;
         report.mutants.done += u64::from(is_killed);
-        let text = format!("the mutant {mutant:?} lives after {} runs", hunt.runs);
+        let text = format!(
+            "the mutant {mutant:?} lives after {} runs: {by:?} do not object",
+            hunt.runs
+        );
         report.note("mutants", is_killed, &text);
         for failure in hunt.unsound {
             println!("without any mutant: {failure}\n");

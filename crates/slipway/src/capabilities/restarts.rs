@@ -43,6 +43,7 @@ pub(crate) static ENTRY: Entry = Entry {
         "max-concurrent-many",
         "label-later",
         "flipper-suspended",
+        "stamp-removed",
     ],
     specifics: &specifics::SPECIFICS,
 };

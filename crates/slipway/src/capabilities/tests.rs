@@ -5,9 +5,10 @@ mod made;
 mod zoned;
 
 use made::Made;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use slipway_sim::history::{Ending, Event};
+use slipway_sim::spell::{Spell, Woe};
 
 use crate::scenarios::wiring;
 
@@ -227,4 +228,147 @@ fn a_lost_answer_counts_as_done() {
     made.pass(60);
     made.restart("a", 1260);
     assert!(made.objections().iter().any(|(id, _)| *id == "R1"));
+}
+
+/// A restart twice within its interval, where nothing on the workload tells of the first; 100 seconds after that everything
+/// is put back to so many seconds before.
+fn restarted_and_restored(back: u64) -> Made {
+    let mut made = good();
+    made.pass(100);
+    made.restore(back);
+    made.deployment("a", 0);
+    made.pass(200);
+    made.restart("a", 1500);
+    made
+}
+
+/// Two restarts after a time without operator; 100 seconds after the second everything is put back to so many seconds before.
+fn back_and_restored(back: u64) -> Made {
+    let mut made = bad("R4");
+    made.pass(100);
+    made.restore(back);
+    made
+}
+
+#[test]
+fn what_a_restore_left_alone_still_counts() {
+    for (back, is_bad) in [(20, true), (100, false)] {
+        assert_eq!(objects("R1", &restarted_and_restored(back)), is_bad);
+    }
+    for (back, is_bad) in [(20, true), (100, false)] {
+        assert_eq!(objects("R4", &back_and_restored(back)), is_bad);
+    }
+    for (back, is_bad) in [(20, true), (300, false)] {
+        assert_eq!(objects("Z11", &zoned::told_and_restored(back)), is_bad);
+    }
+    for (back, is_bad) in [(20, true), (30, false)] {
+        let made = zoned::evicted_and_restored(back);
+        assert_eq!(objects("Z1", &made), is_bad, "{back}");
+        assert_eq!(objects("Z14", &made), is_bad, "{back}");
+    }
+}
+
+#[test]
+fn a_warning_excuses_the_change_that_it_came_with() {
+    for (seconds, is_bad) in [(1, false), (600, true)] {
+        assert_eq!(objects("W1", &zoned::scaled_after(seconds)), is_bad);
+    }
+}
+
+#[test]
+fn who_stood_still_is_late_while_it_did() {
+    for (seconds, is_bad) in [(30, false), (600, true)] {
+        assert_eq!(objects("W6", &zoned::late_after_pause(seconds)), is_bad);
+    }
+}
+
+#[test]
+fn a_budget_is_about_all_groups_that_it_selects() {
+    let under_it = json!({"team": "store"});
+    for (labels, is_bad) in [(under_it, true), (json!({}), false)] {
+        let made = zoned::shared_budget(&labels);
+        assert_eq!(objects("Z14", &made), is_bad, "{labels}");
+        assert!(!objects("Z1", &made) && !objects("Z2", &made));
+    }
+}
+
+#[test]
+fn nothing_is_rolled_out_while_budgets_cannot_be_known() {
+    let long = [200, 500, 500, 500, 500, 500, 500, 500, 500, 500];
+    let cases: &[(&[u16], bool)] = &[
+        (&[200, 200], false),
+        (&[], true),
+        (&[403], true),
+        (&[200, 403], true),
+        (&[200, 403, 200], false),
+        (&[200, 500, 500], false),
+        (&long, true),
+    ];
+    for (codes, is_bad) in cases {
+        let made = zoned::read_budgets(codes);
+        assert_eq!(objects("Z14", &made), *is_bad, "{codes:?}");
+    }
+}
+
+/// Two Flippers, and a workload of the first that has been due for an hour; both say what these lists have.
+fn waiting(own: Value, other: Value) -> Made {
+    let mut made = Made::new();
+    let spec = |label: &str| json!({"interval": "10m", "match": {"labels": {label: "true"}}});
+    made.flipper("f", &spec("mesh"));
+    made.flipper("g", &spec("else"));
+    made.deployment("a", 0);
+    made.pass(3600);
+    made.status("f", json!({"waitingFor": own}));
+    made.status("g", json!({"waitingFor": other}));
+    made
+}
+
+/// A reason with this object and sentence.
+fn reason(kind: &str, name: &str, message: &str) -> Value {
+    let object = json!({"kind": kind, "namespace": "shop", "name": name});
+    json!([{"reason": "Because", "object": object, "message": message}])
+}
+
+#[test]
+fn only_its_own_policy_explains_why_a_workload_waits() {
+    let mut many = Vec::new();
+    for n in 0..8 {
+        let one = reason("Deployment", &format!("x{n}"), "Deployment shop/x waits");
+        many.extend(one.as_array().cloned().unwrap_or_default());
+    }
+    let nothing = json!([]);
+    let of_a = reason("Deployment", "a", "Deployment shop/a waits");
+    let by_budget = reason("PodDisruptionBudget", "p", "Deployment shop/a is protected");
+    let of_ab = reason("Deployment", "ab", "Deployment shop/ab waits");
+    let of_f = reason("Flipper", "f", "2 due");
+    for (own, other, is_bad) in [
+        (&nothing, &nothing, true),
+        (&of_a, &nothing, false),
+        (&by_budget, &nothing, false),
+        (&of_f, &nothing, false),
+        (&json!(many), &nothing, false),
+        (&of_ab, &nothing, true),
+        (&nothing, &of_a, true),
+        (&nothing, &reason("Flipper", "g", "2 due"), true),
+    ] {
+        let made = waiting(own.clone(), other.clone());
+        assert_eq!(objects("L1", &made), is_bad, "{own} {other}");
+    }
+}
+
+#[test]
+fn what_waits_is_asked_of_clocks_that_are_off() {
+    // By a clock that is an hour behind nothing is due yet; by one that is ahead it has been for long.
+    for (after, by, is_bad) in [(3600, -3600, false), (540, 3600, true), (540, 0, false)] {
+        let mut made = Made::new();
+        let spec = json!({"interval": "10m", "match": {"labels": {"mesh": "true"}}});
+        made.flipper("f", &spec);
+        made.deployment("a", 0);
+        made.mark(Event::Skewed("slipway-0-0".to_owned(), by), 0);
+        let at = std::time::Duration::ZERO;
+        let spell = Spell::new(Woe::Skew(by), at, at).only(0);
+        made.mark(Event::Spell(spell), 0);
+        made.pass(after);
+        assert_eq!(objects("L1", &made), is_bad, "{after} {by}");
+    }
 }

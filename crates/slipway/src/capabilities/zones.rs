@@ -37,6 +37,7 @@ pub(crate) static ENTRY: Entry = Entry {
         "zone-follow",
         "zone-quiet",
         "zone-race",
+        "zone-shared",
     ],
     specifics: &specifics::SPECIFICS,
 };

@@ -69,6 +69,11 @@ impl Controller for Bent {
                 let ahead = now + SignedDuration::from_secs(*seconds);
                 self.inner.plan(stores, facts, key, ahead)
             }
+            Bend::Facts(change) => {
+                let mut facts = facts.clone();
+                change(&mut facts);
+                self.inner.plan(stores, &facts, key, now)
+            }
             Bend::Plans(change) => {
                 let mut plan = self.inner.plan(stores, facts, key, now)?;
                 change(&mut plan);

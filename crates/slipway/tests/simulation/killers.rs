@@ -18,11 +18,13 @@ pub(super) fn of(mutant: &str) -> Option<(String, Trial)> {
     lines.next().and_then(|(_, run)| told(run).ok())
 }
 
-/// Keeps the runs in which mutants were found.
+/// Keeps the runs in which mutants were found; of mutants that are no more none is kept.
 pub(crate) fn keep(all: &[Catch]) -> std::io::Result<()> {
+    let is_there = |name: &str| super::all().any(|mutant| mutant.name == name);
     let mut lines: BTreeMap<&str, String> = KEPT
         .lines()
         .filter_map(|line| line.split_once(" | "))
+        .filter(|(name, _)| is_there(name))
         .map(|(name, run)| (name, run.to_owned()))
         .collect();
     for catch in all {

@@ -29,7 +29,7 @@ use slipway_api::purpose;
 use slipway_kernel::admission::Admit;
 use slipway_kernel::store::Project;
 use slipway_kernel::store::Projection;
-use slipway_kernel::{Kind, Plan};
+use slipway_kernel::{Facts, Kind, Plan};
 use slipway_restarts::observe::{Flipper, Workload};
 use slipway_runtime::{Election, WithoutLease};
 use slipway_sim::explore::{self, Hunt, Known};
@@ -46,6 +46,8 @@ pub(crate) enum Bend {
     Flippers(Project),
     /// Its clock is ahead by these seconds, for decisions only.
     Ahead(i64),
+    /// It believes something else of what it can see.
+    Facts(fn(&mut Facts)),
     /// It plans something else.
     Plans(fn(&mut Plan)),
     /// It plans on what it had seen before the last change, and sends no precondition along.
@@ -75,6 +77,8 @@ pub(crate) struct Mutant {
     pub(crate) name: &'static str,
     /// Scenarios in which it should show.
     scenarios: &'static [&'static str],
+    /// The oracles that are there for it: one of these must object, whoever else does.
+    by: &'static [&'static str],
     bend: fn() -> Bend,
 }
 
@@ -123,11 +127,13 @@ const ALL: &[Mutant] = &[
     Mutant {
         name: "the rollout gate is gone",
         scenarios: &["restart-during-rollout", "nightly-restart"],
+        by: &["R3"],
         bend: workloads!(|object| object["status"] = json!({})),
     },
     Mutant {
         name: "only the status' generation is looked at",
         scenarios: &["restart-during-rollout", "nightly-restart"],
+        by: &["R3"],
         bend: workloads!(|object| {
             let replicas = object["spec"]["replicas"].clone();
             for field in [
@@ -144,45 +150,59 @@ const ALL: &[Mutant] = &[
     Mutant {
         name: "observedGeneration is not compared",
         scenarios: &["restart-during-rollout", "max-concurrent-many"],
+        by: &["R3"],
         bend: workloads!(|object| object["status"]["observedGeneration"] =
             object["metadata"]["generation"].clone()),
     },
     Mutant {
         name: "paused workloads are restarted",
         scenarios: &["opt-out-pause-zero"],
+        by: &["R3"],
         bend: workloads!(|object| hide(object, "/spec", "paused")),
     },
     Mutant {
         name: "workloads without replicas are restarted",
         scenarios: &["opt-out-pause-zero"],
+        by: &["R3"],
         bend: workloads!(|object| hide(object, "/spec", "replicas")),
     },
     Mutant {
         name: "opting out is ignored",
         scenarios: &["opt-out-pause-zero"],
+        by: &["R3"],
         bend: workloads!(|object| hide(object, ANNOTATIONS, "slipway.dev/restarts")),
     },
     Mutant {
         name: "a snooze is ignored",
         scenarios: &["opt-out-pause-zero"],
+        by: &["R3"],
         bend: workloads!(|object| hide(object, ANNOTATIONS, "slipway.dev/restart-not-before")),
     },
     Mutant {
         name: "somebody else's claim is ignored",
         scenarios: &["opt-out-pause-zero"],
+        by: &["R3"],
         bend: workloads!(|object| hide(object, ANNOTATIONS, "slipway.dev/disruption-claim")),
     },
     Mutant {
         name: "a restart by hand does not count",
         scenarios: &["restart-during-rollout"],
+        by: &["R1"],
         bend: workloads!(|object| {
             let path = "/spec/template/metadata/annotations";
             hide(object, path, "kubectl.kubernetes.io/restartedAt");
         }),
     },
     Mutant {
+        name: "nobody looks who wrote the template's restartedAt",
+        scenarios: &["stamp-removed"],
+        by: &["expect"],
+        bend: workloads!(|object| hide(object, "/metadata", "managedFields")),
+    },
+    Mutant {
         name: "an empty label matches everything",
         scenarios: &["restart-daily"],
+        by: &["G4"],
         bend: workloads!(|object| {
             let labels = object
                 .pointer_mut("/metadata/labels")
@@ -195,11 +215,13 @@ const ALL: &[Mutant] = &[
     Mutant {
         name: "maxConcurrent is ignored",
         scenarios: &["max-concurrent-many", "nightly-restart"],
+        by: &["R2"],
         bend: flippers!(|object| hide(object, "/spec", "maxConcurrent")),
     },
     Mutant {
         name: "maxConcurrent is off by one",
         scenarios: &["nightly-restart", "max-concurrent-many"],
+        by: &["R2"],
         bend: flippers!(|object| {
             let most = object
                 .pointer("/spec/maxConcurrent")
@@ -212,16 +234,19 @@ const ALL: &[Mutant] = &[
     Mutant {
         name: "windows are ignored",
         scenarios: &["nightly-restart"],
+        by: &["expect"],
         bend: flippers!(|object| hide(object, "/spec", "windows")),
     },
     Mutant {
         name: "disruption budgets are ignored",
         scenarios: &["pdb"],
+        by: &["R3"],
         bend: flippers!(|object| hide(object, "/spec", "respectPodDisruptionBudgets")),
     },
     Mutant {
         name: "an invalid interval counts as ten minutes",
         scenarios: &["flipper-invalid"],
+        by: &["R3"],
         bend: flippers!(|object| {
             let interval = object.pointer("/spec/interval").and_then(Value::as_str);
             if interval.is_some_and(|text| slipway_kernel::duration::parse(text).is_err()) {
@@ -232,11 +257,13 @@ const ALL: &[Mutant] = &[
     Mutant {
         name: "restarts come four minutes early",
         scenarios: &["restart-daily"],
+        by: &["R8"],
         bend: || Bend::Ahead(240),
     },
     Mutant {
         name: "the stamp is left out",
         scenarios: &["restart-daily"],
+        by: &["R5"],
         bend: || {
             Bend::Plans(|plan| {
                 for body in restarts(plan) {
@@ -248,6 +275,7 @@ const ALL: &[Mutant] = &[
     Mutant {
         name: "the template is touched twice",
         scenarios: &["restart-daily"],
+        by: &["R5"],
         bend: || {
             Bend::Plans(|plan| {
                 for body in restarts(plan) {
@@ -259,12 +287,14 @@ const ALL: &[Mutant] = &[
     },
     Mutant {
         name: "no status is written",
-        scenarios: &["pdb", "overlap"],
+        scenarios: &["stamp-removed"],
+        by: &["L1"],
         bend: || Bend::Plans(|plan| plan.statuses.clear()),
     },
     Mutant {
         name: "patches have no precondition",
         scenarios: &["restart-daily"],
+        by: &["G1"],
         bend: || {
             Bend::Requests(|method, _, body| {
                 if method == "PATCH" {
@@ -277,21 +307,25 @@ const ALL: &[Mutant] = &[
     Mutant {
         name: "own writes are not read, and patches have no precondition",
         scenarios: &["restart-daily", "max-concurrent-many"],
+        by: &["R1"],
         bend: || Bend::Stale,
     },
     Mutant {
         name: "readiness latches off after an outage",
         scenarios: &["flipper-suspended"],
+        by: &["V1"],
         bend: || Bend::Probe(Probe::LatchesOff),
     },
     Mutant {
         name: "a replica without the API stays ready",
         scenarios: &["flipper-suspended"],
+        by: &["V1"],
         bend: || Bend::Probe(Probe::LatchesOn),
     },
     Mutant {
         name: "a kind that is not found is not defined, whatever discovery says",
         scenarios: &["flipper-suspended"],
+        by: &["R9"],
         bend: || {
             Bend::Answers(|_, path| {
                 path.starts_with("/apis/flipper.io.github.com")
@@ -303,11 +337,13 @@ const ALL: &[Mutant] = &[
     Mutant {
         name: "refusals of a moment make a second leader",
         scenarios: &["leader-failover", "zone-failover"],
+        by: &["G6"],
         bend: || Bend::Lonely,
     },
     Mutant {
         name: "a leader acts after its lease has ended",
         scenarios: &["leader-failover"],
+        by: &["G6"],
         bend: || {
             Bend::Settings(|settings| {
                 if let Some(election) = &mut settings.election {
@@ -346,9 +382,11 @@ impl Mutant {
             .collect();
         let kept = killers::of(self.name);
         let kept = kept.and_then(|(scenario, trial)| Some((named(&scenario)?, trial)));
-        let hunt = explore::hunt(&chosen, sound, &self.wiring(sound), kept, most).unwrap();
+        let both = (sound, &self.wiring(sound));
+        let hunt = explore::hunt(&chosen, both, self.by, kept, most).unwrap();
         Catch {
             mutant: self.name,
+            by: self.by,
             hunt,
         }
     }
@@ -357,14 +395,16 @@ impl Mutant {
 /// What came of looking for a mutant.
 pub(crate) struct Catch {
     pub(crate) mutant: &'static str,
+    pub(crate) by: &'static [&'static str],
     pub(crate) hunt: Hunt,
 }
 
 impl Catch {
-    /// The oracle that objected first.
+    /// The oracle that objected, of those that are meant to.
     pub(crate) fn killer(&self) -> Option<&'static str> {
         let failure = self.hunt.caught.as_ref()?;
-        failure.violations.first().map(|(id, _)| *id)
+        let mut ids = failure.violations.iter().map(|(id, _)| *id);
+        ids.find(|id| self.by.contains(id))
     }
 }
 

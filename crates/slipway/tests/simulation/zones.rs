@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_api::purpose::zones as purpose;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Reading, Remarks, Review, Verdict};
-use slipway_kernel::fact::{Answer, QuestionId};
+use slipway_kernel::fact::{Answer, Missing, QuestionId, Right, Unseen};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Projection;
@@ -166,11 +166,13 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "zones: terminating pods count as ready",
         scenarios: &["zone-order", "zone-budget"],
+        by: &["Z6"],
         bend: pods!(|object| hide(object, "/metadata", "deletionTimestamp")),
     },
     Mutant {
         name: "zones: each zone is a group of its own",
         scenarios: &["zone-order"],
+        by: &["Z1"],
         bend: sets!(|object| {
             object["metadata"]["labels"]["rollout-group"] = object["metadata"]["name"].clone();
         }),
@@ -178,6 +180,7 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "zones: the budget is off by one",
         scenarios: &["zone-order"],
+        by: &["Z2"],
         bend: sets!(|object| {
             object["metadata"]["annotations"]["rollout-max-unavailable"] = json!("2");
         }),
@@ -185,6 +188,7 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "zones: a percentage is rounded up",
         scenarios: &["zone-budget"],
+        by: &["Z3"],
         bend: sets!(|object| {
             let annotation = &mut object["metadata"]["annotations"]["rollout-max-unavailable"];
             if *annotation == "70%" {
@@ -195,6 +199,7 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "zones: deletes have no precondition",
         scenarios: &["zone-order"],
+        by: &["G3"],
         bend: || {
             Bend::Requests(|method, _, body| {
                 if method == "DELETE" {
@@ -206,11 +211,13 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "zones: a rollout does not know of evictions",
         scenarios: &["zone-evict"],
+        by: &["Z1", "Z14"],
         bend: || Bend::Reservations(sees!(Notes, |object| hide(object, "", "data"))),
     },
     Mutant {
         name: "zones: evictions are not recorded",
         scenarios: &["zone-evict"],
+        by: &["W7"],
         bend: || {
             Bend::Requests(|method, path, body| {
                 let name = body.pointer("/metadata/name").and_then(Value::as_str);
@@ -224,21 +231,25 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "zones: pods are not told that they stay",
         scenarios: &["zone-downscale"],
+        by: &["Z11"],
         bend: || Bend::Hooks(Twist::NoUndo),
     },
     Mutant {
         name: "zones: nothing is touched on a takeover",
         scenarios: &["zone-failover"],
+        by: &["G6"],
         bend: || Bend::NoTouch,
     },
     Mutant {
         name: "zones: paused zones are rolled",
         scenarios: &["zone-budget"],
+        by: &["Z12"],
         bend: sets!(|object| hide(object, ANNOTATIONS, "grafana.com/rollout-paused")),
     },
     Mutant {
         name: "zones: a status older than its spec is believed",
         scenarios: &["zone-order"],
+        by: &["Z4"],
         bend: sets!(|object| {
             object["status"]["observedGeneration"] = object["metadata"]["generation"].clone();
         }),
@@ -246,6 +257,7 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "zones: pods that are not ready count as ready",
         scenarios: &["zone-order", "zone-budget"],
+        by: &["Z1", "Z2"],
         bend: pods!(|object| {
             object["status"]["phase"] = json!("Running");
             object["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
@@ -257,26 +269,31 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "zones: pods of the newest revision are replaced too",
         scenarios: &["zone-order"],
+        by: &["Z5"],
         bend: pods!(|object| hide(object, "/metadata/labels", "controller-revision-hash")),
     },
     Mutant {
         name: "zones: no-downscale lets everything through",
         scenarios: &["zone-downscale"],
+        by: &["W1"],
         bend: || Bend::Hooks(Twist::AllowsAll("/admission/no-downscale")),
     },
     Mutant {
         name: "zones: a downscale goes on although a pod said no",
         scenarios: &["zone-downscale"],
+        by: &["W4"],
         bend: || Bend::Hooks(Twist::AllowsAll("/admission/prepare-downscale")),
     },
     Mutant {
         name: "zones: every eviction is let through",
         scenarios: &["zone-evict"],
+        by: &["W7"],
         bend: || Bend::Hooks(Twist::AllowsAll("/admission/pod-eviction")),
     },
     Mutant {
         name: "zones: a partition may lose one pod more",
         scenarios: &["zone-partition"],
+        by: &["Z10"],
         bend: || {
             Bend::Sees(
                 ZONE_BUDGET,
@@ -286,43 +303,91 @@ pub(crate) const ALL: &[Mutant] = &[
         },
     },
     Mutant {
+        name: "zones: a rollout takes one pod more than its budget",
+        scenarios: &["zone-rollout"],
+        by: &["Z14"],
+        bend: || {
+            Bend::Sees(
+                ZONE_BUDGET,
+                sees!(BudgetSeen, |object| object["spec"]["maxUnavailable"] =
+                    json!(2)),
+            )
+        },
+    },
+    Mutant {
+        name: "zones: a budget is asked about the zones of one group only",
+        scenarios: &["zone-shared"],
+        by: &["Z14"],
+        bend: sets!(|object| {
+            if object.pointer("/metadata/labels/rollout-group") == Some(&json!("cache")) {
+                hide(object, "/metadata/labels", "team");
+            }
+        }),
+    },
+    Mutant {
+        name: "zones: a rollout goes on although budgets may not be seen",
+        scenarios: &["zone-shared"],
+        by: &["Z14"],
+        bend: || {
+            Bend::Facts(|facts| {
+                let missing = std::mem::take(&mut facts.missing).into_iter();
+                facts.missing = missing
+                    .map(|one| match one.right {
+                        Right::See(_) if one.kind == ZONE_BUDGET => {
+                            Missing::unseen(Unseen::Absent, &one.cluster, &one.kind)
+                        }
+                        _ => one,
+                    })
+                    .collect();
+            })
+        },
+    },
+    Mutant {
         name: "zones: a dry run is recorded",
         scenarios: &["zone-evict"],
+        by: &["W5"],
         bend: || Bend::Hooks(Twist::NeverDry),
     },
     Mutant {
         name: "zones: the time between downscales is ignored",
         scenarios: &["zone-follow"],
+        by: &["Z8"],
         bend: sets!(|object| hide(object, ANNOTATIONS, "grafana.com/last-downscale")),
     },
     Mutant {
         name: "zones: the webhook ignores the time between downscales",
         scenarios: &["zone-downscale"],
+        by: &["Z9"],
         bend: || Bend::Hooks(Twist::Hasty),
     },
     Mutant {
         name: "zones: an eviction does not know what is about to be deleted",
         scenarios: &["zone-race"],
+        by: &["W7", "Z1"],
         bend: || Bend::Hooks(Twist::Forgetful),
     },
     Mutant {
         name: "zones: an eviction is let through on what was seen last",
         scenarios: &["zone-evict"],
+        by: &["W11"],
         bend: || Bend::Hooks(Twist::Unread),
     },
     Mutant {
         name: "zones: a quota is taken for a missing right",
         scenarios: &["zone-evict"],
+        by: &["W12"],
         bend: || Bend::Requests(no_right),
     },
     Mutant {
         name: "zones: claims are never given up",
         scenarios: &["zone-order"],
+        by: &["Z7"],
         bend: || Bend::Plans(|plan| leave_out(plan, purpose::RELEASE)),
     },
     Mutant {
         name: "zones: nothing says how a group is",
-        scenarios: &["zone-budget"],
+        scenarios: &["zone-shared"],
+        by: &["L1"],
         bend: || Bend::Plans(|plan| leave_out(plan, purpose::STATUS_MAP)),
     },
 ];

@@ -11,6 +11,7 @@ use slipway_sim::history::{
     Change, ChangeKind, Context, Ending, Event, History, Image, Mark, Object, Request,
 };
 use slipway_sim::scenario::Scenario;
+use slipway_sim::spell::{Spell, Woe};
 
 use crate::scenarios::wiring;
 
@@ -218,6 +219,13 @@ impl Made {
     pub(super) fn mark(&mut self, what: Event, later: i64) {
         let at = self.now + SignedDuration::from_secs(later);
         self.history.marks.push(Mark { at, what });
+    }
+
+    /// Everything is put back to so many seconds before.
+    pub(super) fn restore(&mut self, back: u64) {
+        let lasts = std::time::Duration::from_secs(back);
+        let at = self.now.duration_since(self.history.start).unsigned_abs();
+        self.mark(Event::Spell(Spell::new(Woe::Restore, at, lasts)), 0);
     }
 
     /// Who objects, and to what.

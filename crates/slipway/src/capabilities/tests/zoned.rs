@@ -5,7 +5,7 @@ use slipway_api::names::DISRUPTION_CLAIM;
 use slipway_kernel::claim::Claim;
 
 use super::made::{Made, object};
-use slipway_sim::history::{Call, Review};
+use slipway_sim::history::{Call, Event, Review};
 
 const SETS: &str = "apps/statefulsets";
 const PODS: &str = "/pods";
@@ -96,7 +96,8 @@ impl Made {
         let mut spec = json!({"selector": {"matchLabels": {"rollout-group": "db"}}});
         super::made::merge(&mut spec, more);
         let budgets = "rollout-operator.grafana.com/zoneawarepoddisruptionbudgets";
-        self.put(object(budgets, "db"), json!({"spec": spec}), None);
+        let budget = json!({"metadata": {"uid": "budget"}, "spec": spec});
+        self.put(object(budgets, "db"), budget, None);
     }
 
     fn call(&mut self, pod: &str) {
@@ -225,11 +226,110 @@ pub(super) fn bad(id: &str) -> Option<Made> {
             );
             made.delete("zone-a-0");
         }
+        "Z14" => {
+            // The zone itself would allow two.
+            let two = json!({"metadata": {"annotations": {"rollout-max-unavailable": "2"}}});
+            made.zone("zone-a", &two);
+            made.budget(&json!({"maxUnavailable": 1}));
+            made.delete("zone-a-0");
+            made.delete("zone-a-1");
+        }
         "Z13" => made.change("zone-a", &json!({"status": {"currentRevision": "new"}})),
         "order" => made.delete("zone-b-0"),
         _ => return bad_review(id),
     }
     Some(made)
+}
+
+/// A rollout deletes a pod while another group under the same budget has one down.
+pub(super) fn shared_budget(labels: &Value) -> Made {
+    let mut made = good();
+    let cache = json!({"metadata": {"labels": {"rollout-group": "cache", "team": "store"}}});
+    made.zone("cache-a", &cache);
+    made.pod("cache-a-0", "old", true);
+    made.pod("cache-a-1", "old", false);
+    let more = json!({"metadata": {"labels": labels}});
+    for zone in ["zone-a", "zone-b"] {
+        made.zone(zone, &more);
+    }
+    let budgets = "rollout-operator.grafana.com/zoneawarepoddisruptionbudgets";
+    let selector = json!({"matchLabels": {"team": "store"}});
+    let budget = json!({"metadata": {"uid": "b"}, "spec": {"selector": selector}});
+    made.put(object(budgets, "store"), budget, None);
+    let pod = object(PODS, "zone-a-0");
+    let mut value = made.current(&pod);
+    super::made::merge(&mut value, &more);
+    made.put(pod, value, None);
+    made.delete("zone-a-0");
+    made
+}
+
+/// A rollout deletes a pod after its sender was answered with these codes when it read the budgets, which are defined: a list,
+/// and then watches.
+pub(super) fn read_budgets(codes: &[u16]) -> Made {
+    let mut made = good();
+    let definition = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
+    let definitions = "apiextensions.k8s.io/customresourcedefinitions";
+    made.put(object(definitions, definition), json!({}), None);
+    for (n, code) in codes.iter().enumerate() {
+        made.pass(2);
+        let uri = "/apis/rollout-operator.grafana.com/v1/zoneawarepoddisruptionbudgets";
+        let query = if n == 0 { "" } else { "?watch=true" };
+        made.ours("GET", &format!("{uri}{query}"), json!(null));
+        made.last_request().ending = slipway_sim::history::Ending::Answered(*code);
+    }
+    made.pass(2);
+    made.delete("zone-a-0");
+    made
+}
+
+/// Somebody was let go, everything is put back to so many seconds before, 60 seconds after that, and then the rollout goes on.
+pub(super) fn evicted_and_restored(back: u64) -> Made {
+    let mut made = good();
+    made.budget(&json!({}));
+    made.review(EVICTION, eviction("zone-b-1"), "1");
+    made.pass(30);
+    made.restore(back);
+    made.pass(1);
+    made.delete("zone-a-0");
+    made
+}
+
+/// A pod that stays was told that it goes, and five minutes later everything is put back to so many seconds before.
+pub(super) fn told_and_restored(back: u64) -> Made {
+    let mut made = good();
+    made.call("zone-a-1");
+    made.pass(300);
+    made.restore(back);
+    made.pass(600);
+    made
+}
+
+/// Something labelled no-downscale is scaled down so many seconds after a review of that was let pass with a warning.
+pub(super) fn scaled_after(seconds: i64) -> Made {
+    let mut made = good();
+    let fixed = json!({"metadata": {"labels": {"grafana.com/no-downscale": "true"}}});
+    made.zone("zone-a", &fixed);
+    let hooks = "admissionregistration.k8s.io/validatingwebhookconfigurations";
+    made.put(object(hooks, "no-downscale"), json!({}), None);
+    made.review("/admission/no-downscale", downscale("zone-a"), "1");
+    made.answer()["warnings"] = json!(["it could not be read"]);
+    made.pass(seconds);
+    let less = json!({"metadata": fixed["metadata"], "spec": {"replicas": 1}});
+    made.zone("zone-a", &less);
+    made
+}
+
+/// A replica stands still for a minute, and so many seconds after that began it answers a review too late.
+pub(super) fn late_after_pause(seconds: i64) -> Made {
+    let mut made = good();
+    let minute = std::time::Duration::from_mins(1);
+    made.mark(Event::Paused("slipway-0-0".to_owned(), minute), 0);
+    made.pass(seconds);
+    made.review(EVICTION, eviction("zone-a-0"), "1");
+    let last = made.history.reviews.last_mut().unwrap();
+    last.ended = last.at + jiff::SignedDuration::from_secs(10);
+    made
 }
 
 /// One bad history for each oracle of webhooks.

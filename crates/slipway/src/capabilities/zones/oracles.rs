@@ -1,5 +1,7 @@
 //! The oracles' own reading of rollout groups: what a zone is, which of its places are down, and through whom.
 
+mod budgets;
+mod departures;
 mod evictions;
 mod guards;
 mod progress;
@@ -7,6 +9,7 @@ mod replicas;
 mod rollout;
 mod webhooks;
 
+pub(super) use budgets::rollouts;
 pub(super) use evictions::{evictions, fresh, partitions};
 pub(super) use guards::guarded;
 pub(super) use progress::explained;
@@ -416,20 +419,29 @@ pub(super) fn on_their_way(
     all
 }
 
-/// The zone-aware budget over a pod.
+/// The zone-aware budgets over a pod.
+pub(super) fn budgets_over<'a>(
+    history: &'a History,
+    version: u64,
+    namespace: &str,
+    pod: &Image,
+) -> Vec<&'a Image> {
+    const BUDGETS: &str = "rollout-operator.grafana.com/zoneawarepoddisruptionbudgets";
+    let budgets = history.states(BUDGETS, version).into_iter();
+    let over = budgets.filter(|(object, budget)| {
+        let labels = budget.at("/spec/selector/matchLabels");
+        &*object.1 == namespace && labels.is_some_and(|labels| fits(pod, labels))
+    });
+    over.map(|(_, budget)| &**budget).collect()
+}
+
+/// The first of them.
 pub(super) fn budget_over<'a>(
     history: &'a History,
     version: u64,
     namespace: &str,
     pod: &Image,
 ) -> Option<&'a Image> {
-    const BUDGETS: &str = "rollout-operator.grafana.com/zoneawarepoddisruptionbudgets";
-    let budgets = history.states(BUDGETS, version);
-    let mut budgets = budgets.into_iter();
-    budgets
-        .find(|(object, budget)| {
-            let labels = budget.at("/spec/selector/matchLabels");
-            &*object.1 == namespace && labels.is_some_and(|labels| fits(pod, labels))
-        })
-        .map(|(_, budget)| &**budget)
+    let over = budgets_over(history, version, namespace, pod);
+    over.into_iter().next()
 }

@@ -121,6 +121,11 @@ const ORACLES: &[Oracle] = &[
         check: oracles::settled,
     },
     Oracle {
+        id: "Z14",
+        what: "no pod is deleted that its zone-aware budget does not bear, nor while budgets cannot be known",
+        check: oracles::rollouts,
+    },
+    Oracle {
         id: "order",
         what: "zones go by name, except that one with a pod down goes first",
         check: oracles::order,

@@ -13,6 +13,11 @@ use slipway_sim::oracles::workload;
 /// `group/plural` of Flippers.
 pub(in super::super) const FLIPPERS: &str = "flipper.io.github.com/flippers";
 const DEFAULT_INTERVAL: Duration = Duration::from_mins(10);
+const BY_DEFAULT: &str = "the default criteria";
+
+fn flipper_name(object: &Object) -> String {
+    format!("Flipper {}/{}", object.1, object.2)
+}
 
 /// What a policy asks for.
 #[derive(Debug, Clone)]
@@ -33,7 +38,7 @@ impl Policy {
     /// What applies while there is no Flipper.
     fn by_default() -> Self {
         Self {
-            name: "the default criteria".to_owned(),
+            name: BY_DEFAULT.to_owned(),
             interval: Some(DEFAULT_INTERVAL),
             max_concurrent: None,
             ignores_rollouts: false,
@@ -57,7 +62,7 @@ impl Policy {
         let kinds = texts(spec.get("kinds"));
         let labels = spec.pointer("/match/labels").and_then(Value::as_object);
         Self {
-            name: format!("Flipper {}/{}", object.1, object.2),
+            name: flipper_name(object),
             interval: spec.get("schedule").is_none().then_some(interval),
             max_concurrent: spec.get("maxConcurrent").and_then(Value::as_i64),
             ignores_rollouts: spec.get("whenRolloutInProgress").and_then(Value::as_str)
@@ -76,6 +81,16 @@ impl Policy {
                 kinds
             },
         }
+    }
+
+    /// Whether it is the policy of this Flipper.
+    pub(super) fn is_of(&self, flipper: &Object) -> bool {
+        self.name == flipper_name(flipper)
+    }
+
+    /// Whether it is what applies while there is no Flipper.
+    pub(super) fn is_default(&self) -> bool {
+        self.name == BY_DEFAULT
     }
 
     /// Whether it is about a workload.

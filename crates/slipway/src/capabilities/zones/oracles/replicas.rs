@@ -15,7 +15,7 @@ use slipway_sim::oracles::{Case, Findings, time};
 /// After this time a pod that stays must have been told so.
 const SOON: SignedDuration = SignedDuration::from_mins(3);
 /// The longest that a review takes in which pods are asked: what it allows is written after that.
-const LONGEST_REVIEW: SignedDuration = SignedDuration::from_secs(30);
+pub(super) const LONGEST_REVIEW: SignedDuration = SignedDuration::from_secs(30);
 
 fn least(set: &Image) -> Option<SignedDuration> {
     let text = set.label(MIN_TIME_BETWEEN_DOWNSCALES)?;

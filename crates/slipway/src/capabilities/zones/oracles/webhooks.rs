@@ -1,12 +1,13 @@
 //! W1, W3–W7, W9: what webhooks let through, and what they do meanwhile.
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use slipway_api::purpose::{Purpose, zones as purpose};
 use slipway_api::zones::NO_DOWNSCALE;
 
-use super::replicas::downscale;
+use super::replicas::{LONGEST_REVIEW, downscale};
 use super::{PREPARE, Scene};
-use slipway_sim::history::{Ending, Event, Review};
+use slipway_sim::history::{Change, Ending, Event, Review};
 use slipway_sim::oracles::{Case, Findings};
 
 /// What a webhook writes when it lets something through.
@@ -39,6 +40,18 @@ pub(in super::super) fn let_pass(case: &Case<'_>) -> Findings {
     findings
 }
 
+/// Whether a review is about this change, to so many replicas: it was stored after the answer, at once but for what other
+/// webhooks were asked meanwhile.
+fn is_about(review: &Review, change: &Change, to: i64) -> bool {
+    let asked = review.asked.pointer("/object/spec/replicas");
+    let since = change.at.duration_since(review.ended);
+    review.text("/name") == &*change.object.2
+        && review.text("/namespace") == &*change.object.1
+        && review.versions.1 < change.version
+        && (SignedDuration::ZERO..=LONGEST_REVIEW).contains(&since)
+        && asked.and_then(Value::as_i64) == Some(to)
+}
+
 /// W1 and W2: whatever the way, fewer replicas are not stored, but for what W3 allows to pass.
 pub(in super::super) fn no_downscale(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
@@ -54,11 +67,7 @@ pub(in super::super) fn no_downscale(case: &Case<'_>) -> Findings {
         else {
             continue;
         };
-        let mut open = history.reviews.iter().filter(|review| review.is_open());
-        let passed = open.any(|r| {
-            r.text("/name") == &*change.object.2 && r.text("/namespace") == &*change.object.1
-        });
-        if before.label(NO_DOWNSCALE) != Some("true") || passed {
+        if before.label(NO_DOWNSCALE) != Some("true") {
             continue;
         }
         let number = |image: &slipway_sim::history::Image| {
@@ -68,7 +77,9 @@ pub(in super::super) fn no_downscale(case: &Case<'_>) -> Findings {
             continue;
         };
         let asked = !history.states(hooks, change.version).is_empty();
-        findings.check(change.at, to >= from || !asked, || {
+        let mut open = history.reviews.iter().filter(|review| review.is_open());
+        let passed = open.any(|review| is_about(review, change, to));
+        findings.check(change.at, to >= from || !asked || passed, || {
             format!("{} went from {from} to {to} replicas", change.object.2)
         });
     }
@@ -110,7 +121,7 @@ pub(in super::super) fn prepared(case: &Case<'_>) -> Findings {
 pub(in super::super) fn dry_runs(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
-    let during = |review: &Review, at: jiff::Timestamp, replica: &str| {
+    let during = |review: &Review, at: Timestamp, replica: &str| {
         replica == review.replica && at >= review.at && at <= review.ended
     };
     for review in history.reviews.iter().filter(|r| r.is_dry_run()) {
@@ -149,8 +160,12 @@ pub(in super::super) fn prompt(case: &Case<'_>) -> Findings {
             format!("{} answered about {uid:?}", review.path)
         });
         let stood_still = case.history.marks.iter().any(|mark| {
-            matches!(&mark.what, Event::Paused(replica, _) if *replica == review.replica)
-                && mark.at <= review.ended
+            let Event::Paused(replica, time) = &mark.what else {
+                return false;
+            };
+            let time = SignedDuration::try_from(*time).unwrap_or(SignedDuration::MAX);
+            let until = mark.at.checked_add(time).unwrap_or(Timestamp::MAX);
+            *replica == review.replica && mark.at <= review.ended && review.at <= until
         });
         let took = review.ended.duration_since(review.at).unsigned_abs();
         let in_time = took * 10 <= review.patience * 9;
