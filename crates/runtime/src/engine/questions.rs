@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use slipway_kernel::action::Action;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
-use slipway_kernel::identity::Key;
+use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::plan::Plan;
 use tokio::time::Instant;
 
@@ -47,6 +47,11 @@ impl Questions {
         } else {
             self.waiting.insert(key.clone(), waiting);
         }
+    }
+
+    /// Nothing more of a cluster is asked that has not been asked yet.
+    pub(super) fn take_back(&mut self, cluster: &ClusterId) {
+        self.waiting.retain(|key, _| key.cluster != *cluster);
     }
 
     /// The next question to be asked, if there is room for one.
@@ -189,7 +194,6 @@ mod tests {
     use jiff::Timestamp;
     use serde_json::Value;
     use slipway_kernel::Purpose;
-    use slipway_kernel::identity::ClusterId;
 
     use super::*;
 
@@ -262,6 +266,18 @@ mod tests {
         assert_eq!(started(&mut questions).len(), 1);
         questions.ended(&a, &question("a", 32).id);
         assert!(!questions.is_open(&a));
+    }
+
+    #[test]
+    fn what_was_not_asked_before_a_restore_is_not_asked_after_it() {
+        let mut questions = Questions::default();
+        let a = key("a");
+        questions.want(&a, asked("a", 100));
+        assert_eq!(started(&mut questions).len(), AT_ONCE);
+        questions.take_back(&ClusterId::local());
+        questions.ended(&a, &question("a", 0).id);
+        assert!(started(&mut questions).is_empty());
+        assert!(questions.is_under_way());
     }
 
     #[test]

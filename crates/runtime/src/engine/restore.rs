@@ -59,13 +59,14 @@ impl Engine {
         self.list_again(&mut shared.lock(), cluster);
     }
 
-    /// Nothing of the cluster is planned until all that it rests on has been listed.
+    /// Nothing of the cluster is planned until all that it rests on has been listed, and nothing asked for plans of before.
     fn hold(&mut self, cluster: &ClusterId) {
         let lanes: Vec<Lane> = self.started.iter().cloned().collect();
         for lane in lanes.iter().filter(|(of, _)| of == cluster) {
             self.queue.hold(lane, true);
             self.started.remove(lane);
         }
+        self.questions.take_back(cluster);
     }
 
     /// Has everything listed again. What was the newest version is none any more: whoever noticed nothing would take the

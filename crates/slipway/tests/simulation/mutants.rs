@@ -343,7 +343,7 @@ const ALL: &[Mutant] = &[
     Mutant {
         name: "a leader acts after its lease has ended",
         scenarios: &["leader-failover"],
-        by: &["G6"],
+        by: &["G8"],
         bend: || {
             Bend::Settings(|settings| {
                 if let Some(election) = &mut settings.election {

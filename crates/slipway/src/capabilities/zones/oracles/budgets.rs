@@ -12,7 +12,7 @@ use super::{Deletion, budgets_over, deletions, is_going, is_ready};
 const PLURAL: &str = "zoneawarepoddisruptionbudgets";
 const DEFINITION: &str = "zoneawarepoddisruptionbudgets.rollout-operator.grafana.com";
 
-/// Within this time an answer has been taken in.
+/// Within this time a refusal has been taken in, and what was decided before it has been sent.
 const TAKEN_IN: SignedDuration = SignedDuration::from_secs(1);
 /// Within this time it is noticed that a kind is defined, or that it is after all.
 const NOTICED: SignedDuration = SignedDuration::from_secs(30);
@@ -71,12 +71,14 @@ fn knows_all(history: &History, request: &Request) -> bool {
             && read.path().ends_with(PLURAL)
             && !read.is_probe()
             && !read.is_for(REVIEW)
-            && later(read.at, TAKEN_IN) <= request.at
+            && read.number < request.number
     });
     let mut is_listed = false;
     let mut failing: Option<(Timestamp, u16)> = None;
     for read in tries {
         match read.ending {
+            // What was decided before it was known is on its way already.
+            Ending::Answered(400..) if later(read.at, TAKEN_IN) > request.at => {}
             Ending::Answered(code @ 400..) => {
                 let first = failing.map_or(read.at, |(first, _)| first);
                 failing = Some((first, code));
