@@ -136,13 +136,13 @@ mod tests {
         let here = ClusterId::local();
         let mut facts = Facts::default();
         let absent = Missing::unseen(Unseen::Absent, &here, &kinds::CONFIG_MAP);
-        facts.missing.insert(absent.clone().within("loki"));
+        facts.missing.insert(absent.clone().within("one"));
         let is_absent_in =
             |facts: &Facts, place| facts.is_absent_in(&here, &kinds::CONFIG_MAP, place);
-        assert!(is_absent_in(&facts, "loki") && !is_absent_in(&facts, "mimir"));
+        assert!(is_absent_in(&facts, "one") && !is_absent_in(&facts, "other"));
         assert!(!facts.is_absent(&here, &kinds::CONFIG_MAP));
         facts.missing.insert(absent);
-        assert!(is_absent_in(&facts, "loki") && is_absent_in(&facts, "mimir"));
+        assert!(is_absent_in(&facts, "one") && is_absent_in(&facts, "other"));
         assert!(facts.is_absent(&here, &kinds::CONFIG_MAP));
     }
 }
