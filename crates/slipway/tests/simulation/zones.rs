@@ -166,7 +166,7 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "zones: terminating pods count as ready",
         scenarios: &["zone-order", "zone-budget"],
-        by: &["Z6"],
+        by: &["Z1", "Z2", "Z6"],
         bend: pods!(|object| hide(object, "/metadata", "deletionTimestamp")),
     },
     Mutant {
@@ -381,8 +381,14 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "zones: claims are never given up",
         scenarios: &["zone-order"],
-        by: &["Z7"],
+        by: &["G8", "expect", "L1"],
         bend: || Bend::Plans(|plan| leave_out(plan, purpose::RELEASE)),
+    },
+    Mutant {
+        name: "zones: claims are not seen",
+        scenarios: &["zone-order"],
+        by: &["Z7"],
+        bend: sets!(|object| hide(object, ANNOTATIONS, "slipway.dev/disruption-claim")),
     },
     Mutant {
         name: "zones: nothing says how a group is",
