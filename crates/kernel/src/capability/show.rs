@@ -42,9 +42,9 @@ pub struct Row {
     pub namespace: String,
     /// A sign for it, and one in ASCII.
     pub icon: (&'static str, &'static str),
-    /// What it is called below its namespace: `Flipper/nightly`.
+    /// What it is called below its namespace: `Policy/nightly`.
     pub title: String,
-    /// What it is called in a sentence: `Flipper shop/nightly`.
+    /// What it is called in a sentence: `Policy shop/nightly`.
     pub name: String,
     /// How it is.
     pub state: State,
@@ -79,7 +79,7 @@ impl Row {
 pub struct Waiting {
     /// Since when.
     pub since: Timestamp,
-    /// Who says so: `Flipper shop/nightly`.
+    /// Who says so: `Policy shop/nightly`.
     pub by: String,
     /// A word that programs match on.
     pub reason: String,

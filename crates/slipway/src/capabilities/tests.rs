@@ -311,7 +311,7 @@ fn nothing_is_rolled_out_while_budgets_cannot_be_known() {
 }
 
 /// Two Flippers, and a workload of the first that has been due for an hour; both say what these lists have.
-fn waiting(own: Value, other: Value) -> Made {
+fn waiting(own: &Value, other: &Value) -> Made {
     let mut made = Made::new();
     let spec = |label: &str| json!({"interval": "10m", "match": {"labels": {label: "true"}}});
     made.flipper("f", &spec("mesh"));
@@ -351,7 +351,7 @@ fn only_its_own_policy_explains_why_a_workload_waits() {
         (&nothing, &of_a, true),
         (&nothing, &reason("Flipper", "g", "2 due"), true),
     ] {
-        let made = waiting(own.clone(), other.clone());
+        let made = waiting(own, other);
         assert_eq!(objects("L1", &made), is_bad, "{own} {other}");
     }
 }
