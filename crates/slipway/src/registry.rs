@@ -96,12 +96,16 @@ impl Registry {
     }
 
     fn options(&self, run: clap::Command) -> clap::Command {
+        // Whatever adds options says what those are, and not what the command is.
+        let about = run.get_about().cloned();
         let run = self.entries.iter().fold(run, |run, entry| {
             (entry.options)(run).next_help_heading(Resettable::Reset)
         });
         let names = self.with_webhooks().join(", ");
         let help = format!("Serve the webhooks of the controllers that have some: {names}");
-        Webhooks::augment_args(run).mut_arg("webhooks", |arg| arg.help(help))
+        Webhooks::augment_args(run)
+            .mut_arg("webhooks", |arg| arg.help(help))
+            .about(about.unwrap_or_default())
     }
 
     /// Reads a command line.

@@ -1,5 +1,7 @@
 //! Where to break a run.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
 use crate::fault::{Injection, RequestFault};
@@ -50,8 +52,8 @@ pub(super) fn size(history: &History) -> usize {
     history.requests.len() - probes.count()
 }
 
-/// The requests of a run that are broken whatever the budget is: a few writes that are no renewal of a lease, and a few of
-/// those that only ask whether the API is there.
+/// The requests of a run that are broken whatever the budget is: the first write of each resource, a few others that are no
+/// renewal of a lease, and a few of those that only ask whether the API is there.
 pub(super) fn always(history: &History) -> Vec<u64> {
     let probes: Vec<&Request> = history.requests.iter().filter(|r| r.is_probe()).collect();
     let writes: Vec<&Request> = history
@@ -59,9 +61,23 @@ pub(super) fn always(history: &History) -> Vec<u64> {
         .iter()
         .filter(|request| request.is_write() && !request.path().contains("/leases"))
         .collect();
+    let mut first: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for write in &writes {
+        let key = (write.method.as_str(), resource(write.path()));
+        first.entry(key).or_insert(write.number);
+    }
     let mut chosen = some(&probes, ALWAYS_PROBES);
     chosen.extend(some(&writes, ALWAYS_WRITES));
+    chosen.extend(first.into_values());
     chosen
+}
+
+/// What a path of an object in a namespace is about; of others, the path.
+fn resource(path: &str) -> &str {
+    let inside = path.split_once("/namespaces/").map(|(_, inside)| inside);
+    inside
+        .and_then(|inside| inside.split('/').nth(1))
+        .unwrap_or(path)
 }
 
 fn some(requests: &[&Request], most: usize) -> Vec<u64> {

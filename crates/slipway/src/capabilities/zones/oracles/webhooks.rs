@@ -49,7 +49,8 @@ fn is_about(review: &Review, change: &Change, to: i64) -> bool {
         && review.text("/namespace") == &*change.object.1
         && review.versions.1 < change.version
         && (SignedDuration::ZERO..=LONGEST_REVIEW).contains(&since)
-        && asked.and_then(Value::as_i64) == Some(to)
+        // A `Scale` to none has no number.
+        && asked.and_then(Value::as_i64).unwrap_or_default() == to
 }
 
 /// W1 and W2: whatever the way, fewer replicas are not stored, but for what W3 allows to pass.
