@@ -24,9 +24,9 @@ impl<S, B> InProcess<S>
 where
     S: Service<Request<Full<Bytes>>, Response = Response<B>> + Clone + Send + Sync + 'static,
     S::Future: Send,
-    S::Error: std::fmt::Display + Send,
+    S::Error: std::error::Error + Send,
     B: Body<Data = Bytes> + Send + 'static,
-    B::Error: std::fmt::Display + Send,
+    B::Error: std::error::Error + Send,
 {
     pub(crate) fn new(service: S) -> Self {
         Self {
@@ -54,9 +54,9 @@ impl<S, B> Target for InProcess<S>
 where
     S: Service<Request<Full<Bytes>>, Response = Response<B>> + Clone + Send + Sync + 'static,
     S::Future: Send,
-    S::Error: std::fmt::Display + Send,
+    S::Error: std::error::Error + Send,
     B: Body<Data = Bytes> + Send + 'static,
-    B::Error: std::fmt::Display + Send,
+    B::Error: std::error::Error + Send,
 {
     fn send(&self, call: Call) -> BoxFuture<'_, Result<Answer, String>> {
         Box::pin(async move { whole(self.call(call).await?).await })

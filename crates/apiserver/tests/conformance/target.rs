@@ -128,13 +128,20 @@ where
 }
 
 /// Waits for the head of an answer.
-pub(crate) async fn patiently<T, E: std::fmt::Display>(
+pub(crate) async fn patiently<T, E: std::error::Error>(
     what: &str,
     future: impl Future<Output = Result<T, E>>,
 ) -> Result<T, String> {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(error)) => Err(format!("{what}: {error}")),
+        Ok(Err(error)) => Err(format!("{what}: {}", with_causes(&error))),
         Err(_) => Err(format!("{what}: no answer in {} s", PATIENCE.as_secs())),
     }
+}
+
+/// hyper's own text leaves out why.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let texts: Vec<String> = causes.map(ToString::to_string).collect();
+    texts.join(": ")
 }

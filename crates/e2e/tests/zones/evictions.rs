@@ -129,14 +129,31 @@ const PARTITIONS: &str = "[a-z\\-]+-zone-[a-z]-([0-9]+)";
 pub(crate) fn partitions(stage: &Stage) -> Result<()> {
     let fields = json!({"maxUnavailable": 1, "podNamePartitionRegex": PARTITIONS});
     let (place, operator) = prepare(stage, "zpdb-partitions", &fields)?;
+    let before = uid(&place, "mock-zone-a-0")?;
     allowed(&place, "mock-zone-a-0")?;
     denied(&place, "mock-zone-b-0", "1 pod not ready in partition 0")?;
+    // A zone's missing pod is unknown in every partition, as with the original, until its successor is there.
+    replaced(&place, "mock-zone-a-0", &before)?;
     allowed(&place, "mock-zone-b-1")?;
     denied(&place, "mock-zone-a-1", "1 pod not ready in partition 1")?;
     stage.open(&place, &NODES)?;
     place.settled(4, "app:1", SOON)?;
     allowed_within(&place, "mock-zone-b-0", SOON)?;
     operator.terminate()
+}
+
+fn uid(place: &Place<'_>, pod: &str) -> Result<String> {
+    place.kubectl(&["get", "pod", pod, "-o", "jsonpath={.metadata.uid}"])
+}
+
+/// Waits for the successor of a pod that goes.
+fn replaced(place: &Place<'_>, pod: &str, before: &str) -> Result<()> {
+    let what = format!("{pod} has a successor");
+    place.cluster.eventually(&what, SOON, |_| {
+        // Between the two there is none.
+        let now = uid(place, pod).unwrap_or_default();
+        Ok((!now.is_empty() && now != before).then_some(()))
+    })
 }
 
 /// Scenario 8.

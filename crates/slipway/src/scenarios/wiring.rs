@@ -22,6 +22,8 @@ struct Settings {
     webhooks: bool,
     /// Whether it has no right to write anything down about evictions: the role of the program that zones replace.
     keeps_nothing: bool,
+    /// Whether whoever starts the operator says that there is one replica.
+    alone: bool,
     /// Only these namespaces are watched.
     namespaces: Vec<String>,
     /// After this time everything is listed again.
@@ -65,8 +67,8 @@ fn setup(registry: &Registry, settings: &Value) -> Result<Setup, String> {
     let common = Common {
         namespace: NAMESPACE,
         deployment: None,
-        // Under that role there is one.
-        is_alone: asked.keeps_nothing,
+        // Under a role without ConfigMaps there is one.
+        is_alone: asked.alone || asked.keeps_nothing,
         webhooks: asked.webhooks.then_some(Served {
             selector: None,
             is_strict: false,
