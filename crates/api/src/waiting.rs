@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How many reasons an object carries at most; the oldest are kept.
-pub const MOST_WAITING: usize = 8;
+pub const MAX_WAITING: usize = 8;
 
 /// One reason why nothing happens, and who can change that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

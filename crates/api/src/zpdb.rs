@@ -88,7 +88,7 @@ fn plain_text(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "string"})
 }
 
-/// What a budget came to.
+/// Observed state of the budget.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ZoneAwarePodDisruptionBudgetStatus {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use slipway_api::waiting::{MOST_WAITING, WaitingFor};
+use slipway_api::waiting::{MAX_WAITING, WaitingFor};
 
 use crate::identity::ObjectRef;
 
@@ -59,7 +59,7 @@ pub fn waiting_for(blockers: &[Blocker], before: &[WaitingFor]) -> Vec<WaitingFo
     all.sort_by(|a, b| (a.since.0, &a.reason, &a.object).cmp(&(b.since.0, &b.reason, &b.object)));
     let mut told = BTreeSet::new();
     all.retain(|w| told.insert((w.reason.clone(), w.object.clone())));
-    all.truncate(MOST_WAITING);
+    all.truncate(MAX_WAITING);
     all
 }
 

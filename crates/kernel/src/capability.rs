@@ -22,7 +22,7 @@ use crate::store::Stores;
 /// How a new leader makes sure that the old one no longer acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fence {
-    /// It changes every object that the old one could still act on ([`Controller::touches`]), so that the old one's
+    /// It changes every object that the old one could still act on ([`Controller::objects_to_bump`]), so that the old one's
     /// preconditions fail. Where it may not, it waits.
     Touch,
     /// It waits until every request of the old one must have ended.
@@ -44,7 +44,7 @@ pub struct Gauge {
 
 /// How the passes over a controller's keys are shown at `/metrics`: as one series for each key, under these names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Passes {
+pub struct ReconcileMetricNames {
     /// The label with the name of a key.
     pub label: &'static str,
     /// Counts them.
@@ -59,18 +59,18 @@ pub struct Passes {
 
 /// How bad it is that something is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Gravity {
+pub enum Severity {
     /// It is waited for every time.
-    Usual,
+    Expected,
     /// Somebody should know.
-    Trouble,
+    Warning,
     /// The pass has failed, and a person has to do something.
-    Failure,
+    Error,
 }
 
 /// An object that a watch or a list has brought, or its end.
 #[derive(Debug, Clone, Copy)]
-pub struct Arrival<'a> {
+pub struct WatchEvent<'a> {
     /// Its kind.
     pub kind: &'a Kind,
     /// The object, whole.
@@ -98,7 +98,7 @@ pub trait Controller: Send + Sync + 'static {
     /// Numbers about objects, computed when they are asked for.
     fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge>;
     /// How its passes are shown; not by key if there are none.
-    fn passes(&self) -> Option<Passes> {
+    fn passes(&self) -> Option<ReconcileMetricNames> {
         None
     }
     /// What the names of the metrics of requests begin with, if dashboards look for other names than ours.
@@ -106,15 +106,15 @@ pub trait Controller: Send + Sync + 'static {
         None
     }
     /// How bad a blocker of this reason is.
-    fn gravity(&self, _reason: &str) -> Gravity {
-        Gravity::Usual
+    fn severity(&self, _reason: &str) -> Severity {
+        Severity::Expected
     }
     /// What is counted when an object arrives.
-    fn counted(&self, _arrival: &Arrival<'_>) -> Option<Count> {
+    fn metric_for(&self, _arrival: &WatchEvent<'_>) -> Option<Count> {
         None
     }
-    /// With [`Fence::Touch`]: all that a former leader may be about to change or delete for this key.
-    fn touches(&self, _stores: &Stores, _key: &Key) -> Vec<Target> {
+    /// With [`Fence::BumpVersions`]: all that a former leader may be about to change or delete for this key.
+    fn objects_to_bump(&self, _stores: &Stores, _key: &Key) -> Vec<Target> {
         Vec::new()
     }
 }

@@ -30,7 +30,7 @@ pub enum NotACron {
 }
 
 /// The longest time until February 29 comes again, over a century without one.
-const MOST_DAYS: u32 = 8 * 366 + 1;
+const MAX_DAYS: u32 = 8 * 366 + 1;
 
 struct Field {
     name: &'static str,
@@ -116,7 +116,7 @@ impl Cron {
         let local = zone.to_datetime(at);
         let from = local.date().at(local.hour(), local.minute(), 0, 0);
         let mut date = from.date();
-        for _ in 0..MOST_DAYS {
+        for _ in 0..MAX_DAYS {
             let found = self
                 .times(date)
                 .filter(|time| *time >= from)

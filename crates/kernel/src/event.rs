@@ -4,14 +4,14 @@ use crate::identity::ObjectRef;
 
 /// Whether an event is good to know or bad to miss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
+pub enum EventType {
     /// Good to know.
     Normal,
     /// Somebody should look.
     Warning,
 }
 
-impl Severity {
+impl EventType {
     /// As the API spells it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ pub struct Event {
     /// Its uid.
     pub uid: String,
     /// Normal or Warning.
-    pub severity: Severity,
+    pub severity: EventType,
     /// A word that programs can match on.
     pub reason: &'static str,
     /// What was done or tried.
@@ -45,7 +45,7 @@ impl Event {
     pub fn on(
         regarding: ObjectRef,
         uid: &str,
-        (severity, reason, action): (Severity, &'static str, &'static str),
+        (severity, reason, action): (EventType, &'static str, &'static str),
         note: String,
         instance: &str,
     ) -> Self {

@@ -16,7 +16,7 @@ pub enum Need {
     Optional,
     /// A missing definition turns off what needs it. A missing right must not look like "there are none": it is a fact of
     /// its own (`see` and the plural of the kind), and the capability says what has to wait.
-    WhereDefined,
+    RequiredIfServed,
     /// Nothing is planned without.
     Required,
 }
@@ -76,7 +76,7 @@ impl Interest {
     #[must_use]
     pub fn where_defined(self) -> Self {
         Self {
-            need: Need::WhereDefined,
+            need: Need::RequiredIfServed,
             ..self
         }
     }

@@ -149,7 +149,7 @@ pub struct Store {
 }
 
 /// How many deleted objects are remembered, so that a late event does not bring one back.
-const MOST_GONE: usize = 1_024;
+const MAX_GONE: usize = 1_024;
 
 /// What an observation did to a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -292,7 +292,7 @@ impl Store {
             .map(|(name, _)| name.clone())
             .collect();
         let listed: BTreeSet<Name> = objects.iter().map(|o| Meta::of(o).key()).collect();
-        let gone = self.observe_extent("", &listed, &newer);
+        let gone = self.retain_listed("", &listed, &newer);
         let mut changed: Vec<Name> = gone.iter().map(Meta::key).collect();
         let new = objects
             .iter()
@@ -305,7 +305,7 @@ impl Store {
 
     /// Takes in what is there in one namespace, or in all if it is empty: whatever else is known of it is gone, except
     /// `kept` (written by us after the list was made). Tells what is gone, as it was.
-    pub fn observe_extent(
+    pub fn retain_listed(
         &mut self,
         namespace: &str,
         listed: &BTreeSet<Name>,
@@ -358,7 +358,7 @@ impl Store {
             self.gone_order.remove(&(before, name.clone()));
         }
         self.gone_order.insert((version, name.clone()));
-        while self.gone_order.len() > MOST_GONE
+        while self.gone_order.len() > MAX_GONE
             && let Some((_, oldest)) = self.gone_order.pop_first()
         {
             self.gone.remove(&oldest);

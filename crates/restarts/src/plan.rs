@@ -23,7 +23,7 @@ use active::Active;
 use sweep::{Outcome, Sweep};
 
 /// How many workloads one plan writes to; the rest is for the next one, at once.
-pub const MOST_STEPS: usize = 64;
+pub const MAX_STEPS: usize = 64;
 
 /// Why nothing is restarted while policies may be there that are not known.
 pub const POLICIES_UNSEEN: &str = "PoliciesUnseen";
@@ -76,7 +76,7 @@ fn act(sweep: &Sweep<'_>, world: &World, active: &[Active<'_>], plan: &mut Plan,
         .filter(|case| matches!(case.outcome, Outcome::Stamp { .. }));
     let mut known = report::Known::default();
     let mut all = restarts.chain(stamps);
-    for case in all.by_ref().take(MOST_STEPS) {
+    for case in all.by_ref().take(MAX_STEPS) {
         let Some(policy) = active.get(case.place) else {
             continue;
         };

@@ -9,7 +9,7 @@ use slipway_api::flipper::WorkloadKind;
 use slipway_api::names;
 use slipway_kernel::Purpose;
 use slipway_kernel::claim::Claim;
-use slipway_kernel::event::Severity;
+use slipway_kernel::event::EventType;
 use slipway_kernel::{Action, ClusterId, Event, ObjectRef, Step, Target, duration};
 
 use crate::due::{self, Written};
@@ -71,7 +71,7 @@ pub fn stamp(subject: &Subject<'_>, decider: &Decider, why: Stamping, now: Times
             names::LAST_RESTART,
             decider.name,
         );
-        let told = (Severity::Warning, news::STAMPED_AGAIN, "Stamp");
+        let told = (EventType::Warning, news::STAMPED_AGAIN, "Stamp");
         events.push(event(subject, told, note, &value));
     }
     if why == Stamping::Repair
@@ -82,7 +82,7 @@ pub fn stamp(subject: &Subject<'_>, decider: &Decider, why: Stamping, now: Times
             names::LAST_RESTART,
             decider.name,
         );
-        let told = (Severity::Warning, news::STAMP_REPAIRED, "Stamp");
+        let told = (EventType::Warning, news::STAMP_REPAIRED, "Stamp");
         events.push(event(subject, told, note, &value));
     }
     let body = json!({"metadata": {"annotations": {names::LAST_RESTART: value}}});
@@ -110,7 +110,7 @@ pub fn restart(subject: &Subject<'_>, decider: &Decider, since: Timestamp, now: 
     });
     let mut events = ignored(subject, &value);
     let note = triggered(workload, decider, since, now);
-    let told = (Severity::Normal, news::RESTART_TRIGGERED, "Restart");
+    let told = (EventType::Normal, news::RESTART_TRIGGERED, "Restart");
     events.push(event(subject, told, note, &value));
     step(subject, purpose::RESTART, body, events)
 }
@@ -151,14 +151,14 @@ fn ignored(subject: &Subject<'_>, instance: &str) -> Vec<Event> {
         "Annotation {}: {problem}; the policy's interval is used",
         names::RESTART_INTERVAL
     );
-    let told = (Severity::Warning, news::ANNOTATION_IGNORED, "Stamp");
+    let told = (EventType::Warning, news::ANNOTATION_IGNORED, "Stamp");
     vec![event(subject, told, note, instance)]
 }
 
 /// Something to be told on a workload.
 pub fn event(
     subject: &Subject<'_>,
-    told: (Severity, &'static str, &'static str),
+    told: (EventType, &'static str, &'static str),
     note: String,
     instance: &str,
 ) -> Event {

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::admission::{Collection, Reading};
-use slipway_kernel::capability::Arrival;
+use slipway_kernel::capability::WatchEvent;
 use slipway_kernel::identity::{ClusterId, ObjectRef};
 use slipway_kernel::store::{Meta, Store, StoreKey, Stores, number};
 use tokio::sync::mpsc;
@@ -221,7 +221,7 @@ impl Reader {
                 break;
             }
         }
-        self.shared.touch();
+        self.shared.notify_observers();
         Ok(())
     }
 
@@ -232,14 +232,14 @@ impl Reader {
         if state.changes.len() == before {
             return;
         }
-        let arrival = Arrival {
+        let arrival = WatchEvent {
             kind: &object.kind,
             object: value,
             is_deletion: false,
             is_new: true,
         };
         for capability in &state.capabilities {
-            if let Some(count) = capability.counted(&arrival) {
+            if let Some(count) = capability.metric_for(&arrival) {
                 self.shared.metrics.traffic.count(&count);
             }
         }
@@ -342,11 +342,11 @@ fn stores<'a>(
     collection: &'a Collection,
 ) -> impl Iterator<Item = (&'a StoreKey, &'a Store)> {
     let is_whole = |key: &StoreKey| {
-        state.extents.get(key).is_none_or(|extent| {
-            extent.labels.is_empty()
-                && !extent.named
-                && (extent.namespaces.is_empty()
-                    || extent.namespaces.contains(&collection.namespace))
+        state.selectors.get(key).is_none_or(|selector| {
+            selector.labels.is_empty()
+                && !selector.named
+                && (selector.namespaces.is_empty()
+                    || selector.namespaces.contains(&collection.namespace))
         })
     };
     let mine = state.stores.iter();

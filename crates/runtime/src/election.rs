@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::environment::after;
 use crate::lease::{Observed, Record, micro};
 use crate::message::Message;
-use crate::request::{Outcome, Reason, Wanted};
+use crate::request::{ApiRequest, Outcome, Reason};
 use crate::rights::Rights;
 use crate::settings::Election;
 use crate::state::{Phase, Shared, Standing};
@@ -124,7 +124,7 @@ impl Candidate {
         let _ = self.inbox.send(message);
     }
 
-    async fn send(&self, wanted: Wanted) -> Outcome {
+    async fn send(&self, wanted: ApiRequest) -> Outcome {
         let patience = self.times.renew_deadline / 2;
         let timeout = self.shared.settings.request_timeout.min(patience);
         let context = format!(
@@ -155,7 +155,7 @@ impl Candidate {
     /// Looks at the Lease, and takes it if nobody has it.
     async fn attempt(&self, observed: &mut Observed) -> Attempt {
         let known = observed.any();
-        match self.send(Wanted::get(&self.object())).await {
+        match self.send(ApiRequest::get(&self.object())).await {
             Outcome::Done(lease) => {
                 let record = Record::read(&lease);
                 let now = Instant::now();
@@ -168,7 +168,7 @@ impl Candidate {
                     return Attempt::Held;
                 };
                 let mine = self.record(record.epoch.saturating_add(1), &record.version, None);
-                let wanted = Wanted::replace(&self.object(), mine.render(&self.object()));
+                let wanted = ApiRequest::replace(&self.object(), mine.render(&self.object()));
                 self.take(wanted, taken).await
             }
             Outcome::Absent(_) => {
@@ -177,22 +177,22 @@ impl Candidate {
                 let mine = self.record(observed.epoch().saturating_add(1), "", None);
                 let body = mine.render(&self.object());
                 let namespace = &self.shared.settings.namespace;
-                let wanted = Wanted::create(&kinds::LEASE, namespace, body);
+                let wanted = ApiRequest::create(&kinds::LEASE, namespace, body);
                 self.take(wanted, taken).await
             }
-            other => self.fell_short(other),
+            other => self.on_failed_write(other),
         }
     }
 
-    async fn take(&self, wanted: Wanted, taken: Taken) -> Attempt {
+    async fn take(&self, wanted: ApiRequest, taken: Taken) -> Attempt {
         let began = Instant::now();
         match self.send(wanted).await {
             Outcome::Done(lease) => Attempt::Won(Record::read(&lease), began, taken),
-            other => self.fell_short(other),
+            other => self.on_failed_write(other),
         }
     }
 
-    fn fell_short(&self, outcome: Outcome) -> Attempt {
+    fn on_failed_write(&self, outcome: Outcome) -> Attempt {
         match outcome {
             Outcome::Refused(refused) => Attempt::Kept(Obstacle {
                 is_lasting: refused.reason == Reason::NoRight,
@@ -284,7 +284,7 @@ impl Candidate {
         let began = Instant::now();
         let (epoch, acquired) = (tenure.record.epoch, tenure.record.acquired.clone());
         let mine = self.record(epoch, &tenure.record.version, Some(acquired));
-        let wanted = Wanted::replace(&self.object(), mine.render(&self.object()));
+        let wanted = ApiRequest::replace(&self.object(), mine.render(&self.object()));
         match self.send(wanted).await {
             Outcome::Done(renewed) => {
                 tenure.record = Record::read(&renewed);
@@ -321,7 +321,7 @@ impl Candidate {
     /// Reads the Lease, and gives whether it may still be ours. A renewal that was not answered counts from when it
     /// began, if the Lease shows that it was done.
     async fn look_up(&self, tenure: &mut Tenure) -> bool {
-        let found = match self.send(Wanted::get(&self.object())).await {
+        let found = match self.send(ApiRequest::get(&self.object())).await {
             Outcome::Done(found) => Record::read(&found),
             Outcome::Absent(_) => {
                 tenure.record.holder = String::new();
@@ -376,7 +376,7 @@ pub(crate) async fn release(shared: &Shared, client: &kube::Client, lease: &'sta
         record.holder = String::new();
         record.duration = Duration::from_secs(1);
         record.renewed = micro(shared.environment.now());
-        let wanted = Wanted::replace(&object, record.render(&object));
+        let wanted = ApiRequest::replace(&object, record.render(&object));
         match wanted.send(client, timeout).await {
             Outcome::Conflict => {}
             Outcome::Done(_) => {
@@ -386,7 +386,7 @@ pub(crate) async fn release(shared: &Shared, client: &kube::Client, lease: &'sta
             _ => return,
         }
         // A renewal of ours may have been under way.
-        let Outcome::Done(found) = Wanted::get(&object).send(client, timeout).await else {
+        let Outcome::Done(found) = ApiRequest::get(&object).send(client, timeout).await else {
             return;
         };
         let found = Record::read(&found);

@@ -3,13 +3,13 @@
 //! Everything that a replica does is a future owned by its engine, polled in the order in which it was woken. Nothing is
 //! spawned: dropping the engine ends all of it at once.
 
+mod bump;
 mod fence;
 mod intake;
 mod outage;
 mod questions;
 mod restore;
 mod selections;
-mod touch;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,12 +38,12 @@ use crate::gather::Gather;
 use crate::message::Message;
 use crate::queue::{Lane, Queue};
 use crate::rights::Rights;
-use crate::state::{Extent, Phase, Shared, Standing, Trust, WatchState};
+use crate::state::{Phase, Shared, Standing, StoreSelector, Trust, WatchState};
 use crate::watch::{Control, Times, Watch, WatchKey, attended};
 use crate::webhook::Readings;
 
+pub(crate) use bump::Bumped;
 use questions::Questions;
-pub(crate) use touch::Touched;
 
 /// The loop turns at least this often, so that its health shows.
 const TURN: Duration = Duration::from_secs(20);
@@ -193,12 +193,12 @@ impl Engine {
         let store = {
             let mut state = self.shared.lock();
             let store = state.stores.open(cluster, interest);
-            let extent = Extent {
+            let selector = StoreSelector {
                 labels: Selector::parse(&interest.labels),
                 named: interest.own.is_some() || interest.named.is_some(),
                 namespaces: namespaces.clone(),
             };
-            state.extents.insert(store.clone(), extent);
+            state.selectors.insert(store.clone(), selector);
             store
         };
         let feeds = self.feeds.entry(store.clone()).or_insert_with(|| Feeds {
@@ -393,7 +393,7 @@ impl Engine {
             Message::Answered(key, id, answer) => self.answered(&key, id, answer),
             Message::Taken(lease, epoch, taken) => self.taken(lease, epoch, taken),
             Message::WaitedOut(lease, epoch) => self.waited_out(lease, epoch),
-            Message::Touched(lease, epoch, touched) => self.touched(lease, epoch, touched),
+            Message::Bumped(lease, epoch, bumped) => self.bumped(lease, epoch, bumped),
             Message::Lost(lease) => self.lost(lease),
             Message::Told(slot, untold) => self.told(&slot, untold),
             Message::Undo(actions) => self.undo(actions),
@@ -433,7 +433,7 @@ impl Engine {
                 crate::election::release(&self.shared, client, lease).await;
             }
         }
-        self.shared.touch();
+        self.shared.notify_observers();
     }
 
     /// Keeps what webhooks decide on new, and undoes what they leave to be undone, until `guests` is over.

@@ -14,7 +14,7 @@ use slipway_kernel::event::Event;
 use slipway_kernel::identity::kinds;
 
 use crate::lease::micro;
-use crate::request::Wanted;
+use crate::request::ApiRequest;
 
 /// How many events are remembered as told.
 const MOST: usize = 4_096;
@@ -116,7 +116,7 @@ fn cut(text: &str, most: usize) -> &str {
 }
 
 /// The request that tells an event.
-pub(crate) fn render(event: &Event, controller: &str, replica: &str, now: Timestamp) -> Wanted {
+pub(crate) fn render(event: &Event, controller: &str, replica: &str, now: Timestamp) -> ApiRequest {
     let namespace = namespace(event);
     let object = &event.regarding;
     let mut regarding = json!({
@@ -143,14 +143,14 @@ pub(crate) fn render(event: &Event, controller: &str, replica: &str, now: Timest
     });
     let purpose = purpose::EVENT;
     let context = format!("controller={controller};replica={replica};purpose={purpose}");
-    Wanted::create(&kinds::EVENT, namespace, body).traced(context)
+    ApiRequest::create(&kinds::EVENT, namespace, body).traced(context)
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-    use slipway_kernel::event::Severity;
+    use slipway_kernel::event::EventType;
     use slipway_kernel::identity::ObjectRef;
 
     use super::*;
@@ -159,7 +159,7 @@ mod tests {
         Event {
             regarding: ObjectRef::local(kinds::POD, "default", name),
             uid: "u".to_owned(),
-            severity: Severity::Normal,
+            severity: EventType::Normal,
             reason: "Restarted",
             action: "Restart",
             note: note.to_owned(),

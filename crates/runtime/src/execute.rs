@@ -32,10 +32,10 @@ use tokio::time::Instant;
 use crate::clusters::Clusters;
 use crate::message::Message;
 use crate::queue::{Verdict, lane};
-use crate::request::{Outcome, Reason, Wanted};
+use crate::request::{ApiRequest, Outcome, Reason};
 use crate::state::Shared;
 
-pub(crate) use settle::{Doubt, LATE};
+pub(crate) use settle::{LATE, UnconfirmedWrite};
 pub(crate) use throttle::Throttle;
 
 /// Steps of one plan before the next plan: a new spec takes hold in the middle of a backlog.
@@ -43,9 +43,9 @@ const BATCH: usize = 64;
 
 /// How one step or status ended.
 #[derive(Debug, Clone, Copy)]
-enum Ended {
+enum StepResult {
     /// It is done, or was not worth doing.
-    Well,
+    Done,
     /// It has to wait.
     Waits(Timestamp),
     /// The object is not what the plan took it for.
@@ -54,7 +54,7 @@ enum Ended {
     Refused,
     /// The server has too much to do for this object, which waits; for so many that all of the lane waits for this long.
     Busy(Option<Duration>),
-    /// Nobody knows; it is in doubt now.
+    /// Nobody knows; it is unconfirmed now.
     Unknown,
     /// This replica may not act any more.
     Deposed,
@@ -94,24 +94,24 @@ impl Report {
     }
 
     /// Takes in how one part ended; gives whether to go on.
-    fn add(&mut self, ended: Ended) -> bool {
+    fn add(&mut self, ended: StepResult) -> bool {
         let verdict = match ended {
-            Ended::Well => return true,
-            Ended::Waits(until) => {
+            StepResult::Done => return true,
+            StepResult::Waits(until) => {
                 self.wake(until);
                 return true;
             }
-            Ended::Outdated => Verdict::Collided,
-            Ended::Refused | Ended::Unknown => Verdict::Again,
-            Ended::Busy(pause) => {
+            StepResult::Outdated => Verdict::Collided,
+            StepResult::Refused | StepResult::Unknown => Verdict::Again,
+            StepResult::Busy(pause) => {
                 self.pause = self.pause.max(pause);
                 Verdict::Again
             }
-            Ended::Outlived => {
+            StepResult::Outlived => {
                 self.outlived = true;
                 Verdict::Done
             }
-            Ended::Deposed => Verdict::Done,
+            StepResult::Deposed => Verdict::Done,
         };
         self.verdict = self.verdict.max(verdict);
         false
@@ -175,7 +175,7 @@ impl Execution {
             }
         }
         report.failed = self.failed.load(Ordering::Acquire);
-        if self.is_in_doubt() && !self.settle().await {
+        if self.has_unconfirmed() && !self.settle().await {
             report.verdict = report.verdict.max(Verdict::Failed);
         }
         // Whoever waits for a moment wakes by itself; planning at once would come too early, again and again. So it would
@@ -190,8 +190,8 @@ impl Execution {
         report
     }
 
-    /// Looks up what is in doubt, and does nothing else: the plan was made on a world that may be false.
-    pub(crate) async fn clarify(self) -> Report {
+    /// Looks up which writes are unconfirmed, and does nothing else: the plan was made on a world that may be false.
+    pub(crate) async fn resolve_only(self) -> Report {
         let mut report = Report::new();
         let clear = self.settle().await;
         report.verdict = if clear {
@@ -264,11 +264,11 @@ impl Execution {
         let _ = self.inbox.send(message);
     }
 
-    async fn step(&self, step: Step) -> Ended {
+    async fn step(&self, step: Step) -> StepResult {
         let purpose = step.action.purpose();
         let (verb, Some(object)) = (step.action.verb(), step.action.object().cloned()) else {
             // Questions are the loop's.
-            return Ended::Well;
+            return StepResult::Done;
         };
         let target = match &step.action {
             Action::Patch { target, .. } | Action::Delete { target, .. } => Some(target.clone()),
@@ -277,22 +277,22 @@ impl Execution {
         if let Some(early) = self.too_early(&object, target.as_ref()) {
             return early;
         }
-        let doubt = Doubt::about(&step.action, step.events.clone());
+        let unconfirmed = UnconfirmedWrite::about(&step.action, step.events.clone());
         let (deletes, wanted) = match step.action {
-            Action::Patch { target, body, .. } => (false, Wanted::patch(&target, "", body)),
-            Action::Delete { target, .. } => (true, Wanted::delete(&target)),
-            Action::Apply { object, body, .. } => (false, Wanted::apply(&object, body)),
-            Action::Ask(_) => return Ended::Well,
+            Action::Patch { target, body, .. } => (false, ApiRequest::patch(&target, "", body)),
+            Action::Delete { target, .. } => (true, ApiRequest::delete(&target)),
+            Action::Apply { object, body, .. } => (false, ApiRequest::apply(&object, body)),
+            Action::Ask(_) => return StepResult::Done,
         };
         // From here on webhooks count it as gone, and what they have let go since the plan was made is planned for first.
-        if deletes && !self.hold(&doubt.uid) {
-            return Ended::Outdated;
+        if deletes && !self.hold(&unconfirmed.uid) {
+            return StepResult::Outdated;
         }
         let Some(outcome) = self.write(&object, wanted, (verb, purpose)).await else {
-            self.shared.lock().release_deletion(&doubt.uid, None);
-            return Ended::Deposed;
+            self.shared.lock().release_deletion(&unconfirmed.uid, None);
+            return StepResult::Deposed;
         };
-        let uid = doubt.uid.clone();
+        let uid = unconfirmed.uid.clone();
         if self.is_outlived() {
             if deletes {
                 // It may have been done to what is there now, which has yet to be seen.
@@ -300,17 +300,17 @@ impl Execution {
                 let until = now.checked_add(LATE).unwrap_or(Timestamp::MAX);
                 self.shared.lock().release_deletion(&uid, Some(until));
             }
-            return Ended::Outlived;
+            return StepResult::Outlived;
         }
         let ended = self.take_in(
             &object,
-            (step.events, doubt),
+            (step.events, unconfirmed),
             outcome,
             deletes,
             target.is_some(),
         );
         let ended = ended.await;
-        if deletes && !matches!(ended, Ended::Unknown) {
+        if deletes && !matches!(ended, StepResult::Unknown) {
             self.shared.lock().release_deletion(&uid, None);
         }
         ended
@@ -320,15 +320,15 @@ impl Execution {
     async fn take_in(
         &self,
         object: &ObjectRef,
-        (events, doubt): (Vec<Event>, Doubt),
+        (events, unconfirmed): (Vec<Event>, UnconfirmedWrite),
         outcome: Outcome,
         deletes: bool,
         is_known: bool,
-    ) -> Ended {
+    ) -> StepResult {
         match outcome {
             Outcome::Done(value) => {
                 if deletes {
-                    self.deleted(object, &doubt.uid, &value);
+                    self.deleted(object, &unconfirmed.uid, &value);
                 } else {
                     self.written(object, &value);
                 }
@@ -337,17 +337,17 @@ impl Execution {
                     let (controller, event) = (self.key.controller, Box::new(event));
                     self.tell(Message::Publish(controller, event, acted));
                 }
-                Ended::Well
+                StepResult::Done
             }
             Outcome::Absent(_) if is_known => {
-                self.shared.lock().overlay_absence(object, &doubt.uid);
-                Ended::Outdated
+                self.shared.lock().overlay_absence(object, &unconfirmed.uid);
+                StepResult::Outdated
             }
             outcome => {
                 if deletes && matches!(outcome, Outcome::Refused(_)) {
                     self.failed.store(true, Ordering::Release);
                 }
-                self.fell_short(object, doubt, outcome).await
+                self.on_failed_write(object, unconfirmed, outcome).await
             }
         }
     }
@@ -369,20 +369,20 @@ impl Execution {
         &self,
         object: &ObjectRef,
         target: Option<&slipway_kernel::action::Target>,
-    ) -> Option<Ended> {
+    ) -> Option<StepResult> {
         if let Some(until) = self.refused_until(object) {
-            return Some(Ended::Waits(until));
+            return Some(StepResult::Waits(until));
         }
         let state = self.shared.lock();
         let stale = target.is_some_and(|target| state.ledger.is_stale(target));
-        stale.then_some(Ended::Outdated)
+        stale.then_some(StepResult::Outdated)
     }
 
     /// Sends a write, unless this replica may not act any more or the batch has been stopped meanwhile.
     async fn write(
         &self,
         object: &ObjectRef,
-        wanted: Wanted,
+        wanted: ApiRequest,
         (verb, purpose): (&'static str, Purpose),
     ) -> Option<Outcome> {
         let cluster = self.clusters.get(&object.cluster)?;
@@ -456,11 +456,16 @@ impl Execution {
     }
 
     /// What follows from a write that was not done.
-    async fn fell_short(&self, object: &ObjectRef, doubt: Doubt, outcome: Outcome) -> Ended {
+    async fn on_failed_write(
+        &self,
+        object: &ObjectRef,
+        unconfirmed: UnconfirmedWrite,
+        outcome: Outcome,
+    ) -> StepResult {
         match outcome {
             Outcome::Conflict => {
-                let _ = self.read(object, &doubt.uid).await;
-                Ended::Outdated
+                let _ = self.read(object, &unconfirmed.uid).await;
+                StepResult::Outdated
             }
             Outcome::Refused(refused) | Outcome::Absent(refused) => {
                 if refused.reason != Reason::NoRight {
@@ -470,14 +475,14 @@ impl Execution {
                 let backoff = self.shared.settings.backoff;
                 let mut state = self.shared.lock();
                 state.refuse(object, refused, None, backoff, now);
-                Ended::Refused
+                StepResult::Refused
             }
             Outcome::Busy(asked) => self.busy(object, asked),
             Outcome::Unknown(refused, after) => {
-                self.doubt(object, doubt.because(refused, after));
-                Ended::Unknown
+                self.leave_unconfirmed(object, unconfirmed.because(refused, after));
+                StepResult::Unknown
             }
-            Outcome::Done(_) => Ended::Well,
+            Outcome::Done(_) => StepResult::Done,
         }
     }
 }

@@ -3,8 +3,8 @@
 //! The words are the capabilities'; here is only when a line is written, at which level, and which object it names.
 
 use slipway_kernel::blocker::Blocker;
-use slipway_kernel::capability::Gravity;
-use slipway_kernel::event::{Event, Severity};
+use slipway_kernel::capability::Severity;
+use slipway_kernel::event::{Event, EventType};
 use slipway_kernel::identity::{Key, ObjectRef, kinds};
 
 /// One line about an object, under a key that says what it is.
@@ -24,12 +24,12 @@ macro_rules! line {
 }
 
 /// Something is waited for that was not before.
-pub(crate) fn blocked(blocker: &Blocker, gravity: Gravity) {
+pub(crate) fn blocked(blocker: &Blocker, gravity: Severity) {
     let (object, text) = (&blocker.object, &blocker.message);
     match gravity {
-        Gravity::Failure => line!(tracing::Level::ERROR, object, blocker.reason, text),
-        Gravity::Trouble => line!(tracing::Level::WARN, object, blocker.reason, text),
-        Gravity::Usual => line!(tracing::Level::INFO, object, blocker.reason, text),
+        Severity::Error => line!(tracing::Level::ERROR, object, blocker.reason, text),
+        Severity::Warning => line!(tracing::Level::WARN, object, blocker.reason, text),
+        Severity::Expected => line!(tracing::Level::INFO, object, blocker.reason, text),
     }
 }
 
@@ -37,8 +37,8 @@ pub(crate) fn blocked(blocker: &Blocker, gravity: Gravity) {
 pub(crate) fn told(event: &Event, acted: Option<&ObjectRef>) {
     let object = acted.unwrap_or(&event.regarding);
     match event.severity {
-        Severity::Warning => line!(tracing::Level::WARN, object, event.reason, event.note),
-        Severity::Normal => line!(tracing::Level::INFO, object, event.reason, event.note),
+        EventType::Warning => line!(tracing::Level::WARN, object, event.reason, event.note),
+        EventType::Normal => line!(tracing::Level::INFO, object, event.reason, event.note),
     }
 }
 

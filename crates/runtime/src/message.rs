@@ -7,7 +7,7 @@ use slipway_kernel::fact::{Answer, QuestionId};
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
 
 use crate::election::Taken;
-use crate::engine::Touched;
+use crate::engine::Bumped;
 use crate::events::{Slot, Untold};
 use crate::execute::Report;
 use crate::watch::{News, WatchKey};
@@ -34,7 +34,7 @@ pub(crate) enum Message {
     /// Nothing of the former holder of a lease can be under way any more.
     WaitedOut(&'static str, i64),
     /// What a former leader could act on has been changed, or could not be.
-    Touched(&'static str, i64, Touched),
+    Bumped(&'static str, i64, Bumped),
     /// This event has been told, or none can be told in its namespace because of that.
     Told(Slot, Option<Untold>),
     /// This is to be undone after a review was answered.

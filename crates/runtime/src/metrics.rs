@@ -17,7 +17,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Metric, Registry};
 use slipway_kernel::Purpose;
-use slipway_kernel::capability::Passes;
+use slipway_kernel::capability::ReconcileMetricNames;
 use slipway_kernel::identity::Key;
 
 use crate::state::Shared;
@@ -136,7 +136,12 @@ impl Metrics {
     }
 
     /// From now on the passes of a controller are shown, key by key.
-    pub(crate) fn show_passes(&self, controller: &'static str, passes: Passes, namespaced: bool) {
+    pub(crate) fn show_passes(
+        &self,
+        controller: &'static str,
+        passes: ReconcileMetricNames,
+        namespaced: bool,
+    ) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         let mut shows = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
         shows.add(controller, passes, namespaced, &mut registry);

@@ -15,9 +15,9 @@ use crate::error::Error;
 use crate::gather::{Gather, Nobody};
 use crate::message::Message;
 use crate::metrics::client::measured;
+use crate::request_filter::RequestFilter;
 use crate::settings::Settings;
 use crate::state::Shared;
-use crate::vet::Vet;
 use crate::view::View;
 use crate::webhook::{Admissions, Limits};
 
@@ -98,9 +98,9 @@ impl Operator {
 
     /// The same with somebody who looks at requests, to probes and to webhooks, before they are answered.
     #[must_use]
-    pub fn vetting(self, vet: Arc<dyn Vet>) -> Self {
+    pub fn with_request_filter(self, filter: Arc<dyn RequestFilter>) -> Self {
         // A second one would have come too late for requests that are under way.
-        let _ = self.shared.vet.set(vet);
+        let _ = self.shared.request_filter.set(filter);
         self
     }
 

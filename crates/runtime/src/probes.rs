@@ -77,12 +77,12 @@ pub fn router(view: View) -> Router {
         .route("/healthz", get(health))
         .route("/metrics", get(metrics))
         .with_state(view.clone())
-        .layer(from_fn_with_state(view, vet))
+        .layer(from_fn_with_state(view, refuse_unfit))
         .layer(from_fn_with_state(Arc::new(meters), measure))
 }
 
 /// Refuses what must not be answered.
-async fn vet(State(view): State<View>, request: Request, next: Next) -> Response {
+async fn refuse_unfit(State(view): State<View>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     match view.shared().refuse_request(path, request.headers()) {
         Some(refusal) => refusal.map(axum::body::Body::from),

@@ -32,7 +32,7 @@ const PREPARATIONS: u32 = 4;
 
 /// How the work on a key ended, the worst last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Verdict {
+pub(crate) enum Requeue {
     /// All is done for now.
     Done,
     /// What was done was for the sake of what comes next: at once, but not for ever.
@@ -207,19 +207,19 @@ impl Queue {
     }
 
     /// The work on a taken key has ended.
-    pub(crate) fn finish(&mut self, key: &Key, verdict: Verdict, now: Instant) {
+    pub(crate) fn finish(&mut self, key: &Key, verdict: Requeue, now: Instant) {
         self.lanes.entry(lane(key)).or_default().busy = false;
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
         match verdict {
-            Verdict::Done => {
+            Requeue::Done => {
                 entry.attempts = 0;
                 entry.collisions = 0;
                 entry.prepared = 0;
                 entry.failed = None;
             }
-            Verdict::Prepared => {
+            Requeue::Prepared => {
                 entry.prepared += 1;
                 if entry.prepared > PREPARATIONS {
                     entry.attempts = entry.attempts.saturating_add(1);
@@ -227,12 +227,12 @@ impl Queue {
                 }
                 entry.change = Some(now);
             }
-            Verdict::Again => {
+            Requeue::Again => {
                 entry.attempts = 0;
                 entry.failed = None;
                 entry.change = Some(now);
             }
-            Verdict::Collided => {
+            Requeue::Collided => {
                 entry.collisions += 1;
                 if entry.collisions > 1 {
                     entry.attempts = entry.attempts.saturating_add(1);
@@ -240,7 +240,7 @@ impl Queue {
                 }
                 entry.change = Some(now);
             }
-            Verdict::Failed => {
+            Requeue::Failed => {
                 entry.attempts = entry.attempts.saturating_add(1);
                 entry.failed = Some(now);
                 // Not a change: it waits for the whole time.
@@ -251,7 +251,7 @@ impl Queue {
     }
 
     /// Lets all failed keys try again now: what kept them from succeeding is over.
-    pub(crate) fn forgive(&mut self) {
+    pub(crate) fn clear_backoff(&mut self) {
         let failed: Vec<Key> = self
             .entries
             .iter_mut()

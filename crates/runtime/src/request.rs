@@ -128,7 +128,7 @@ impl Outcome {
 
 /// A request that has yet to be sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct ApiRequest {
     pub(crate) method: Method,
     pub(crate) uri: String,
     pub(crate) content: &'static str,
@@ -142,7 +142,7 @@ pub(crate) fn path(object: &ObjectRef) -> String {
     format!("{}/{}", object.kind.path(&object.namespace), object.name)
 }
 
-impl Wanted {
+impl ApiRequest {
     fn new(method: Method, uri: String, content: &'static str, body: Option<Value>) -> Self {
         Self {
             method,

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use slipway_api::purpose::runtime::RIGHTS;
 use tokio::time::Instant;
 
-use crate::request::{Outcome, Reason, Wanted};
+use crate::request::{ApiRequest, Outcome, Reason};
 
 /// For how long an answer counts.
 const FRESH: Duration = Duration::from_secs(10);
@@ -75,7 +75,7 @@ impl Access {
         })
     }
 
-    fn review(&self) -> Wanted {
+    fn review(&self) -> ApiRequest {
         let body = json!({
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
@@ -89,7 +89,7 @@ impl Access {
                 "name": self.name,
             }},
         });
-        Wanted::review(body).traced(format!("purpose={RIGHTS}"))
+        ApiRequest::review(body).traced(format!("purpose={RIGHTS}"))
     }
 }
 
@@ -102,7 +102,7 @@ impl Rights {
     pub(crate) async fn tell_apart(
         &self,
         client: &kube::Client,
-        wanted: &Wanted,
+        wanted: &ApiRequest,
         outcome: Outcome,
         timeout: Duration,
     ) -> Outcome {

@@ -27,15 +27,15 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::environment::Environment;
-use crate::execute::{Doubt, LATE, Throttle};
+use crate::execute::{LATE, Throttle, UnconfirmedWrite};
 use crate::lease::Record;
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
 use crate::queue::Lane;
 use crate::request::Refused;
+use crate::request_filter::RequestFilter;
 use crate::settings::{Backoff, Settings};
 use crate::status::Statuses;
-use crate::vet::Vet;
 use crate::watch::{Control, WatchKey};
 
 /// Whether this replica acts for a lease.
@@ -92,7 +92,7 @@ pub(crate) struct WatchState {
 
 /// What a store holds of its kind.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Extent {
+pub(crate) struct StoreSelector {
     /// Only objects with these labels; empty for any.
     pub(crate) labels: Selector,
     /// Only objects of some names.
@@ -101,7 +101,7 @@ pub(crate) struct Extent {
     pub(crate) namespaces: Vec<String>,
 }
 
-impl Extent {
+impl StoreSelector {
     /// Whether an object of the kind surely belongs into it. What is not sure is left to the watch.
     fn holds(&self, value: &Value) -> bool {
         !self.named && self.labels.selects_object(value)
@@ -131,7 +131,7 @@ impl DerefMut for Known {
 pub(crate) struct State {
     pub(crate) capabilities: Vec<Arc<dyn Controller>>,
     pub(crate) stores: Stores,
-    pub(crate) extents: BTreeMap<StoreKey, Extent>,
+    pub(crate) selectors: BTreeMap<StoreKey, StoreSelector>,
     pub(crate) facts: Known,
     /// How refused objects looked.
     marks: BTreeMap<ObjectRef, Option<u64>>,
@@ -145,7 +145,7 @@ pub(crate) struct State {
     pub(crate) blockers: BTreeMap<Key, Vec<Blocker>>,
     pub(crate) standings: BTreeMap<&'static str, Standing>,
     /// Objects that we may or may not have changed.
-    pub(crate) doubts: BTreeMap<Lane, BTreeMap<ObjectRef, Doubt>>,
+    pub(crate) unconfirmed: BTreeMap<Lane, BTreeMap<ObjectRef, UnconfirmedWrite>>,
     /// What a busy server has kept each lane from.
     pub(crate) throttles: BTreeMap<Lane, Throttle>,
     /// Kinds whose statuses are replaced, because patching them is forbidden, until it is tried again.
@@ -177,8 +177,8 @@ impl State {
         let version = Meta::of(value).version;
         let (mut is_known, mut is_past) = (false, false);
         for key in keys {
-            let extent = self.extents.get(&key);
-            let holds = extent.is_none_or(|extent| extent.holds(value));
+            let selector = self.selectors.get(&key);
+            let holds = selector.is_none_or(|selector| selector.holds(value));
             let Some(store) = self.stores.store_mut(&key) else {
                 continue;
             };
@@ -230,9 +230,9 @@ impl State {
     /// The stores that an object belongs into.
     fn keys(&self, object: &ObjectRef) -> Vec<StoreKey> {
         let watched = |key: &StoreKey| {
-            let extent = self.extents.get(key);
-            extent.is_none_or(|extent| {
-                extent.namespaces.is_empty() || extent.namespaces.contains(&object.namespace)
+            let selector = self.selectors.get(key);
+            selector.is_none_or(|selector| {
+                selector.namespaces.is_empty() || selector.namespaces.contains(&object.namespace)
             })
         };
         self.stores
@@ -321,21 +321,24 @@ impl State {
             return None;
         }
         self.holds += 1;
-        let before = self.facts.holds.insert(hold.uid.clone(), hold.until);
+        let before = self
+            .facts
+            .evictions_allowed_here
+            .insert(hold.uid.clone(), hold.until);
         Some(before.is_none())
     }
 
     /// Until when something may go that was let go.
     pub(crate) fn held_until(&self, uid: &str) -> Option<Timestamp> {
-        self.facts.holds.get(uid).copied()
+        self.facts.evictions_allowed_here.get(uid).copied()
     }
 
     /// Forgets what was let go: a read that began after its time has shown what became of it.
     pub(crate) fn release(&mut self, hold: &Hold) {
-        if self.facts.holds.get(&hold.uid) != Some(&hold.until) {
+        if self.facts.evictions_allowed_here.get(&hold.uid) != Some(&hold.until) {
             return;
         }
-        self.facts.holds.remove(&hold.uid);
+        self.facts.evictions_allowed_here.remove(&hold.uid);
         let (cluster, within) = (ClusterId::local(), &hold.within);
         let freed = self
             .stores
@@ -381,7 +384,7 @@ impl State {
     /// Nobody looks any more for what became of the deletions that are in doubt in these lanes: each may yet be carried out
     /// for as long as the API server works on a request, and counts as gone no longer than that.
     pub(crate) fn bound_deletions(&mut self, now: Timestamp, is_meant: impl Fn(&Lane) -> bool) {
-        let doubts = self.doubts.iter().filter(|(lane, _)| is_meant(lane));
+        let doubts = self.unconfirmed.iter().filter(|(lane, _)| is_meant(lane));
         let uids: Vec<String> = doubts
             .flat_map(|(_, doubts)| doubts.values())
             .filter(|doubt| doubt.is_deletion())
@@ -399,7 +402,7 @@ impl State {
         let is_any = |is_off: bool| {
             let mut all = self.watches.iter();
             all.any(|(other, watch)| {
-                let is_meant = other.shares_kind(key) && watch.need == Need::WhereDefined;
+                let is_meant = other.shares_kind(key) && watch.need == Need::RequiredIfServed;
                 is_meant && watch.off == is_off && !self.hidden.contains(other)
             })
         };
@@ -413,7 +416,7 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) metrics: Metrics,
     /// Who looks at requests before they are answered.
-    pub(crate) vet: OnceLock<Arc<dyn Vet>>,
+    pub(crate) request_filter: OnceLock<Arc<dyn RequestFilter>>,
     state: Mutex<State>,
     /// No new steps: the process is about to end.
     pub(crate) draining: AtomicBool,
@@ -433,7 +436,7 @@ impl Shared {
             environment,
             settings,
             metrics: Metrics::default(),
-            vet: OnceLock::new(),
+            request_filter: OnceLock::new(),
             state: Mutex::default(),
             draining: AtomicBool::new(false),
             version: AtomicU64::new(0),
@@ -447,7 +450,7 @@ impl Shared {
     }
 
     /// Tells those who look that something has changed.
-    pub(crate) fn touch(&self) {
+    pub(crate) fn notify_observers(&self) {
         self.version.fetch_add(1, Ordering::AcqRel);
         self.changed.notify_waiters();
     }

@@ -334,7 +334,8 @@ impl Watch {
             return Some(End::Unwatchable(look, failure.to_string()));
         }
         match (code, self.need) {
-            (Some(404), Need::Optional | Need::WhereDefined) | (Some(403), Need::WhereDefined) => {
+            (Some(404), Need::Optional | Need::RequiredIfServed)
+            | (Some(403), Need::RequiredIfServed) => {
                 return Some(End::Absent(failure));
             }
             (Some(403), Need::Optional) if self.control.seen.load(Ordering::Acquire) => {

@@ -19,7 +19,7 @@ use serde_json::Value;
 use slipway_api::purpose::Purpose;
 use slipway_api::purpose::runtime::RIGHTS;
 
-use crate::spell::{Spell, Woe};
+use crate::spell::{Disturbance, Spell};
 
 /// How a request of the operator ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -333,7 +333,10 @@ impl History {
     pub fn is_taken_back(&self, (from, to): (Timestamp, Timestamp), until: Timestamp) -> bool {
         self.spells().any(|(restored, spell)| {
             let kept = restored.checked_sub(spell.lasts).unwrap_or(Timestamp::MIN);
-            spell.woe == Woe::Restore && restored <= until && kept <= to && from <= restored
+            spell.disturbance == Disturbance::Restore
+                && restored <= until
+                && kept <= to
+                && from <= restored
         })
     }
 
@@ -341,14 +344,14 @@ impl History {
     /// happen is judged all the same.
     pub fn is_out_of_time(&self) -> bool {
         self.spells()
-            .any(|(_, spell)| matches!(spell.woe, Woe::Skew(_)))
+            .any(|(_, spell)| matches!(spell.disturbance, Disturbance::Skew(_)))
     }
 
     /// Whether a definition was taken away: its objects go with it and come back as others, and while it is away the operator
     /// acts as if there were none.
     pub fn is_redefined(&self) -> bool {
         self.spells()
-            .any(|(_, spell)| matches!(spell.woe, Woe::Undefined(_)))
+            .any(|(_, spell)| matches!(spell.disturbance, Disturbance::Undefined(_)))
     }
 
     /// By how much the clocks of so many replicas are off in the end, one for each.

@@ -11,7 +11,7 @@ pub const TARDY: Duration = Duration::from_secs(8);
 
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Woe {
+pub enum Disturbance {
     /// No request arrives, and open watches break.
     Outage,
     /// No request is answered, and open watches say nothing more; nothing breaks.
@@ -41,7 +41,7 @@ pub enum Woe {
     LeaderDies,
 }
 
-impl Woe {
+impl Disturbance {
     /// What reports count it as.
     pub fn class(&self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl Woe {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spell {
     /// What.
-    pub woe: Woe,
+    pub disturbance: Disturbance,
     /// For which replica; none for all.
     pub reach: Option<u32>,
     /// From when on, after the start.
@@ -85,9 +85,9 @@ pub struct Spell {
 
 impl Spell {
     /// One that reaches all replicas.
-    pub fn new(woe: Woe, at: Duration, lasts: Duration) -> Self {
+    pub fn new(disturbance: Disturbance, at: Duration, lasts: Duration) -> Self {
         Self {
-            woe,
+            disturbance,
             reach: None,
             at,
             lasts,
@@ -105,15 +105,15 @@ impl Spell {
 
     /// When it is over.
     pub fn ends(&self) -> Duration {
-        match self.woe {
-            Woe::Restore => self.at,
+        match self.disturbance {
+            Disturbance::Restore => self.at,
             _ => self.at.saturating_add(self.lasts),
         }
     }
 
     /// Until when it can keep the operator from something.
     pub fn over(&self) -> Duration {
-        self.ends().saturating_add(self.woe.aftermath())
+        self.ends().saturating_add(self.disturbance.aftermath())
     }
 
     /// Whether it is for this replica.
@@ -122,7 +122,7 @@ impl Spell {
     }
 }
 
-impl fmt::Display for Woe {
+impl fmt::Display for Disturbance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Outage => f.write_str("outage"),
@@ -145,7 +145,7 @@ impl fmt::Display for Woe {
 
 impl fmt::Display for Spell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.woe)?;
+        write!(f, "{}", self.disturbance)?;
         if let Some(replica) = self.reach {
             write!(f, "/{replica}")?;
         }
@@ -158,25 +158,28 @@ impl fmt::Display for Spell {
 #[error("{0:?} is no spell; write `outage@30s+10s`, `403:pods/1@0s+5s`, `silence@1m+3m`, …")]
 pub struct NoSpell(String);
 
-fn woe(text: &str) -> Option<Woe> {
+fn disturbance(text: &str) -> Option<Disturbance> {
     let (name, about) = text.split_once(':').unwrap_or((text, ""));
     let plural = || Some(about.to_owned()).filter(|plural| !plural.is_empty());
     if let Some(code) = name.strip_prefix("retry-after-") {
-        return Some(Woe::RetryAfter(code.parse().ok()?, about.parse().ok()?));
+        return Some(Disturbance::RetryAfter(
+            code.parse().ok()?,
+            about.parse().ok()?,
+        ));
     }
     match name {
-        "silence" => Some(Woe::Silence(about.to_owned())),
-        "unknown" => plural().map(Woe::Unknown),
-        "undefined" => plural().map(Woe::Undefined),
-        "skew" => about.parse().ok().map(Woe::Skew),
-        _ if !about.is_empty() => Some(Woe::Refusal(name.parse().ok()?, plural()?)),
-        "outage" => Some(Woe::Outage),
-        "black-hole" => Some(Woe::BlackHole),
-        "quota" => Some(Woe::Quota),
-        "restore" => Some(Woe::Restore),
-        "late-answers" => Some(Woe::LateAnswers),
-        "late-arrivals" => Some(Woe::LateArrivals),
-        "leader-dies" => Some(Woe::LeaderDies),
+        "silence" => Some(Disturbance::Silence(about.to_owned())),
+        "unknown" => plural().map(Disturbance::Unknown),
+        "undefined" => plural().map(Disturbance::Undefined),
+        "skew" => about.parse().ok().map(Disturbance::Skew),
+        _ if !about.is_empty() => Some(Disturbance::Refusal(name.parse().ok()?, plural()?)),
+        "outage" => Some(Disturbance::Outage),
+        "black-hole" => Some(Disturbance::BlackHole),
+        "quota" => Some(Disturbance::Quota),
+        "restore" => Some(Disturbance::Restore),
+        "late-answers" => Some(Disturbance::LateAnswers),
+        "late-arrivals" => Some(Disturbance::LateArrivals),
+        "leader-dies" => Some(Disturbance::LeaderDies),
         _ => None,
     }
 }
@@ -193,7 +196,7 @@ impl FromStr for Spell {
                 None => (what, None),
             };
             Some(Self {
-                woe: woe(what)?,
+                disturbance: disturbance(what)?,
                 reach,
                 at: parse(at).ok()?,
                 lasts: parse(lasts).ok()?,
@@ -210,24 +213,28 @@ mod tests {
     #[test]
     fn every_spell_can_be_told_and_read() {
         let plural = || "widgets".to_owned();
-        let woes = [
-            Woe::Outage,
-            Woe::BlackHole,
-            Woe::Silence(String::new()),
-            Woe::Silence(plural()),
-            Woe::Refusal(403, plural()),
-            Woe::Unknown(plural()),
-            Woe::Quota,
-            Woe::RetryAfter(429, u64::MAX),
-            Woe::Undefined(plural()),
-            Woe::Restore,
-            Woe::LateAnswers,
-            Woe::LateArrivals,
-            Woe::Skew(-3600),
-            Woe::LeaderDies,
+        let disturbances = [
+            Disturbance::Outage,
+            Disturbance::BlackHole,
+            Disturbance::Silence(String::new()),
+            Disturbance::Silence(plural()),
+            Disturbance::Refusal(403, plural()),
+            Disturbance::Unknown(plural()),
+            Disturbance::Quota,
+            Disturbance::RetryAfter(429, u64::MAX),
+            Disturbance::Undefined(plural()),
+            Disturbance::Restore,
+            Disturbance::LateAnswers,
+            Disturbance::LateArrivals,
+            Disturbance::Skew(-3600),
+            Disturbance::LeaderDies,
         ];
-        for woe in woes {
-            let spell = Spell::new(woe, Duration::from_millis(30_030), Duration::from_secs(90));
+        for disturbance in disturbances {
+            let spell = Spell::new(
+                disturbance,
+                Duration::from_millis(30_030),
+                Duration::from_secs(90),
+            );
             assert_eq!(spell.to_string().parse(), Ok(spell.clone()));
             let spell = spell.only(1);
             assert_eq!(spell.to_string().parse(), Ok(spell));

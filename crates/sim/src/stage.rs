@@ -35,7 +35,7 @@ use ordeal::{Kept, Turn};
 use process::Crew;
 
 /// How often people try what a webhook refuses, and how long they wait in between.
-const MOST_TRIES: u32 = 20;
+const MAX_TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_secs(5);
 
 /// Which rights were used, and which were missing.
@@ -247,7 +247,7 @@ impl Stage {
         };
         let user = user.trying(action.dry_run);
         let mut came = user.carry_out(deed).await;
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_TRIES {
             // People try again what is refused because a webhook could not be asked, or knew too little.
             let again = action.refused.is_none() && came.as_ref().is_err_and(Undone::is_refused);
             if !again {

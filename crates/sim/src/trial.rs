@@ -137,7 +137,7 @@ pub struct Storm {
 }
 
 /// How far a storm sets clocks off, in seconds.
-const MOST_SKEW: u64 = 30;
+const MAX_SKEW: u64 = 30;
 
 impl Storm {
     /// The storm of a seed: over before two thirds of the scenario are.
@@ -163,8 +163,8 @@ impl Storm {
                 2 | 3 => Blow::Pause(seconds),
                 4 => Blow::CutOff(seconds),
                 _ => {
-                    let off = i64::try_from(below(2 * MOST_SKEW)).unwrap_or_default();
-                    Blow::Skew(off - i64::try_from(MOST_SKEW).unwrap_or_default())
+                    let off = i64::try_from(below(2 * MAX_SKEW)).unwrap_or_default();
+                    Blow::Skew(off - i64::try_from(MAX_SKEW).unwrap_or_default())
                 }
             };
             storm.blows.push((at, replica, blow));

@@ -34,7 +34,7 @@ use weather::{About, Hit};
 pub struct Broken;
 
 /// More requests than any run needs: some fifty times those of the longest scenario.
-const MOST_REQUESTS: u64 = 20_000;
+const MAX_REQUESTS: u64 = 20_000;
 
 /// One replica's way to the API.
 #[derive(Debug, Clone)]
@@ -77,7 +77,7 @@ impl Wire {
 
     /// Takes a request, and never answers it: so that a run ends whose operator does not.
     async fn swallow(self, number: u64) -> Result<Response<Events>, Broken> {
-        if number == MOST_REQUESTS {
+        if number == MAX_REQUESTS {
             self.recorder.mark(Event::Endless(number));
         }
         std::future::pending().await
@@ -85,7 +85,7 @@ impl Wire {
 
     async fn carry(self, request: Sent<Body>) -> Result<Response<Events>, Broken> {
         let (number, fault) = self.adversary().on_request();
-        if number >= MOST_REQUESTS {
+        if number >= MAX_REQUESTS {
             return self.swallow(number).await;
         }
         let (parts, body) = request.into_parts();

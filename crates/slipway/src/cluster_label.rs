@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, StatusCode};
 use regex::{Regex, RegexSet};
 use serde_json::json;
 use slipway_kernel::admission::Count;
-use slipway_runtime::vet::{Objection, Vet};
+use slipway_runtime::request_filter::{Rejection, RequestFilter};
 
 use crate::args::ClusterValidation;
 pub(crate) use origin::Origin;
@@ -74,8 +74,8 @@ fn route(path: &str) -> &'static str {
     }
 }
 
-impl Vet for ClusterLabel {
-    fn vet(&self, path: &str, headers: &HeaderMap) -> Option<Objection> {
+impl RequestFilter for ClusterLabel {
+    fn filter(&self, path: &str, headers: &HeaderMap) -> Option<Rejection> {
         if self.is_exempt(path, headers) {
             return None;
         }
@@ -118,7 +118,7 @@ impl Vet for ClusterLabel {
         };
         let body = json!({"cluster_validation_error_message": message, "route": route});
         let code = StatusCode::NETWORK_AUTHENTICATION_REQUIRED;
-        Some(Objection {
+        Some(Rejection {
             count,
             message,
             refusal: (!self.is_soft).then_some((code, body)),
@@ -130,7 +130,7 @@ impl Vet for ClusterLabel {
 mod tests {
     use super::*;
 
-    fn vet(is_soft: bool) -> ClusterLabel {
+    fn filter(is_soft: bool) -> ClusterLabel {
         let asked = ClusterValidation {
             is_enabled: true,
             is_soft,
@@ -150,10 +150,10 @@ mod tests {
 
     #[test]
     fn only_requests_for_this_cluster_are_answered() {
-        let vet = vet(false);
+        let filter = filter(false);
         let ask = |path: &str, pairs: &[(&'static str, &'static str)]| {
-            let objection = vet.vet(path, &headers(pairs));
-            objection.map(|objection| objection.refusal.unwrap().0.as_u16())
+            let rejection = filter.filter(path, &headers(pairs));
+            rejection.map(|rejection| rejection.refusal.unwrap().0.as_u16())
         };
         assert_eq!(ask("/any", &[("x-cluster", "mimir")]), None);
         assert_eq!(ask("/any", &[("x-cluster", "loki")]), Some(511));
@@ -169,24 +169,24 @@ mod tests {
     /// D11: the original's exclusions miss two webhooks.
     #[test]
     fn no_webhook_needs_a_label_unless_paths_are_named() {
-        let vet = vet(false);
+        let filter = filter(false);
         for path in WEBHOOKS {
-            assert_eq!(vet.vet(&format!("/{path}"), &HeaderMap::new()), None);
+            assert_eq!(filter.filter(&format!("/{path}"), &HeaderMap::new()), None);
         }
         let asked = ClusterValidation {
             is_enabled: true,
             excluded_paths: vec!["admission/no-downscale".to_owned()],
             ..ClusterValidation::default()
         };
-        let vet = ClusterLabel::new("mimir", &asked).unwrap().unwrap();
-        let objection = vet.vet("/admission/pod-eviction", &HeaderMap::new());
-        assert!(objection.is_some());
+        let filter = ClusterLabel::new("mimir", &asked).unwrap().unwrap();
+        let rejection = filter.filter("/admission/pod-eviction", &HeaderMap::new());
+        assert!(rejection.is_some());
     }
 
     #[test]
     fn softly_it_is_only_counted_and_otherwise_not_at_all() {
-        let objection = vet(true).vet("/any", &HeaderMap::new()).unwrap();
-        assert_eq!(objection.refusal, None);
+        let rejection = filter(true).filter("/any", &HeaderMap::new()).unwrap();
+        assert_eq!(rejection.refusal, None);
         let off = ClusterLabel::new("mimir", &ClusterValidation::default());
         assert!(off.unwrap().is_none());
         let wrong = ClusterValidation {

@@ -69,7 +69,7 @@ fn is_meant(text: &str, name: &str) -> bool {
 }
 
 /// How many runs a mutant is given to show itself.
-const MOST_RUNS: usize = 2_500;
+const MAX_RUNS: usize = 2_500;
 
 fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     let started = Instant::now();
@@ -192,7 +192,7 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, keep: bool, report: &mut Report) 
         for _ in 0..Effort::default().threads {
             scope.spawn(|| {
                 while let Some(mutant) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let catch = mutant.hunt(known, wiring, MOST_RUNS);
+                    let catch = mutant.hunt(known, wiring, MAX_RUNS);
                     let end = match (catch.killer(), &catch.hunt.caught) {
                         (Some(id), Some(run)) => {
                             format!("killed by {id} in {} {}", run.scenario, run.trial)

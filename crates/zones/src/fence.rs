@@ -12,7 +12,7 @@ use crate::observe::{Owner, Pod, Set, World, Zone};
 /// `StatefulSet`s whose replicas we set: a former decision about one zone is not to meet a new one about another.
 ///
 /// A pod that is terminating is lost already, and one that we do not own is never deleted.
-pub fn touches(world: &World) -> Vec<Target> {
+pub fn objects_to_bump(world: &World) -> Vec<Target> {
     let mut all = Vec::new();
     for zone in &world.zones {
         let set = zone.set.body();

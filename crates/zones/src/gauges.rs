@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use slipway_kernel::admission::Count;
-use slipway_kernel::capability::{Arrival, Gauge, Passes};
+use slipway_kernel::capability::{Gauge, ReconcileMetricNames, WatchEvent};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::{ClusterId, Stores};
 
@@ -15,7 +15,7 @@ use crate::zpdb::Observed;
 pub const PREFIX: &str = "rollout_operator";
 
 /// How passes over rollout groups are shown, as the original does. An alert of Mimir's looks at the last success.
-pub const PASSES: Passes = Passes {
+pub const PASSES: ReconcileMetricNames = ReconcileMetricNames {
     label: "rollout_group",
     total: "rollout_operator_group_reconciles_total",
     failed: "rollout_operator_group_reconciles_failed_total",
@@ -50,7 +50,7 @@ pub fn failure_policies(stores: &Stores, cluster: &ClusterId) -> Vec<Gauge> {
 }
 
 /// How the arrival of a zone-aware budget is counted.
-pub fn counted(arrival: &Arrival<'_>) -> Option<Count> {
+pub fn metric_for(arrival: &WatchEvent<'_>) -> Option<Count> {
     if *arrival.kind != ZONE_BUDGET {
         return None;
     }

@@ -36,7 +36,7 @@ pub mod zpdb;
 use jiff::Timestamp;
 use slipway_api::zones;
 use slipway_kernel::admission::Count;
-use slipway_kernel::capability::{Arrival, Gauge, Gravity, Passes};
+use slipway_kernel::capability::{Gauge, ReconcileMetricNames, Severity, WatchEvent};
 use slipway_kernel::interest::Interest;
 use slipway_kernel::{ClusterId, Controller, Facts, Fence, Key, Plan, Stores, Target};
 
@@ -85,7 +85,7 @@ impl Controller for Zones {
     }
 
     fn fence(&self) -> Fence {
-        Fence::Touch
+        Fence::BumpVersions
     }
 
     fn keys(&self, stores: &Stores) -> Vec<Key> {
@@ -108,7 +108,7 @@ impl Controller for Zones {
             .collect()
     }
 
-    fn passes(&self) -> Option<Passes> {
+    fn passes(&self) -> Option<ReconcileMetricNames> {
         Some(gauges::PASSES)
     }
 
@@ -116,18 +116,18 @@ impl Controller for Zones {
         Some(gauges::PREFIX)
     }
 
-    fn gravity(&self, reason: &str) -> Gravity {
-        Reason::of(reason).map_or(Gravity::Usual, Reason::gravity)
+    fn severity(&self, reason: &str) -> Severity {
+        Reason::of(reason).map_or(Severity::Expected, Reason::gravity)
     }
 
-    fn counted(&self, arrival: &Arrival<'_>) -> Option<Count> {
-        gauges::counted(arrival)
+    fn metric_for(&self, arrival: &WatchEvent<'_>) -> Option<Count> {
+        gauges::metric_for(arrival)
     }
 
-    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target> {
+    fn objects_to_bump(&self, stores: &Stores, key: &Key) -> Vec<Target> {
         let facts = observe::unlisted(stores, &key.cluster);
         observe::world(&self.settings, stores, &facts, key)
-            .map(|world| fence::touches(&world))
+            .map(|world| fence::objects_to_bump(&world))
             .unwrap_or_default()
     }
 }

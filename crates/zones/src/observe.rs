@@ -29,8 +29,8 @@ pub(crate) use holds::{HOLD, RESERVATIONS, held_here, keep_later};
 pub use hooks::Hooks;
 pub use locks::Locked;
 use locks::locks_of;
-pub use maps::{Lock, Notes, StatusMap, Tracker, Until};
-pub(crate) use maps::{PASSED, locks, rollout_pods, status_map_name, written};
+pub(crate) use maps::{ALLOWED_PREFIX, locks, rollout_pods, status_map_name, written};
+pub use maps::{CoordinationMap, Lock, StatusMap, Tracker, Until};
 pub use pod::{Owner, Pod};
 pub use set::{Mirror, Scaling, Set, Status};
 
@@ -65,7 +65,8 @@ pub fn key(cluster: &ClusterId, namespace: &str, group: &str) -> Key {
 pub fn interests(settings: &Settings) -> Vec<Interest> {
     let mut maps = Interest::of::<StatusMap>(kinds::CONFIG_MAP, by_namespace).optional();
     zones::STATUS_LABEL.clone_into(&mut maps.labels);
-    let mut reservations = Interest::of::<Notes>(kinds::CONFIG_MAP, by_namespace).optional();
+    let mut reservations =
+        Interest::of::<CoordinationMap>(kinds::CONFIG_MAP, by_namespace).optional();
     reservations.labels = format!("app.kubernetes.io/managed-by={}", names::FIELD_MANAGER);
     let mut all = vec![
         // All of them: a budget may be about zones that are in no group.
@@ -142,14 +143,14 @@ fn pod_values(seen: &Seen) -> Vec<String> {
     match &pod.owner {
         Owner::Set(uid) => vec![uid.clone()],
         Owner::Nobody => named_after(&seen.meta.name)
-            .map(|(set, _)| orphanage(&seen.meta.namespace, set))
+            .map(|(set, _)| adoptable_index_key(&seen.meta.namespace, set))
             .into_iter()
             .collect(),
         Owner::Other(_) => Vec::new(),
     }
 }
 
-pub(crate) fn orphanage(namespace: &str, set: &str) -> String {
+pub(crate) fn adoptable_index_key(namespace: &str, set: &str) -> String {
     format!("{namespace}/{set}")
 }
 
@@ -186,7 +187,7 @@ pub struct World {
     /// Who scales the group down, by a webhook's leave, each with the map that says so.
     pub locks: Vec<Locked>,
     /// The pods that rollouts are about to delete, by budget, and where that is noted; none if `ConfigMaps` cannot be seen.
-    pub noted: Option<BTreeMap<String, (Meta, Until)>>,
+    pub announced: Option<BTreeMap<String, (Meta, Until)>>,
     /// Whether there is no other replica, which would have to know what is noted.
     pub is_alone: bool,
     /// When zones were last scaled down, by a map whose entries are to be put on them.
@@ -283,7 +284,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         ),
         locks: locks_of(settings, stores, key, &zones),
         downscales: downscales(stores, key),
-        noted: noted(stores, facts, key),
+        announced: announced(stores, facts, key),
         is_alone: settings.replicas.is_one(facts),
         answers,
         refusals: facts.refusals.clone(),
@@ -306,17 +307,17 @@ fn is_neighbour(set: &Set, zones: &[Zone], budgets: &[Item<BudgetSeen>]) -> bool
 /// When zones were last scaled down, as the webhooks wrote it down to be put on them.
 fn downscales(stores: &Stores, key: &Key) -> BTreeMap<String, Written> {
     let maps = &kinds::CONFIG_MAP;
-    let kept = stores.get::<Notes>(&key.cluster, maps, &key.namespace, LOCKS);
+    let kept = stores.get::<CoordinationMap>(&key.cluster, maps, &key.namespace, LOCKS);
     kept.map(|map| map.body.last_downscale.clone())
         .unwrap_or_default()
 }
 
 /// What is noted of rollouts beside the evictions of each budget.
-fn noted(stores: &Stores, facts: &Facts, key: &Key) -> Option<BTreeMap<String, (Meta, Until)>> {
+fn announced(stores: &Stores, facts: &Facts, key: &Key) -> Option<BTreeMap<String, (Meta, Until)>> {
     if facts.is_absent_in(&key.cluster, &kinds::CONFIG_MAP, &key.namespace) {
         return None;
     }
-    let maps = stores.list::<Notes>(&key.cluster, &kinds::CONFIG_MAP);
+    let maps = stores.list::<CoordinationMap>(&key.cluster, &kinds::CONFIG_MAP);
     let noted = maps
         .filter(|map| map.meta.namespace == key.namespace)
         .filter_map(|map| {
@@ -371,7 +372,7 @@ fn zone(stores: &Stores, cluster: &ClusterId, set: Item<Set>) -> Zone {
     };
     let label = set.body().pod_name_label.as_ref();
     let mut pods = found(&meta.uid);
-    let orphans = found(&orphanage(&meta.namespace, &meta.name)).into_iter();
+    let orphans = found(&adoptable_index_key(&meta.namespace, &meta.name)).into_iter();
     pods.extend(
         orphans.filter(|pod| label.is_some() && pod.body().labels.get(zones::NAME_LABEL) == label),
     );

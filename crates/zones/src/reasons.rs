@@ -1,7 +1,7 @@
 //! Every word that programs can match on: why a rollout waits, what a condition says, what an event is.
 
 use jiff::Timestamp;
-use slipway_kernel::capability::Gravity;
+use slipway_kernel::capability::Severity;
 use slipway_kernel::{Blocker, ObjectRef, reasons};
 
 /// What is to be known of a reason.
@@ -10,7 +10,7 @@ enum Mark {
     /// See [`Reason::is_a_failure`].
     Failure,
     /// It is waited for in every rollout.
-    Usual,
+    Expected,
     /// See [`Reason::is_stalled`].
     Stalled,
 }
@@ -20,24 +20,24 @@ reasons! {
     pub enum Reason: Mark {
         BudgetsHidden [Stalled] "There may be zone-aware budgets that we have no right to see.",
         ClaimedByOther [] "Another capability disrupts the zone now.",
-        DelayNotReached [Usual] "Prepared pods are not old enough to be scaled away.",
-        Deleting [Usual] "A `StatefulSet` of the group is being deleted.",
+        DelayNotReached [Expected] "Prepared pods are not old enough to be scaled away.",
+        Deleting [Expected] "A `StatefulSet` of the group is being deleted.",
         DisruptionBudget [] "A zone-aware budget refuses.",
         InvalidAnnotation [Stalled] "An annotation or label cannot be read.",
         LeaderNotFound [Stalled] "The `StatefulSet` whose replicas are to be followed is not in the group.",
         LeaderNotReady [] "The leader is not ready, and its follower waits for that.",
-        MaxUnavailable [Usual] "As many pods are unavailable as may be.",
+        MaxUnavailable [Expected] "As many pods are unavailable as may be.",
         MinTimeBetweenDownscales [] "Another zone was scaled down too short a time ago.",
         NotAdopted [Stalled] "Pods without an owner have the names of pods of a zone.",
-        NotReady [Usual] "Updated pods of the zone are not ready yet.",
+        NotReady [Expected] "Updated pods of the zone are not ready yet.",
         NotesHidden [Stalled] "We have no right to see the `ConfigMap`s in which replicas note for one another which pods go.",
         Paused [] "The zone is paused.",
         PrepareFailed [] "A pod could not be prepared for its downscale.",
-        Preparing [Usual] "Pods are asked to prepare.",
+        Preparing [Expected] "Pods are asked to prepare.",
         ReferenceUnknown [] "The scale of a mirrored resource is not known.",
         RefusedByApi [] "The API refused the last attempt.",
         RevisionUnknown [Failure] "The status of a `StatefulSet` names no revision.",
-        StatusLags [Usual] "The status of a `StatefulSet` is older than its spec.",
+        StatusLags [Expected] "The status of a `StatefulSet` is older than its spec.",
         WrongStrategy [Failure, Stalled] "A `StatefulSet` of the group is not updated by deletion of pods.",
         ZonesNotReady [] "Pods of a zone are not ready, so that no other zone may be touched.",
     }
@@ -68,13 +68,13 @@ impl Reason {
     }
 
     /// How bad it is. What is waited for in every rollout is no news.
-    pub fn gravity(self) -> Gravity {
+    pub fn severity(self) -> Severity {
         if self.is_a_failure() {
-            Gravity::Failure
-        } else if self.is(Mark::Usual) {
-            Gravity::Usual
+            Severity::Error
+        } else if self.is(Mark::Expected) {
+            Severity::Expected
         } else {
-            Gravity::Trouble
+            Severity::Warning
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use slipway_api::{names, zones};
 use slipway_kernel::Purpose;
 use slipway_kernel::claim::Claim;
-use slipway_kernel::event::Severity;
+use slipway_kernel::event::EventType;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::{later, second, stamp};
 use slipway_kernel::plan::Status;
@@ -40,7 +40,7 @@ pub fn replace(world: &World, zone: &Zone, member: &Member<'_>) -> Step {
         member.pod.body().revision().unwrap_or("unknown"),
         status.update_revision,
     );
-    let told = (Severity::Normal, news::POD_DELETED, "Replace");
+    let told = (EventType::Normal, news::POD_DELETED, "Replace");
     Step {
         action: Action::Delete {
             target: Target::seen(object, meta),
@@ -55,7 +55,7 @@ pub fn scale(world: &World, zone: &Zone, scale: &Scale) -> Step {
     let from = zone.set.body().desired();
     let note = format!("Scaled from {from} to {} replicas, {}", scale.to, scale.why);
     let instance = format!("{}-{}", zone.set.meta().generation, scale.to);
-    let told = (Severity::Normal, news::SCALED, "Scale");
+    let told = (EventType::Normal, news::SCALED, "Scale");
     Step {
         action: Action::Patch {
             target: target(world, zone),
@@ -156,7 +156,7 @@ fn target(world: &World, zone: &Zone) -> Target {
 pub fn event(
     world: &World,
     zone: &Zone,
-    told: (Severity, &'static str, &'static str),
+    told: (EventType, &'static str, &'static str),
     note: String,
     instance: &str,
 ) -> Event {

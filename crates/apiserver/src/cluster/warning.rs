@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use http::HeaderValue;
 
 /// How many characters all texts may have together before they are cut.
-const MOST_IN_ALL: usize = 4 * 1024;
+const MAX_IN_ALL: usize = 4 * 1024;
 /// How many characters of each text are left then.
-const MOST_OF_ONE: usize = 256;
+const MAX_OF_ONE: usize = 256;
 
 /// The headers for these texts. Texts with control characters are left out, as in the real server.
 pub(super) fn headers(texts: &[String]) -> Vec<HeaderValue> {
@@ -22,7 +22,7 @@ pub(super) fn headers(texts: &[String]) -> Vec<HeaderValue> {
     let mut all = 0;
     let over = texts.iter().position(|text| {
         all += if sendable(text) { length(text) } else { 0 };
-        all > MOST_IN_ALL
+        all > MAX_IN_ALL
     });
     // Those up to the one that is too much are cut, and so are those behind it, while there is room.
     let mut written = 0;
@@ -30,9 +30,9 @@ pub(super) fn headers(texts: &[String]) -> Vec<HeaderValue> {
     for (at, text) in texts.into_iter().enumerate() {
         let text = match over {
             None => text,
-            Some(over) if at > over && written >= MOST_IN_ALL => break,
+            Some(over) if at > over && written >= MAX_IN_ALL => break,
             Some(_) => {
-                let end = text.char_indices().nth(MOST_OF_ONE).map(|(at, _)| at);
+                let end = text.char_indices().nth(MAX_OF_ONE).map(|(at, _)| at);
                 end.and_then(|end| text.get(..end)).unwrap_or(text)
             }
         };
@@ -67,8 +67,8 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_when_they_are_too_long_together() {
-        let one = vec!["é".repeat(MOST_IN_ALL)];
-        assert_eq!(headers(&one)[0].as_bytes().len(), 2 * MOST_IN_ALL + 8);
+        let one = vec!["é".repeat(MAX_IN_ALL)];
+        assert_eq!(headers(&one)[0].as_bytes().len(), 2 * MAX_IN_ALL + 8);
         let more: Vec<String> = (0..40)
             .map(|i| format!("{i:02}{}", "é".repeat(300)))
             .collect();

@@ -40,7 +40,7 @@ enum Operand {
 }
 
 /// Values that one path may find: `..` finds things more than once, and each `..` after it all of them again.
-const MOST_FOUND: usize = 10_000;
+const MAX_FOUND: usize = 10_000;
 
 impl JsonPath {
     /// Reads a path such as `.spec.replicas`; none if it is not one.
@@ -55,7 +55,7 @@ impl JsonPath {
         let mut here = vec![value];
         for step in &self.steps {
             let found = here.into_iter().flat_map(|v| apply(step, v));
-            here = found.take(MOST_FOUND).collect();
+            here = found.take(MAX_FOUND).collect();
         }
         here
     }
@@ -392,6 +392,6 @@ mod tests {
             deep = json!({"a": deep});
         }
         let path = JsonPath::parse(&"..a".repeat(50)).unwrap();
-        assert!(path.find(&deep).len() <= MOST_FOUND);
+        assert!(path.find(&deep).len() <= MAX_FOUND);
     }
 }

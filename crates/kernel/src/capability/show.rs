@@ -3,6 +3,8 @@
 //! A capability's `show` is pure and total: objects that are not as expected show as little as they say. Whoever keeps
 //! objects (an embedded server, the stores of a replica, a client) can have them shown, by demo, tree and page alike.
 
+use std::fmt::Display;
+
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -150,7 +152,7 @@ pub fn place(object: &Value, path: &str) -> String {
 }
 
 /// One thing or several.
-pub fn count(number: usize, thing: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
+pub fn count<N: Display + PartialEq + From<u8>>(number: N, thing: &str) -> String {
+    let plural = if number == N::from(1) { "" } else { "s" };
     format!("{number} {thing}{plural}")
 }

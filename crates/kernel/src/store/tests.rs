@@ -105,7 +105,7 @@ fn the_memory_of_deleted_objects_is_bounded() {
     }
     assert_eq!(
         (store.gone.len(), store.gone_order.len()),
-        (MOST_GONE, MOST_GONE)
+        (MAX_GONE, MAX_GONE)
     );
     assert_eq!(
         store.observe(&object("2999", 2_900, "red")),
@@ -151,7 +151,7 @@ fn a_list_of_one_namespace_leaves_the_others_alone_and_keeps_what_we_wrote_meanw
     elsewhere["metadata"]["namespace"] = json!("m");
     store.observe(&elsewhere);
     let kept = BTreeSet::from([("n".to_owned(), "ours".to_owned())]);
-    let changed = store.observe_extent("n", &BTreeSet::new(), &kept);
+    let changed = store.retain_listed("n", &BTreeSet::new(), &kept);
     assert_eq!(changed.len(), 1);
     assert_eq!(
         (changed[0].name.as_str(), changed[0].uid.as_str()),
@@ -281,7 +281,7 @@ fn after_a_restore_the_newest_version_is_that_of_what_is_there_and_what_was_dele
     store.observe(&object("late", 90, "red"));
     store.observe_deletion(&object("deleted", 91, "red"));
     let listed = BTreeSet::from([("n".to_owned(), "a".to_owned())]);
-    store.observe_extent("", &listed, &BTreeSet::new());
+    store.retain_listed("", &listed, &BTreeSet::new());
     store.rebase();
     assert_eq!(store.version(), 3);
     let back = store.observe(&object("deleted", 5, "red"));
@@ -310,7 +310,7 @@ fn a_late_answer_does_not_bring_back_what_a_list_did_not_have() {
     let (mut stores, key) = stores();
     let store = stores.store_mut(&key).unwrap();
     store.observe(&object("a", 3, "red"));
-    let gone = store.observe_extent("n", &BTreeSet::new(), &BTreeSet::new());
+    let gone = store.retain_listed("n", &BTreeSet::new(), &BTreeSet::new());
     assert_eq!(gone.len(), 1);
     assert_eq!(store.observe(&object("a", 3, "red")), Change::None);
     assert_eq!(store.observe(&object("a", 4, "red")), Change::Changed);

@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use slipway_api::flipper::FlipperStatus;
-use slipway_api::waiting::MOST_WAITING;
+use slipway_api::waiting::MAX_WAITING;
 use slipway_kernel::condition::READY;
-use slipway_kernel::event::Severity;
+use slipway_kernel::event::EventType;
 use slipway_kernel::plan::Status;
 use slipway_kernel::{Blocker, Event, ObjectRef, Plan, Target};
 
@@ -71,7 +71,7 @@ fn tell_invalid(world: &World, flipper: &Item<Flipper>, made: &FlipperStatus, pl
         && ready(made) != ready(&status::stored(flipper))
     {
         let generation = flipper.meta().generation.to_string();
-        let warning = (Severity::Warning, news::INVALID);
+        let warning = (EventType::Warning, news::INVALID);
         plan.events
             .push(on_flipper(world, flipper, warning, message, &generation));
     }
@@ -146,7 +146,7 @@ fn blockers(
             all.push(blocker);
         }
     }
-    let room = MOST_WAITING.saturating_sub(all.len());
+    let room = MAX_WAITING.saturating_sub(all.len());
     let single = cases
         .iter()
         .filter(|(_, held)| !held.reason.is_of_the_policy())
@@ -205,7 +205,7 @@ fn flipper_reference(world: &World, flipper: &Item<Flipper>) -> ObjectRef {
 fn on_flipper(
     world: &World,
     flipper: &Item<Flipper>,
-    (severity, reason): (Severity, &'static str),
+    (severity, reason): (EventType, &'static str),
     note: String,
     instance: &str,
 ) -> Event {
@@ -239,9 +239,9 @@ fn events(
         && let Some((_, reason, message)) = of(made, status::ACCEPTED)
     {
         let news = match (policy.policy.is_interval_defaulted, policy.is_raised) {
-            _ if reason == state::OUT_OF_SCOPE => Some((Severity::Warning, news::OUT_OF_SCOPE)),
-            (true, _) => Some((Severity::Normal, news::INTERVAL_DEFAULTED)),
-            (_, true) => Some((Severity::Warning, news::INTERVAL_RAISED)),
+            _ if reason == state::OUT_OF_SCOPE => Some((EventType::Warning, news::OUT_OF_SCOPE)),
+            (true, _) => Some((EventType::Normal, news::INTERVAL_DEFAULTED)),
+            (_, true) => Some((EventType::Warning, news::INTERVAL_RAISED)),
             _ => None,
         };
         if let Some(news) = news {
@@ -252,14 +252,14 @@ fn events(
     if let Some((_, _, message)) = of(made, status::OVERLAPS)
         && of(made, status::OVERLAPS) != of(&before, status::OVERLAPS)
     {
-        let news = (Severity::Warning, news::OVERLAP);
+        let news = (EventType::Warning, news::OVERLAP);
         let instance = message.clone();
         plan.events
             .push(on_flipper(world, flipper, news, message, &instance));
     }
     if before.observed_generation != made.observed_generation && !made.workloads.is_empty() {
         let note = words::matched(made);
-        let news = (Severity::Normal, news::MATCHED);
+        let news = (EventType::Normal, news::MATCHED);
         plan.events
             .push(on_flipper(world, flipper, news, note, &generation));
     }
@@ -272,7 +272,7 @@ fn events(
         if let Some(message) = said(made)
             && said(&before).as_ref() != Some(&message)
         {
-            let news = (Severity::Normal, news::DRY_RUN);
+            let news = (EventType::Normal, news::DRY_RUN);
             let instance = message.clone();
             plan.events
                 .push(on_flipper(world, flipper, news, message, &instance));
@@ -289,7 +289,7 @@ fn tell_deferred(
     before: &FlipperStatus,
     plan: &mut Plan,
 ) {
-    for (case, held) in cases.iter().take(MOST_WAITING) {
+    for (case, held) in cases.iter().take(MAX_WAITING) {
         if held.reason.is_quiet() {
             continue;
         }
@@ -309,9 +309,9 @@ fn tell_deferred(
             continue;
         }
         let severity = if held.reason.is_a_failure() {
-            Severity::Warning
+            EventType::Warning
         } else {
-            Severity::Normal
+            EventType::Normal
         };
         let instance = format!("{} {}", blocker.reason, render::stamp_of(held.occasion()));
         let note = format!("{}: {}", blocker.reason, blocker.message);

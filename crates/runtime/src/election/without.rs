@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use slipway_kernel::blocker::Blocker;
-use slipway_kernel::capability::Gravity;
-use slipway_kernel::event::{Event, Severity};
+use slipway_kernel::capability::Severity;
+use slipway_kernel::event::{Event, EventType};
 use slipway_kernel::fact::{Missing, Right};
 use slipway_kernel::identity::{ClusterId, Key};
 
@@ -121,21 +121,21 @@ impl Candidate {
                       or, where there can be no second replica, running without leader election"
                 .to_owned(),
         };
-        journal::blocked(&blocker, Gravity::Trouble);
+        journal::blocked(&blocker, Severity::Warning);
         let mut state = self.shared.lock();
         state.blockers.insert(self.key(), vec![blocker]);
         drop(state);
         let event = Event {
             regarding: object,
             uid: String::new(),
-            severity: Severity::Warning,
+            severity: EventType::Warning,
             reason: NO_LEASE,
             action: "Elect",
             note: message,
             instance: self.shared.settings.replica.clone(),
         };
         self.tell(Message::Publish("election", Box::new(event), None));
-        self.shared.touch();
+        self.shared.notify_observers();
     }
 
     /// The Lease can be used.

@@ -3,7 +3,7 @@
 //! ```text
 //! given up in good order   list ─► act
 //! Fence::WaitOut           wait ─► list ─► act
-//! Fence::Touch             list ─► touch ─► act      where a touch is forbidden or fails: wait ─► list ─► act
+//! Fence::BumpVersions             list ─► bump ─► act      where that is forbidden or fails: wait ─► list ─► act
 //! ```
 //!
 //! The wait is until every request of the former one must have ended. Everything is listed consistently, so that its
@@ -20,7 +20,7 @@ use slipway_kernel::identity::ObjectRef;
 use tokio::time::Instant;
 
 use super::Engine;
-use super::touch::{Touched, Touching};
+use super::bump::{Bump, Bumped};
 use crate::election::Taken;
 use crate::message::Message;
 use crate::state::Phase;
@@ -32,27 +32,29 @@ pub(super) struct Fencing {
     epoch: i64,
     /// When the lease was taken.
     since: Instant,
-    /// Whether objects are touched after the lists.
-    touch: bool,
+    /// Whether objects are bumped after the lists.
+    bump: bool,
     /// Lists of at least this number.
     lists: Option<BTreeMap<WatchKey, u64>>,
 }
 
 impl Engine {
     pub(super) fn taken(&mut self, lease: &'static str, epoch: i64, taken: Taken) {
-        let all_touch = self.of_lease(lease).all(|c| c.fence() == Fence::Touch);
-        let touch = taken == Taken::Expired && all_touch;
+        let all_bump = self
+            .of_lease(lease)
+            .all(|c| c.fence() == Fence::BumpVersions);
+        let bump = taken == Taken::Expired && all_bump;
         let fencing = Fencing {
             epoch,
             since: Instant::now(),
-            touch,
+            bump,
             lists: None,
         };
         self.fences.insert(lease, fencing);
         match (taken, &self.shared.settings.election) {
             (Taken::Fresh, _) | (_, None) => self.acts(lease, epoch),
             (Taken::Released, _) => self.waited_out(lease, epoch),
-            (Taken::Expired, Some(_)) if touch => self.waited_out(lease, epoch),
+            (Taken::Expired, Some(_)) if bump => self.waited_out(lease, epoch),
             (Taken::Expired, Some(_)) => self.wait_out(lease, epoch),
         }
     }
@@ -135,7 +137,7 @@ impl Engine {
             return;
         };
         fencing.lists = None;
-        if !fencing.touch {
+        if !fencing.bump {
             self.acts(lease, epoch);
             return;
         }
@@ -143,7 +145,7 @@ impl Engine {
             self.wait_instead(lease, epoch);
             return;
         };
-        let touching = Touching {
+        let bump = Bump {
             shared: self.shared.clone(),
             clusters: self.clusters.clone(),
             lease,
@@ -151,14 +153,14 @@ impl Engine {
             history: self.shared.lock().history,
             targets,
         };
-        let count = touching.targets.len();
+        let count = bump.targets.len();
         tracing::info!(
             lease,
             epoch,
             count,
-            "objects touched against a former leader"
+            "versions bumped against a former leader"
         );
-        self.start(async move { Message::Touched(lease, epoch, touching.run().await) });
+        self.start(async move { Message::Bumped(lease, epoch, bump.run().await) });
     }
 
     /// All that the former leader could act on, each object once; none if that cannot be told.
@@ -168,8 +170,8 @@ impl Engine {
         let mut all = Vec::new();
         for capability in self.of_lease(lease) {
             for key in self.keys_of(capability.name(), &stores) {
-                let touches = || capability.touches(&stores, &key);
-                for target in catch_unwind(AssertUnwindSafe(touches)).ok()? {
+                let targets = || capability.objects_to_bump(&stores, &key);
+                for target in catch_unwind(AssertUnwindSafe(targets)).ok()? {
                     if seen.insert(target.object().clone()) {
                         all.push((capability.name(), target));
                     }
@@ -181,25 +183,25 @@ impl Engine {
 
     fn wait_instead(&mut self, lease: &'static str, epoch: i64) {
         if let Some(fencing) = self.fences.get_mut(lease) {
-            fencing.touch = false;
+            fencing.bump = false;
         }
         self.wait_out(lease, epoch);
     }
 
-    /// Goes on after the touches, or waits where they were not possible.
-    pub(super) fn touched(&mut self, lease: &'static str, epoch: i64, touched: Touched) {
+    /// Goes on after the bumps, or waits where they were not possible.
+    pub(super) fn bumped(&mut self, lease: &'static str, epoch: i64, bumped: Bumped) {
         if self.fences.get(lease).is_none_or(|f| f.epoch != epoch) {
             return;
         }
-        match touched {
-            Touched::All => {
+        match bumped {
+            Bumped::All => {
                 let mut state = self.shared.lock();
                 state.facts.missing.retain(|one| one.right != Right::Fence);
                 drop(state);
                 self.acts(lease, epoch);
             }
-            Touched::Lost => {}
-            Touched::Forbidden(object, why) => {
+            Bumped::Lost => {}
+            Bumped::Forbidden(object, why) => {
                 let mut state = self.shared.lock();
                 let missing = Missing::new(&object.cluster, &object.kind, Right::Fence);
                 if state.facts.missing.insert(missing) {
@@ -207,14 +209,14 @@ impl Engine {
                     tracing::warn!(
                         kind,
                         why,
-                        "a former leader cannot be fenced off by touching; it is waited for"
+                        "a former leader cannot be fenced off by bumping versions; it is waited for"
                     );
                 }
                 drop(state);
                 self.wait_instead(lease, epoch);
             }
-            Touched::Failed(object) => {
-                tracing::warn!(%object, "object not touched; the former leader is waited for");
+            Bumped::Failed(object) => {
+                tracing::warn!(%object, "object not bumped; the former leader is waited for");
                 self.wait_instead(lease, epoch);
             }
         }
@@ -237,10 +239,12 @@ impl Engine {
                 .filter(|c| c.lease() == lease)
                 .map(|c| c.name())
                 .collect();
-            // What was in doubt has been listed since.
+            // What was unconfirmed has been listed since.
             let now = self.shared.environment.now();
             state.bound_deletions(now, |(_, name)| names.contains(name));
-            state.doubts.retain(|(_, name), _| !names.contains(name));
+            state
+                .unconfirmed
+                .retain(|(_, name), _| !names.contains(name));
             let lanes = self.started.iter().filter(|lane| names.contains(&lane.1));
             lanes.cloned().collect()
         };
@@ -251,7 +255,7 @@ impl Engine {
                 self.queue.at_once(&key, now);
             }
         }
-        self.shared.touch();
+        self.shared.notify_observers();
     }
 
     pub(super) fn lost(&mut self, lease: &'static str) {
@@ -261,6 +265,6 @@ impl Engine {
         let mut state = self.shared.lock();
         state.bound_deletions(now, |(_, name)| names.contains(name));
         drop(state);
-        self.shared.touch();
+        self.shared.notify_observers();
     }
 }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use serde_json::Value;
-use slipway_kernel::capability::Arrival;
+use slipway_kernel::capability::WatchEvent;
 use slipway_kernel::fact::{Missing, Unseen};
 use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::interest::Need;
@@ -38,12 +38,12 @@ impl Engine {
             self.relisted(key, round);
         }
         if recovered {
-            self.queue.forgive();
+            self.queue.clear_backoff();
         }
         if turned {
             self.replan();
         }
-        self.shared.touch();
+        self.shared.notify_observers();
     }
 
     /// All work is looked at again: what is known has changed, and no object has.
@@ -142,14 +142,14 @@ impl Engine {
 
     /// Counts an arrival, where a capability wants that.
     fn count(&self, key: &WatchKey, object: &Value, is_deletion: bool, is_new: bool) {
-        let arrival = Arrival {
+        let arrival = WatchEvent {
             kind: &key.kind,
             object,
             is_deletion,
             is_new,
         };
         for capability in self.capabilities.values() {
-            if let Some(count) = capability.counted(&arrival) {
+            if let Some(count) = capability.metric_for(&arrival) {
                 self.shared.metrics.traffic.count(&count);
             }
         }
@@ -178,7 +178,7 @@ impl Engine {
             let gone = seen.map(|store| {
                 let mut ahead = kept.difference(names).filter(|name| is_within(name));
                 is_ahead |= ahead.any(|name| store.get(&name.0, &name.1).is_some());
-                store.observe_extent(&key.namespace, names, &kept)
+                store.retain_listed(&key.namespace, names, &kept)
             });
             for meta in gone.unwrap_or_default() {
                 state.look_at(&reference(key, &meta));
@@ -211,7 +211,7 @@ impl Engine {
         };
         let since = watch.control.failing().map(|(since, _)| since);
         let has_lasted = since.is_some_and(|since| since.elapsed() >= FAILING);
-        let is_meant = watch.need == Need::WhereDefined && watch.listed;
+        let is_meant = watch.need == Need::RequiredIfServed && watch.listed;
         if has_lasted && is_meant && watch.trust == Trust::Sound {
             trust(state, key, Trust::Failing);
         }
@@ -357,7 +357,7 @@ impl Engine {
             }
         }
         if !is_quiet {
-            self.take_leave(&stores, now);
+            self.requeue_vanished_keys(&stores, now);
         }
         drop(stores);
         self.release_lanes();
@@ -365,7 +365,7 @@ impl Engine {
 
     /// Work that is none any more is looked at once more, so that nothing goes on telling of it: no object that is left
     /// leads to it.
-    fn take_leave(&mut self, stores: &Stores, now: Instant) {
+    fn requeue_vanished_keys(&mut self, stores: &Stores, now: Instant) {
         let controllers: BTreeSet<&'static str> = self.shown.iter().map(|k| k.controller).collect();
         for controller in controllers {
             let keys: BTreeSet<Key> = self.keys_of(controller, stores).into_iter().collect();

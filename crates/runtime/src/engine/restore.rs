@@ -21,7 +21,7 @@ impl Engine {
             self.rewound(&mut state, cluster);
         }
         drop(state);
-        shared.touch();
+        shared.notify_observers();
     }
 
     /// The storage was restored, as something shows that was listed before.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Hold, Reading};
 use slipway_kernel::blocker::Blocker;
-use slipway_kernel::capability::{Controller, Gravity};
+use slipway_kernel::capability::{Controller, Severity};
 use slipway_kernel::event::Event;
 use slipway_kernel::fact::{Missing, Right};
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef, kinds};
@@ -24,8 +24,8 @@ use crate::execute::{Execution, Report};
 use crate::journal;
 use crate::message::Message;
 use crate::metrics;
-use crate::queue::{Verdict, lane};
-use crate::request::{Outcome, Reason, Wanted};
+use crate::queue::{Requeue, lane};
+use crate::request::{ApiRequest, Outcome, Reason};
 use crate::settings::Backoff;
 use crate::state::Shared;
 use crate::webhook::{Carrier, Readings};
@@ -53,7 +53,7 @@ struct Pass {
 impl Pass {
     fn new(capability: &dyn Controller, plan: &Plan) -> Self {
         let mut blockers = plan.blockers.iter();
-        let failure = blockers.find(|b| capability.gravity(b.reason) == Gravity::Failure);
+        let failure = blockers.find(|b| capability.severity(b.reason) == Severity::Error);
         Self {
             is_shown: capability.passes().is_some(),
             failure: failure.map(|blocker| blocker.message.clone()),
@@ -87,7 +87,7 @@ impl Engine {
     pub(super) fn work(&mut self, key: Key) {
         let began = Instant::now();
         let Some(capability) = self.capabilities.get(key.controller).cloned() else {
-            self.queue.finish(&key, Verdict::Done, began);
+            self.queue.finish(&key, Requeue::Done, began);
             self.queue.forget(&key);
             return;
         };
@@ -95,7 +95,7 @@ impl Engine {
         let (stores, facts, doubtful, numbers) = {
             let mut state = self.shared.lock();
             state.keep_time(now);
-            let doubtful = state.doubts.contains_key(&lane(&key));
+            let doubtful = state.unconfirmed.contains_key(&lane(&key));
             let (facts, numbers) = (state.facts.clone(), (state.holds, state.history));
             (state.stores.clone(), facts, doubtful, numbers)
         };
@@ -106,20 +106,20 @@ impl Engine {
         let mut plan = match planned {
             Ok(Some(plan)) => plan,
             Ok(None) => {
-                self.queue.finish(&key, Verdict::Done, began);
+                self.queue.finish(&key, Requeue::Done, began);
                 self.queue.forget(&key);
                 self.fall_silent(&key);
                 self.forget_answers(&key, &BTreeSet::new());
                 self.shown.remove(&key);
                 self.shared.metrics.forget(&key);
                 self.shared.lock().blockers.remove(&key);
-                self.shared.touch();
+                self.shared.notify_observers();
                 return;
             }
             Err(_) => {
                 tracing::error!(%key, "planner panicked; backing off");
                 self.shared.metrics.reconciled(key.controller, "panic", 0.0);
-                self.queue.finish(&key, Verdict::Failed, began);
+                self.queue.finish(&key, Requeue::Failed, began);
                 return;
             }
         };
@@ -150,7 +150,7 @@ impl Engine {
             self.shared
                 .metrics
                 .reconciled(key.controller, "followed", 0.0);
-            self.queue.finish(&key, Verdict::Done, began);
+            self.queue.finish(&key, Requeue::Done, began);
             return;
         }
         if idle && !doubtful {
@@ -158,7 +158,7 @@ impl Engine {
                 .metrics
                 .reconciled(key.controller, "nothing", 0.0);
             pass.end(&self.shared, &key, began.elapsed(), false);
-            self.queue.finish(&key, Verdict::Done, began);
+            self.queue.finish(&key, Requeue::Done, began);
             return;
         }
         self.execute(key, capability.lease(), (plan, numbers), doubtful, pass);
@@ -181,10 +181,10 @@ impl Engine {
                 !before.iter().any(same)
             };
             for blocker in plan.blockers.iter().filter(is_new) {
-                journal::blocked(blocker, capability.gravity(blocker.reason));
+                journal::blocked(blocker, capability.severity(blocker.reason));
             }
         }
-        self.shared.touch();
+        self.shared.notify_observers();
     }
 
     /// When to look again: when the plan asked for it, and at the latest with the next heartbeat.
@@ -236,20 +236,20 @@ impl Engine {
             let began = Instant::now();
             let report = if doubtful {
                 // The plan was made on a world that may be false.
-                execution.clarify().await
+                execution.resolve_only().await
             } else {
                 execution.run().await
             };
             let outcome = match report.verdict {
-                Verdict::Done => "done",
-                Verdict::Again | Verdict::Prepared => "again",
-                Verdict::Collided => "conflict",
-                Verdict::Failed => "failed",
+                Requeue::Done => "done",
+                Requeue::Again | Requeue::Prepared => "again",
+                Requeue::Collided => "conflict",
+                Requeue::Failed => "failed",
             };
             let took = began.elapsed();
             let seconds = took.as_secs_f64();
             shared.metrics.reconciled(key.controller, outcome, seconds);
-            let failed = report.failed || report.verdict == Verdict::Failed;
+            let failed = report.failed || report.verdict == Requeue::Failed;
             pass.end(&shared, &key, took, failed);
             Message::Executed(key, report)
         });
@@ -269,7 +269,7 @@ impl Engine {
         if report.outlived {
             self.outlived(&key.cluster);
         }
-        self.shared.touch();
+        self.shared.notify_observers();
     }
 
     /// Tells an event, in its own time.
@@ -413,7 +413,7 @@ fn events_in(namespace: &str) -> Missing {
 async fn tell(
     shared: &Shared,
     cluster: &Cluster,
-    wanted: &Wanted,
+    wanted: &ApiRequest,
     (controller, namespace): (&'static str, &str),
 ) -> Option<Untold> {
     let (settings, client) = (&shared.settings, &cluster.client);

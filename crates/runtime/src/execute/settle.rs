@@ -13,7 +13,7 @@ use slipway_kernel::store::{Meta, number};
 use super::Execution;
 use crate::message::Message;
 use crate::queue::lane;
-use crate::request::{Outcome, Refused, Wanted};
+use crate::request::{ApiRequest, Outcome, Refused};
 
 /// How often an object is read before giving up for now.
 const ATTEMPTS: u32 = 5;
@@ -25,7 +25,7 @@ pub(crate) const LATE: Duration = Duration::from_mins(1);
 
 /// A write that may or may not have been done.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Doubt {
+pub(crate) struct UnconfirmedWrite {
     /// The object's uid before it; empty where there was none.
     pub(crate) uid: String,
     /// Its version before it.
@@ -51,7 +51,7 @@ enum Aim {
     Gone,
 }
 
-impl Doubt {
+impl UnconfirmedWrite {
     /// Whether it is about a deletion.
     pub(crate) fn is_deletion(&self) -> bool {
         matches!(self.aim, Aim::Gone)
@@ -120,44 +120,44 @@ pub(super) enum Found {
 }
 
 impl Execution {
-    pub(super) fn doubt(&self, object: &ObjectRef, doubt: Doubt) {
+    pub(super) fn leave_unconfirmed(&self, object: &ObjectRef, unconfirmed: UnconfirmedWrite) {
         let mut state = self.shared.lock();
-        let doubts = state.doubts.entry(lane(&self.key)).or_default();
-        doubts.insert(object.clone(), doubt);
+        let all = state.unconfirmed.entry(lane(&self.key)).or_default();
+        all.insert(object.clone(), unconfirmed);
     }
 
-    pub(super) fn is_in_doubt(&self) -> bool {
+    pub(super) fn has_unconfirmed(&self) -> bool {
         let state = self.shared.lock();
-        state.doubts.contains_key(&lane(&self.key))
+        state.unconfirmed.contains_key(&lane(&self.key))
     }
 
-    /// Reads all objects in doubt; gives whether that succeeded. Until it does, the lane does nothing else.
+    /// Reads all objects of unconfirmed writes; gives whether that succeeded. Until it does, the lane does nothing else.
     pub(crate) async fn settle(&self) -> bool {
         let lane = lane(&self.key);
-        let doubts = self.shared.lock().doubts.get(&lane).cloned();
-        for (object, doubt) in doubts.unwrap_or_default() {
-            if !self.settle_one(&object, &doubt).await {
+        let all = self.shared.lock().unconfirmed.get(&lane).cloned();
+        for (object, unconfirmed) in all.unwrap_or_default() {
+            if !self.settle_one(&object, &unconfirmed).await {
                 return false;
             }
             let mut state = self.shared.lock();
-            if let Some(doubts) = state.doubts.get_mut(&lane) {
-                doubts.remove(&object);
-                if doubts.is_empty() {
-                    state.doubts.remove(&lane);
+            if let Some(unconfirmed) = state.unconfirmed.get_mut(&lane) {
+                unconfirmed.remove(&object);
+                if unconfirmed.is_empty() {
+                    state.unconfirmed.remove(&lane);
                 }
             }
         }
         true
     }
 
-    async fn settle_one(&self, object: &ObjectRef, doubt: &Doubt) -> bool {
+    async fn settle_one(&self, object: &ObjectRef, unconfirmed: &UnconfirmedWrite) -> bool {
         let backoff = self.shared.settings.backoff;
-        let mut wait = doubt.after;
+        let mut wait = unconfirmed.after;
         for attempt in 1..=ATTEMPTS {
             if let Some(wait) = wait {
                 self.shared.environment.sleep(wait.min(LONGEST)).await;
             }
-            let found = self.read(object, &doubt.uid).await;
+            let found = self.read(object, &unconfirmed.uid).await;
             if self.is_outlived() {
                 // It is forgotten, and what there is now is listed.
                 return true;
@@ -171,11 +171,11 @@ impl Execution {
                 }
             };
             let unchanged = match &found {
-                Some(value) => Meta::of(value).version == doubt.version,
-                None => doubt.uid.is_empty(),
+                Some(value) => Meta::of(value).version == unconfirmed.version,
+                None => unconfirmed.uid.is_empty(),
             };
-            if !unchanged && doubt.is_done(found.as_ref()) {
-                for event in doubt.events.clone() {
+            if !unchanged && unconfirmed.is_done(found.as_ref()) {
+                for event in unconfirmed.events.clone() {
                     self.tell(Message::Publish(
                         self.key.controller,
                         Box::new(event),
@@ -183,13 +183,13 @@ impl Execution {
                     ));
                 }
             }
-            if doubt.is_deletion() {
+            if unconfirmed.is_deletion() {
                 // What was not done may be on its way yet; what was done is seen.
                 let now = self.shared.environment.now();
                 let open = unchanged.then_some(now);
-                self.shared.lock().release_deletion(&doubt.uid, open);
+                self.shared.lock().release_deletion(&unconfirmed.uid, open);
             }
-            if unchanged && let Some(refused) = &doubt.refused {
+            if unchanged && let Some(refused) = &unconfirmed.refused {
                 // It was not done, and would not be if tried again at once.
                 let now = self.shared.environment.now();
                 let mut state = self.shared.lock();
@@ -225,13 +225,13 @@ impl Execution {
         };
         let timeout = self.shared.settings.request_timeout;
         let context = self.context(0, purpose::READ);
-        let wanted = Wanted::get(object).traced(context.clone());
+        let wanted = ApiRequest::get(object).traced(context.clone());
         let outcome = wanted.send(&cluster.client, timeout).await;
         let Outcome::Refused(_) = outcome else {
             return outcome;
         };
         // Who may watch a kind may list it.
-        let wanted = Wanted::find(object).traced(context);
+        let wanted = ApiRequest::find(object).traced(context);
         only(wanted.send(&cluster.client, timeout).await)
     }
 

@@ -12,9 +12,9 @@ use slipway_kernel::plan::Status;
 use slipway_kernel::store::Meta;
 use tokio::time::Instant;
 
-use super::{Doubt, Ended, Execution, Report, settle::Found};
+use super::{Execution, Report, StepResult, UnconfirmedWrite, settle::Found};
 use crate::environment::after;
-use crate::request::{Outcome, Wanted};
+use crate::request::{ApiRequest, Outcome};
 use crate::status::Gate;
 
 fn missing(object: &ObjectRef) -> Missing {
@@ -37,7 +37,7 @@ impl Execution {
         }
     }
 
-    async fn status(&self, status: &Status) -> Ended {
+    async fn status(&self, status: &Status) -> StepResult {
         let object = status.target.object();
         let every = self.shared.settings.status_every;
         let gate = {
@@ -46,18 +46,18 @@ impl Execution {
         };
         match gate {
             Gate::Write => {}
-            Gate::Futile => return Ended::Well,
-            Gate::Wait(until) => return Ended::Waits(self.moment(until)),
+            Gate::Futile => return StepResult::Done,
+            Gate::Wait(until) => return StepResult::Waits(self.moment(until)),
         }
         if let Some(early) = self.too_early(object, Some(&status.target)) {
             return early;
         }
-        let doubt = Doubt::of(Some(&status.target));
+        let doubt = UnconfirmedWrite::of(Some(&status.target));
         let Some(outcome) = self.send_status(status).await else {
-            return Ended::Deposed;
+            return StepResult::Deposed;
         };
         if self.is_outlived() {
-            return Ended::Outlived;
+            return StepResult::Outlived;
         }
         match outcome {
             Outcome::Done(value) => {
@@ -66,18 +66,18 @@ impl Execution {
                 state.statuses.written(status, Some(&value), now);
                 drop(state);
                 self.written(object, &value);
-                Ended::Well
+                StepResult::Done
             }
             Outcome::Absent(_) => match self.read(object, &doubt.uid).await {
                 // The object is there, so it is its status that is not.
                 Found::Object(value) if Meta::of(&value).uid == doubt.uid => {
                     let mut state = self.shared.lock();
                     state.statuses.written(status, None, Instant::now());
-                    Ended::Well
+                    StepResult::Done
                 }
-                _ => Ended::Outdated,
+                _ => StepResult::Outdated,
             },
-            outcome => self.fell_short(object, doubt, outcome).await,
+            outcome => self.on_failed_write(object, doubt, outcome).await,
         }
     }
 
@@ -97,7 +97,7 @@ impl Execution {
             return outcome;
         }
         let body = json!({"status": status.body});
-        let wanted = Wanted::patch(&status.target, "/status", body);
+        let wanted = ApiRequest::patch(&status.target, "/status", body);
         let outcome = self
             .write(object, wanted, ("patch", purpose::STATUS))
             .await?;
@@ -168,7 +168,7 @@ impl Execution {
             let known = fields.entry("status").or_insert(Value::Null);
             merge(known, &status.body);
         }
-        let wanted = Wanted::replace_part(object, "/status", value);
+        let wanted = ApiRequest::replace_part(object, "/status", value);
         self.write(object, wanted, ("update", purpose::STATUS))
             .await
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use slipway_kernel::identity::ObjectRef;
 
-use super::{Ended, Execution};
+use super::{Execution, StepResult};
 use crate::queue::lane;
 use crate::request::Refused;
 
@@ -31,13 +31,13 @@ impl Throttle {
 
 impl Execution {
     /// The server has too much to do for a write to this object.
-    pub(super) fn busy(&self, object: &ObjectRef, asked: Option<Duration>) -> Ended {
+    pub(super) fn busy(&self, object: &ObjectRef, asked: Option<Duration>) -> StepResult {
         let refused = Refused::new("TooManyRequests", "the server has too much to do");
         let (now, backoff) = (self.shared.environment.now(), self.shared.settings.backoff);
         let mut state = self.shared.lock();
         let wait = state.refuse(object, refused, asked, backoff, now);
         let throttle = state.throttles.entry(lane(&self.key)).or_default();
-        Ended::Busy(throttle.add(object, wait))
+        StepResult::Busy(throttle.add(object, wait))
     }
 }
 

@@ -24,12 +24,12 @@ struct Mapping {
 }
 
 /// Group and kind.
-type Wanted = (String, String);
+type ApiRequest = (String, String);
 
 /// Knows the kinds that were asked for.
 pub(super) struct Scales {
     api: Api,
-    known: Mutex<BTreeMap<Wanted, Vec<Mapping>>>,
+    known: Mutex<BTreeMap<ApiRequest, Vec<Mapping>>>,
 }
 
 impl Scales {
@@ -73,11 +73,15 @@ impl Scales {
         first.map_or_else(|| unknown(group, kind), message)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Wanted, Vec<Mapping>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<ApiRequest, Vec<Mapping>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn mappings(&self, wanted: &Wanted, purpose: Purpose) -> Result<Vec<Mapping>, Answer> {
+    async fn mappings(
+        &self,
+        wanted: &ApiRequest,
+        purpose: Purpose,
+    ) -> Result<Vec<Mapping>, Answer> {
         if let Some(known) = self.lock().get(wanted) {
             return Ok(known.clone());
         }

@@ -12,7 +12,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use slipway_kernel::capability::Passes;
+use slipway_kernel::capability::ReconcileMetricNames;
 use slipway_kernel::identity::Key;
 
 type Labels = Vec<(String, String)>;
@@ -61,7 +61,7 @@ impl Shows {
     pub(super) fn add(
         &mut self,
         controller: &'static str,
-        passes: Passes,
+        passes: ReconcileMetricNames,
         namespaced: bool,
         registry: &mut Registry,
     ) {
@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    const PASSES: Passes = Passes {
+    const PASSES: ReconcileMetricNames = ReconcileMetricNames {
         label: "group",
         total: "toy_total",
         failed: "toy_failed_total",

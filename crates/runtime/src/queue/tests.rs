@@ -41,7 +41,7 @@ fn changes_within_the_debounce_time_are_one() {
     );
     assert_eq!(q.take(t + ms(99)), None);
     assert_eq!(q.take(t + ms(100)), Some(a.clone()));
-    q.finish(&a, Verdict::Done, t + ms(100));
+    q.finish(&a, Requeue::Done, t + ms(100));
     assert_eq!(q.next_due(), None);
 }
 
@@ -53,7 +53,7 @@ fn a_change_during_the_work_is_taken_after_it() {
     assert_eq!(q.take(t), Some(a.clone()));
     q.changed(&a, t + ms(1));
     assert_eq!(q.take(t + ms(500)), None, "its lane is busy");
-    q.finish(&a, Verdict::Done, t + ms(500));
+    q.finish(&a, Requeue::Done, t + ms(500));
     assert_eq!(q.take(t + ms(500)), Some(a));
 }
 
@@ -76,17 +76,17 @@ fn failures_back_off_to_the_cap_and_a_change_waits_ten_seconds_at_most() {
     let mut waits = Vec::new();
     for _ in 0..11 {
         q.take(t).unwrap();
-        q.finish(&a, Verdict::Failed, t);
+        q.finish(&a, Requeue::Failed, t);
         let due = q.next_due().unwrap();
         waits.push((due - t).as_secs());
         t = due;
     }
     assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
     q.take(t).unwrap();
-    q.finish(&a, Verdict::Failed, t);
+    q.finish(&a, Requeue::Failed, t);
     q.changed(&a, t);
     assert_eq!(q.next_due(), Some(t + Duration::from_secs(10)));
-    q.forgive();
+    q.clear_backoff();
     assert_eq!(q.take(t + ms(100)), Some(a));
 }
 
@@ -98,21 +98,21 @@ fn preparations_go_on_at_once_but_not_for_ever() {
     q.at_once(&a, t);
     for _ in 0..PREPARATIONS {
         q.take(t).unwrap();
-        q.finish(&a, Verdict::Prepared, t);
+        q.finish(&a, Requeue::Prepared, t);
     }
     assert_eq!(q.take(t), Some(a.clone()));
-    q.finish(&a, Verdict::Prepared, t);
+    q.finish(&a, Requeue::Prepared, t);
     assert_eq!(q.next_due(), Some(t + Duration::from_secs(1)));
     let t = t + Duration::from_secs(1);
     q.take(t).unwrap();
-    q.finish(&a, Verdict::Prepared, t);
+    q.finish(&a, Requeue::Prepared, t);
     assert_eq!(q.next_due(), Some(t + Duration::from_secs(2)));
     let t = t + Duration::from_secs(2);
     q.take(t).unwrap();
-    q.finish(&a, Verdict::Done, t);
+    q.finish(&a, Requeue::Done, t);
     q.at_once(&a, t);
     q.take(t).unwrap();
-    q.finish(&a, Verdict::Prepared, t);
+    q.finish(&a, Requeue::Prepared, t);
     assert_eq!(q.take(t), Some(a), "success has ended the row");
 }
 
@@ -122,16 +122,16 @@ fn the_first_collision_is_tried_again_at_once_the_others_later() {
     let a = key("", "a");
     q.at_once(&a, t);
     q.take(t).unwrap();
-    q.finish(&a, Verdict::Collided, t);
+    q.finish(&a, Requeue::Collided, t);
     assert_eq!(q.take(t), Some(a.clone()));
-    q.finish(&a, Verdict::Collided, t);
+    q.finish(&a, Requeue::Collided, t);
     assert_eq!(q.next_due(), Some(t + Duration::from_secs(1)));
     let t = t + Duration::from_secs(1);
     q.take(t).unwrap();
-    q.finish(&a, Verdict::Done, t);
+    q.finish(&a, Requeue::Done, t);
     q.at_once(&a, t);
     q.take(t).unwrap();
-    q.finish(&a, Verdict::Collided, t);
+    q.finish(&a, Requeue::Collided, t);
     assert_eq!(q.take(t), Some(a), "success has ended the row");
 }
 
@@ -143,7 +143,7 @@ fn a_held_or_paused_lane_gives_nothing_and_others_go_on() {
     q.at_once(&b, t);
     q.hold(&lane(&a), true);
     assert_eq!(q.take(t), Some(b.clone()));
-    q.finish(&b, Verdict::Done, t);
+    q.finish(&b, Requeue::Done, t);
     assert_eq!(q.next_due(), None);
     q.hold(&lane(&a), false);
     q.pause(&lane(&a), t + ms(5000));
@@ -209,7 +209,7 @@ proptest! {
                                     prop_assert!(due(slot) >= due(&mine));
                                 }
                             }
-                            q.finish(&key, Verdict::Done, now);
+                            q.finish(&key, Requeue::Done, now);
                         }
                     }
                 }
@@ -232,7 +232,7 @@ proptest! {
         q.at_once(&two, t + ms(1));
         let mut order = Vec::new();
         while let Some(key) = q.take(t + ms(1)) {
-            q.finish(&key, Verdict::Done, t);
+            q.finish(&key, Requeue::Done, t);
             order.push(key);
         }
         prop_assert_eq!(order.len(), usize::from(crowd) + 2);

@@ -63,7 +63,7 @@ impl State {
         }
         self.ledger.clear(cluster);
         self.bound_deletions(now, |(of, _)| of == cluster);
-        self.doubts.retain(|(of, _), _| of != cluster);
+        self.unconfirmed.retain(|(of, _), _| of != cluster);
         self.facts.answers.clear();
         let refused: Vec<ObjectRef> = self.facts.refusals.keys().cloned().collect();
         for object in refused.iter().filter(|object| object.cluster == *cluster) {

@@ -21,7 +21,7 @@ use slipway_kernel::store::Meta;
 
 use super::Injection;
 use super::rotation::TIMEOUT;
-use crate::request::{Outcome, Refused, Wanted};
+use crate::request::{ApiRequest, Outcome, Refused};
 use crate::state::Shared;
 
 /// A missing right is looked for again after this time.
@@ -143,7 +143,7 @@ impl Injector {
             if self.is_forbidden(&missing, now) {
                 continue;
             }
-            let wanted = Wanted::list(&kind, &self.injection.selector);
+            let wanted = ApiRequest::list(&kind, &self.injection.selector);
             match wanted.send(client, TIMEOUT).await {
                 Outcome::Done(list) => {
                     self.allowed(&missing);
@@ -187,7 +187,7 @@ impl Injector {
                 forbidden = true;
                 continue;
             }
-            let wanted = Wanted::json_patch(object, changes);
+            let wanted = ApiRequest::json_patch(object, changes);
             match wanted.send(client, TIMEOUT).await {
                 Outcome::Done(_) => {
                     self.allowed(&missing);

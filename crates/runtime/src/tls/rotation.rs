@@ -15,7 +15,7 @@ use super::secret::{Content, Kept, pruned, renewed};
 use super::served::Served;
 use super::{Error, Pace, SelfSigned};
 use crate::environment::Environment;
-use crate::request::{Outcome, Refused, Wanted};
+use crate::request::{ApiRequest, Outcome, Refused};
 use crate::state::Shared;
 
 /// A request without an answer is given up after this time.
@@ -158,7 +158,7 @@ impl Rotation {
     async fn look(&mut self, client: &kube::Client) -> Result<Kept, Error> {
         let object = self.object();
         for _ in 0..ATTEMPTS {
-            let secret = match Wanted::get(&object).send(client, TIMEOUT).await {
+            let secret = match ApiRequest::get(&object).send(client, TIMEOUT).await {
                 Outcome::Done(secret) => Some(secret),
                 Outcome::Absent(_) => None,
                 other => return Err(self.secret_error("read", other)),
@@ -245,10 +245,13 @@ impl Rotation {
         let exists = secret.is_some();
         let body = renewed(secret, &object, &issued, &trusted, now);
         let (verb, wanted) = if exists {
-            ("update", Wanted::replace(&object, body))
+            ("update", ApiRequest::replace(&object, body))
         } else {
             let namespace = &self.wanted.namespace;
-            ("create", Wanted::create(&kinds::SECRET, namespace, body))
+            (
+                "create",
+                ApiRequest::create(&kinds::SECRET, namespace, body),
+            )
         };
         match wanted.send(client, TIMEOUT).await {
             Outcome::Done(secret) => Ok(Written::Done(secret)),
@@ -262,7 +265,7 @@ impl Rotation {
     /// Takes former CAs out that have ended. It does not matter whether that succeeds now.
     async fn prune(&self, client: &kube::Client, secret: Option<Value>, now: Timestamp) {
         if let Some(secret) = secret {
-            let wanted = Wanted::replace(&self.object(), pruned(secret, now));
+            let wanted = ApiRequest::replace(&self.object(), pruned(secret, now));
             let _ = wanted.send(client, TIMEOUT).await;
         }
     }

@@ -22,7 +22,7 @@ const KEY: &str = "key";
 const PREVIOUS: &str = "ca-previous";
 
 /// More former CAs are not kept.
-const MOST_PREVIOUS: usize = 4;
+const MAX_PREVIOUS: usize = 4;
 
 /// The pair in a Secret.
 #[derive(Debug, Clone)]
@@ -99,7 +99,7 @@ fn merged(texts: &[&[u8]], now: Timestamp) -> String {
             all.push(certificate);
         }
     }
-    all.iter().take(MOST_PREVIOUS).map(|one| pem(one)).collect()
+    all.iter().take(MAX_PREVIOUS).map(|one| pem(one)).collect()
 }
 
 fn pem(certificate: &[u8]) -> String {

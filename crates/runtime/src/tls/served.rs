@@ -32,7 +32,7 @@ impl Served {
         *self.pair.write().unwrap_or_else(PoisonError::into_inner) = Some(pair);
         if let Some(shared) = &self.shared {
             shared.lock().certificate_ends = Some(end);
-            shared.touch();
+            shared.notify_observers();
         }
     }
 

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::judgement::Told;
 use crate::gather::{self, Gather};
-use crate::request::{Outcome, Wanted};
+use crate::request::{ApiRequest, Outcome};
 use crate::settings::Backoff;
 use crate::state::Shared;
 
@@ -73,9 +73,9 @@ impl Carrier {
                 let answer = gather::put(&self.shared, self.gatherer.as_ref(), question).await;
                 return ended(&answer);
             }
-            Action::Patch { target, body, .. } => Wanted::patch(&target, "", body),
-            Action::Delete { target, .. } => Wanted::delete(&target),
-            Action::Apply { object, body, .. } => Wanted::apply(&object, body),
+            Action::Patch { target, body, .. } => ApiRequest::patch(&target, "", body),
+            Action::Delete { target, .. } => ApiRequest::delete(&target),
+            Action::Apply { object, body, .. } => ApiRequest::apply(&object, body),
         };
         let replica = &self.shared.settings.replica;
         let wanted = wanted.traced(format!("replica={replica};purpose={purpose}"));

@@ -15,7 +15,7 @@ use super::reading::Ticket;
 use crate::message::Message;
 
 /// How often a review is looked at: enough for the largest downscale, and an end for a webhook that asks in circles.
-const MOST_LOOKS: u32 = 2_048;
+const MAX_LOOKS: u32 = 2_048;
 
 /// A review that is being judged.
 pub(super) struct Judgement<'a> {
@@ -48,7 +48,7 @@ impl<'a> Judgement<'a> {
 
     /// The verdict, and what is noted beside it; none if the webhook has a defect.
     pub(super) async fn reach(mut self) -> Option<(Verdict, Remarks)> {
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..MAX_LOOKS {
             let (admission, remarks) = self.look()?;
             let goes_on = match admission {
                 Admission::Decide(verdict, actions) => {
@@ -104,7 +104,9 @@ impl<'a> Judgement<'a> {
         let mut state = self.inner.shared.lock();
         state.keep_time(now);
         self.facts.missing.clone_from(&state.facts.missing);
-        self.facts.holds.clone_from(&state.facts.holds);
+        self.facts
+            .evictions_allowed_here
+            .clone_from(&state.facts.evictions_allowed_here);
         self.facts.deletions.clone_from(&state.facts.deletions);
         (state.stores.clone(), state.holds)
     }

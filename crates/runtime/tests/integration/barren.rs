@@ -73,7 +73,7 @@ fn a_list_that_never_gets_beyond_its_first_page_is_no_contact() {
             stage.map("a", json!({"want": "1"})).await;
             let is_torn = Arc::new(AtomicBool::new(false));
             let toy = Toy {
-                widgets: Some(Need::WhereDefined),
+                widgets: Some(Need::RequiredIfServed),
                 ..Toy::default()
             };
             let environment = Environment::virtual_from(epoch(), 7);
@@ -112,7 +112,7 @@ fn a_watch_that_is_closed_as_soon_as_it_is_opened_is_tried_with_pauses_and_is_no
         secs(1).await;
         stage.map("a", json!({"want": "1"})).await;
         let toy = Toy {
-            widgets: Some(Need::WhereDefined),
+            widgets: Some(Need::RequiredIfServed),
             ..Toy::default()
         };
         let replica = stage.start(alone(), toy);

@@ -348,7 +348,7 @@ fn an_api_that_cannot_be_reached_is_one_line_with_address_and_cause() {
             ..alone()
         };
         let toy = Toy {
-            widgets: Some(Need::WhereDefined),
+            widgets: Some(Need::RequiredIfServed),
             ..Toy::default()
         };
         let replica = stage.start(settings, toy);
@@ -377,7 +377,7 @@ fn an_api_that_cannot_be_reached_is_one_line_with_address_and_cause() {
 
 #[test]
 fn the_end_of_an_outage_is_told_although_there_is_no_right_to_one_kind() {
-    for need in [Need::Optional, Need::WhereDefined] {
+    for need in [Need::Optional, Need::RequiredIfServed] {
         let lines = Lines::default();
         let _guard = tracing::subscriber::set_default(lines.clone());
         virtually(async {

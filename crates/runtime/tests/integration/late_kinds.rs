@@ -70,7 +70,7 @@ async fn broken(stage: &Stage, name: &str) {
 
 #[test]
 fn a_definition_that_is_applied_later_is_seen_within_ten_seconds() {
-    for need in [Need::Optional, Need::WhereDefined] {
+    for need in [Need::Optional, Need::RequiredIfServed] {
         virtually(async {
             let stage = Stage::new().await;
             stage.map("a", json!({"want": "1"})).await;
@@ -97,7 +97,7 @@ fn a_kind_that_appears_and_cannot_be_listed_yet_is_not_absent() {
     virtually(async {
         let stage = Stage::new().await;
         stage.map("a", json!({"want": "1"})).await;
-        let replica = stage.start(alone(), toy(Need::WhereDefined));
+        let replica = stage.start(alone(), toy(Need::RequiredIfServed));
         stage.until_have("a", "1", 5).await;
         let lists = about("list", WIDGETS);
         stage.refuse(lists, 500, "InternalError", Frequency::always());
@@ -123,7 +123,7 @@ fn a_kind_that_one_namespace_has_found_and_another_has_not_is_out_of_sync_and_no
         stage.map("a", json!({"want": "1"})).await;
         let mut settings = alone();
         settings.namespaces = vec!["default".to_owned(), "other".to_owned()];
-        let replica = stage.start(settings, toy(Need::WhereDefined));
+        let replica = stage.start(settings, toy(Need::RequiredIfServed));
         stage.until_have("a", "1", 10).await;
         assert!(is(&replica, ABSENT) && !is(&replica, OUT_OF_SYNC));
         // Discovery tells the first that asks, and not the other one, for a while.
@@ -157,7 +157,7 @@ fn a_kind_that_one_namespace_has_found_and_another_has_not_is_out_of_sync_and_no
 
 #[test]
 fn not_found_for_a_moment_is_not_taken_for_absent_while_discovery_knows_the_kind() {
-    for need in [Need::Optional, Need::WhereDefined] {
+    for need in [Need::Optional, Need::RequiredIfServed] {
         virtually(async {
             let (stage, replica) = known(need).await;
             stage.refuse(about("", WIDGETS), 404, "NotFound", Frequency::always());
@@ -178,7 +178,7 @@ fn not_found_for_a_moment_is_not_taken_for_absent_while_discovery_knows_the_kind
 #[test]
 fn a_discovery_that_forgets_the_kind_for_a_moment_is_not_believed() {
     virtually(async {
-        let (stage, replica) = known(Need::WhereDefined).await;
+        let (stage, replica) = known(Need::RequiredIfServed).await;
         stage.refuse(about("", WIDGETS), 404, "NotFound", Frequency::always());
         stage.refuse(about("get", ""), 404, "NotFound", Frequency::always());
         broken(&stage, "x").await;
@@ -197,7 +197,7 @@ fn a_discovery_that_forgets_the_kind_for_a_moment_is_not_believed() {
 
 #[test]
 fn not_found_for_a_moment_at_the_start_is_not_taken_for_absent() {
-    for need in [Need::Optional, Need::WhereDefined] {
+    for need in [Need::Optional, Need::RequiredIfServed] {
         virtually(async {
             let stage = Stage::new().await;
             stage.create(DEFINITION, &widgets()).await;
@@ -222,7 +222,7 @@ fn not_found_for_a_moment_at_the_start_is_not_taken_for_absent() {
 #[test]
 fn a_definition_that_is_deleted_counts_as_gone_once_that_is_sure_and_may_come_back() {
     virtually(async {
-        let (stage, replica) = known(Need::WhereDefined).await;
+        let (stage, replica) = known(Need::RequiredIfServed).await;
         let path = format!("{DEFINITION}/widgets.toy.dev");
         for round in 0..3 {
             stage.send("DELETE", &path, &Value::Null).await;
@@ -243,7 +243,7 @@ fn a_definition_that_is_deleted_counts_as_gone_once_that_is_sure_and_may_come_ba
 #[test]
 fn a_kind_that_cannot_be_read_for_a_while_is_out_of_sync_until_it_can() {
     virtually(async {
-        let (stage, replica) = known(Need::WhereDefined).await;
+        let (stage, replica) = known(Need::RequiredIfServed).await;
         let all = about("", WIDGETS);
         stage.refuse(all, 500, "InternalError", Frequency::always());
         broken(&stage, "x").await;
@@ -265,7 +265,7 @@ fn a_kind_that_cannot_be_read_for_a_while_is_out_of_sync_until_it_can() {
 #[test]
 fn a_kind_that_answers_again_is_out_of_sync_until_it_has_been_listed() {
     virtually(async {
-        let (stage, replica) = known(Need::WhereDefined).await;
+        let (stage, replica) = known(Need::RequiredIfServed).await;
         let faults = stage.cluster.faults();
         let kind = about("", WIDGETS);
         faults.add(kind, Frequency::always(), Fault::Unreachable);

@@ -432,7 +432,7 @@ fn a_kind_that_is_defined_and_may_not_be_seen_is_a_fact_and_no_obstacle() {
         forbid(&stage, "toy.dev/widgets");
         stage.map("a", json!({"want": "1"})).await;
         let toy = Toy {
-            widgets: Some(Need::WhereDefined),
+            widgets: Some(Need::RequiredIfServed),
             ..Toy::default()
         };
         let replica = stage.start(alone(), toy);
@@ -457,7 +457,7 @@ fn a_kind_that_is_defined_nowhere_holds_up_nothing() {
         let stage = Stage::new().await;
         stage.map("a", json!({"want": "1"})).await;
         let toy = Toy {
-            widgets: Some(Need::WhereDefined),
+            widgets: Some(Need::RequiredIfServed),
             ..Toy::default()
         };
         let replica = stage.start(alone(), toy);

@@ -6,7 +6,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request};
 use slipway_kernel::admission::Count;
-use slipway_runtime::vet::{Objection, Vet};
+use slipway_runtime::request_filter::{Rejection, RequestFilter};
 use slipway_runtime::{Environment, View, probes};
 use tower::ServiceExt;
 
@@ -16,10 +16,10 @@ use crate::webhook::guard;
 /// Counts each request by what a header says, and refuses none.
 struct Curious;
 
-impl Vet for Curious {
-    fn vet(&self, _: &str, headers: &HeaderMap) -> Option<Objection> {
+impl RequestFilter for Curious {
+    fn filter(&self, _: &str, headers: &HeaderMap) -> Option<Rejection> {
         let said = headers.get("x-cluster")?.to_str().ok()?;
-        Some(Objection {
+        Some(Rejection {
             count: Count {
                 name: "curious_total",
                 help: "What was said",
@@ -52,7 +52,7 @@ fn made_up_methods_paths_headers_and_resources_make_few_series() {
     virtually(async {
         let stage = Stage::new().await;
         let operator = guard(&stage, Environment::virtual_from(epoch(), 7));
-        let operator = operator.vetting(Arc::new(Curious));
+        let operator = operator.with_request_filter(Arc::new(Curious));
         let (admissions, view, client) =
             (operator.admissions(), operator.view(), operator.client());
         let router = probes::router(view.clone());

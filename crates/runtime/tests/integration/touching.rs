@@ -1,4 +1,4 @@
-//! `Fence::Touch`: the enumeration of D-2 again, without any wait. A's renewals fail from the start, and it sleeps at its
+//! `Fence::BumpVersions`: the enumeration of D-2 again, without any wait. A's renewals fail from the start, and it sleeps at its
 //! k-th write for almost as long as a request may take; meanwhile B takes over, touches, and acts.
 
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ const FENCE: &str = "slipway.dev/fence";
 
 fn toy() -> Toy {
     Toy {
-        fence: Fence::Touch,
+        fence: Fence::BumpVersions,
         ..Toy::default()
     }
 }

@@ -9,7 +9,7 @@ use slipway_kernel::Purpose;
 use slipway_kernel::action::{Action, Target};
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::{Controller, Fence, Gauge};
-use slipway_kernel::event::{Event, Severity};
+use slipway_kernel::event::{Event, EventType};
 use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
 use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef, kinds};
 use slipway_kernel::interest::{Interest, Need};
@@ -140,7 +140,7 @@ fn step(target: Target, uid: &str, value: &str) -> Step {
         events: vec![Event {
             regarding,
             uid: uid.to_owned(),
-            severity: Severity::Normal,
+            severity: EventType::Normal,
             reason: "Followed",
             action: "Follow",
             note: format!("have is {value} now"),
@@ -337,7 +337,7 @@ impl Controller for Toy {
         self.fence
     }
 
-    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target> {
+    fn objects_to_bump(&self, stores: &Stores, key: &Key) -> Vec<Target> {
         let Some(store) = stores.typed::<Map>(&key.cluster, &kinds::CONFIG_MAP) else {
             return Vec::new();
         };

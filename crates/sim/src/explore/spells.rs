@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Known;
 use crate::history::{History, Request};
-use crate::spell::{Spell, Woe};
+use crate::spell::{Disturbance, Spell};
 
 /// The class of all spells beside which a leader dies.
 pub(super) const PAIRS: &str = "pairs with a leader's death";
@@ -69,57 +69,59 @@ impl<'a> Case<'a> {
     }
 
     /// All that can go wrong from a moment on.
-    fn woes(&self, at: Duration) -> Vec<Spell> {
+    fn disturbances(&self, at: Duration) -> Vec<Spell> {
         let mut all: Vec<Spell> = Vec::new();
-        let mut add = |woe: Woe, lasts: Duration| all.push(Spell::new(woe, at, lasts));
+        let mut add = |disturbance: Disturbance, lasts: Duration| {
+            all.push(Spell::new(disturbance, at, lasts))
+        };
         for lasts in OUTAGES {
-            add(Woe::Outage, lasts);
+            add(Disturbance::Outage, lasts);
         }
-        add(Woe::BlackHole, seconds(45));
-        add(Woe::Silence(String::new()), SILENCE);
+        add(Disturbance::BlackHole, seconds(45));
+        add(Disturbance::Silence(String::new()), SILENCE);
         for (code, wait) in AFTER {
-            add(Woe::RetryAfter(code, wait), THROTTLED);
+            add(Disturbance::RetryAfter(code, wait), THROTTLED);
         }
         for kind in &self.kinds {
-            add(Woe::Silence(kind.clone()), SILENCE);
+            add(Disturbance::Silence(kind.clone()), SILENCE);
             for code in [403, 404, 410, 500] {
                 for lasts in REFUSED {
-                    add(Woe::Refusal(code, kind.clone()), lasts);
+                    add(Disturbance::Refusal(code, kind.clone()), lasts);
                 }
             }
             if is_defined(kind) {
                 let is_first = at <= self.known.scenario.operator_starts;
                 let lasts = if is_first { UNKNOWN.0 } else { UNKNOWN.1 };
-                add(Woe::Unknown(kind.clone()), lasts);
+                add(Disturbance::Unknown(kind.clone()), lasts);
                 for lasts in UNDEFINED {
-                    add(Woe::Undefined(kind.clone()), lasts);
+                    add(Disturbance::Undefined(kind.clone()), lasts);
                 }
             }
         }
         if self.known.scenario.replicas > 1 {
             let leases = "leases.coordination.k8s.io".to_owned();
-            add(Woe::Refusal(403, leases.clone()), REFUSED[0]);
-            add(Woe::Refusal(500, leases), REFUSED[0]);
+            add(Disturbance::Refusal(403, leases.clone()), REFUSED[0]);
+            add(Disturbance::Refusal(500, leases), REFUSED[0]);
         }
         if self.makes_maps {
-            add(Woe::Quota, LONG);
+            add(Disturbance::Quota, LONG);
         }
         if self.deletes {
-            add(Woe::LateAnswers, LONG);
-            add(Woe::LateArrivals, LONG);
+            add(Disturbance::LateAnswers, LONG);
+            add(Disturbance::LateArrivals, LONG);
         }
         if at > BACK {
-            add(Woe::Restore, BACK);
+            add(Disturbance::Restore, BACK);
         }
         for by in [HOUR, -HOUR] {
-            all.push(Spell::new(Woe::Skew(by), at, Duration::ZERO).only(0));
+            all.push(Spell::new(Disturbance::Skew(by), at, Duration::ZERO).only(0));
         }
         if self.known.scenario.replicas > 1 {
-            let outage = |lasts| Spell::new(Woe::Outage, at, lasts).only(0);
+            let outage = |lasts| Spell::new(Disturbance::Outage, at, lasts).only(0);
             all.extend([outage(seconds(15)), outage(seconds(45))]);
             let leases = "leases.coordination.k8s.io".to_owned();
-            all.push(Spell::new(Woe::Refusal(403, leases), at, REFUSED[0]).only(0));
-            all.push(Spell::new(Woe::Silence(String::new()), at, SILENCE).only(0));
+            all.push(Spell::new(Disturbance::Refusal(403, leases), at, REFUSED[0]).only(0));
+            all.push(Spell::new(Disturbance::Silence(String::new()), at, SILENCE).only(0));
         }
         all.retain(|spell| self.fits(spell));
         all
@@ -178,11 +180,11 @@ pub(super) fn of(known: &Known) -> Vec<(&'static str, Vec<Spell>, bool)> {
     let mut all: Vec<(&'static str, Vec<Spell>, bool)> = Vec::new();
     for at in moments(known) {
         let is_always = at == known.scenario.operator_starts;
-        let woes = case.woes(at);
-        let alone = woes
+        let disturbances = case.disturbances(at);
+        let alone = disturbances
             .iter()
-            .map(|spell| (spell.woe.class(), vec![spell.clone()]));
-        let pairs = pairs(&case, &woes, at);
+            .map(|spell| (spell.disturbance.class(), vec![spell.clone()]));
+        let pairs = pairs(&case, &disturbances, at);
         all.extend(
             alone
                 .chain(pairs)
@@ -193,10 +195,10 @@ pub(super) fn of(known: &Known) -> Vec<(&'static str, Vec<Spell>, bool)> {
 }
 
 /// One spell of each class, and the leader dies in the middle of it, or shortly before.
-fn pairs(case: &Case<'_>, woes: &[Spell], at: Duration) -> Vec<(&'static str, Vec<Spell>)> {
+fn pairs(case: &Case<'_>, disturbances: &[Spell], at: Duration) -> Vec<(&'static str, Vec<Spell>)> {
     let mut one: BTreeMap<&'static str, &Spell> = BTreeMap::new();
-    for spell in woes {
-        let known = one.entry(spell.woe.class()).or_insert(spell);
+    for spell in disturbances {
+        let known = one.entry(spell.disturbance.class()).or_insert(spell);
         // The longest of them: there is room for a death.
         if known.lasts < spell.lasts && spell.lasts <= SILENCE {
             *known = spell;
@@ -207,7 +209,7 @@ fn pairs(case: &Case<'_>, woes: &[Spell], at: Duration) -> Vec<(&'static str, Ve
         let before = at.saturating_sub(seconds(3));
         let middle = at + spell.lasts.min(LONG) / 2;
         for dies in BTreeSet::from([before, middle]) {
-            let death = Spell::new(Woe::LeaderDies, dies, Duration::ZERO);
+            let death = Spell::new(Disturbance::LeaderDies, dies, Duration::ZERO);
             if dies > case.known.scenario.operator_starts && case.fits(&death) {
                 all.push((PAIRS, vec![spell.clone(), death]));
             }

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Case, Findings};
 use crate::history::{Event, History};
-use crate::spell::Woe;
+use crate::spell::Disturbance;
 
 /// So long a replica may be out of contact and ready, with the time between two looks.
 const OUT_OF_CONTACT: SignedDuration = SignedDuration::from_secs(30 + 2);
@@ -59,7 +59,11 @@ impl Life<'_> {
     /// When it was cut off from the API altogether.
     fn cuts(&self, history: &History) -> Vec<Span> {
         let spells = history.spells().filter(|(_, spell)| {
-            spell.reaches(self.index) && matches!(spell.woe, Woe::Outage | Woe::BlackHole)
+            spell.reaches(self.index)
+                && matches!(
+                    spell.disturbance,
+                    Disturbance::Outage | Disturbance::BlackHole
+                )
         });
         spells
             .map(|(at, spell)| (at, later(at, signed(spell.lasts))))
@@ -70,19 +74,22 @@ impl Life<'_> {
     fn doubts(&self, history: &History) -> Vec<Span> {
         let mut all = vec![(self.span.0, later(self.span.0, AGAIN))];
         for (at, spell) in history.spells().filter(|(_, s)| s.reaches(self.index)) {
-            let after = match &spell.woe {
-                Woe::Outage => AGAIN,
-                Woe::RetryAfter(..) | Woe::Refusal(403, _) => LONGEST,
-                Woe::BlackHole | Woe::Silence(_) => SINGLE,
-                Woe::Refusal(..) | Woe::Unknown(_) | Woe::Undefined(_) | Woe::Restore => REFUSED,
-                Woe::Quota
-                | Woe::LateAnswers
-                | Woe::LateArrivals
-                | Woe::Skew(_)
-                | Woe::LeaderDies => continue,
+            let after = match &spell.disturbance {
+                Disturbance::Outage => AGAIN,
+                Disturbance::RetryAfter(..) | Disturbance::Refusal(403, _) => LONGEST,
+                Disturbance::BlackHole | Disturbance::Silence(_) => SINGLE,
+                Disturbance::Refusal(..)
+                | Disturbance::Unknown(_)
+                | Disturbance::Undefined(_)
+                | Disturbance::Restore => REFUSED,
+                Disturbance::Quota
+                | Disturbance::LateAnswers
+                | Disturbance::LateArrivals
+                | Disturbance::Skew(_)
+                | Disturbance::LeaderDies => continue,
             };
-            let lasts = match spell.woe {
-                Woe::Restore => SignedDuration::ZERO,
+            let lasts = match spell.disturbance {
+                Disturbance::Restore => SignedDuration::ZERO,
                 _ => signed(spell.lasts),
             };
             all.push((at, later(at, lasts + after)));

@@ -12,9 +12,9 @@ use crate::history::{Event, Request};
 use crate::stage::NAMESPACE;
 
 /// How many requests for one object in an hour there are at most: a loop would make thousands.
-const MOST_AN_HOUR: usize = 400;
+const MAX_AN_HOUR: usize = 400;
 /// A leader renews every two seconds, and tries more often when that fails.
-const MOST_LEASES_AN_HOUR: usize = 4_000;
+const MAX_LEASES_AN_HOUR: usize = 4_000;
 /// How long after the last fault the consequences may last.
 const AFTERMATH: SignedDuration = SignedDuration::from_mins(6);
 
@@ -187,9 +187,9 @@ pub(super) fn pace(case: &Case<'_>) -> Findings {
     }
     for ((method, path), times) in paths {
         let most = if path.contains("/leases") {
-            MOST_LEASES_AN_HOUR
+            MAX_LEASES_AN_HOUR
         } else {
-            MOST_AN_HOUR
+            MAX_AN_HOUR
         };
         let mut first = 0;
         let mut densest = (0, case.history.start);

@@ -9,7 +9,7 @@ use slipway_apiserver::cluster::Snapshot;
 use super::Stage;
 use crate::history::{Event, Image};
 use crate::scenario::{Deed, Named};
-use crate::spell::{Spell, Woe};
+use crate::spell::{Disturbance, Spell};
 use crate::trial::Blow;
 use crate::user::{Undone, User};
 
@@ -30,8 +30,8 @@ pub(super) enum Turn {
 
 /// The moments of a spell.
 pub(super) fn turns(spell: &Spell) -> Vec<(Duration, Turn)> {
-    match spell.woe {
-        Woe::Restore => vec![
+    match spell.disturbance {
+        Disturbance::Restore => vec![
             (spell.at.saturating_sub(spell.lasts), Turn::Begin),
             (spell.at, Turn::End),
         ],
@@ -46,27 +46,29 @@ impl Stage {
             return;
         };
         let begins = turn == Turn::Begin;
-        if begins != (spell.woe == Woe::Restore) {
+        if begins != (spell.disturbance == Disturbance::Restore) {
             let lasts = spell.over().saturating_sub(spell.at);
             self.recorder.mark(Event::Spell(spell.clone()));
             self.recorder.disturbed_for(lasts);
         }
-        match (&spell.woe, turn) {
-            (Woe::Undefined(kind), Turn::Begin) => {
+        match (&spell.disturbance, turn) {
+            (Disturbance::Undefined(kind), Turn::Begin) => {
                 let manifests = self.undefine(kind).await;
                 self.kept.insert(number, Kept::Manifests(manifests));
             }
-            (Woe::Restore, Turn::Begin) => {
+            (Disturbance::Restore, Turn::Begin) => {
                 if let Some(cluster) = self.clusters.first() {
                     let kept = Kept::Everything(cluster.snapshot());
                     self.kept.insert(number, kept);
                 }
             }
-            (Woe::Skew(seconds), Turn::Begin) => {
+            (Disturbance::Skew(seconds), Turn::Begin) => {
                 let replica = spell.reach.unwrap_or_default();
                 self.crew.strike(replica, Blow::Skew(*seconds));
             }
-            (Woe::LeaderDies, Turn::Begin) => self.crew.strike(self.crew.leader(), Blow::Crash),
+            (Disturbance::LeaderDies, Turn::Begin) => {
+                self.crew.strike(self.crew.leader(), Blow::Crash)
+            }
             (_, Turn::End) => match self.kept.remove(&number) {
                 Some(Kept::Everything(snapshot)) => self.restore(&snapshot),
                 Some(Kept::Manifests(manifests)) => self.define(&manifests).await,

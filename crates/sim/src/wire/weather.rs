@@ -7,7 +7,7 @@ use http::request::Parts;
 use slipway_apiserver::status::Status;
 use tokio::time::Instant;
 
-use crate::spell::{Spell, Woe};
+use crate::spell::{Disturbance, Spell};
 
 /// The kind by which replicas agree on who leads.
 const LEASES: &str = "leases.coordination.k8s.io";
@@ -134,38 +134,39 @@ impl Weather {
         let about = About::of(parts.uri.path());
         let method = parts.method.as_str();
         let is_list = method == "GET" && about.name.is_empty() && !about.is_discovery;
-        self.now(replica).find_map(|spell| match &spell.woe {
-            Woe::Outage => Some(Hit::Broken),
-            Woe::BlackHole => Some(Hit::NoAnswer(self.began + spell.ends())),
-            Woe::Refusal(code, kind) => {
-                // A Lease is read and written singly.
-                let whole = about.kind == LEASES;
-                let listed = (is_list || whole) && about.kind == *kind;
-                let discovered = *code != 404 && about.is_discovery && about.has(kind);
-                (listed || discovered).then(|| refused(*code))
-            }
-            Woe::Unknown(kind) => {
-                let listed = is_list && about.kind == *kind;
-                let discovered = about.is_discovery && about.has(kind);
-                (listed || discovered).then(|| refused(404))
-            }
-            Woe::Quota => {
-                let makes = about.kind == "configmaps" && method != "GET" && is_new(&about);
-                makes.then(|| quota(&about))
-            }
-            Woe::RetryAfter(code, seconds) => {
-                let reason = if *code == 429 {
-                    "TooManyRequests"
-                } else {
-                    "ServiceUnavailable"
-                };
-                let status = Status::failure(*code, reason, "later, please");
-                Some(Hit::Refused(Box::new(status), Some(*seconds)))
-            }
-            Woe::LateAnswers if method == "DELETE" => Some(Hit::LateAnswer),
-            Woe::LateArrivals if method == "DELETE" => Some(Hit::LateArrival),
-            _ => None,
-        })
+        self.now(replica)
+            .find_map(|spell| match &spell.disturbance {
+                Disturbance::Outage => Some(Hit::Broken),
+                Disturbance::BlackHole => Some(Hit::NoAnswer(self.began + spell.ends())),
+                Disturbance::Refusal(code, kind) => {
+                    // A Lease is read and written singly.
+                    let whole = about.kind == LEASES;
+                    let listed = (is_list || whole) && about.kind == *kind;
+                    let discovered = *code != 404 && about.is_discovery && about.has(kind);
+                    (listed || discovered).then(|| refused(*code))
+                }
+                Disturbance::Unknown(kind) => {
+                    let listed = is_list && about.kind == *kind;
+                    let discovered = about.is_discovery && about.has(kind);
+                    (listed || discovered).then(|| refused(404))
+                }
+                Disturbance::Quota => {
+                    let makes = about.kind == "configmaps" && method != "GET" && is_new(&about);
+                    makes.then(|| quota(&about))
+                }
+                Disturbance::RetryAfter(code, seconds) => {
+                    let reason = if *code == 429 {
+                        "TooManyRequests"
+                    } else {
+                        "ServiceUnavailable"
+                    };
+                    let status = Status::failure(*code, reason, "later, please");
+                    Some(Hit::Refused(Box::new(status), Some(*seconds)))
+                }
+                Disturbance::LateAnswers if method == "DELETE" => Some(Hit::LateAnswer),
+                Disturbance::LateArrivals if method == "DELETE" => Some(Hit::LateArrival),
+                _ => None,
+            })
     }
 
     /// What becomes of a watch of a kind that was opened then.
@@ -176,11 +177,13 @@ impl Weather {
             .spells
             .iter()
             .filter(|spell| spell.reaches(replica) && spell.at <= now && opened < spell.ends());
-        let flows = met.map(|spell| match &spell.woe {
-            Woe::Outage | Woe::Restore => Flow::Broken,
-            Woe::Refusal(_, about) | Woe::Unknown(about) if about == kind => Flow::Broken,
-            Woe::BlackHole => Flow::Silent,
-            Woe::Silence(about) if about.is_empty() || about == kind => Flow::Silent,
+        let flows = met.map(|spell| match &spell.disturbance {
+            Disturbance::Outage | Disturbance::Restore => Flow::Broken,
+            Disturbance::Refusal(_, about) | Disturbance::Unknown(about) if about == kind => {
+                Flow::Broken
+            }
+            Disturbance::BlackHole => Flow::Silent,
+            Disturbance::Silence(about) if about.is_empty() || about == kind => Flow::Silent,
             _ => Flow::Open,
         });
         flows.max().unwrap_or(Flow::Open)

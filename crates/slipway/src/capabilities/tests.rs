@@ -8,7 +8,7 @@ use made::Made;
 use serde_json::{Value, json};
 
 use slipway_sim::history::{Ending, Event};
-use slipway_sim::spell::{Spell, Woe};
+use slipway_sim::spell::{Disturbance, Spell};
 
 use crate::scenarios::wiring;
 
@@ -366,7 +366,7 @@ fn what_waits_is_asked_of_clocks_that_are_off() {
         made.deployment("a", 0);
         made.mark(Event::Skewed("slipway-0-0".to_owned(), by), 0);
         let at = std::time::Duration::ZERO;
-        let spell = Spell::new(Woe::Skew(by), at, at).only(0);
+        let spell = Spell::new(Disturbance::Skew(by), at, at).only(0);
         made.mark(Event::Spell(spell), 0);
         made.pass(after);
         assert_eq!(objects("L1", &made), is_bad, "{after} {by}");

@@ -10,8 +10,8 @@ use futures::FutureExt;
 use slipway_kernel::Controller;
 use slipway_kernel::admission::Admit;
 use slipway_runtime::gather::{Gatherer, Http};
+use slipway_runtime::request_filter::RequestFilter;
 use slipway_runtime::tls::{self, Certificates, Source};
-use slipway_runtime::vet::Vet;
 use slipway_runtime::webhook::{self, Limits};
 use slipway_runtime::{Environment, Operator, Settings, probes};
 use tokio::net::TcpListener;
@@ -36,7 +36,7 @@ pub(crate) struct Operation {
     /// The header `X-Cluster` of requests to pods.
     pub(crate) label: Option<String>,
     /// Who looks at requests before they are answered.
-    pub(crate) vet: Option<Arc<dyn Vet>>,
+    pub(crate) request_filter: Option<Arc<dyn RequestFilter>>,
     /// What is served to the API server.
     pub(crate) webhooks: Option<Webhooks>,
 }
@@ -83,8 +83,8 @@ impl Operation {
         let gatherer = Gatherer::new(operator.client(), Arc::new(Http::new()));
         let origin = Origin::new(self.label.as_deref());
         operator = operator.gathering(Arc::new(gatherer.sent_by(Arc::new(origin))));
-        if let Some(vet) = self.vet {
-            operator = operator.vetting(vet);
+        if let Some(filter) = self.request_filter {
+            operator = operator.with_request_filter(filter);
         }
         let mut door = None;
         if let Some(webhooks) = self.webhooks {

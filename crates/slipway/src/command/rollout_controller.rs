@@ -89,7 +89,7 @@ fn operation(options: &RolloutController) -> Result<Operation> {
         probes: probes.unwrap_or(nowhere),
         metrics: options.metrics().map_err(|why| anyhow!(why))?,
         label: None,
-        vet: None,
+        request_filter: None,
         webhooks: None,
     })
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use slipway_runtime::request_filter::RequestFilter;
 use slipway_runtime::tls::{Files, Injection, SelfSigned, Source};
-use slipway_runtime::vet::Vet;
 use slipway_runtime::webhook::Limits;
 use slipway_runtime::{Election, WithoutLease};
 use slipway_zones::admit::Switches;
@@ -121,12 +121,12 @@ fn operation(options: &RolloutOperator) -> Result<Operation> {
         probes: everywhere("-server.port", options.port)?,
         metrics: None,
         label: given(&options.namespace),
-        vet: ClusterLabel::new(&options.namespace, &options.validation)?.map(shared),
+        request_filter: ClusterLabel::new(&options.namespace, &options.validation)?.map(shared),
         webhooks,
     })
 }
 
-fn shared(label: ClusterLabel) -> Arc<dyn Vet> {
+fn shared(label: ClusterLabel) -> Arc<dyn RequestFilter> {
     Arc::new(label)
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn operation(registry: &Registry, arguments: &Run) -> Result<Operatio
         probes: SocketAddr::new(arguments.bind, arguments.port),
         metrics: None,
         label: told.or(label),
-        vet: None,
+        request_filter: None,
         webhooks: (!hooks.is_empty()).then(|| Webhooks {
             hooks,
             address: SocketAddr::new(arguments.bind, given.port),

@@ -8,12 +8,12 @@ use super::words::{self, ahead, length, moment};
 use crate::model::{State, Waiting};
 
 /// How many reasons to wait and how many events are shown.
-const MOST_WAITING: usize = 3;
-const MOST_EVENTS: usize = 5;
+const MAX_WAITING: usize = 3;
+const MAX_EVENTS: usize = 5;
 /// How many lines a reason takes at most.
-const MOST_WRAPPED: usize = 3;
+const MAX_WRAPPED: usize = 3;
 /// How many violations of one oracle are shown.
-const MOST_VIOLATIONS: usize = 3;
+const MAX_VIOLATIONS: usize = 3;
 /// Where the columns of the oracles begin.
 const RESULT: usize = 8;
 const CHECKS: usize = 21;
@@ -143,10 +143,10 @@ fn number(speed: f64) -> String {
 fn waiting(model: &Model, width: usize) -> Vec<Line> {
     let mut all: Vec<&Waiting> = model.clusters.iter().flat_map(|c| &c.waiting).collect();
     all.sort();
-    let more = all.len().saturating_sub(MOST_WAITING);
+    let more = all.len().saturating_sub(MAX_WAITING);
     let room = width.saturating_sub(BESIDE);
     let mut lines: Vec<Line> = Vec::new();
-    for one in all.into_iter().take(MOST_WAITING) {
+    for one in all.into_iter().take(MAX_WAITING) {
         let message = clean(&one.message);
         // Most messages name what they are about.
         let message = if message.starts_with(&one.object) || one.object == one.by {
@@ -165,7 +165,7 @@ fn waiting(model: &Model, width: usize) -> Vec<Line> {
             clean(&one.unblock)
         );
         for (tone, text) in [(Tone::Plain, message), (Tone::Dim, help)] {
-            for (index, part) in wrap(&text, room).into_iter().take(MOST_WRAPPED).enumerate() {
+            for (index, part) in wrap(&text, room).into_iter().take(MAX_WRAPPED).enumerate() {
                 let heading = if lines.is_empty() { "WAITING" } else { "" };
                 let is_first = tone == Tone::Plain && index == 0;
                 let rank = if is_first { rank::WAITING } else { rank::HELP };
@@ -218,7 +218,7 @@ fn events(model: &Model) -> Vec<Line> {
         })
         .collect();
     all.sort();
-    let skipped = all.len().saturating_sub(MOST_EVENTS);
+    let skipped = all.len().saturating_sub(MAX_EVENTS);
     let mut lines = Vec::new();
     let mut older = u16::try_from(all.len() - skipped).unwrap_or_default();
     for (event, cluster) in all.into_iter().skip(skipped) {
@@ -294,7 +294,7 @@ pub(crate) fn verdicts(all: &[Verdict], style: Style) -> Vec<Line> {
                     _ => rank::ORACLES,
                 }),
         );
-        for violation in verdict.violations.iter().take(MOST_VIOLATIONS) {
+        for violation in verdict.violations.iter().take(MAX_VIOLATIONS) {
             lines.push(
                 Line::default()
                     .at(RESULT, Tone::Bad, clean(violation))

@@ -11,7 +11,7 @@ use super::workload::{self, is_ready};
 use super::{Cluster, Namespace, Told, turns};
 
 /// Events that are kept.
-const MOST_EVENTS: usize = 50;
+const MAX_EVENTS: usize = 50;
 
 /// The cluster `name` as it is now, as these capabilities show it.
 pub(crate) fn gather(
@@ -65,7 +65,7 @@ fn events(objects: &dyn Objects, now: Timestamp) -> Vec<Told> {
         .collect();
     all.retain(|event| event.at <= now);
     all.sort();
-    let skipped = all.len().saturating_sub(MOST_EVENTS);
+    let skipped = all.len().saturating_sub(MAX_EVENTS);
     all.split_off(skipped)
 }
 

@@ -98,10 +98,10 @@ impl Controller for Bent {
         self.inner.gauges(stores, now)
     }
 
-    fn touches(&self, stores: &Stores, key: &Key) -> Vec<Target> {
+    fn objects_to_bump(&self, stores: &Stores, key: &Key) -> Vec<Target> {
         if matches!(*self.bend, Bend::NoTouch) {
             return Vec::new();
         }
-        self.inner.touches(stores, key)
+        self.inner.objects_to_bump(stores, key)
     }
 }

@@ -11,7 +11,7 @@ use slipway_kernel::identity::kinds;
 use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Projection;
 use slipway_kernel::{Action, Facts, Plan, Purpose, Stores};
-use slipway_zones::observe::{Notes, Pod, Set, ZONE_BUDGET};
+use slipway_zones::observe::{CoordinationMap, Pod, Set, ZONE_BUDGET};
 use slipway_zones::zpdb::BudgetSeen;
 
 use super::{ANNOTATIONS, Bend, Mutant, hide, no_right};
@@ -212,7 +212,7 @@ pub(crate) const ALL: &[Mutant] = &[
         name: "zones: a rollout does not know of evictions",
         scenarios: &["zone-evict"],
         by: &["Z1", "Z14"],
-        bend: || Bend::Reservations(sees!(Notes, |object| hide(object, "", "data"))),
+        bend: || Bend::Reservations(sees!(CoordinationMap, |object| hide(object, "", "data"))),
     },
     Mutant {
         name: "zones: evictions are not recorded",

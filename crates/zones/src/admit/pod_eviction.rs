@@ -25,7 +25,7 @@ use crate::settings::Replicas;
 use crate::zpdb::{Budget, BudgetSeen};
 
 /// How often a map that others change is looked at again.
-const MOST_ROUNDS: u32 = 16;
+const MAX_ROUNDS: u32 = 16;
 
 /// What the log says of each pod that counts against a budget, as people look for it.
 const NOT_READY: &str = "Pod not considered ready";
@@ -82,8 +82,8 @@ fn current(reading: &Reading) -> Result<(), Denial> {
 fn denied(denial: Denial) -> Decision {
     let (_, code) = denial.outcome.pair();
     let mut decision = decided(denial.outcome, Verdict::refused(code, denial.message));
-    let is_noted = !denial.away.is_empty();
-    decision.remarks.notes = is_noted.then_some((NOT_READY, denial.away));
+    let is_announced = !denial.away.is_empty();
+    decision.remarks.notes = is_announced.then_some((NOT_READY, denial.away));
     decision
 }
 
@@ -267,7 +267,7 @@ impl<'a> Case<'a> {
             let message = format!("the eviction could not be recorded: {why}");
             Ok(Err(Denial::new(Outcome::StatusNotDetermined, message)))
         };
-        for round in 0..MOST_ROUNDS {
+        for round in 0..MAX_ROUNDS {
             let map = match reservations::read(inquiry, round, namespace, budget.0)? {
                 // A map that was seen can be kept: others keep it, and would not know.
                 Ok(Map::Forbidden) if seen::is_kept(self.stores, namespace, budget.0) => {

@@ -30,7 +30,7 @@ use slipway_kernel::{Facts, Stores};
 use super::inquiry::{Decision, Inquiry, Pending, expiry};
 use super::no_downscale::refusal;
 use super::replicas::{Change, Downscale, change, marked, parent};
-use case::{Case, Objection};
+use case::{Case, Rejection};
 use pods::Endpoint;
 
 /// The webhook.
@@ -147,7 +147,7 @@ fn is_same(set: &Value, review: &Review, down: Downscale) -> bool {
 }
 
 /// Where the pods of a `StatefulSet` are told.
-fn endpoint(set: &Value) -> Result<Endpoint<'_>, Objection> {
+fn endpoint(set: &Value) -> Result<Endpoint<'_>, Rejection> {
     let filled = |key: &str| {
         let value = marked(set, "annotations", key).filter(|value| !value.is_empty());
         value.ok_or_else(|| format!("the {key} annotation is not set or empty."))

@@ -6,7 +6,8 @@ use slipway_kernel::{ClusterId, Facts, Kind, Stores};
 
 use crate::disruption::{CountedPod, CountedZone};
 use crate::observe::{
-    BY_SET, Notes, Owner, Pod, RESERVATIONS, Set, ZONE_BUDGET, held_here, orphanage,
+    BY_SET, CoordinationMap, Owner, Pod, RESERVATIONS, Set, ZONE_BUDGET, adoptable_index_key,
+    held_here,
 };
 use crate::zpdb::{Budget, BudgetSeen};
 
@@ -72,7 +73,7 @@ pub(super) fn is_kept(stores: &Stores, namespace: &str, budget: &str) -> bool {
     let name = format!("{RESERVATIONS}{budget}");
     let (cluster, maps) = (ClusterId::local(), kinds::CONFIG_MAP);
     stores
-        .get::<Notes>(&cluster, &maps, namespace, &name)
+        .get::<CoordinationMap>(&cluster, &maps, namespace, &name)
         .is_some()
 }
 
@@ -123,7 +124,7 @@ fn members<'a>(
             let own = pod.labels.get(slipway_api::zones::NAME_LABEL);
             own.is_some_and(|own| own == label)
         };
-        pods.extend(found(&orphanage(namespace, name)).filter(is_meant));
+        pods.extend(found(&adoptable_index_key(namespace, name)).filter(is_meant));
     }
     pods
 }

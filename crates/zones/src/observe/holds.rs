@@ -9,7 +9,7 @@ use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::later;
 use slipway_kernel::{Key, Stores};
 
-use super::maps::{Notes, Until};
+use super::maps::{CoordinationMap, Until};
 
 /// How the names of the `ConfigMap`s begin in which the eviction webhook notes whom it let go.
 pub(crate) const RESERVATIONS: &str = "slipway-zpdb-";
@@ -25,7 +25,7 @@ pub(crate) const HOLD: Duration = Duration::from_mins(1);
 /// facts when it is known what became of it.
 pub(crate) fn held_here(facts: &Facts) -> BTreeMap<String, Timestamp> {
     let mut all = facts.deletions.clone();
-    let holds = facts.holds.keys();
+    let holds = facts.evictions_allowed_here.keys();
     keep_later(&mut all, holds.map(|uid| (uid.clone(), Timestamp::MAX)));
     all
 }
@@ -42,7 +42,7 @@ pub(crate) fn keep_later(all: &mut Until, more: impl IntoIterator<Item = (String
 pub(super) fn holds(stores: &Stores, facts: &Facts, key: &Key) -> BTreeMap<String, Timestamp> {
     let mut all = held_here(facts);
     let maps = stores
-        .list::<Notes>(&key.cluster, &kinds::CONFIG_MAP)
+        .list::<CoordinationMap>(&key.cluster, &kinds::CONFIG_MAP)
         .filter(|map| map.meta.namespace == key.namespace)
         .filter(|map| map.meta.name.starts_with(RESERVATIONS));
     let noted = maps.flat_map(|map| &map.body.until).map(|(uid, until)| {

@@ -6,7 +6,7 @@ use slipway_kernel::identity::kinds;
 use slipway_kernel::store::Meta;
 use slipway_kernel::{Key, Stores};
 
-use super::maps::{Lock, Notes, PASSED, Tracker};
+use super::maps::{ALLOWED_PREFIX, CoordinationMap, Lock, Tracker};
 use super::{LOCKS, Zone};
 use crate::settings::Settings;
 
@@ -26,7 +26,7 @@ pub struct Locked {
 impl Locked {
     /// Whether it is a lock: otherwise it only tells of a downscale that was let through.
     pub fn is_lock(&self) -> bool {
-        !self.scope.starts_with(PASSED)
+        !self.scope.starts_with(ALLOWED_PREFIX)
     }
 }
 
@@ -38,14 +38,14 @@ pub(super) fn locks_of(
     zones: &[Zone],
 ) -> Vec<Locked> {
     let (cluster, maps) = (&key.cluster, &kinds::CONFIG_MAP);
-    let kept = stores.get::<Notes>(cluster, maps, &key.namespace, LOCKS);
+    let kept = stores.get::<CoordinationMap>(cluster, maps, &key.namespace, LOCKS);
     let kept = kept.map(|map| (map.meta, &map.body.locks));
     let tracked = stores.get::<Tracker>(cluster, maps, &key.namespace, settings.tracker);
     let tracked = tracked.map(|map| (map.meta, &map.body.locks));
     let both = kept.into_iter().chain(tracked);
     both.flat_map(|(map, locks)| {
         let ours = locks.iter().filter(|(scope, _)| {
-            let passed = scope.strip_prefix(PASSED);
+            let passed = scope.strip_prefix(ALLOWED_PREFIX);
             passed.map_or(**scope == key.name, |set| is_ours(zones, set))
         });
         ours.map(|(scope, lock)| Locked {

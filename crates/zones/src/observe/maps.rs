@@ -82,7 +82,7 @@ impl Lock {
 }
 
 /// How the names of entries begin that lock nothing: of downscales that were let through, by `StatefulSet`.
-pub(crate) const PASSED: &str = "allowed/";
+pub(crate) const ALLOWED_PREFIX: &str = "allowed/";
 
 /// Locks by group, as a map carries them. What cannot be read locks nobody: it would lock for ever.
 pub(crate) fn locks(map: &Value) -> BTreeMap<String, Lock> {
@@ -131,7 +131,7 @@ pub(crate) fn rollout_pods(map: &Value) -> Until {
 /// What replicas note for one another in maps of ours. One watch brings them all, so one reading serves them all: a map
 /// of reservations (see `admit/reservations.rs`) has pods, the map of downscales has locks and times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Notes {
+pub struct CoordinationMap {
     /// Pods that an eviction was allowed for, by uid, and until when that counts.
     pub until: Until,
     /// The same for pods that a rollout is about to delete.
@@ -142,7 +142,7 @@ pub struct Notes {
     pub last_downscale: BTreeMap<String, Written>,
 }
 
-impl Projection for Notes {
+impl Projection for CoordinationMap {
     const READS: Parts = Parts::NONE;
 
     fn project(object: &Value) -> Result<Self, Undecodable> {

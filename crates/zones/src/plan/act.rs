@@ -33,7 +33,7 @@ pub(super) fn roll(
     }
     plan.blockers.extend(rollout.blockers.iter().cloned());
     if may_act(settings, world, surveys, &rollout, plan, now)
-        && reserve::is_noted(world, &rollout.victims, plan, now)
+        && reserve::is_announced(world, &rollout.victims, plan, now)
     {
         for victim in &rollout.victims {
             replace(world, victim, plan, now);

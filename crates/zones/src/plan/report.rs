@@ -3,9 +3,10 @@
 
 use jiff::Timestamp;
 use slipway_api::zones::{GroupStatus, ZoneStatus};
-use slipway_kernel::capability::Gravity;
+use slipway_kernel::capability::Severity;
+use slipway_kernel::capability::show::count;
 use slipway_kernel::condition::{self, PROGRESSING, READY, RECONCILING, STALLED};
-use slipway_kernel::event::Severity;
+use slipway_kernel::event::EventType;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::status_map::Contents;
 use slipway_kernel::store::Item;
@@ -76,11 +77,14 @@ fn conditions(made: &mut GroupStatus, blockers: &[Blocker], now: Timestamp) {
         (Some(wrong), _) => (wrong.reason, wrong.message.clone()),
         (None, true) => (
             state::ROLLING_OUT,
-            format!("{outdated} pods are to be replaced, {unavailable} are unavailable"),
+            format!(
+                "{} to be replaced, {unavailable} unavailable",
+                count(outdated, "pod")
+            ),
         ),
         (None, false) if !is_ready => (
             state::WAITING,
-            format!("{unavailable} pods are unavailable"),
+            format!("{} unavailable", count(unavailable, "pod")),
         ),
         _ => (
             state::UP_TO_DATE,
@@ -139,7 +143,7 @@ fn events(
     };
     if let (Some((reason, what)), Some(zone)) = (turn, world.zones.first()) {
         let note = format!("The rollout of group {:?} {what}", world.group);
-        let told = (Severity::Normal, reason, "Rollout");
+        let told = (EventType::Normal, reason, "Rollout");
         plan.events
             .push(render::event(world, zone, told, note, &instance));
     }
@@ -156,7 +160,7 @@ fn events(
             .iter()
             .find(|z| world.set_ref(z) == blocker.object);
         if let Some(zone) = about.or(world.zones.first()) {
-            let told = (Severity::Warning, news::BLOCKED, "Rollout");
+            let told = (EventType::Warning, news::BLOCKED, "Rollout");
             let instance = format!("{instance} {} {}", blocker.reason, blocker.object);
             let note = blocker.message.clone();
             plan.events
@@ -169,7 +173,7 @@ fn events(
 }
 
 fn is_worth_an_event(blocker: &Blocker) -> bool {
-    Reason::of(blocker.reason).is_some_and(|reason| reason.gravity() > Gravity::Usual)
+    Reason::of(blocker.reason).is_some_and(|reason| reason.severity() > Severity::Expected)
 }
 
 /// What is wrong with a zone, and is passed over.
@@ -181,14 +185,14 @@ fn complaints(world: &World, survey: &Survey<'_>, plan: &mut Plan) {
             "Annotation {}: {error}",
             slipway_api::zones::MAX_UNAVAILABLE
         );
-        let told = (Severity::Warning, news::ANNOTATION_IGNORED, "Rollout");
+        let told = (EventType::Warning, news::ANNOTATION_IGNORED, "Rollout");
         plan.events
             .push(render::event(world, survey.zone, told, note, &instance));
     }
     if set.pod_name_label.is_none() {
         let note =
             "The pod template has no label name: other tools do not find its pods".to_owned();
-        let told = (Severity::Warning, news::NAME_LABEL_MISSING, "Rollout");
+        let told = (EventType::Warning, news::NAME_LABEL_MISSING, "Rollout");
         plan.events
             .push(render::event(world, survey.zone, told, note, &instance));
     }

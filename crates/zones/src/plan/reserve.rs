@@ -1,4 +1,4 @@
-//! Notes which pods a rollout is about to delete, where the pod-eviction webhooks of all replicas look before they let a
+//! CoordinationMap which pods a rollout is about to delete, where the pod-eviction webhooks of all replicas look before they let a
 //! pod go, and which they change when they do.
 //!
 //! Without, another replica whose watch is late would let a pod of another zone go in the same moment. Whoever writes
@@ -25,7 +25,7 @@ use crate::render;
 const ENOUGH: Duration = Duration::from_secs(20);
 
 /// Whether all victims are noted; if not, that is what the plan does.
-pub(super) fn is_noted(
+pub(super) fn is_announced(
     world: &World,
     victims: &[Victim<'_>],
     plan: &mut Plan,
@@ -33,12 +33,12 @@ pub(super) fn is_noted(
 ) -> bool {
     // What cannot be read back cannot be waited for. One replica does without, as its webhook sees what it deletes; of
     // several only pods that are down already come here.
-    let Some(noted) = &world.noted else {
+    let Some(announced) = &world.announced else {
         return true;
     };
     let mut all = true;
     for (budget, uids) in guarded(world, victims) {
-        all &= note(world, (budget, noted.get(budget)), &uids, plan, now);
+        all &= note(world, (budget, announced.get(budget)), &uids, plan, now);
     }
     all
 }
@@ -46,7 +46,7 @@ pub(super) fn is_noted(
 /// Why no pod that is up may go, if what replicas note for one another cannot be seen: what others let go would not count,
 /// and they would not know what goes here. Without a budget nobody notes anything.
 pub(super) fn hidden(world: &World) -> Option<(String, &'static str)> {
-    if world.noted.is_some() || world.is_alone {
+    if world.announced.is_some() || world.is_alone {
         return None;
     }
     let pods = || world.zones.iter().flat_map(|zone| &zone.pods);
@@ -93,11 +93,11 @@ fn note(
     now: Timestamp,
 ) -> bool {
     let enough = later(now, ENOUGH).unwrap_or(now);
-    let is_noted = |uid: &&str| {
+    let is_announced = |uid: &&str| {
         let until = known.and_then(|(_, until)| until.get(*uid));
         until.is_some_and(|until| enough <= *until)
     };
-    if uids.iter().all(is_noted) {
+    if uids.iter().all(is_announced) {
         return true;
     }
     let name = format!("{RESERVATIONS}{budget}");

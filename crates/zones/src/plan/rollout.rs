@@ -7,6 +7,7 @@
 //! ```
 
 use jiff::Timestamp;
+use slipway_kernel::capability::show::count;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::{Blocker, ObjectRef};
 
@@ -149,8 +150,7 @@ impl<'w> Decider<'_, 'w> {
                 (
                     Reason::StatusLags,
                     format!(
-                        "the status of StatefulSet {name} is about generation {}, its spec is at {generation}",
-                        set.status.observed_generation
+                        "the controller of StatefulSet {name} has not yet observed generation {generation}"
                     ),
                     "the StatefulSet controller",
                 )
@@ -282,20 +282,20 @@ impl<'w> Decider<'_, 'w> {
         let is_idle = victims.stuck.is_empty() && victims.next.is_empty() && victims.waiting == 0;
         if is_idle && unadopted.is_none() {
             let message = format!(
-                "the outdated pods of {} are on their way out, {} of its pods are unavailable",
+                "the outdated pods of {} are on their way out; {} unavailable",
                 survey.name(),
                 survey.unavailable()
             );
             self.not_ready(survey, message);
         }
         if victims.waiting > 0 && is_seen {
-            let going = i64::try_from(victims.next.len()).unwrap_or(i64::MAX);
             let message = format!(
-                "{} of at most {} pods of {} are unavailable, or about to be; {} more wait to be replaced",
-                survey.unavailable().saturating_add(going),
-                survey.set().most_unavailable(),
+                "{}: {} unavailable, {} reserved; limit {}; {} still to be replaced",
                 survey.name(),
-                victims.waiting,
+                survey.unavailable(),
+                victims.next.len(),
+                survey.set().most_unavailable(),
+                count(victims.waiting, "pod"),
             );
             let object = self.set_ref(survey);
             let unblock = "the pods becoming ready, or a greater rollout-max-unavailable";

@@ -302,7 +302,7 @@ fn told(stage: &mut Stage<Zones>, code: u16) -> Vec<String> {
 }
 
 /// The note of a downscale from 3 to 2 that a webhook let through, and whose time is over at noon.
-fn noted() -> String {
+fn announced() -> String {
     let note =
         json!({"holder": "1", "statefulset": A, "from": 3, "to": 2, "until": noon().to_string()});
     json!({format!("allowed/{A}"): note}).to_string()
@@ -313,7 +313,7 @@ fn noted() -> String {
 #[test]
 fn d9_a_downscale_that_came_to_nothing_has_its_pods_told_that_they_stay() {
     let mut stage = stage(&[prepared(3)]);
-    stage.put(locking(&noted()));
+    stage.put(locking(&announced()));
     let note = format!("allowed/{A}");
     stage.now = noon() - jiff::SignedDuration::from_secs(1);
     assert!(told(&mut stage, 200).is_empty(), "it may still come");
@@ -339,9 +339,9 @@ fn d9_a_downscale_that_came_to_nothing_has_its_pods_told_that_they_stay() {
 #[test]
 fn a_downscale_that_came_about_is_left_alone_and_so_is_one_under_way() {
     let mut done = stage(&[prepared(2)]);
-    done.put(locking(&noted()));
+    done.put(locking(&announced()));
     let mut busy = stage(&[prepared(3)]);
-    let mut locks: Value = serde_json::from_str(&noted()).unwrap();
+    let mut locks: Value = serde_json::from_str(&announced()).unwrap();
     locks["ingester"] = json!({"holder": "2", "statefulset": A, "from": 3, "to": 2, "until": "2026-03-04T12:00:30Z"});
     busy.put(locking(&locks.to_string()));
     for second in [1, 5, 29] {

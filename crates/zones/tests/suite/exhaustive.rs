@@ -172,7 +172,7 @@ fn world(sets: &[Item<Set>]) -> World {
         tracker: Tracker::default(),
         locks: Vec::new(),
         downscales: BTreeMap::new(),
-        noted: Some(BTreeMap::new()),
+        announced: Some(BTreeMap::new()),
         is_alone: false,
         status_map: None,
         answers: BTreeMap::new(),

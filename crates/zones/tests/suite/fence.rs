@@ -14,14 +14,14 @@ fn touched(stage: &slipway_kernel::stage::Stage<slipway_zones::Zones>) -> Vec<St
     let keys = Controller::keys(planner, &stores);
     let targets = keys
         .iter()
-        .flat_map(|key| Controller::touches(planner, &stores, key));
+        .flat_map(|key| Controller::objects_to_bump(planner, &stores, key));
     targets.map(|target| target.object().name.clone()).collect()
 }
 
 #[test]
 fn the_pods_of_a_group_with_pending_work_are_touched_in_all_zones() {
     let stage = stage(&[outdated(A), zone(B)]);
-    assert_eq!(Controller::fence(&stage.planner), Fence::Touch);
+    assert_eq!(Controller::fence(&stage.planner), Fence::BumpVersions);
     let all: Vec<String> = [A, B]
         .iter()
         .flat_map(|zone| (0..3).map(move |n| format!("{zone}-{n}")))

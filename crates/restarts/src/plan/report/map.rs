@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::flipper::FlipperStatus;
-use slipway_kernel::event::Severity;
+use slipway_kernel::event::EventType;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::status_map::{Contents, own_map};
 use slipway_kernel::{Action, Event, ObjectRef, Plan, Step};
@@ -78,7 +78,7 @@ pub(super) fn write(
     let events = news.map(|(reason, note)| Event {
         regarding: object.clone(),
         uid: uid.unwrap_or_default(),
-        severity: Severity::Normal,
+        severity: EventType::Normal,
         reason,
         action: "Plan",
         note,

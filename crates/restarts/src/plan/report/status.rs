@@ -16,7 +16,7 @@ use slipway_kernel::{Blocker, blocker};
 
 use super::map;
 use crate::observe::{Flipper, Item, World, reference};
-use crate::plan::MOST_STEPS;
+use crate::plan::MAX_STEPS;
 use crate::plan::active::{Active, Finder};
 use crate::plan::sweep::{Outcome, Sweep, Tally};
 use crate::reasons::{Reason, state};
@@ -28,7 +28,7 @@ pub(super) const ACCEPTED: &str = "Accepted";
 pub(super) const OVERLAPS: &str = "Overlaps";
 
 /// How many failures a status carries at most, and how long a message may be.
-const MOST_FAILURES: usize = 8;
+const MAX_FAILURES: usize = 8;
 const LONGEST_MESSAGE: usize = 256;
 
 /// The status as stored; what cannot be read counts as absent.
@@ -169,11 +169,7 @@ fn overlaps(made: &mut Conditions, active: &[Active<'_>], tally: &Tally) {
         .iter()
         .filter_map(|place| Some(active.get(*place)?.name()))
         .collect();
-    let shown = names
-        .iter()
-        .take(MOST_FAILURES)
-        .cloned()
-        .collect::<Vec<_>>();
+    let shown = names.iter().take(MAX_FAILURES).cloned().collect::<Vec<_>>();
     let more = match names.len() - shown.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -188,7 +184,7 @@ fn overlaps(made: &mut Conditions, active: &[Active<'_>], tally: &Tally) {
 fn ready(made: &mut Conditions, policy: &Active<'_>, tally: &Tally) {
     let of = |reason: Reason| tally.reasons.get(&reason).copied().unwrap_or_default();
     let (refused, failed) = (of(Reason::RefusedByApi), of(Reason::RolloutFailed));
-    let is_adopting = tally.unstamped > MOST_STEPS;
+    let is_adopting = tally.unstamped > MAX_STEPS;
     let adopting = format!(
         "{} are still to be stamped for the first time",
         tally.unstamped
@@ -246,7 +242,7 @@ fn failures(
     });
     refused
         .filter(|(kind, item, _, _)| finder.find(*kind, item).first() == Some(&place))
-        .take(MOST_FAILURES)
+        .take(MAX_FAILURES)
         .map(|(_, _, object, refusal)| Failure {
             workload: object.to_string(),
             reason: refusal.reason.clone(),

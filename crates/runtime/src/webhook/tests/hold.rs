@@ -13,12 +13,12 @@ use slipway_kernel::identity::{ClusterId, ObjectRef, kinds};
 use slipway_kernel::store::Meta;
 
 use super::stage::{Pods, Toy, operator, post, said};
-use crate::execute::{Doubt, LATE};
+use crate::execute::{LATE, UnconfirmedWrite};
 use crate::webhook::Admissions;
 
 /// Lets a pod go if no other one is away.
 fn one_place(uid: &str, facts: &Facts, until: Timestamp) -> (Admission, Remarks) {
-    if !facts.holds.is_empty() {
+    if !facts.evictions_allowed_here.is_empty() {
         let verdict = Verdict::refused(429, "the place is taken");
         return (Admission::Decide(verdict, Vec::new()), Remarks::default());
     }
@@ -114,13 +114,13 @@ async fn evictions_go_on_after_a_leader_was_deposed_in_the_middle_of_a_deletion(
     let mut state = shared.lock();
     let seen = state.holds;
     assert!(state.hold_deletion(seen, "unanswered", now).is_some());
-    let doubts = state.doubts.entry(lane.clone()).or_default();
-    doubts.insert(pod, Doubt::about(&action, Vec::new()));
+    let doubts = state.unconfirmed.entry(lane.clone()).or_default();
+    doubts.insert(pod, UnconfirmedWrite::about(&action, Vec::new()));
     state.bound_deletions(now, |of| of.1 == "other");
     let held = state.facts.deletions.get("unanswered").copied();
     assert_eq!(held, Some(Timestamp::MAX), "its leader is looking");
     state.rewind(&ClusterId::local(), now);
     let held = state.facts.deletions.get("unanswered").copied();
     assert_eq!(held, now.checked_add(LATE).ok(), "nobody is looking");
-    assert!(state.doubts.is_empty());
+    assert!(state.unconfirmed.is_empty());
 }

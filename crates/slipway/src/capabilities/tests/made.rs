@@ -11,7 +11,7 @@ use slipway_sim::history::{
     Change, ChangeKind, Context, Ending, Event, History, Image, Mark, Object, Request,
 };
 use slipway_sim::scenario::Scenario;
-use slipway_sim::spell::{Spell, Woe};
+use slipway_sim::spell::{Disturbance, Spell};
 
 use crate::scenarios::wiring;
 
@@ -225,7 +225,7 @@ impl Made {
     pub(super) fn restore(&mut self, back: u64) {
         let lasts = std::time::Duration::from_secs(back);
         let at = self.now.duration_since(self.history.start).unsigned_abs();
-        self.mark(Event::Spell(Spell::new(Woe::Restore, at, lasts)), 0);
+        self.mark(Event::Spell(Spell::new(Disturbance::Restore, at, lasts)), 0);
     }
 
     /// Who objects, and to what.

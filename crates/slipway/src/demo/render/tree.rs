@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 /// Workloads of a namespace that are well are folded when there are more than this.
-const MOST_WELL: usize = 8;
+const MAX_WELL: usize = 8;
 /// Pods of one revision that are shown one by one.
-const MOST_PODS: usize = 4;
+const MAX_PODS: usize = 4;
 const BAR: i64 = 8;
 const STATUS: usize = 20;
 const AGE: usize = 8;
@@ -213,7 +213,7 @@ fn namespace_node(namespace: &Namespace, now: Timestamp, style: Style) -> Node {
     }
     let is_well = |workload: &&Workload| workload.state == State::Good;
     let well = workloads.iter().copied().filter(is_well).count();
-    let fold = well > MOST_WELL;
+    let fold = well > MAX_WELL;
     for workload in &workloads {
         if !(fold && is_well(workload)) {
             children.push(workload_node(workload, now, style));
@@ -310,7 +310,7 @@ fn revision_node(revision: &Revision, now: Timestamp, style: Style) -> Node {
         .partition(|pod| pod.state == State::Good);
     let mut children: Vec<Node> = other
         .iter()
-        .take(MOST_PODS)
+        .take(MAX_PODS)
         .map(|pod| Node {
             icon: icon("□", "-", style),
             name: pod.name.clone(),
@@ -325,9 +325,9 @@ fn revision_node(revision: &Revision, now: Timestamp, style: Style) -> Node {
             ..Node::default()
         })
         .collect();
-    if other.len() > MOST_PODS {
+    if other.len() > MAX_PODS {
         children.push(Node {
-            name: format!("and {} more", count(other.len() - MOST_PODS, "pod")),
+            name: format!("and {} more", count(other.len() - MAX_PODS, "pod")),
             ..Node::default()
         });
     }

@@ -43,7 +43,7 @@ pub(super) struct Case<'a> {
 }
 
 /// Why a downscale is stopped, after `because`.
-pub(super) type Objection = String;
+pub(super) type Rejection = String;
 
 impl Case<'_> {
     pub(super) fn decide(&self, inquiry: &mut Inquiry<'_>) -> Result<Decision, Pending> {
@@ -82,7 +82,7 @@ impl Case<'_> {
         &self,
         inquiry: &mut Inquiry<'_>,
         round: u32,
-    ) -> Result<Result<Value, Objection>, Pending> {
+    ) -> Result<Result<Value, Rejection>, Pending> {
         let Some(group) = self.group else {
             return Ok(Ok(json!({"items": []})));
         };
@@ -105,7 +105,7 @@ impl Case<'_> {
     }
 
     /// What the other zones say.
-    pub(super) fn objection(&self, list: &Value, ledger: &Ledger) -> Option<Objection> {
+    pub(super) fn objection(&self, list: &Value, ledger: &Ledger) -> Option<Rejection> {
         let sets = others::listed(list).unwrap_or_default();
         let own = self.review.name.as_str();
         others::objection(&sets, own, ledger, self.keeping(), self.now).or_else(|| {
@@ -124,7 +124,7 @@ impl Case<'_> {
         &self,
         inquiry: &mut Inquiry<'_>,
         taken: &Taken,
-    ) -> Result<Result<(), (Objection, bool)>, Pending> {
+    ) -> Result<Result<(), (Rejection, bool)>, Pending> {
         let list = match self.list(inquiry, 1)? {
             Ok(list) => list,
             Err(why) => return Ok(Err((why, false))),

@@ -13,7 +13,7 @@ use slipway_api::{names, zones};
 use slipway_kernel::instant::{Written, later, stamp};
 
 pub(super) use crate::observe::Lock;
-use crate::observe::{PASSED, locks, written};
+use crate::observe::{ALLOWED_PREFIX, locks, written};
 use crate::replicas::GIVE_UP;
 
 /// When a lock that is taken now is void.
@@ -73,10 +73,10 @@ impl Ledger {
         let mut locks = self.locks();
         locks.retain(|name, lock| {
             let is_over = later(lock.until, GIVE_UP).is_none_or(|at| at <= now);
-            !name.starts_with(PASSED) || !is_over
+            !name.starts_with(ALLOWED_PREFIX) || !is_over
         });
         if let Some(mut lock) = locks.remove(group) {
-            let name = format!("{PASSED}{}", lock.statefulset);
+            let name = format!("{ALLOWED_PREFIX}{}", lock.statefulset);
             lock.until = until(now);
             lock.holder.clear();
             if let Some(known) = locks.get(&name) {

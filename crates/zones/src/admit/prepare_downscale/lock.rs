@@ -7,14 +7,14 @@ use slipway_kernel::Purpose;
 use slipway_kernel::fact::Question;
 use slipway_kernel::identity::kinds;
 
-use super::case::{Case, Objection};
+use super::case::{Case, Rejection};
 use super::ledger::{self, Ledger, Lock};
 use super::others::{self, Keeping};
 use crate::admit::inquiry::{Failure, Inquiry, Pending};
 use crate::observe::LOCKS;
 
 /// How often a map that others change is looked at again.
-const MOST_ROUNDS: u32 = 8;
+const MAX_ROUNDS: u32 = 8;
 
 /// How far the lock of a group was taken.
 pub(super) enum Taken {
@@ -61,12 +61,12 @@ impl Case<'_> {
     pub(super) fn take(
         &self,
         inquiry: &mut Inquiry<'_>,
-    ) -> Result<Result<Taken, Objection>, Pending> {
+    ) -> Result<Result<Taken, Rejection>, Pending> {
         let list = match self.list(inquiry, 0)? {
             Ok(list) => list,
             Err(why) => return Ok(Err(why)),
         };
-        for round in 0..MOST_ROUNDS {
+        for round in 0..MAX_ROUNDS {
             let (ledger, is_new) = match self.load(inquiry, round, &list)? {
                 Ok(Some(found)) => found,
                 Ok(None) => continue,
@@ -116,14 +116,14 @@ impl Case<'_> {
         Ok(Err(self.unset()))
     }
 
-    fn unloaded(&self) -> Objection {
+    fn unloaded(&self) -> Rejection {
         match self.keeping() {
             Keeping::Tracker => "loading zones failed.".to_owned(),
             Keeping::Annotation => "reading the lock of the group failed.".to_owned(),
         }
     }
 
-    fn unset(&self) -> Objection {
+    fn unset(&self) -> Rejection {
         match self.keeping() {
             Keeping::Tracker => {
                 "setting downscale timestamp in the zone ConfigMap failed.".to_owned()
@@ -220,7 +220,7 @@ impl Case<'_> {
             is_no_right: false,
             message: "the lock was lost".to_owned(),
         };
-        for round in 0..MOST_ROUNDS {
+        for round in 0..MAX_ROUNDS {
             let next = self.without_lock(ledger, ending);
             match inquiry.api(purpose, round, "PUT", self.map_path(), next.body())? {
                 Ok(_) => return Ok(Ok(())),

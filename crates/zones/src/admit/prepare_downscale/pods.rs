@@ -11,7 +11,7 @@ use slipway_kernel::Purpose;
 use slipway_kernel::admission::Review;
 use slipway_kernel::fact::{Answer, Question};
 
-use super::case::Objection;
+use super::case::Rejection;
 use crate::admit::inquiry::{Inquiry, Pending};
 use crate::admit::replicas::Downscale;
 use crate::grammar::is_name;
@@ -30,7 +30,7 @@ const MAX_NAMED: usize = 3;
 const MAX_CAUSE: usize = 200;
 
 /// How many pods one downscale takes away at most.
-const MOST_PODS: i64 = 10_000;
+const MAX_PODS: i64 = 10_000;
 
 /// Where a pod's endpoint is, besides its own name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(super) fn addresses(
         .all(is_name)
         && port.parse::<u16>().is_ok_and(|port| port > 0)
         && path.chars().all(|c| c.is_ascii_graphic())
-        && down.from - to <= MOST_PODS;
+        && down.from - to <= MAX_PODS;
     is_sound.then(|| {
         (to..down.from)
             .rev()
@@ -98,7 +98,7 @@ pub(super) fn prepare(
     set: &str,
     addresses: &[String],
     timeout: Duration,
-) -> Result<Result<(), Objection>, Pending> {
+) -> Result<Result<(), Rejection>, Pending> {
     let all = questions(inquiry, purpose::PREPARE, "POST", addresses, timeout);
     let is_well = |answer: &Answer| {
         matches!(
@@ -132,7 +132,7 @@ pub(super) fn prepare(
 }
 
 /// The original's sentence, then the pods and what came of asking them.
-fn unprepared(set: &str, failed: &[(&str, &Answer)]) -> Objection {
+fn unprepared(set: &str, failed: &[(&str, &Answer)]) -> Rejection {
     let mut parts: Vec<String> = failed
         .iter()
         .take(MAX_NAMED)

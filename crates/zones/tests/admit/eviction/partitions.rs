@@ -131,7 +131,9 @@ fn a_pod_that_was_let_go_counts_however_long_it_was_ready() {
     allowed(&world, "a", 0);
     let mut facts = Facts::default();
     let until = "2026-03-04T12:00:30Z".parse().unwrap();
-    facts.holds.insert("pod-b-0".to_owned(), until);
+    facts
+        .evictions_allowed_here
+        .insert("pod-b-0".to_owned(), until);
     let served = serve(
         &PodEviction::default(),
         &review("a", 0),

@@ -124,7 +124,7 @@ fn remembers(hook: PodEviction, stores: &Stores, api: &mut Api) {
     let hold = served.remarks.hold.clone().unwrap();
     assert!(served.is_allowed());
     let mut facts = Facts::default();
-    facts.holds.insert(hold.uid, hold.until);
+    facts.evictions_allowed_here.insert(hold.uid, hold.until);
     let served = serve(&hook, &review("b", 0), stores, &facts, api);
     assert_eq!(
         served.denial(),
@@ -214,9 +214,11 @@ fn what_was_let_go_or_is_being_deleted_counts_until_it_is_known_what_became_of_i
     };
     let mut facts = Facts::default();
     let past = "2026-03-04T11:00:00Z".parse().unwrap();
-    facts.holds.insert("pod-b-0".to_owned(), past);
+    facts
+        .evictions_allowed_here
+        .insert("pod-b-0".to_owned(), past);
     assert_eq!(ask(&facts).denial(), (Some(429), text));
-    facts.holds.clear();
+    facts.evictions_allowed_here.clear();
     let ahead = "2026-03-04T12:00:01Z".parse().unwrap();
     facts.deletions.insert("pod-b-0".to_owned(), ahead);
     assert_eq!(ask(&facts).denial(), (Some(429), text));
@@ -331,7 +333,9 @@ fn a_pod_that_was_let_go_and_is_down_counts_once() {
     let mut world = guarded(&json!({"maxUnavailable": 2}));
     let mut facts = Facts::default();
     let until = "2026-03-04T12:00:30Z".parse().unwrap();
-    facts.holds.insert("pod-a-1".to_owned(), until);
+    facts
+        .evictions_allowed_here
+        .insert("pod-a-1".to_owned(), until);
     let ask = |world: &World| {
         serve(
             &PodEviction::default(),

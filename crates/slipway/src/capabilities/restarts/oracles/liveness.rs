@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use slipway_api::names::{LAST_RESTART, RESTART_NOT_BEFORE, RESTARTS_ENABLED};
-use slipway_api::waiting::MOST_WAITING;
+use slipway_api::waiting::MAX_WAITING;
 use slipway_sim::history::{History, Image, Object};
 use slipway_sim::oracles::{Case, Findings, time, workload};
 use slipway_sim::stage::NAMESPACE;
@@ -121,5 +121,5 @@ fn says_why(list: Option<&Value>, policy: (&str, &Object), workload: &Object) ->
         let is_named = text("/message").is_some_and(|said| said.starts_with(&sentence));
         is_about(policy) || is_about((kind, workload)) || is_named
     });
-    is_told || list.len() >= MOST_WAITING
+    is_told || list.len() >= MAX_WAITING
 }

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use slipway_api::purpose::runtime::REVIEW;
 use slipway_sim::history::{Change, Ending, History, Image, Request};
 use slipway_sim::oracles::{Case, Findings};
-use slipway_sim::spell::Woe;
+use slipway_sim::spell::Disturbance;
 
 use super::departures::Departure;
 use super::{Deletion, budgets_over, deletions, is_going, is_ready};
@@ -52,7 +52,7 @@ fn defined_since(history: &History, request: &Request) -> Option<Timestamp> {
     let is_denied = history.spells().any(|(at, spell)| {
         let lasts = SignedDuration::try_from(spell.lasts).unwrap_or(SignedDuration::MAX);
         let until = later(later(at, lasts), NOTICED);
-        matches!(&spell.woe, Woe::Unknown(kind) if kind == DEFINITION)
+        matches!(&spell.disturbance, Disturbance::Unknown(kind) if kind == DEFINITION)
             && (at..=until).contains(&request.at)
     });
     (!is_denied).then(|| added.map_or(history.start, |change| change.at))

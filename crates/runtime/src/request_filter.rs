@@ -10,7 +10,7 @@ use crate::state::Shared;
 
 /// What is wrong with a request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Objection {
+pub struct Rejection {
     /// What is counted.
     pub count: Count,
     /// What is logged.
@@ -20,9 +20,9 @@ pub struct Objection {
 }
 
 /// Looks at the heads of requests. Pure.
-pub trait Vet: Send + Sync + 'static {
+pub trait RequestFilter: Send + Sync + 'static {
     /// What is wrong with a request to this path, if anything is.
-    fn vet(&self, path: &str, headers: &HeaderMap) -> Option<Objection>;
+    fn filter(&self, path: &str, headers: &HeaderMap) -> Option<Rejection>;
 }
 
 impl Shared {
@@ -32,10 +32,10 @@ impl Shared {
         path: &str,
         headers: &HeaderMap,
     ) -> Option<Response<Bytes>> {
-        let objection = self.vet.get()?.vet(path, headers)?;
-        self.metrics.traffic.count(&objection.count);
-        tracing::warn!(path, "{}", objection.message);
-        let (code, body) = objection.refusal?;
+        let rejection = self.request_filter.get()?.filter(path, headers)?;
+        self.metrics.traffic.count(&rejection.count);
+        tracing::warn!(path, "{}", rejection.message);
+        let (code, body) = rejection.refusal?;
         let mut response = Response::new(Bytes::from(body.to_string()));
         *response.status_mut() = code;
         let json = HeaderValue::from_static("application/json");

@@ -17,7 +17,7 @@ use slipway_kernel::identity::ObjectRef;
 use slipway_kernel::store::Meta;
 
 use crate::clusters::Clusters;
-use crate::request::{Outcome, Wanted};
+use crate::request::{ApiRequest, Outcome};
 use crate::settings::Backoff;
 use crate::state::{Phase, Shared};
 
@@ -34,7 +34,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 /// How it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Touched {
+pub(crate) enum Bumped {
     /// The former leader cannot act on any of them.
     All,
     /// It may still act on one, because we may not change it.
@@ -46,7 +46,7 @@ pub(crate) enum Touched {
 }
 
 /// Objects that are to be changed.
-pub(super) struct Touching {
+pub(super) struct Bump {
     pub(super) shared: Arc<Shared>,
     pub(super) clusters: Clusters,
     pub(super) lease: &'static str,
@@ -57,34 +57,34 @@ pub(super) struct Touching {
     pub(super) targets: Vec<(&'static str, Target)>,
 }
 
-impl Touching {
-    pub(super) async fn run(self) -> Touched {
+impl Bump {
+    pub(super) async fn run(self) -> Bumped {
         // As many at once as the cluster has slots for.
         let mut all = FuturesUnordered::new();
         for (controller, target) in &self.targets {
             all.push(self.one(controller, target));
         }
-        while let Some(touched) = all.next().await {
-            if touched != Touched::All {
-                return touched;
+        while let Some(bumped) = all.next().await {
+            if bumped != Bumped::All {
+                return bumped;
             }
         }
-        Touched::All
+        Bumped::All
     }
 
-    async fn one(&self, controller: &'static str, target: &Target) -> Touched {
+    async fn one(&self, controller: &'static str, target: &Target) -> Bumped {
         let object = target.object();
         let timeout = self.shared.settings.request_timeout;
         let Some(cluster) = self.clusters.get(&object.cluster) else {
-            return Touched::All;
+            return Bumped::All;
         };
         let Ok(_slot) = cluster.slots.acquire().await else {
-            return Touched::Lost;
+            return Bumped::Lost;
         };
         let mut target = target.clone();
         for attempt in 1..=ATTEMPTS {
             if self.shared.is_in(Phase::Fencing, self.lease) != Some(self.epoch) {
-                return Touched::Lost;
+                return Bumped::Lost;
             }
             let wanted = self.wanted(controller, &target);
             let outcome = wanted.send(&cluster.client, timeout).await;
@@ -92,18 +92,18 @@ impl Touching {
             let metrics = &self.shared.metrics;
             metrics.acted(controller, ("patch", kind, purpose::FENCE), ended);
             if self.is_outlived() {
-                return Touched::Failed(object.clone());
+                return Bumped::Failed(object.clone());
             }
             let wait = match outcome {
                 Outcome::Done(value) => {
                     self.shared.lock().wrote(object, &value);
-                    return Touched::All;
+                    return Bumped::All;
                 }
                 Outcome::Absent(_) => return self.gone(&target),
                 Outcome::Refused(refused) if refused.is_forbidden() => {
-                    return Touched::Forbidden(object.clone(), refused.message);
+                    return Bumped::Forbidden(object.clone(), refused.message);
                 }
-                Outcome::Refused(_) => return Touched::Failed(object.clone()),
+                Outcome::Refused(_) => return Bumped::Failed(object.clone()),
                 Outcome::Conflict => None,
                 Outcome::Busy(after) | Outcome::Unknown(_, after) => {
                     let wait = after.unwrap_or_else(|| BACKOFF.after(attempt));
@@ -113,20 +113,20 @@ impl Touching {
             if let Some(wait) = wait {
                 self.shared.environment.sleep(wait).await;
             }
-            let read = Wanted::get(object).send(&cluster.client, timeout).await;
+            let read = ApiRequest::get(object).send(&cluster.client, timeout).await;
             if self.is_outlived() {
-                return Touched::Failed(object.clone());
+                return Bumped::Failed(object.clone());
             }
             match read {
                 Outcome::Absent(_) => return self.gone(&target),
                 Outcome::Done(value) => match self.seen(&target, &value) {
                     Some(newer) => target = newer,
-                    None => return Touched::All,
+                    None => return Bumped::All,
                 },
                 _ => {}
             }
         }
-        Touched::Failed(object.clone())
+        Bumped::Failed(object.clone())
     }
 
     /// Whether a restore of the API's storage was noticed meanwhile: then what the former leader could act on is to be listed
@@ -135,7 +135,7 @@ impl Touching {
         self.shared.lock().history != self.history
     }
 
-    fn wanted(&self, controller: &str, target: &Target) -> Wanted {
+    fn wanted(&self, controller: &str, target: &Target) -> ApiRequest {
         let epoch = self.epoch;
         let body = json!({"metadata": {"annotations": {names::FENCE: epoch.to_string()}}});
         let replica = &self.shared.settings.replica;
@@ -143,16 +143,16 @@ impl Touching {
         let context = format!(
             "controller={controller};replica={replica};epoch={epoch};purpose={purpose};basis="
         );
-        Wanted::patch(target, "", body).traced(context)
+        ApiRequest::patch(target, "", body).traced(context)
     }
 
-    fn gone(&self, target: &Target) -> Touched {
+    fn gone(&self, target: &Target) -> Bumped {
         let mut state = self.shared.lock();
         state.overlay_absence(target.object(), target.uid());
-        Touched::All
+        Bumped::All
     }
 
-    /// Takes in what an object is now; gives what is left to be touched.
+    /// Takes in what an object is now; gives what is left to be bumped.
     fn seen(&self, target: &Target, value: &Value) -> Option<Target> {
         let object = target.object();
         let meta = Meta::of(value);
