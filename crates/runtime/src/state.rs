@@ -384,11 +384,11 @@ impl State {
     /// Nobody looks any more for what became of the deletions that are in doubt in these lanes: each may yet be carried out
     /// for as long as the API server works on a request, and counts as gone no longer than that.
     pub(crate) fn bound_deletions(&mut self, now: Timestamp, is_meant: impl Fn(&Lane) -> bool) {
-        let doubts = self.unconfirmed.iter().filter(|(lane, _)| is_meant(lane));
-        let uids: Vec<String> = doubts
-            .flat_map(|(_, doubts)| doubts.values())
-            .filter(|doubt| doubt.is_deletion())
-            .map(|doubt| doubt.uid.clone())
+        let unconfirmed = self.unconfirmed.iter().filter(|(lane, _)| is_meant(lane));
+        let uids: Vec<String> = unconfirmed
+            .flat_map(|(_, unconfirmed)| unconfirmed.values())
+            .filter(|unconfirmed| unconfirmed.is_deletion())
+            .map(|unconfirmed| unconfirmed.uid.clone())
             .collect();
         for uid in uids {
             if self.facts.deletions.get(&uid) == Some(&Timestamp::MAX) {

@@ -52,7 +52,7 @@ impl Execution {
         if let Some(early) = self.too_early(object, Some(&status.target)) {
             return early;
         }
-        let doubt = UnconfirmedWrite::of(Some(&status.target));
+        let unconfirmed = UnconfirmedWrite::of(Some(&status.target));
         let Some(outcome) = self.send_status(status).await else {
             return StepResult::Deposed;
         };
@@ -68,16 +68,16 @@ impl Execution {
                 self.written(object, &value);
                 StepResult::Done
             }
-            Outcome::Absent(_) => match self.read(object, &doubt.uid).await {
+            Outcome::Absent(_) => match self.read(object, &unconfirmed.uid).await {
                 // The object is there, so it is its status that is not.
-                Found::Object(value) if Meta::of(&value).uid == doubt.uid => {
+                Found::Object(value) if Meta::of(&value).uid == unconfirmed.uid => {
                     let mut state = self.shared.lock();
                     state.statuses.written(status, None, Instant::now());
                     StepResult::Done
                 }
                 _ => StepResult::Outdated,
             },
-            outcome => self.on_failed_write(object, doubt, outcome).await,
+            outcome => self.on_failed_write(object, unconfirmed, outcome).await,
         }
     }
 
