@@ -173,6 +173,11 @@ impl Facts {
         self.missing.iter().filter(is_meant)
     }
 
+    /// Whether objects of a kind cannot be known in this namespace, for whatever reason.
+    pub fn is_hidden_in(&self, cluster: &ClusterId, kind: &Kind, namespace: &str) -> bool {
+        self.is_absent_in(cluster, kind, namespace) || self.is_blind_to(cluster, kind)
+    }
+
     /// Whether there may be objects of a kind that are not known: nothing that they could forbid may go on.
     pub fn is_blind_to(&self, cluster: &ClusterId, kind: &Kind) -> bool {
         self.is_unseen(Unseen::Forbidden, cluster, kind)

@@ -94,8 +94,10 @@ pub struct World {
     pub knows_all_flippers: bool,
     /// All workloads, by kind, namespace and name.
     pub workloads: Vec<(WorkloadKind, Item<Workload>)>,
-    /// Pod disruption budgets by namespace; none if they cannot be seen.
-    pub budgets: Option<BTreeMap<String, Vec<Item<DisruptionBudget>>>>,
+    /// Pod disruption budgets by namespace.
+    pub budgets: BTreeMap<String, Vec<Item<DisruptionBudget>>>,
+    /// Namespaces with workloads in which budgets cannot be seen.
+    pub without_budgets: BTreeSet<String>,
     /// The `ConfigMap` with the status of the default criteria, if `ConfigMaps` can be seen.
     pub status_map: Option<Option<Item<StatusMap>>>,
     /// Writes that the API refused.
@@ -124,6 +126,10 @@ pub fn world(
         workloads.extend(items.into_iter().map(|item| (kind, item)));
     }
     let budgets = all::<DisruptionBudget>(stores, facts, cluster, &kinds::DISRUPTION_BUDGET)?;
+    let namespaces = workloads.iter().map(|(_, item)| &item.meta().namespace);
+    let is_hidden =
+        |namespace: &&String| facts.is_hidden_in(cluster, &kinds::DISRUPTION_BUDGET, namespace);
+    let without_budgets = namespaces.filter(is_hidden).cloned().collect();
     let mut unread = stores.undecodable::<Flipper>(cluster, &kinds::FLIPPER);
     Some(World {
         cluster: cluster.clone(),
@@ -131,7 +137,8 @@ pub fn world(
         is_blind,
         flippers: flippers.unwrap_or_default(),
         workloads,
-        budgets: budgets.map(by_namespace),
+        budgets: by_namespace(budgets.unwrap_or_default()),
+        without_budgets,
         status_map: operator_namespace
             .and_then(|namespace| status_map::seen(stores, facts, cluster, namespace, STATUS_MAP)),
         refusals: facts.refusals.clone(),

@@ -297,8 +297,7 @@ impl Execution {
             if deletes {
                 // It may have been done to what is there now, which has yet to be seen.
                 let now = self.shared.environment.now();
-                let until = now.checked_add(LATE).unwrap_or(Timestamp::MAX);
-                self.shared.lock().release_deletion(&uid, Some(until));
+                self.shared.lock().release_deletion(&uid, Some(now));
             }
             return StepResult::Outlived;
         }
@@ -339,7 +338,7 @@ impl Execution {
                 }
                 StepResult::Done
             }
-            Outcome::Absent(_) if is_known => {
+            Outcome::Absent(refused) if is_known && refused.reason != Reason::NotServed => {
                 self.shared.lock().overlay_absence(object, &unconfirmed.uid);
                 StepResult::Outdated
             }

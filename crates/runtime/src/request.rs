@@ -62,9 +62,15 @@ pub(crate) enum Reason {
     NoRight,
     /// The server has too much to do.
     TooManyRequests,
+    /// There is nothing at this address, which says nothing about the object: a server that has just started may not serve
+    /// its kind yet.
+    NotServed,
     /// Another one.
     Other(String),
 }
+
+/// As the API spells it where there is no such object, or no such kind.
+const NOT_FOUND: &str = "NotFound";
 
 /// As the API spells it where a right is missing, a quota is used up, and so on.
 const FORBIDDEN: &str = "Forbidden";
@@ -84,6 +90,7 @@ impl Reason {
         match self {
             Self::Forbidden | Self::NoRight => FORBIDDEN,
             Self::TooManyRequests => TOO_MANY_REQUESTS,
+            Self::NotServed => NOT_FOUND,
             Self::Other(word) => word,
         }
     }
@@ -107,7 +114,7 @@ impl Refused {
         match self.reason {
             Reason::NoRight => Cause::NoRight,
             Reason::TooManyRequests => Cause::Busy,
-            Reason::Forbidden | Reason::Other(_) => Cause::Rejected,
+            Reason::Forbidden | Reason::NotServed | Reason::Other(_) => Cause::Rejected,
         }
     }
 }
@@ -326,7 +333,14 @@ fn read(code: u16, after: Option<Duration>, body: &[u8]) -> Outcome {
             Some(value) => Outcome::Done(value),
             None => Outcome::Unknown(Refused::new("Malformed", "the answer is no JSON"), None),
         },
-        404 => Outcome::Absent(refused()),
+        404 => {
+            let named = value.as_ref().and_then(|v| v.pointer("/details/name"));
+            let mut refused = refused();
+            if named.and_then(Value::as_str).is_none_or(str::is_empty) {
+                refused.reason = Reason::NotServed;
+            }
+            Outcome::Absent(refused)
+        }
         409 => Outcome::Conflict,
         429 => Outcome::Busy(after),
         300..=499 => Outcome::Refused(refused()),
@@ -349,6 +363,20 @@ fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A server that does not serve a kind yet answers with 404 for objects that are there.
+    #[test]
+    fn that_nothing_is_at_an_address_says_nothing_about_the_object() {
+        let reason = |body: &[u8]| match read(404, None, body) {
+            Outcome::Absent(refused) => refused.reason,
+            other => Reason::Other(other.as_str().to_owned()),
+        };
+        assert_eq!(reason(b"404 page not found"), Reason::NotServed);
+        let kind = br#"{"kind": "Status", "reason": "NotFound", "details": {}}"#;
+        assert_eq!(reason(kind), Reason::NotServed);
+        let object = br#"{"kind": "Status", "reason": "NotFound", "details": {"name": "nightly"}}"#;
+        assert_eq!(reason(object), Reason::Other("NotFound".to_owned()));
+    }
 
     #[test]
     fn answers_are_told_apart_by_what_may_have_happened() {

@@ -3,7 +3,8 @@
 //! A quota that is used up, a policy, or a namespace that is going: they have the same code and the same reason. What
 //! follows from a missing right (one replica is assumed, a guard is left out) must not follow from those, and must not
 //! hang on the words of a message. So the API is asked, by the review of one's own access that every user who is known to
-//! it may ask for. While that is not answered, no right counts as missing.
+//! it may ask for. While that is not answered, no right counts as missing; where it may not be asked, a kind that can be
+//! done without is done without after a minute.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -93,9 +94,27 @@ impl Access {
     }
 }
 
+/// For how long the API may refuse to say, before a kind that can be done without is.
+const UNTOLD: Duration = Duration::from_mins(1);
+
+/// What the API says about a right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Missing,
+    Granted,
+    /// This client may not ask.
+    Refused,
+    /// It did not answer, or could not decide.
+    Unknown,
+}
+
 /// The rights of one client, as far as they were asked for.
 #[derive(Debug, Default)]
-pub(crate) struct Rights(Mutex<BTreeMap<Access, (Instant, bool)>>);
+pub(crate) struct Rights {
+    known: Mutex<BTreeMap<Access, (Instant, bool)>>,
+    /// Since when the API refuses to say.
+    untold: Mutex<BTreeMap<Access, Instant>>,
+}
 
 impl Rights {
     /// What became of a request, with a missing right told from other refusals.
@@ -134,27 +153,64 @@ impl Rights {
         let Some(access) = Access::of(method, uri) else {
             return false;
         };
-        if let Some(known) = self.known(&access) {
-            return known;
-        }
-        let Outcome::Done(review) = access.review().send(client, timeout).await else {
+        self.ask(client, access, timeout).await == Word::Missing
+    }
+
+    /// The same for what can be done without. Where this client may not even ask, it counts as missing after a while: the
+    /// operator would wait for ever.
+    pub(crate) async fn is_missing_for_long(
+        &self,
+        client: &kube::Client,
+        method: &Method,
+        uri: &str,
+        timeout: Duration,
+    ) -> bool {
+        let Some(access) = Access::of(method, uri) else {
             return false;
         };
-        let Some(is_missing) = read(&review) else {
-            return false;
+        let word = self.ask(client, access.clone(), timeout).await;
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        match word {
+            Word::Missing | Word::Granted => {
+                untold.remove(&access);
+                word == Word::Missing
+            }
+            Word::Refused => {
+                let since = untold.entry(access).or_insert_with(Instant::now);
+                since.elapsed() >= UNTOLD
+            }
+            Word::Unknown => false,
+        }
+    }
+
+    async fn ask(&self, client: &kube::Client, access: Access, timeout: Duration) -> Word {
+        let word = |is_missing: bool| match is_missing {
+            true => Word::Missing,
+            false => Word::Granted,
+        };
+        if let Some(known) = self.known(&access) {
+            return word(known);
+        }
+        let said = match access.review().send(client, timeout).await {
+            Outcome::Done(review) => read(&review),
+            Outcome::Refused(refused) if refused.is_forbidden() => return Word::Refused,
+            _ => None,
+        };
+        let Some(is_missing) = said else {
+            return Word::Unknown;
         };
         self.remember(access, is_missing);
-        is_missing
+        word(is_missing)
     }
 
     fn known(&self, access: &Access) -> Option<bool> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, is_missing) = known.get(access)?;
         (at.elapsed() < FRESH).then_some(*is_missing)
     }
 
     fn remember(&self, access: Access, is_missing: bool) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST {
             known.retain(|_, (at, _)| at.elapsed() < FRESH);
         }

@@ -154,11 +154,13 @@ impl Due<'_, '_> {
         if !self.active.policy.respects_budgets {
             return None;
         }
-        let Some(budgets) = &world.budgets else {
+        let namespace = &self.item.meta().namespace;
+        if world.without_budgets.contains(namespace) {
             return Some((Reason::DisruptionBudget, None, None));
-        };
-        let spent = budgets
-            .get(&self.item.meta().namespace)?
+        }
+        let spent = world
+            .budgets
+            .get(namespace)?
             .iter()
             .find(|budget| budget.body().forbids(&self.item.body().pod_labels))?;
         let name = spent.meta().name.clone();

@@ -174,7 +174,10 @@ impl Engine {
     pub(super) fn answered(&mut self, key: &Key, id: QuestionId, answer: Answer) {
         self.questions.ended(key, &id);
         let now = self.shared.environment.now();
-        self.shared.lock().facts.answers.insert(id, (now, answer));
+        let mut state = self.shared.lock();
+        state.keep_time(now);
+        state.facts.answers.insert(id, (now, answer));
+        drop(state);
         self.ask();
         // One plan for many answers, and none later than the last one of them.
         if self.questions.is_open(key) {

@@ -320,7 +320,9 @@ impl Engine {
         let pause = match untold {
             Untold::NoRight(why) => {
                 let mut state = self.shared.lock();
-                if state.facts.missing.insert(events_in(namespace)) {
+                let known = state.facts.missing.iter();
+                let is_bounded = known.filter(|one| one.right == Right::Tell).count() < MAX_TOLD_OF;
+                if is_bounded && state.facts.missing.insert(events_in(namespace)) {
                     tracing::warn!(
                         namespace,
                         why,
@@ -403,6 +405,9 @@ async fn outlast(shared: &Shared, readings: &Readings, mut hold: Hold) {
         }
     }
 }
+
+/// In how many namespaces it is said that no events can be told: namespaces come and go.
+const MAX_TOLD_OF: usize = 64;
 
 /// What is missing where events cannot be told.
 fn events_in(namespace: &str) -> Missing {

@@ -13,7 +13,7 @@ use slipway_kernel::store::{Meta, number};
 use super::Execution;
 use crate::message::Message;
 use crate::queue::lane;
-use crate::request::{ApiRequest, Outcome, Refused};
+use crate::request::{ApiRequest, Outcome, Reason, Refused};
 
 /// How often an object is read before giving up for now.
 const ATTEMPTS: u32 = 5;
@@ -115,6 +115,8 @@ pub(super) enum Found {
     Object(Value),
     /// Nothing.
     Nothing,
+    /// Its kind is not served, by this server at least: that says nothing about the object.
+    NotServed(Refused),
     /// No answer; try again after this time if the server said so.
     NoAnswer(Option<Duration>),
 }
@@ -165,6 +167,16 @@ impl Execution {
             let found = match found {
                 Found::Object(value) => Some(value),
                 Found::Nothing => None,
+                Found::NotServed(refused) => {
+                    // Who waited for its kind would wait for ever where the definition is gone.
+                    let now = self.shared.environment.now();
+                    let mut state = self.shared.lock();
+                    if unconfirmed.is_deletion() {
+                        state.release_deletion(&unconfirmed.uid, Some(now));
+                    }
+                    state.refuse(object, refused, None, backoff, now);
+                    return true;
+                }
                 Found::NoAnswer(after) => {
                     wait = Some(after.unwrap_or_else(|| backoff.after(attempt)));
                     continue;
@@ -245,6 +257,9 @@ impl Execution {
                     self.shared.lock().overlay(object, &value);
                 }
                 Found::Object(value)
+            }
+            Outcome::Absent(refused) if refused.reason == Reason::NotServed => {
+                Found::NotServed(refused)
             }
             Outcome::Absent(_) => {
                 if is_of_now {

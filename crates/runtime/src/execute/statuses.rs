@@ -75,6 +75,10 @@ impl Execution {
                     state.statuses.written(status, None, Instant::now());
                     StepResult::Done
                 }
+                Found::NotServed(refused) => {
+                    let outcome = Outcome::Refused(refused);
+                    self.on_failed_write(object, unconfirmed, outcome).await
+                }
                 _ => StepResult::Outdated,
             },
             outcome => self.on_failed_write(object, unconfirmed, outcome).await,

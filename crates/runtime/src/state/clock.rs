@@ -35,7 +35,9 @@ impl State {
         tracing::warn!(%by, "the clock was set; what waits is waited for as long as before");
         let facts = &mut *self.facts;
         let retries = facts.refusals.values_mut().map(|one| &mut one.retry_at);
-        for moment in retries.chain(facts.deletions.values_mut()) {
+        let answers = facts.answers.values_mut().map(|(at, _)| at);
+        let all = retries.chain(answers).chain(facts.deletions.values_mut());
+        for moment in all {
             // Without an end is without an end.
             if *moment != Timestamp::MAX {
                 *moment = moment.checked_add(by).unwrap_or(*moment);
@@ -49,6 +51,24 @@ mod tests {
     use jiff::SignedDuration;
 
     use super::*;
+
+    /// Which of two answers is the newer one does not hang on the clock, nor how old one is.
+    #[tokio::test(start_paused = true)]
+    async fn answers_stay_as_old_as_they_are_however_the_clock_is_set() {
+        for hours in [-1, 1] {
+            let mut state = State::default();
+            let then = Timestamp::UNIX_EPOCH;
+            state.keep_time(then);
+            let id = QuestionId::new("pod");
+            let answer = Answer::Timeout;
+            state.facts.answers.insert(id.clone(), (then, answer));
+            tokio::time::advance(Duration::from_secs(10)).await;
+            let now = then + SignedDuration::from_secs(10) + SignedDuration::from_hours(hours);
+            state.keep_time(now);
+            let at = state.facts.answers.get(&id).map(|(at, _)| *at);
+            assert_eq!(at, Some(now - SignedDuration::from_secs(10)));
+        }
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_deletion_lasts_as_long_however_the_clock_is_set() {

@@ -50,7 +50,8 @@ impl Watch {
     }
 
     /// What follows where a kind that can be done without may not be listed. It is done without only if the API says that
-    /// the right is missing: rights that are not in effect yet, or an authorizer that does not answer, forbid as well.
+    /// the right is missing: rights that are not in effect yet, or an authorizer that does not answer, forbid as well. Where
+    /// it may not be asked either, a minute of refusals has to do.
     pub(super) async fn forbidden(&self, failure: Failure) -> End {
         let kind = self.key.kind.path(&self.key.namespace);
         let path = match self.key.name {
@@ -59,7 +60,7 @@ impl Watch {
         };
         let missing = self
             .rights
-            .is_missing(&self.plain, &Method::GET, &path, LOOK_OUT);
+            .is_missing_for_long(&self.plain, &Method::GET, &path, LOOK_OUT);
         if missing.await {
             self.tell(News::Missing(failure));
             return End::Denied;

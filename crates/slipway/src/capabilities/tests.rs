@@ -213,10 +213,13 @@ fn a_look_at_pods_that_was_not_for_a_review_is_none() {
 fn what_a_fault_forbids_is_no_missing_right() {
     for (fault, is_bad) in [(Some("forbidden"), true), (None, false)] {
         let mut made = zoned::bad("W12").unwrap();
+        made.scenario.settings = json!({"alone": true});
         let request = made.last_request();
         request.ending = Ending::Answered(403);
         request.fault = fault;
         assert_eq!(objects("W12", &made), is_bad, "{fault:?}");
+        made.scenario.settings = json!({});
+        assert!(objects("W12", &made), "several replicas do not go without");
     }
 }
 

@@ -255,6 +255,11 @@ impl<'a> Case<'a> {
         evict(&scene, pod, None)
     }
 
+    /// Whether there may be others who have to know whom this replica lets go.
+    fn has_company(&self) -> bool {
+        !self.hook.replicas.is_one(self.facts)
+    }
+
     /// Lets the pod go once that is recorded for all replicas.
     fn reserve(
         &self,
@@ -273,11 +278,15 @@ impl<'a> Case<'a> {
                 Ok(Map::Forbidden) if seen::is_kept(self.stores, namespace, budget.0) => {
                     return unrecorded("reading it is forbidden just now");
                 }
-                Ok(Map::Forbidden) if self.hook.has_company() => {
+                Ok(Map::Forbidden) if self.has_company() => {
                     let why = format!(
                         "get on configmaps in namespace {namespace} is not granted, and other replicas would not know"
                     );
-                    return unrecorded(&why);
+                    return match self.hook.replicas {
+                        // It may yet turn out to be the only one, in seconds.
+                        Replicas::OneWithoutLease => Ok(Err(Denial::new(Outcome::Denied, why))),
+                        _ => unrecorded(&why),
+                    };
                 }
                 Ok(map) => map,
                 Err(failure) => return unrecorded(&failure.message),
@@ -294,7 +303,7 @@ impl<'a> Case<'a> {
                 // accident, and others would not know. What a quota forbids is not written either, but it is no right
                 // that is missing: it is not let go.
                 Err(failure)
-                    if failure.is_no_right && map == Map::None && !self.hook.has_company() =>
+                    if failure.is_no_right && map == Map::None && !self.has_company() =>
                 {
                     Ok(true)
                 }
@@ -332,12 +341,6 @@ enum Subject<'a> {
 }
 
 impl PodEviction {
-    /// Whether others have to know whom this replica lets go. Where the original is replaced there are none from the first
-    /// moment: it serves before it is known whether there is a right to the Lease.
-    fn has_company(self) -> bool {
-        self.replicas == Replicas::Several
-    }
-
     fn case<'a>(
         self,
         review: &'a Review,

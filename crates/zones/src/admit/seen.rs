@@ -1,5 +1,6 @@
 //! The scene of a namespace, out of what zones keep of its objects.
 
+use jiff::Timestamp;
 use slipway_kernel::identity::kinds;
 use slipway_kernel::store::Projection;
 use slipway_kernel::{ClusterId, Facts, Kind, Stores};
@@ -97,8 +98,10 @@ pub(super) fn ready_pods(
     namespace: &str,
     set: (&str, &str),
     label: Option<&str>,
+    now: Timestamp,
 ) -> i64 {
-    let held = held_here(facts);
+    let mut held = held_here(facts);
+    held.retain(|_, until| now < *until);
     let pods = members(stores, namespace, set, label);
     let is_there = |pod: &&CountedPod<'_>| pod.is_ready && !held.contains_key(pod.uid);
     let ready = pods.iter().filter(is_there).count();

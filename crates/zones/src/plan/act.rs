@@ -32,11 +32,12 @@ pub(super) fn roll(
         plan.wake(at);
     }
     plan.blockers.extend(rollout.blockers.iter().cloned());
-    if may_act(settings, world, surveys, &rollout, plan, now)
-        && reserve::is_announced(world, &rollout.victims, plan, now)
-    {
-        for victim in &rollout.victims {
-            replace(world, victim, plan, now);
+    if may_act(settings, world, surveys, &rollout, plan, now) {
+        let victims = deletable(world, &rollout.victims, plan, now);
+        if reserve::is_announced(world, &victims, plan, now) {
+            for victim in victims {
+                replace(world, victim, plan);
+            }
         }
     }
     let settled = rollout.settled.iter();
@@ -48,19 +49,34 @@ pub(super) fn roll(
     }
 }
 
-fn replace(world: &World, victim: &Victim<'_>, plan: &mut Plan, now: Timestamp) {
-    let Some(zone) = world.zones.get(victim.zone) else {
-        return;
-    };
-    let name = &victim.member.pod.meta().name;
-    let object = world.object(kinds::POD, name);
-    let Some(refusal) = world.refused(&object, now) else {
+/// Those whose deletion the API does not refuse for now. The others are not announced either: webhooks would keep pods of
+/// other zones from going for the sake of one that stays.
+fn deletable<'v, 'w>(
+    world: &World,
+    victims: &'v [Victim<'w>],
+    plan: &mut Plan,
+    now: Timestamp,
+) -> Vec<&'v Victim<'w>> {
+    let mut all = Vec::new();
+    for victim in victims {
+        let name = &victim.member.pod.meta().name;
+        let object = world.object(kinds::POD, name);
+        match world.refused(&object, now) {
+            None => all.push(victim),
+            Some(refusal) => {
+                let what = format!("the deletion of pod {name}");
+                refused(object, &what, refusal, plan, now);
+            }
+        }
+    }
+    all
+}
+
+fn replace(world: &World, victim: &Victim<'_>, plan: &mut Plan) {
+    if let Some(zone) = world.zones.get(victim.zone) {
         plan.steps
             .push(render::replace(world, zone, &victim.member));
-        return;
-    };
-    let what = format!("the deletion of pod {name}");
-    refused(object, &what, refusal, plan, now);
+    }
 }
 
 /// The API refused something; until it may be tried again, that is what is waited for.

@@ -1,4 +1,4 @@
-//! CoordinationMap which pods a rollout is about to delete, where the pod-eviction webhooks of all replicas look before they let a
+//! Notes which pods a rollout is about to delete, where the pod-eviction webhooks of all replicas look before they let a
 //! pod go, and which they change when they do.
 //!
 //! Without, another replica whose watch is late would let a pod of another zone go in the same moment. Whoever writes
@@ -27,7 +27,7 @@ const ENOUGH: Duration = Duration::from_secs(20);
 /// Whether all victims are noted; if not, that is what the plan does.
 pub(super) fn is_announced(
     world: &World,
-    victims: &[Victim<'_>],
+    victims: &[&Victim<'_>],
     plan: &mut Plan,
     now: Timestamp,
 ) -> bool {
@@ -69,7 +69,7 @@ pub(super) fn hidden(world: &World) -> Option<(String, &'static str)> {
 }
 
 /// The victims that budgets are about, by budget. One that several are about has been refused before.
-fn guarded<'w>(world: &'w World, victims: &[Victim<'w>]) -> BTreeMap<&'w str, Vec<&'w str>> {
+fn guarded<'w>(world: &'w World, victims: &[&Victim<'w>]) -> BTreeMap<&'w str, Vec<&'w str>> {
     let budgets: Vec<_> = world
         .budgets
         .iter()

@@ -559,6 +559,12 @@ fn a_downscale_is_not_let_through_on_what_was_seen_before_it_was_asked_for() {
             .insert("pod-b-0".to_owned(), jiff::Timestamp::MAX);
         let served = serve(hook, &review, &seen, &facts, &mut scenario.api);
         assert_eq!(served.denial(), (None, denial(why).as_str()));
+        // One that cannot be carried out any more is none.
+        facts
+            .deletions
+            .insert("pod-b-0".to_owned(), jiff::Timestamp::UNIX_EPOCH);
+        let served = serve(hook, &review, &seen, &facts, &mut scenario.api);
+        assert!(served.is_allowed());
     });
 }
 

@@ -241,6 +241,24 @@ fn only_without_the_right_to_note_pods_go_without() {
     assert!(reasons(&plan).contains(&"RefusedByApi"));
 }
 
+/// A pod that the API does not let go for now stays, so nobody is told that it goes: evictions elsewhere would be refused.
+#[test]
+fn a_pod_whose_deletion_is_refused_is_not_announced() {
+    let mut stage = among(Replicas::Several);
+    refuse(&mut stage, "x");
+    let refusal = stage.facts.refusals.pop_first().unwrap().1;
+    for ordinal in 0..3 {
+        let name = format!("ingester-zone-b-{ordinal}");
+        let pod = slipway_kernel::ObjectRef::local(kinds::POD, NS, name);
+        stage.facts.refusals.insert(pod, refusal.clone());
+    }
+    for _ in 0..3 {
+        let plan = stage.step();
+        assert_eq!((names(&plan, "note").len(), deleted(&plan).len()), (0, 0));
+    }
+    assert!(reasons(&stage.plan()).contains(&"RefusedByApi"));
+}
+
 /// Without the right to see maps, what other replicas let go does not count, and what is noted cannot be read back: only
 /// the one replica that there is goes on. That there is one is known by its start, or because it acts without a Lease.
 #[test]

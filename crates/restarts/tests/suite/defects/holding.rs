@@ -1,7 +1,9 @@
 //! A Flipper that cannot be followed holds what it matches; one that reaches too far does not.
 
 use serde_json::{Value, json};
-use slipway_kernel::Plan;
+use slipway_kernel::fact::{Missing, Unseen};
+use slipway_kernel::identity::kinds;
+use slipway_kernel::{ClusterId, Plan};
 use slipway_restarts::stage::Stage;
 use slipway_restarts::{Scope, Settings};
 
@@ -256,4 +258,32 @@ fn nightly_as_documented_restarts_in_the_first_night() {
     assert!(restarted(&stage.step()).is_empty());
     stage.now = at("2026-03-06T01:00:00Z");
     assert_eq!(restarted(&stage.step()), ["shop/web"]);
+}
+
+/// Rights are given by namespace. Where budgets cannot be seen, for whatever reason, nothing that should respect them is
+/// restarted; elsewhere it is.
+#[test]
+fn budgets_that_cannot_be_seen_in_a_namespace_hold_back_its_workloads() {
+    let budgets = &kinds::DISRUPTION_BUDGET;
+    let unseen = |how| Missing::unseen(how, &ClusterId::local(), budgets);
+    for (missing, restarted) in [
+        (None, 2),
+        (Some(unseen(Unseen::Absent).within("e")), 1),
+        (Some(unseen(Unseen::Absent)), 0),
+        (Some(unseen(Unseen::Forbidden)), 0),
+        (Some(unseen(Unseen::OutOfSync)), 0),
+    ] {
+        let mut stage = stage();
+        let spec = json!({"interval": "10m", "respectPodDisruptionBudgets": true,
+            "match": {"labels": {"mesh": "true"}}});
+        stage.put(flipper("default", "f", &spec));
+        for namespace in ["d", "e"] {
+            stage.put(deployment(namespace, "a", MESH, Some(&ago(11))));
+        }
+        stage.facts.missing.extend(missing.clone());
+        let plan = stage.step();
+        assert_eq!(restarted(&plan).len(), restarted, "{missing:?}");
+        let held = waiting(&stage, "default", "f");
+        assert_eq!(held.contains(&"DisruptionBudget".to_owned()), restarted < 2);
+    }
 }

@@ -114,6 +114,7 @@ impl Case<'_> {
                 own,
                 (self.stores, self.facts),
                 &self.review.namespace,
+                self.now,
             )
         })
     }

@@ -108,13 +108,14 @@ pub(super) fn incomplete(
     own: &str,
     (stores, facts): (&Stores, &Facts),
     namespace: &str,
+    now: Timestamp,
 ) -> Option<String> {
     for set in sets.iter().filter(|set| name_of(set) != own) {
         let uid = set.get("metadata").and_then(|meta| meta.get("uid"));
         let uid = uid.and_then(Value::as_str).unwrap_or_default();
         let label = set.pointer("/spec/template/metadata/labels");
         let label = label.and_then(|all| all.get(zones::NAME_LABEL)?.as_str());
-        let ready = seen::ready_pods(stores, facts, namespace, (name_of(set), uid), label);
+        let ready = seen::ready_pods(stores, facts, namespace, (name_of(set), uid), label, now);
         let (replicas, updated) = (number(set, "replicas"), number(set, "updatedReplicas"));
         if ready != replicas || ready != updated {
             return Some(format!(

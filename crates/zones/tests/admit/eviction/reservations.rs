@@ -1,8 +1,10 @@
 //! What has been let go counts, for all replicas.
 
-use slipway_kernel::Action;
+use slipway_api::zones;
 use slipway_kernel::admission::{Admission, Admit};
-use slipway_kernel::fact::Answer;
+use slipway_kernel::fact::{Answer, Missing, Right};
+use slipway_kernel::identity::kinds;
+use slipway_kernel::{Action, ClusterId};
 use slipway_zones::Replicas;
 
 use super::*;
@@ -114,16 +116,48 @@ fn where_maps_are_forbidden_one_replica_remembers_by_itself() {
         );
     }
     let stores = world.stores();
-    for replicas in [Replicas::One, Replicas::OneWithoutLease] {
-        remembers(PodEviction { replicas }, &stores, &mut api);
+    for (replicas, facts) in [
+        (Replicas::One, Facts::default()),
+        (Replicas::OneWithoutLease, without_lease()),
+    ] {
+        remembers(PodEviction { replicas }, &stores, facts, &mut api);
     }
 }
 
-fn remembers(hook: PodEviction, stores: &Stores, api: &mut Api) {
-    let served = serve(&hook, &review("a", 0), stores, &Facts::default(), api);
+fn without_lease() -> Facts {
+    let lead = Right::Lead(zones::LEASE.to_owned());
+    let mut facts = Facts::default();
+    facts
+        .missing
+        .insert(Missing::new(&ClusterId::local(), &kinds::LEASE, lead));
+    facts
+}
+
+/// In place of the original it serves before it is known whether there is a Lease by which replicas agree. Where there is,
+/// there may be another one.
+#[test]
+fn where_maps_are_forbidden_the_drop_in_lets_nobody_go_before_it_knows_that_it_is_alone() {
+    let world = guarded(&json!({"maxUnavailable": 1}));
+    let mut api = Api::default();
+    let none = Answer::NoRight("forbidden".to_owned());
+    api.fix("GET", "configmaps", none);
+    let replicas = Replicas::OneWithoutLease;
+    let served = serve(
+        &PodEviction { replicas },
+        &review("a", 0),
+        &world.stores(),
+        &Facts::default(),
+        &mut api,
+    );
+    let (code, text) = served.denial();
+    assert_eq!(code, Some(429), "kubectl drain asks again");
+    assert!(text.contains("other replicas would not know"), "{text}");
+}
+
+fn remembers(hook: PodEviction, stores: &Stores, mut facts: Facts, api: &mut Api) {
+    let served = serve(&hook, &review("a", 0), stores, &facts, api);
     let hold = served.remarks.hold.clone().unwrap();
     assert!(served.is_allowed());
-    let mut facts = Facts::default();
     facts.evictions_allowed_here.insert(hold.uid, hold.until);
     let served = serve(&hook, &review("b", 0), stores, &facts, api);
     assert_eq!(

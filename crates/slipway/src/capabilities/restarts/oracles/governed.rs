@@ -30,8 +30,8 @@ fn first_trouble(history: &History) -> Timestamp {
 /// Whether the operator must know of a policy that has been as it is since then.
 fn is_known(history: &History, since: Timestamp, at: Timestamp) -> bool {
     let known = since.checked_add(SEEN).unwrap_or(Timestamp::MAX);
-    let in_peace = known <= first_trouble(history) || since >= history.calm;
-    in_peace && known <= at
+    let calm = history.calm.checked_add(SEEN).unwrap_or(Timestamp::MAX);
+    known <= at && (known <= first_trouble(history) || calm <= at)
 }
 
 /// When an object last changed but for its status, up to a version.

@@ -213,6 +213,5 @@ pub(super) fn interval(policies: &[&Policy], image: &Image) -> Option<Duration> 
     {
         return Some(own);
     }
-    let intervals = policies.iter().map(|policy| policy.interval);
-    intervals.min().flatten()
+    policies.iter().filter_map(|policy| policy.interval).min()
 }

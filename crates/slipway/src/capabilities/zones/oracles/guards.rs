@@ -42,13 +42,15 @@ fn mentions(body: &Value, text: &str) -> bool {
 }
 
 /// Whether one of these writes was carried out, or could not be because the right is missing: then the design goes on
-/// without. What a fault forbade was forbidden for a moment only, and there is a right to it. Others that fail may be of
-/// another review, which carries along what is written already.
-fn is_written<'a>(writes: impl Iterator<Item = &'a Request>) -> Option<bool> {
+/// without, if there is one replica. What a fault forbade was forbidden for a moment only, and there is a right to it.
+/// Others that fail may be of another review, which carries along what is written already.
+fn is_written<'a>(case: &Case<'_>, writes: impl Iterator<Item = &'a Request>) -> Option<bool> {
+    let is_said = |name: &str| case.scenario.settings.get(name) == Some(&Value::Bool(true));
+    let is_alone = is_said("alone") || is_said("keepsNothing");
     let ends = writes.map(|write| {
         let is_momentary = matches!(write.fault, Some("forbidden" | "refused"));
         let no_right = write.ending == Ending::Answered(403) && !is_momentary;
-        write.ending.is_done() || no_right
+        write.ending.is_done() || no_right && is_alone
     });
     ends.reduce(|one, other| one || other)
 }
@@ -68,9 +70,9 @@ pub(in super::super) fn guarded(case: &Case<'_>) -> Findings {
                     continue;
                 };
                 let writes = meanwhile(history, review, RESERVATION);
-                is_written(writes.filter(|request| mentions(&request.body, uid)))
+                is_written(case, writes.filter(|request| mentions(&request.body, uid)))
             }
-            PREPARE => is_written(meanwhile(history, review, LOCK)),
+            PREPARE => is_written(case, meanwhile(history, review, LOCK)),
             _ => continue,
         };
         findings.check(review.ended, written != Some(false), || {
@@ -90,7 +92,7 @@ pub(in super::super) fn guarded(case: &Case<'_>) -> Findings {
                     .and_then(|annotations| annotations.get(ROLLOUT_PODS))
                     .is_some_and(|pods| mentions(pods, uid))
         });
-        findings.check(deletion.change.at, is_written(notes) != Some(false), || {
+        findings.check(deletion.change.at, is_written(case, notes) != Some(false), || {
             format!("{} was deleted, and could not be noted", deletion.name())
         });
     }
