@@ -79,6 +79,8 @@ pub struct Survey<'w> {
     pub down: i64,
     /// When a pod will have been ready for long enough, or will not have been evicted after all.
     pub settled_at: Option<Timestamp>,
+    /// Pods that were let go, and are still there as if nothing had happened.
+    pub let_go: Vec<&'w str>,
 }
 
 impl World {
@@ -102,13 +104,14 @@ impl<'w> Survey<'w> {
             .filter_map(|pod| member(pod, set, &expected, now))
             .collect();
         members.sort_by_key(|member| member.ordinal);
-        let mut stays_at = None;
+        let (mut stays_at, mut let_go) = (None, Vec::new());
         for member in &mut members {
             let until = holds.get(&member.pod.meta().uid).filter(|at| now < **at);
             if let Some(until) = until
                 && member.health != Health::Terminating
             {
                 member.health = Health::Terminating;
+                let_go.push(member.pod.meta().name.as_str());
                 stays_at = Some(stays_at.map_or(*until, |known: Timestamp| known.min(*until)));
             }
         }
@@ -125,6 +128,7 @@ impl<'w> Survey<'w> {
             missing,
             down,
             settled_at: settled_at.chain(stays_at).min(),
+            let_go,
             members,
         }
     }

@@ -49,6 +49,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use jiff::SignedDuration;
+    use slipway_kernel::fact::{Answer, QuestionId};
 
     use super::*;
 
@@ -59,7 +60,13 @@ mod tests {
             let mut state = State::default();
             let then = Timestamp::UNIX_EPOCH;
             state.keep_time(then);
-            let id = QuestionId::new("pod");
+            let id = QuestionId {
+                controller: "zones",
+                uid: "pod".to_owned(),
+                purpose: slipway_api::purpose::runtime::READ,
+                attempt: 0,
+                due: then,
+            };
             let answer = Answer::Timeout;
             state.facts.answers.insert(id.clone(), (then, answer));
             tokio::time::advance(Duration::from_secs(10)).await;

@@ -163,6 +163,18 @@ impl<'w> Decider<'_, 'w> {
         !self.rollout.blockers.is_empty()
     }
 
+    /// Said of pods that an eviction may take, and that are still there: whoever evicts goes on trying, because somebody else
+    /// refuses after us.
+    fn let_go(survey: &Survey<'_>) -> String {
+        match survey.let_go.as_slice() {
+            [] => String::new(),
+            pods => format!(
+                "; counted as unavailable because it was let go, although it is still there: {}",
+                pods.join(", ")
+            ),
+        }
+    }
+
     /// A zone keeps the others from being touched.
     fn held_up(&mut self, place: usize) {
         let Some(survey) = self.surveys.get(place) else {
@@ -170,7 +182,7 @@ impl<'w> Decider<'_, 'w> {
         };
         let set = survey.set();
         let message = format!(
-            "StatefulSets have some not-Ready pods, skipping reconcile: {} has {} of {} unavailable ({} missing; status {}/{} ready){}",
+            "StatefulSets have some not-Ready pods, skipping reconcile: {} has {} of {} unavailable ({} missing; status {}/{} ready){}{}",
             survey.name(),
             survey.unavailable(),
             set.desired(),
@@ -178,6 +190,7 @@ impl<'w> Decider<'_, 'w> {
             set.status.ready,
             set.status.replicas,
             if set.is_paused { ", and is paused" } else { "" },
+            Self::let_go(survey),
         );
         let object = self.set_ref(survey);
         let unblock = "the pods becoming ready";
@@ -221,9 +234,10 @@ impl<'w> Decider<'_, 'w> {
     fn settle(&mut self, place: usize, survey: &Survey<'w>) -> Progress {
         if survey.unavailable() > 0 {
             let message = format!(
-                "{} is up to date, and {} of its pods are not ready yet",
+                "{} is up to date; {} not ready yet{}",
                 survey.name(),
-                survey.unavailable()
+                count(survey.unavailable(), "pod"),
+                Self::let_go(survey),
             );
             self.not_ready(survey, message);
             return Progress::Ongoing;
@@ -282,20 +296,22 @@ impl<'w> Decider<'_, 'w> {
         let is_idle = victims.stuck.is_empty() && victims.next.is_empty() && victims.waiting == 0;
         if is_idle && unadopted.is_none() {
             let message = format!(
-                "the outdated pods of {} are on their way out; {} unavailable",
+                "the outdated pods of {} are on their way out; {} unavailable{}",
                 survey.name(),
-                survey.unavailable()
+                survey.unavailable(),
+                Self::let_go(survey),
             );
             self.not_ready(survey, message);
         }
         if victims.waiting > 0 && is_seen {
             let message = format!(
-                "{}: {} unavailable, {} reserved; limit {}; {} still to be replaced",
+                "{}: {} unavailable, {} reserved; limit {}; {} still to be replaced{}",
                 survey.name(),
                 survey.unavailable(),
                 victims.next.len(),
                 survey.set().most_unavailable(),
                 count(victims.waiting, "pod"),
+                Self::let_go(survey),
             );
             let object = self.set_ref(survey);
             let unblock = "the pods becoming ready, or a greater rollout-max-unavailable";
