@@ -339,6 +339,26 @@ fn a_server_that_is_busy_for_all_is_left_alone() {
     });
 }
 
+/// A server that does not serve the kind yet says 404 as well, of objects that are there.
+#[test]
+fn a_404_that_is_not_about_the_object_does_not_bury_it() {
+    virtually(async {
+        let stage = Stage::new().await;
+        stage.map("a", json!({"want": "1"})).await;
+        let replica = stage.start(alone(), Toy::default());
+        stage.until_have("a", "1", 5).await;
+        let about = Match {
+            agent: "one".to_owned(),
+            verb: "patch".to_owned(),
+            ..Match::default()
+        };
+        stage.refuse(about, 404, "NotFound", Frequency::once());
+        stage.want("a", "2").await;
+        stage.until_have("a", "2", 30).await;
+        assert!(replica.view.facts().refusals.is_empty());
+    });
+}
+
 #[test]
 fn an_object_that_is_gone_is_known_to_be_gone() {
     virtually(async {

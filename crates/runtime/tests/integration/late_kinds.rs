@@ -308,3 +308,25 @@ fn a_missing_right_at_the_start_is_tried_again_soon() {
         assert!(!is(&replica, ABSENT));
     });
 }
+
+/// Where even the review of one's own access is forbidden, what can be done without is done without after a minute, and
+/// nobody waits for ever.
+#[test]
+fn a_kind_that_may_neither_be_listed_nor_asked_about_is_done_without_after_a_minute() {
+    virtually(async {
+        let stage = Stage::new().await;
+        stage.create(DEFINITION, &widgets()).await;
+        secs(1).await;
+        stage.map("a", json!({"want": "1"})).await;
+        let reviews = "authorization.k8s.io/selfsubjectaccessreviews";
+        for resource in [WIDGETS, reviews] {
+            let always = Frequency::always();
+            stage.refuse(about("", resource), 403, "Forbidden", always);
+        }
+        let replica = stage.start(alone(), toy(Need::Optional));
+        secs(45).await;
+        assert!(!is(&replica, ABSENT), "it may pass");
+        stage.until_have("a", "1", 90).await;
+        assert!(is(&replica, ABSENT));
+    });
+}
