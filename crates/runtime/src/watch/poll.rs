@@ -25,8 +25,9 @@ impl Watch {
     pub(super) async fn poll(&self, look: Look, why: String) -> End {
         let until = Instant::now() + self.times.missing;
         let mut why = Some(why);
-        // The list that came before the refused watch is as good as the first one.
-        let mut due = look != Look::List;
+        // At once: the watch may have been refused long after the last list, and whether listing is forbidden too has to be
+        // known.
+        let mut due = true;
         while Instant::now() < until {
             if !due {
                 tokio::select! {
