@@ -14,6 +14,7 @@ pub(crate) mod tools;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -211,6 +212,9 @@ fn status() -> Result<()> {
     Ok(())
 }
 
+/// How many this process has borrowed.
+static BORROWED: AtomicU32 = AtomicU32::new(0);
+
 /// Control planes that end with this value, or with this process.
 pub(crate) struct Borrowed {
     supervisor: Child,
@@ -221,7 +225,10 @@ impl Borrowed {
     /// Starts them; their programs are found or built first.
     pub(crate) fn start(clusters: usize, shape: &Shape) -> Result<Self> {
         tools::locate(shape)?;
-        let name = format!("controlplane-{}-{}", shape.name(), std::process::id());
+        // Several of one shape may be there at once.
+        let number = BORROWED.fetch_add(1, Ordering::Relaxed);
+        let process = std::process::id();
+        let name = format!("controlplane-{}-{process}-{number}", shape.name());
         let folder = workspace::target().join(name);
         let supervisor = supervisor::start(clusters, shape, &folder, true)?;
         let mut borrowed = Self { supervisor, folder };

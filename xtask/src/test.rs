@@ -51,10 +51,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         }
     }
     let run = beside(&mut tiers, !arguments.servers, |tiers| {
-        for tier in &on_servers {
-            servers::run(tiers, tier, why_unavailable(arguments, tier))?;
+        if on_servers.iter().any(|tier| tier.needs_program()) {
+            workspace::build_program()?;
         }
-        Ok(())
+        let why = |tier: &OnServers| why_unavailable(arguments, tier);
+        let (all, run) = servers::run_all(&on_servers, &tiers.words, why);
+        for ran in all {
+            tiers.outcomes.extend(ran.outcome);
+            tiers.left_out.extend(ran.left_out);
+        }
+        run
     });
     let concluded = conclude(&tiers.outcomes, &tiers.left_out, started.elapsed());
     if let (Err(error), Err(_)) = (&run, &concluded) {

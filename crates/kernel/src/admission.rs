@@ -152,7 +152,7 @@ pub struct Hold {
 pub struct Remarks {
     /// What is counted.
     pub count: Option<Count>,
-    /// What has to be remembered in [`Facts::holds`] before the next review is looked at.
+    /// What has to be remembered in [`Facts::evictions_allowed_here`] before the next review is looked at.
     pub hold: Option<Hold>,
     /// What the log tells of besides: a line of these words about each of these pods.
     pub notes: Option<(&'static str, Vec<String>)>,

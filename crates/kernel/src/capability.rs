@@ -24,7 +24,7 @@ use crate::store::Stores;
 pub enum Fence {
     /// It changes every object that the old one could still act on ([`Controller::objects_to_bump`]), so that the old one's
     /// preconditions fail. Where it may not, it waits.
-    Touch,
+    BumpVersions,
     /// It waits until every request of the old one must have ended.
     WaitOut,
 }

@@ -122,7 +122,7 @@ pub struct Facts {
     pub missing: BTreeSet<Missing>,
     /// Objects, by uid, that this replica has let go, and until when they may go. They count as away for as long as they
     /// are here: a read that began after that time takes them out.
-    pub holds: BTreeMap<String, Timestamp>,
+    pub evictions_allowed_here: BTreeMap<String, Timestamp>,
     /// Objects, by uid, that this replica is deleting or may have deleted, and until when they count as away although they
     /// are still seen.
     pub deletions: BTreeMap<String, Timestamp>,

@@ -31,7 +31,7 @@ use tokio::time::Instant;
 
 use crate::clusters::Clusters;
 use crate::message::Message;
-use crate::queue::{Verdict, lane};
+use crate::queue::{Requeue, lane};
 use crate::request::{ApiRequest, Outcome, Reason};
 use crate::state::Shared;
 
@@ -65,7 +65,7 @@ enum StepResult {
 /// How a plan ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Report {
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: Requeue,
     /// Nothing of the lane is to be sent for this long.
     pub(crate) pause: Option<Duration>,
     /// Look again then, also if the plan did not ask for it.
@@ -81,7 +81,7 @@ pub(crate) struct Report {
 impl Report {
     fn new() -> Self {
         Self {
-            verdict: Verdict::Done,
+            verdict: Requeue::Done,
             pause: None,
             wake: None,
             failed: false,
@@ -101,17 +101,17 @@ impl Report {
                 self.wake(until);
                 return true;
             }
-            StepResult::Outdated => Verdict::Collided,
-            StepResult::Refused | StepResult::Unknown => Verdict::Again,
+            StepResult::Outdated => Requeue::Collided,
+            StepResult::Refused | StepResult::Unknown => Requeue::Again,
             StepResult::Busy(pause) => {
                 self.pause = self.pause.max(pause);
-                Verdict::Again
+                Requeue::Again
             }
             StepResult::Outlived => {
                 self.outlived = true;
-                Verdict::Done
+                Requeue::Done
             }
-            StepResult::Deposed => Verdict::Done,
+            StepResult::Deposed => Requeue::Done,
         };
         self.verdict = self.verdict.max(verdict);
         false
@@ -176,16 +176,16 @@ impl Execution {
         }
         report.failed = self.failed.load(Ordering::Acquire);
         if self.has_unconfirmed() && !self.settle().await {
-            report.verdict = report.verdict.max(Verdict::Failed);
+            report.verdict = report.verdict.max(Requeue::Failed);
         }
         // Whoever waits for a moment wakes by itself; planning at once would come too early, again and again. So it would
         // where a watch has yet to tell of what was prepared.
         let is_seen = !self.unseen.load(Ordering::Acquire);
         let is_prepared = self.plan.prepares && is_seen && report.wake.is_none() && !report.failed;
         if more {
-            report.verdict = report.verdict.max(Verdict::Again);
+            report.verdict = report.verdict.max(Requeue::Again);
         } else if is_prepared {
-            report.verdict = report.verdict.max(Verdict::Prepared);
+            report.verdict = report.verdict.max(Requeue::Prepared);
         }
         report
     }
@@ -195,9 +195,9 @@ impl Execution {
         let mut report = Report::new();
         let clear = self.settle().await;
         report.verdict = if clear {
-            Verdict::Again
+            Requeue::Again
         } else {
-            Verdict::Failed
+            Requeue::Failed
         };
         report
     }

@@ -117,7 +117,7 @@ impl Controller for Zones {
     }
 
     fn severity(&self, reason: &str) -> Severity {
-        Reason::of(reason).map_or(Severity::Expected, Reason::gravity)
+        Reason::of(reason).map_or(Severity::Expected, Reason::severity)
     }
 
     fn metric_for(&self, arrival: &WatchEvent<'_>) -> Option<Count> {

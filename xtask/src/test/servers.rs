@@ -1,10 +1,17 @@
 //! Tiers that run on the embedded server and on a real control plane.
 
+use std::collections::VecDeque;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
 use anyhow::{Context, Result};
 
-use super::Tiers;
+use super::tier::{self, Outcome};
 use crate::controlplane::{self, Borrowed, Profile, Shape};
 use crate::workspace;
+
+/// How many of them run at once: they wait for most of their time.
+const LANES: usize = 2;
 
 /// A tier that runs on the embedded server, and on a real control plane where there can be one.
 pub(super) struct OnServers {
@@ -17,11 +24,25 @@ pub(super) struct OnServers {
     is_driven_by_kubectl: bool,
     /// Whether Flux and Flagger run on the real one, and all of its programs on an embedded one too.
     is_foreign: bool,
+    /// Minutes, about: who takes longest begins first.
+    takes: u32,
+}
+
+/// What became of a tier.
+#[derive(Default)]
+pub(super) struct Ran {
+    pub(super) outcome: Option<Outcome>,
+    pub(super) left_out: Vec<String>,
 }
 
 impl OnServers {
     pub(super) fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Whether it runs the `slipway` program.
+    pub(super) fn needs_program(&self) -> bool {
+        self.is_driven_by_kubectl
     }
 
     /// What its real control plane is made of.
@@ -43,6 +64,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Collectors,
         is_driven_by_kubectl: false,
         is_foreign: false,
+        takes: 1,
     },
     OnServers {
         name: "kubectl",
@@ -51,6 +73,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Collectors,
         is_driven_by_kubectl: true,
         is_foreign: false,
+        takes: 3,
     },
     OnServers {
         name: "actors",
@@ -59,6 +82,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         is_driven_by_kubectl: false,
         is_foreign: false,
+        takes: 3,
     },
     OnServers {
         name: "end to end",
@@ -67,6 +91,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         is_driven_by_kubectl: true,
         is_foreign: false,
+        takes: 7,
     },
     OnServers {
         name: "end to end, zones",
@@ -75,6 +100,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         is_driven_by_kubectl: true,
         is_foreign: false,
+        takes: 8,
     },
     OnServers {
         name: "pages",
@@ -83,6 +109,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         is_driven_by_kubectl: true,
         is_foreign: false,
+        takes: 1,
     },
     OnServers {
         name: "foreign programs",
@@ -91,13 +118,61 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         is_driven_by_kubectl: true,
         is_foreign: true,
+        takes: 2,
     },
 ];
 
 /// The variable that names the kubeconfig of an embedded server with the programs of a real control plane on it.
 const EMBEDDED: &str = "SLIPWAY_EMBEDDED_FULL";
 
-pub(super) fn run(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<String>) -> Result<()> {
+/// Runs these tiers, some beside each other; gives what became of each, in their order. Where one cannot begin, none begins
+/// after it.
+pub(super) fn run_all(
+    tiers: &[&OnServers],
+    words: &[String],
+    unavailable: impl Fn(&OnServers) -> Option<String> + Sync,
+) -> (Vec<Ran>, Result<()>) {
+    let mut order: Vec<usize> = (0..tiers.len()).collect();
+    order.sort_by_key(|place| std::cmp::Reverse(tiers.get(*place).map(|tier| tier.takes)));
+    let waiting = Mutex::new(VecDeque::from(order));
+    let lane = || {
+        let mut all = Vec::new();
+        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(place) = next().pop_front() {
+            let Some(tier) = tiers.get(place) else {
+                continue;
+            };
+            match run(tier, words, unavailable(tier)) {
+                Ok(ran) => all.push((place, ran)),
+                Err(error) => {
+                    next().clear();
+                    return (all, Err(error));
+                }
+            }
+        }
+        (all, Ok(()))
+    };
+    let lanes: Vec<_> = std::thread::scope(|scope| {
+        let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(lane)).collect();
+        lanes.into_iter().map(|lane| lane.join()).collect()
+    });
+    let mut all = Vec::new();
+    let mut result = Ok(());
+    for lane in lanes {
+        match lane {
+            Ok((ran, ended)) => {
+                all.extend(ran);
+                result = result.and(ended);
+            }
+            Err(_) => result = result.and(Err(anyhow::anyhow!("a lane of tiers panicked"))),
+        }
+    }
+    all.sort_by_key(|(place, _)| *place);
+    (all.into_iter().map(|(_, ran)| ran).collect(), result)
+}
+
+fn run(tier: &OnServers, words: &[String], unavailable: Option<String>) -> Result<Ran> {
+    let mut ran = Ran::default();
     let mut command = workspace::cargo();
     command.args([
         "test",
@@ -107,35 +182,17 @@ pub(super) fn run(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<Strin
         "--test",
         tier.test,
     ]);
-    if !tiers.words.is_empty() {
-        command.arg("--").args(&tiers.words);
-    }
-    if tier.is_driven_by_kubectl {
-        workspace::build_program()?;
+    if !words.is_empty() {
+        command.arg("--").args(words);
     }
     let mut borrowed = Vec::new();
     match unavailable {
-        None => {
-            let shape = tier.shape();
-            let real = Borrowed::start(1, &shape).context("starting a real control plane")?;
-            command.env(tier.variable, real.kubeconfig(0));
-            borrowed.push(real);
-            if tier.is_foreign {
-                let shape = Shape {
-                    embedded: true,
-                    ..shape
-                };
-                let embedded = Borrowed::start(1, &shape)
-                    .context("starting foreign programs on the embedded server")?;
-                command.env(EMBEDDED, embedded.kubeconfig(0));
-                borrowed.push(embedded);
-            }
-        }
+        None => borrowed = servers_of(tier, &mut command)?,
         Some(why) if tier.is_foreign => {
-            tiers.left_out.push(format!("{}: {why}", tier.name));
-            return Ok(());
+            ran.left_out.push(format!("{}: {why}", tier.name));
+            return Ok(ran);
         }
-        Some(why) => tiers
+        Some(why) => ran
             .left_out
             .push(format!("{} on a real control plane: {why}", tier.name)),
     }
@@ -146,13 +203,32 @@ pub(super) fn run(tiers: &mut Tiers, tier: &OnServers, unavailable: Option<Strin
                 controlplane::tools::locate(&Shape::default())?.path("kubectl")?,
             );
         } else if workspace::which("kubectl").is_none() {
-            tiers.left_out.push(format!(
+            ran.left_out.push(format!(
                 "{}: there is no kubectl on the PATH, and no Go to build one",
                 tier.name
             ));
-            return Ok(());
+            return Ok(ran);
         }
     }
-    tiers.run(tier.name, &mut command);
-    Ok(())
+    ran.outcome = Some(tier::run_among(tier.name, &mut command));
+    Ok(ran)
+}
+
+/// The servers that a tier runs on beside the embedded one, which its tests start by themselves.
+fn servers_of(tier: &OnServers, command: &mut Command) -> Result<Vec<Borrowed>> {
+    let shape = tier.shape();
+    let real = Borrowed::start(1, &shape).context("starting a real control plane")?;
+    command.env(tier.variable, real.kubeconfig(0));
+    let mut all = vec![real];
+    if tier.is_foreign {
+        let shape = Shape {
+            embedded: true,
+            ..shape
+        };
+        let embedded = Borrowed::start(1, &shape)
+            .context("starting foreign programs on the embedded server")?;
+        command.env(EMBEDDED, embedded.kubeconfig(0));
+        all.push(embedded);
+    }
+    Ok(all)
 }

@@ -44,6 +44,14 @@ pub(super) fn run(name: &'static str, command: &mut Command) -> Outcome {
     watch(name, command, &mut report::line)
 }
 
+/// Runs one tier among others: its output goes through, each line with its name.
+pub(super) fn run_among(name: &'static str, command: &mut Command) -> Outcome {
+    report::line(&format!("── {name}"));
+    watch(name, command, &mut |line| {
+        report::line(&format!("{name} │ {line}"));
+    })
+}
+
 /// Runs one tier beside others: its output is kept, and told when it has ended.
 pub(super) fn run_beside(name: &'static str, command: &mut Command) -> (Outcome, Vec<String>) {
     let mut lines = vec![format!("── {name}, beside the others")];

@@ -346,14 +346,14 @@ fn a_pod_that_was_let_go_counts_until_it_is_seen_to_have_stayed() {
             Fault::Unreachable,
         );
         secs(60).await;
-        assert!(!scene.replica.view.facts().holds.is_empty());
+        assert!(!scene.replica.view.facts().evictions_allowed_here.is_empty());
         assert_eq!(
             scene.evict("ingester-zone-b-0").await.as_deref(),
             Some(AWAY_IN_A)
         );
         faults.clear();
         secs(30).await;
-        assert!(scene.replica.view.facts().holds.is_empty());
+        assert!(scene.replica.view.facts().evictions_allowed_here.is_empty());
         assert_eq!(scene.evict("ingester-zone-b-0").await, None);
     });
 }
@@ -373,6 +373,6 @@ fn an_eviction_in_a_namespace_that_is_not_watched_is_let_through_and_asks_nobody
         );
         let after = scene.stage.records(|record| record.agent == "one").len();
         assert_eq!(after, before);
-        assert!(scene.replica.view.facts().holds.is_empty());
+        assert!(scene.replica.view.facts().evictions_allowed_here.is_empty());
     });
 }

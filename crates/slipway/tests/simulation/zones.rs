@@ -108,7 +108,7 @@ impl Admit for Twisted {
             }
             Twist::Forgetful => {
                 let mut facts = facts.clone();
-                facts.holds.clear();
+                facts.evictions_allowed_here.clear();
                 facts.deletions.clear();
                 self.inner.judge(review, stores, &facts, now)
             }

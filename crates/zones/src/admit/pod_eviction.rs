@@ -302,9 +302,7 @@ impl<'a> Case<'a> {
                 // The only replica remembers by itself. A map that is there was written by somebody: then this is an
                 // accident, and others would not know. What a quota forbids is not written either, but it is no right
                 // that is missing: it is not let go.
-                Err(failure)
-                    if failure.is_no_right && map == Map::None && !self.has_company() =>
-                {
+                Err(failure) if failure.is_no_right && map == Map::None && !self.has_company() => {
                     Ok(true)
                 }
                 written => written,

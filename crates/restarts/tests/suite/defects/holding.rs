@@ -266,7 +266,7 @@ fn nightly_as_documented_restarts_in_the_first_night() {
 fn budgets_that_cannot_be_seen_in_a_namespace_hold_back_its_workloads() {
     let budgets = &kinds::DISRUPTION_BUDGET;
     let unseen = |how| Missing::unseen(how, &ClusterId::local(), budgets);
-    for (missing, restarted) in [
+    for (missing, number) in [
         (None, 2),
         (Some(unseen(Unseen::Absent).within("e")), 1),
         (Some(unseen(Unseen::Absent)), 0),
@@ -282,8 +282,8 @@ fn budgets_that_cannot_be_seen_in_a_namespace_hold_back_its_workloads() {
         }
         stage.facts.missing.extend(missing.clone());
         let plan = stage.step();
-        assert_eq!(restarted(&plan).len(), restarted, "{missing:?}");
+        assert_eq!(restarted(&plan).len(), number, "{missing:?}");
         let held = waiting(&stage, "default", "f");
-        assert_eq!(held.contains(&"DisruptionBudget".to_owned()), restarted < 2);
+        assert_eq!(held.contains(&"DisruptionBudget".to_owned()), number < 2);
     }
 }

@@ -58,7 +58,7 @@ async fn two_reviews_are_not_let_through_on_one_place() {
     let first = said(&admissions.answer(post("/admission/toy", "first")).await);
     assert_eq!(first["response"]["allowed"], false);
     assert_eq!(looks.load(Ordering::SeqCst), 2, "it is looked at again");
-    let held: Vec<String> = view.facts().holds.into_keys().collect();
+    let held: Vec<String> = view.facts().evictions_allowed_here.into_keys().collect();
     assert_eq!(held, ["second"]);
 }
 

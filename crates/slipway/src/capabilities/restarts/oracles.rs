@@ -31,7 +31,7 @@ fn acting(history: &History, touch: &Touch<'_>) -> Vec<Policy> {
 
 /// Those of them that are of restarts.
 fn of_restarts(history: &History) -> impl Iterator<Item = Touch<'_>> {
-    workload::objects_to_bump(history)
+    workload::touches(history)
         .filter(|touch| touch.request.context.controller == slipway_restarts::NAME)
 }
 

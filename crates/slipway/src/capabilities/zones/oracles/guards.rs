@@ -92,9 +92,11 @@ pub(in super::super) fn guarded(case: &Case<'_>) -> Findings {
                     .and_then(|annotations| annotations.get(ROLLOUT_PODS))
                     .is_some_and(|pods| mentions(pods, uid))
         });
-        findings.check(deletion.change.at, is_written(case, notes) != Some(false), || {
-            format!("{} was deleted, and could not be noted", deletion.name())
-        });
+        findings.check(
+            deletion.change.at,
+            is_written(case, notes) != Some(false),
+            || format!("{} was deleted, and could not be noted", deletion.name()),
+        );
     }
     findings
 }
