@@ -184,9 +184,12 @@ impl Rights {
     }
 
     async fn ask(&self, client: &kube::Client, access: Access, timeout: Duration) -> Word {
-        let word = |is_missing: bool| match is_missing {
-            true => Word::Missing,
-            false => Word::Granted,
+        let word = |is_missing: bool| {
+            if is_missing {
+                Word::Missing
+            } else {
+                Word::Granted
+            }
         };
         if let Some(known) = self.known(&access) {
             return word(known);

@@ -154,7 +154,10 @@ pub(super) fn run_all(
     };
     let lanes: Vec<_> = std::thread::scope(|scope| {
         let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(lane)).collect();
-        lanes.into_iter().map(|lane| lane.join()).collect()
+        lanes
+            .into_iter()
+            .map(std::thread::ScopedJoinHandle::join)
+            .collect()
     });
     let mut all = Vec::new();
     let mut result = Ok(());

@@ -152,7 +152,7 @@ pub fn place(object: &Value, path: &str) -> String {
 }
 
 /// One thing or several.
-pub fn count<N: Display + PartialEq + From<u8>>(number: N, thing: &str) -> String {
+pub fn count<N: Copy + Display + PartialEq + From<u8>>(number: N, thing: &str) -> String {
     let plural = if number == N::from(1) { "" } else { "s" };
     format!("{number} {thing}{plural}")
 }

@@ -72,7 +72,7 @@ impl<'a> Case<'a> {
     fn disturbances(&self, at: Duration) -> Vec<Spell> {
         let mut all: Vec<Spell> = Vec::new();
         let mut add = |disturbance: Disturbance, lasts: Duration| {
-            all.push(Spell::new(disturbance, at, lasts))
+            all.push(Spell::new(disturbance, at, lasts));
         };
         for lasts in OUTAGES {
             add(Disturbance::Outage, lasts);

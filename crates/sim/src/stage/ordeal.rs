@@ -67,7 +67,7 @@ impl Stage {
                 self.crew.strike(replica, Blow::Skew(*seconds));
             }
             (Disturbance::LeaderDies, Turn::Begin) => {
-                self.crew.strike(self.crew.leader(), Blow::Crash)
+                self.crew.strike(self.crew.leader(), Blow::Crash);
             }
             (_, Turn::End) => match self.kept.remove(&number) {
                 Some(Kept::Everything(snapshot)) => self.restore(&snapshot),
