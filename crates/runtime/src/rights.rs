@@ -156,16 +156,14 @@ impl Rights {
         self.ask(client, access, timeout).await == Word::Missing
     }
 
-    /// The same for what can be done without. Where this client may not even ask, it counts as missing after a while: the
+    /// The same of a kind that can be done without, or of an object. Where this client may not even ask, it counts as missing after a while: the
     /// operator would wait for ever.
-    pub(crate) async fn is_missing_for_long(
+    pub(crate) async fn is_hidden_for_long(
         &self,
         client: &kube::Client,
-        method: &Method,
-        uri: &str,
-        timeout: Duration,
+        (path, timeout): (&str, Duration),
     ) -> bool {
-        let Some(access) = Access::of(method, uri) else {
+        let Some(access) = Access::of(&Method::GET, path) else {
             return false;
         };
         let word = self.ask(client, access.clone(), timeout).await;

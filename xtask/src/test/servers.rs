@@ -138,9 +138,11 @@ pub(super) fn run_all(
     let lane = || {
         let mut all = Vec::new();
         let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(place) = next().pop_front() {
-            let Some(tier) = tiers.get(place) else {
-                continue;
+        loop {
+            // Nobody holds the list while a tier runs.
+            let place = next().pop_front();
+            let Some((place, tier)) = place.and_then(|at| Some((at, tiers.get(at)?))) else {
+                return (all, Ok(()));
             };
             match run(tier, words, unavailable(tier)) {
                 Ok(ran) => all.push((place, ran)),
@@ -150,7 +152,6 @@ pub(super) fn run_all(
                 }
             }
         }
-        (all, Ok(()))
     };
     let lanes: Vec<_> = std::thread::scope(|scope| {
         let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(lane)).collect();

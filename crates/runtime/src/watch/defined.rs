@@ -7,7 +7,6 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use http::Method;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::{End, Failure, News, Watch};
@@ -60,7 +59,7 @@ impl Watch {
         };
         let missing = self
             .rights
-            .is_missing_for_long(&self.plain, &Method::GET, &path, LOOK_OUT);
+            .is_hidden_for_long(&self.plain, (&path, LOOK_OUT));
         if missing.await {
             self.tell(News::Missing(failure));
             return End::Denied;
