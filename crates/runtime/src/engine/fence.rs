@@ -3,7 +3,7 @@
 //! ```text
 //! given up in good order   list ─► act
 //! Fence::WaitOut           wait ─► list ─► act
-//! Fence::BumpVersions             list ─► bump ─► act      where that is forbidden or fails: wait ─► list ─► act
+//! Fence::BumpVersions      list ─► bump ─► act      where that is forbidden or fails: wait ─► list ─► act
 //! ```
 //!
 //! The wait is until every request of the former one must have ended. Everything is listed consistently, so that its
