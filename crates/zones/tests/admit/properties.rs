@@ -162,9 +162,14 @@ fn paths_are_the_originals() {
 
 /// The number of replicas, written anew here as the oracle.
 fn number(object: &Value) -> Option<i64> {
-    let replicas = object["spec"]["replicas"].as_i64();
+    let spec = &object["spec"];
+    // A spec that is no object says nothing, and is not a scale to none.
+    let is_left_out = (spec.is_null() || spec.is_object()) && spec["replicas"].is_null();
     let is_scale = object["kind"] == "Scale";
-    replicas.or((is_scale && object["spec"]["replicas"].is_null()).then_some(0))
+    let replicas = spec["replicas"].as_i64();
+    // What is no 32-bit integer cannot be read.
+    let replicas = replicas.filter(|number| i32::try_from(*number).is_ok());
+    replicas.or((is_scale && is_left_out).then_some(0))
 }
 
 fn is_known(object: &Value) -> bool {
