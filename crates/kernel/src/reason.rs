@@ -42,6 +42,10 @@ macro_rules! reasons {
             /// All of them, by name.
             $vis const ALL: [Self; [$(Self::$Name),*].len()] = [$(Self::$Name),*];
 
+            /// What each of them means, by name.
+            $vis const MEANINGS: &'static [(&'static str, &'static str)] =
+                &[$((stringify!($Name), $meaning)),*];
+
             /// As statuses, metrics and events spell it.
             $vis const fn as_str(self) -> &'static str {
                 match self {
@@ -91,6 +95,8 @@ mod tests {
             assert_eq!(Reason::of(reason.as_str()), Some(reason));
         }
         assert_eq!(Reason::of("paused"), None);
+        let meant = Reason::MEANINGS.iter().map(|(name, _)| *name);
+        assert!(meant.eq(names));
         let marked = |mark| Reason::ALL.map(|reason| reason.is(mark));
         assert_eq!(marked(Mark::Quiet), [true, true, false]);
         assert_eq!(marked(Mark::Failure), [false, true, false]);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use slipway_api::{flipper, names};
 use slipway_kernel::capability::{Capability, PeoplesRole, Profile};
 
+use crate::reasons::Reason;
 use crate::show::show;
 use crate::{NAME, Restarts, Settings, access, kinds};
 
@@ -19,6 +20,7 @@ pub static CAPABILITY: Capability<Settings> = Capability {
         peoples_roles: PEOPLES_ROLES,
         definitions: || Ok(vec![serde_json::to_value(flipper::definition())?]),
         pages: &["Flipper"],
+        reasons: Reason::MEANINGS,
         show,
         names: None,
     },

@@ -4,13 +4,14 @@
 //! of the answer is as new as the answer. Only if something differs are the objects read whole. It promises nothing about
 //! objects that no store is for.
 
-use std::borrow::Cow;
+mod heads;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::ACCEPT;
+use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Request};
 use http_body_util::{BodyExt, Limited};
 use kube::client::Body;
@@ -23,6 +24,7 @@ use slipway_kernel::identity::{ClusterId, ObjectRef};
 use slipway_kernel::store::{Meta, Store, StoreKey, Stores, number};
 use tokio::sync::mpsc;
 
+use self::heads::{HEADS, Head, HeadMeta, Heads, ListMeta};
 use crate::message::Message;
 use crate::state::{Shared, State};
 
@@ -35,9 +37,6 @@ const PAGE: usize = 500;
 /// How much of an answer is read: metadata of some 20,000 pods.
 const LARGEST_ANSWER: usize = 64 << 20;
 
-/// Metadata where the server can give it alone; it is in the same place of whole objects.
-const METADATA: &str =
-    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 const WHOLE: &str = "application/json";
 
 /// Whoever reads collections.
@@ -55,50 +54,6 @@ enum Unread {
     Absent,
     /// Something else.
     Failed(String),
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ListMeta {
-    resource_version: String,
-    #[serde(default)]
-    r#continue: String,
-}
-
-#[derive(Deserialize)]
-struct Heads<'a> {
-    metadata: ListMeta,
-    #[serde(borrow, default)]
-    items: Option<Vec<Head<'a>>>,
-}
-
-#[derive(Deserialize)]
-struct Head<'a> {
-    #[serde(borrow)]
-    metadata: HeadMeta<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct HeadMeta<'a> {
-    #[serde(borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow)]
-    uid: Cow<'a, str>,
-    #[serde(borrow)]
-    resource_version: Cow<'a, str>,
-}
-
-impl From<Meta> for Head<'static> {
-    fn from(meta: Meta) -> Self {
-        Self {
-            metadata: HeadMeta {
-                name: Cow::Owned(meta.name),
-                uid: Cow::Owned(meta.uid),
-                resource_version: Cow::Owned(meta.version),
-            },
-        }
-    }
 }
 
 #[derive(Deserialize)]
@@ -142,8 +97,8 @@ impl Reader {
             (newest(&state, collection), history(&state, collection)?)
         };
         let path = collection.kind.path(&collection.namespace);
-        let answer = self.get(&path, METADATA).await?;
-        let heads: Heads<'_> = decode(&answer)?;
+        let (kind, answer) = self.get(&path, HEADS).await?;
+        let heads = Heads::read(&kind, &answer).map_err(no_list)?;
         // A consistent answer is never older than what was seen before it was asked for.
         let version = number(&heads.metadata.resource_version);
         if version < known {
@@ -179,7 +134,9 @@ impl Reader {
             let token =
                 percent_encoding::utf8_percent_encode(&next, percent_encoding::NON_ALPHANUMERIC);
             let page = format!("{path}?limit={PAGE}&continue={token}");
-            let page: Page = decode(&self.get(&page, WHOLE).await?)?;
+            let (_, answer) = self.get(&page, WHOLE).await?;
+            let page: Page =
+                serde_json::from_slice(&answer).map_err(|error| no_list(error.to_string()))?;
             let mut state = self.shared.lock();
             stays(&state, collection, history)?;
             for value in page.items.unwrap_or_default() {
@@ -267,7 +224,8 @@ impl Reader {
         ))
     }
 
-    async fn get(&self, path: &str, accept: &'static str) -> Result<Bytes, Unread> {
+    /// An answer, and what type it is of.
+    async fn get(&self, path: &str, accept: &'static str) -> Result<(String, Bytes), Unread> {
         let failed = |why: String| Unread::Failed(why);
         let mut request = Request::get(path)
             .body(Body::empty())
@@ -285,11 +243,14 @@ impl Reader {
         let response = self.client.send(request).await;
         let response = response.map_err(|error| failed(error.to_string()))?;
         let code = response.status().as_u16();
+        let kind = response.headers().get(CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok());
+        let kind = kind.unwrap_or_default().to_owned();
         let body = Limited::new(response.into_body(), LARGEST_ANSWER).collect();
         let body = body.await.map_err(|error| failed(error.to_string()))?;
         let body = body.to_bytes();
         match code {
-            200..=299 => Ok(body),
+            200..=299 => Ok((kind, body)),
             404 => Err(Unread::Absent),
             code => {
                 let status: Option<Value> = serde_json::from_slice(&body).ok();
@@ -322,9 +283,8 @@ fn stays(state: &State, collection: &Collection, before: u64) -> Result<(), Unre
     ))
 }
 
-fn decode<'a, T: Deserialize<'a>>(answer: &'a Bytes) -> Result<T, Unread> {
-    serde_json::from_slice(answer)
-        .map_err(|error| Unread::Failed(format!("the answer is no list: {error}")))
+fn no_list(why: String) -> Unread {
+    Unread::Failed(format!("the answer is no list: {why}"))
 }
 
 fn object(collection: &Collection, name: &str) -> ObjectRef {

@@ -52,7 +52,7 @@ impl Default for Effort {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            budget: Some(Duration::from_mins(5)),
+            budget: Some(Duration::from_mins(4)),
             draw: 0,
             exhaustive: true,
             is_whole: true,

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
+use slipway_kernel::capability::Profile;
 use slipway_kernel::permission::{Permission, Scope};
 
 const MADE: &str = "<!-- Made by `cargo xtask generate`; edit the sources instead. -->\n";
@@ -29,6 +30,22 @@ fn section(command: &mut clap::Command, path: &str, page: &mut String) {
             section(sub, &format!("{path} {name}"), page);
         }
     }
+}
+
+/// Why each capability may wait.
+pub(crate) fn reasons(profiles: &[&Profile]) -> String {
+    let mut page = format!(
+        "{MADE}\n# Reasons\n\nWhy nothing, or not more, is done: the same word in `waitingFor` of a status, in events, in \
+         metrics and in the log, each time with a message, since when, until when if that is known, and who can end it.\n"
+    );
+    for profile in profiles.iter().filter(|profile| !profile.reasons.is_empty()) {
+        let name = profile.name;
+        let _ = write!(page, "\n## {name}\n\n| reason | meaning |\n|---|---|\n");
+        for (reason, meaning) in profile.reasons {
+            let _ = writeln!(page, "| `{reason}` | {} |", cell(meaning));
+        }
+    }
+    page
 }
 
 /// What the operator may do, and what for.

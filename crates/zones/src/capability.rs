@@ -6,6 +6,7 @@ use slipway_api::{replica_template, zones, zpdb};
 use slipway_kernel::capability::{Capability, Names, Profile, Registration};
 
 use crate::admit::{self, Switches};
+use crate::reasons::Reason;
 use crate::show::show;
 use crate::{NAME, Settings, Zones, access};
 
@@ -32,6 +33,7 @@ pub static CAPABILITY: Capability<Setup> = Capability {
             all.iter().map(serde_json::to_value).collect()
         },
         pages: &[],
+        reasons: Reason::MEANINGS,
         show,
         names: Some(Names {
             deployment: PROGRAM,

@@ -27,6 +27,7 @@ const PAGES: &[(&str, &[&str])] = &[
         "docs/reference/permissions.md",
         &["reference", "permissions"],
     ),
+    ("docs/reference/reasons.md", &["reference", "reasons"]),
 ];
 
 /// Writes or checks all of them.

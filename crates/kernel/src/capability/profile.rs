@@ -39,6 +39,8 @@ pub struct Profile {
     pub definitions: fn() -> serde_json::Result<Vec<Value>>,
     /// Those of its kinds that have a page of the reference.
     pub pages: &'static [&'static str],
+    /// Why it may wait, and what each reason means.
+    pub reasons: &'static [(&'static str, &'static str)],
     /// How it is shown.
     pub show: Show,
     /// What the operator's objects are called where it runs nothing else; none for the usual names.

@@ -13,7 +13,7 @@ pub(crate) fn run(registry: &Registry, page: &str) -> Result<()> {
     Ok(())
 }
 
-/// The page of this name: the command line, the permissions, or a kind of a capability that says it has one.
+/// The page of this name: the command line, the permissions, the reasons, or a kind of a capability that says it has one.
 pub(crate) fn text(registry: &Registry, page: &str) -> Result<String> {
     let profiles = registry.profiles();
     match page {
@@ -23,6 +23,7 @@ pub(crate) fn text(registry: &Registry, page: &str) -> Result<String> {
                 &profiles, true,
             )));
         }
+        "reasons" => return Ok(reference::reasons(&profiles)),
         _ => {}
     }
     let mut kinds = profiles.iter().flat_map(|profile| profile.pages);

@@ -108,6 +108,7 @@ static CAPABILITY: Capability<ToyOptions> = Capability {
         }],
         definitions: || Ok(vec![definition()]),
         pages: &["Toy"],
+        reasons: &[("Broken", "Somebody has to mend it.")],
         show: |objects| {
             let toys = objects.all("example.com/toys");
             let row = |toy: &Value| Row {
@@ -244,6 +245,7 @@ fn its_pages_are_in_the_reference() {
     assert!(page("toy").contains("# Toy"));
     assert!(page("cli").contains("--toy-speed"));
     assert!(page("permissions").contains("to play with them"));
+    assert!(page("reasons").contains("| `Broken` | Somebody has to mend it. |"));
 }
 
 /// A cluster with one toy.
