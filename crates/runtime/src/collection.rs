@@ -98,7 +98,7 @@ impl Reader {
         };
         let path = collection.kind.path(&collection.namespace);
         let (kind, answer) = self.get(&path, HEADS).await?;
-        let heads = Heads::read(&kind, &answer).map_err(no_list)?;
+        let heads = Heads::read(&kind, &answer).map_err(|why| no_list(&why))?;
         // A consistent answer is never older than what was seen before it was asked for.
         let version = number(&heads.metadata.resource_version);
         if version < known {
@@ -136,7 +136,7 @@ impl Reader {
             let page = format!("{path}?limit={PAGE}&continue={token}");
             let (_, answer) = self.get(&page, WHOLE).await?;
             let page: Page =
-                serde_json::from_slice(&answer).map_err(|error| no_list(error.to_string()))?;
+                serde_json::from_slice(&answer).map_err(|error| no_list(&error.to_string()))?;
             let mut state = self.shared.lock();
             stays(&state, collection, history)?;
             for value in page.items.unwrap_or_default() {
@@ -283,7 +283,7 @@ fn stays(state: &State, collection: &Collection, before: u64) -> Result<(), Unre
     ))
 }
 
-fn no_list(why: String) -> Unread {
+fn no_list(why: &str) -> Unread {
     Unread::Failed(format!("the answer is no list: {why}"))
 }
 

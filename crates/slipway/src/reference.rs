@@ -38,7 +38,10 @@ pub(crate) fn reasons(profiles: &[&Profile]) -> String {
         "{MADE}\n# Reasons\n\nWhy nothing, or not more, is done: the same word in `waitingFor` of a status, in events, in \
          metrics and in the log, each time with a message, since when, until when if that is known, and who can end it.\n"
     );
-    for profile in profiles.iter().filter(|profile| !profile.reasons.is_empty()) {
+    for profile in profiles
+        .iter()
+        .filter(|profile| !profile.reasons.is_empty())
+    {
         let name = profile.name;
         let _ = write!(page, "\n## {name}\n\n| reason | meaning |\n|---|---|\n");
         for (reason, meaning) in profile.reasons {
