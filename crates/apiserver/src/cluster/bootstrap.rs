@@ -3,7 +3,7 @@
 //! Most of it is the same in every cluster: it is made once in a process and shared until somebody changes it. Only
 //! namespaces and service accounts have uids of their own, as people take the uid of `kube-system` for the cluster's.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 
@@ -31,6 +31,9 @@ struct Fresh {
     shared: Vec<(String, Vec<Arc<Stored>>)>,
     policy: Arc<Policy>,
 }
+
+/// Who may do what in a fresh cluster, whenever it began.
+static POLICY: OnceLock<Arc<Policy>> = OnceLock::new();
 
 /// The latest one: clusters of a simulation all begin at the same moment.
 static LATEST: Mutex<Option<Arc<Fresh>>> = Mutex::new(None);
@@ -94,7 +97,7 @@ impl Fresh {
                 None => shared.push((bucket, vec![stored])),
             }
         }
-        let policy = policy(&shared);
+        let policy = POLICY.get_or_init(|| policy(&shared)).clone();
         Self {
             second: now.as_second(),
             own,

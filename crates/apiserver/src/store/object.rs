@@ -1,9 +1,9 @@
 //! One stored object: encoded bytes and a header.
 
-use bytes::Bytes;
 use serde_json::Value;
 
 use super::Text;
+use super::text::Piece;
 use crate::value;
 
 /// What is asked of an object without decoding it.
@@ -82,7 +82,7 @@ impl Stored {
 
     /// The text of a top-level member, and the object without it and without other long members, a number in the
     /// place of each.
-    pub fn split(&self, member: &str) -> (Bytes, Value) {
+    pub(crate) fn split(&self, member: &str) -> (Piece, Value) {
         self.text.split(member)
     }
 

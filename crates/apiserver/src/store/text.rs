@@ -4,30 +4,65 @@
 //! of it as it was. So the long members of an object (`spec`, `status`, `managedFields`) are pieces of their own, and
 //! the same text in another object, version or cluster is the same memory.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::{Map, Value};
+
+use crate::shelf::{Kept, Shelf};
 
 /// From how many bytes on a member is a piece of its own. Shorter ones are not worth the look-up.
 const LONG: usize = 1024;
 
-/// All long pieces that are in use, and some that are not any more.
-static KNOWN: Mutex<Known> = Mutex::new(Known {
-    pieces: BTreeSet::new(),
-    prune_at: 64,
-});
+/// All long pieces that are in use.
+static LONG_PIECES: Shelf<Box<[u8]>, ()> = Shelf::new();
 
-struct Known {
-    pieces: BTreeSet<Bytes>,
-    /// When to drop what nobody uses: often enough to be bounded, seldom enough to cost nothing.
-    prune_at: usize,
+/// A part of an encoded object.
+#[derive(Debug, Clone)]
+pub(crate) enum Piece {
+    /// Of this object alone.
+    Own(Arc<[u8]>),
+    /// A long one: the only copy of this text.
+    Shared(Arc<Kept<Box<[u8]>, ()>>),
+}
+
+impl Piece {
+    fn long(text: &[u8]) -> Self {
+        Self::Shared(LONG_PIECES.get(text, || (text.into(), ())))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Shared(kept) => kept.content(),
+        }
+    }
+}
+
+impl PartialEq for Piece {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Shared(one), Self::Shared(other)) if Arc::ptr_eq(one, other) => true,
+            _ => self.bytes() == other.bytes(),
+        }
+    }
+}
+
+impl Eq for Piece {}
+
+impl Hash for Piece {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Own(bytes) => bytes.hash(state),
+            // Only long ones are shared, and all of them: no other piece has the same text.
+            Self::Shared(kept) => kept.digest().hash(state),
+        }
+    }
 }
 
 /// Encoded JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Text(Box<[Bytes]>);
+pub struct Text(Box<[Piece]>);
 
 impl Text {
     /// The stored form of an object: without `apiVersion` and `kind`, with the resource version.
@@ -56,7 +91,7 @@ impl Text {
 
     /// How many bytes it has.
     pub fn len(&self) -> usize {
-        self.0.iter().map(Bytes::len).sum()
+        self.0.iter().map(|piece| piece.bytes().len()).sum()
     }
 
     /// Whether there is nothing; an object never is.
@@ -67,18 +102,18 @@ impl Text {
     /// Appends it.
     pub fn write(&self, out: &mut Vec<u8>) {
         for piece in &self.0 {
-            out.extend_from_slice(piece);
+            out.extend_from_slice(piece.bytes());
         }
     }
 
     /// The text of a top-level member, and the value without it. Long members besides are left out too: they are cheap
     /// to tell apart, and dear to decode.
-    pub(super) fn split(&self, member: &str) -> (Bytes, Value) {
+    pub(super) fn split(&self, member: &str) -> (Piece, Value) {
         // Every second piece is a long member. Its number stands in for it.
         let mut outline = Vec::new();
         for (i, piece) in self.0.iter().enumerate() {
             if i % 2 == 0 {
-                outline.extend_from_slice(piece);
+                outline.extend_from_slice(piece.bytes());
             } else {
                 outline.extend_from_slice(i.to_string().as_bytes());
             }
@@ -89,7 +124,7 @@ impl Text {
         let piece = long.and_then(|i| self.0.get(usize::try_from(i).ok()?));
         let text = piece.cloned().unwrap_or_else(|| {
             let short = taken.map(|value| value.to_string()).unwrap_or_default();
-            Bytes::from(short)
+            Piece::Own(short.into_bytes().into())
         });
         (text, rest)
     }
@@ -97,7 +132,7 @@ impl Text {
     /// The value.
     pub(super) fn decode(&self) -> Value {
         let parsed = if let [piece] = &*self.0 {
-            serde_json::from_slice(piece)
+            serde_json::from_slice(piece.bytes())
         } else {
             let mut whole = Vec::with_capacity(self.len());
             self.write(&mut whole);
@@ -110,7 +145,7 @@ impl Text {
 
 #[derive(Default)]
 struct Writer {
-    pieces: Vec<Bytes>,
+    pieces: Vec<Piece>,
     tail: Vec<u8>,
 }
 
@@ -128,13 +163,13 @@ impl Writer {
         if self.tail.len() - start >= LONG {
             let long = self.tail.split_off(start);
             self.cut();
-            self.pieces.push(shared(&long));
+            self.pieces.push(Piece::long(&long));
         }
     }
 
     fn cut(&mut self) {
         let tail = std::mem::take(&mut self.tail);
-        self.pieces.push(Bytes::from(tail.into_boxed_slice()));
+        self.pieces.push(Piece::Own(tail.into()));
     }
 
     fn finish(mut self) -> Text {
@@ -143,23 +178,9 @@ impl Writer {
     }
 }
 
-/// The one copy of this text.
-fn shared(text: &[u8]) -> Bytes {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(piece) = known.pieces.get(text) {
-        return piece.clone();
-    }
-    if known.pieces.len() >= known.prune_at {
-        known.pieces.retain(|piece| !piece.is_unique());
-        known.prune_at = 2 * known.pieces.len() + 64;
-    }
-    let piece = Bytes::copy_from_slice(text);
-    known.pieces.insert(piece.clone());
-    piece
-}
-
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing, reason = "tests")]
     use super::*;
     use serde_json::json;
 
@@ -168,7 +189,7 @@ mod tests {
         let long = json!({"metadata": {"name": "a", "resourceVersion": "1"}, "kind": "X",
             "spec": {"text": "x".repeat(LONG)}, "status": {"phase": "new"}});
         let (one, two) = (Text::of(&long, 7), Text::of(&long, 8));
-        let pointers = |text: &Text| text.0.iter().map(|p| p.as_ptr()).collect::<Vec<_>>();
+        let pointers = |text: &Text| text.0.iter().map(|p| p.bytes().as_ptr()).collect::<Vec<_>>();
         assert_eq!(one.0.len(), 3);
         assert_eq!(pointers(&one).get(1), pointers(&two).get(1));
         let mut expected = long;
@@ -176,6 +197,8 @@ mod tests {
         crate::value::put(&mut expected, "metadata.resourceVersion", "7");
         assert_eq!(one.decode(), expected);
         assert_eq!(one.len(), expected.to_string().len());
+        let place = LONG_PIECES.get(one.0[1].bytes(), || panic!("it is there"));
+        assert_eq!(Arc::strong_count(&place), 3, "two objects and this test");
     }
 
     #[test]
@@ -185,14 +208,14 @@ mod tests {
             |spec: Value| json!({"metadata": {"name": "a"}, "spec": spec, "status": {"n": 1}});
         for spec in [spec, json!({"short": 1})] {
             let (text, rest) = Text::of(&object(spec.clone()), 7).split("spec");
-            assert_eq!(text, spec.to_string());
+            assert_eq!(text.bytes(), spec.to_string().as_bytes());
             assert_eq!(
                 rest,
                 json!({"metadata": {"name": "a", "resourceVersion": "7"}, "status": {"n": 1}})
             );
         }
         let (text, _) = Text::of(&json!({"metadata": {}}), 7).split("spec");
-        assert!(text.is_empty());
+        assert!(text.bytes().is_empty());
     }
 
     #[test]
