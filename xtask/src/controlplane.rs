@@ -9,7 +9,6 @@
 
 mod cluster;
 mod delivery;
-mod order;
 mod part;
 mod supervisor;
 pub(crate) mod tools;
@@ -23,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use self::order::Order;
+use crate::order::Order;
 use crate::report;
 use crate::workspace;
 
@@ -171,7 +170,7 @@ pub(crate) fn run(command: &Command) -> Result<()> {
         Command::Up { clusters, shape } => up(*clusters, shape),
         Command::Down => down(),
         Command::Status => status(),
-        Command::Order { cluster, order } => order::give(&default_folder(), *cluster, *order),
+        Command::Order { cluster, order } => order.give(&cluster::home(&default_folder(), *cluster)),
         Command::Supervise {
             clusters,
             shape,

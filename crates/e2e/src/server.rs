@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::order::Order;
 use crate::process::Folder;
 
-/// How long a server may take to answer, and to end.
+/// How long the embedded server may take to answer, and to end.
 const WITHIN: Duration = Duration::from_mins(1);
 
 /// Runs the server it is given as a child, and ends it with SIGTERM when standard input ends: so it ends even if the
@@ -40,42 +41,10 @@ impl Real {
         named.map(Self).collect()
     }
 
-    /// Ends its API server, at once; what has joined it stays, and finds nobody.
-    pub fn stop(&self) -> Result<()> {
-        self.ask("stop")
-    }
-
-    /// Starts what does not run, and waits until it answers.
-    pub fn start(&self) -> Result<()> {
-        self.ask("start")
-    }
-
-    /// Lets it begin again without any object, which no other control plane notices: it is another cluster then, at the
-    /// same address and with the same credentials. Only one with an etcd to itself can.
-    pub fn wipe(&self) -> Result<()> {
-        self.ask("wipe")
-    }
-
-    /// Asks `cargo xtask controlplane`, which owns its processes, as `xtask/src/controlplane/order.rs` says.
-    fn ask(&self, word: &str) -> Result<()> {
-        let home = self.0.parent().context("a kubeconfig without a folder")?;
-        let [order, written, failed] =
-            ["order", "order.written", "order.failed"].map(|name| home.join(name));
-        let _ = std::fs::remove_file(&failed);
-        std::fs::write(&written, word)
-            .and_then(|()| std::fs::rename(&written, &order))
-            .with_context(|| format!("asking {} to {word}", home.display()))?;
-        let start = Instant::now();
-        while order.exists() {
-            if start.elapsed() > WITHIN {
-                bail!("{} did not {word} within {WITHIN:?}", home.display());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        match std::fs::read_to_string(&failed) {
-            Ok(why) => bail!("{} did not {word}: {why}", home.display()),
-            Err(_) => Ok(()),
-        }
+    /// Asks it for this, and waits until it is done.
+    pub fn order(&self, order: Order) -> Result<()> {
+        let home = self.0.parent();
+        order.give(home.context("a kubeconfig without a folder")?)
     }
 }
 

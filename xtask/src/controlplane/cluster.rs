@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::order::Order;
 use super::part::Part;
 use super::supervisor::Roster;
 use super::tools::Programs;
 use super::words::{self, Words};
 use super::{Profile, READY_WITHIN, Shape, delivery};
+use crate::order::Order;
 use crate::ports::Port;
 use crate::workspace;
 

@@ -19,7 +19,8 @@ use anyhow::{Context, Result, bail};
 
 use super::cluster::Cluster;
 use super::tools::Programs;
-use super::{Shape, cluster, logged, order, tools};
+use super::{Shape, cluster, logged, tools};
+use crate::order::Order;
 
 /// Where process ids are written down.
 const PIDS: &str = "pids";
@@ -142,18 +143,23 @@ fn prepare(
     clusters: usize,
     all: &mut Vec<Cluster>,
 ) -> Result<()> {
-    let sharing = clusters.saturating_sub(shape.own_etcd);
+    let uses_first = |index| uses_first(index, clusters, shape.own_etcd);
     let mut shared = None;
     for index in 0..clusters {
-        let store = shared.filter(|_| index < sharing);
+        let store = shared.filter(|_| uses_first(index));
         let mut cluster = Cluster::new(programs, shape, folder, index, store)?;
-        if index == 0 && sharing > 1 {
+        if index == 0 && (0..clusters).any(uses_first) {
             cluster.share();
             shared = cluster.store();
         }
         all.push(cluster);
     }
     Ok(())
+}
+
+/// Whether a control plane keeps its objects in the first one's etcd.
+fn uses_first(index: usize, clusters: usize, own_etcd: usize) -> bool {
+    index > 0 && index < clusters.saturating_sub(own_etcd)
 }
 
 /// Starts all control planes side by side.
@@ -184,7 +190,7 @@ fn watch_over(
 ) -> Result<()> {
     while !stop.load(Ordering::Relaxed) {
         for (index, cluster) in all.iter_mut().enumerate() {
-            order::take(&cluster::home(folder, index), |order| {
+            Order::take(&cluster::home(folder, index), |order| {
                 cluster.carry_out(order, roster, stop)
             })?;
             if let Some((name, status)) = cluster.ended()? {
@@ -294,4 +300,22 @@ pub(super) fn stop(folder: &Path) -> Result<usize> {
         }
     }
     Ok(running.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_control_planes_have_an_etcd_to_themselves_and_the_others_share_one() {
+        let all = |clusters, own| -> Vec<bool> {
+            (0..clusters)
+                .map(|index| uses_first(index, clusters, own))
+                .collect()
+        };
+        assert_eq!(all(4, 0), [false, true, true, true]);
+        assert_eq!(all(4, 1), [false, true, true, false]);
+        assert_eq!(all(2, 1), [false, false]);
+        assert_eq!(all(3, 9), [false, false, false]);
+    }
 }
