@@ -220,6 +220,10 @@ impl Cluster {
             Order::Stop => {
                 let server = self.servers.last_mut();
                 server.context("its API server is not ours")?.end(roster);
+                if self.shape.embedded {
+                    // It writes one itself, and believes that a file that is there is another server's.
+                    std::fs::remove_file(self.internal())?;
+                }
                 Ok(())
             }
             Order::Start => self.start(roster, stop),
