@@ -60,13 +60,49 @@ impl Hash for Piece {
     }
 }
 
-/// Encoded JSON.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Encoded JSON: every second piece is the value of a member that is cut out.
+#[derive(Debug, Clone)]
 pub struct Text(Box<[Piece]>);
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        // Mostly they are cut at the same places.
+        self.0 == other.0
+            || (self.len() == other.len() && self.every_byte().eq(other.every_byte()))
+    }
+}
+
+impl Eq for Text {}
+
+/// The member that differs between clusters where nothing else does, as it stands in an object.
+const CREATED: &str = "creationTimestamp";
 
 impl Text {
     /// The stored form of an object: without `apiVersion` and `kind`, with the resource version.
     pub(super) fn of(object: &Value, version: u64) -> Self {
+        Self::cut(object, version, "")
+    }
+
+    /// The same, with the moment of the object's creation in a piece of its own.
+    pub(super) fn dated(object: &Value, version: u64) -> Self {
+        Self::cut(object, version, CREATED)
+    }
+
+    /// The same text with another moment of creation; all else is shared. It must be a [`Text::dated`].
+    pub(super) fn created(&self, moment: &str) -> Self {
+        let name = format!("\"{CREATED}\":");
+        let mut pieces = self.0.clone();
+        let before = pieces
+            .iter()
+            .position(|piece| piece.bytes().ends_with(name.as_bytes()));
+        if let Some(piece) = before.and_then(|at| pieces.get_mut(at + 1)) {
+            *piece = Piece::Own(Value::from(moment).to_string().into_bytes().into());
+        }
+        Self(pieces)
+    }
+
+    /// Long members are cut out, and that of this name among the metadata.
+    fn cut(object: &Value, version: u64, member: &str) -> Self {
         let empty = Map::new();
         let map = object.as_object().unwrap_or(&empty);
         let meta = map.get("metadata").and_then(Value::as_object);
@@ -74,7 +110,7 @@ impl Text {
         writer.raw(b"{\"metadata\":{");
         for (key, value) in meta.unwrap_or(&empty) {
             if key != "resourceVersion" {
-                writer.member(key, value);
+                writer.member(key, value, key == member);
                 writer.raw(b",");
             }
         }
@@ -82,7 +118,7 @@ impl Text {
         for (key, value) in map {
             if !matches!(key.as_str(), "apiVersion" | "kind" | "metadata") {
                 writer.raw(b",");
-                writer.member(key, value);
+                writer.member(key, value, false);
             }
         }
         writer.raw(b"}");
@@ -92,6 +128,10 @@ impl Text {
     /// How many bytes it has.
     pub fn len(&self) -> usize {
         self.0.iter().map(|piece| piece.bytes().len()).sum()
+    }
+
+    fn every_byte(&self) -> impl Iterator<Item = &u8> {
+        self.0.iter().flat_map(|piece| piece.bytes())
     }
 
     /// Whether there is nothing; an object never is.
@@ -109,7 +149,7 @@ impl Text {
     /// The text of a top-level member, and the value without it. Long members besides are left out too: they are cheap
     /// to tell apart, and dear to decode.
     pub(super) fn split(&self, member: &str) -> (Piece, Value) {
-        // Every second piece is a long member. Its number stands in for it.
+        // The number of a member that is cut out stands in for it.
         let mut outline = Vec::new();
         for (i, piece) in self.0.iter().enumerate() {
             if i % 2 == 0 {
@@ -154,16 +194,22 @@ impl Writer {
         self.tail.extend_from_slice(bytes);
     }
 
-    fn member(&mut self, key: &str, value: &Value) {
+    /// Writes a member; a long one is cut out, and one that is to be.
+    fn member(&mut self, key: &str, value: &Value, is_cut: bool) {
         // Writing a value into memory cannot fail.
         let _ = serde_json::to_writer(&mut self.tail, key);
         self.tail.push(b':');
         let start = self.tail.len();
         let _ = serde_json::to_writer(&mut self.tail, value);
-        if self.tail.len() - start >= LONG {
-            let long = self.tail.split_off(start);
+        let is_long = self.tail.len() - start >= LONG;
+        if is_long || is_cut {
+            let own = self.tail.split_off(start);
             self.cut();
-            self.pieces.push(Piece::long(&long));
+            self.pieces.push(if is_long {
+                Piece::long(&own)
+            } else {
+                Piece::Own(own.into())
+            });
         }
     }
 
@@ -199,6 +245,28 @@ mod tests {
         assert_eq!(one.len(), expected.to_string().len());
         let place = LONG_PIECES.get(one.0[1].bytes(), || panic!("it is there"));
         assert_eq!(Arc::strong_count(&place), 3, "two objects and this test");
+    }
+
+    #[test]
+    fn only_the_moment_of_creation_differs() {
+        let object = |moment: &str| {
+            json!({"metadata": {"name": "a", CREATED: moment, "uid": "u"}, "spec": {"text": "x".repeat(LONG)}})
+        };
+        let (one, other) = (object("2024-01-01T00:00:00Z"), object("2024-01-01T00:00:01Z"));
+        let dated = Text::dated(&one, 7);
+        assert_eq!(dated, Text::of(&one, 7), "it is the same text");
+        assert_ne!(dated, Text::of(&other, 7));
+        let later = dated.created("2024-01-01T00:00:01Z");
+        assert_eq!(later, Text::of(&other, 7));
+        assert_eq!(later.decode(), Text::of(&other, 7).decode());
+        let own = |text: &Text, other: &Text| {
+            let pieces = text.0.iter().zip(&other.0);
+            pieces.filter(|(a, b)| a.bytes().as_ptr() != b.bytes().as_ptr()).count()
+        };
+        assert_eq!(own(&dated, &later), 1);
+        let (spec, rest) = later.split("spec");
+        assert_eq!(spec.bytes(), other["spec"].to_string().as_bytes());
+        assert_eq!(rest["metadata"]["name"], "a");
     }
 
     #[test]
