@@ -117,7 +117,8 @@ impl Cluster {
                 let (client, peer) = (Port::draw()?, Port::draw()?);
                 let port = client.number();
                 let words = words::etcd(&self.home, &client, &peer).holding([client, peer]);
-                self.servers.push(self.part("etcd", words)?);
+                let part = self.part("etcd", words)?;
+                self.servers.push(part);
                 Store { port, is_own: true }
             }
         };
@@ -132,7 +133,8 @@ impl Cluster {
         std::fs::write(self.internal(), config(&secure))?;
         self.port = Some(secure.number());
         let words = words::apiserver(&self.home, store.port, &prefix, &secure).holding([secure]);
-        self.servers.push(self.part("kube-apiserver", words)?);
+        let part = self.part("kube-apiserver", words)?;
+        self.servers.push(part);
         self.store = Some(store);
         Ok(())
     }
