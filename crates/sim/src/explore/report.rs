@@ -180,6 +180,18 @@ impl Report {
         }
     }
 
+    /// Takes in that a run went all the way: an oracle that was never asked has found nothing wrong with nothing.
+    pub fn asked_all(&mut self, oracles: impl Iterator<Item = &'static str>) {
+        for id in oracles {
+            let asked = self.oracles.get(id).map_or(0, |tally| tally.checked);
+            if asked == 0 {
+                self.notes.push(format!(
+                    "{id}: asked 0 times: no scenario has what it is about, or it looks away"
+                ));
+            }
+        }
+    }
+
     /// Whether nothing was found.
     pub fn is_good(&self) -> bool {
         self.failures.is_empty() && self.notes.is_empty()
@@ -226,5 +238,21 @@ impl Report {
         parts.push(format!("violations {}", self.violations()));
         parts.push(format!("mutants killed {}", self.mutants));
         format!("simulation: {}", parts.join(" · "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Report;
+
+    #[test]
+    fn an_oracle_that_was_never_asked_is_a_failure() {
+        let mut report = Report::default();
+        report.note("Z1", true, "");
+        report.asked_all(["Z1"].into_iter());
+        assert!(report.is_good());
+        report.asked_all(["Z1", "R10"].into_iter());
+        assert!(!report.is_good());
+        assert!(report.notes.iter().all(|note| note.starts_with("R10: ")));
     }
 }

@@ -234,9 +234,41 @@ const ALL: &[Mutant] = &[
     },
     Mutant {
         name: "windows are ignored",
-        scenarios: &["nightly-restart"],
-        by: &["expect"],
+        scenarios: &["nightly-restart", "restart-hours"],
+        by: &["R10"],
         bend: flippers!(|object| hide(object, "/spec", "windows")),
+    },
+    Mutant {
+        name: "a window stays open for ten minutes more",
+        scenarios: &["restart-hours"],
+        by: &["R10"],
+        bend: flippers!(|object| {
+            if let Some(window) = object.pointer_mut("/spec/windows/0") {
+                window["duration"] = json!("15m");
+            }
+        }),
+    },
+    Mutant {
+        name: "excluded days are ignored",
+        scenarios: &["restart-hours"],
+        by: &["R11"],
+        bend: flippers!(|object| hide(object, "/spec", "excludeDates")),
+    },
+    Mutant {
+        name: "a schedule is taken for one of twenty minutes before",
+        scenarios: &["restart-hours"],
+        by: &["R12"],
+        bend: flippers!(|object| {
+            if let Some(schedule) = object.pointer_mut("/spec/schedule") {
+                schedule["cron"] = json!("0 0 * * tue");
+            }
+        }),
+    },
+    Mutant {
+        name: "jitter is ignored",
+        scenarios: &["restart-jitter"],
+        by: &["R13"],
+        bend: flippers!(|object| hide(object, "/spec", "jitter")),
     },
     Mutant {
         name: "disruption budgets are ignored",
