@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use super::Means;
 use crate::history;
 use crate::oracles::{Verdict, Violation};
 use crate::runner::Outcome;
@@ -122,6 +123,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Mutants killed.
     pub mutants: Score,
+    /// Of these, how many by which part of what is done with the operator itself.
+    pub means: BTreeMap<Means, u64>,
     /// Rules of the operator's roles that were used, with the verbs.
     pub used: BTreeSet<(String, usize, String)>,
 }
@@ -236,7 +239,15 @@ impl Report {
         parts.extend(spells.map(|(class, score)| format!("{class} {score}")));
         parts.push(format!("seeds {}", self.seeds.done));
         parts.push(format!("violations {}", self.violations()));
-        parts.push(format!("mutants killed {}", self.mutants));
+        let means = self.means.iter();
+        let means: Vec<String> = means
+            .map(|(means, count)| format!("{count} {}", means.name()))
+            .collect();
+        let means = match means.as_slice() {
+            [] => String::new(),
+            all => format!(" ({})", all.join(", ")),
+        };
+        parts.push(format!("mutants killed {}{means}", self.mutants));
         format!("simulation: {}", parts.join(" · "))
     }
 }
