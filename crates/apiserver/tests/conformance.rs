@@ -46,8 +46,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use target::Target;
 use tokio::runtime::Runtime;
 
-/// The suite promises at least so many.
-const AT_LEAST: usize = 230;
+/// So many there are: none goes missing unseen. Who adds one raises it.
+const AT_LEAST: usize = 326;
 /// Behaviours mostly wait for the server.
 const THREADS: usize = 6;
 

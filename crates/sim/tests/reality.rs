@@ -42,8 +42,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use story::Story;
 
-/// The suite promises at least so many.
-const AT_LEAST: usize = 20;
+/// So many there are: none goes missing unseen. Who adds one raises it.
+const AT_LEAST: usize = 45;
 /// Stories mostly wait for the real controllers.
 const THREADS: usize = 4;
 const VARIABLE: &str = "SLIPWAY_REAL_FULL";

@@ -33,6 +33,7 @@ use mutants::Catch;
 use slipway::scenarios;
 use slipway_sim::explore::{self, Effort, Known, Report};
 use slipway_sim::history;
+use slipway_sim::oracles::MASKED;
 use slipway_sim::runner;
 use slipway_sim::scenario::Scenario;
 use slipway_sim::stage::{Wiring, rights};
@@ -319,6 +320,10 @@ fn tell(report: &Report) {
 fn conclude(report: &Report) -> ExitCode {
     for line in report.table() {
         println!("{line}");
+    }
+    println!("not compared by G8:");
+    for mask in MASKED {
+        println!("  {mask}");
     }
     for note in &report.notes {
         println!("{note}");
