@@ -42,6 +42,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         .iter()
         .filter(|tier| tiers.wants(tier.name()))
         .collect();
+    let why = |tier: &OnServers| why_unavailable(arguments, tier);
+    if workspace::is_ci() {
+        all_or_nothing(on_servers.iter().filter_map(|tier| why(tier)))?;
+    }
     if !arguments.no_controlplane {
         prepare(&on_servers);
     }
@@ -54,7 +58,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         if on_servers.iter().any(|tier| tier.needs_program()) {
             workspace::build_program()?;
         }
-        let why = |tier: &OnServers| why_unavailable(arguments, tier);
         let (all, run) = servers::run_all(&on_servers, &tiers.words, why);
         for ran in all {
             tiers.outcomes.extend(ran.outcome);
@@ -68,6 +71,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         report::error(error);
     }
     concluded.and(run)
+}
+
+/// Where nothing may be left out, what cannot be run is said before anything is.
+fn all_or_nothing(mut missing: impl Iterator<Item = String>) -> Result<()> {
+    match missing.next() {
+        Some(why) => bail!("with CI set nothing may be left out, and no real control plane can run here: {why}"),
+        None => Ok(()),
+    }
 }
 
 /// Begins to build what the tiers on servers will need, while Rust's part goes on: on a machine that has nothing yet both take

@@ -29,7 +29,7 @@ mod watches;
 
 use std::process::ExitCode;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use compare::Difference;
 use drawn::Drawn;
 use planted::{FLAWS, Flaw};
@@ -68,6 +68,7 @@ const PINNED: &str = "foreign.jsonl.gz";
 async fn replay() -> Result<bool> {
     let name = std::env::var("SLIPWAY_RECORDING").unwrap_or_else(|_| PINNED.to_owned());
     let pairs = kept::read(&kept::folder().join(&name))?;
+    let origin = origin(&pairs).context("the recording does not say which real server it is of")?;
     let report = play(&pairs, None).await?;
     let moved = if name == PINNED {
         report.moved()
@@ -75,6 +76,7 @@ async fn replay() -> Result<bool> {
         Vec::new()
     };
     let unseen = unseen(&pairs).await?;
+    say(&format!("recorded of {origin}"));
     say(&report.table());
     for line in &moved {
         say(&format!("replay: a rule for known differences, {line}"));
@@ -97,6 +99,17 @@ async fn replay() -> Result<bool> {
         pairs.len()
     );
     Ok(report.unexplained() == 0 && moved.is_empty() && unseen.is_empty())
+}
+
+/// The real server that a recording is of, by what it said of its version.
+fn origin(pairs: &[Pair]) -> Option<String> {
+    let mut versions = pairs
+        .iter()
+        .filter(|pair| pair.path.split('?').next() == Some("/version"));
+    versions.find_map(|pair| match &pair.answer {
+        Content::Json(version) => slipway_apiserver::origin::of_real(version).ok(),
+        _ => None,
+    })
 }
 
 /// Servers that are wrong on purpose and look like the recorded one.
