@@ -1,7 +1,18 @@
 //! `cargo xtask bench`: figures, side by side on the embedded and on a real server.
 
+mod figures;
+#[cfg(test)]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the crate of tests exports it, and uses all of it"
+)]
+#[path = "../../crates/e2e/src/figures.rs"]
+mod measured;
+
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -9,8 +20,33 @@ use crate::controlplane::{self, Borrowed, Profile, Shape};
 use crate::report;
 use crate::workspace;
 
+/// A bench, and whether what it says is kept.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    bench: Bench,
+    /// Write what it says into docs/figures.md, with commit, machine and date
+    #[arg(long, global = true)]
+    keep: bool,
+}
+
+/// A bench whose figures fall short of a goal.
+#[derive(Debug)]
+pub(crate) struct Missed;
+
+/// What a bench ends with that missed a goal, and so does this program.
+pub(crate) const MISSED: u8 = 3;
+
+impl std::fmt::Display for Missed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a goal was missed: the line above says which")
+    }
+}
+
+impl std::error::Error for Missed {}
+
 #[derive(clap::Subcommand)]
-pub(crate) enum Bench {
+enum Bench {
     /// The API server: start, requests, watches, lists and memory, beside a real kube-apiserver
     Apiserver {
         /// How many objects are listed, and weighed
@@ -43,16 +79,17 @@ pub(crate) enum Bench {
     },
 }
 
-pub(crate) fn run(bench: &Bench) -> Result<()> {
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     workspace::build_programs()?;
-    match bench {
+    let keep = arguments.keep;
+    match &arguments.bench {
         Bench::Apiserver {
             objects,
             no_controlplane,
         } => {
             let profile = (!no_controlplane).then_some((Profile::Bare, "SLIPWAY_REAL_BARE"));
             let size = ["--objects".to_owned(), objects.to_string()];
-            measure("bench-apiserver", &size, None, profile)
+            measure("bench-apiserver", &size, None, profile, keep)
         }
         Bench::Restarts {
             deployments,
@@ -61,12 +98,12 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         } => {
             let profile = (!no_controlplane).then_some((Profile::Bare, "SLIPWAY_REAL_BARE"));
             let size = ["--deployments".to_owned(), deployments.to_string()];
-            measure("bench-restarts", &size, peer.as_deref(), profile)
+            measure("bench-restarts", &size, peer.as_deref(), profile, keep)
         }
         Bench::Zones { peer, pods } => {
             let profile = Some((Profile::Full, "SLIPWAY_REAL_FULL"));
             let size = ["--pods".to_owned(), pods.to_string()];
-            measure("bench-zones", &size, peer.as_deref(), profile)
+            measure("bench-zones", &size, peer.as_deref(), profile, keep)
         }
     }
 }
@@ -77,6 +114,7 @@ fn measure(
     arguments: &[String],
     peer: Option<&Path>,
     profile: Option<(Profile, &str)>,
+    keep: bool,
 ) -> Result<()> {
     let mut bench = Command::new(workspace::target().join("release/examples").join(program));
     bench
@@ -98,9 +136,59 @@ fn measure(
             .env("SLIPWAY_KUBECTL", kubectl.path("kubectl")?);
     }
     report::line("measuring; this takes some minutes");
-    let ended = bench.status().context("starting the bench")?;
-    if !ended.success() {
+    let mut child = bench
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("starting the bench")?;
+    let mut said = Vec::new();
+    if let Some(out) = child.stdout.take() {
+        for line in BufReader::new(out).lines() {
+            let line = line.context("reading what the bench says")?;
+            report::line(&line);
+            said.push(line);
+        }
+    }
+    let ended = child.wait().context("waiting for the bench")?;
+    let is_missed = ended.code() == Some(i32::from(MISSED));
+    if !ended.success() && !is_missed {
         bail!("the bench ended with {ended}");
     }
+    if keep {
+        figures::keep(program, &said)?;
+    }
+    if is_missed {
+        return Err(Missed.into());
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::measured::{self, Earlier, Goal, Row, verdict};
+
+    fn row(name: &str, ours: f64, goal: Goal) -> Row {
+        Row {
+            name: name.to_owned(),
+            unit: "MB",
+            ours: Some(ours),
+            theirs: None,
+            earlier: Some(Earlier::Derived(10.0)),
+            goal,
+        }
+    }
+
+    #[test]
+    fn a_missed_goal_ends_with_three_and_is_named() {
+        let met = row("memory", 2.0, Goal::Below(0.5));
+        assert_eq!(verdict(std::slice::from_ref(&met)).0, 0);
+        let (code, line) = verdict(&[met, row("  p99", 7.0, Goal::Most(5.0))]);
+        assert_eq!((code, code), (super::MISSED, measured::MISSED));
+        assert_eq!(line, "goals: 1 of 2 met; MISSED: p99");
+    }
+
+    #[test]
+    fn what_was_never_measured_bears_another_mark() {
+        let line = row("evictions", 20.0, Goal::None).line();
+        assert!(line.contains("10.0~ MB"), "{line}");
+    }
 }

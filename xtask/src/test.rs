@@ -3,10 +3,11 @@
 mod servers;
 mod tier;
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use self::servers::OnServers;
 use self::tier::Outcome;
@@ -25,6 +26,9 @@ pub(crate) struct Arguments {
     /// Only the tiers that run on servers, the embedded one and a real one
     #[arg(long)]
     servers: bool,
+    /// The program tier and the suites that drive the program, on the program as it is shipped, and nothing else
+    #[arg(long)]
+    dist: bool,
     /// Of the tiers that run on servers, only the tests with all of these words in their names
     #[arg(last = true)]
     words: Vec<String>,
@@ -40,34 +44,78 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     let on_servers: Vec<&OnServers> = servers::ON_SERVERS
         .iter()
-        .filter(|tier| tiers.wants(tier.name()))
+        .filter(|tier| tiers.wants(tier.name()) && (!arguments.dist || tier.needs_program()))
         .collect();
+    let why = |tier: &OnServers| why_unavailable(arguments, tier);
+    if workspace::is_ci() {
+        all_or_nothing(on_servers.iter().filter_map(|tier| why(tier)))?;
+    }
     if !arguments.no_controlplane {
         prepare(&on_servers);
     }
+    let shipped = arguments.dist.then(workspace::build_shipped).transpose()?;
     if !arguments.servers {
         for (name, cargo_arguments) in STATIC {
-            tiers.run(name, workspace::cargo().args(*cargo_arguments));
+            let mut command = workspace::cargo();
+            command.args(*cargo_arguments);
+            match &shipped {
+                None => tiers.run(name, &mut command),
+                Some(program) if *name == PROGRAM => {
+                    tiers.run(name, command.env(SLIPWAY_BIN, program));
+                }
+                Some(_) => {}
+            }
         }
     }
-    let run = beside(&mut tiers, !arguments.servers, |tiers| {
+    let is_simulated = !arguments.servers && !arguments.dist;
+    let run = beside(&mut tiers, is_simulated, |tiers| {
         if on_servers.iter().any(|tier| tier.needs_program()) {
             workspace::build_program()?;
         }
-        let why = |tier: &OnServers| why_unavailable(arguments, tier);
-        let (all, run) = servers::run_all(&on_servers, &tiers.words, why);
+        let (all, run) = servers::run_all(&on_servers, &tiers.words, shipped.as_deref(), why);
         for ran in all {
             tiers.outcomes.extend(ran.outcome);
             tiers.left_out.extend(ran.left_out);
         }
         run
     });
+    if let Some(program) = &shipped {
+        report::line(&shipped_line(program)?);
+    }
     let concluded = conclude(&tiers.outcomes, &tiers.left_out, started.elapsed());
     if let (Err(error), Err(_)) = (&run, &concluded) {
         // Only one of them can be given back.
         report::error(error);
     }
     concluded.and(run)
+}
+
+/// The variable by which tests find the program that they drive.
+const SLIPWAY_BIN: &str = "SLIPWAY_BIN";
+
+/// The tier that runs the program as people do.
+const PROGRAM: &str = "program";
+
+/// What was tested, for whoever writes it down.
+fn shipped_line(program: &Path) -> Result<String> {
+    let size = std::fs::metadata(program)
+        .context("looking at the program")?
+        .len();
+    let commit = workspace::commit();
+    Ok(format!(
+        "as shipped: {} of {size} bytes, profile dist, commit {commit}",
+        program.display()
+    ))
+}
+
+/// Where nothing may be left out, what cannot be run is said before anything is.
+fn all_or_nothing(mut missing: impl Iterator<Item = String>) -> Result<()> {
+    match missing.next() {
+        Some(why) => bail!(
+            "with CI set nothing may be left out, and no real control plane can run here: {why}"
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Begins to build what the tiers on servers will need, while Rust's part goes on: on a machine that has nothing yet both take
@@ -228,7 +276,7 @@ const STATIC: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "program",
+        PROGRAM,
         &[
             "test",
             "--release",

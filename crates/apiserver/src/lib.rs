@@ -64,6 +64,7 @@ pub mod meta;
 pub mod negotiate;
 pub mod openapi;
 mod options;
+pub mod origin;
 pub mod patch;
 mod registry;
 pub mod resource;

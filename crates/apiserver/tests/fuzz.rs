@@ -34,7 +34,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use fuzz::driver::{self, Effort};
-use fuzz::targets::{TARGETS, Target};
+use fuzz::targets::{BLIND, TARGETS, Target};
 use fuzz::{panics, tape};
 
 /// What the command line asks for.
@@ -119,7 +119,16 @@ fn run(arguments: &Arguments) -> ExitCode {
         return ExitCode::from(2);
     }
     let (kept, mut crashes) = regressions(&chosen);
-    let mut cases = 0;
+    let (mut cases, mut judged, mut blind) = (0, 0, 0);
+    let one = Effort {
+        cases: BLIND.few,
+        seed: arguments.seed,
+        threads: 1,
+    };
+    assert!(
+        is_blind(&driver::run(&BLIND, &one)),
+        "a target that looks at nothing is taken for one that does"
+    );
     for target in &chosen {
         let wanted = arguments.cases.unwrap_or(target.few);
         let effort = Effort {
@@ -129,15 +138,19 @@ fn run(arguments: &Arguments) -> ExitCode {
         };
         let outcome = driver::run(target, &effort);
         cases += outcome.cases;
+        judged += outcome.judged;
         let seconds = outcome.time.as_secs_f64();
         let verdict = if outcome.crash.is_some() {
             "CRASH"
+        } else if is_blind(&outcome) {
+            blind += 1;
+            "BLIND"
         } else {
             "ok"
         };
         println!(
-            "{:16} {verdict:6} {:>9} cases {seconds:>8.1} s",
-            target.name, outcome.cases
+            "{:16} {verdict:6} {:>9} cases {:>9} to a law {seconds:>8.1} s",
+            target.name, outcome.cases, outcome.judged
         );
         if let Some(crash) = outcome.crash {
             println!("{crash}");
@@ -145,15 +158,23 @@ fn run(arguments: &Arguments) -> ExitCode {
         }
     }
     println!(
-        "fuzz: {} targets, {cases} cases from seed {}, {kept} kept ones, {crashes} crashes",
+        "fuzz: {} targets, {cases} cases from seed {}, {judged} of them to a law, {kept} kept ones, {crashes} crashes, {blind} blind",
         chosen.len(),
         arguments.seed
     );
-    if crashes == 0 {
+    if crashes == 0 && blind == 0 {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// Of so many cases one at least has to come to a law.
+const ONE_IN: u64 = 20;
+
+/// Whether so few cases came to a law that nothing is known.
+fn is_blind(outcome: &driver::Outcome) -> bool {
+    outcome.crash.is_none() && outcome.judged * ONE_IN < outcome.cases
 }
 
 /// Runs the cases that once failed; gives how many there are, and how many fail.

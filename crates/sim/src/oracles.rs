@@ -10,11 +10,12 @@ mod expectation;
 mod general;
 mod leadership;
 mod liveness;
+mod masks;
 mod own;
 mod specifics;
 pub mod workload;
 
-pub use differential::MASKED;
+pub use masks::{MASKED, Mask};
 pub use specifics::Specifics;
 
 use jiff::Timestamp;

@@ -33,6 +33,7 @@ use mutants::Catch;
 use slipway::scenarios;
 use slipway_sim::explore::{self, Effort, Known, Report};
 use slipway_sim::history;
+use slipway_sim::oracles::MASKED;
 use slipway_sim::runner;
 use slipway_sim::scenario::Scenario;
 use slipway_sim::stage::{Wiring, rights};
@@ -68,7 +69,7 @@ fn is_meant(text: &str, name: &str) -> bool {
     }
 }
 
-/// How many runs a mutant is given to show itself.
+/// How many runs are looked at for one in which a mutant shows that the gate does not find yet (`--keep-killers`).
 const MAX_RUNS: usize = 2_500;
 
 fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
@@ -101,6 +102,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     // Some rights are needed only when something went wrong.
     if arguments.scenario.is_none() && arguments.effort.exhaustive && arguments.effort.is_whole {
         unused_rights(wiring, chosen, &mut report);
+        report.asked_all(wiring.oracles.all().map(|oracle| oracle.id));
     }
     // Hunts are long: what was found is told before them, so that nobody waits for it.
     tell(&report);
@@ -117,9 +119,10 @@ fn broken(known: &[Arc<Known>], wiring: &Wiring, effort: &Effort, mut report: Re
         let capability = scenarios::capability_of(&one.scenario.name).unwrap_or_default();
         shares.entry(capability).or_default().push(one.clone());
     }
+    let kept = mutants::killers::all();
     for (capability, share) in shares.iter().filter(|_| effort.exhaustive) {
         let (runs, started) = (report.runs, Instant::now());
-        report = explore::explore(share, wiring, effort, report).unwrap();
+        report = explore::explore(share, wiring, effort, &kept, report).unwrap();
         println!(
             "{capability}: {} runs in {:.1} s",
             report.runs - runs,
@@ -192,10 +195,11 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, keep: bool, report: &mut Report) 
         for _ in 0..Effort::default().threads {
             scope.spawn(|| {
                 while let Some(mutant) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let catch = mutant.hunt(known, wiring, MAX_RUNS);
+                    let catch = mutant.hunt(known, wiring, keep.then_some(MAX_RUNS));
                     let end = match (catch.killer(), &catch.hunt.caught) {
-                        (Some(id), Some(run)) => {
-                            format!("killed by {id} in {} {}", run.scenario, run.trial)
+                        (Some(id), Some((run, means))) => {
+                            let (scenario, trial) = (&run.scenario, &run.trial);
+                            format!("killed by {id} in {scenario} {trial}, {}", means.name())
                         }
                         _ => format!("lives, {:?} object", catch.hunt.others),
                     };
@@ -220,11 +224,16 @@ fn hunt(known: &[Arc<Known>], wiring: &Wiring, keep: bool, report: &mut Report) 
         let is_killed = hunt.caught.is_some();
         report.mutants.of += 1;
         report.mutants.done += u64::from(is_killed);
+        if let Some((_, means)) = &hunt.caught {
+            *report.means.entry(*means).or_default() += 1;
+        }
         let text = format!(
             "the mutant {mutant:?} lives after {} runs: {by:?} do not object",
             hunt.runs
         );
         report.note("mutants", is_killed, &text);
+        let text = format!("the mutant {mutant:?} asked nothing in {} runs", hunt.idle);
+        report.note("mutants", hunt.idle == 0, &text);
         for failure in hunt.unsound {
             println!("without any mutant: {failure}\n");
             let text = format!("hunting {mutant:?}: {failure}");
@@ -311,6 +320,10 @@ fn tell(report: &Report) {
 fn conclude(report: &Report) -> ExitCode {
     for line in report.table() {
         println!("{line}");
+    }
+    println!("not compared by G8:");
+    for mask in MASKED {
+        println!("  {mask}");
     }
     for note in &report.notes {
         println!("{note}");

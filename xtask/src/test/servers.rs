@@ -1,6 +1,7 @@
 //! Tiers that run on the embedded server and on a real control plane.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
@@ -138,11 +139,12 @@ const MEMBERS: &str = "SLIPWAY_REAL_MEMBERS";
 /// The variable that names the kubeconfig of an embedded server with the programs of a real control plane on it.
 const EMBEDDED: &str = "SLIPWAY_EMBEDDED_FULL";
 
-/// Runs these tiers, some beside each other; gives what became of each, in their order. Where one cannot begin, none begins
+/// Runs these tiers, with the program as it is `shipped` if there is one, some beside each other; gives what became of each, in their order. Where one cannot begin, none begins
 /// after it.
 pub(super) fn run_all(
     tiers: &[&OnServers],
     words: &[String],
+    shipped: Option<&Path>,
     unavailable: impl Fn(&OnServers) -> Option<String> + Sync,
 ) -> (Vec<Ran>, Result<()>) {
     let mut order: Vec<usize> = (0..tiers.len()).collect();
@@ -157,7 +159,7 @@ pub(super) fn run_all(
             let Some((place, tier)) = place.and_then(|at| Some((at, tiers.get(at)?))) else {
                 return (all, Ok(()));
             };
-            match run(tier, words, unavailable(tier)) {
+            match run(tier, words, shipped, unavailable(tier)) {
                 Ok(ran) => all.push((place, ran)),
                 Err(error) => {
                     next().clear();
@@ -188,7 +190,12 @@ pub(super) fn run_all(
     (all.into_iter().map(|(_, ran)| ran).collect(), result)
 }
 
-fn run(tier: &OnServers, words: &[String], unavailable: Option<String>) -> Result<Ran> {
+fn run(
+    tier: &OnServers,
+    words: &[String],
+    shipped: Option<&Path>,
+    unavailable: Option<String>,
+) -> Result<Ran> {
     let mut ran = Ran::default();
     let mut command = workspace::cargo();
     command.args([
@@ -201,6 +208,9 @@ fn run(tier: &OnServers, words: &[String], unavailable: Option<String>) -> Resul
     ]);
     if !words.is_empty() {
         command.arg("--").args(words);
+    }
+    if let Some(program) = shipped {
+        command.env(super::SLIPWAY_BIN, program);
     }
     let mut borrowed = Vec::new();
     match unavailable {

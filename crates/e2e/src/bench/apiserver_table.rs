@@ -11,19 +11,20 @@ use crate::{Measurement, SERVER, objects};
 /// Who asks is no limit below this part of its processor.
 const BUSY: f64 = 0.9;
 
-/// Prints all of it.
+/// Prints all of it, and gives the rows.
 pub(crate) fn print(
     inside: &Figures,
     ours: &Measurement,
     real: Option<&Measurement>,
     count: usize,
-) {
+) -> Vec<Row> {
     say(&format!(
         "\n{}",
         figures::title("the API server", "kube-apiserver")
     ));
-    let https = over_https(ours, real, count);
-    for row in https.iter().chain(&in_process(inside)) {
+    let mut rows = over_https(ours, real, count);
+    rows.extend(in_process(inside));
+    for row in &rows {
         say(&row.line());
     }
     say(&format!(
@@ -51,6 +52,7 @@ pub(crate) fn print(
             ));
         }
     }
+    rows
 }
 
 fn over_https(ours: &Measurement, real: Option<&Measurement>, count: usize) -> Vec<Row> {

@@ -1,6 +1,6 @@
 //! G8: a run with faults ends as the run without.
 //!
-//! What may differ is in [`MASKED`]; everything else of every object at the end is compared, and for each object how
+//! What may differ is in [`super::MASKED`]; everything else of every object at the end is compared, and for each object how
 //! often its spec was changed by the operator. Where a storm delayed restarts, there may be fewer of them, as many as
 //! fit into the delay, but never more.
 
@@ -8,80 +8,11 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use serde_json::Value;
-use slipway_api::names::{DISRUPTION_CLAIM, FENCE, RESTARTED_AT};
 
+use super::masks::{is_counted, is_fleeting, is_left_out, is_time, left_out};
 use super::{Case, Findings, workload};
 use crate::fault::{EventFault, RequestFault};
 use crate::history::{Change, Event, History, Image, Object, Review};
-
-/// What is not compared, and why.
-pub const MASKED: &[(&str, &str)] = &[
-    (
-        "metadata.resourceVersion",
-        "counts everybody's writes, also those that a fault made necessary",
-    ),
-    (
-        "metadata.uid, creationTimestamp, managedFields[].time",
-        "pods and replica sets are made when restarts are",
-    ),
-    (
-        "names with a pod template's hash",
-        "the hash covers restartedAt; replica sets and pods are compared by owner and state",
-    ),
-    (
-        "restartedAt, disruption-claim, fence, and the annotations that a capability calls fleeting",
-        "what a fault delayed has a later date, and who led when depends on the faults",
-    ),
-    (
-        "status times",
-        "lastTransitionTime, lastUpdateTime, lastRestart, nextRestart, since, until, updatedAt",
-    ),
-    (
-        "leases, events, and the maps that a capability calls fleeting",
-        "who leads, how often something was said, and who was asked when, depends on the faults",
-    ),
-    (
-        "definitions of kinds",
-        "what a fault takes away it puts back, as another object",
-    ),
-];
-
-/// Names of fields whose values are times.
-const TIMES: &[&str] = &[
-    "lastTransitionTime",
-    "lastUpdateTime",
-    "lastRestart",
-    "nextRestart",
-    "since",
-    "until",
-    "startTime",
-    "startedAt",
-    "finishedAt",
-    "time",
-    "creationTimestamp",
-    "updatedAt",
-];
-
-/// Names of fields that identify an object or one of its versions.
-const IDENTITIES: &[&str] = &[
-    "resourceVersion",
-    "uid",
-    "managedFields",
-    "pod-template-hash",
-    "controller-revision-hash",
-    "currentRevision",
-    "updateRevision",
-    "containerID",
-    "podIP",
-    "podIPs",
-    "nodeName",
-    "hostIP",
-    "hostIPs",
-    "message",
-    RESTARTED_AT,
-    DISRUPTION_CLAIM,
-    FENCE,
-];
 
 /// How long after the last fault the end may still differ.
 const AFTERMATH: SignedDuration = SignedDuration::from_mins(2);
@@ -220,11 +151,7 @@ fn compare(findings: &mut Findings, case: &Case<'_>, reference: &History) {
 /// The objects of the end by name, masked, as far as they have changed since the start, which both runs share. Those
 /// whose names no two runs share are counted by owner and state.
 fn ends(case: &Case<'_>, history: &History) -> BTreeMap<String, Vec<Value>> {
-    let fleeting = case
-        .specifics
-        .iter()
-        .flat_map(|one| one.fleeting_annotations);
-    let masked: Vec<&str> = IDENTITIES.iter().chain(fleeting).copied().collect();
+    let masked = left_out(case);
     let mut last: BTreeMap<&Object, &Change> = BTreeMap::new();
     for change in history.changes.iter().filter(|c| c.version > history.base) {
         last.insert(&change.object, change);
@@ -258,29 +185,22 @@ fn ends(case: &Case<'_>, history: &History) -> BTreeMap<String, Vec<Value>> {
 
 fn key(case: &Case<'_>, object: &Object, image: &Image) -> Option<String> {
     let (resource, namespace, name) = object;
-    let mut fleeting = case.specifics.iter().flat_map(|one| one.fleeting_maps);
-    match &**resource {
-        // Whoever takes a definition away in a fault has put it back.
-        "coordination.k8s.io/leases"
-        | "events.k8s.io/events"
-        | "/events"
-        | "/nodes"
-        | "apiextensions.k8s.io/customresourcedefinitions" => None,
-        "/configmaps" if fleeting.any(|own| name.starts_with(own)) => None,
-        "apps/replicasets" | "apps/controllerrevisions" | "/pods" => {
-            let owner = image
-                .text("/metadata/ownerReferences/0/name")
-                .unwrap_or_default();
-            let kind = image.text("/metadata/ownerReferences/0/kind");
-            // The hash at the end of a replica set's name, which may be short.
-            let stable = match owner.rsplit_once('-') {
-                Some((stem, _)) if kind == Some("ReplicaSet") => stem,
-                _ => owner,
-            };
-            Some(format!("{resource} of {namespace}/{stable} *"))
-        }
-        _ => Some(format!("{resource} {namespace}/{name}")),
+    if is_left_out(resource) || is_fleeting(case, object) {
+        return None;
     }
+    if !is_counted(resource) {
+        return Some(format!("{resource} {namespace}/{name}"));
+    }
+    let owner = image
+        .text("/metadata/ownerReferences/0/name")
+        .unwrap_or_default();
+    let kind = image.text("/metadata/ownerReferences/0/kind");
+    // The hash at the end of a replica set's name, which may be short.
+    let stable = match owner.rsplit_once('-') {
+        Some((stem, _)) if kind == Some("ReplicaSet") => stem,
+        _ => owner,
+    };
+    Some(format!("{resource} of {namespace}/{stable} *"))
 }
 
 /// What remains of an object whose name is not compared.
@@ -300,7 +220,7 @@ fn mask(value: &mut Value, names: &[&str]) {
         Value::Object(fields) => {
             fields.retain(|key, _| !names.contains(&key.as_str()));
             for (key, field) in fields.iter_mut() {
-                if TIMES.contains(&key.as_str()) && field.is_string() {
+                if is_time(key) && field.is_string() {
                     *field = Value::String("a time".to_owned());
                 } else {
                     mask(field, names);

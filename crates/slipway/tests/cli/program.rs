@@ -9,6 +9,12 @@ use std::time::{Duration, Instant};
 /// How long anything may take before it counts as never.
 pub(crate) const NEVER: Duration = Duration::from_mins(1);
 
+/// The program: `SLIPWAY_BIN`, such as the one that is shipped, else the one that was built for this test.
+pub(crate) fn binary() -> PathBuf {
+    std::env::var_os("SLIPWAY_BIN")
+        .map_or_else(|| env!("CARGO_BIN_EXE_slipway").into(), PathBuf::from)
+}
+
 /// A folder of the test's own, which goes with it.
 pub(crate) struct Place(PathBuf);
 
@@ -37,7 +43,7 @@ impl Place {
 
     /// The program with this folder as its home.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_slipway"));
+        let mut command = Command::new(binary());
         command
             .args(arguments)
             .env("HOME", self.path("home"))

@@ -1,5 +1,6 @@
-//! In which run each mutant was found: kept beside this file and tried first, so that hunts take seconds. A trial that finds
-//! its mutant no more costs time and nothing else: the hunt goes on.
+//! In which run each mutant was found: kept beside this file. The gate always makes these runs with the operator itself, so that a
+//! bug like the mutant would be found by it; and hunts try them first. A trial that finds its mutant no more costs time, and the
+//! hunt goes on over what else the gate always does.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,6 +11,12 @@ use super::Catch;
 use crate::arguments::told;
 
 const KEPT: &str = include_str!("killers.txt");
+
+/// All of them: scenario and trial.
+pub(crate) fn all() -> Vec<(String, Trial)> {
+    let lines = KEPT.lines().filter_map(|line| line.split_once(" | "));
+    lines.filter_map(|(_, run)| told(run).ok()).collect()
+}
 
 /// The run in which a mutant was found.
 pub(super) fn of(mutant: &str) -> Option<(String, Trial)> {
@@ -28,7 +35,7 @@ pub(crate) fn keep(all: &[Catch]) -> std::io::Result<()> {
         .map(|(name, run)| (name, run.to_owned()))
         .collect();
     for catch in all {
-        if let Some(failure) = &catch.hunt.caught {
+        if let Some((failure, _)) = &catch.hunt.caught {
             let run = format!("scenario={} {}", failure.scenario, failure.trial);
             lines.insert(catch.mutant, run);
         }

@@ -10,7 +10,7 @@ use slipway_apiserver::crd::{fieldpath, jsonpath::JsonPath, version};
 use slipway_apiserver::negotiate;
 use slipway_apiserver::patch::PatchKind;
 
-use super::told;
+use super::{law, told};
 use crate::fuzz::corpus::corpus;
 use crate::fuzz::generate::damage;
 use crate::fuzz::tape::Tape;
@@ -68,6 +68,7 @@ fn quantities(tape: &mut Tape<'_>) {
         // Beyond the largest suffix the real server shows a number without one.
         return;
     }
+    law();
     let again = Quantity::parse(&printed)
         .unwrap_or_else(|e| panic!("{text:?} is shown as {printed:?}: {e}"));
     assert_eq!(again.to_string(), printed, "{text:?}");
@@ -139,6 +140,7 @@ fn paths(tape: &mut Tape<'_>) {
     let text = damaged(tape, TEXTS, TOKENS);
     let object = &tape.pick_ref(&corpus().objects).value;
     if let Some(path) = JsonPath::parse(&text) {
+        law();
         let found = path.find(object).len();
         assert_eq!(path.find(object).len(), found);
     }
@@ -211,6 +213,7 @@ fn versions(tape: &mut Tape<'_>) {
     ];
     const TOKENS: &[&str] = &["v", "1", "0", "beta", "alpha", "x"];
     let [a, b, c] = [(); 3].map(|()| damaged(tape, TEXTS, TOKENS));
+    law();
     let compare = version::compare;
     assert_eq!(compare(&a, &b), compare(&b, &a).reverse(), "{a:?} {b:?}");
     assert!(compare(&a, &a).is_eq());
@@ -282,6 +285,7 @@ fn managers(tape: &mut Tape<'_>) {
     );
     let name = apply::manager_name("", &agent);
     let _ = apply::validate_manager(&agent, true, None);
+    law();
     assert!(
         apply::validate_manager(&name, false, None).is_empty(),
         "{agent:?} gives {name:?}"

@@ -10,7 +10,7 @@ use slipway_apiserver::authenticate::User;
 use slipway_apiserver::cluster::{Cluster, Config, Snapshot};
 use slipway_apiserver::shell::Body;
 
-use super::told;
+use super::{law, told};
 use crate::fuzz::corpus::corpus;
 use crate::fuzz::generate::{TEXTS, WORDS, damage, disturb, text};
 use crate::fuzz::tape::Tape;
@@ -202,6 +202,7 @@ fn written(stage: &Stage, path: &str, text: &str) {
         // The last finalizer is gone, and with it the object.
         return;
     }
+    law();
     let (wanted, found) = (parse(text), parse(&found));
     assert_eq!(
         found, wanted,
