@@ -170,7 +170,9 @@ pub(crate) fn run(command: &Command) -> Result<()> {
         Command::Up { clusters, shape } => up(*clusters, shape),
         Command::Down => down(),
         Command::Status => status(),
-        Command::Order { cluster, order } => order.give(&cluster::home(&default_folder(), *cluster)),
+        Command::Order { cluster, order } => {
+            order.give(&cluster::home(&default_folder(), *cluster))
+        }
         Command::Supervise {
             clusters,
             shape,

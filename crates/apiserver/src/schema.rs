@@ -278,7 +278,9 @@ impl Schema {
         match &self.0 {
             Origin::Made(types, root) => types.view(*root),
             Origin::Written(written) => {
-                let (types, root) = written.made.get_or_init(|| (written.build)(&written.read()));
+                let (types, root) = written
+                    .made
+                    .get_or_init(|| (written.build)(&written.read()));
                 types.view(*root)
             }
         }

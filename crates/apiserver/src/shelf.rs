@@ -177,7 +177,10 @@ mod tests {
         assert!(!Arc::ptr_eq(&other, &made("b")), "its place is taken");
         assert!(Arc::ptr_eq(&one, &made("a")));
         drop(other);
-        assert!(Arc::ptr_eq(&one, &made("a")), "the place is not the other's");
+        assert!(
+            Arc::ptr_eq(&one, &made("a")),
+            "the place is not the other's"
+        );
     }
 
     #[test]

@@ -140,7 +140,12 @@ impl Cluster {
     }
 
     fn part(&self, name: &str, words: Words) -> Result<Part> {
-        Ok(Part::new(&self.home, name, self.programs.path(name)?, words))
+        Ok(Part::new(
+            &self.home,
+            name,
+            self.programs.path(name)?,
+            words,
+        ))
     }
 
     /// The kubeconfig of those who do not wait until the control plane answers.
@@ -160,7 +165,9 @@ impl Cluster {
 
     /// Starts the API server and what it needs, and waits for none of it.
     pub(super) fn launch(&mut self, roster: &Roster) -> Result<()> {
-        self.servers.iter_mut().try_for_each(|part| part.start(roster))
+        self.servers
+            .iter_mut()
+            .try_for_each(|part| part.start(roster))
     }
 
     /// Starts all of it that does not run, and shows the kubeconfig when it can be used.
@@ -183,7 +190,9 @@ impl Cluster {
                 self.others.push(part);
             }
         }
-        self.others.iter_mut().try_for_each(|part| part.start(roster))?;
+        self.others
+            .iter_mut()
+            .try_for_each(|part| part.start(roster))?;
         // Under its name only now: who sees the file can use it.
         let ready = self.home.join("kubeconfig.ready");
         std::fs::copy(&internal, &ready)?;
@@ -355,4 +364,3 @@ fn service_account_key(home: &Path) -> Result<()> {
     }
     Ok(())
 }
-

@@ -42,7 +42,12 @@ impl Part {
         let (out, err) = logged(&self.log)?;
         let child = Command::new(&self.program)
             .args(&self.words.arguments)
-            .envs(self.words.environment.iter().map(|(name, value)| (name, value)))
+            .envs(
+                self.words
+                    .environment
+                    .iter()
+                    .map(|(name, value)| (name, value)),
+            )
             .current_dir(&self.home)
             .stdin(Stdio::null())
             .stdout(out)

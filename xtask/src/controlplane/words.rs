@@ -136,4 +136,3 @@ pub(super) fn kwok(kubeconfig: &Path, stages: &Path, removal: &Path, port: &Port
         &format!("--config={}", removal.display()),
     ])
 }
-

@@ -63,7 +63,8 @@ impl Cluster {
         for (bucket, objects) in &fresh.shared {
             self.store.restore(bucket, objects.iter().cloned());
         }
-        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = Some(BEGINNING.policy.clone());
+        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(BEGINNING.policy.clone());
         // Nobody has seen anything older, and a real cluster does not keep its first versions either.
         self.store.compact();
     }

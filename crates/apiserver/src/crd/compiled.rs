@@ -78,7 +78,10 @@ mod tests {
         assert!(Arc::ptr_eq(&one, &same));
         assert!(!Arc::ptr_eq(&one, &other));
         assert!(std::ptr::eq(one.structural(), same.structural()));
-        assert_eq!(one.schema.source(), Some(r#"{"description":"one","type":"object"}"#));
+        assert_eq!(
+            one.schema.source(),
+            Some(r#"{"description":"one","type":"object"}"#)
+        );
         assert_eq!(compiled(None).schema.source(), None);
     }
 }

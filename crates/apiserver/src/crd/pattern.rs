@@ -99,7 +99,10 @@ mod tests {
     #[test]
     fn a_pattern_has_one_machine() {
         let (one, other) = (Pattern::new("^a+$"), Pattern::new("^a+$"));
-        assert!(std::ptr::eq(one.machine().unwrap(), other.machine().unwrap()));
+        assert!(std::ptr::eq(
+            one.machine().unwrap(),
+            other.machine().unwrap()
+        ));
         assert!(one.machine().unwrap().is_match("aa"));
         assert!(Pattern::new("(").machine().is_err());
     }

@@ -299,7 +299,11 @@ impl Strategy for CustomStrategy {
 
     /// Reading fills in defaults that the definition got after the object was stored.
     fn stored_as_is(&self) -> bool {
-        self.versions.len() == 1 && !self.versions.values().any(|v| v.structural().has_defaults())
+        self.versions.len() == 1
+            && !self
+                .versions
+                .values()
+                .any(|v| v.structural().has_defaults())
     }
 
     fn from_storage(&self, object: &mut Value, version: &str) {

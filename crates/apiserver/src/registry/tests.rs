@@ -7,7 +7,8 @@ use super::*;
 
 /// A cluster's definition of ships, established. `uid` is the cluster's own, `authority` that of its conversion webhook.
 fn definition(uid: &str, version: u64, authority: &str, description: &str) -> Arc<Stored> {
-    let names = json!({"plural": "ships", "singular": "ship", "kind": "Ship", "listKind": "ShipList"});
+    let names =
+        json!({"plural": "ships", "singular": "ship", "kind": "Ship", "listKind": "ShipList"});
     let object = json!({
         "metadata": {"name": "ships.example.com", "uid": uid},
         "spec": {

@@ -49,11 +49,7 @@ impl Stored {
     }
 
     /// The same, of an object that many clusters have, each created at another moment.
-    pub(crate) fn encode_dated(
-        object: &Value,
-        version: u64,
-        fields: &[(String, String)],
-    ) -> Self {
+    pub(crate) fn encode_dated(object: &Value, version: u64, fields: &[(String, String)]) -> Self {
         Self {
             text: Text::dated(object, version),
             ..Self::encode(object, version, fields)

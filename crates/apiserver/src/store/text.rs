@@ -67,8 +67,7 @@ pub struct Text(Box<[Piece]>);
 impl PartialEq for Text {
     fn eq(&self, other: &Self) -> bool {
         // Mostly they are cut at the same places.
-        self.0 == other.0
-            || (self.len() == other.len() && self.every_byte().eq(other.every_byte()))
+        self.0 == other.0 || (self.len() == other.len() && self.every_byte().eq(other.every_byte()))
     }
 }
 
@@ -235,7 +234,12 @@ mod tests {
         let long = json!({"metadata": {"name": "a", "resourceVersion": "1"}, "kind": "X",
             "spec": {"text": "x".repeat(LONG)}, "status": {"phase": "new"}});
         let (one, two) = (Text::of(&long, 7), Text::of(&long, 8));
-        let pointers = |text: &Text| text.0.iter().map(|p| p.bytes().as_ptr()).collect::<Vec<_>>();
+        let pointers = |text: &Text| {
+            text.0
+                .iter()
+                .map(|p| p.bytes().as_ptr())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(one.0.len(), 3);
         assert_eq!(pointers(&one).get(1), pointers(&two).get(1));
         let mut expected = long;
@@ -249,10 +253,11 @@ mod tests {
 
     #[test]
     fn only_the_moment_of_creation_differs() {
-        let object = |moment: &str| {
-            json!({"metadata": {"name": "a", CREATED: moment, "uid": "u"}, "spec": {"text": "x".repeat(LONG)}})
-        };
-        let (one, other) = (object("2024-01-01T00:00:00Z"), object("2024-01-01T00:00:01Z"));
+        let object = |moment: &str| json!({"metadata": {"name": "a", CREATED: moment, "uid": "u"}, "spec": {"text": "x".repeat(LONG)}});
+        let (one, other) = (
+            object("2024-01-01T00:00:00Z"),
+            object("2024-01-01T00:00:01Z"),
+        );
         let dated = Text::dated(&one, 7);
         assert_eq!(dated, Text::of(&one, 7), "it is the same text");
         assert_ne!(dated, Text::of(&other, 7));
@@ -261,7 +266,9 @@ mod tests {
         assert_eq!(later.decode(), Text::of(&other, 7).decode());
         let own = |text: &Text, other: &Text| {
             let pieces = text.0.iter().zip(&other.0);
-            pieces.filter(|(a, b)| a.bytes().as_ptr() != b.bytes().as_ptr()).count()
+            pieces
+                .filter(|(a, b)| a.bytes().as_ptr() != b.bytes().as_ptr())
+                .count()
         };
         assert_eq!(own(&dated, &later), 1);
         let (spec, rest) = later.split("spec");

@@ -27,8 +27,7 @@ const TEST: &str = "integration::cost::a_cluster_costs_less_than_50_kilobytes_an
 const LARGE_CLUSTERS: u32 = 200;
 const LARGE_BYTES: usize = 100_000;
 
-const LARGE_TEST: &str =
-    "integration::cost::one_more_cluster_with_three_large_definitions_costs_less_than_100_kilobytes";
+const LARGE_TEST: &str = "integration::cost::one_more_cluster_with_three_large_definitions_costs_less_than_100_kilobytes";
 
 /// A definition of some size, as operators bring them.
 fn definition() -> Value {
@@ -156,7 +155,12 @@ async fn large(number: u32) -> Arc<Cluster> {
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "look"},
         "subjects": [{"apiGroup": group, "kind": "User", "name": "alice"}]});
     for (plural, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
-        post(&cluster, &format!("/apis/{group}/v1/{plural}"), &object.to_string()).await;
+        post(
+            &cluster,
+            &format!("/apis/{group}/v1/{plural}"),
+            &object.to_string(),
+        )
+        .await;
     }
     let (path, _) = definitions::objects().swap_remove(0);
     let request = Request::get(path).body(Full::<Bytes>::default()).unwrap();

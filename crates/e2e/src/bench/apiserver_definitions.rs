@@ -56,7 +56,11 @@ pub(crate) async fn weigh() -> Result<Value> {
     let first = with_definitions(0).await?;
     let one = resident()?;
     // Room that reading a definition takes for a moment is there from now on.
-    let mut all = vec![first, with_definitions(1).await?, with_definitions(2).await?];
+    let mut all = vec![
+        first,
+        with_definitions(1).await?,
+        with_definitions(2).await?,
+    ];
     let before = resident()?;
     let (start, mut fastest) = (Instant::now(), Duration::MAX);
     for number in 0..CLUSTERS {

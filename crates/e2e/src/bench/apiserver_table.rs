@@ -145,13 +145,7 @@ fn over_https(ours: &Measurement, real: Option<&Measurement>, count: usize) -> V
 
 /// What nobody else has: name, unit, where it is among the figures, in how many of the unit it was measured, goal.
 const IN_PROCESS: [(&str, &str, &str, f64, Goal); 15] = [
-    (
-        "in process: GET",
-        "/s",
-        "get",
-        1.0,
-        Goal::Least(20_000.0),
-    ),
+    ("in process: GET", "/s", "get", 1.0, Goal::Least(20_000.0)),
     (
         "  processor time for one",
         "µs",
@@ -159,13 +153,7 @@ const IN_PROCESS: [(&str, &str, &str, f64, Goal); 15] = [
         1.0,
         Goal::None,
     ),
-    (
-        "in process: POST",
-        "/s",
-        "post",
-        1.0,
-        Goal::Least(20_000.0),
-    ),
+    ("in process: POST", "/s", "post", 1.0, Goal::Least(20_000.0)),
     (
         "  processor time for one",
         "µs",
