@@ -20,7 +20,11 @@ fn key(cluster: &str, name: &str) -> Key {
 }
 
 fn queue() -> Queue {
-    Queue::new(Duration::from_millis(100), Backoff::default())
+    Queue::new(
+        Duration::from_millis(100),
+        Backoff::default(),
+        Sharing::new(|_| Lane::Cluster),
+    )
 }
 
 fn ms(n: u64) -> Duration {
@@ -86,7 +90,7 @@ fn failures_back_off_to_the_cap_and_a_change_waits_ten_seconds_at_most() {
     q.finish(&a, Requeue::Failed, t);
     q.changed(&a, t);
     assert_eq!(q.next_due(), Some(t + Duration::from_secs(10)));
-    q.clear_backoff();
+    q.clear_backoff(&a.cluster);
     assert_eq!(q.take(t + ms(100)), Some(a));
 }
 
@@ -141,12 +145,12 @@ fn a_held_or_paused_lane_gives_nothing_and_others_go_on() {
     let (a, b) = (key("a", "x"), key("b", "x"));
     q.at_once(&a, t);
     q.at_once(&b, t);
-    q.hold(&lane(&a), true);
+    q.hold(&post(&a), true);
     assert_eq!(q.take(t), Some(b.clone()));
     q.finish(&b, Requeue::Done, t);
     assert_eq!(q.next_due(), None);
-    q.hold(&lane(&a), false);
-    q.pause(&lane(&a), t + ms(5000));
+    q.hold(&post(&a), false);
+    q.pause(&post(&a), t + ms(5000));
     assert_eq!(q.next_due(), Some(t + ms(5000)));
     assert_eq!(q.take(t + ms(4999)), None);
     assert_eq!(q.take(t + ms(5000)), Some(a));
