@@ -170,7 +170,7 @@ impl Engine {
         self.sites.insert(home.clone(), Site::default());
         self.unsettled.insert(home.clone());
         let controllers: Vec<&'static str> = self.capabilities.keys().copied().collect();
-        for name in &controllers {
+        for &name in &controllers {
             self.queue.hold(&(home.clone(), name), true);
         }
         let watches = self.open_all(&home, &controllers);

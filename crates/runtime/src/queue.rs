@@ -68,7 +68,7 @@ impl LaneId {
     fn first((cluster, controller): &Post) -> Self {
         Self {
             cluster: cluster.clone(),
-            controller,
+            controller: *controller,
             part: Part::All,
         }
     }

@@ -191,6 +191,27 @@ impl Engine {
         }
     }
 
+    /// The watches of a cluster have ended. Whatever is listed from now on is listed after the former leader was waited for, so
+    /// nobody waits for the lists that were asked for; what it could act on is not known any more.
+    pub(super) fn unlisted(&mut self, cluster: &ClusterId) {
+        let Some(site) = self.sites.get_mut(cluster) else {
+            return;
+        };
+        let mut done = Vec::new();
+        for (lease, fencing) in &mut site.fences {
+            if fencing.lists.take().is_some() {
+                done.push((*lease, fencing.epoch, fencing.bump));
+            }
+        }
+        for (lease, epoch, bump) in done {
+            if bump {
+                self.wait_instead(cluster, lease, epoch);
+            } else {
+                self.acts(cluster, lease, epoch);
+            }
+        }
+    }
+
     /// The last writes of the former leader that were done are known.
     fn listed_all(&mut self, cluster: &ClusterId, lease: &'static str, epoch: i64) {
         let Some(fencing) = self.fencing_mut(cluster, lease) else {

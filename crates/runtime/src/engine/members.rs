@@ -215,6 +215,7 @@ impl Engine {
                     run: 0,
                     state: MemberState::new(now),
                     checked: None,
+                    was_open: false,
                     fenced: BTreeMap::new(),
                 }),
                 ..ClusterState::default()

@@ -80,7 +80,7 @@ impl Engine {
         controllers: &[&'static str],
     ) -> BTreeSet<WatchKey> {
         let mut opened = BTreeSet::new();
-        for name in controllers {
+        for &name in controllers {
             let Some(capability) = self.capabilities.get(name).cloned() else {
                 continue;
             };
@@ -259,6 +259,14 @@ impl Engine {
         if before.is_empty() && wanted.is_empty() {
             return;
         }
+        for (store, key) in before.difference(&wanted) {
+            self.close(user, store, key);
+            let site = self.sites.get_mut(cluster);
+            let feeds = site.and_then(|site| site.feeds.get_mut(store));
+            if let Some(feeds) = feeds.filter(|_| wanted.iter().all(|(other, _)| other != store)) {
+                feeds.triggers.remove(&user);
+            }
+        }
         let mut fresh = BTreeSet::new();
         for interest in all {
             let store = interest.store(cluster);
@@ -267,14 +275,6 @@ impl Engine {
             if keys.iter().any(is_new) {
                 self.open(cluster, user, interest);
                 fresh.extend(keys.into_iter().filter(is_new));
-            }
-        }
-        for (store, key) in before.difference(&wanted) {
-            self.close(user, store, key);
-            let site = self.sites.get_mut(cluster);
-            let feeds = site.and_then(|site| site.feeds.get_mut(store));
-            if let Some(feeds) = feeds.filter(|_| wanted.iter().all(|(other, _)| other != store)) {
-                feeds.triggers.remove(&user);
             }
         }
         if let Some(site) = self.sites.get_mut(cluster) {
@@ -297,6 +297,8 @@ impl Engine {
         for interest in all {
             let store = interest.store(cluster);
             let known = feeds.and_then(|feeds| feeds.get(&store));
+            let is_other = |user: &User| *user != (controller, true);
+            let known = known.filter(|feeds| feeds.triggers.keys().any(is_other));
             let known = known.map(|feeds| feeds.selection.clone());
             let one = selections.entry(store).or_insert_with(|| {
                 known.unwrap_or_else(|| interest.selection())
@@ -369,8 +371,11 @@ impl Engine {
         if is_unfed {
             site.feeds.remove(store);
             state.stores.close(store);
-        } else if let (Some(store), Some(name)) = (state.stores.store_mut(store), key.single()) {
-            store.forget(&name);
+        } else if let Some(store) = state.stores.store_mut(store) {
+            match key.single() {
+                Some(name) => drop(store.forget(&name)),
+                None => drop(store.forget_extent(&key.namespace)),
+            }
         }
         let Some(known) = state.of_mut(&key.cluster) else {
             return;

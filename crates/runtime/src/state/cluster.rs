@@ -78,8 +78,10 @@ pub(crate) struct Membership {
     /// The number of the connection to it.
     pub(crate) run: u64,
     pub(crate) state: MemberState,
-    /// When it last answered which cluster it is.
+    /// When it last answered which cluster it is; none if there is a doubt.
     pub(crate) checked: Option<Instant>,
+    /// Whether it could be written to when that was last looked at.
+    pub(crate) was_open: bool,
     /// Leases, and the leadership in which no former leader can act here any more.
     pub(crate) fenced: BTreeMap<&'static str, i64>,
 }

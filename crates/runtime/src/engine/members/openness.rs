@@ -6,7 +6,7 @@ use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::Severity;
 use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::interest::Where;
-use slipway_kernel::member::{Discovery, Identity, Reach};
+use slipway_kernel::member::{Discovery, Identity, Reach, reasons};
 use tokio::time::Instant;
 
 use super::attend::{discover, jittered};
@@ -17,6 +17,9 @@ use crate::state::{Membership, State, Trust};
 
 /// Whose blockers are about members as such.
 const MEMBER: &str = "member";
+
+/// What every member goes through, and nobody has to be told of.
+const PASSING: [&str; 2] = [reasons::NOT_SYNCED, reasons::CLUSTER_UNCONFIRMED];
 
 /// What one answer changes.
 struct Turn {
@@ -84,6 +87,7 @@ impl Engine {
     pub(super) fn close_member(&mut self, cluster: &ClusterId) {
         self.hold(cluster);
         self.end_watches(cluster);
+        self.unlisted(cluster);
         if let Some(site) = self.sites.get_mut(cluster) {
             site.outages = super::super::outage::Outages::default();
         }
@@ -151,6 +155,7 @@ impl Engine {
         let said = Arc::new(member.state.clone());
         let blocker = member.state.blocker(&member.member);
         let is_open = member.is_open();
+        let is_opened = is_open && !std::mem::replace(&mut member.was_open, is_open);
         let home = &mut state.home.facts.members;
         let before = home.insert(cluster.clone(), said.clone());
         if let Some(known) = state.of_mut(cluster) {
@@ -159,7 +164,7 @@ impl Engine {
         }
         let news = show(&mut state, cluster, blocker);
         drop(state);
-        if let Some(news) = news {
+        if let Some(news) = news.filter(|news| !PASSING.contains(&news.reason)) {
             journal::blocked(&news, Severity::Warning);
         }
         let is_turned = before.is_none_or(|before| {
@@ -172,13 +177,10 @@ impl Engine {
         if is_turned {
             self.tell_of(cluster);
         }
-        if is_open {
+        if is_opened {
             // What was planned while nothing could be written.
             let now = Instant::now();
             for controller in self.started(cluster) {
-                if !is_turned {
-                    break;
-                }
                 for key in self.queue.keys(&(cluster.clone(), controller)) {
                     self.queue.at_once(&key, now);
                 }

@@ -138,7 +138,10 @@ fn members_where_nothing_is_under_way_are_read_now_and_then_if_that_is_set() {
         // What is changed over there is seen late.
         let path = format!("/api/v1/namespaces/default/configmaps/{NAME}");
         stage.send("PATCH", &path, &json!({"data": {"have": "other"}})).await;
-        fleet.until(BAD, "2", 1_000).await;
+        secs(1).await;
+        assert_eq!(stage.have(NAME).await, "other");
+        secs(800).await;
+        assert_eq!(stage.have(NAME).await, "2");
         fleet.patch(BAD, json!({"data": {"quiet": null}})).await;
         secs(5).await;
         assert!(stage.cluster.watches() > 0);
