@@ -11,6 +11,8 @@ mod fuzz {
     pub(crate) mod panics;
     #[path = "../../crates/apiserver/tests/fuzz/tape.rs"]
     pub(crate) mod tape;
+    #[path = "../../crates/apiserver/tests/fuzz/target.rs"]
+    pub(crate) mod target;
     #[path = "../../crates/apiserver/tests/fuzz/targets.rs"]
     pub(crate) mod targets;
     #[path = "../../crates/apiserver/tests/integration/verdict.rs"]
