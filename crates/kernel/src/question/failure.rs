@@ -60,15 +60,15 @@ impl Failure {
         }
     }
 
-    /// Whether it is the other side's doing, so that asking it again at once would not help.
+    /// Whether whoever was asked is better left alone for a while, by everybody: nobody is there, or it says itself that it
+    /// has too much to do. One question that takes too long is not held against others.
     pub fn is_of_target(&self) -> bool {
         match self {
-            Self::Timeout(Waiting::Answer) | Self::Unreachable(_) => true,
-            Self::Refused { code, .. } => *code >= 500 || *code == 429,
-            Self::Timeout(Waiting::Turn)
-            | Self::Malformed(_)
-            | Self::TooLarge { .. }
-            | Self::NotAllowed(_) => false,
+            Self::Unreachable(_) => true,
+            Self::Refused { code, .. } => matches!(code, 429 | 503),
+            Self::Timeout(_) | Self::Malformed(_) | Self::TooLarge { .. } | Self::NotAllowed(_) => {
+                false
+            }
         }
     }
 }

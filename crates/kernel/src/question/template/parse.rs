@@ -203,11 +203,11 @@ fn tokens(body: &str, line: usize) -> Result<Vec<Token>, TemplateError> {
                 let text = inner.get(..end).unwrap_or_default().to_owned();
                 (Token::Text(text), end + 2)
             }
-            '(' | ')' | '{' | '}' | ',' | '=' | '\'' => {
+            '(' | ')' | '{' | '}' | ',' | '\'' => {
                 return Err(syntax("there may be names, texts in quotes and pipes (|), nothing else"));
             }
             _ => {
-                let is_end = |c: char| c.is_whitespace() || "|\"`(){},='".contains(c);
+                let is_end = |c: char| c.is_whitespace() || "|\"`(){},'".contains(c);
                 let end = rest.find(is_end).unwrap_or(rest.len());
                 (Token::Word(rest.get(..end).unwrap_or_default().to_owned()), end)
             }
