@@ -16,7 +16,7 @@ use slipway_runtime::outside::{ApiSecrets, Limits, Outside, Secrets, Terms};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::peers::{Book, Play, Safe, answer, ask, ask_as, ok, rules, secret, server, terms, url};
+use crate::peers::{Book, Play, Safe, answer, ask, ask_as, ok, secret, server, terms, url};
 use crate::records::Records;
 use crate::stage::{Stage, virtually};
 
@@ -351,17 +351,4 @@ fn secrets_are_read_from_the_api() {
             assert!(why.contains(part), "{why}");
         }
     });
-}
-
-#[tokio::test]
-async fn no_proxy_of_the_environment_is_used() {
-    // Nothing in the client reads it; a host that only a proxy could reach is not reached.
-    let book = Book::default();
-    let outside = Outside::new(Terms {
-        rules: rules(&[]),
-        ..terms(&book)
-    });
-    let failure = ask(&outside, Call::get(url("http://behind-a-proxy.test/"))).await.unwrap_err();
-    assert!(matches!(&failure, Failure::Unreachable(why) if why.contains("no such name")), "{failure}");
-    assert_eq!(*book.asked.lock().unwrap(), ["behind-a-proxy.test"]);
 }
