@@ -2,8 +2,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::cidr::Cidr;
-
 /// What an address is for, as far as it matters to whoever might be tricked into dialling it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
@@ -140,8 +138,8 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
 
 /// All IPv4 addresses, as IPv6 maps them: for tests of rules.
 #[cfg(test)]
-pub(super) fn mapped() -> Cidr {
-    Cidr::parse("::ffff:0.0.0.0/96").unwrap()
+pub(super) fn mapped() -> super::Cidr {
+    super::Cidr::parse("::ffff:0.0.0.0/96").unwrap()
 }
 
 #[cfg(test)]

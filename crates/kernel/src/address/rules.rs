@@ -18,7 +18,7 @@ pub enum Forbidden {
     /// What the address is for.
     #[error(
         "{host} is at {address}, which is {}: such addresses are not called unless the administrator lists them",
-        class.as_str()
+        .class.as_str()
     )]
     Special {
         /// Who was to be called.

@@ -1,6 +1,6 @@
 //! Who is left alone, and for how long.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ const MOST: usize = 1_024;
 pub(super) struct Waits {
     backoff: Backoff,
     by_target: BTreeMap<String, Wait>,
-    by_end: BTreeMap<(Instant, String), ()>,
+    by_end: BTreeSet<(Instant, String)>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +29,7 @@ impl Waits {
         Self {
             backoff,
             by_target: BTreeMap::new(),
-            by_end: BTreeMap::new(),
+            by_end: BTreeSet::new(),
         }
     }
 
@@ -50,9 +50,9 @@ impl Waits {
         let until = crate::environment::after(now, self.backoff.after(failures));
         let wait = Wait { failures, until };
         self.by_target.insert(target.to_owned(), wait);
-        self.by_end.insert((until, target.to_owned()), ());
+        self.by_end.insert((until, target.to_owned()));
         if self.by_target.len() > MOST
-            && let Some(((_, soonest), ())) = self.by_end.pop_first()
+            && let Some((_, soonest)) = self.by_end.pop_first()
         {
             self.by_target.remove(&soonest);
         }

@@ -33,7 +33,7 @@ pub enum KubeconfigError {
     /// A field that nobody knows.
     #[error(
         "the kubeconfig has a field in {place} (line {line}) that is not known: {}; take it out",
-        name.as_deref().unwrap_or("its name is not shown")
+        .name.as_deref().unwrap_or("its name is not shown")
     )]
     Unknown {
         /// Where in the file.
