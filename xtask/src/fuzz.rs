@@ -23,12 +23,18 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let replayed = arguments.replay.as_deref().and_then(|case| case.split(':').next());
+    let replayed = arguments
+        .replay
+        .as_deref()
+        .and_then(|case| case.split(':').next());
     if let Some(wanted) = arguments.target.as_deref().or(replayed) {
         // Each program passes over targets of the others, so that nobody would notice one that none has.
         let names = names()?;
         if !names.iter().any(|name| name == wanted) {
-            bail!("there is no target {wanted}; there are {}", names.join(", "));
+            bail!(
+                "there is no target {wanted}; there are {}",
+                names.join(", ")
+            );
         }
     }
     let mut command = programs();
@@ -58,7 +64,9 @@ fn names() -> Result<Vec<String>> {
         bail!("{}", String::from_utf8_lossy(&output.stderr));
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    let names = text.lines().filter_map(|line| line.strip_suffix(": target"));
+    let names = text
+        .lines()
+        .filter_map(|line| line.strip_suffix(": target"));
     Ok(names.map(str::to_owned).collect())
 }
 

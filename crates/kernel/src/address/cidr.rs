@@ -119,8 +119,16 @@ mod tests {
     #[test]
     fn what_is_written_badly_is_told() {
         for text in [
-            "", "/", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/+8", "::/129", "a/8", "10/8",
-            "10.0.0.0/8/8", "10.0.0.0/256",
+            "",
+            "/",
+            "10.0.0.0/",
+            "10.0.0.0/33",
+            "10.0.0.0/+8",
+            "::/129",
+            "a/8",
+            "10/8",
+            "10.0.0.0/8/8",
+            "10.0.0.0/256",
         ] {
             let told = Cidr::parse(text).unwrap_err();
             assert_eq!(told, NotACidr::Malformed(text.to_owned()));

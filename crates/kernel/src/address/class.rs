@@ -85,9 +85,11 @@ fn class_v4(address: Ipv4Addr) -> Class {
         [169, 254, ..] => Class::LinkLocal,
         [224..=239, ..] => Class::Multicast,
         [240..=255, ..] | [192, 0, 0, _] => Class::Reserved,
-        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] | [100, 64..=127, ..] | [198, 18..=19, ..] => {
-            Class::Private
-        }
+        [10, ..]
+        | [172, 16..=31, ..]
+        | [192, 168, ..]
+        | [100, 64..=127, ..]
+        | [198, 18..=19, ..] => Class::Private,
         _ => Class::Public,
     }
 }
@@ -105,10 +107,9 @@ fn class_v6(address: Ipv6Addr) -> Class {
         [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Class::Private,
         // Teredo, which hides an IPv4 address; discard only; the identifiers of ORCHID, which are no addresses; what was
         // never given out, and translation within a site (64:ff9b:1::/48), which may have an IPv4 address anywhere.
-        [0x2001, 0, ..]
-        | [0x100, 0, 0, 0, ..]
-        | [0x2001, 0x10..=0x2f, ..]
-        | [0..=0xff, ..] => Class::Reserved,
+        [0x2001, 0, ..] | [0x100, 0, 0, 0, ..] | [0x2001, 0x10..=0x2f, ..] | [0..=0xff, ..] => {
+            Class::Reserved
+        }
         _ => Class::Public,
     }
 }
@@ -221,11 +222,23 @@ mod tests {
 
     #[test]
     fn only_public_and_private_ones_are_ordinary() {
-        for text in ["127.0.0.1", "::", "169.254.169.254", "ff02::1", "::ffff:8.8.8.8"] {
-            assert!(!classes(text).iter().all(|class| class.is_ordinary()), "{text}");
+        for text in [
+            "127.0.0.1",
+            "::",
+            "169.254.169.254",
+            "ff02::1",
+            "::ffff:8.8.8.8",
+        ] {
+            assert!(
+                !classes(text).iter().all(|class| class.is_ordinary()),
+                "{text}"
+            );
         }
         for text in ["8.8.8.8", "10.0.0.1", "fd00::1"] {
-            assert!(classes(text).iter().all(|class| class.is_ordinary()), "{text}");
+            assert!(
+                classes(text).iter().all(|class| class.is_ordinary()),
+                "{text}"
+            );
         }
     }
 }

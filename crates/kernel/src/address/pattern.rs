@@ -186,7 +186,17 @@ mod tests {
 
     #[test]
     fn an_entry_that_names_nobody_is_an_error() {
-        for text in ["", "*", "*.", "*.*.a", "a*.b", "https://a", "a:443", "127.1", "10.0.0.0/x"] {
+        for text in [
+            "",
+            "*",
+            "*.",
+            "*.*.a",
+            "a*.b",
+            "https://a",
+            "a:443",
+            "127.1",
+            "10.0.0.0/x",
+        ] {
             assert!(Pattern::parse(text).is_err(), "{text}");
         }
     }

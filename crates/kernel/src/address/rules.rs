@@ -150,7 +150,11 @@ mod tests {
 
     #[test]
     fn what_is_denied_is_denied_in_every_spelling_and_whatever_else_is_said() {
-        let rules = rules(Some(&["10.0.0.0/8", "::/0"]), &["0.0.0.0/0"], &["10.9.0.0/16", "evil.example"]);
+        let rules = rules(
+            Some(&["10.0.0.0/8", "::/0"]),
+            &["0.0.0.0/0"],
+            &["10.9.0.0/16", "evil.example"],
+        );
         assert!(is_allowed(&rules, "a.example", "10.1.2.3"));
         for (host, address) in [
             ("a.example", "10.9.0.1"),

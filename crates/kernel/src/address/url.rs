@@ -232,7 +232,9 @@ fn check_characters(target: &str) -> Result<(), NotAUrl> {
         rest = match (first, after) {
             (b'%', [a, b, after @ ..]) if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => after,
             (b'%', _) => return Err(NotAUrl::Character),
-            (byte, _) if byte.is_ascii_alphanumeric() || b"-._~:/?@!$&'()*+,;=[]".contains(byte) => {
+            (byte, _)
+                if byte.is_ascii_alphanumeric() || b"-._~:/?@!$&'()*+,;=[]".contains(byte) =>
+            {
                 after
             }
             _ => return Err(NotAUrl::Character),
@@ -340,7 +342,13 @@ mod tests {
         for (location, to) in table {
             assert_eq!(from.follow(location).unwrap().to_string(), to, "{location}");
         }
-        for hostile in ["javascript:alert(1)\r\n", "http://user@b", "file:///x", "/a b", "\\\\b"] {
+        for hostile in [
+            "javascript:alert(1)\r\n",
+            "http://user@b",
+            "file:///x",
+            "/a b",
+            "\\\\b",
+        ] {
             assert!(from.follow(hostile).is_err(), "{hostile}");
         }
         assert!(from.is_same_origin(&from.follow("/other").unwrap()));

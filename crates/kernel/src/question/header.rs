@@ -51,7 +51,10 @@ impl Header {
         if value.len() > LONGEST {
             return Err(NotAHeader::TooLong(name));
         }
-        if !value.bytes().all(|b| b == b'\t' || (b' '..=b'~').contains(&b)) {
+        if !value
+            .bytes()
+            .all(|b| b == b'\t' || (b' '..=b'~').contains(&b))
+        {
             return Err(NotAHeader::Value(name));
         }
         let value = value.to_owned();
@@ -105,17 +108,37 @@ mod tests {
 
     #[test]
     fn headers_of_the_connection_and_broken_ones_are_refused() {
-        assert_eq!(Header::new("X-Scope-OrgID", "a b").unwrap().name(), "x-scope-orgid");
-        for ours in ["Host", "content-length", "Transfer-Encoding", "Idempotency-Key"] {
-            assert!(matches!(Header::new(ours, "x"), Err(NotAHeader::Ours(_))), "{ours}");
+        assert_eq!(
+            Header::new("X-Scope-OrgID", "a b").unwrap().name(),
+            "x-scope-orgid"
+        );
+        for ours in [
+            "Host",
+            "content-length",
+            "Transfer-Encoding",
+            "Idempotency-Key",
+        ] {
+            assert!(
+                matches!(Header::new(ours, "x"), Err(NotAHeader::Ours(_))),
+                "{ours}"
+            );
         }
         for name in ["", "a b", "a:", "a\r\nb", "ä"] {
-            assert!(matches!(Header::new(name, "x"), Err(NotAHeader::Name(_))), "{name}");
+            assert!(
+                matches!(Header::new(name, "x"), Err(NotAHeader::Name(_))),
+                "{name}"
+            );
         }
         for value in ["a\r\nb: c", "a\nb", "\0", "ä"] {
-            assert!(matches!(Header::new("a", value), Err(NotAHeader::Value(_))), "{value:?}");
+            assert!(
+                matches!(Header::new("a", value), Err(NotAHeader::Value(_))),
+                "{value:?}"
+            );
         }
         let long = "x".repeat(LONGEST + 1);
-        assert!(matches!(Header::new("a", &long), Err(NotAHeader::TooLong(_))));
+        assert!(matches!(
+            Header::new("a", &long),
+            Err(NotAHeader::TooLong(_))
+        ));
     }
 }

@@ -66,7 +66,11 @@ impl Query {
             headers.push(Header::form());
             (Method::Post, url, format!("query={}", escaped(query)))
         } else {
-            (Method::Get, url.with_parameter("query", query), String::new())
+            (
+                Method::Get,
+                url.with_parameter("query", query),
+                String::new(),
+            )
         };
         Call {
             method,
@@ -192,7 +196,11 @@ fn kept(warnings: Vec<String>) -> Vec<String> {
         let plain = warning.chars().filter(|c| !c.is_control());
         plain.take(LONGEST_WARNING).collect()
     };
-    warnings.into_iter().take(MOST_WARNINGS).map(short).collect()
+    warnings
+        .into_iter()
+        .take(MOST_WARNINGS)
+        .map(short)
+        .collect()
 }
 
 fn scalar(result: &str) -> Result<Number, Failure> {
@@ -210,8 +218,17 @@ fn vector(result: &str) -> Result<Reading, Failure> {
         serde_json::from_str(result).map_err(|_| malformed("its vector is no list of series"))?;
     match all.as_slice() {
         [] => Ok(Reading::NoData),
-        [Series { histogram: Some(_), .. }] => Err(malformed("its series is a histogram")),
-        [Series { value: Some(sample), .. }] => Ok(Reading::Vector(number(sample)?)),
+        [
+            Series {
+                histogram: Some(_), ..
+            },
+        ] => Err(malformed("its series is a histogram")),
+        [
+            Series {
+                value: Some(sample),
+                ..
+            },
+        ] => Ok(Reading::Vector(number(sample)?)),
         [_] => Err(malformed("its series has no value")),
         several => Ok(Reading::Several(several.len())),
     }

@@ -138,7 +138,13 @@ mod tests {
             Value::Text(text) => text,
             other => panic!("{other:?}"),
         };
-        assert_eq!(text(b"ok"), Text { text: "ok".to_owned(), is_cut: false });
+        assert_eq!(
+            text(b"ok"),
+            Text {
+                text: "ok".to_owned(),
+                is_cut: false
+            }
+        );
         let long = text(&[b'x'; 5_000]);
         assert_eq!((long.text.len(), long.is_cut), (4_096, true));
         // Two bytes each, from an odd place on.
@@ -154,7 +160,12 @@ mod tests {
             let wanted = Wanted::Number(pointer.map(str::to_owned));
             wanted.read(200, body.as_bytes())
         };
-        let is = |number: f64| Ok(Reply { code: 200, value: Value::Number(Number::Finite(number)) });
+        let is = |number: f64| {
+            Ok(Reply {
+                code: 200,
+                value: Value::Number(Number::Finite(number)),
+            })
+        };
         assert_eq!(read(None, " 12.5\n"), is(12.5));
         assert_eq!(read(Some("/a/0/b"), r#"{"a":[{"b":3}]}"#), is(3.0));
         assert_eq!(read(Some("/a"), r#"{"a":"-0"}"#), is(0.0));
@@ -168,9 +179,14 @@ mod tests {
             (Some("a"), r#"{"a":1}"#),
         ] {
             let read = read(pointer, body);
-            assert!(matches!(read, Err(Failure::Malformed(_))), "{body}: {read:?}");
+            assert!(
+                matches!(read, Err(Failure::Malformed(_))),
+                "{body}: {read:?}"
+            );
         }
-        let refused = Wanted::Number(None).read(404, b"no\r\nsuch thing").unwrap_err();
+        let refused = Wanted::Number(None)
+            .read(404, b"no\r\nsuch thing")
+            .unwrap_err();
         assert_eq!(refused.to_string(), "refused with code 404: nosuch thing");
     }
 }

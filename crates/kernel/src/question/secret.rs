@@ -94,7 +94,12 @@ mod tests {
             let checked = rule.check("mine", &of(namespace));
             assert_eq!(checked.is_ok(), is_allowed, "{rule:?} {namespace}");
         }
-        let told = OtherNamespaces::Refused.check("mine", &of("theirs")).unwrap_err();
-        assert!(told.to_string().contains("theirs/s is in another namespace than mine"));
+        let told = OtherNamespaces::Refused
+            .check("mine", &of("theirs"))
+            .unwrap_err();
+        assert!(
+            told.to_string()
+                .contains("theirs/s is in another namespace than mine")
+        );
     }
 }

@@ -76,7 +76,10 @@ pub(super) fn build(kubeconfig: &Kubeconfig, link: &Link) -> Result<kube::Client
         server: server.origin(),
         why,
     };
-    let uri: Uri = server.to_string().parse().map_err(|e: http::uri::InvalidUri| address(e.to_string()))?;
+    let uri: Uri = server
+        .to_string()
+        .parse()
+        .map_err(|e: http::uri::InvalidUri| address(e.to_string()))?;
     let mut config = kube::Config::new(uri);
     config.default_namespace = kubeconfig.namespace().to_owned();
     link.apply(&mut config);

@@ -60,7 +60,9 @@ impl Kubeconfig {
         let contexts = file.entries("contexts", "context", fields::CONTEXT)?;
         let users = file.entries("users", "user", fields::USER)?;
         let chosen = choose(&file, &clusters, &contexts, &users)?;
-        let namespace = chosen.context.map_or(Ok(None), |context| namespace(&context.body))?;
+        let namespace = chosen
+            .context
+            .map_or(Ok(None), |context| namespace(&context.body))?;
         Ok(Self {
             server: server(&chosen.cluster.body, allowed)?,
             authority: authority(&chosen.cluster.body)?,
@@ -176,7 +178,12 @@ fn server(cluster: &Section<'_>, allowed: &AllowedHosts) -> Result<Url, Kubeconf
         return Err(KubeconfigError::ServerQuery(field()));
     }
     // Some clients would go up from there, others not.
-    if url.path().split('/').any(|part| part == "." || part == "..") || url.path().contains('%') {
+    if url
+        .path()
+        .split('/')
+        .any(|part| part == "." || part == "..")
+        || url.path().contains('%')
+    {
         return Err(KubeconfigError::ServerPath(field()));
     }
     if !allowed.allows(&url.host) {
@@ -213,7 +220,9 @@ fn credentials(user: &Section<'_>) -> Result<Credentials, KubeconfigError> {
     let key = decoded(user, KEY)?;
     match (user.text("token")?, certificate, key) {
         (Some(token), None, None) => {
-            if token.expose().len() > LONGEST_TOKEN || !token.expose().bytes().all(|b| b.is_ascii_graphic()) {
+            if token.expose().len() > LONGEST_TOKEN
+                || !token.expose().bytes().all(|b| b.is_ascii_graphic())
+            {
                 return Err(KubeconfigError::Token(user.path("token")));
             }
             Ok(Credentials::Token(token.clone()))
@@ -257,7 +266,11 @@ fn decoded(
         return Ok(None);
     };
     // Long lines are often folded.
-    let compact: Vec<u8> = text.expose().bytes().filter(|b| !b.is_ascii_whitespace()).collect();
+    let compact: Vec<u8> = text
+        .expose()
+        .bytes()
+        .filter(|b| !b.is_ascii_whitespace())
+        .collect();
     let compact = Sensitive::new(compact);
     match STANDARD.decode(compact.expose()) {
         Ok(bytes) => Ok(Some(Sensitive::new(bytes))),

@@ -56,7 +56,11 @@ impl Outgoing {
 
     /// A call has ended; the host is empty where nobody was to be called in the end.
     pub(crate) fn asked(&self, host: &str, answer: &Answer, took: Duration) {
-        let host = if host.is_empty() { "none" } else { self.hosts.tell(host) };
+        let host = if host.is_empty() {
+            "none"
+        } else {
+            self.hosts.tell(host)
+        };
         let outcome = match answer {
             Ok(_) => "answered",
             Err(failure) => failure.outcome(),
@@ -64,6 +68,8 @@ impl Outgoing {
         let host = host.to_owned();
         let of = Of { host: host.clone() };
         self.calls.get_or_create(&Ended { host, outcome }).inc();
-        self.durations.get_or_create(&of).observe(took.as_secs_f64());
+        self.durations
+            .get_or_create(&of)
+            .observe(took.as_secs_f64());
     }
 }

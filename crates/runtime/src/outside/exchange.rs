@@ -71,7 +71,10 @@ impl Step {
         let Some(location) = answer.headers().get(LOCATION) else {
             return Ok(None);
         };
-        let url = location.to_str().ok().and_then(|to| self.url.follow(to).ok());
+        let url = location
+            .to_str()
+            .ok()
+            .and_then(|to| self.url.follow(to).ok());
         let not_allowed = |why: String| Failure::NotAllowed(format!("it points elsewhere: {why}"));
         let url = url.ok_or_else(|| not_allowed("to something that is no address".to_owned()))?;
         if self.url.scheme == Scheme::Https && url.scheme == Scheme::Http {
@@ -80,7 +83,11 @@ impl Step {
         let checked = rules.check_host(&url.host);
         checked.map_err(|why| not_allowed(why.to_string()))?;
         Ok(Some(Self {
-            method: if keeps_method { self.method } else { Method::Get },
+            method: if keeps_method {
+                self.method
+            } else {
+                Method::Get
+            },
             url,
             body: if keeps_method {
                 self.body.clone()
@@ -91,7 +98,11 @@ impl Step {
     }
 }
 
-fn request(step: &Step, prepared: &Prepared, is_ours: bool) -> Result<Request<Full<Bytes>>, Failure> {
+fn request(
+    step: &Step,
+    prepared: &Prepared,
+    is_ours: bool,
+) -> Result<Request<Full<Bytes>>, Failure> {
     let uri = step.url.to_string();
     let body = Full::new(Bytes::from(step.body.clone()));
     let request = Request::builder().method(step.method.as_str()).uri(uri);

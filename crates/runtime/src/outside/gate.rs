@@ -54,7 +54,9 @@ impl<K: Ord + Clone> Gate<K> {
             lines.next += 1;
             let (ticket, most) = (lines.next, lines.most);
             let turns = lines.turns.entry(line.to_owned());
-            let begins = turns.or_insert_with(|| Turns::new(most)).ask(key.clone(), ticket);
+            let begins = turns
+                .or_insert_with(|| Turns::new(most))
+                .ask(key.clone(), ticket);
             let called = (!begins).then(|| {
                 let (call, called) = oneshot::channel();
                 lines.calls.insert(ticket, call);

@@ -102,8 +102,10 @@ fn common(call: &Call, id: &str, agent: &'static str, to: &mut Prepared) -> Resu
         };
         map.append(name, value);
     }
-    to.headers.insert(USER_AGENT, HeaderValue::from_static(agent));
-    to.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    to.headers
+        .insert(USER_AGENT, HeaderValue::from_static(agent));
+    to.headers
+        .insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     let (_, id) = pair("idempotency-key", id)?;
     to.headers.insert(IDEMPOTENCY_KEY, id);
     Ok(())
@@ -116,10 +118,16 @@ async fn add(credential: &Credential, terms: &Terms, to: &mut Prepared) -> Resul
             (AUTHORIZATION, format!("Bearer {}", token.expose()))
         }
         Credential::Basic { user, password } => {
-            let (user, password) = (secret(user, terms, to).await?, secret(password, terms, to).await?);
+            let (user, password) = (
+                secret(user, terms, to).await?,
+                secret(password, terms, to).await?,
+            );
             let both = Sensitive::new(format!("{}:{}", user.expose(), password.expose()));
             to.redaction.add(both.expose());
-            (AUTHORIZATION, format!("Basic {}", STANDARD.encode(both.expose())))
+            (
+                AUTHORIZATION,
+                format!("Basic {}", STANDARD.encode(both.expose())),
+            )
         }
         Credential::Header { name, value } => {
             let checked = Header::check_name(name);
@@ -159,7 +167,11 @@ async fn secret(
 
 async fn read(reference: &SecretRef, terms: &Terms) -> Result<Sensitive<String>, Failure> {
     let no = |why: &str| Failure::NotAllowed(format!("{reference} cannot be used: {why}"));
-    let bytes = terms.secrets.read(reference).await.map_err(|why| no(&why))?;
+    let bytes = terms
+        .secrets
+        .read(reference)
+        .await
+        .map_err(|why| no(&why))?;
     let text = std::str::from_utf8(bytes.expose()).map_err(|_| no("it is no text"))?;
     Ok(Sensitive::new(text.to_owned()))
 }

@@ -43,7 +43,8 @@ impl Redaction {
             }
         }
         // What contains another goes first.
-        self.0.sort_by_key(|form| std::cmp::Reverse(form.expose().len()));
+        self.0
+            .sort_by_key(|form| std::cmp::Reverse(form.expose().len()));
     }
 
     /// How long the longest form is: so much more has to be read for nothing to be cut in two.
@@ -148,8 +149,14 @@ mod tests {
             format!("{secret}{secret}"),
         ] {
             let clean = redaction.of_text(format!("before {form} after"));
-            assert!(clean.contains(INSTEAD) && !clean.contains("s3cret"), "{clean}");
-            assert!(clean.starts_with("before ") && clean.ends_with(" after"), "{clean}");
+            assert!(
+                clean.contains(INSTEAD) && !clean.contains("s3cret"),
+                "{clean}"
+            );
+            assert!(
+                clean.starts_with("before ") && clean.ends_with(" after"),
+                "{clean}"
+            );
         }
         assert_eq!(redaction.of_text("abc".to_owned()), "abc");
         assert_eq!(redaction.of_bytes(vec![0xff, 1]), [0xff, 1]);

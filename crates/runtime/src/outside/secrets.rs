@@ -39,7 +39,10 @@ impl Secrets for ApiSecrets {
         let (client, of) = (self.0.clone(), of.clone());
         Box::pin(async move {
             // The client puts names into paths as they are.
-            if ![&of.namespace, &of.name].into_iter().all(|name| is_name(name)) {
+            if ![&of.namespace, &of.name]
+                .into_iter()
+                .all(|name| is_name(name))
+            {
                 return Err("its name or namespace is none that Kubernetes knows".to_owned());
             }
             let api: Api<Secret> = Api::namespaced(client, &of.namespace);

@@ -96,7 +96,10 @@ mod tests {
         let mut turns = Turns::new(2);
         assert!(turns.ask("a", 1) && turns.ask("a", 2));
         assert!(!turns.ask("a", 3) && !turns.ask("a", 4));
-        assert_eq!([turns.end(), turns.end(), turns.end(), turns.end()], [Some(3), Some(4), None, None]);
+        assert_eq!(
+            [turns.end(), turns.end(), turns.end(), turns.end()],
+            [Some(3), Some(4), None, None]
+        );
         assert!(turns.is_idle());
     }
 

@@ -182,17 +182,39 @@ async fn a_name_is_resolved_once_and_what_was_checked_is_dialled() {
 async fn where_an_answer_points_is_followed_only_where_that_is_asked_for_and_checked_too() {
     let book = Book::default().with("metadata.test", &[&["169.254.169.254"]]);
     let outside = Outside::new(terms(&book));
-    let to = |location: &str| Play::Say(answer("302 Found", &format!("location: {location}\r\n"), ""));
+    let to = |location: &str| {
+        Play::Say(answer(
+            "302 Found",
+            &format!("location: {location}\r\n"),
+            "",
+        ))
+    };
     let (end, _) = server(Play::Say(ok("7"))).await;
     let table = [
-        ("http://169.254.169.254/latest/", 3, End::NotAllowed("cloud metadata")),
-        ("http://metadata.test/", 3, End::NotAllowed("cloud metadata")),
+        (
+            "http://169.254.169.254/latest/",
+            3,
+            End::NotAllowed("cloud metadata"),
+        ),
+        (
+            "http://metadata.test/",
+            3,
+            End::NotAllowed("cloud metadata"),
+        ),
         ("//[::1]/", 3, End::NotAllowed("loopback")),
         ("http://2130706433/", 3, End::NotAllowed("no address")),
         ("file:///etc/passwd", 3, End::NotAllowed("no address")),
-        ("http://user:word@127.0.0.1/", 3, End::NotAllowed("no address")),
+        (
+            "http://user:word@127.0.0.1/",
+            3,
+            End::NotAllowed("no address"),
+        ),
         ("/again", 3, End::NotAllowed("more than 3 times")),
-        ("http://169.254.169.254/", 0, End::Value(302, Value::Nothing)),
+        (
+            "http://169.254.169.254/",
+            0,
+            End::Value(302, Value::Nothing),
+        ),
         ("", 3, End::NotAllowed("more than 3 times")),
     ];
     for (location, redirects, end) in table {
@@ -204,8 +226,19 @@ async fn where_an_answer_points_is_followed_only_where_that_is_asked_for_and_che
     }
     let (from, _) = server(to(&format!("http://{end}/b"))).await;
     let call = get(url(&format!("http://{from}/a")), Wanted::Number(None));
-    let got = ask(&outside, Call { redirects: 1, ..call }).await;
-    check("followed", &got, &End::Value(200, Value::Number(Number::Finite(7.0))));
+    let got = ask(
+        &outside,
+        Call {
+            redirects: 1,
+            ..call
+        },
+    )
+    .await;
+    check(
+        "followed",
+        &got,
+        &End::Value(200, Value::Number(Number::Finite(7.0))),
+    );
 }
 
 fn many(count: usize) -> Vec<u8> {
@@ -222,36 +255,162 @@ fn answers() -> Vec<(&'static str, Play, Wanted, End)> {
     let number = || Wanted::Number(None);
     let chunked = || with_head("transfer-encoding: chunked");
     let chunk = || format!("1000\r\n{}\r\n", "x".repeat(4_096)).into_bytes();
-    let cut = || Value::Text(Text { text: "x".repeat(4_096), is_cut: true });
+    let cut = || {
+        Value::Text(Text {
+            text: "x".repeat(4_096),
+            is_cut: true,
+        })
+    };
     let x = || vec![b'x'; 8_192];
     let gzip = || answer("200 OK", "content-encoding: gzip\r\n", "\u{1f}bomb");
     let large = with_head("content-length: 999999999999");
     vec![
-        ("endless body", Play::Endless(with_head("connection: close"), x()), number(), End::TooLarge("a body")),
-        ("endless chunks", Play::Endless(chunked(), chunk()), number(), End::TooLarge("a body")),
-        ("endless text", Play::Endless(chunked(), chunk()), Wanted::Text, End::Value(200, cut())),
-        ("endless body, of which nothing is wanted", Play::Endless(chunked(), chunk()), Wanted::Status, End::Value(200, Value::Nothing)),
-        ("a body that says how large it is", Play::Stall(large), number(), End::TooLarge("a body")),
-        ("a compressed body", Play::Say(gzip()), number(), End::Malformed("compressed")),
-        ("a compressed text", Play::Say(gzip()), Wanted::Text, End::Malformed("compressed")),
-        ("a chunk of more than all bytes", Play::Say([chunked(), b"fffffffffffffffff\r\n".to_vec()].concat()), number(), End::Malformed("")),
-        ("many headers", Play::Say(many(101)), number(), End::TooLarge("a head")),
-        ("a long header", Play::Say(answer("200 OK", &format!("x: {}\r\n", "y".repeat(100_000)), "1")), number(), End::TooLarge("a head")),
-        ("headers without end", Play::Endless(b"HTTP/1.1 200 OK\r\n".to_vec(), b"x: y\r\n".to_vec()), number(), End::TooLarge("a head")),
-        ("a header without end", Play::Endless(b"HTTP/1.1 200 OK\r\nx: ".to_vec(), x()), number(), End::TooLarge("a head")),
-        ("news without end", Play::Endless(Vec::new(), b"HTTP/1.1 103 Early Hints\r\n\r\n".to_vec()), number(), End::Timeout),
+        (
+            "endless body",
+            Play::Endless(with_head("connection: close"), x()),
+            number(),
+            End::TooLarge("a body"),
+        ),
+        (
+            "endless chunks",
+            Play::Endless(chunked(), chunk()),
+            number(),
+            End::TooLarge("a body"),
+        ),
+        (
+            "endless text",
+            Play::Endless(chunked(), chunk()),
+            Wanted::Text,
+            End::Value(200, cut()),
+        ),
+        (
+            "endless body, of which nothing is wanted",
+            Play::Endless(chunked(), chunk()),
+            Wanted::Status,
+            End::Value(200, Value::Nothing),
+        ),
+        (
+            "a body that says how large it is",
+            Play::Stall(large),
+            number(),
+            End::TooLarge("a body"),
+        ),
+        (
+            "a compressed body",
+            Play::Say(gzip()),
+            number(),
+            End::Malformed("compressed"),
+        ),
+        (
+            "a compressed text",
+            Play::Say(gzip()),
+            Wanted::Text,
+            End::Malformed("compressed"),
+        ),
+        (
+            "a chunk of more than all bytes",
+            Play::Say([chunked(), b"fffffffffffffffff\r\n".to_vec()].concat()),
+            number(),
+            End::Malformed(""),
+        ),
+        (
+            "many headers",
+            Play::Say(many(101)),
+            number(),
+            End::TooLarge("a head"),
+        ),
+        (
+            "a long header",
+            Play::Say(answer(
+                "200 OK",
+                &format!("x: {}\r\n", "y".repeat(100_000)),
+                "1",
+            )),
+            number(),
+            End::TooLarge("a head"),
+        ),
+        (
+            "headers without end",
+            Play::Endless(b"HTTP/1.1 200 OK\r\n".to_vec(), b"x: y\r\n".to_vec()),
+            number(),
+            End::TooLarge("a head"),
+        ),
+        (
+            "a header without end",
+            Play::Endless(b"HTTP/1.1 200 OK\r\nx: ".to_vec(), x()),
+            number(),
+            End::TooLarge("a head"),
+        ),
+        (
+            "news without end",
+            Play::Endless(Vec::new(), b"HTTP/1.1 103 Early Hints\r\n\r\n".to_vec()),
+            number(),
+            End::Timeout,
+        ),
         ("nothing", Play::Stall(Vec::new()), number(), End::Timeout),
-        ("half a head", Play::Stall(b"HTTP/1.1 200 OK\r\ncontent-".to_vec()), number(), End::Timeout),
-        ("half a body", Play::Stall(with_head("content-length: 10")), number(), End::Timeout),
+        (
+            "half a head",
+            Play::Stall(b"HTTP/1.1 200 OK\r\ncontent-".to_vec()),
+            number(),
+            End::Timeout,
+        ),
+        (
+            "half a body",
+            Play::Stall(with_head("content-length: 10")),
+            number(),
+            End::Timeout,
+        ),
         ("a slow head", Play::Drip(ok("1")), number(), End::Timeout),
-        ("a body that ends early", Play::Say(with_head("content-length: 10")), number(), End::Malformed("before it is whole")),
-        ("somebody who hangs up", Play::Say(Vec::new()), number(), End::Unreachable("hung up")),
-        ("no HTTP", Play::Say(b"SSH-2.0-OpenSSH_9.6\r\n\r\n".to_vec()), number(), End::Malformed("HTTP/1.1")),
-        ("two lengths", Play::Say(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n12".to_vec()), number(), End::Malformed("HTTP/1.1")),
-        ("no number", Play::Say(ok("much")), number(), End::Malformed("no number")),
-        ("1e400", Play::Say(ok("1e400")), number(), End::Malformed("no number")),
-        ("-0", Play::Say(ok("-0")), number(), End::Value(200, Value::Number(Number::Finite(0.0)))),
-        ("NaN", Play::Say(ok("NaN")), number(), End::Value(200, Value::Number(Number::NotANumber))),
+        (
+            "a body that ends early",
+            Play::Say(with_head("content-length: 10")),
+            number(),
+            End::Malformed("before it is whole"),
+        ),
+        (
+            "somebody who hangs up",
+            Play::Say(Vec::new()),
+            number(),
+            End::Unreachable("hung up"),
+        ),
+        (
+            "no HTTP",
+            Play::Say(b"SSH-2.0-OpenSSH_9.6\r\n\r\n".to_vec()),
+            number(),
+            End::Malformed("HTTP/1.1"),
+        ),
+        (
+            "two lengths",
+            Play::Say(
+                b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n12".to_vec(),
+            ),
+            number(),
+            End::Malformed("HTTP/1.1"),
+        ),
+        (
+            "no number",
+            Play::Say(ok("much")),
+            number(),
+            End::Malformed("no number"),
+        ),
+        (
+            "1e400",
+            Play::Say(ok("1e400")),
+            number(),
+            End::Malformed("no number"),
+        ),
+        (
+            "-0",
+            Play::Say(ok("-0")),
+            number(),
+            End::Value(200, Value::Number(Number::Finite(0.0))),
+        ),
+        (
+            "NaN",
+            Play::Say(ok("NaN")),
+            number(),
+            End::Value(200, Value::Number(Number::NotANumber)),
+        ),
     ]
 }
 
@@ -283,28 +442,53 @@ async fn what_prometheus_measures_is_told_apart() {
     let of = |kind: &str, result: &str| {
         format!(r#"{{"status":"success","data":{{"resultType":"{kind}","result":{result}}}}}"#)
     };
-    let one = |value: &str| of("vector", &format!(r#"[{{"metric":{{}},"value":[1,"{value}"]}}]"#));
+    let one = |value: &str| {
+        of(
+            "vector",
+            &format!(r#"[{{"metric":{{}},"value":[1,"{value}"]}}]"#),
+        )
+    };
     let reading = |reading| End::Value(200, Value::Measured(Measured::Whole(reading)));
     let table = [
-        (of("scalar", r#"[1,"3"]"#), reading(Reading::Scalar(Number::Finite(3.0)))),
+        (
+            of("scalar", r#"[1,"3"]"#),
+            reading(Reading::Scalar(Number::Finite(3.0))),
+        ),
         (one("3"), reading(Reading::Vector(Number::Finite(3.0)))),
         (one("NaN"), reading(Reading::Vector(Number::NotANumber))),
         (one("+Inf"), reading(Reading::Vector(Number::Infinite))),
-        (one("-Inf"), reading(Reading::Vector(Number::NegativeInfinite))),
+        (
+            one("-Inf"),
+            reading(Reading::Vector(Number::NegativeInfinite)),
+        ),
         (one("-0"), reading(Reading::Vector(Number::Finite(0.0)))),
         (one("1e400"), End::Malformed("no number")),
         (of("vector", "[]"), reading(Reading::NoData)),
-        (of("vector", r#"[{"value":[1,"1"]},{"value":[1,"2"]}]"#), reading(Reading::Several(2))),
+        (
+            of("vector", r#"[{"value":[1,"1"]},{"value":[1,"2"]}]"#),
+            reading(Reading::Several(2)),
+        ),
         (of("matrix", "[]"), End::Malformed("range")),
-        ("<html>".to_owned(), End::Malformed("no answer of Prometheus")),
+        (
+            "<html>".to_owned(),
+            End::Malformed("no answer of Prometheus"),
+        ),
     ];
     for (body, end) in table {
         let (address, heard) = server(Play::Say(ok(&body))).await;
         check(&body, &measured(&outside, address).await, &end);
         let asked = heard.all().concat();
-        assert!(asked.starts_with("GET /prometheus/api/v1/query?query=up HTTP/1.1\r\n"), "{asked}");
+        assert!(
+            asked.starts_with("GET /prometheus/api/v1/query?query=up HTTP/1.1\r\n"),
+            "{asked}"
+        );
     }
-    let (address, _) = server(Play::Say(answer("422 Unprocessable", "", r#"{"status":"error","errorType":"execution","error":"too many samples"}"#))).await;
+    let (address, _) = server(Play::Say(answer(
+        "422 Unprocessable",
+        "",
+        r#"{"status":"error","errorType":"execution","error":"too many samples"}"#,
+    )))
+    .await;
     let got = measured(&outside, address).await;
     let refused = Failure::Refused {
         code: 422,

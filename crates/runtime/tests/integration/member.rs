@@ -85,7 +85,14 @@ async fn works(client: &Client) {
     let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
     let map = serde_json::from_value(json!({"metadata": {"generateName": "m-"}})).unwrap();
     maps.create(&PostParams::default(), &map).await.unwrap();
-    assert!(!maps.list(&ListParams::default()).await.unwrap().items.is_empty());
+    assert!(
+        !maps
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+            .items
+            .is_empty()
+    );
 }
 
 #[tokio::test]
@@ -187,7 +194,10 @@ async fn a_server_that_another_ca_vouches_for_is_refused() {
     let namespaces: Api<Namespace> = Api::all(kubeconfig.client(&link()).unwrap());
     let error = namespaces.list(&ListParams::default()).await.unwrap_err();
     let told = format!("{error} {error:?}");
-    assert!(told.contains("UnknownIssuer") || told.contains("BadSignature"), "{told}");
+    assert!(
+        told.contains("UnknownIssuer") || told.contains("BadSignature"),
+        "{told}"
+    );
     assert!(!told.contains(MARKER), "{told}");
 }
 
@@ -204,7 +214,10 @@ async fn a_member_that_does_not_answer_is_given_up_after_the_time_of_a_request()
     let kubeconfig = kubeconfig(format!("https://{address}"), ca.ca_pem(), MARKER);
     let namespaces: Api<Namespace> = Api::all(kubeconfig.client(&link).unwrap());
     let error = namespaces.list(&ListParams::default()).await.unwrap_err();
-    assert!(format!("{error:?}").contains("no connection within 200ms"), "{error:?}");
+    assert!(
+        format!("{error:?}").contains("no connection within 200ms"),
+        "{error:?}"
+    );
 }
 
 /// T: a marker secret is found in no log line, error or metric.
@@ -222,8 +235,16 @@ async fn a_token_is_in_no_log_line_no_error_and_no_metric() {
     let operator = Operator::new(environment, whole.client(&link()).unwrap(), alone());
     works(&operator.client()).await;
     // Nobody, somebody else, and somebody who knows no such token.
-    let closed = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap();
-    let strange = serve(Config::real("member", Arc::new(TlsDial::default())).unwrap().build());
+    let closed = TcpListener::bind(("127.0.0.1", 0))
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let strange = serve(
+        Config::real("member", Arc::new(TlsDial::default()))
+            .unwrap()
+            .build(),
+    );
     for (server, ca) in [
         (format!("https://{closed}"), https.ca_pem()),
         (https.url(), strange.ca_pem()),

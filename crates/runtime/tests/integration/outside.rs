@@ -9,7 +9,8 @@ use serde_json::json;
 use slipway_apiserver::https::Identity;
 use slipway_kernel::address::Url;
 use slipway_kernel::question::{
-    Call, Credential, Failure, Header, OtherNamespaces, SecretRef, Target, Text, Trust, Value, Waiting, Wanted,
+    Call, Credential, Failure, Header, OtherNamespaces, SecretRef, Target, Text, Trust, Value,
+    Waiting, Wanted,
 };
 use slipway_runtime::Backoff;
 use slipway_runtime::outside::{ApiSecrets, Limits, Outside, Secrets, Terms};
@@ -34,13 +35,18 @@ fn text_of(answer: &slipway_kernel::question::Answer) -> &str {
 
 #[tokio::test]
 async fn a_call_is_sent_as_it_is_written_with_its_name_and_credentials() {
-    let safe = Safe::default().with(&secret("token"), "t0ken\n").with(&secret("key"), "k y");
+    let safe = Safe::default()
+        .with(&secret("token"), "t0ken\n")
+        .with(&secret("key"), "k y");
     let outside = Outside::new(Terms {
         secrets: Arc::new(safe),
         ..terms(&Book::default())
     });
     let (address, heard) = server(Play::Say(ok(""))).await;
-    let mut call = Call::post(url(&format!("http://{address}/hook?a=b")), r#"{"a":1}"#.to_owned());
+    let mut call = Call::post(
+        url(&format!("http://{address}/hook?a=b")),
+        r#"{"a":1}"#.to_owned(),
+    );
     call.headers.push(Header::new("X-Scope", "tenant").unwrap());
     call.credentials = vec![
         Credential::Bearer(secret("token")),
@@ -99,8 +105,13 @@ async fn a_secret_of_another_namespace_is_not_used() {
     let (address, heard) = server(Play::Say(ok(""))).await;
     let mut call = Call::get(url(&format!("http://{address}/")));
     call.credentials = vec![Credential::Bearer(theirs.clone())];
-    let refused = ask(&Outside::new(terms.clone()), call.clone()).await.unwrap_err();
-    assert!(matches!(&refused, Failure::NotAllowed(why) if why.contains("theirs/credentials is in another namespace")), "{refused}");
+    let refused = ask(&Outside::new(terms.clone()), call.clone())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&refused, Failure::NotAllowed(why) if why.contains("theirs/credentials is in another namespace")),
+        "{refused}"
+    );
     assert!(heard.all().is_empty());
     let listed = OtherNamespaces::Listed(["theirs".to_owned()].into());
     let allowed = Outside::new(Terms {
@@ -132,13 +143,25 @@ async fn a_secret_is_in_nothing_that_is_told_or_kept() {
             value: secret("all"),
         },
     ];
-    let echo = |status: &str| Play::Say(answer(status, "", &format!("you said {MARKER}, {MARKER}")));
+    let echo =
+        |status: &str| Play::Say(answer(status, "", &format!("you said {MARKER}, {MARKER}")));
     let (echoing, _) = server(Play::Echo).await;
     let (refusing, _) = server(echo("403 Forbidden")).await;
-    let (pointing, _) = server(Play::Say(answer("302 Found", &format!("location: http://{MARKER}.test/\r\n"), ""))).await;
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let (pointing, _) = server(Play::Say(answer(
+        "302 Found",
+        &format!("location: http://{MARKER}.test/\r\n"),
+        "",
+    )))
+    .await;
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let hooks = format!("http://{echoing}/services/{MARKER}");
-    safe = safe.with(&secret("address"), &hooks).with(&secret("broken"), &format!("{MARKER}://"));
+    safe = safe
+        .with(&secret("address"), &hooks)
+        .with(&secret("broken"), &format!("{MARKER}://"));
     let outside = Outside::new(Terms {
         secrets: Arc::new(safe),
         ..terms(&Book::default())
@@ -147,7 +170,12 @@ async fn a_secret_is_in_nothing_that_is_told_or_kept() {
     outside.register(&mut registry);
     for address in [echoing, refusing, pointing, closed] {
         for credential in &as_credentials {
-            for wanted in [Wanted::Status, Wanted::Text, Wanted::Number(None), Wanted::Measured] {
+            for wanted in [
+                Wanted::Status,
+                Wanted::Text,
+                Wanted::Number(None),
+                Wanted::Measured,
+            ] {
                 let mut call = Call::get(url(&format!("http://{address}/")));
                 call.credentials = vec![credential.clone()];
                 (call.wanted, call.redirects) = (wanted, 1);
@@ -165,10 +193,17 @@ async fn a_secret_is_in_nothing_that_is_told_or_kept() {
     }
     let mut metrics = String::new();
     encode(&mut metrics, &registry).unwrap();
-    assert!(metrics.contains(r#"slipway_outside_calls_total{host="secret",outcome="answered"} 1"#), "{metrics}");
+    assert!(
+        metrics.contains(r#"slipway_outside_calls_total{host="secret",outcome="answered"} 1"#),
+        "{metrics}"
+    );
     told.push(metrics);
     told.extend(records.all());
-    assert!(told.iter().any(|text| text.contains("you said [secret], [secret]")), "{told:#?}");
+    assert!(
+        told.iter()
+            .any(|text| text.contains("you said [secret], [secret]")),
+        "{told:#?}"
+    );
     let leaks: Vec<&String> = told.iter().filter(|text| text.contains(MARKER)).collect();
     assert!(leaks.is_empty(), "{leaks:#?}");
 }
@@ -187,7 +222,11 @@ async fn a_secret_that_is_cut_in_two_is_not_kept_either() {
     (call.wanted, call.credentials) = (Wanted::Text, vec![Credential::Bearer(secret("token"))]);
     let answer = ask(&outside, call).await;
     let text = text_of(&answer);
-    assert!(text.len() <= 4_096 && !text.contains("0123"), "{}", &text[4_080..]);
+    assert!(
+        text.len() <= 4_096 && !text.contains("0123"),
+        "{}",
+        &text[4_080..]
+    );
 }
 
 /// A TLS server that answers whoever it is that asks.
@@ -215,7 +254,9 @@ async fn tls_is_spoken_with_whom_the_given_authority_vouches_for() {
     let (identity, other) = (Identity::generate().unwrap(), Identity::generate().unwrap());
     let address = over_tls(&identity).await;
     let safe = Safe::default().with(&secret("ca"), identity.ca_pem());
-    let book = Book::default().with("wrong.test", &[&["127.0.0.1"]]).with("localhost", &[&["127.0.0.1"]]);
+    let book = Book::default()
+        .with("wrong.test", &[&["127.0.0.1"]])
+        .with("localhost", &[&["127.0.0.1"]]);
     let outside = || {
         Outside::new(Terms {
             secrets: Arc::new(safe.clone()),
@@ -224,7 +265,10 @@ async fn tls_is_spoken_with_whom_the_given_authority_vouches_for() {
     };
     let (port, ca) = (address.port(), identity.ca_pem().to_owned());
     let good = [Trust::Pem(ca.clone()), Trust::Secret(secret("ca"))];
-    for (host, trust) in [("127.0.0.1", good[0].clone()), ("localhost", good[1].clone())] {
+    for (host, trust) in [
+        ("127.0.0.1", good[0].clone()),
+        ("localhost", good[1].clone()),
+    ] {
         let call = Call {
             trust,
             wanted: Wanted::Text,
@@ -242,25 +286,38 @@ async fn tls_is_spoken_with_whom_the_given_authority_vouches_for() {
             ..Call::get(url(&format!("https://{host}:{port}/")))
         };
         let failure = ask(&outside(), call).await.unwrap_err();
-        assert!(matches!(&failure, Failure::Unreachable(why) if why.contains(part)), "{host}: {failure}");
+        assert!(
+            matches!(&failure, Failure::Unreachable(why) if why.contains(part)),
+            "{host}: {failure}"
+        );
     }
     let bad = Call {
         trust: Trust::Pem("none".to_owned()),
         ..Call::get(url(&format!("https://127.0.0.1:{port}/")))
     };
-    assert!(matches!(ask(&outside(), bad).await, Err(Failure::NotAllowed(_))));
+    assert!(matches!(
+        ask(&outside(), bad).await,
+        Err(Failure::NotAllowed(_))
+    ));
     let (plain, _) = server(Play::Say(ok(""))).await;
     let call = Call {
         timeout: Duration::from_millis(300),
         ..Call::get(Url::parse(&format!("https://{plain}/")).unwrap())
     };
     let failure = ask(&outside(), call).await.unwrap_err();
-    assert!(matches!(failure, Failure::Unreachable(_) | Failure::Timeout(_)), "{failure}");
+    assert!(
+        matches!(failure, Failure::Unreachable(_) | Failure::Timeout(_)),
+        "{failure}"
+    );
 }
 
 #[tokio::test]
 async fn a_target_that_cannot_be_reached_is_left_alone_for_a_while_and_others_are_not() {
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let (open, _) = server(Play::Say(ok(""))).await;
     let book = Book::default().with("away.test", &[&["127.0.0.1"]]);
     let outside = Outside::new(Terms {
@@ -275,9 +332,15 @@ async fn a_target_that_cannot_be_reached_is_left_alone_for_a_while_and_others_ar
     });
     let away = || Call::get(url(&format!("http://away.test:{}/", closed.port())));
     let first = ask(&outside, away()).await.unwrap_err();
-    assert!(matches!(&first, Failure::Unreachable(why) if why.contains("refused")), "{first}");
+    assert!(
+        matches!(&first, Failure::Unreachable(why) if why.contains("refused")),
+        "{first}"
+    );
     let second = ask_as(&outside, "another", away()).await.unwrap_err();
-    assert!(matches!(&second, Failure::Unreachable(why) if why.contains("left alone")), "{second}");
+    assert!(
+        matches!(&second, Failure::Unreachable(why) if why.contains("left alone")),
+        "{second}"
+    );
     assert_eq!(book.asked.lock().unwrap().len(), 1);
     let open = ask(&outside, Call::get(url(&format!("http://{open}/")))).await;
     assert_eq!(open.unwrap().code, 200);
@@ -332,7 +395,9 @@ fn secrets_are_read_from_the_api() {
         let stage = Stage::new().await;
         let object = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "credentials"},
             "stringData": {"token": MARKER, "other": "x"}});
-        stage.create("/api/v1/namespaces/default/secrets", &object).await;
+        stage
+            .create("/api/v1/namespaces/default/secrets", &object)
+            .await;
         let secrets = ApiSecrets::new(stage.client("test"));
         let value = secrets.read(&secret("token")).await.ok();
         assert!(value.is_some_and(|value| value.expose() == MARKER.as_bytes()));

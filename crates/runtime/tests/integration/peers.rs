@@ -106,8 +106,10 @@ pub(crate) fn ok(body: &str) -> Vec<u8> {
 /// An answer with this status and these further headers.
 pub(crate) fn answer(status: &str, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
-    format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n{body}")
-        .into_bytes()
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n{body}"
+    )
+    .into_bytes()
 }
 
 /// Names of the test, which may have other addresses each time that they are looked up.

@@ -7,7 +7,10 @@ fn success(kind: &str, result: &str) -> String {
 }
 
 fn one(value: &str) -> String {
-    success("vector", &format!(r#"[{{"metric":{{"a":"b"}},"value":[1767225600.123,"{value}"]}}]"#))
+    success(
+        "vector",
+        &format!(r#"[{{"metric":{{"a":"b"}},"value":[1767225600.123,"{value}"]}}]"#),
+    )
 }
 
 fn whole(reading: Reading) -> Result<Measured, Failure> {
@@ -17,8 +20,14 @@ fn whole(reading: Reading) -> Result<Measured, Failure> {
 #[test]
 fn scalars_and_vectors_of_one_are_numbers() {
     let table = [
-        (success("scalar", r#"[1,"42"]"#), Reading::Scalar(Number::Finite(42.0))),
-        (success("scalar", r#"[1767225600,"NaN"]"#), Reading::Scalar(Number::NotANumber)),
+        (
+            success("scalar", r#"[1,"42"]"#),
+            Reading::Scalar(Number::Finite(42.0)),
+        ),
+        (
+            success("scalar", r#"[1767225600,"NaN"]"#),
+            Reading::Scalar(Number::NotANumber),
+        ),
         (one("99.9"), Reading::Vector(Number::Finite(99.9))),
         (one("-0"), Reading::Vector(Number::Finite(0.0))),
         (one("+0"), Reading::Vector(Number::Finite(0.0))),
@@ -59,23 +68,40 @@ fn an_answer_on_some_of_the_data_says_so_and_why() {
     let Ok(Measured::Partial { warnings, .. }) = read(200, body.as_bytes()) else {
         panic!("it is partial")
     };
-    assert_eq!((warnings.len(), warnings[0].len()), (MOST_WARNINGS, LONGEST_WARNING));
+    assert_eq!(
+        (warnings.len(), warnings[0].len()),
+        (MOST_WARNINGS, LONGEST_WARNING)
+    );
 }
 
 #[test]
 fn what_prometheus_refuses_is_a_refusal_with_its_words() {
     let bad = r#"{"status":"error","errorType":"bad_data","error":"invalid parameter \"query\""}"#;
     let table: [(u16, &str, &str); 5] = [
-        (400, bad, "refused with code 400: bad_data: invalid parameter \"query\""),
-        (200, bad, "refused with code 200: bad_data: invalid parameter \"query\""),
+        (
+            400,
+            bad,
+            "refused with code 400: bad_data: invalid parameter \"query\"",
+        ),
+        (
+            200,
+            bad,
+            "refused with code 200: bad_data: invalid parameter \"query\"",
+        ),
         (401, "Unauthorized\n", "refused with code 401: Unauthorized"),
-        (503, "<html>busy</html>", "refused with code 503: <html>busy</html>"),
+        (
+            503,
+            "<html>busy</html>",
+            "refused with code 503: <html>busy</html>",
+        ),
         (302, "", "refused with code 302: "),
     ];
     for (code, body, told) in table {
         assert_eq!(read(code, body.as_bytes()).unwrap_err().to_string(), told);
     }
-    let long = read(500, "x".repeat(10_000).as_bytes()).unwrap_err().to_string();
+    let long = read(500, "x".repeat(10_000).as_bytes())
+        .unwrap_err()
+        .to_string();
     assert!(long.len() < 300, "{}", long.len());
 }
 
@@ -118,7 +144,10 @@ fn what_is_no_answer_is_malformed() {
     for body in table {
         let read = read(200, body.as_bytes());
         let short: String = body.chars().take(200).collect();
-        assert!(matches!(read, Err(Failure::Malformed(_))), "{short}: {read:?}");
+        assert!(
+            matches!(read, Err(Failure::Malformed(_))),
+            "{short}: {read:?}"
+        );
     }
     assert!(matches!(read(200, b"\xff"), Err(Failure::Malformed(_))));
 }
@@ -134,9 +163,16 @@ fn a_query_is_a_parameter_or_a_form_if_it_is_long() {
         url.to_string(),
         "https://prom.example/tenant/a/api/v1/query?query=sum%28rate%28a%7Bb%3D%22c%20d%22%7D%5B1m%5D%29%29"
     );
-    assert_eq!((call.method, call.timeout), (Method::Get, Duration::from_secs(5)));
+    assert_eq!(
+        (call.method, call.timeout),
+        (Method::Get, Duration::from_secs(5))
+    );
     let long = Query::new(address, &"a+".repeat(4_000)).call();
     assert_eq!(long.method, Method::Post);
-    assert!(long.body.starts_with("query=a%2Ba%2B"), "{}", &long.body[..40]);
+    assert!(
+        long.body.starts_with("query=a%2Ba%2B"),
+        "{}",
+        &long.body[..40]
+    );
     assert_eq!(long.headers[0].value(), "application/x-www-form-urlencoded");
 }

@@ -26,7 +26,9 @@ pub enum TemplateError {
         word: String,
     },
     /// A condition, a loop or the like.
-    #[error("line {line}: {word:?} is not supported: a template here fills in names and does nothing else")]
+    #[error(
+        "line {line}: {word:?} is not supported: a template here fills in names and does nothing else"
+    )]
     Unsupported {
         /// Where.
         line: usize,

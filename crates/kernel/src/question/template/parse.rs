@@ -12,8 +12,8 @@ const MOST: usize = 256;
 
 /// Words of Go's templates that do more than fill in a name.
 const UNSUPPORTED: [&str; 20] = [
-    "if", "else", "end", "range", "with", "define", "template", "block", "break", "continue", "and", "or",
-    "not", "eq", "ne", "lt", "gt", "len", "slice", "call",
+    "if", "else", "end", "range", "with", "define", "template", "block", "break", "continue",
+    "and", "or", "not", "eq", "ne", "lt", "gt", "len", "slice", "call",
 ];
 
 /// The pieces of a template, each value with what is around it.
@@ -41,9 +41,17 @@ pub(super) fn pieces(text: &str, place: Place) -> Result<Vec<Piece>, TemplateErr
             Some(inner) => (true, inner),
             None => (false, inner),
         };
-        let before = if is_trimming { before.trim_start() } else { before };
+        let before = if is_trimming {
+            before.trim_start()
+        } else {
+            before
+        };
         literal(
-            if trims_before { before.trim_end() } else { before },
+            if trims_before {
+                before.trim_end()
+            } else {
+                before
+            },
             &mut pieces,
             &mut scan,
         );
@@ -68,7 +76,11 @@ pub(super) fn pieces(text: &str, place: Place) -> Result<Vec<Piece>, TemplateErr
         line += lines(inner);
         (rest, is_trimming) = (after, trims_after);
     }
-    literal(if is_trimming { rest.trim_start() } else { rest }, &mut pieces, &mut scan);
+    literal(
+        if is_trimming { rest.trim_start() } else { rest },
+        &mut pieces,
+        &mut scan,
+    );
     Ok(pieces)
 }
 
@@ -199,17 +211,24 @@ fn tokens(body: &str, line: usize) -> Result<Vec<Token>, TemplateError> {
             }
             '`' => {
                 let inner = rest.get(1..).unwrap_or_default();
-                let end = inner.find('`').ok_or_else(|| syntax("a text in backticks has no end"))?;
+                let end = inner
+                    .find('`')
+                    .ok_or_else(|| syntax("a text in backticks has no end"))?;
                 let text = inner.get(..end).unwrap_or_default().to_owned();
                 (Token::Text(text), end + 2)
             }
             '(' | ')' | '{' | '}' | ',' | '\'' => {
-                return Err(syntax("there may be names, texts in quotes and pipes (|), nothing else"));
+                return Err(syntax(
+                    "there may be names, texts in quotes and pipes (|), nothing else",
+                ));
             }
             _ => {
                 let is_end = |c: char| c.is_whitespace() || "|\"`(){},'".contains(c);
                 let end = rest.find(is_end).unwrap_or(rest.len());
-                (Token::Word(rest.get(..end).unwrap_or_default().to_owned()), end)
+                (
+                    Token::Word(rest.get(..end).unwrap_or_default().to_owned()),
+                    end,
+                )
             }
         };
         tokens.push(token);

@@ -109,7 +109,9 @@ pub enum KubeconfigError {
     )]
     Token(String),
     /// We would be nobody.
-    #[error("the kubeconfig's {0} has neither a token nor client-certificate-data and client-key-data")]
+    #[error(
+        "the kubeconfig's {0} has neither a token nor client-certificate-data and client-key-data"
+    )]
     NoCredentials(String),
     /// We would be two.
     #[error("the kubeconfig's {0} has a token and a client certificate: keep one")]

@@ -19,9 +19,12 @@ pub(super) struct Fields {
     refused: &'static [(&'static str, &'static str)],
 }
 
-const PATH: &str = "it names a file of the operator's; put what is in the file into the field that ends in -data";
-const IMPERSONATES: &str = "requests would be made in somebody else's name; use that user's own credentials";
-const PASSWORD: &str = "API servers take no passwords any more; use a token or a client certificate";
+const PATH: &str =
+    "it names a file of the operator's; put what is in the file into the field that ends in -data";
+const IMPERSONATES: &str =
+    "requests would be made in somebody else's name; use that user's own credentials";
+const PASSWORD: &str =
+    "API servers take no passwords any more; use a token or a client certificate";
 
 pub(super) const FILE: Fields = Fields {
     known: &[
@@ -273,7 +276,9 @@ impl<'a> Section<'a> {
 fn is_unset(name: &str, node: &Node) -> bool {
     match &node.value {
         Value::Null => true,
-        Value::Text(text) if name == INSECURE_FIELD => matches!(text.expose().as_str(), "" | "false"),
+        Value::Text(text) if name == INSECURE_FIELD => {
+            matches!(text.expose().as_str(), "" | "false")
+        }
         Value::Text(text) => text.expose().is_empty(),
         Value::List(items) => items.is_empty(),
         Value::Map(_) => false,

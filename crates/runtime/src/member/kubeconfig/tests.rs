@@ -72,16 +72,23 @@ fn a_token_or_a_certificate_is_taken_from_json_and_yaml() {
     assert_eq!(by_token.server().to_string(), "https://api.example:6443/");
     assert_eq!(by_token.namespace(), "default");
     assert!(by_token.authority().is_some());
-    assert!(matches!(by_token.credentials(), Credentials::Token(token) if token.expose() == MARKER));
+    assert!(
+        matches!(by_token.credentials(), Credentials::Token(token) if token.expose() == MARKER)
+    );
     let Made { certificate, key } = made();
     let folded = certificate.as_bytes().chunks(64);
-    let folded: Vec<&str> = folded.map(|line| std::str::from_utf8(line).unwrap()).collect();
+    let folded: Vec<&str> = folded
+        .map(|line| std::str::from_utf8(line).unwrap())
+        .collect();
     let text = format!(
         "# of a tool\napiVersion: v1\nkind: Config\nclusters:\n- name: a\n  cluster:\n    server: https://10.0.0.1/k8s/clusters/c-1\n    insecure-skip-tls-verify: false\n    extensions: [{{name: x, extension: {{a: [1, 2]}}}}]\ncontexts:\n- name: x\n  context: {{cluster: a, user: b, namespace: ops}}\nusers:\n- name: b\n  user:\n    client-certificate-data: |\n      {}\n    client-key-data: {key}\n    exec: null\n    username: \"\"\n    as-groups: []\ncurrent-context: x\n",
         folded.join("\n      ")
     );
     let by_certificate = read(&text).unwrap();
-    assert!(matches!(by_certificate.credentials(), Credentials::Certificate(_)));
+    assert!(matches!(
+        by_certificate.credentials(),
+        Credentials::Certificate(_)
+    ));
     assert!(by_certificate.authority().is_none());
     assert_eq!(by_certificate.namespace(), "ops");
     assert_eq!(by_certificate.server().path(), "/k8s/clusters/c-1");
@@ -102,7 +109,10 @@ fn only_a_server_and_who_we_are_is_taken_and_each_other_field_is_refused_by_name
         assert!(told.contains(&place) && told.contains("line 1"), "{told}");
     }
     let of_user = [
-        ("exec", json!({"apiVersion": "client.authentication.k8s.io/v1", "command": "sh"})),
+        (
+            "exec",
+            json!({"apiVersion": "client.authentication.k8s.io/v1", "command": "sh"}),
+        ),
         ("exec", json!({})),
         ("auth-provider", json!({"name": "oidc"})),
         ("tokenFile", json!("/var/run/secrets/token")),
@@ -138,7 +148,10 @@ fn what_nobody_knows_is_refused_and_named_only_if_it_looks_like_a_name() {
         (json!({MARKER: "a"}), "its name is not shown"),
     ] {
         let told = refusal(|of| *user(of) = change.clone());
-        assert!(told.contains("users[0].user ") && told.contains(part), "{told}");
+        assert!(
+            told.contains("users[0].user ") && told.contains(part),
+            "{told}"
+        );
     }
     assert!(refusal(|of| of["exec"] = json!({})).contains("in the file (line 1)"));
     assert!(refusal(|of| of["users"][0]["exec"] = json!({})).contains("in users[0] (line 1)"));
@@ -168,7 +181,10 @@ fn servers_are_reached_over_tls_at_one_plain_address() {
     ];
     for (server, part) in table {
         let told = refusal(|of| cluster(of)["server"] = json!(server));
-        assert!(told.contains("clusters[0].cluster.server") && told.contains(part), "{server}: {told}");
+        assert!(
+            told.contains("clusters[0].cluster.server") && told.contains(part),
+            "{server}: {told}"
+        );
     }
     for odd in [json!(1), json!(["https://a"]), json!({"a": "b"})] {
         refusal(|of| cluster(of)["server"] = odd.clone());
@@ -195,7 +211,10 @@ fn hosts_outside_of_the_list_are_refused() {
         match read {
             Ok(_) => assert!(is_allowed, "{server}"),
             Err(error) => {
-                assert!(!is_allowed && error.to_string().contains("list of hosts"), "{server}: {error}");
+                assert!(
+                    !is_allowed && error.to_string().contains("list of hosts"),
+                    "{server}: {error}"
+                );
             }
         }
     }
@@ -210,13 +229,34 @@ fn it_is_clear_which_entries_are_meant() {
         of[list].as_array_mut().unwrap().push(second);
     }
     let table: [(Change, &str); 14] = [
-        (|of| of["current-context"] = json!("other"), "current-context names an entry"),
-        (|of| of["contexts"][0]["context"]["cluster"] = json!("x"), "contexts[0].context.cluster names"),
-        (|of| of["contexts"][0]["context"]["user"] = json!("x"), "contexts[0].context.user names"),
-        (|of| of["contexts"][0]["context"]["user"] = json!(null), "contexts[0].context.user is missing"),
-        (|of| of["contexts"][0]["context"] = json!(null), "contexts[0].context.cluster is missing"),
-        (|of| of["clusters"][0]["name"] = json!(""), "clusters[0].name is missing"),
-        (|of| of["users"][0]["name"] = json!(null), "users[0].name is missing"),
+        (
+            |of| of["current-context"] = json!("other"),
+            "current-context names an entry",
+        ),
+        (
+            |of| of["contexts"][0]["context"]["cluster"] = json!("x"),
+            "contexts[0].context.cluster names",
+        ),
+        (
+            |of| of["contexts"][0]["context"]["user"] = json!("x"),
+            "contexts[0].context.user names",
+        ),
+        (
+            |of| of["contexts"][0]["context"]["user"] = json!(null),
+            "contexts[0].context.user is missing",
+        ),
+        (
+            |of| of["contexts"][0]["context"] = json!(null),
+            "contexts[0].context.cluster is missing",
+        ),
+        (
+            |of| of["clusters"][0]["name"] = json!(""),
+            "clusters[0].name is missing",
+        ),
+        (
+            |of| of["users"][0]["name"] = json!(null),
+            "users[0].name is missing",
+        ),
         (
             |of| {
                 twice(of, "users");
@@ -239,10 +279,19 @@ fn it_is_clear_which_entries_are_meant() {
             },
             "set current-context",
         ),
-        (|of| of["users"] = json!([]), "contexts[0].context.user names"),
+        (
+            |of| of["users"] = json!([]),
+            "contexts[0].context.user names",
+        ),
         (|of| of["users"] = json!("user"), "users is not a list"),
-        (|of| of["users"] = json!(["user"]), "users[0] is not a mapping"),
-        (|of| of["contexts"][0]["context"]["namespace"] = json!("a/b"), "contexts[0].context.namespace"),
+        (
+            |of| of["users"] = json!(["user"]),
+            "users[0] is not a mapping",
+        ),
+        (
+            |of| of["contexts"][0]["context"]["namespace"] = json!("a/b"),
+            "contexts[0].context.namespace",
+        ),
     ];
     for (change, part) in table {
         let told = refusal(change);
@@ -263,18 +312,51 @@ fn who_we_are_is_clear() {
         (json!({}), "neither a token"),
         (json!(null), "neither a token"),
         (json!({"token": "", "extensions": []}), "neither a token"),
-        (json!({"client-certificate-data": certificate}), "client-key-data is missing"),
-        (json!({"client-key-data": key}), "client-certificate-data is missing"),
-        (json!({"client-certificate-data": certificate, "client-key-data": key, "token": "a"}), "keep one"),
-        (json!({"client-certificate-data": certificate, "client-key-data": other.key}), "does not fit"),
-        (json!({"client-certificate-data": key, "client-key-data": key}), "no PEM certificate"),
-        (json!({"client-certificate-data": certificate, "client-key-data": certificate}), "no PEM private key"),
-        (json!({"client-certificate-data": "!", "client-key-data": key}), "client-certificate-data is not base64"),
-        (json!({"client-certificate-data": certificate, "client-key-data": MARKER}), "client-key-data is not base64"),
+        (
+            json!({"client-certificate-data": certificate}),
+            "client-key-data is missing",
+        ),
+        (
+            json!({"client-key-data": key}),
+            "client-certificate-data is missing",
+        ),
+        (
+            json!({"client-certificate-data": certificate, "client-key-data": key, "token": "a"}),
+            "keep one",
+        ),
+        (
+            json!({"client-certificate-data": certificate, "client-key-data": other.key}),
+            "does not fit",
+        ),
+        (
+            json!({"client-certificate-data": key, "client-key-data": key}),
+            "no PEM certificate",
+        ),
+        (
+            json!({"client-certificate-data": certificate, "client-key-data": certificate}),
+            "no PEM private key",
+        ),
+        (
+            json!({"client-certificate-data": "!", "client-key-data": key}),
+            "client-certificate-data is not base64",
+        ),
+        (
+            json!({"client-certificate-data": certificate, "client-key-data": MARKER}),
+            "client-key-data is not base64",
+        ),
         (json!({"token": ["a"]}), "users[0].user.token is not a text"),
-        (json!({"token": format!("{MARKER}\n")}), "cannot be sent as a token"),
-        (json!({"token": format!("{MARKER} {MARKER}")}), "cannot be sent as a token"),
-        (json!({"token": "a".repeat(LONGEST_TOKEN + 1)}), "cannot be sent as a token"),
+        (
+            json!({"token": format!("{MARKER}\n")}),
+            "cannot be sent as a token",
+        ),
+        (
+            json!({"token": format!("{MARKER} {MARKER}")}),
+            "cannot be sent as a token",
+        ),
+        (
+            json!({"token": "a".repeat(LONGEST_TOKEN + 1)}),
+            "cannot be sent as a token",
+        ),
     ];
     for (credentials, part) in table {
         let told = refusal(|of| *user(of) = credentials.clone());
@@ -287,12 +369,23 @@ fn a_ca_is_one() {
     let table = [
         (json!("%"), "not base64"),
         (json!(STANDARD.encode("no pem")), "no PEM certificate"),
-        (json!(STANDARD.encode("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")), "cannot be understood"),
-        (json!(STANDARD.encode("-----BEGIN CERTIFICATE-----\n%%\n-----END CERTIFICATE-----\n")), "cannot be understood"),
+        (
+            json!(
+                STANDARD.encode("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+            ),
+            "cannot be understood",
+        ),
+        (
+            json!(STANDARD.encode("-----BEGIN CERTIFICATE-----\n%%\n-----END CERTIFICATE-----\n")),
+            "cannot be understood",
+        ),
     ];
     for (authority, part) in table {
         let told = refusal(|of| cluster(of)["certificate-authority-data"] = authority.clone());
-        assert!(told.contains("certificate-authority-data") && told.contains(part), "{told}");
+        assert!(
+            told.contains("certificate-authority-data") && told.contains(part),
+            "{told}"
+        );
     }
 }
 
@@ -311,7 +404,10 @@ fn yaml_that_says_more_than_it_shows_is_refused() {
         ("users: &a []\nclusters: *a\n", "anchors"),
         ("kind: !!str Config\n", "tags"),
         ("%YAML 1.1\n---\nkind: Config\n", "neither YAML nor JSON"),
-        ("kind: Config\nkind: Config\n", "line 2: a field stands twice"),
+        (
+            "kind: Config\nkind: Config\n",
+            "line 2: a field stands twice",
+        ),
         ("kind: Config\n---\nkind: Config\n", "second document"),
         (&deep, "nested too deeply"),
         (&wide, "too many values"),
@@ -323,7 +419,13 @@ fn yaml_that_says_more_than_it_shows_is_refused() {
         let told = read(text).unwrap_err().to_string();
         assert!(told.contains(part), "{part}: {told}");
     }
-    assert_eq!(read("").unwrap_err(), KubeconfigError::Syntax { line: 1, what: "it is empty" });
+    assert_eq!(
+        read("").unwrap_err(),
+        KubeconfigError::Syntax {
+            line: 1,
+            what: "it is empty"
+        }
+    );
     let large = format!("# {}", "x".repeat(LARGEST));
     assert_eq!(read(&large).unwrap_err(), KubeconfigError::TooLarge);
     let not_text = Kubeconfig::parse(&[0xff, 0xfe], &AllowedHosts::any()).unwrap_err();
@@ -340,7 +442,10 @@ fn yaml_that_says_more_than_it_shows_is_refused() {
 #[test]
 fn nothing_secret_is_in_what_is_shown() {
     let shown = format!("{:?}", parse(&whole()).unwrap());
-    assert!(shown.contains("api.example") && !shown.contains(MARKER), "{shown}");
+    assert!(
+        shown.contains("api.example") && !shown.contains(MARKER),
+        "{shown}"
+    );
 }
 
 proptest! {

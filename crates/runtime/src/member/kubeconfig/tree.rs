@@ -36,8 +36,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Node, KubeconfigError> {
     let mut reader = Reader::default();
     for event in Parser::new_from_str_with_options(text, options) {
         // The parser's own words may quote what stands there.
-        let (event, span) = event
-            .map_err(|error| wrong(error.marker().line(), "it is neither YAML nor JSON"))?;
+        let (event, span) =
+            event.map_err(|error| wrong(error.marker().line(), "it is neither YAML nor JSON"))?;
         reader.take(event, span.start.line())?;
     }
     reader.root.ok_or_else(|| wrong(1, "it is empty"))

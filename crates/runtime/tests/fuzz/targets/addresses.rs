@@ -16,9 +16,44 @@ const WHOLE: &[&str] = &[
 ];
 
 const TOKENS: &[&str] = &[
-    "http://", "https://", "//", "/", "\\", "@", "#", "?", ":", "[", "]", "%", "%2e", "%40", ".", "..", "::", "0x7f",
-    "0177", "127.0.0.1", "2130706433", "::ffff:", "64:ff9b::", "2002:", "localhost", "169.254.169.254", "\0", "\r\n", " ",
-    "\t", "①", "。", "xn--", "user:word@", "&", "=", "+", "fe80::1%25eth0",
+    "http://",
+    "https://",
+    "//",
+    "/",
+    "\\",
+    "@",
+    "#",
+    "?",
+    ":",
+    "[",
+    "]",
+    "%",
+    "%2e",
+    "%40",
+    ".",
+    "..",
+    "::",
+    "0x7f",
+    "0177",
+    "127.0.0.1",
+    "2130706433",
+    "::ffff:",
+    "64:ff9b::",
+    "2002:",
+    "localhost",
+    "169.254.169.254",
+    "\0",
+    "\r\n",
+    " ",
+    "\t",
+    "①",
+    "。",
+    "xn--",
+    "user:word@",
+    "&",
+    "=",
+    "+",
+    "fe80::1%25eth0",
 ];
 
 pub(super) fn addresses(bytes: &[u8]) {
@@ -32,12 +67,18 @@ pub(super) fn addresses(bytes: &[u8]) {
     };
     let written = url.to_string();
     assert_eq!(Url::parse(&written).as_ref(), Ok(&url), "{written}");
-    let uri: http::Uri = written.parse().unwrap_or_else(|why| panic!("{written}: {why}"));
+    let uri: http::Uri = written
+        .parse()
+        .unwrap_or_else(|why| panic!("{written}: {why}"));
     assert_eq!(uri.host(), Some(url.host.to_string().as_str()), "{written}");
     assert_eq!(uri.port_u16().unwrap_or(url.port), url.port);
     if let Some(address) = url.host.address() {
         let is_ordinary = faces(address).all(|(_, class)| class.is_ordinary());
-        assert_eq!(Rules::default().check_host(&url.host).is_ok(), is_ordinary, "{written}");
+        assert_eq!(
+            Rules::default().check_host(&url.host).is_ok(),
+            is_ordinary,
+            "{written}"
+        );
         // The standard library's own notion of what is special.
         if address.is_loopback() || address.is_unspecified() || address.is_multicast() {
             assert!(!is_ordinary, "{written}");

@@ -17,8 +17,31 @@ const WHOLE: &[&str] = &[
 ];
 
 const TOKENS: &[&str] = &[
-    "{", "}", "[", "]", ",", ":", "\"", "null", "true", "1e400", "-0", "NaN", "+Inf", "-Inf", "\"value\":", "\"histogram\":{}",
-    "\"warnings\":[\"x\"],", "\"status\":\"success\",", "scalar", "vector", "\\u0000", "\\ud800", "0x1", " ", "\n",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"",
+    "null",
+    "true",
+    "1e400",
+    "-0",
+    "NaN",
+    "+Inf",
+    "-Inf",
+    "\"value\":",
+    "\"histogram\":{}",
+    "\"warnings\":[\"x\"],",
+    "\"status\":\"success\",",
+    "scalar",
+    "vector",
+    "\\u0000",
+    "\\ud800",
+    "0x1",
+    " ",
+    "\n",
 ];
 
 pub(super) fn prometheus(bytes: &[u8]) {
@@ -32,10 +55,15 @@ pub(super) fn prometheus(bytes: &[u8]) {
             assert!(code < 300);
             if let Measured::Partial { warnings, .. } = &measured {
                 assert!((1..=4).contains(&warnings.len()));
-                assert!(warnings.iter().all(|warning| warning.chars().count() <= 256));
+                assert!(
+                    warnings
+                        .iter()
+                        .all(|warning| warning.chars().count() <= 256)
+                );
             }
             match measured.reading() {
-                Reading::Scalar(Number::Finite(number)) | Reading::Vector(Number::Finite(number)) => {
+                Reading::Scalar(Number::Finite(number))
+                | Reading::Vector(Number::Finite(number)) => {
                     assert!(number.is_finite() && (*number != 0.0 || number.is_sign_positive()));
                 }
                 Reading::Several(count) => assert!(*count > 1),

@@ -19,12 +19,52 @@ const DOCUMENTS: &[&str] = &[
 const URLS: &[&str] = &["https://a.example/{{ variables.x }}?b={{ variables.x | urlquery }}"];
 
 const TOKENS: &[&str] = &[
-    "{{", "}}", "{{ name }}", "{{ variables.x }}", "-", "|", "\"", "'", "`", "\\", "#", "\n", "printf", "%q", "%s", "html",
-    "js", "urlquery", "index", "(", ")", " ", "/*", "*/", "if",
+    "{{",
+    "}}",
+    "{{ name }}",
+    "{{ variables.x }}",
+    "-",
+    "|",
+    "\"",
+    "'",
+    "`",
+    "\\",
+    "#",
+    "\n",
+    "printf",
+    "%q",
+    "%s",
+    "html",
+    "js",
+    "urlquery",
+    "index",
+    "(",
+    ")",
+    " ",
+    "/*",
+    "*/",
+    "if",
 ];
 const VALUES: &[&str] = &[
-    "plain", "1", "\"", "'", "`", "\\", "\"} or vector(1) #", "\n", "\r\n", "\",\"z\":\"", "{{ name }}", "#", "../..", "@evil",
-    "null", "é\u{0}", "\u{2028}", "%s", "\\\"",
+    "plain",
+    "1",
+    "\"",
+    "'",
+    "`",
+    "\\",
+    "\"} or vector(1) #",
+    "\n",
+    "\r\n",
+    "\",\"z\":\"",
+    "{{ name }}",
+    "#",
+    "../..",
+    "@evil",
+    "null",
+    "é\u{0}",
+    "\u{2028}",
+    "%s",
+    "\\\"",
 ];
 
 pub(super) fn templates(bytes: &[u8]) {
@@ -50,7 +90,10 @@ pub(super) fn templates(bytes: &[u8]) {
         variables: [("x".to_owned(), x.to_owned())].into(),
         ..Names::default()
     };
-    let (Ok(plain), Ok(hostile)) = (template.render(&names("n")), template.render(&names(&value))) else {
+    let (Ok(plain), Ok(hostile)) = (
+        template.render(&names("n")),
+        template.render(&names(&value)),
+    ) else {
         return;
     };
     match place {
@@ -106,7 +149,10 @@ fn bones(query: &str) -> String {
 fn shape(json: &serde_json::Value) -> String {
     use serde_json::Value;
     match json {
-        Value::Array(items) => format!("[{}]", items.iter().map(shape).collect::<Vec<_>>().join(",")),
+        Value::Array(items) => format!(
+            "[{}]",
+            items.iter().map(shape).collect::<Vec<_>>().join(",")
+        ),
         Value::Object(fields) => {
             let inner: Vec<String> = fields.values().map(shape).collect();
             format!("{{{}}}", inner.join(","))
