@@ -1,15 +1,14 @@
 //! The target of the runtime that `SLIPWAY_FUZZ_TARGET` names, under libFuzzer; `kubeconfig` if it names none.
 #![no_main]
 
-#[path = "."]
+#[path = "../../crates/runtime/tests/fuzz"]
 mod fuzz {
-    #[path = "../../crates/apiserver/tests/fuzz/generate.rs"]
+    #[path = "../../../apiserver/tests/fuzz/generate.rs"]
     pub(crate) mod generate;
-    #[path = "../../crates/apiserver/tests/fuzz/tape.rs"]
+    #[path = "../../../apiserver/tests/fuzz/tape.rs"]
     pub(crate) mod tape;
-    #[path = "../../crates/apiserver/tests/fuzz/target.rs"]
+    #[path = "../../../apiserver/tests/fuzz/target.rs"]
     pub(crate) mod target;
-    #[path = "../../crates/runtime/tests/fuzz/targets.rs"]
     pub(crate) mod targets;
 }
 
