@@ -10,6 +10,7 @@
 //! ```
 
 pub mod action;
+pub mod address;
 pub mod admission;
 pub mod basis;
 pub mod blocker;
@@ -31,8 +32,10 @@ pub mod parts;
 pub mod permission;
 pub mod plan;
 pub mod prune;
+pub mod question;
 pub mod reason;
 pub mod selector;
+pub mod sensitive;
 pub mod stage;
 pub mod status_map;
 pub mod store;
@@ -47,5 +50,6 @@ pub use fact::Facts;
 pub use identity::{ClusterId, Key, Kind, ObjectRef};
 pub use member::{Member, MemberState};
 pub use plan::{Plan, Step};
+pub use sensitive::Sensitive;
 pub use slipway_api::purpose::Purpose;
 pub use store::Stores;
