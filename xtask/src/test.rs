@@ -3,7 +3,7 @@
 mod servers;
 mod tier;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,9 @@ pub(crate) struct Arguments {
     /// Only the tiers that run on servers, the embedded one and a real one
     #[arg(long)]
     servers: bool,
+    /// The original of rollout-operator: the tier drop-in asks it and ours the same (`--only drop-in --peer PATH`)
+    #[arg(long)]
+    peer: Option<PathBuf>,
     /// The program tier and the suites that drive the program, on the program as it is shipped, and nothing else
     #[arg(long)]
     dist: bool,
@@ -67,6 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             }
         }
     }
+    drop_in(arguments, shipped.as_deref(), &mut tiers)?;
     let is_simulated = !arguments.servers && !arguments.dist;
     let run = beside(&mut tiers, is_simulated, |tiers| {
         if on_servers.iter().any(|tier| tier.needs_program()) {
@@ -88,6 +92,37 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         report::error(error);
     }
     concluded.and(run)
+}
+
+/// The tier that asks an original and ours the same. Only who has an original can run it: it is never left out, but not there.
+const DROP_IN: &str = "drop-in";
+
+fn drop_in(arguments: &Arguments, shipped: Option<&Path>, tiers: &mut Tiers) -> Result<()> {
+    let Some(peer) = &arguments.peer else {
+        let is_asked_for = arguments.only.as_deref() == Some(DROP_IN);
+        if is_asked_for {
+            bail!("drop-in needs the original's program: --peer PATH");
+        }
+        return Ok(());
+    };
+    workspace::build_program()?;
+    let peer = std::path::absolute(peer).context("finding the original's program")?;
+    let mut command = workspace::cargo();
+    command
+        .args([
+            "test",
+            "--release",
+            "--quiet",
+            "--workspace",
+            "--test",
+            "peer",
+        ])
+        .env("SLIPWAY_PEER", peer);
+    if let Some(program) = shipped {
+        command.env(SLIPWAY_BIN, program);
+    }
+    tiers.run(DROP_IN, &mut command);
+    Ok(())
 }
 
 /// The variable by which tests find the program that they drive.

@@ -1,5 +1,5 @@
 //! The workspace's own rules, as tests: crate arrows, the files of a capability, file sizes, copies, names of products,
-//! references, generated files, README commands, forbidden marks.
+//! references, claims, generated files, README commands, forbidden marks.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,6 +9,8 @@
 
 #[path = "tidy/arrows.rs"]
 mod arrows;
+#[path = "tidy/claims.rs"]
+mod claims;
 #[path = "tidy/code.rs"]
 mod code;
 #[path = "tidy/copies.rs"]

@@ -28,6 +28,7 @@ const SUMMARIES: &[&str] = &[
     "foreign: ",
     "replay: ",
     "fuzz: ",
+    "drop-in: ",
 ];
 
 /// Numbers out of the closing lines of test runners.
