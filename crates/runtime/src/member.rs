@@ -5,7 +5,9 @@
 //! A member costs one connection. What it does not do: read Secrets, notice that they change, or decide what a member is.
 
 mod client;
+mod connect;
 pub mod kubeconfig;
 
 pub use client::ClientError;
+pub use connect::ByKubeconfig;
 pub use kubeconfig::{Kubeconfig, KubeconfigError};

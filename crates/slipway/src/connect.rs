@@ -36,11 +36,7 @@ pub(crate) struct Cluster {
 /// address of the API server, for people.
 pub(crate) async fn client(cluster: &Cluster) -> Result<(Client, String)> {
     let mut config = find(cluster).await?;
-    let link = Link {
-        request_timeout: cluster.request_timeout,
-        agent: AGENT,
-    };
-    link.apply(&mut config);
+    link(cluster.request_timeout).apply(&mut config);
     if let Some(label) = &cluster.label {
         let label = HeaderValue::from_str(label)
             .with_context(|| format!("sending the name {label:?} with each request"))?;
@@ -50,6 +46,14 @@ pub(crate) async fn client(cluster: &Cluster) -> Result<(Client, String)> {
     tracing::info!(server, "connecting");
     let client = Client::try_from(config).context("making the client of the API server")?;
     Ok((client, server))
+}
+
+/// How API servers are spoken with.
+pub(crate) fn link(request_timeout: Duration) -> Link {
+    Link {
+        request_timeout,
+        agent: AGENT,
+    }
 }
 
 async fn find(cluster: &Cluster) -> Result<Config> {

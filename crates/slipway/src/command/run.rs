@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use slipway_api::zones::injected;
+use slipway_kernel::address::{AllowedHosts, Patterns};
 use slipway_runtime::Election;
 use slipway_runtime::tls::{Files, Injection, SelfSigned, Source};
 use slipway_runtime::webhook::Limits;
@@ -59,6 +60,7 @@ pub(crate) fn operation(registry: &Registry, arguments: &Run) -> Result<Operatio
         probes: SocketAddr::new(arguments.bind, arguments.port),
         metrics: None,
         label: told.or(label),
+        member_hosts: member_hosts(&arguments.member_hosts)?,
         request_filter: None,
         webhooks: (!hooks.is_empty()).then(|| Webhooks {
             hooks,
@@ -72,6 +74,17 @@ pub(crate) fn operation(registry: &Registry, arguments: &Run) -> Result<Operatio
             drain: given.drain,
         }),
     })
+}
+
+/// Which API servers kubeconfigs of members may name; all, if none is named.
+fn member_hosts(named: &[String]) -> Result<AllowedHosts> {
+    if named.is_empty() {
+        return Ok(AllowedHosts::any());
+    }
+    let patterns = Patterns::parse(named.iter().map(String::as_str));
+    Ok(AllowedHosts::only(
+        patterns.context("reading --member-hosts")?,
+    ))
 }
 
 /// How the operator runs.
