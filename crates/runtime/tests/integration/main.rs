@@ -19,6 +19,7 @@ mod fencing;
 mod flow;
 mod groups;
 mod hostile;
+mod hostile_answers;
 mod late_kinds;
 mod member;
 mod members;
