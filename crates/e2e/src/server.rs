@@ -150,6 +150,19 @@ impl Embedded {
         }
     }
 
+    /// Sends its process a signal: STOP makes it one that answers nobody, CONT one that goes on where it was.
+    pub fn signal(&self, name: &str) -> Result<()> {
+        let status = Command::new("pkill")
+            .arg(format!("-{name}"))
+            .args(["-P", &self.tether.id().to_string(), "-x", "slipway"])
+            .status()
+            .context("starting pkill")?;
+        if !status.success() {
+            bail!("the server got no signal {name}: pkill ended with {status}");
+        }
+        Ok(())
+    }
+
     fn log(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }

@@ -112,6 +112,16 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         takes: 8,
     },
     OnServers {
+        name: "end to end, members",
+        test: "members",
+        variable: "SLIPWAY_REAL_FULL",
+        profile: Profile::Collectors,
+        members: 3,
+        is_driven_by_kubectl: true,
+        is_foreign: false,
+        takes: 2,
+    },
+    OnServers {
         name: "pages",
         test: "pages",
         variable: "SLIPWAY_REAL_FULL",
