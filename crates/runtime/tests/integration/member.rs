@@ -14,8 +14,9 @@ use hyper_util::server::conn::auto;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::Client;
 use kube::api::{Api, ListParams, PostParams, WatchParams};
-use kube::client::Body;
 use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use serde_json::json;
 use slipway_apiserver::cluster::{Cluster, Config};
@@ -120,7 +121,7 @@ async fn a_member_is_reached_by_its_token_and_all_requests_share_one_connection(
 async fn behind_certificates(cluster: Arc<Cluster>, authority: &str) -> (SocketAddr, String) {
     let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     let mut roots = RootCertStore::empty();
-    let authority = rustls_pki_types::pem::PemObject::from_pem_slice(authority.as_bytes()).unwrap();
+    let authority = CertificateDer::from_pem_slice(authority.as_bytes()).unwrap();
     roots.add(authority).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone());
@@ -130,7 +131,7 @@ async fn behind_certificates(cluster: Arc<Cluster>, authority: &str) -> (SocketA
         .with_client_cert_verifier(verifier.build().unwrap())
         .with_single_cert(
             vec![made.cert.der().clone()],
-            rustls_pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap(),
+            PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap(),
         )
         .unwrap();
     config.alpn_protocols = vec![b"h2".to_vec()];
@@ -145,7 +146,7 @@ async fn behind_certificates(cluster: Arc<Cluster>, authority: &str) -> (SocketA
             // Who got here has shown a certificate; the cluster knows its users by token only.
             let service = cluster.service(MARKER);
             let answer = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-                service.clone().oneshot(request.map(Body::wrap_body))
+                service.clone().oneshot(request)
             });
             tokio::spawn(async move {
                 let serving = auto::Builder::new(TokioExecutor::new());

@@ -91,7 +91,7 @@ pub(super) fn templates(bytes: &[u8]) {
         ..Names::default()
     };
     let (Ok(plain), Ok(hostile)) = (
-        template.render(&names("n")),
+        template.render(&names("zz")),
         template.render(&names(&value)),
     ) else {
         return;
@@ -155,7 +155,9 @@ fn shape(json: &serde_json::Value) -> String {
             items.iter().map(shape).collect::<Vec<_>>().join(",")
         ),
         Value::Object(fields) => {
-            let inner: Vec<String> = fields.values().map(shape).collect();
+            // Which one comes first depends on what they are called.
+            let mut inner: Vec<String> = fields.values().map(shape).collect();
+            inner.sort();
             format!("{{{}}}", inner.join(","))
         }
         Value::String(_) => "text".to_owned(),
