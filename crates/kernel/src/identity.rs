@@ -25,6 +25,11 @@ impl ClusterId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether the operator itself runs in it: home, and no member.
+    pub fn is_local(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 impl fmt::Display for ClusterId {
