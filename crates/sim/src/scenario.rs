@@ -233,9 +233,8 @@ impl Scenario {
     ) -> Result<(), Unreadable> {
         for (n, cluster) in self.clusters.iter().enumerate() {
             let checked = cluster.check();
-            checked.map_err(|(field, problem)| {
-                nonsense(format!("clusters[{n}].{field}"), problem)
-            })?;
+            checked
+                .map_err(|(field, problem)| nonsense(format!("clusters[{n}].{field}"), problem))?;
             if self.place(Some(&cluster.name)) != Some(n + 1) {
                 let problem = format!("there are two of the name {:?}", cluster.name);
                 return Err(nonsense(format!("clusters[{n}].name"), problem));

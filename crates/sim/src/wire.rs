@@ -453,4 +453,3 @@ async fn whole(mut body: Body) -> Bytes {
         }
     }
 }
-

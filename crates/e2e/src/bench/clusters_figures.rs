@@ -84,7 +84,12 @@ pub(crate) fn table(all: &[Figures]) -> Vec<String> {
         .iter()
         .map(|figures| format!("{:>14}", figures.members))
         .collect();
-    let mut lines = vec![format!("{:28}{}{:>10}", "members", heads.concat(), "exponent")];
+    let mut lines = vec![format!(
+        "{:28}{}{:>10}",
+        "members",
+        heads.concat(),
+        "exponent"
+    )];
     for (name, unit, read) in COLUMNS {
         let cells: Vec<String> = all
             .iter()

@@ -210,12 +210,7 @@ fn compare(findings: &mut Findings, case: &Case<'_>, reference: &History) {
     }
 }
 
-fn compare_in(
-    findings: &mut Findings,
-    case: &Case<'_>,
-    reference: &History,
-    cluster: &ClusterId,
-) {
+fn compare_in(findings: &mut Findings, case: &Case<'_>, reference: &History, cluster: &ClusterId) {
     let history = case.history;
     let wanted = ends(case, reference, cluster);
     let found = ends(case, history, cluster);

@@ -98,7 +98,10 @@ expect:
 fn what_names_a_cluster_is_about_that_one() {
     let scenario = Scenario::read("several.yaml", SEVERAL).unwrap();
     let east = &scenario.clusters[0];
-    assert_eq!((east.clock, east.definitions, east.actors), (-30, true, true));
+    assert_eq!(
+        (east.clock, east.definitions, east.actors),
+        (-30, true, true)
+    );
     assert!(scenario.manifests().is_empty());
     let there = scenario.manifests_in(east);
     let names: Vec<String> = there
@@ -114,8 +117,16 @@ fn what_names_a_cluster_is_about_that_one() {
 #[test]
 fn a_cluster_that_is_not_there_is_named() {
     for (from, to, wrong) in [
-        ("cluster: east, delete", "cluster: west, delete", "actions[0]"),
-        ("{cluster: east, object", "{cluster: west, object", "expect[0]"),
+        (
+            "cluster: east, delete",
+            "cluster: west, delete",
+            "actions[0]",
+        ),
+        (
+            "{cluster: east, object",
+            "{cluster: west, object",
+            "expect[0]",
+        ),
         ("outage~east", "outage~west", "spells[0]"),
         ("outage~east", "rain~east", "rain~east"),
         ("name: east", "name: hub", "clusters[0].name"),
@@ -127,6 +138,8 @@ fn a_cluster_that_is_not_there_is_named() {
         assert!(problem.contains(wrong), "{problem}");
     }
     let twice = SEVERAL.replace("clusters:\n", "clusters:\n  - {name: east}\n");
-    let problem = Scenario::read("several.yaml", &twice).unwrap_err().to_string();
+    let problem = Scenario::read("several.yaml", &twice)
+        .unwrap_err()
+        .to_string();
     assert!(problem.contains("two of the name"), "{problem}");
 }

@@ -161,13 +161,14 @@ impl Prepared {
         member: &Cluster,
         seed: u64,
     ) -> Result<Snapshot, Unplayable> {
-        let start = |error| Unplayable::Start(format!("{} in {}", scenario.name, member.name), error);
+        let start =
+            |error| Unplayable::Start(format!("{} in {}", scenario.name, member.name), error);
         let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(scenario.start));
         let clock = water::clock(&clock, member.clock);
         let cluster = water::fresh_member(member, seed, &clock);
         let user = User::new(&cluster, ADMIN, clock.clone());
-        let definitions = if member.definitions {
-            wiring.definitions.as_slice()
+        let definitions: &[Value] = if member.definitions {
+            &wiring.definitions
         } else {
             &[]
         };
@@ -213,7 +214,7 @@ pub(super) fn begin(
     let mut tasks = JoinSet::new();
     let mut controllers = JoinSet::new();
     let (home, dialled) = Water::home(prepared, &clock, trial.seed);
-    let recorder = home.recorder().clone();
+    let recorder = home.recorder();
     recorder.mark(Event::User("everything is set up".to_owned()));
     let mut waters = vec![home];
     for n in 0..scenario.clusters.len() {
@@ -221,7 +222,7 @@ pub(super) fn begin(
         waters.extend(member);
     }
     for water in &waters {
-        tasks.spawn(water.recorder().clone().follow());
+        tasks.spawn(water.recorder().follow());
     }
     for water in &waters {
         water.look_after(&mut controllers, scenario, trial.seed);
@@ -229,7 +230,9 @@ pub(super) fn begin(
     let adversary = Adversary::new(trial.injections.clone(), trial.seed);
     let adversary = Arc::new(Mutex::new(adversary));
     let storm = trial.storm.then(|| Storm::of(scenario, trial.seed));
-    let drawn = storm.as_ref().map_or(&[][..], |storm| &storm.spells);
+    let drawn = storm
+        .as_ref()
+        .map_or(&[][..], |storm| storm.spells.as_slice());
     let others = [trial.spells.as_slice(), drawn].concat();
     let weather = Arc::new(Weather::new(began, &scenario.spells, &others));
     let crew = Arc::new(Crew {

@@ -79,12 +79,7 @@ pub(super) fn fresh_member(member: &Cluster, seed: u64, clock: &Arc<dyn Clock>) 
     config(&member.name, &token, seed, clock).0.build()
 }
 
-fn actors(
-    cluster: &Arc<Server>,
-    scenario: &Scenario,
-    clock: &Arc<dyn Clock>,
-    seed: u64,
-) -> Actors {
+fn actors(cluster: &Arc<Server>, scenario: &Scenario, clock: &Arc<dyn Clock>, seed: u64) -> Actors {
     let client = Client::new(cluster.service(ADMIN).with_agent("actors"), "default");
     Actors::new(client, clock.clone(), scenario.script.clone(), seed)
 }

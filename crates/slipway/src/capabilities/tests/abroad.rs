@@ -35,7 +35,12 @@ fn deed(made: &mut Made) {
     let body = json!({"metadata": {"resourceVersion": "1", "uid": "app"}});
     let number = made.request("PATCH", uri, body);
     made.last_request().cluster = east();
-    put(made, object("apps/deployments", "app"), json!({}), Some(number));
+    put(
+        made,
+        object("apps/deployments", "app"),
+        json!({}),
+        Some(number),
+    );
 }
 
 /// One bad history for each oracle that is about other clusters.

@@ -100,7 +100,9 @@ fn most(history: &History, version: u64) -> usize {
 /// Members' maps at home whose turn is not done, as of a version.
 fn under_way(history: &History, version: u64) -> usize {
     let maps = history.states("/configmaps", version);
-    let maps = maps.iter().filter(|(object, _)| object.2.starts_with(PREFIX));
+    let maps = maps
+        .iter()
+        .filter(|(object, _)| object.2.starts_with(PREFIX));
     maps.filter(|(_, map)| {
         let turn = map.annotation(TURN);
         turn.is_some() && turn != map.annotation(DONE)
@@ -156,7 +158,12 @@ fn budget(case: &Case<'_>) -> Findings {
 }
 
 /// Whether an object ever had this value until then.
-fn ever(changes: &[Change], object: &Object, until: Timestamp, is: impl Fn(&Image) -> bool) -> bool {
+fn ever(
+    changes: &[Change],
+    object: &Object,
+    until: Timestamp,
+    is: impl Fn(&Image) -> bool,
+) -> bool {
     let mut of = changes
         .iter()
         .filter(|c| c.object == *object && c.at <= until);
