@@ -59,8 +59,8 @@ pub(crate) const ALL: &[Mutant] = &[
     },
     Mutant {
         name: "a fence forgets other clusters",
-        scenarios: &["members-failover"],
-        by: &["M2"],
+        scenarios: &["members-fenced"],
+        by: &["C4"],
         bend: slips!(Fence),
     },
     Mutant {

@@ -58,6 +58,10 @@ const ORACLES: &[Oracle] = &[
 /// A member is delayed by so much at most when another one has a problem.
 const SLACK: SignedDuration = SignedDuration::from_secs(2);
 
+/// A new leader knows what has been there for so long, and has fenced off the former one so long after it took over.
+const HELD: SignedDuration = SignedDuration::from_secs(25);
+const FENCED: SignedDuration = SignedDuration::from_secs(10);
+
 fn named(name: &str) -> Object {
     ("/configmaps".into(), PLACE.into(), name.into())
 }
@@ -270,19 +274,55 @@ fn holds(case: &Case<'_>) -> Findings {
             format!("{member} was changed, and who holds it there cannot be seen")
         });
         // As of what the decision was made on.
+        let changes = history.changes_in(member);
         let seen = request.context.basis.get("flippers").copied();
-        let course = history.members.get(member);
-        let held = course.and_then(|course| {
-            let seen = seen.unwrap_or(request.versions.0);
-            let until = course.changes.iter().take_while(|c| c.version <= seen);
-            let flippers = until.filter(|c| c.object.0.ends_with("/flippers"));
-            flippers.last().and_then(|last| last.after.clone())
-        });
-        findings.check(change.at, held.is_none(), || {
+        let seen = seen.unwrap_or(request.versions.0);
+        let known = changes.iter().take_while(|c| c.version <= seen);
+        findings.check(change.at, held(known).is_none(), || {
             format!("{member} was changed, and somebody holds it there")
         });
+        // Whoever leads now knows better, and has fenced off who decided it.
+        let there = changes.iter().take_while(|c| c.version < change.version);
+        let is_old = held(there).is_some_and(|since| change.at.duration_since(since) > HELD);
+        findings.check(
+            change.at,
+            !(is_old && is_late(history, change, request)),
+            || {
+                format!(
+                    "{member} was changed by a former leader, and somebody has held it for long"
+                )
+            },
+        );
     }
     findings
+}
+
+/// Since when somebody holds a member, after these changes; none if nobody does.
+fn held<'a>(changes: impl Iterator<Item = &'a Change>) -> Option<Timestamp> {
+    let mut since: BTreeMap<&Object, Timestamp> = BTreeMap::new();
+    for change in changes.filter(|c| c.object.0.ends_with("/flippers")) {
+        if change.after.is_some() {
+            since.entry(&change.object).or_insert(change.at);
+        } else {
+            since.remove(&change.object);
+        }
+    }
+    since.into_values().min()
+}
+
+/// Whether a change was carried out when another replica had been leading for long: only where the cluster could be fenced.
+fn is_late(history: &History, change: &Change, request: &Request) -> bool {
+    let name = Some(meant(&request.cluster));
+    let mut spells = history.all_spells();
+    let is_well = spells.all(|(_, spell)| spell.cluster.as_deref() != name);
+    let fenced = change.at.checked_sub(FENCED).unwrap_or(Timestamp::MIN);
+    let mut others = history.requests.iter().filter(|other| {
+        other.is_home() && other.path().contains("/leases") && other.replica != request.replica
+    });
+    let is_taken = |other: &Request| {
+        other.is_write() && other.is_committed() && other.at > request.at && other.at < fenced
+    };
+    is_well && others.any(is_taken)
 }
 
 /// C5.

@@ -21,6 +21,7 @@ const FILES: &[(&str, &str)] = &[
     ("member-rotated", include_str!("member-rotated.yaml")),
     ("member-forbidden", include_str!("member-forbidden.yaml")),
     ("members-failover", include_str!("members-failover.yaml")),
+    ("members-fenced", include_str!("members-fenced.yaml")),
 ];
 
 /// All of them.
