@@ -394,7 +394,9 @@ impl Execution {
         let state = self.shared.lock();
         let known = state.of(&object.cluster);
         let ledger = known.map(|known| &known.ledger);
-        let stale = target.zip(ledger).is_some_and(|(target, l)| l.is_stale(target));
+        let stale = target
+            .zip(ledger)
+            .is_some_and(|(target, l)| l.is_stale(target));
         stale.then_some(StepResult::Outdated)
     }
 

@@ -190,10 +190,6 @@ mod tests {
         assert!(ledger.is_stale(&target(&MOST.to_string(), "1")));
         let since = ledger.since(place, &kinds::POD);
         assert_eq!(since.len(), MOST);
-        assert!(
-            ledger
-                .since(ledger.places().last(), &kinds::POD)
-                .is_empty()
-        );
+        assert!(ledger.since(ledger.places().last(), &kinds::POD).is_empty());
     }
 }

@@ -73,11 +73,7 @@ impl MemberState {
     }
 
     /// Why nothing is done in a member that answers.
-    fn unsure(
-        &self,
-        member: &Member,
-        by_itself: String,
-    ) -> Option<(&'static str, String, String)> {
+    fn unsure(&self, member: &Member, by_itself: String) -> Option<(&'static str, String, String)> {
         let cluster = &member.cluster;
         let words = match (&self.identity, &member.confirmed) {
             (Identity::Forbidden(why), _) => (

@@ -346,7 +346,9 @@ impl Engine {
             let is_meant = |controller: &str| names.contains(&controller);
             state.bound_deletions(cluster, now, |lane| is_meant(lane.controller));
             if let Some(known) = state.of_mut(cluster) {
-                known.unconfirmed.retain(|lane, _| !is_meant(lane.controller));
+                known
+                    .unconfirmed
+                    .retain(|lane, _| !is_meant(lane.controller));
                 if let Some(member) = &mut known.member {
                     member.fenced.insert(lease, epoch);
                 }

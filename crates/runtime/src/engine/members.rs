@@ -33,8 +33,8 @@ use crate::metrics::client::measured;
 use crate::settings::{Backoff, Quiet};
 use crate::state::{ClusterState, Membership};
 
-pub(crate) use attend::{Said, identify};
 use attend::{Attend, jittered};
+pub(crate) use attend::{Said, identify};
 
 /// Between attempts to make a client.
 const BACKOFF: Backoff = Backoff {
@@ -71,7 +71,10 @@ impl Engine {
             return;
         };
         let Ok(all) = catch_unwind(AssertUnwindSafe(|| capability.members(stores))) else {
-            tracing::error!(controller, "planner panicked when asked for its members; they stay as they are");
+            tracing::error!(
+                controller,
+                "planner panicked when asked for its members; they stay as they are"
+            );
             return;
         };
         let mut wanted: BTreeMap<ClusterId, Member> = BTreeMap::new();
@@ -97,7 +100,10 @@ impl Engine {
     pub(super) fn name_untold_members(&mut self, stores: &Stores) {
         for controller in self.started(&ClusterId::local()) {
             let capability = self.capabilities.get(controller);
-            let mut interests = capability.map(|c| c.interests()).unwrap_or_default().into_iter();
+            let mut interests = capability
+                .map(|c| c.interests())
+                .unwrap_or_default()
+                .into_iter();
             if interests.all(|interest| interest.means.is_none()) {
                 self.name_members(controller, stores);
             }
@@ -179,7 +185,9 @@ impl Engine {
         }
         let before = {
             let mut state = self.shared.lock();
-            let known = state.of_mut(cluster).and_then(|known| known.member.as_mut());
+            let known = state
+                .of_mut(cluster)
+                .and_then(|known| known.member.as_mut());
             known.map(|known| std::mem::replace(&mut known.member, member.clone()))
         };
         let Some(before) = before else {
@@ -252,7 +260,9 @@ impl Engine {
         let run = self.runs;
         let member = {
             let mut state = self.shared.lock();
-            let known = state.of_mut(cluster).and_then(|known| known.member.as_mut());
+            let known = state
+                .of_mut(cluster)
+                .and_then(|known| known.member.as_mut());
             known.map(|known| {
                 known.run = run;
                 known.checked = None;

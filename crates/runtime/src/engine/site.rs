@@ -15,10 +15,10 @@ use slipway_kernel::parts::Parts;
 use slipway_kernel::selector::Selector;
 use slipway_kernel::store::StoreKey;
 
+use super::Engine;
 use super::fence::Fencing;
 use super::members::Link;
 use super::outage::Outages;
-use super::Engine;
 use crate::clusters::Cluster;
 use crate::message::Message;
 use crate::state::{StoreSelector, Trust, WatchState};
@@ -126,7 +126,9 @@ impl Engine {
         if !(user.1 && triggers.iter().any(is_same)) {
             triggers.push(interest.triggers);
         }
-        feeds.means.extend(interest.means.map(|means| (user.0, means)));
+        feeds
+            .means
+            .extend(interest.means.map(|means| (user.0, means)));
         for key in &keys {
             feeds.watches.insert(key.clone());
             let run = self.runs;
@@ -139,7 +141,11 @@ impl Engine {
                 end: None,
             });
             self.runs += 1;
-            watched.stores.entry(store.clone()).or_default().insert(user);
+            watched
+                .stores
+                .entry(store.clone())
+                .or_default()
+                .insert(user);
             watched.reads = watched.reads.or(interest.reads);
             watched.need = watched.need.max(interest.need);
         }
@@ -243,7 +249,12 @@ impl Engine {
     }
 
     /// Opens and closes what a controller asks to see of a cluster at run time.
-    pub(super) fn ask_to_see(&mut self, cluster: &ClusterId, controller: &'static str, all: &[Interest]) {
+    pub(super) fn ask_to_see(
+        &mut self,
+        cluster: &ClusterId,
+        controller: &'static str,
+        all: &[Interest],
+    ) {
         let user = (controller, true);
         let mut wanted: BTreeSet<(StoreKey, WatchKey)> = BTreeSet::new();
         let all = self.agreeing(cluster, controller, all);
@@ -300,9 +311,9 @@ impl Engine {
             let is_other = |user: &User| *user != (controller, true);
             let known = known.filter(|feeds| feeds.triggers.keys().any(is_other));
             let known = known.map(|feeds| feeds.selection.clone());
-            let one = selections.entry(store).or_insert_with(|| {
-                known.unwrap_or_else(|| interest.selection())
-            });
+            let one = selections
+                .entry(store)
+                .or_insert_with(|| known.unwrap_or_else(|| interest.selection()));
             let other = interest.selection();
             if *one == other {
                 agreeing.push(interest);

@@ -23,12 +23,7 @@ const EVENTS_PAUSE: Duration = Duration::from_secs(30);
 
 impl Engine {
     /// Tells an event, in its own time.
-    pub(super) fn publish(
-        &mut self,
-        key: &Key,
-        event: &Event,
-        acted: Option<&ObjectRef>,
-    ) {
+    pub(super) fn publish(&mut self, key: &Key, event: &Event, acted: Option<&ObjectRef>) {
         let controller = key.controller;
         let Some(telling) = self.recorder.take(event) else {
             return;
@@ -43,7 +38,11 @@ impl Engine {
         }
         let (now, slot) = (Instant::now(), events::slot(event));
         let place = (slot.0.clone(), slot.1.clone());
-        if self.events_off.get(&place).is_some_and(|until| now < *until) {
+        if self
+            .events_off
+            .get(&place)
+            .is_some_and(|until| now < *until)
+        {
             self.recorder.untold(&slot);
             return;
         }

@@ -45,7 +45,8 @@ impl Execution {
 
     /// Whether the cluster of the key may be written to: home, or a member that is the one that was confirmed.
     pub(super) async fn is_identified(&self) -> bool {
-        if self.key.cluster.is_local() || self.plan.steps.is_empty() && self.plan.statuses.is_empty()
+        if self.key.cluster.is_local()
+            || self.plan.steps.is_empty() && self.plan.statuses.is_empty()
         {
             return true;
         }

@@ -132,7 +132,9 @@ impl ClusterState {
             let (cluster, kind) = (&key.cluster, &key.kind);
             let is_seen = |one: &Missing| one.cluster == *cluster && one.kind == *kind;
             let sees = |one: &Missing| matches!(one.right, Right::See(_));
-            self.facts.missing.retain(|one| !(is_seen(one) && sees(one)));
+            self.facts
+                .missing
+                .retain(|one| !(is_seen(one) && sees(one)));
         }
     }
 

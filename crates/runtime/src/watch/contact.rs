@@ -115,7 +115,9 @@ impl Control {
 
     /// From now on it is read this often, or watched.
     pub(crate) fn set_quiet(&self, every: Option<Duration>) {
-        let millis = every.map_or(0, |every| u64::try_from(every.as_millis()).unwrap_or(u64::MAX));
+        let millis = every.map_or(0, |every| {
+            u64::try_from(every.as_millis()).unwrap_or(u64::MAX)
+        });
         if self.quiet.swap(millis, Ordering::AcqRel) != millis {
             self.again.notify_one();
         }

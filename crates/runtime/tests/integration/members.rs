@@ -4,6 +4,7 @@
 mod failover;
 mod herd;
 mod identity;
+mod lanes;
 mod line;
 mod stage;
 mod wanted;
@@ -122,7 +123,10 @@ fn members_follow_home_and_are_said_to_be_ready() {
         assert!(took <= DEBOUNCE * 2, "{took:?}");
         assert!(replica.view.is_ready());
         let metrics = replica.view.metrics();
-        assert!(metrics.contains("slipway_members{state=\"Ready\"} 3"), "{metrics}");
+        assert!(
+            metrics.contains("slipway_members{state=\"Ready\"} 3"),
+            "{metrics}"
+        );
     });
 }
 
@@ -137,7 +141,11 @@ async fn start_with(wrong: Wrong) -> Duration {
         fleet.until(name, "1", 30).await;
     }
     let took = began.elapsed();
-    assert!(replica.view.is_ready(), "{wrong:?}: {:?}", replica.view.unready());
+    assert!(
+        replica.view.is_ready(),
+        "{wrong:?}: {:?}",
+        replica.view.unready()
+    );
     took
 }
 
@@ -146,7 +154,10 @@ fn whatever_is_wrong_with_a_member_from_the_start_delays_no_other() {
     let usual = virtually(start_with(Wrong::Nothing));
     for wrong in WRONGS {
         let took = virtually(start_with(wrong));
-        assert!(took <= usual + DEBOUNCE, "{wrong:?}: {took:?}, usually {usual:?}");
+        assert!(
+            took <= usual + DEBOUNCE,
+            "{wrong:?}: {took:?}, usually {usual:?}"
+        );
     }
 }
 
@@ -163,8 +174,15 @@ fn whatever_goes_wrong_with_a_member_later_delays_no_other() {
             wrong.befall(&fleet).await;
             for round in 3..40 {
                 let took = fleet.follow(&GOOD, &round.to_string()).await;
-                assert!(took <= usual + DEBOUNCE, "{wrong:?}: {took:?}, usually {usual:?}");
-                assert!(replica.view.is_ready(), "{wrong:?}: {:?}", replica.view.unready());
+                assert!(
+                    took <= usual + DEBOUNCE,
+                    "{wrong:?}: {took:?}, usually {usual:?}"
+                );
+                assert!(
+                    replica.view.is_ready(),
+                    "{wrong:?}: {:?}",
+                    replica.view.unready()
+                );
                 fleet.want(BAD, &round.to_string()).await;
                 secs(3).await;
             }
@@ -206,7 +224,10 @@ fn traces(replica: &Replica, name: &str) -> Vec<String> {
         found.push("facts".to_owned());
     }
     let blockers = replica.view.blockers();
-    if blockers.iter().any(|b| b.object.cluster == cluster || b.object.name == name) {
+    if blockers
+        .iter()
+        .any(|b| b.object.cluster == cluster || b.object.name == name)
+    {
         found.push("blockers".to_owned());
     }
     let metrics = replica.view.metrics();

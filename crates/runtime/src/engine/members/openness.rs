@@ -37,7 +37,9 @@ impl Engine {
         let now = self.shared.environment.now();
         let turn = {
             let mut state = self.shared.lock();
-            let known = state.of_mut(cluster).and_then(|known| known.member.as_mut());
+            let known = state
+                .of_mut(cluster)
+                .and_then(|known| known.member.as_mut());
             let Some(member) = known else {
                 return;
             };
@@ -147,7 +149,9 @@ impl Engine {
         };
         let shared = self.shared.clone();
         let mut state = shared.lock();
-        let known = state.of_mut(cluster).and_then(|known| known.member.as_mut());
+        let known = state
+            .of_mut(cluster)
+            .and_then(|known| known.member.as_mut());
         let Some(member) = known else {
             return;
         };
@@ -170,7 +174,12 @@ impl Engine {
         let is_turned = before.is_none_or(|before| {
             let what = |state: &slipway_kernel::MemberState| {
                 let kinds = state.discovery.clone();
-                (state.reach.clone(), state.identity.clone(), state.synced, kinds)
+                (
+                    state.reach.clone(),
+                    state.identity.clone(),
+                    state.synced,
+                    kinds,
+                )
             };
             what(&before) != what(&said)
         });

@@ -85,7 +85,11 @@ async fn a_deletion_and_a_review_do_not_take_one_place() {
     let late = state.hold_deletion(&ClusterId::local(), planned, "replaced", now);
     assert_eq!(late, None, "planned without the eviction");
     let looked = state.home.holds;
-    assert!(state.hold_deletion(&ClusterId::local(), looked, "replaced", now).is_some());
+    assert!(
+        state
+            .hold_deletion(&ClusterId::local(), looked, "replaced", now)
+            .is_some()
+    );
     let late = state.hold(looked, &hold("other"));
     assert_eq!(late, None, "judged without the deletion");
     let looked = state.home.holds;
@@ -121,7 +125,11 @@ async fn evictions_go_on_after_a_leader_was_deposed_in_the_middle_of_a_deletion(
     let lane = LaneId::new(&key, Lane::Cluster);
     let mut state = shared.lock();
     let seen = state.home.holds;
-    assert!(state.hold_deletion(&ClusterId::local(), seen, "unanswered", now).is_some());
+    assert!(
+        state
+            .hold_deletion(&ClusterId::local(), seen, "unanswered", now)
+            .is_some()
+    );
     let doubts = state.home.unconfirmed.entry(lane.clone()).or_default();
     doubts.insert(pod, UnconfirmedWrite::about(&action, Vec::new()));
     state.bound_deletions(&ClusterId::local(), now, |of| of.controller == "other");

@@ -177,9 +177,8 @@ impl Herd {
             .typed::<Token>(&key.cluster, &gadget())
             .filter(|store| store.is_synced())
             .map_or_else(String::new, |store| store.len().to_string());
-        let is_same = wool.is_some_and(|wool| {
-            wool.body.have == sheep.want && wool.body.gadgets == gadgets
-        });
+        let is_same =
+            wool.is_some_and(|wool| wool.body.have == sheep.want && wool.body.gadgets == gadgets);
         let mut plan = Plan::default();
         let object = ObjectRef {
             cluster: key.cluster.clone(),
@@ -226,7 +225,9 @@ fn member(stores: &Stores, cluster: &ClusterId) -> Option<Member> {
             namespace: NAMESPACE.to_owned(),
             name: name.to_owned(),
             key: "token".to_owned(),
-            version: token.map(|token| token.meta.version.clone()).unwrap_or_default(),
+            version: token
+                .map(|token| token.meta.version.clone())
+                .unwrap_or_default(),
         },
         labels: BTreeMap::new(),
         confirmed: confirmed(sheep.uid.as_deref(), sheep.confirmed.as_deref()),
@@ -306,7 +307,10 @@ impl Controller for Herd {
         if key.cluster.is_local() {
             let found = sheep(stores, &key.name);
             let object = ObjectRef::local(kinds::CONFIG_MAP, NAMESPACE, &key.name);
-            return found.map(|(meta, _)| Target::seen(object, meta)).into_iter().collect();
+            return found
+                .map(|(meta, _)| Target::seen(object, meta))
+                .into_iter()
+                .collect();
         }
         Vec::new()
     }

@@ -45,15 +45,26 @@ fn another_cluster_behind_the_same_name_gets_no_write_until_a_person_confirms_it
         assert_eq!(fleet.writes(BAD), 0, "nobody has confirmed it");
         assert_eq!(fleet.state(BAD).await, "ClusterReplaced");
         let blockers = replica.view.blockers();
-        let replaced = blockers.iter().find(|b| b.reason == "ClusterReplaced").unwrap();
+        let replaced = blockers
+            .iter()
+            .find(|b| b.reason == "ClusterReplaced")
+            .unwrap();
         let new = uid(&fleet.members[BAD]).await;
-        assert!(replaced.unblock.ends_with(&format!("{CONFIRM_CLUSTER}={new}")));
+        assert!(
+            replaced
+                .unblock
+                .ends_with(&format!("{CONFIRM_CLUSTER}={new}"))
+        );
         let confirm = json!({"metadata": {"annotations": {CONFIRM_CLUSTER: new}}});
         fleet.patch(BAD, confirm).await;
         fleet.until(BAD, "29", 10).await;
         secs(1).await;
         assert_eq!(fleet.home.entry(BAD, "uid").await, Some(new));
-        assert_eq!(former.have(NAME).await, "1", "the former one is not written to");
+        assert_eq!(
+            former.have(NAME).await,
+            "1",
+            "the former one is not written to"
+        );
     });
 }
 
@@ -85,8 +96,15 @@ fn where_the_uid_may_not_be_read_nothing_is_written_and_the_right_is_named() {
         secs(300).await;
         assert_eq!(fleet.writes(BAD), 0);
         let blockers = replica.view.blockers();
-        let hidden = blockers.iter().find(|b| b.reason == "ClusterUnidentified").unwrap();
-        assert!(hidden.unblock.contains("get namespaces kube-system"), "{}", hidden.unblock);
+        let hidden = blockers
+            .iter()
+            .find(|b| b.reason == "ClusterUnidentified")
+            .unwrap();
+        assert!(
+            hidden.unblock.contains("get namespaces kube-system"),
+            "{}",
+            hidden.unblock
+        );
         let rules = json!([
             {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]},
             {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": ["kube-system"], "verbs": ["get"]},
@@ -133,8 +151,15 @@ fn credentials_that_are_revoked_stop_a_member_and_new_ones_start_it_again() {
         fleet.rotate(BAD, "").await;
         fleet.until_state(BAD, "CredentialsMissing", 10).await;
         let blockers = replica.view.blockers();
-        let missing = blockers.iter().find(|b| b.reason == "CredentialsMissing").unwrap();
-        assert!(missing.unblock.contains("Secret default/north"), "{}", missing.unblock);
+        let missing = blockers
+            .iter()
+            .find(|b| b.reason == "CredentialsMissing")
+            .unwrap();
+        assert!(
+            missing.unblock.contains("Secret default/north"),
+            "{}",
+            missing.unblock
+        );
     });
 }
 

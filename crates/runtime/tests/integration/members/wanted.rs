@@ -36,8 +36,11 @@ fn a_kind_that_an_object_names_is_watched_from_then_on_and_not_after() {
         stage.create(DEFINITIONS, &definition()).await;
         secs(1).await;
         for name in ["a", "b"] {
-            let gadget = json!({"apiVersion": "toy.dev/v1", "kind": "Gadget", "metadata": {"name": name}});
-            stage.create("/apis/toy.dev/v1/namespaces/default/gadgets", &gadget).await;
+            let gadget =
+                json!({"apiVersion": "toy.dev/v1", "kind": "Gadget", "metadata": {"name": name}});
+            stage
+                .create("/apis/toy.dev/v1/namespaces/default/gadgets", &gadget)
+                .await;
         }
         let replica = fleet.start(alone(), Herd::default());
         fleet.until_state(BAD, "Ready", 5).await;
@@ -47,8 +50,11 @@ fn a_kind_that_an_object_names_is_watched_from_then_on_and_not_after() {
         secs(5).await;
         assert_eq!(stage.entry(NAME, "gadgets").await.as_deref(), Some("2"));
         assert_eq!(stage.cluster.watches(), watches + 1);
-        let gadget_c = json!({"apiVersion": "toy.dev/v1", "kind": "Gadget", "metadata": {"name": "c"}});
-        stage.create("/apis/toy.dev/v1/namespaces/default/gadgets", &gadget_c).await;
+        let gadget_c =
+            json!({"apiVersion": "toy.dev/v1", "kind": "Gadget", "metadata": {"name": "c"}});
+        stage
+            .create("/apis/toy.dev/v1/namespaces/default/gadgets", &gadget_c)
+            .await;
         secs(1).await;
         assert_eq!(stage.entry(NAME, "gadgets").await.as_deref(), Some("3"));
         fleet.patch(BAD, json!({"data": {"sees": null}})).await;
@@ -131,13 +137,18 @@ fn members_where_nothing_is_under_way_are_read_now_and_then_if_that_is_set() {
         let (before, close) = (asked(BAD), asked(GOOD[0]));
         secs(6_000).await;
         let (quiet, close) = (asked(BAD) - before, asked(GOOD[0]) - close);
-        assert!((10..60).contains(&quiet), "{quiet} requests, {close} of a close one");
+        assert!(
+            (10..60).contains(&quiet),
+            "{quiet} requests, {close} of a close one"
+        );
         // What home wants is done at once all the same.
         fleet.want(BAD, "2").await;
         fleet.until(BAD, "2", 5).await;
         // What is changed over there is seen late.
         let path = format!("/api/v1/namespaces/default/configmaps/{NAME}");
-        stage.send("PATCH", &path, &json!({"data": {"have": "other"}})).await;
+        stage
+            .send("PATCH", &path, &json!({"data": {"have": "other"}}))
+            .await;
         secs(1).await;
         assert_eq!(stage.have(NAME).await, "other");
         secs(800).await;
