@@ -217,33 +217,27 @@ impl Engine {
         tracing::info!(cluster = name, %object, "member added");
         {
             let mut state = self.shared.lock();
-            let known = ClusterState {
-                member: Some(Membership {
-                    member,
-                    run: 0,
-                    state: MemberState::new(now),
-                    checked: None,
-                    was_open: false,
-                    fenced: BTreeMap::new(),
-                }),
-                ..ClusterState::default()
-            };
+            let known = ClusterState::of_member(Some(Membership {
+                member,
+                run: 0,
+                state: MemberState::new(now),
+                checked: None,
+                was_open: false,
+                fenced: BTreeMap::new(),
+            }));
             state.members.insert(cluster.clone(), known);
             state.begin_history(cluster);
         }
         let beat = jittered(&self.shared, self.shared.settings.heartbeat);
         let beat = after(Instant::now(), beat);
-        let site = Site {
-            link: Some(Link {
-                beat,
-                run: 0,
-                attempts: 0,
-                ends: Vec::new(),
-                doubt: Arc::default(),
-                is_open: false,
-            }),
-            ..Site::default()
-        };
+        let site = Site::of_member(Link {
+            beat,
+            run: 0,
+            attempts: 0,
+            ends: Vec::new(),
+            doubt: Arc::default(),
+            is_open: false,
+        });
         self.sites.insert(cluster.clone(), site);
         for controller in self.controllers_of(cluster) {
             self.queue.hold(&(cluster.clone(), controller), true);

@@ -72,6 +72,16 @@ pub(super) struct Site {
     pub(super) link: Option<Link>,
 }
 
+impl Site {
+    /// A member that is reached in this way.
+    pub(super) fn of_member(link: Link) -> Self {
+        Self {
+            link: Some(link),
+            ..Self::default()
+        }
+    }
+}
+
 impl Engine {
     /// Opens what a controller wants to see of a cluster from the start; gives the watches with how much they are needed.
     pub(super) fn open_all(

@@ -94,6 +94,14 @@ impl Membership {
 }
 
 impl ClusterState {
+    /// A member of which nothing else is known.
+    pub(crate) fn of_member(member: Option<Membership>) -> Self {
+        Self {
+            member,
+            ..Self::default()
+        }
+    }
+
     /// The watches of the kind of one.
     pub(crate) fn of_kind<'a>(
         &'a self,

@@ -204,7 +204,7 @@ impl Convoy {
         let is_known = member.confirmed.is_some() && !self.has(Slip::Identity);
         let uid = state
             .uid()
-            .filter(|uid| member.confirmed.as_deref() != Some(uid));
+            .filter(|uid| member.confirmed.as_deref() != Some(*uid));
         if let (false, Some(uid)) = (is_known, uid) {
             record(stores, &own, UID, uid, &mut plan);
             return Some(plan);
@@ -304,7 +304,8 @@ impl Controller for Convoy {
     }
 
     fn interests(&self) -> Vec<Interest> {
-        let mean = |meta: &Meta, _: &Stores| named(&meta.name).into_iter().collect();
+        let mean =
+            |meta: &Meta, _: &Stores| -> Vec<ClusterId> { named(&meta.name).into_iter().collect() };
         let of_secret = |meta: &Meta, _: &Stores| vec![ClusterId::remote(&meta.name)];
         vec![
             Interest::of::<Map>(kinds::CONFIG_MAP, on_map)
@@ -354,7 +355,7 @@ impl Controller for Convoy {
     }
 
     fn objects_to_bump(&self, stores: &Stores, key: &Key) -> Vec<Target> {
-        let seen = |target: Option<Target>| target.into_iter().collect();
+        let seen = |target: Option<Target>| -> Vec<Target> { target.into_iter().collect() };
         if key.cluster.is_local() {
             let store = stores.typed::<Map>(&key.cluster, &kinds::CONFIG_MAP);
             let own = own_map(stores, &ClusterId::remote(&key.name));

@@ -13,7 +13,7 @@ use super::attend::{discover, jittered};
 use super::{Engine, Said};
 use crate::journal;
 use crate::message::Message;
-use crate::state::{Membership, State, Trust};
+use crate::state::{ClusterState, Membership, State, Trust};
 
 /// Whose blockers are about members as such.
 const MEMBER: &str = "member";
@@ -108,10 +108,7 @@ impl Engine {
         let mut state = self.shared.lock();
         let member = state.of_mut(cluster).and_then(|known| known.member.take());
         state.drop_member(cluster);
-        let known = crate::state::ClusterState {
-            member,
-            ..crate::state::ClusterState::default()
-        };
+        let known = ClusterState::of_member(member);
         state.members.insert(cluster.clone(), known);
         state.begin_history(cluster);
     }

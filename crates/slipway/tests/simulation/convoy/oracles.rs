@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
 use slipway_kernel::ClusterId;
 use slipway_sim::history::{Change, Event, History, Image, Object, Request};
 use slipway_sim::oracles::{Case, Findings, Oracle, Specifics, workload};
@@ -125,16 +124,20 @@ fn is_done(changes: &[Change], from: Timestamp, to: Timestamp) -> bool {
         .any(|after| workload::is_complete(&app, after))
 }
 
+/// An annotation before and after a change.
+fn marks<'a>(change: &'a Change, name: &str) -> (Option<&'a str>, Option<&'a str>) {
+    let before = change.before.as_ref();
+    let after = change.after.as_ref();
+    let mark = |image: &'a std::sync::Arc<Image>| image.annotation(name);
+    (before.and_then(mark), after.and_then(mark))
+}
+
 /// C1: by what is written down at home, and by what is the case.
 fn budget(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
     for (change, request) in history.deeds().filter(|(_, r)| r.is_for(RECORD)) {
-        let turn = |image: &Option<std::sync::Arc<Image>>| {
-            let image = image.as_deref();
-            image.and_then(|map| map.annotation(TURN).map(str::to_owned))
-        };
-        if turn(&change.before) == turn(&change.after) {
+        if marks(change, TURN).0 == marks(change, TURN).1 {
             continue;
         }
         let allowed = most(history, change.version).max(most(history, request.versions.0));
@@ -330,17 +333,13 @@ fn recorded(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
     for (change, _) in history.deeds().filter(|(_, r)| r.is_for(RECORD)) {
-        let uid = |image: &Option<std::sync::Arc<Image>>| {
-            let image = image.as_deref();
-            image.and_then(|map| map.annotation(UID).map(str::to_owned))
-        };
-        let after = uid(&change.after);
-        if after.is_none() || after == uid(&change.before) {
+        let (before, after) = marks(change, UID);
+        if after.is_none() || after == before {
             continue;
         }
         let name = change.object.2.strip_prefix(PREFIX).unwrap_or_default();
         let mut own = history.members.iter().filter(|(id, _)| meant(id) == name);
-        let is_own = own.any(|(_, course)| course.uid() == after.as_deref());
+        let is_own = own.any(|(_, course)| course.uid() == after);
         findings.check(change.at, is_own, || {
             format!("{name} was recorded as {after:?}, which it never was")
         });
