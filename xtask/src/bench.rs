@@ -68,6 +68,12 @@ enum Bench {
         #[arg(long)]
         no_controlplane: bool,
     },
+    /// An operator that works on many clusters: memory, connections, tasks, start, delay from a change to a write, growth
+    Clusters {
+        /// How many members, one run for each number
+        #[arg(long, value_delimiter = ',', default_values_t = [10, 100, 1_000, 10_000])]
+        members: Vec<usize>,
+    },
     /// Rollouts of zones and their webhooks: memory, delays, requests, answers in a second
     Zones {
         /// The original's program, measured in the same way on the same control plane
@@ -99,6 +105,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             let profile = (!no_controlplane).then_some((Profile::Bare, "SLIPWAY_REAL_BARE"));
             let size = ["--deployments".to_owned(), deployments.to_string()];
             measure("bench-restarts", &size, peer.as_deref(), profile, keep)
+        }
+        Bench::Clusters { members } => {
+            let members: Vec<String> = members.iter().map(ToString::to_string).collect();
+            let size = ["--members".to_owned(), members.join(",")];
+            measure("bench-clusters", &size, None, None)
         }
         Bench::Zones { peer, pods } => {
             let profile = Some((Profile::Full, "SLIPWAY_REAL_FULL"));

@@ -2,11 +2,13 @@
 //!
 //! A stage lives inside a tokio runtime, in virtual or in real time. [`crate::runner`] plays it in virtual time.
 
+mod connect;
 mod door;
 mod ordeal;
 mod pods;
 mod process;
 mod setup;
+mod water;
 
 pub use setup::{
     ADMIN, Feign, NAMESPACE, Prepared, Probe, Right, Setup, TOKEN, Tamper, Unplayable, Wiring,
@@ -27,12 +29,12 @@ use crate::fault::{Adversary, Rates};
 use crate::history::{Event, Recorder};
 use crate::runner::Outcome;
 use crate::scenario::{Deed, Scenario};
-use crate::spell::Spell;
 use crate::trial::{Blow, Storm, Trial};
-use crate::user::{Undone, User};
+use crate::user::Undone;
 use crate::wire::Weather;
 use ordeal::{Kept, Turn};
 use process::Crew;
+use water::Water;
 
 /// How often people try what a webhook refuses, and how long they wait in between.
 const MAX_TRIES: u32 = 20;
@@ -51,16 +53,19 @@ pub struct Audit {
 pub struct Stage {
     scenario: Scenario,
     clock: Arc<dyn Clock>,
+    /// All that have been there; first those of the start, home before all.
     clusters: Vec<Arc<Cluster>>,
-    people: Vec<User>,
+    /// What is behind each name; home is the first.
+    waters: Vec<Water>,
     recorder: Recorder,
     adversary: Arc<Mutex<Adversary>>,
     storm: Option<Storm>,
+    /// Whether somebody looks when replicas are ready.
+    is_watched: bool,
     crew: Arc<Crew>,
     tasks: JoinSet<()>,
     /// Who looks after workloads.
     controllers: JoinSet<()>,
-    spells: Vec<Spell>,
     kept: BTreeMap<usize, Kept>,
     weather: Arc<Weather>,
     definitions: Arc<Vec<serde_json::Value>>,
@@ -99,7 +104,7 @@ impl Stage {
         setup::begin(scenario, wiring, prepared, trial)
     }
 
-    /// The clusters, in the scenario's order.
+    /// Home and the other clusters, in the scenario's order, and after these whoever took the place of one.
     pub fn clusters(&self) -> &[Arc<Cluster>] {
         &self.clusters
     }
@@ -174,7 +179,7 @@ impl Stage {
     /// All that happens, in order. What people do comes before what goes wrong.
     fn cues(&self) -> Vec<(Duration, Cue)> {
         let mut cues: Vec<(Duration, Cue)> = Vec::new();
-        for (n, spell) in self.spells.iter().enumerate() {
+        for (n, spell) in self.weather.spells().iter().enumerate() {
             let turns = ordeal::turns(spell).into_iter();
             cues.extend(turns.map(|(at, turn)| (at, Cue::Spell(n, turn))));
         }
@@ -201,7 +206,7 @@ impl Stage {
                 for index in 0..self.scenario.replicas {
                     self.tasks.spawn(self.crew.clone().keep_alive(index));
                 }
-                if !self.spells.is_empty() || self.storm.is_none() {
+                if self.is_watched {
                     self.tasks.spawn(self.crew.clone().watch_readiness());
                 }
             }
@@ -240,12 +245,11 @@ impl Stage {
             Deed::Skew(skew) => return self.strike(skew.replica, Blow::Skew(skew.by), false),
             _ => {}
         }
-        let cluster = action.cluster.as_ref();
-        let at = cluster.and_then(|name| self.scenario.clusters.iter().position(|c| c == name));
-        let Some(user) = self.people.get(at.unwrap_or_default()) else {
+        let at = self.scenario.place(action.cluster.as_deref());
+        let Some(water) = at.and_then(|at| self.waters.get(at)) else {
             return;
         };
-        let user = user.trying(action.dry_run);
+        let user = water.user.trying(action.dry_run);
         let mut came = user.carry_out(deed).await;
         for _ in 0..MAX_TRIES {
             // People try again what is refused because a webhook could not be asked, or knew too little.

@@ -8,7 +8,7 @@ use slipway_apiserver::environment::{Entropy, SeededEntropy};
 
 use crate::fault::{Injection, Rates};
 use crate::scenario::Scenario;
-use crate::spell::Spell;
+use crate::spell::{Disturbance, Spell};
 
 /// What distinguishes one run of a scenario from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,6 +134,8 @@ pub struct Storm {
     pub to: Duration,
     /// What happens to which replica when.
     pub blows: Vec<(Duration, u32, Blow)>,
+    /// What happens to clusters besides home.
+    pub spells: Vec<Spell>,
 }
 
 /// How far a storm sets clocks off, in seconds.
@@ -153,6 +155,7 @@ impl Storm {
             from: Duration::from_millis(from),
             to: Duration::from_millis(to),
             blows: Vec::new(),
+            spells: Vec::new(),
         };
         for _ in 0..below(4) {
             let at = Duration::from_millis(from + below(latest - from));
@@ -170,8 +173,41 @@ impl Storm {
             storm.blows.push((at, replica, blow));
         }
         storm.blows.sort_by_key(|(at, _, _)| *at);
+        // Drawn last, so that a scenario without other clusters has the storms that it always had.
+        if !scenario.clusters.is_empty() {
+            storm.spells = squalls(scenario, (from, latest), &below);
+        }
         storm
     }
+}
+
+/// What befalls clusters besides home, between these two moments in milliseconds.
+fn squalls(
+    scenario: &Scenario,
+    (from, latest): (u64, u64),
+    below: &dyn Fn(u64) -> u64,
+) -> Vec<Spell> {
+    let mut all = Vec::new();
+    for _ in 0..below(4) {
+        let n = below(scenario.clusters.len() as u64);
+        let cluster = usize::try_from(n)
+            .ok()
+            .and_then(|n| scenario.clusters.get(n));
+        let Some(cluster) = cluster else { continue };
+        let disturbance = match below(6) {
+            0 => Disturbance::Outage,
+            1 => Disturbance::BlackHole,
+            2 => Disturbance::AnswersLost,
+            3 => Disturbance::RequestsLost,
+            4 => Disturbance::Slow(1 + below(15)),
+            _ => Disturbance::Revoked,
+        };
+        let at = from + below(latest.saturating_sub(from));
+        let lasts = below(latest.saturating_sub(at)).min(120_000);
+        let (at, lasts) = (Duration::from_millis(at), Duration::from_millis(lasts));
+        all.push(Spell::new(disturbance, at, lasts).within(&cluster.name));
+    }
+    all
 }
 
 /// Rates of up to 30 % in all, spread over some of the kinds.

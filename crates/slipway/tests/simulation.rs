@@ -15,6 +15,8 @@
 
 #[path = "simulation/arguments.rs"]
 mod arguments;
+#[path = "simulation/convoy.rs"]
+mod convoy;
 #[path = "simulation/mutants.rs"]
 mod mutants;
 
@@ -46,11 +48,12 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let wiring = scenarios::wiring();
+    let wiring = convoy::wiring(scenarios::wiring());
     if let Some((scenario, trial)) = &arguments.replay {
         return replay(&wiring, scenario, trial);
     }
     let mut chosen = scenarios::all().unwrap();
+    chosen.extend(convoy::scenarios());
     if let Some(name) = &arguments.scenario {
         chosen.retain(|scenario| is_meant(name, &scenario.name));
     }
@@ -116,7 +119,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
 fn broken(known: &[Arc<Known>], wiring: &Wiring, effort: &Effort, mut report: Report) -> Report {
     let mut shares: BTreeMap<&str, Vec<Arc<Known>>> = BTreeMap::new();
     for one in known {
-        let capability = scenarios::capability_of(&one.scenario.name).unwrap_or_default();
+        let capability = scenarios::capability_of(&one.scenario.name).unwrap_or(convoy::NAME);
         shares.entry(capability).or_default().push(one.clone());
     }
     let kept = mutants::killers::all();
@@ -275,11 +278,11 @@ fn measure(wiring: &Wiring, chosen: &[Scenario]) -> ExitCode {
 }
 
 fn replay(wiring: &Wiring, name: &str, trial: &slipway_sim::trial::Trial) -> ExitCode {
-    let Some(scenario) = scenarios::find(name) else {
+    let known = scenarios::find(name).map(Result::unwrap);
+    let Some(scenario) = known.or_else(|| convoy::find(name)) else {
         println!("there is no scenario {name}");
         return ExitCode::from(2);
     };
-    let scenario = scenario.unwrap();
     let calm = slipway_sim::trial::Trial::calm();
     let prepared = runner::prepare(&scenario, wiring).unwrap();
     let reference = runner::play(&scenario, wiring, &prepared, &calm).unwrap();

@@ -87,6 +87,11 @@ impl Life<'_> {
                 | Disturbance::LateArrivals
                 | Disturbance::Skew(_)
                 | Disturbance::LeaderDies => continue,
+                Disturbance::AnswersLost
+                | Disturbance::RequestsLost
+                | Disturbance::Slow(_)
+                | Disturbance::Revoked
+                | Disturbance::Replaced => LONGEST,
             };
             let lasts = match spell.disturbance {
                 Disturbance::Restore => SignedDuration::ZERO,
@@ -95,7 +100,9 @@ impl Life<'_> {
             all.push((at, later(at, lasts + after)));
         }
         let requests = history.requests.iter();
-        let hit = requests.filter(|r| r.replica == self.name && r.fault.is_some());
+        // Readiness is about home.
+        let home = requests.filter(|r| r.is_home());
+        let hit = home.filter(|r| r.replica == self.name && r.fault.is_some());
         let singly = hit.filter(|request| !is_by_spell(request.fault));
         all.extend(singly.map(|request| (request.at, later(request.at, LONGEST))));
         for mark in &history.marks {
@@ -134,6 +141,8 @@ fn is_by_spell(fault: Option<&'static str>) -> bool {
         "refused",
         "late-answer",
         "late-arrival",
+        "unheard",
+        "slow-answer",
     ];
     fault.is_some_and(|fault| by_spells.contains(&fault))
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use serde_json::Value;
+use slipway_kernel::identity::ClusterId;
 
 use super::masks::{is_counted, is_fleeting, is_left_out, is_time, left_out};
 use super::{Case, Findings, workload};
@@ -68,6 +69,7 @@ fn is_another_story(history: &History) -> bool {
         || history.is_restored()
         || history.is_out_of_time()
         || history.is_redefined()
+        || history.has_other_clusters()
         || history.is_disturbed() && history.marks.iter().any(|mark| differs(&mark.what))
 }
 
@@ -133,8 +135,16 @@ fn spec_changes(history: &History) -> BTreeMap<&Object, u64> {
 }
 
 fn compare(findings: &mut Findings, case: &Case<'_>, reference: &History) {
+    let home = ClusterId::local();
+    for cluster in std::iter::once(&home).chain(reference.members.keys()) {
+        compare_in(findings, case, reference, cluster);
+    }
+}
+
+fn compare_in(findings: &mut Findings, case: &Case<'_>, reference: &History, cluster: &ClusterId) {
     let history = case.history;
-    let (wanted, found) = (ends(case, reference), ends(case, history));
+    let wanted = ends(case, reference, cluster);
+    let found = ends(case, history, cluster);
     let mut keys: Vec<&String> = wanted.keys().chain(found.keys()).collect();
     keys.sort();
     keys.dedup();
@@ -150,10 +160,12 @@ fn compare(findings: &mut Findings, case: &Case<'_>, reference: &History) {
 
 /// The objects of the end by name, masked, as far as they have changed since the start, which both runs share. Those
 /// whose names no two runs share are counted by owner and state.
-fn ends(case: &Case<'_>, history: &History) -> BTreeMap<String, Vec<Value>> {
+fn ends(case: &Case<'_>, history: &History, of: &ClusterId) -> BTreeMap<String, Vec<Value>> {
     let masked = left_out(case);
     let mut last: BTreeMap<&Object, &Change> = BTreeMap::new();
-    for change in history.changes.iter().filter(|c| c.version > history.base) {
+    let base = history.base_in(of);
+    let changes = history.changes_in(of).iter();
+    for change in changes.filter(|c| c.version > base) {
         last.insert(&change.object, change);
     }
     let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();

@@ -15,7 +15,7 @@ pub struct Action {
     /// How long after the start.
     #[serde(deserialize_with = "length")]
     pub at: Duration,
-    /// In which cluster; the first if nothing is said.
+    /// In which cluster; at home if nothing is said.
     pub cluster: Option<String>,
     /// What it is good for, for people.
     pub note: Option<String>,
@@ -189,7 +189,7 @@ impl Action {
             return Err("at: this is after the end of the scenario".to_owned());
         }
         if let Some(cluster) = &self.cluster
-            && !scenario.clusters.contains(cluster)
+            && scenario.place(Some(cluster)).is_none()
         {
             return Err(format!("cluster: there is no {cluster:?}"));
         }
@@ -214,7 +214,7 @@ impl Action {
 }
 
 /// Seconds with a sign.
-fn signed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+pub(super) fn signed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     use serde::de::Error;
     let text = String::deserialize(deserializer)?;
     let (sign, magnitude) = match text.strip_prefix('-') {

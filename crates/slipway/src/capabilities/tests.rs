@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 //! Each oracle objects to a history that was made up to be bad, and to no good one.
 
+mod abroad;
 mod made;
 mod zoned;
 
@@ -172,7 +173,10 @@ fn bad_in_time(id: &str) -> Made {
             made.mark(Event::Ready("slipway-0-0".to_owned(), true), -1200);
             made.mark(Event::Ready("slipway-0-0".to_owned(), false), -60);
         }
-        other => return zoned::bad(other).unwrap_or_else(|| panic!("no bad history for {other}")),
+        other => {
+            let made = abroad::bad(other).or_else(|| zoned::bad(other));
+            return made.unwrap_or_else(|| panic!("no bad history for {other}"));
+        }
     }
     made
 }

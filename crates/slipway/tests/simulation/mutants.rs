@@ -71,21 +71,24 @@ pub(crate) enum Bend {
     Lonely,
     /// It tells otherwise whether it is ready.
     Probe(Probe),
+    /// It is set up otherwise.
+    Instead(fn(Setup) -> Setup),
 }
 
 /// A bug on purpose.
 pub(crate) struct Mutant {
     pub(crate) name: &'static str,
     /// Scenarios in which it should show.
-    scenarios: &'static [&'static str],
+    pub(crate) scenarios: &'static [&'static str],
     /// The oracles that are there for it: one of these must object, whoever else does.
-    by: &'static [&'static str],
-    bend: fn() -> Bend,
+    pub(crate) by: &'static [&'static str],
+    pub(crate) bend: fn() -> Bend,
 }
 
 /// All of them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Mutant> {
-    ALL.iter().chain(zones::ALL)
+    let convoy = crate::convoy::mutants::ALL;
+    ALL.iter().chain(zones::ALL).chain(convoy)
 }
 
 macro_rules! workloads {
@@ -465,6 +468,7 @@ fn bend_setup(mut setup: Setup, bend: Bend) -> Setup {
             });
         }
         Bend::Probe(probe) => setup.probe = probe,
+        Bend::Instead(other) => return other(setup),
         Bend::Hooks(twist) => {
             let hooks = setup.hooks.into_iter();
             setup.hooks = hooks

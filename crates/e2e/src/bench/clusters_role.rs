@@ -1,0 +1,92 @@
+//! This program in another process, with a part of the bench to play. Both speak by lines of JSON.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// As many open files as the system lets us have, and the end with whoever started it.
+const WRAPPED: &str = "ulimit -n $(ulimit -Hn); exec setpriv --pdeathsig KILL \"$@\"";
+
+/// A process; ended with this value.
+pub(crate) struct Role {
+    child: Child,
+    input: ChildStdin,
+    output: Receiver<String>,
+}
+
+impl Role {
+    /// Starts this program with these words.
+    pub(crate) fn start(words: &[String]) -> Result<Self> {
+        let mut child = Command::new("sh")
+            .args(["-c", WRAPPED, "sh"])
+            .arg(std::env::current_exe()?)
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("starting the part {words:?} of the bench"))?;
+        let input = child.stdin.take().context("it has no input")?;
+        let output = child.stdout.take().context("it has no output")?;
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self {
+            child,
+            input,
+            output: receiver,
+        })
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Says something to it.
+    pub(crate) fn tell(&mut self, what: &Value) -> Result<()> {
+        writeln!(self.input, "{what}").context("telling a part of the bench")
+    }
+
+    /// What it says next.
+    pub(crate) fn answer(&self, within: Duration) -> Result<Value> {
+        let line = self.output.recv_timeout(within);
+        let line = line.context("a part of the bench has ended, or says nothing")?;
+        serde_json::from_str(&line).with_context(|| format!("reading {line:?}"))
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The lines that this process is told, one value each, until there are no more.
+pub(crate) fn told() -> tokio::sync::mpsc::UnboundedReceiver<Value> {
+    let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            let value = serde_json::from_str(&line).unwrap_or_default();
+            if sender.send(value).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// Says something to whoever started this process.
+pub(crate) fn say(what: &Value) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{what}").context("saying something")?;
+    out.flush().context("saying something")
+}
