@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::Clusters { members } => {
             let members: Vec<String> = members.iter().map(ToString::to_string).collect();
             let size = ["--members".to_owned(), members.join(",")];
-            measure("bench-clusters", &size, None, None)
+            measure("bench-clusters", &size, None, None, keep)
         }
         Bench::Zones { peer, pods } => {
             let profile = Some((Profile::Full, "SLIPWAY_REAL_FULL"));
