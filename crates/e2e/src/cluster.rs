@@ -142,15 +142,15 @@ impl Cluster {
     pub fn inline_kubeconfig(&self, token: Option<&str>) -> Result<Value> {
         let config = crate::wire::read(&self.kubeconfig)?;
         let text = |path: &str| config.pointer(path).and_then(Value::as_str);
-        let authority = match text("/clusters/0/cluster/certificate-authority-data") {
-            Some(authority) => authority.to_owned(),
-            None => {
-                let folder = self.kubeconfig.parent().unwrap_or(&self.kubeconfig);
-                let file = folder.join("certs").join("apiserver.crt");
-                let pem = std::fs::read(&file);
-                let pem = pem.with_context(|| format!("reading {}", file.display()))?;
-                BASE64_STANDARD.encode(pem)
-            }
+        let given = text("/clusters/0/cluster/certificate-authority-data");
+        let authority = if let Some(authority) = given {
+            authority.to_owned()
+        } else {
+            let folder = self.kubeconfig.parent().unwrap_or(&self.kubeconfig);
+            let file = folder.join("certs").join("apiserver.crt");
+            let pem = std::fs::read(&file);
+            let pem = pem.with_context(|| format!("reading {}", file.display()))?;
+            BASE64_STANDARD.encode(pem)
         };
         let token = token.or(text("/users/0/user/token"));
         Ok(serde_json::json!({

@@ -12,6 +12,7 @@
 mod flotilla;
 #[path = "../src/bench/clusters_operator.rs"]
 mod operator;
+#[allow(dead_code, reason = "the bench asks more of it")]
 #[path = "../src/bench/clusters_role.rs"]
 mod role;
 #[path = "members/ship.rs"]
@@ -32,7 +33,7 @@ const OPERATOR: &str = "--operator";
 /// How long something may take that nothing delays.
 const SOON: Duration = Duration::from_secs(10);
 /// How long it may take to come back to a member that was away: it is asked every 30 s at least.
-const BACK: Duration = Duration::from_secs(60);
+const BACK: Duration = Duration::from_mins(1);
 /// For how long is looked that nothing happens.
 const QUIET: Duration = Duration::from_secs(12);
 

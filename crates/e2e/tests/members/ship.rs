@@ -15,7 +15,7 @@ use crate::flotilla::{CARGO, PLACE};
 /// The object that wants something.
 const OBJECT: &str = "cargo";
 /// How long a cluster may take to be there again.
-const WITHIN: Duration = Duration::from_secs(60);
+const WITHIN: Duration = Duration::from_mins(1);
 
 /// What runs it.
 enum Runs {
