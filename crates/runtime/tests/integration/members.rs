@@ -183,6 +183,8 @@ fn whatever_goes_wrong_with_a_member_later_delays_no_other() {
                     "{wrong:?}: {:?}",
                     replica.view.unready()
                 );
+                let missing = replica.view.facts().missing;
+                assert!(missing.is_empty(), "{wrong:?}: {missing:?} at home");
                 fleet.want(BAD, &round.to_string()).await;
                 secs(3).await;
             }
@@ -283,5 +285,24 @@ fn a_member_that_comes_and_goes_delays_no_other() {
             let took = with.max(without);
             assert!(took <= usual + DEBOUNCE, "{took:?}, usually {usual:?}");
         }
+    });
+}
+
+/// Versions of one cluster run backwards: what is known of the others is as good as before.
+#[test]
+fn a_member_whose_storage_was_restored_delays_no_other() {
+    virtually(async {
+        let (fleet, replica, usual) = Fleet::running().await;
+        let cluster = &fleet.members[BAD].cluster;
+        let before = cluster.snapshot();
+        for round in ["a", "b", "c"] {
+            fleet.follow(&[BAD], round).await;
+        }
+        cluster.restore(&before);
+        fleet.goes_on(usual).await;
+        assert!(replica.view.is_ready());
+        fleet.want(BAD, "after").await;
+        fleet.until(BAD, "after", 120).await;
+        assert_eq!(fleet.state(BAD).await, "Ready", "it is the same cluster");
     });
 }
