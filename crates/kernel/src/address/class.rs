@@ -104,37 +104,40 @@ fn class_v6(address: Ipv6Addr) -> Class {
         [0xfe80..=0xfebf, ..] => Class::LinkLocal,
         [0xff00..=0xffff, ..] => Class::Multicast,
         // Unique local; site-local, which nobody gives out any more.
-        [0xfc00..=0xfdff, ..] | [0xfec0..=0xfeff, ..] => Class::Private,
+        [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Class::Private,
         // Teredo, which hides an IPv4 address; discard only; the identifiers of ORCHID, which are no addresses; what was
         // never given out, and translation within a site (64:ff9b:1::/48), which may have an IPv4 address anywhere.
-        [0x2001, 0, ..] | [0x100, 0, 0, 0, ..] | [0x2001, 0x10..=0x2f, ..] | [0..=0xff, ..] => {
-            Class::Reserved
-        }
+        [0x2001, 0 | 0x10..=0x2f, ..] | [0x100, 0, 0, 0, ..] | [0..=0xff, ..] => Class::Reserved,
         _ => Class::Public,
     }
 }
 
+/// What stands before an IPv4 address at the end of an IPv6 address: mapped, translated, compatible, NAT64.
+const BEFORE_V4: [[u16; 6]; 4] = [
+    [0, 0, 0, 0, 0, 0xffff],
+    [0, 0, 0, 0, 0xffff, 0],
+    [0, 0, 0, 0, 0, 0],
+    [0x64, 0xff9b, 0, 0, 0, 0],
+];
+
 /// The IPv4 address that is in an IPv6 address, in each of the ways that systems or routers undo.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let segments = address.segments();
-    let pair = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        Some(Ipv4Addr::new(a, b, c, d))
-    };
-    match segments {
-        // No machine and this machine are addresses of IPv6's own.
-        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
-        // Mapped, translated, compatible, NAT64.
-        [0, 0, 0, 0, 0, 0xffff, high, low]
-        | [0, 0, 0, 0, 0xffff, 0, high, low]
-        | [0, 0, 0, 0, 0, 0, high, low]
-        | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => pair(high, low),
-        // 6to4.
-        [0x2002, high, low, ..] => pair(high, low),
-        // ISATAP, below any prefix.
-        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => pair(high, low),
-        _ => None,
+    // No machine and this machine are addresses of IPv6's own.
+    if address.is_unspecified() || address.is_loopback() {
+        return None;
     }
+    let [a, b, c, d, e, f, g, h] = address.segments();
+    let is_6to4 = a == 0x2002;
+    let is_isatap = matches!(e, 0 | 0x200) && f == 0x5efe;
+    let (high, low) = if is_6to4 {
+        (b, c)
+    } else if is_isatap || BEFORE_V4.contains(&[a, b, c, d, e, f]) {
+        (g, h)
+    } else {
+        return None;
+    };
+    let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+    Some(Ipv4Addr::new(a, b, c, d))
 }
 
 /// All IPv4 addresses, as IPv6 maps them: for tests of rules.

@@ -27,7 +27,7 @@ const LONGEST_WARNING: usize = 256;
 pub struct Query {
     /// Where Prometheus is; its path is kept.
     pub address: Url,
-    /// What is asked, in PromQL.
+    /// What is asked, in `PromQL`.
     pub query: String,
     /// What is said besides.
     pub headers: Vec<Header>,

@@ -27,7 +27,7 @@ const LONGEST: usize = 64 * 1024;
 /// What a template is for, which says how values are escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// A query in PromQL.
+    /// A query in `PromQL`.
     Query,
     /// A JSON document.
     Json,

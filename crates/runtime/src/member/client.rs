@@ -81,7 +81,9 @@ pub(super) fn build(kubeconfig: &Kubeconfig, link: &Link) -> Result<kube::Client
         .parse()
         .map_err(|e: http::uri::InvalidUri| address(e.to_string()))?;
     let mut config = kube::Config::new(uri);
-    config.default_namespace = kubeconfig.namespace().to_owned();
+    kubeconfig
+        .namespace()
+        .clone_into(&mut config.default_namespace);
     link.apply(&mut config);
     if let Credentials::Token(token) = kubeconfig.credentials() {
         let value = bearer(token).ok_or_else(|| address("the token cannot be sent".to_owned()))?;

@@ -30,7 +30,7 @@ use crate::tls::certificates;
 
 /// How many headers an answer may have.
 const MOST_HEADERS: usize = 100;
-/// How large its head may be.
+/// How large its head may be; what comes in one go may be twice as much.
 pub(super) const LARGEST_HEAD: usize = 64 * 1024;
 /// How long a connection without a request is kept.
 const IDLE: Duration = Duration::from_secs(30);
@@ -155,14 +155,13 @@ impl Dialler {
     /// The addresses of a host. If one of them must not be called, none is: whoever mixes them means no good.
     async fn checked(&self, host: &Host) -> Result<Vec<IpAddr>, NoConnection> {
         self.rules.check_host(host)?;
-        let addresses = match host.address() {
-            Some(address) => vec![address],
-            None => {
-                let found = self.resolver.resolve(&host.to_string()).await;
-                found.map_err(|why| {
-                    NoConnection::Unreachable(format!("{}: no address: {why}", host.bare()))
-                })?
-            }
+        let addresses = if let Some(address) = host.address() {
+            vec![address]
+        } else {
+            let found = self.resolver.resolve(&host.to_string()).await;
+            found.map_err(|why| {
+                NoConnection::Unreachable(format!("{}: no address: {why}", host.bare()))
+            })?
         };
         for address in &addresses {
             self.rules.check_address(host, *address)?;

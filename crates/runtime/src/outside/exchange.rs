@@ -38,7 +38,7 @@ pub(super) async fn make(
         if call.redirects == 0 {
             return read(call, prepared, answer).await;
         }
-        let Some(next) = step.next(&answer, rules)? else {
+        let Some(next) = step.next(&answer, prepared, rules)? else {
             return read(call, prepared, answer).await;
         };
         followed += 1;
@@ -61,7 +61,12 @@ struct Step {
 
 impl Step {
     /// Where an answer points, if it does.
-    fn next(&self, answer: &Response<Incoming>, rules: &Rules) -> Result<Option<Self>, Failure> {
+    fn next(
+        &self,
+        answer: &Response<Incoming>,
+        prepared: &Prepared,
+        rules: &Rules,
+    ) -> Result<Option<Self>, Failure> {
         let keeps_method = match answer.status().as_u16() {
             301 | 302 => self.method == Method::Get,
             303 => false,
@@ -79,6 +84,9 @@ impl Step {
         let url = url.ok_or_else(|| not_allowed("to something that is no address".to_owned()))?;
         if self.url.scheme == Scheme::Https && url.scheme == Scheme::Http {
             return Err(not_allowed(format!("to {} without TLS", url.host.bare())));
+        }
+        if !url.is_same_origin(&prepared.url) && prepared.redaction.is_in(&url.to_string()) {
+            return Err(not_allowed("with a secret in the address".to_owned()));
         }
         let checked = rules.check_host(&url.host);
         checked.map_err(|why| not_allowed(why.to_string()))?;

@@ -52,6 +52,13 @@ impl Redaction {
         self.0.first().map_or(0, |form| form.expose().len())
     }
 
+    /// Whether one of them is in a text, in whatever case.
+    pub(super) fn is_in(&self, text: &str) -> bool {
+        let text = text.to_ascii_lowercase();
+        let mut forms = self.0.iter();
+        forms.any(|form| text.contains(&form.expose().to_ascii_lowercase()))
+    }
+
     /// A body without them.
     pub(super) fn of_bytes(&self, mut body: Vec<u8>) -> Vec<u8> {
         for form in &self.0 {

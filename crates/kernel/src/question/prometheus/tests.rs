@@ -13,10 +13,6 @@ fn one(value: &str) -> String {
     )
 }
 
-fn whole(reading: Reading) -> Result<Measured, Failure> {
-    Ok(Measured::Whole(reading))
-}
-
 #[test]
 fn scalars_and_vectors_of_one_are_numbers() {
     let table = [
@@ -38,7 +34,11 @@ fn scalars_and_vectors_of_one_are_numbers() {
         (success("vector", "[]"), Reading::NoData),
     ];
     for (body, reading) in table {
-        assert_eq!(read(200, body.as_bytes()), whole(reading), "{body}");
+        assert_eq!(
+            read(200, body.as_bytes()),
+            Ok(Measured::Whole(reading)),
+            "{body}"
+        );
     }
 }
 
@@ -47,7 +47,10 @@ fn scalars_and_vectors_of_one_are_numbers() {
 fn several_series_are_an_answer_of_their_own() {
     let series = r#"{"metric":{},"value":[1,"1"]}"#;
     let body = success("vector", &format!("[{series},{series},{series}]"));
-    assert_eq!(read(200, body.as_bytes()), whole(Reading::Several(3)));
+    assert_eq!(
+        read(200, body.as_bytes()),
+        Ok(Measured::Whole(Reading::Several(3)))
+    );
 }
 
 #[test]

@@ -11,6 +11,11 @@ use crate::address;
 pub(super) fn escape(value: &Rendered, place: Place, within: Within) -> Option<String> {
     let text = value.shown();
     match (place, within) {
+        // One part of a name, which leads nowhere else than where the parts around it lead.
+        (_, Within::Authority) => {
+            let is_label = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
+            (!text.is_empty() && text.bytes().all(is_label)).then_some(text)
+        }
         (Place::Url, _) if value.form == Form::Escaped => Some(text),
         (Place::Url, _) => Some(address::escaped(&text)),
         (Place::Header, _) => {
@@ -38,7 +43,7 @@ pub(super) fn escape(value: &Rendered, place: Place, within: Within) -> Option<S
     }
 }
 
-/// The inside of a text in quotes, as Go and PromQL write it.
+/// The inside of a text in quotes, as Go and `PromQL` write it.
 pub(super) fn quoted(text: &str, quote: char) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -101,10 +101,9 @@ fn end_of(text: &str) -> Option<usize> {
             _ if is_escaped => is_escaped = false,
             Some('"') if c == '\\' => is_escaped = true,
             Some(open) if c == open => quote = None,
-            Some(_) => {}
             None if matches!(c, '"' | '`') => quote = Some(c),
             None if text.get(at..).is_some_and(|rest| rest.starts_with("}}")) => return Some(at),
-            None => {}
+            _ => {}
         }
     }
     None

@@ -11,6 +11,8 @@ pub(super) enum Within {
     Quotes(char),
     /// Backticks, in which nothing escapes.
     Raw,
+    /// The part of an address that says whom to call.
+    Authority,
 }
 
 /// Goes over the text around values. Values do not change where one is: that is what escaping them is for.
@@ -20,24 +22,39 @@ pub(super) struct Scan {
     within: Within,
     is_comment: bool,
     is_escaped: bool,
+    /// Of an address, so far.
+    slashes: usize,
 }
 
 impl Scan {
     pub(super) fn new(place: Place) -> Self {
         Self {
             place,
-            within: Within::Bare,
+            slashes: 0,
+            within: match place {
+                Place::Url => Within::Authority,
+                Place::Query | Place::Json | Place::Header => Within::Bare,
+            },
             is_comment: false,
             is_escaped: false,
         }
     }
 
     pub(super) fn read(&mut self, text: &str) {
-        if matches!(self.place, Place::Url | Place::Header) {
-            return;
-        }
         for c in text.chars() {
-            self.step(c);
+            match self.place {
+                Place::Query | Place::Json => self.step(c),
+                Place::Url => self.step_in_address(c),
+                Place::Header => {}
+            }
+        }
+    }
+
+    /// Whom to call is said between the second and the third slash, or a question mark.
+    fn step_in_address(&mut self, c: char) {
+        self.slashes += usize::from(c == '/');
+        if self.slashes > 2 || c == '?' {
+            self.within = Within::Bare;
         }
     }
 

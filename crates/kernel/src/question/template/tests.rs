@@ -105,6 +105,11 @@ fn a_value_stays_a_value_wherever_it_goes() {
     let url = crate::address::Url::parse(&url.unwrap()).unwrap();
     assert_eq!(url.host.bare(), "hooks.example");
     assert_eq!(url.path(), "/a%20b%2Fc%3Fd%3D%C3%A9");
+    let url = render(
+        "https://{{ name }}.{{ namespace }}.svc/a?{{ service }}",
+        Place::Url,
+    );
+    assert_eq!(url.unwrap(), "https://podinfo.test.svc/a?podinfo.svc");
     assert_eq!(
         render("Bearer {{ name }}", Place::Header).unwrap(),
         "Bearer podinfo"
@@ -119,6 +124,13 @@ fn where_nothing_can_be_escaped_only_plain_words_are_taken() {
         ("a{b=`{{ variables.quote }}`}", Place::Query),
         ("{\"a\": {{ name }}}", Place::Json),
         ("{\"a\": {{ variables.hostile }}}", Place::Json),
+        ("https://{{ variables.path }}/", Place::Url),
+        ("https://{{ service }}/", Place::Url),
+        ("{{ variables.quote }}://a.example/", Place::Url),
+        (
+            "https://a.example:{{ interval | printf \"%q\" }}/",
+            Place::Url,
+        ),
         ("{{ variables.break }}", Place::Header),
         ("{{ variables.path }}", Place::Header),
     ] {

@@ -109,7 +109,9 @@ pub(super) fn templates(bytes: &[u8]) {
         }
         Place::Url | Place::Header => {
             if let (Ok(plain), Ok(hostile)) = (Url::parse(&plain), Url::parse(&hostile)) {
-                assert!(plain.is_same_origin(&hostile), "{plain} {hostile}");
+                // A value may be one part of a name, and no more.
+                let whom = |url: &Url| (url.scheme, url.port, url.host.bare().split('.').count());
+                assert_eq!(whom(&plain), whom(&hostile), "{plain} {hostile}");
             }
         }
     }
