@@ -10,6 +10,7 @@
 //! ```
 
 pub mod action;
+pub mod address;
 pub mod admission;
 pub mod basis;
 pub mod blocker;
@@ -32,6 +33,7 @@ pub mod plan;
 pub mod prune;
 pub mod reason;
 pub mod selector;
+pub mod sensitive;
 pub mod stage;
 pub mod status_map;
 pub mod store;
@@ -45,5 +47,6 @@ pub use event::Event;
 pub use fact::Facts;
 pub use identity::{ClusterId, Key, Kind, ObjectRef};
 pub use plan::{Plan, Step};
+pub use sensitive::Sensitive;
 pub use slipway_api::purpose::Purpose;
 pub use store::Stores;

@@ -17,7 +17,7 @@ use proptest::strategy::{NewTree, Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use super::tape::hex;
-use super::targets::Target;
+use super::target::Target;
 
 /// Cases that are drawn from one seed.
 const BLOCK: u64 = 2_000;
