@@ -31,6 +31,7 @@ pub mod parts;
 pub mod permission;
 pub mod plan;
 pub mod prune;
+pub mod question;
 pub mod reason;
 pub mod selector;
 pub mod sensitive;

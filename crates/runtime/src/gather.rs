@@ -84,7 +84,8 @@ impl std::fmt::Debug for Gatherer {
     }
 }
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// What says which question it is, the same however often it is asked.
+pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 impl Gatherer {
     /// Asks the API by `client` and pods by `pods`.

@@ -29,6 +29,7 @@ pub mod member;
 mod message;
 mod metrics;
 pub mod operator;
+pub mod outside;
 pub mod probes;
 mod queue;
 mod request;
