@@ -170,7 +170,7 @@ fn start_all(all: &mut [Cluster], roster: &Roster, stop: &AtomicBool) -> Result<
     let started: Vec<Result<()>> = std::thread::scope(|scope| {
         let starting: Vec<_> = all
             .iter_mut()
-            .map(|cluster| scope.spawn(|| cluster.start(roster, stop)))
+            .map(|cluster| scope.spawn(move || cluster.start(roster, stop)))
             .collect();
         let panicked = |_| Err(anyhow::anyhow!("the start of a control plane panicked"));
         starting

@@ -224,14 +224,14 @@ const IN_PROCESS: [(&str, &str, &str, f64, Goal); 15] = [
 
 fn in_process(inside: &Figures) -> Vec<Row> {
     let measured = |key: &str| inside.get(key).and_then(Value::as_f64);
-    let rows = IN_PROCESS.iter();
+    let rows = IN_PROCESS.into_iter();
     rows.map(|(name, unit, key, scale, goal)| Row {
-        name: (*name).to_owned(),
+        name: name.to_owned(),
         unit,
         ours: measured(key).map(|value| value * scale),
         theirs: None,
         earlier: None,
-        goal: *goal,
+        goal,
     })
     .collect()
 }
