@@ -71,6 +71,7 @@ mod route;
 pub mod schema;
 pub mod selector;
 pub mod server;
+mod shelf;
 pub mod shell;
 pub mod status;
 pub mod store;

@@ -18,6 +18,7 @@ mod integration {
     mod bad_input;
     mod cost;
     mod custom;
+    mod definitions;
     mod determinism;
     mod faults;
     mod hostile;

@@ -18,10 +18,7 @@ use crate::schema::{Field, ListKind, Node, NodeId, PatchStrategy, Presence, Shap
 pub(super) fn schema_of(document: &Value) -> Schema {
     let mut types = Types::default();
     let root = node_of(&mut types, document);
-    Schema {
-        types: Arc::new(types),
-        root,
-    }
+    Schema::new(Arc::new(types), root)
 }
 
 fn node_of(types: &mut Types, document: &Value) -> NodeId {

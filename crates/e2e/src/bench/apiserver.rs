@@ -4,6 +4,8 @@
 //! --no-controllers`; the real one is started with the words of one that runs already, on the same etcd, while that one
 //! is halted. What happens inside of a process is measured in processes of their own, so that memory can be told apart.
 
+#[path = "apiserver_definitions.rs"]
+mod definitions;
 #[path = "apiserver_fan.rs"]
 mod fan;
 #[path = "apiserver_inside.rs"]

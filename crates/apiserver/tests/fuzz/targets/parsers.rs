@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use slipway_apiserver::apply;
 use slipway_apiserver::builtin::quantity::Quantity;
-use slipway_apiserver::crd::structural::{self, Structural};
+use slipway_apiserver::crd::pattern::Pattern;
+use slipway_apiserver::crd::structural::Structural;
 use slipway_apiserver::crd::{fieldpath, jsonpath::JsonPath, version};
 use slipway_apiserver::negotiate;
 use slipway_apiserver::patch::PatchKind;
@@ -190,8 +191,8 @@ fn patterns(tape: &mut Tape<'_>) {
         "(a*)*",
     ];
     let text = damaged(tape, TEXTS, TOKENS);
-    if let Ok(regex) = structural::compile(&text) {
-        let _ = regex.is_match("aaaaaaaaaaaaaaaaaaaaaaaa!");
+    if let Ok(machine) = Pattern::new(&text).machine() {
+        let _ = machine.is_match("aaaaaaaaaaaaaaaaaaaaaaaa!");
     }
 }
 
