@@ -10,6 +10,13 @@ mod load;
     unreachable_pub,
     reason = "the crate of tests exports it, and uses all of it"
 )]
+#[path = "../../crates/e2e/src/order.rs"]
+mod order;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the crate of tests exports it, and uses all of it"
+)]
 #[path = "../../crates/e2e/src/ports.rs"]
 mod ports;
 mod record;

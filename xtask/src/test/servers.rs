@@ -20,6 +20,8 @@ pub(super) struct OnServers {
     /// The variable that names the real one's kubeconfig.
     variable: &'static str,
     profile: Profile,
+    /// How many clusters there are besides that one, the last of which has an etcd to itself: it can be wiped.
+    members: usize,
     /// Whether it runs the `slipway` program and kubectl.
     is_driven_by_kubectl: bool,
     /// Whether Flux and Flagger run on the real one, and all of its programs on an embedded one too.
@@ -50,6 +52,7 @@ impl OnServers {
         Shape {
             flux: self.is_foreign,
             flagger: self.is_foreign,
+            own_etcd: usize::from(self.members > 0),
             ..self.profile.into()
         }
     }
@@ -62,6 +65,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         test: "conformance",
         variable: "SLIPWAY_CONFORMANCE_REAL",
         profile: Profile::Collectors,
+        members: 0,
         is_driven_by_kubectl: false,
         is_foreign: false,
         takes: 1,
@@ -71,6 +75,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         test: "kubectl",
         variable: "SLIPWAY_REAL_BARE",
         profile: Profile::Collectors,
+        members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
         takes: 3,
@@ -80,6 +85,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         test: "reality",
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
+        members: 0,
         is_driven_by_kubectl: false,
         is_foreign: false,
         takes: 3,
@@ -89,6 +95,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         test: "restarts",
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
+        members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
         takes: 7,
@@ -98,6 +105,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         test: "zones",
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
+        members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
         takes: 8,
@@ -107,6 +115,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         test: "pages",
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
+        members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
         takes: 1,
@@ -116,11 +125,15 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         test: "foreign",
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
+        members: 0,
         is_driven_by_kubectl: true,
         is_foreign: true,
         takes: 2,
     },
 ];
+
+/// The variable that names the kubeconfigs of the members, as `PATH` names folders.
+const MEMBERS: &str = "SLIPWAY_REAL_MEMBERS";
 
 /// The variable that names the kubeconfig of an embedded server with the programs of a real control plane on it.
 const EMBEDDED: &str = "SLIPWAY_EMBEDDED_FULL";
@@ -221,8 +234,11 @@ fn run(tier: &OnServers, words: &[String], unavailable: Option<String>) -> Resul
 /// The servers that a tier runs on beside the embedded one, which its tests start by themselves.
 fn servers_of(tier: &OnServers, command: &mut Command) -> Result<Vec<Borrowed>> {
     let shape = tier.shape();
-    let real = Borrowed::start(1, &shape).context("starting a real control plane")?;
+    let real = Borrowed::start(1 + tier.members, &shape).context("starting real control planes")?;
     command.env(tier.variable, real.kubeconfig(0));
+    let members = (1..real.clusters()).map(|index| real.kubeconfig(index));
+    let members = std::env::join_paths(members).context("naming the members' kubeconfigs")?;
+    command.env(MEMBERS, members);
     let mut all = vec![real];
     if tier.is_foreign {
         let shape = Shape {
