@@ -11,6 +11,7 @@ mod rollout;
 #[path = "zones_table.rs"]
 mod table;
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -187,6 +188,13 @@ fn size(program: &Path) -> Result<u64> {
     let is_bare = stripped.is_ok_and(|status| status.success());
     let measured = if is_bare { &bare } else { program };
     Ok(std::fs::metadata(measured)?.len())
+}
+
+/// The one in the middle, by this.
+pub(crate) fn median<T: Default, O: PartialOrd>(mut all: Vec<T>, by: impl Fn(&T) -> O) -> T {
+    all.sort_by(|one, other| by(one).partial_cmp(&by(other)).unwrap_or(Ordering::Equal));
+    let middle = all.len() / 2;
+    all.into_iter().nth(middle).unwrap_or_default()
 }
 
 /// The text of a file of the bench.

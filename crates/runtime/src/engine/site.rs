@@ -208,7 +208,7 @@ impl Engine {
             return;
         };
         let (need, control) = (watched.need, watched.control.clone());
-        control.set_quiet(quiet);
+        control.begin_quiet(quiet);
         let state = WatchState {
             need,
             listed: false,
