@@ -163,7 +163,8 @@ impl Scenario {
     /// All manifests of the start at home: namespaces that are spoken of, workloads, other objects.
     pub fn manifests(&self) -> Vec<Value> {
         let workloads = self.workloads.iter().flat_map(Workload::manifests);
-        object::with_namespaces(workloads.collect(), &self.objects, self.applied(None))
+        let workloads: Vec<_> = workloads.collect();
+        object::with_namespaces(&workloads, &self.objects, self.applied(None))
     }
 
     /// The same of a cluster besides home.

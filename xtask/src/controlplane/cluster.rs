@@ -111,16 +111,15 @@ impl Cluster {
 
     /// A real API server, and etcd where there is none for it.
     fn prepare_servers(&mut self, store: Option<Store>) -> Result<()> {
-        let store = match store {
-            Some(store) => store,
-            None => {
-                let (client, peer) = (Port::draw()?, Port::draw()?);
-                let port = client.number();
-                let words = words::etcd(&self.home, &client, &peer).holding([client, peer]);
-                let part = self.part("etcd", words)?;
-                self.servers.push(part);
-                Store { port, is_own: true }
-            }
+        let store = if let Some(store) = store {
+            store
+        } else {
+            let (client, peer) = (Port::draw()?, Port::draw()?);
+            let port = client.number();
+            let words = words::etcd(&self.home, &client, &peer).holding([client, peer]);
+            let part = self.part("etcd", words)?;
+            self.servers.push(part);
+            Store { port, is_own: true }
         };
         // The usual place is for whom etcd was started.
         let prefix = if store.is_own {

@@ -130,7 +130,7 @@ impl Text {
     }
 
     fn every_byte(&self) -> impl Iterator<Item = &u8> {
-        self.0.iter().flat_map(|piece| piece.bytes())
+        self.0.iter().flat_map(Piece::bytes)
     }
 
     /// Whether there is nothing; an object never is.

@@ -38,13 +38,11 @@ fn resource(name: &str) -> Option<&str> {
         .split_once(' ')
         .filter(|(method, _)| *method != "schema")?;
     let steps: Vec<&str> = path.split('/').skip(1).collect();
-    let rest = match steps.as_slice() {
-        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
-        _ => return None,
+    let (["api", _, rest @ ..] | ["apis", _, _, rest @ ..]) = steps.as_slice() else {
+        return None;
     };
     match rest {
-        ["namespaces", "{namespace}", plural, ..] => Some(plural),
-        [plural, ..] => Some(plural),
+        ["namespaces", "{namespace}", plural, ..] | [plural, ..] => Some(plural),
         [] => None,
     }
 }

@@ -35,7 +35,7 @@ const MISSED: u8 = 3;
 const PATIENCE: Duration = Duration::from_mins(10);
 /// What of the time after the start is not counted as idle, and how long is looked.
 const SETTLE: Duration = Duration::from_secs(15);
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Parser)]
 struct Arguments {

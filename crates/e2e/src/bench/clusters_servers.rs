@@ -26,7 +26,7 @@ const CONNECTIONS: usize = 19_000;
 /// Between two changes.
 const PACE: Duration = Duration::from_millis(20);
 /// After this time nobody waits for a write any more.
-const GIVEN_UP: Duration = Duration::from_secs(60);
+const GIVEN_UP: Duration = Duration::from_mins(1);
 
 fn name(number: usize) -> String {
     format!("member-{number:05}")

@@ -76,7 +76,13 @@ impl Life<'_> {
         for (at, spell) in history.spells().filter(|(_, s)| s.reaches(self.index)) {
             let after = match &spell.disturbance {
                 Disturbance::Outage => AGAIN,
-                Disturbance::RetryAfter(..) | Disturbance::Refusal(403, _) => LONGEST,
+                Disturbance::RetryAfter(..)
+                | Disturbance::Refusal(403, _)
+                | Disturbance::AnswersLost
+                | Disturbance::RequestsLost
+                | Disturbance::Slow(_)
+                | Disturbance::Revoked
+                | Disturbance::Replaced => LONGEST,
                 Disturbance::BlackHole | Disturbance::Silence(_) => SINGLE,
                 Disturbance::Refusal(..)
                 | Disturbance::Unknown(_)
@@ -87,11 +93,6 @@ impl Life<'_> {
                 | Disturbance::LateArrivals
                 | Disturbance::Skew(_)
                 | Disturbance::LeaderDies => continue,
-                Disturbance::AnswersLost
-                | Disturbance::RequestsLost
-                | Disturbance::Slow(_)
-                | Disturbance::Revoked
-                | Disturbance::Replaced => LONGEST,
             };
             let lasts = match spell.disturbance {
                 Disturbance::Restore => SignedDuration::ZERO,

@@ -46,7 +46,8 @@ impl Cluster {
     /// All manifests of the start; `applied` is what people apply later, whose namespaces have to be there.
     pub(super) fn manifests<'a>(&'a self, applied: impl Iterator<Item = &'a Value>) -> Vec<Value> {
         let workloads = self.workloads.iter().flat_map(Workload::manifests);
-        object::with_namespaces(workloads.collect(), &self.objects, applied)
+        let workloads: Vec<_> = workloads.collect();
+        object::with_namespaces(&workloads, &self.objects, applied)
     }
 
     /// What is wrong with it: the field, and the problem.

@@ -181,7 +181,7 @@ impl fmt::Display for Named {
 
 /// Workloads and objects, after the namespaces that they and what is `applied` later are in.
 pub(super) fn with_namespaces<'a>(
-    workloads: Vec<Value>,
+    workloads: &[Value],
     objects: &'a [Value],
     applied: impl Iterator<Item = &'a Value>,
 ) -> Vec<Value> {

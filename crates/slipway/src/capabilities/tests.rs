@@ -152,7 +152,7 @@ fn bad_in_time(id: &str) -> Made {
             made.restart("a", 1200);
         }
         "R10" => {
-            made = restarted_by(&json!({"windows": [{"cron": "0 2 * * *", "duration": "1h"}]}))
+            made = restarted_by(&json!({"windows": [{"cron": "0 2 * * *", "duration": "1h"}]}));
         }
         "R11" => made = restarted_by(&json!({"excludeDates": ["2026-01-05"]})),
         "R12" => made = restarted_by(&json!({"schedule": {"cron": "0 3 * * *"}})),
@@ -160,9 +160,13 @@ fn bad_in_time(id: &str) -> Made {
             made = Made::new();
             made.flipper("f", &json!({"interval": "10m", "jitter": "5m"}));
             let all = ["a", "b", "c"];
-            all.iter().for_each(|name| made.deployment(name, 0));
+            for name in all {
+                made.deployment(name, 0);
+            }
             made.pass(660);
-            all.iter().for_each(|name| made.restart(name, 660));
+            for name in all {
+                made.restart(name, 660);
+            }
         }
         "G15" => {
             let uri = "/api/v1/namespaces/shop/configmaps/theirs";

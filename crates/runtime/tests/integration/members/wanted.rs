@@ -154,9 +154,9 @@ fn members_where_nothing_is_under_way_are_read_now_and_then_if_that_is_set() {
         let settings = Settings {
             members: Members {
                 quiet: Quiet::Read {
-                    every: Duration::from_secs(600),
+                    every: Duration::from_mins(10),
                 },
-                check: Duration::from_secs(300),
+                check: Duration::from_mins(5),
                 ..Members::default()
             },
             ..alone()

@@ -80,7 +80,7 @@ fn image(deployment: &Image) -> Option<&str> {
 }
 
 /// Changes of members' Deployments by the operator, in the order of its requests.
-fn sails<'a>(history: &'a History) -> Vec<(&'a ClusterId, &'a Change, &'a Request)> {
+fn sails(history: &History) -> Vec<(&ClusterId, &Change, &Request)> {
     let members = history.members.keys();
     let mut all: Vec<_> = members
         .flat_map(|member| {
@@ -228,7 +228,7 @@ fn hurt(history: &History) -> Option<BTreeSet<&str>> {
 }
 
 /// When each image came to a member for the first time.
-fn arrivals<'a>(history: &'a History) -> BTreeMap<(&'a str, String), Timestamp> {
+fn arrivals(history: &History) -> BTreeMap<(&str, String), Timestamp> {
     let mut all = BTreeMap::new();
     for (member, change, _) in sails(history) {
         let image = change.after.as_deref().and_then(image).unwrap_or_default();
