@@ -126,13 +126,15 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     if address.is_unspecified() || address.is_loopback() {
         return None;
     }
-    let [a, b, c, d, e, f, g, h] = address.segments();
-    let is_6to4 = a == 0x2002;
-    let is_isatap = matches!(e, 0 | 0x200) && f == 0x5efe;
+    let segments = address.segments();
+    let [first, second, third, _, fifth, sixth, seventh, eighth] = segments;
+    let is_6to4 = first == 0x2002;
+    let is_isatap = matches!(fifth, 0 | 0x200) && sixth == 0x5efe;
+    let is_at_end = || BEFORE_V4.iter().any(|before| segments.starts_with(before));
     let (high, low) = if is_6to4 {
-        (b, c)
-    } else if is_isatap || BEFORE_V4.contains(&[a, b, c, d, e, f]) {
-        (g, h)
+        (second, third)
+    } else if is_isatap || is_at_end() {
+        (seventh, eighth)
     } else {
         return None;
     };

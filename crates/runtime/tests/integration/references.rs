@@ -91,7 +91,7 @@ impl Controller for References {
         let seen = seen.into_iter().flat_map(|store| store.objects());
         let seen: Vec<&str> = seen.map(|seen| seen.meta.name.as_str()).collect();
         let seen = seen.join(",");
-        if names(stores, "seen") != Some(&seen) {
+        if names(stores, "seen") != Some(seen.as_str()) {
             plan.act(Action::Apply {
                 object: ObjectRef::local(kinds::CONFIG_MAP, "default", "seen"),
                 purpose: Purpose::new("note"),
