@@ -113,7 +113,7 @@ impl Reader {
             if is_held(&state, collection, &items, version) {
                 return Ok(());
             }
-            state.stores.clone()
+            state.stores.only(&ClusterId::local())
         };
         self.take_in(collection, &before, history).await
     }
@@ -302,18 +302,15 @@ fn stores<'a>(
     collection: &'a Collection,
 ) -> impl Iterator<Item = (&'a StoreKey, &'a Store)> {
     let is_whole = |key: &StoreKey| {
-        state.selectors.get(key).is_none_or(|selector| {
+        state.home.selectors.get(key).is_none_or(|selector| {
             selector.labels.is_empty()
                 && !selector.named
                 && (selector.namespaces.is_empty()
                     || selector.namespaces.contains(&collection.namespace))
         })
     };
-    let mine = state.stores.iter();
-    mine.filter(move |((cluster, kind, _), _)| {
-        *cluster == ClusterId::local() && *kind == collection.kind
-    })
-    .filter(move |(key, _)| is_whole(key))
+    let mine = state.stores.of_kind(&ClusterId::local(), &collection.kind);
+    mine.filter(move |(key, _)| is_whole(key))
 }
 
 /// The newest version that was seen of the kind.

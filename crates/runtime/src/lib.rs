@@ -1,4 +1,4 @@
-//! Runs any [`Controller`](slipway_kernel::Controller) against any `kube::Client`.
+//! Runs any [`Controller`](slipway_kernel::Controller) against any `kube::Client`, and against the clusters that it names.
 //!
 //! ```text
 //! watch (one per kind) → Stores → Queue → plan → execute (leader, fence, ledger) → API
@@ -12,6 +12,7 @@
 
 mod clusters;
 mod collection;
+pub mod connect;
 mod connections;
 mod election;
 mod engine;
@@ -39,9 +40,10 @@ pub mod view;
 mod watch;
 pub mod webhook;
 
+pub use connect::Connect;
 pub use environment::Environment;
 pub use error::Error;
 pub use operator::Operator;
-pub use settings::{Backoff, Election, Settings, WithoutLease};
+pub use settings::{Backoff, Election, Members, Quiet, Settings, WithoutLease};
 pub use view::View;
 pub use webhook::Admissions;

@@ -31,6 +31,8 @@ pub struct Settings {
     pub poll: Duration,
     /// Everything is listed again after this time, in case a watch has lost an event.
     pub relist: Duration,
+    /// How other clusters are looked at.
+    pub members: Members,
 }
 
 impl Default for Settings {
@@ -49,6 +51,41 @@ impl Default for Settings {
             debounce: Duration::from_millis(30),
             poll: Duration::from_secs(5),
             relist: Duration::from_mins(30),
+            members: Members::default(),
+        }
+    }
+}
+
+/// How clusters are looked at besides the one that the operator runs in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Members {
+    /// How those are looked at where nothing is under way.
+    pub quiet: Quiet,
+    /// A member is asked this often whether it answers and which cluster it is, a little more or less; one that does not
+    /// answer more often.
+    pub check: Duration,
+    /// So many members have metrics of their own; of all they are counted by state.
+    pub series: usize,
+}
+
+/// How members are looked at where nothing is under way ([`slipway_kernel::member::Attention`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quiet {
+    /// As closely as the others: one open watch for each kind, over one connection.
+    Watch,
+    /// By a list of each kind, this often, a little more or less. Nothing is open in between, and changes are seen as late.
+    Read {
+        /// How often.
+        every: Duration,
+    },
+}
+
+impl Default for Members {
+    fn default() -> Self {
+        Self {
+            quiet: Quiet::Watch,
+            check: Duration::from_secs(30),
+            series: 1_000,
         }
     }
 }

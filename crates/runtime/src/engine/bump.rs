@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use slipway_api::names;
 use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::action::Target;
-use slipway_kernel::identity::ObjectRef;
+use slipway_kernel::identity::{ClusterId, ObjectRef};
 use slipway_kernel::store::Meta;
 
 use crate::clusters::Clusters;
@@ -49,6 +49,8 @@ pub(crate) enum Bumped {
 pub(super) struct Bump {
     pub(super) shared: Arc<Shared>,
     pub(super) clusters: Clusters,
+    /// Where they are.
+    pub(super) cluster: ClusterId,
     pub(super) lease: &'static str,
     pub(super) epoch: i64,
     /// The history of versions that they were listed in.
@@ -83,7 +85,7 @@ impl Bump {
         };
         let mut target = target.clone();
         for attempt in 1..=ATTEMPTS {
-            if self.shared.is_in(Phase::Fencing, self.lease) != Some(self.epoch) {
+            if !self.is_leading() {
                 return Bumped::Lost;
             }
             let wanted = self.wanted(controller, &target);
@@ -132,7 +134,13 @@ impl Bump {
     /// Whether a restore of the API's storage was noticed meanwhile: then what the former leader could act on is to be listed
     /// again.
     fn is_outlived(&self) -> bool {
-        self.shared.lock().history != self.history
+        self.shared.lock().history(&self.cluster) != Some(self.history)
+    }
+
+    /// Whether this replica still has the lease. Home may be fenced before a member is.
+    fn is_leading(&self) -> bool {
+        let is_in = |phase| self.shared.is_in(phase, self.lease) == Some(self.epoch);
+        is_in(Phase::Fencing) || (!self.cluster.is_local() && is_in(Phase::Acting))
     }
 
     fn wanted(&self, controller: &str, target: &Target) -> ApiRequest {

@@ -5,6 +5,7 @@
 //! be known, and nothing is asked again because something else was answered.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use slipway_kernel::action::Action;
 use slipway_kernel::fact::{Answer, Question, QuestionId};
@@ -13,12 +14,13 @@ use slipway_kernel::plan::Plan;
 use tokio::time::Instant;
 
 use super::Engine;
-use crate::gather;
+use crate::gather::{self, Gather, Gatherer, NoPods, Nobody};
 use crate::message::Message;
+use crate::queue::first_key;
 
 /// How many questions of one key are under way at once.
 const AT_ONCE: usize = 32;
-/// How many of all keys.
+/// How many of all keys of a cluster: a cluster that does not answer keeps none of another from being asked.
 const IN_ALL: usize = 128;
 
 /// The questions of all keys.
@@ -28,6 +30,8 @@ pub(super) struct Questions {
     under_way: BTreeMap<Key, BTreeSet<QuestionId>>,
     /// What has been answered and not been forgotten.
     answered: BTreeMap<Key, BTreeSet<QuestionId>>,
+    /// How many are under way in each cluster.
+    totals: BTreeMap<ClusterId, usize>,
     /// Who was last to have a question asked: keys take turns.
     last: Option<Key>,
 }
@@ -51,18 +55,15 @@ impl Questions {
 
     /// Nothing more of a cluster is asked that has not been asked yet.
     pub(super) fn take_back(&mut self, cluster: &ClusterId) {
-        self.waiting.retain(|key, _| key.cluster != *cluster);
+        drop_keys(&mut self.waiting, cluster);
     }
 
     /// The next question to be asked, if there is room for one.
     fn next(&mut self) -> Option<(Key, Question)> {
-        let total: usize = self.under_way.values().map(BTreeSet::len).sum();
-        if total >= IN_ALL {
-            return None;
-        }
         let has_room = |key: &&Key| {
             let busy = self.under_way.get(*key).map_or(0, BTreeSet::len);
-            busy < AT_ONCE
+            let total = self.totals.get(&key.cluster).copied().unwrap_or_default();
+            busy < AT_ONCE && total < IN_ALL
         };
         let mut keys = self.waiting.keys().filter(has_room);
         let later = |key: &&Key| self.last.as_ref().is_none_or(|last| *key > last);
@@ -74,21 +75,42 @@ impl Questions {
             self.waiting.remove(&key);
         }
         let under_way = self.under_way.entry(key.clone()).or_default();
-        under_way.insert(question.id.clone());
+        if under_way.insert(question.id.clone()) {
+            *self.totals.entry(key.cluster.clone()).or_default() += 1;
+        }
         self.last = Some(key.clone());
         Some((key, question))
     }
 
     /// A question has been answered.
     fn ended(&mut self, key: &Key, id: &QuestionId) {
-        if let Some(under_way) = self.under_way.get_mut(key) {
-            under_way.remove(id);
-            if under_way.is_empty() {
-                self.under_way.remove(key);
-            }
-        }
+        self.end(key, id);
         let answered = self.answered.entry(key.clone()).or_default();
         answered.insert(id.clone());
+    }
+
+    /// A question is not under way any more.
+    fn end(&mut self, key: &Key, id: &QuestionId) {
+        let Some(under_way) = self.under_way.get_mut(key) else {
+            return;
+        };
+        if under_way.remove(id)
+            && let Some(total) = self.totals.get_mut(&key.cluster)
+        {
+            *total = total.saturating_sub(1);
+            if *total == 0 {
+                self.totals.remove(&key.cluster);
+            }
+        }
+        if under_way.is_empty() {
+            self.under_way.remove(key);
+        }
+    }
+
+    /// Forgets all questions and answers of a cluster. What is under way ends by itself.
+    pub(super) fn drop_cluster(&mut self, cluster: &ClusterId) {
+        self.take_back(cluster);
+        drop_keys(&mut self.answered, cluster);
     }
 
     /// Whether anything has been asked and not been answered.
@@ -112,6 +134,15 @@ impl Questions {
             self.answered.remove(key);
         }
         gone
+    }
+}
+
+/// Takes out all keys of a cluster.
+fn drop_keys<T>(of: &mut BTreeMap<Key, T>, cluster: &ClusterId) {
+    let keys = of.range(first_key(cluster)..).map(|(key, _)| key);
+    let keys = keys.take_while(|key| key.cluster == *cluster);
+    for key in keys.cloned().collect::<Vec<Key>>() {
+        of.remove(&key);
     }
 }
 
@@ -148,8 +179,10 @@ impl Engine {
             return;
         }
         let mut state = self.shared.lock();
-        for id in &gone {
-            state.facts.answers.remove(id);
+        if let Some(known) = state.of_mut(&key.cluster) {
+            for id in &gone {
+                known.facts.answers.remove(id);
+            }
         }
     }
 
@@ -158,11 +191,12 @@ impl Engine {
         let (shared, capabilities) = (&self.shared, &self.capabilities);
         let acts = |key: &Key| {
             let capability = capabilities.get(key.controller);
-            capability.is_some_and(|capability| shared.leads(capability.lease()).is_some())
+            let cluster = &key.cluster;
+            capability.is_some_and(|one| shared.leads_in(one.lease(), cluster).is_some())
         };
         self.questions.waiting.retain(|key, _| acts(key));
         while let Some((key, question)) = self.questions.next() {
-            let (shared, gatherer) = (self.shared.clone(), self.gatherer.clone());
+            let (shared, gatherer) = (self.shared.clone(), self.gatherer_for(&key.cluster));
             self.start(async move {
                 let id = question.id.clone();
                 let answer = gather::put(&shared, gatherer.as_ref(), question).await;
@@ -171,13 +205,31 @@ impl Engine {
         }
     }
 
+    /// Who answers questions about a cluster.
+    fn gatherer_for(&self, cluster: &ClusterId) -> Arc<dyn Gather> {
+        if cluster.is_local() {
+            return self.gatherer.clone();
+        }
+        match self.clusters.get(cluster) {
+            Some(reached) => Arc::new(Gatherer::new(reached.client, Arc::new(NoPods))),
+            None => Arc::new(Nobody),
+        }
+    }
+
     pub(super) fn answered(&mut self, key: &Key, id: QuestionId, answer: Answer) {
-        self.questions.ended(key, &id);
         let now = self.shared.environment.now();
-        let mut state = self.shared.lock();
-        state.keep_time(now);
-        state.facts.answers.insert(id, (now, answer));
-        drop(state);
+        let is_known = {
+            let mut state = self.shared.lock();
+            state.keep_time(now);
+            let known = state.of_mut(&key.cluster);
+            known.map(|known| known.facts.answers.insert(id.clone(), (now, answer)))
+        };
+        if is_known.is_none() {
+            // Its cluster is gone.
+            self.questions.end(key, &id);
+            return;
+        }
+        self.questions.ended(key, &id);
         self.ask();
         // One plan for many answers, and none later than the last one of them.
         if self.questions.is_open(key) {

@@ -52,7 +52,8 @@ impl Ear {
 
     fn tell(&self, news: News) {
         // Nobody listens when the replica is about to end.
-        let _ = self.news.send(Message::Watch(self.key.clone(), news));
+        let run = self.control.run;
+        let _ = self.news.send(Message::Watch(self.key.clone(), run, news));
     }
 }
 

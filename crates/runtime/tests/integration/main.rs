@@ -19,6 +19,7 @@ mod fencing;
 mod flow;
 mod groups;
 mod late_kinds;
+mod members;
 mod no_right;
 mod questions;
 mod restarts;
