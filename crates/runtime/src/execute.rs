@@ -415,7 +415,12 @@ impl Execution {
         let epoch = self.shared.leads_in(self.lease, &object.cluster)?;
         let wanted = wanted.traced(self.context(epoch, purpose));
         let timeout = self.shared.settings.request_timeout;
+        let before = self.known(object);
         let outcome = wanted.send(&cluster.client, timeout).await;
+        if !object.cluster.is_local() {
+            // In members nobody asks for the newest version now and then.
+            self.compare(object, before, &outcome);
+        }
         let rights = &cluster.rights;
         let outcome = rights.tell_apart(&cluster.client, &wanted, outcome, timeout);
         let outcome = outcome.await;

@@ -208,7 +208,7 @@ impl Engine {
             return;
         };
         let (need, control) = (watched.need, watched.control.clone());
-        control.set_quiet(quiet);
+        control.begin_quiet(quiet);
         let state = WatchState {
             need,
             listed: false,
@@ -425,10 +425,18 @@ impl Engine {
                 end.abort();
             }
         }
-        site.feeds.clear();
+        let feeds = std::mem::take(&mut site.feeds);
         site.needs.clear();
         site.asked.clear();
         let mut state = self.shared.lock();
+        // What was asked for at run time may not be when it goes on.
+        let is_asked = |feeds: &Feeds| feeds.triggers.keys().all(|(_, is_asked)| *is_asked);
+        for (store, _) in feeds.iter().filter(|(_, feeds)| is_asked(feeds)) {
+            state.stores.close(store);
+            if let Some(known) = state.of_mut(cluster) {
+                known.selectors.remove(store);
+            }
+        }
         let Some(known) = state.of_mut(cluster) else {
             return;
         };

@@ -226,18 +226,31 @@ impl Execution {
     /// Reads an object, consistently. One that is older than what was known before tells of a restore of the API's storage
     /// that no watch has noticed, because versions have been given out again since.
     pub(super) async fn fetch(&self, object: &ObjectRef) -> Outcome {
-        let (known, history) = {
-            let state = self.shared.lock();
-            let history = state.history_of(&object.cluster, &object.kind);
-            (state.newest(object), history)
-        };
+        let before = self.known(object);
         let outcome = self.fetch_only(object).await;
-        if let (Outcome::Done(value), Some(history)) = (&outcome, history)
-            && number(&Meta::of(value).version) < known
+        self.compare(object, before, &outcome);
+        outcome
+    }
+
+    /// The newest version of an object that is known, and of which history that is, if it is sure.
+    pub(super) fn known(&self, object: &ObjectRef) -> (u64, Option<u64>) {
+        let state = self.shared.lock();
+        let history = state.history_of(&object.cluster, &object.kind);
+        (state.newest(object), history)
+    }
+
+    /// Tells of a restore of the API's storage, if an answer is older than what was known before it was asked for.
+    pub(super) fn compare(
+        &self,
+        object: &ObjectRef,
+        (known, history): (u64, Option<u64>),
+        outcome: &Outcome,
+    ) {
+        if let (Outcome::Done(value), Some(history)) = (outcome, history)
+            && (1..known).contains(&number(&Meta::of(value).version))
         {
             self.tell(Message::Rewound(object.cluster.clone(), history));
         }
-        outcome
     }
 
     async fn fetch_only(&self, object: &ObjectRef) -> Outcome {

@@ -7,6 +7,7 @@
 )]
 
 use proptest::prelude::*;
+use slipway_kernel::capability::Lane;
 
 use super::*;
 

@@ -113,14 +113,18 @@ impl Control {
         (millis > 0).then(|| Duration::from_millis(millis))
     }
 
-    /// From now on it is read this often, or watched.
+    /// From now on it is read this often, or watched; one that is under way changes over at once.
     pub(crate) fn set_quiet(&self, every: Option<Duration>) {
-        let millis = every.map_or(0, |every| {
-            u64::try_from(every.as_millis()).unwrap_or(u64::MAX)
-        });
-        if self.quiet.swap(millis, Ordering::AcqRel) != millis {
+        if self.begin_quiet(every) {
             self.again.notify_one();
         }
+    }
+
+    /// The same of one that has not begun; gives whether that is a change.
+    pub(crate) fn begin_quiet(&self, every: Option<Duration>) -> bool {
+        let millis = every.map_or(0, |every| every.as_millis());
+        let millis = u64::try_from(millis).unwrap_or(u64::MAX);
+        self.quiet.swap(millis, Ordering::AcqRel) != millis
     }
 
     fn contact(&self) -> MutexGuard<'_, Contact> {

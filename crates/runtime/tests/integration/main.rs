@@ -22,6 +22,7 @@ mod late_kinds;
 mod members;
 mod no_right;
 mod questions;
+mod references;
 mod restarts;
 mod restore;
 mod rights;

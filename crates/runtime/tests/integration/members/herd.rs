@@ -28,6 +28,7 @@ struct Sheep {
     uid: Option<String>,
     confirmed: Option<String>,
     state: String,
+    serves: Option<String>,
     sees: bool,
     quiet: bool,
     /// A config map of home that is to be written by the key of a member, which must not be.
@@ -49,6 +50,7 @@ impl Projection for Sheep {
             uid: entry("uid"),
             confirmed: confirmed.map(str::to_owned),
             state: entry("state").unwrap_or_default(),
+            serves: entry("serves"),
             sees: entry("sees").is_some(),
             quiet: entry("quiet").is_some(),
             stray: entry("stray").is_some(),
@@ -95,6 +97,8 @@ pub(crate) struct Herd {
     pub(crate) fence: Fence,
     /// Whether the kind `Widget` has to be defined in members.
     pub(crate) widgets: bool,
+    /// Whether it says of each member if it serves gadgets.
+    pub(crate) discovers: bool,
 }
 
 impl Default for Herd {
@@ -102,6 +106,7 @@ impl Default for Herd {
         Self {
             fence: Fence::WaitOut,
             widgets: false,
+            discovers: false,
         }
     }
 }
@@ -134,7 +139,7 @@ fn sheep<'a>(stores: &'a Stores, name: &str) -> Option<(&'a Meta, &'a Sheep)> {
 }
 
 impl Herd {
-    fn at_home(stores: &Stores, facts: &Facts, key: &Key) -> Option<Plan> {
+    fn at_home(&self, stores: &Stores, facts: &Facts, key: &Key) -> Option<Plan> {
         let (meta, sheep) = sheep(stores, &key.name)?;
         let cluster = ClusterId::remote(&key.name);
         let mut plan = Plan::default();
@@ -150,6 +155,13 @@ impl Herd {
         let mut data = serde_json::Map::new();
         if sheep.state != state {
             data.insert("state".to_owned(), json!(state));
+        }
+        let kinds_served = known.and_then(|known| known.discovery.as_ref());
+        if let Some(kinds_served) = kinds_served.filter(|_| self.discovers) {
+            let serves = kinds_served.serves(&gadget()).to_string();
+            if sheep.serves.as_ref() != Some(&serves) {
+                data.insert("serves".to_owned(), json!(serves));
+            }
         }
         let uid = known.and_then(|known| known.uid());
         let is_first = sheep.uid.is_none() && sheep.confirmed.is_none();
@@ -291,6 +303,10 @@ impl Controller for Herd {
         vec![home_key(cluster.as_str())]
     }
 
+    fn discovers(&self) -> Option<Where> {
+        self.discovers.then_some(Where::Both)
+    }
+
     fn lane(&self, _: &Key) -> Lane {
         Lane::Key
     }
@@ -327,7 +343,7 @@ impl Controller for Herd {
 
     fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, _: Timestamp) -> Option<Plan> {
         if key.cluster.is_local() {
-            Self::at_home(stores, facts, key)
+            self.at_home(stores, facts, key)
         } else {
             Self::over_there(stores, key)
         }

@@ -11,9 +11,10 @@ use slipway_kernel::identity::ClusterId;
 use slipway_runtime::{Environment, Operator, Settings};
 use tokio::time::Instant;
 
+use super::GOOD;
 use super::herd::{Herd, NAME};
 use super::line::Lines;
-use crate::stage::{ADMIN, Replica, Stage, epoch};
+use crate::stage::{ADMIN, Replica, Stage, alone, epoch};
 
 /// The members that there are.
 pub(crate) const ALL: [&str; 3] = ["east", "north", "west"];
@@ -51,6 +52,27 @@ impl Fleet {
             home,
             lines: Lines::new(clusters.collect()),
             members,
+        }
+    }
+
+    /// One in which all members are ready, with the replica that sees to it and how long it usually takes until what home wants
+    /// has been done.
+    pub(crate) async fn running() -> (Self, Replica, Duration) {
+        let fleet = Self::new().await;
+        let replica = fleet.start(alone(), Herd::default());
+        for name in ALL {
+            fleet.until_state(name, "Ready", 5).await;
+        }
+        let usual = fleet.follow(&ALL, "usual").await;
+        (fleet, replica, usual)
+    }
+
+    /// Changes what the good members are to have again and again, and fails if that takes longer than usual.
+    pub(crate) async fn goes_on(&self, usual: Duration) {
+        for round in 0..17 {
+            let took = self.follow(&GOOD, &round.to_string()).await;
+            assert!(took <= usual + DEBOUNCE, "{took:?}, usually {usual:?}");
+            tokio::time::sleep(Duration::from_secs(3)).await;
         }
     }
 

@@ -69,6 +69,42 @@ fn a_kind_that_an_object_names_is_watched_from_then_on_and_not_after() {
 }
 
 #[test]
+fn what_a_cluster_serves_is_known_to_plans_and_kept_once() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let herd = Herd {
+            discovers: true,
+            ..Herd::default()
+        };
+        let stage = &fleet.members[BAD];
+        stage.create(DEFINITIONS, &definition()).await;
+        secs(1).await;
+        let replica = fleet.start(alone(), herd);
+        for name in ALL {
+            fleet.until_state(name, "Ready", 5).await;
+        }
+        secs(5).await;
+        for name in ALL {
+            let serves = fleet.home.entry(name, "serves").await;
+            assert_eq!(serves, Some((name == BAD).to_string()), "{name}");
+        }
+        let facts = replica.view.facts();
+        let of = |name: &str| {
+            let known = &facts.members[&ClusterId::remote(name)];
+            known.discovery.clone().unwrap()
+        };
+        assert!(std::sync::Arc::ptr_eq(&of(GOOD[0]), &of(GOOD[1])));
+        assert!(facts.discovery.unwrap().serves(&kinds::SECRET));
+        fleet.members[GOOD[0]]
+            .create(DEFINITIONS, &definition())
+            .await;
+        secs(1_000).await;
+        let serves = fleet.home.entry(GOOD[0], "serves").await;
+        assert_eq!(serves.as_deref(), Some("true"));
+    });
+}
+
+#[test]
 fn interests_are_opened_where_they_are_meant() {
     virtually(async {
         let fleet = Fleet::new().await;
