@@ -342,7 +342,7 @@ impl Engine {
             Message::ListAgain(cluster) => self.list_if_due(&cluster),
             Message::Executed(key, report) => self.executed(&key, &report),
             Message::Publish(key, event, acted) => self.publish(&key, &event, acted.as_deref()),
-            Message::Answered(key, id, answer) => self.answered(&key, id, answer),
+            Message::Answered(key, id, answer) => self.answered(&key, &id, answer),
             Message::Taken(lease, epoch, taken) => self.taken(lease, epoch, taken),
             Message::WaitedOut(cluster, lease, epoch) => self.waited_out(&cluster, lease, epoch),
             Message::Bumped(cluster, lease, epoch, bumped) => {

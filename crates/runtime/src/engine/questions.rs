@@ -216,7 +216,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn answered(&mut self, key: &Key, id: QuestionId, answer: Answer) {
+    pub(super) fn answered(&mut self, key: &Key, id: &QuestionId, answer: Answer) {
         let now = self.shared.environment.now();
         let is_known = {
             let mut state = self.shared.lock();
@@ -226,10 +226,10 @@ impl Engine {
         };
         if is_known.is_none() {
             // Its cluster is gone.
-            self.questions.end(key, &id);
+            self.questions.end(key, id);
             return;
         }
-        self.questions.ended(key, &id);
+        self.questions.ended(key, id);
         self.ask();
         // One plan for many answers, and none later than the last one of them.
         if self.questions.is_open(key) {
