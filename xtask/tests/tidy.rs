@@ -95,7 +95,10 @@ fn every_test_target_is_in_a_tier() {
 fn is_oracle(id: &str) -> bool {
     static TEXTS: OnceLock<String> = OnceLock::new();
     let texts = TEXTS.get_or_init(|| {
-        let files = sources().into_iter().filter(|file| !is_test(file));
+        // A toy that is part of no program has its oracles in its test.
+        let is_toy = |file: &Path| file.ends_with("convoy/oracles.rs");
+        let files = sources().into_iter();
+        let files = files.filter(|file| !is_test(file) || is_toy(file));
         let texts = files.map(|file| std::fs::read_to_string(file).unwrap());
         texts.filter(|text| text.contains("racle")).collect()
     });

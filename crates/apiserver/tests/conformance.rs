@@ -125,7 +125,7 @@ fn suite() -> Result<ExitCode, String> {
         }));
         let own = Arc::clone(&runtime);
         trials.push(Trial::test("suite::embedded_is_not_recorded", move || {
-            let version = own.block_on(version(in_process::embedded().as_ref()))?;
+            let version = own.block_on(async { version(in_process::embedded().as_ref()).await })?;
             match slipway_apiserver::origin::of_real(&version) {
                 Ok(name) => Err(Failed::from(format!("taken for real: {name}"))),
                 Err(_) => Ok(()),

@@ -32,6 +32,8 @@ use stage::Stage;
 const OPERATOR: &str = "--operator";
 /// How long something may take that nothing delays.
 const SOON: Duration = Duration::from_secs(10);
+/// How long the first writes may take: whoever leads first waits until no request of a former leader can be on its way.
+const BEGIN: Duration = Duration::from_secs(90);
 /// How long it may take to come back to a member that was away: it is asked every 30 s at least.
 const BACK: Duration = Duration::from_mins(1);
 /// For how long is looked that nothing happens.
@@ -75,7 +77,7 @@ fn stopped(stage: &Stage) -> Result<()> {
     let [lost, others @ ..] = stage.ships() else {
         anyhow::bail!("there are no members");
     };
-    stage.all_get("1", SOON)?;
+    stage.all_get("1", BEGIN)?;
     lost.stop()?;
     for round in ["2", "3", "4"] {
         for other in others {
@@ -97,7 +99,7 @@ fn rotated(stage: &Stage) -> Result<()> {
     let before = turned.account("before")?;
     stage.name(turned, &before)?;
     let _operator = stage.operator()?;
-    stage.all_get("1", SOON)?;
+    stage.all_get("1", BEGIN)?;
     let after = turned.account("after")?;
     stage.name(turned, &after)?;
     turned.dismiss("before")?;
@@ -114,7 +116,7 @@ fn replaced(stage: &Stage) -> Result<()> {
     let [others @ .., last] = stage.ships() else {
         anyhow::bail!("there are no members");
     };
-    stage.all_get("1", SOON)?;
+    stage.all_get("1", BEGIN)?;
     let before = last.uid()?;
     let address = last.replace()?;
     if let Some(address) = address {

@@ -1,6 +1,6 @@
 //! Many clusters in one process: what each costs.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -28,6 +28,9 @@ const LARGE_CLUSTERS: u32 = 200;
 const LARGE_BYTES: usize = 100_000;
 
 const LARGE_TEST: &str = "integration::cost::one_more_cluster_with_three_large_definitions_costs_less_than_100_kilobytes";
+
+/// Measurements, one after the other.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// A definition of some size, as operators bring them.
 fn definition() -> Value {
@@ -116,6 +119,7 @@ fn a_cluster_costs_less_than_50_kilobytes_and_a_millisecond() {
         measure();
         return;
     }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     // Code that is not optimised is slower, and not larger.
     let slack = if cfg!(debug_assertions) { 20 } else { 1 };
     // Memory of a process is only told apart when nothing else runs in it.
@@ -188,6 +192,7 @@ fn one_more_cluster_with_three_large_definitions_costs_less_than_100_kilobytes()
         measure_large();
         return;
     }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let result = stage::in_a_process(LARGE_TEST, &[("APISERVER_COST", "1")]);
     assert!(result.parse::<usize>().unwrap() < LARGE_BYTES, "{result}");
 }

@@ -200,6 +200,7 @@ pub(super) fn cel(bytes: &[u8]) {
         .prepare_create(&mut definition, &cx);
     let wrong = stage.definitions.strategy.validate(&definition, &cx);
     for error in &wrong {
+        law();
         assert!(error.path.contains("openAPIV3Schema"), "{error:?}");
     }
     if !wrong.is_empty() {

@@ -118,6 +118,7 @@ impl Stage {
         let text = std::str::from_utf8(&body)
             .unwrap_or_else(|e| panic!("{what}: {e}"))
             .to_owned();
+        law();
         judge(&what, code, &kind, &text);
         assert!(code < 500 || is_real(&text), "{what}: {code} {text}");
         (code, text)

@@ -157,7 +157,7 @@ fn where_nothing_can_be_escaped_only_plain_words_are_taken() {
     assert!(render("\"\\{{ variables.hostile }}\"", Place::Query).is_err());
 }
 
-/// T70: what is not known is an error, and says which.
+/// What is not known is an error, and says which.
 #[test]
 fn what_is_not_known_is_an_error_that_names_it() {
     let table = [
