@@ -110,9 +110,7 @@ fn held(zone: &Zone, now: Timestamp) -> Held {
     match claim.and_then(|claim| Claim::read(claim, now)) {
         None => {
             let ended = claim.and_then(|claim| Claim::read(claim, Timestamp::MIN));
-            ended
-                .filter(is_ours)
-                .map_or(Held::Nobody, |_| Held::Lapsed)
+            ended.filter(is_ours).map_or(Held::Nobody, |_| Held::Lapsed)
         }
         Some(claim) if is_ours(&claim) => Held::Us(claim.until),
         Some(claim) => Held::Other(claim),
