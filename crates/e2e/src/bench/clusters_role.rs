@@ -3,18 +3,20 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 /// As many open files as the system lets us have, and the end with whoever started it.
 const WRAPPED: &str = "ulimit -n $(ulimit -Hn); exec setpriv --pdeathsig KILL \"$@\"";
+/// How long a process may take to end in good order.
+const LEAVE: Duration = Duration::from_secs(5);
 
-/// A process; ended with this value.
+/// A process; ended with this value, in good order if it does that soon.
 pub(crate) struct Role {
     child: Child,
-    input: ChildStdin,
+    input: Option<ChildStdin>,
     output: Receiver<String>,
 }
 
@@ -29,7 +31,7 @@ impl Role {
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("starting the part {words:?} of the bench"))?;
-        let input = child.stdin.take().context("it has no input")?;
+        let input = child.stdin.take();
         let output = child.stdout.take().context("it has no output")?;
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
@@ -52,7 +54,8 @@ impl Role {
 
     /// Says something to it.
     pub(crate) fn tell(&mut self, what: &Value) -> Result<()> {
-        writeln!(self.input, "{what}").context("telling a part of the bench")
+        let input = self.input.as_mut().context("it is not told any more")?;
+        writeln!(input, "{what}").context("telling a part of the bench")
     }
 
     /// What it says next.
@@ -65,6 +68,13 @@ impl Role {
 
 impl Drop for Role {
     fn drop(&mut self) {
+        // That nobody tells it anything any more is what it ends by: an operator gives its Lease up, and the next one need not
+        // wait for it.
+        drop(self.input.take());
+        let began = Instant::now();
+        while began.elapsed() < LEAVE && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
