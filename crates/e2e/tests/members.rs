@@ -15,6 +15,8 @@ mod operator;
 #[allow(dead_code, reason = "the bench asks more of it")]
 #[path = "../src/bench/clusters_role.rs"]
 mod role;
+#[path = "members/secrecy.rs"]
+mod secrecy;
 #[path = "members/ship.rs"]
 mod ship;
 #[path = "members/stage.rs"]
@@ -31,6 +33,8 @@ use stage::Stage;
 
 /// The word by which this program is the operator.
 const OPERATOR: &str = "--operator";
+/// The word by which it tells everything that it could log.
+const LOGGED: &str = "--logged";
 /// How long something may take that nothing delays.
 const SOON: Duration = Duration::from_secs(10);
 /// How long the first writes may take: an operator that was killed is waited for until its Lease has run out, and until no
@@ -48,6 +52,10 @@ const TESTS: &[Test<Stage>] = &[
         rotated,
     ),
     (
+        "what_is_secret_of_a_member_is_in_no_log_event_status_metric_or_core",
+        secrecy::kept,
+    ),
+    (
         "another_cluster_of_the_same_name_gets_no_write_before_somebody_confirms_it",
         replaced,
     ),
@@ -55,7 +63,8 @@ const TESTS: &[Test<Stage>] = &[
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(OPERATOR) {
-        return match operator::run() {
+        let is_logged = std::env::args().nth(2).as_deref() == Some(LOGGED);
+        return match secrecy::prepare(is_logged).and_then(|()| operator::run()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 say(&format!("the operator failed: {error:#}"));

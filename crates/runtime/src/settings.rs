@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::error::Error;
+
 /// How one replica of the operator runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -90,6 +92,24 @@ impl Default for Members {
     }
 }
 
+impl Members {
+    /// What would ask members without a pause is refused.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let refused = |field| {
+            Err(Error::Settings {
+                field,
+                problem: "must be longer than nothing, or members would be asked all the time"
+                    .to_owned(),
+            })
+        };
+        match self.quiet {
+            _ if self.check.is_zero() => refused("members.check"),
+            Quiet::Read { every } if every.is_zero() => refused("members.quiet"),
+            Quiet::Watch | Quiet::Read { .. } => Ok(()),
+        }
+    }
+}
+
 /// The times of a leader election.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Election {
@@ -163,5 +183,23 @@ mod tests {
         let waits: Vec<u64> = (0..12).map(|n| backoff.after(n).as_secs()).collect();
         assert_eq!(waits, [1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
         assert_eq!(backoff.after(u32::MAX), backoff.most);
+    }
+
+    #[test]
+    fn members_are_not_asked_all_the_time() {
+        let none = Duration::ZERO;
+        let usual = Members::default();
+        assert!(usual.check().is_ok());
+        let every = |every| Members {
+            quiet: Quiet::Read { every },
+            ..usual.clone()
+        };
+        assert!(every(Duration::from_secs(1)).check().is_ok());
+        assert!(every(none).check().is_err());
+        let check = Members {
+            check: none,
+            ..usual.clone()
+        };
+        assert!(check.check().is_err());
     }
 }

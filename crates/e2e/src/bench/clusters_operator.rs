@@ -91,6 +91,7 @@ fn state(view: &View, why: bool) -> Value {
         let blockers = view.blockers().into_iter().take(SHOWN);
         let said = blockers.map(|blocker| format!("{}: {}", blocker.reason, blocker.message));
         state[WHY] = said.collect();
+        state["metrics"] = view.metrics().into();
     }
     state
 }

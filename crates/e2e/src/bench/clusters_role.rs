@@ -1,11 +1,13 @@
 //! This program in another process, with a part of the bench to play. Both speak by lines of JSON.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 /// As many open files as the system lets us have, and the end with whoever started it.
@@ -23,8 +25,20 @@ pub(crate) struct Role {
 impl Role {
     /// Starts this program with these words.
     pub(crate) fn start(words: &[String]) -> Result<Self> {
-        let mut child = Command::new("sh")
-            .args(["-c", WRAPPED, "sh"])
+        Self::begin(Command::new("sh").args(["-c", WRAPPED, "sh"]), words)
+    }
+
+    /// The same in a folder, where it leaves what it says beside, and cores if the system lets it.
+    pub(crate) fn start_in(folder: &Path, words: &[String]) -> Result<Self> {
+        let script = format!("ulimit -c $(ulimit -Hc); {WRAPPED}");
+        let log = File::create(folder.join("log"))?;
+        let mut command = Command::new("sh");
+        let command = command.args(["-c", &script, "sh"]).current_dir(folder);
+        Self::begin(command.stderr(log), words)
+    }
+
+    fn begin(command: &mut Command, words: &[String]) -> Result<Self> {
+        let mut child = command
             .arg(std::env::current_exe()?)
             .args(words)
             .stdin(Stdio::piped())
@@ -56,6 +70,14 @@ impl Role {
     pub(crate) fn tell(&mut self, what: &Value) -> Result<()> {
         let input = self.input.as_mut().context("it is not told any more")?;
         writeln!(input, "{what}").context("telling a part of the bench")
+    }
+
+    /// Ends it as a fault of its own would.
+    pub(crate) fn abort(mut self) -> Result<ExitStatus> {
+        let id = self.id().to_string();
+        let sent = Command::new("kill").args(["-ABRT", &id]).status()?;
+        ensure!(sent.success(), "it was not aborted: {sent}");
+        self.child.wait().context("waiting for its end")
     }
 
     /// What it says next.

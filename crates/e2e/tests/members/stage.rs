@@ -100,12 +100,28 @@ impl Stage {
     /// Runs a test beside an operator. If it fails, it is told what the operator says.
     pub(crate) fn operated(&self, test: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut operator = Role::start(&[OPERATOR.to_owned()])?;
-        let home = std::fs::read_to_string(&self.home.kubeconfig)?;
-        operator.tell(&json!(home))?;
+        self.show_home(&mut operator)?;
         test().map_err(|error| match asked(&mut operator) {
-            Ok(said) => error.context(format!("the operator says {said}")),
+            Ok(said) => error.context(format!("the operator says {}", said[WHY])),
             Err(silence) => error.context(format!("{silence:#}")),
         })
+    }
+
+    /// Tells an operator where home is.
+    pub(crate) fn show_home(&self, operator: &mut Role) -> Result<()> {
+        let home = std::fs::read_to_string(&self.home.kubeconfig)?;
+        operator.tell(&json!(home))
+    }
+
+    /// Everything that people without a right to Secrets can read at home and in members, where operators write.
+    pub(crate) fn readable(&self) -> Result<String> {
+        let kinds = "events,configmaps,leases.coordination.k8s.io";
+        let arguments = ["get", kinds, "-A", "-o", "json"];
+        let mut all = self.home.kubectl(&arguments)?;
+        for ship in &self.ships {
+            all += &ship.kubectl(&arguments)?;
+        }
+        Ok(all)
     }
 
     /// Every member wants this and gets it.
@@ -121,7 +137,7 @@ impl Stage {
 }
 
 /// What the operator says of itself.
-fn asked(operator: &mut Role) -> Result<Value> {
+pub(crate) fn asked(operator: &mut Role) -> Result<Value> {
     operator.tell(&json!(WHY))?;
     operator.answer(Duration::from_secs(5))
 }
