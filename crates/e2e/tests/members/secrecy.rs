@@ -101,14 +101,18 @@ fn until(operator: &mut Role, reason: &str) -> Result<String> {
 
 /// Whether bytes have a secret in them, as it is or as Secrets have it.
 fn holds(bytes: &[u8], secret: &str) -> bool {
-    let encoded = BASE64_STANDARD.encode(secret);
-    // The last characters of it depend on what comes after the secret.
-    let encoded = encoded.get(..encoded.len().saturating_sub(4));
-    [secret, encoded.unwrap_or(secret)].iter().any(|wanted| {
-        bytes
-            .windows(wanted.len())
-            .any(|part| part == wanted.as_bytes())
-    })
+    let mut forms = vec![secret.to_owned()];
+    // Three bytes are four characters: of those at both ends some depend on what stands beside the secret.
+    for (before, cut) in [(0, 0), (1, 2), (2, 3)] {
+        let text = BASE64_STANDARD.encode("x".repeat(before) + secret);
+        let end = text.len().saturating_sub(4);
+        forms.extend(text.get(cut..end).map(str::to_owned));
+    }
+    let found = |form: &String| {
+        let mut parts = bytes.windows(form.len());
+        parts.any(|part| part == form.as_bytes())
+    };
+    forms.iter().any(found)
 }
 
 /// The files of a folder that have a secret in them, whatever they are.
