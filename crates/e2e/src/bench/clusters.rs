@@ -16,6 +16,7 @@ mod flotilla;
 mod operator;
 #[path = "clusters_profile.rs"]
 mod profile;
+#[allow(dead_code, reason = "tests ask more of it")]
 #[path = "clusters_role.rs"]
 mod role;
 #[path = "clusters_servers.rs"]
