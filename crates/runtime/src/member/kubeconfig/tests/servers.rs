@@ -41,5 +41,5 @@ refused! {
     that_is_empty: "" => "clusters[0].cluster.server is missing";
     that_is_a_number: 1 => "clusters[0].cluster.server is not a text";
     that_is_a_list: ["https://a"] => "clusters[0].cluster.server is not a text";
-    that_is_a_mapping: {"a": "b"} => "clusters[0].cluster.server is not a text";
+    that_is_a_mapping: json!({"a": "b"}) => "clusters[0].cluster.server is not a text";
 }
