@@ -1,6 +1,9 @@
 //! What an operator is told when it starts.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
+
+use slipway_kernel::identity::ClusterId;
 
 use crate::error::Error;
 
@@ -55,6 +58,20 @@ impl Default for Settings {
             relist: Duration::from_mins(30),
             members: Members::default(),
         }
+    }
+}
+
+impl Settings {
+    /// After how long everything of a cluster is listed again. Members differ by their names, a quarter more or less: those that
+    /// came at once are not listed at once for ever.
+    pub(crate) fn relist_of(&self, cluster: &ClusterId) -> Duration {
+        if cluster.is_local() {
+            return self.relist;
+        }
+        let mut name = DefaultHasher::new();
+        cluster.as_str().hash(&mut name);
+        let part = u32::try_from(name.finish() % 500).unwrap_or_default();
+        self.relist.saturating_mul(750 + part) / 1_000
     }
 }
 
@@ -175,6 +192,8 @@ impl Backoff {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -183,6 +202,19 @@ mod tests {
         let waits: Vec<u64> = (0..12).map(|n| backoff.after(n).as_secs()).collect();
         assert_eq!(waits, [1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
         assert_eq!(backoff.after(u32::MAX), backoff.most);
+    }
+
+    #[test]
+    fn members_are_listed_again_at_different_times_and_home_when_it_was_said() {
+        let settings = Settings::default();
+        let relist = settings.relist;
+        assert_eq!(settings.relist_of(&ClusterId::local()), relist);
+        let times: BTreeSet<Duration> = (0..100)
+            .map(|n| settings.relist_of(&ClusterId::remote(&format!("member-{n}"))))
+            .collect();
+        assert!(times.len() > 50, "{times:?}");
+        let range = relist * 3 / 4..=relist * 5 / 4;
+        assert!(times.iter().all(|time| range.contains(time)), "{times:?}");
     }
 
     #[test]
