@@ -48,7 +48,9 @@ fn memory(id: u32, members: usize) -> Vec<String> {
 /// Processor time by the names of threads.
 fn threads(id: u32) -> Vec<String> {
     let mut times: BTreeMap<String, u64> = BTreeMap::new();
-    let tasks = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten();
+    let tasks = fs::read_dir(format!("/proc/{id}/task"))
+        .into_iter()
+        .flatten();
     for task in tasks.flatten() {
         let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
         let Some((head, rest)) = stat.rsplit_once(')') else {
@@ -61,7 +63,12 @@ fn threads(id: u32) -> Vec<String> {
     }
     let times = largest(times).into_iter();
     times
-        .map(|(name, ticks)| format!("  processor, {name:28} {:>8} ms since its start", ticks * 10))
+        .map(|(name, ticks)| {
+            format!(
+                "  processor, {name:28} {:>8} ms since its start",
+                ticks * 10
+            )
+        })
         .collect()
 }
 
@@ -79,7 +86,9 @@ fn requests(before: &str, after: &str) -> Vec<String> {
 }
 
 fn counted(metrics: &str) -> BTreeMap<String, u64> {
-    let lines = metrics.lines().filter_map(|line| line.strip_prefix(REQUESTS));
+    let lines = metrics
+        .lines()
+        .filter_map(|line| line.strip_prefix(REQUESTS));
     let counts = lines.filter_map(|line| line.rsplit_once("} "));
     counts
         .filter_map(|(labels, count)| Some((labels.to_owned(), count.trim().parse().ok()?)))
@@ -120,5 +129,7 @@ fn perf(id: u32) -> Vec<String> {
     let text = String::from_utf8_lossy(&seen.stdout).into_owned();
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines = lines.take(LINES);
-    lines.map(|line| format!("  function, idle, {line}")).collect()
+    lines
+        .map(|line| format!("  function, idle, {line}"))
+        .collect()
 }

@@ -89,7 +89,11 @@ mod tests {
         };
         let good = entry(secret(), "good").ok().unwrap();
         assert_eq!(good.expose(), b"marker");
-        for (key, part) in [("bad", "no base64"), ("odd", "no entry"), ("none", "no entry")] {
+        for (key, part) in [
+            ("bad", "no base64"),
+            ("odd", "no entry"),
+            ("none", "no entry"),
+        ] {
             let why = entry(secret(), key).err().unwrap();
             assert!(why.contains(part) && !why.contains("marker"), "{why}");
         }

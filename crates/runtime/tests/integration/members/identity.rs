@@ -199,9 +199,15 @@ fn what_is_out_of_a_secret_is_in_no_fact_store_blocker_metric_log_line_or_object
             seen += &readable(member).await;
         }
         let logged = records.all();
-        assert!(logged.iter().any(|line| line.contains("CredentialsMissing")));
+        assert!(
+            logged
+                .iter()
+                .any(|line| line.contains("CredentialsMissing"))
+        );
         // The server is of this process and tells what it is sent; whoever runs the operator does not run it.
-        let ours = logged.iter().filter(|line| !line.starts_with("slipway_apiserver"));
+        let ours = logged
+            .iter()
+            .filter(|line| !line.starts_with("slipway_apiserver"));
         seen.extend(ours.map(String::as_str));
         for form in [marker, &STANDARD.encode(marker)] {
             assert!(!seen.contains(form), "{form} is told");
