@@ -73,6 +73,9 @@ enum Bench {
         /// How many members, one run for each number
         #[arg(long, value_delimiter = ',', default_values_t = [10, 100, 1_000, 10_000])]
         members: Vec<usize>,
+        /// For how many seconds is looked what it costs when nothing happens; less than 300 s leave heartbeats out
+        #[arg(long, default_value_t = 300)]
+        idle: u64,
     },
     /// Rollouts of zones and their webhooks: memory, delays, requests, answers in a second
     Zones {
@@ -106,9 +109,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             let size = ["--deployments".to_owned(), deployments.to_string()];
             measure("bench-restarts", &size, peer.as_deref(), profile, keep)
         }
-        Bench::Clusters { members } => {
+        Bench::Clusters { members, idle } => {
             let members: Vec<String> = members.iter().map(ToString::to_string).collect();
-            let size = ["--members".to_owned(), members.join(",")];
+            let size = [
+                "--members".to_owned(),
+                members.join(","),
+                "--idle".to_owned(),
+                idle.to_string(),
+            ];
             measure("bench-clusters", &size, None, None, keep)
         }
         Bench::Zones { peer, pods } => {

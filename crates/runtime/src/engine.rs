@@ -159,6 +159,7 @@ impl Engine {
                 problem: problem.to_owned(),
             });
         }
+        self.shared.settings.members.check()?;
         selections::agree(self.capabilities.values().flat_map(|c| c.interests()))
     }
 

@@ -123,14 +123,20 @@ const LIMITED: &[&str] = &[
     "processor, idle",
 ];
 
-/// Each goal in a line, and whether it is met. One of which nothing was measured is left out.
-pub(crate) fn goals(all: &[Figures]) -> Vec<(String, bool)> {
-    let column = |name: &str| COLUMNS.iter().find(|column| column.0 == name);
-    let word = |is_met: bool| if is_met { "met" } else { "MISSED" };
+fn column(name: &str) -> Option<&'static Column> {
+    COLUMNS.iter().find(|column| column.0 == name)
+}
+
+fn word(is_met: bool) -> &'static str {
+    if is_met { "met" } else { "MISSED" }
+}
+
+/// Each goal of this number of members in a line, and whether it is met.
+pub(crate) fn of_size(figures: &Figures) -> Vec<(String, bool)> {
     let mut lines = Vec::new();
-    for (members, name, most) in GOALS {
-        let figures = all.iter().find(|figures| figures.members == *members);
-        let Some((figures, (_, unit, read))) = figures.zip(column(name)) else {
+    let goals = GOALS.iter().filter(|goal| goal.0 == figures.members);
+    for (members, name, most) in goals {
+        let Some((_, unit, read)) = column(name) else {
             continue;
         };
         let is_met = read(figures) <= *most;
@@ -141,6 +147,12 @@ pub(crate) fn goals(all: &[Figures]) -> Vec<(String, bool)> {
         );
         lines.push((line, is_met));
     }
+    lines
+}
+
+/// Each goal in a line, and whether it is met. Those of sizes that were not measured are left out.
+pub(crate) fn goals(all: &[Figures]) -> Vec<(String, bool)> {
+    let mut lines: Vec<_> = all.iter().flat_map(of_size).collect();
     for name in LIMITED {
         let grows = column(name).and_then(|(_, _, read)| exponent(all, *read));
         let Some(grows) = grows else { continue };

@@ -390,6 +390,7 @@ impl Engine {
             state.bound_deletions(cluster, now, |lane| names.contains(&lane.controller));
         }
         drop(state);
+        self.ask_no_more(&names);
         self.shared.notify_observers();
     }
 }

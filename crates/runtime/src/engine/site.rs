@@ -239,7 +239,7 @@ impl Engine {
             times: Times {
                 answer: LIST_PATIENCE,
                 missing: settings.heartbeat,
-                relist: settings.relist,
+                relist: settings.relist_of(&cluster),
                 poll: settings.poll,
                 // Whether a member answers is asked once for all of its watches.
                 silence: cluster.is_local().then_some(SILENCE),
