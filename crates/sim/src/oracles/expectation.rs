@@ -39,7 +39,10 @@ pub(super) fn met(case: &Case<'_>) -> Findings {
         }
         // Where another cluster was the first that home saw under a name, this one waits for a person.
         let member = expectation.cluster.as_deref().map(ClusterId::remote);
-        if disturbed && member.is_some_and(|id| members::is_disowned(history, &id)) {
+        let is_another = |id: ClusterId| {
+            members::is_disowned(history, &id) || members::is_counted_otherwise(case, &id)
+        };
+        if disturbed && member.is_some_and(is_another) {
             continue;
         }
         expect(&mut findings, case, expectation, when);

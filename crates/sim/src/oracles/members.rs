@@ -8,7 +8,8 @@ use slipway_api::names::CONFIRM_CLUSTER;
 use slipway_kernel::identity::ClusterId;
 
 use super::{Case, Findings, workload};
-use crate::history::{Change, History, Object, Request};
+use crate::spell::{Disturbance, Spell};
+use crate::history::{Change, Course, History, Object, Request};
 
 /// All changes of the operator in clusters besides home.
 fn deeds(history: &History) -> impl Iterator<Item = (&ClusterId, &Change, &Request)> {
@@ -91,9 +92,11 @@ fn took_a_place(history: &History, cluster: &ClusterId) -> bool {
     let first = changes.find_map(|change| {
         let image = change.after.as_ref()?;
         let spoken_of = all.iter().find(|(_, uid)| holds(image.value(), uid));
-        spoken_of.map(|(id, _)| *id)
+        spoken_of.map(|(_, uid)| *uid)
     });
-    first.is_some_and(|first| first != cluster)
+    // Whoever takes the place a second time is the same that has taken it before.
+    let own = all.iter().find(|(id, _)| *id == cluster);
+    first.is_some_and(|first| own.is_none_or(|(_, uid)| first != *uid))
 }
 
 /// Whether in the end home takes another cluster of its name for the one that is meant, so that nothing may be done in this one:
@@ -113,7 +116,20 @@ pub(super) fn is_disowned(history: &History, cluster: &ClusterId) -> bool {
     if known.iter().any(|(_, uid)| is_spoken_of(uid, true)) {
         known.retain(|(_, uid)| is_spoken_of(uid, true));
     }
-    !known.is_empty() && known.iter().all(|(id, _)| *id != cluster)
+    let own = history.members.get(cluster).and_then(Course::uid);
+    !known.is_empty() && known.iter().all(|(_, uid)| own != Some(*uid))
+}
+
+/// Whether another one has the number that a scenario knows a cluster by which takes another's place: more have taken it than
+/// the scenario says.
+pub(super) fn is_counted_otherwise(case: &Case<'_>, cluster: &ClusterId) -> bool {
+    let is_meant = |spell: &Spell| {
+        spell.disturbance == Disturbance::Replaced
+            && spell.cluster.as_deref() == Some(name(cluster))
+    };
+    let found = case.history.all_spells().filter(|(_, spell)| is_meant(spell));
+    let known = case.scenario.spells.iter().filter(|spell| is_meant(spell));
+    cluster.as_str() != name(cluster) && found.count() > known.count()
 }
 
 /// M1.
