@@ -284,7 +284,8 @@ mod tests {
 
     #[test]
     fn whatever_can_befall_a_cluster_is_drawn() {
-        let scenario = "{about: A., name: a, duration: 10m, settings: {}, clusters: [{name: east}]}";
+        let scenario =
+            "{about: A., name: a, duration: 10m, settings: {}, clusters: [{name: east}]}";
         let scenario = Scenario::read("a", scenario).unwrap();
         let kinds = ["widgets.toy.dev".to_owned()];
         let storms = (0..500).map(|seed| Storm::of(&scenario, seed, &kinds));

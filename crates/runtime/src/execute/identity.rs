@@ -55,7 +55,13 @@ impl Execution {
         let Some(reached) = self.clusters.get(&self.key.cluster) else {
             return false;
         };
-        is_meant(&self.shared, &self.inbox, &self.key.cluster, &reached.client).await
+        is_meant(
+            &self.shared,
+            &self.inbox,
+            &self.key.cluster,
+            &reached.client,
+        )
+        .await
     }
 }
 

@@ -40,7 +40,13 @@ mod tests {
     use super::*;
 
     fn served(n: usize) -> Arc<Discovery> {
-        let kind = Kind::owned("toy.dev", "v1", format!("Kind{n}"), format!("kind{n}s"), true);
+        let kind = Kind::owned(
+            "toy.dev",
+            "v1",
+            format!("Kind{n}"),
+            format!("kind{n}s"),
+            true,
+        );
         Arc::new(Discovery::new(vec![kind]))
     }
 

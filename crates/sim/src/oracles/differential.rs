@@ -35,11 +35,7 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
         let want = wanted.get(place).copied().unwrap_or_default();
         let have = found.get(place).copied().unwrap_or_default();
         // What goes down and up again is missed as a whole.
-        let pair = if is_unchanged(reference, place) {
-            2
-        } else {
-            1
-        };
+        let pair = if is_unchanged(reference, place) { 2 } else { 1 };
         let fewer = have < want && have + pair * missed(case) >= want;
         let more = have > want && is_misled(case);
         is_delayed |= fewer;

@@ -8,8 +8,8 @@ use slipway_api::names::CONFIRM_CLUSTER;
 use slipway_kernel::identity::ClusterId;
 
 use super::{Case, Findings, workload};
-use crate::spell::{Disturbance, Spell};
 use crate::history::{Change, Course, History, Object, Request};
+use crate::spell::{Disturbance, Spell};
 
 /// All changes of the operator in clusters besides home.
 fn deeds(history: &History) -> impl Iterator<Item = (&ClusterId, &Change, &Request)> {
@@ -81,7 +81,10 @@ fn name(cluster: &ClusterId) -> &str {
 /// Whether a cluster has taken the place of another one of its name that home knew before. Whoever is seen first is taken for the
 /// one that is meant: nobody has seen another.
 fn took_a_place(history: &History, cluster: &ClusterId) -> bool {
-    let of_name = history.members.iter().filter(|(id, _)| name(id) == name(cluster));
+    let of_name = history
+        .members
+        .iter()
+        .filter(|(id, _)| name(id) == name(cluster));
     let all: Vec<(&ClusterId, &str)> = of_name
         .filter_map(|(id, course)| Some((id, course.uid()?)))
         .collect();
@@ -102,7 +105,10 @@ fn took_a_place(history: &History, cluster: &ClusterId) -> bool {
 /// Whether in the end home takes another cluster of its name for the one that is meant, so that nothing may be done in this one:
 /// that which a person confirmed, or else that which was recorded.
 pub(super) fn is_disowned(history: &History, cluster: &ClusterId) -> bool {
-    let of_name = history.members.iter().filter(|(id, _)| name(id) == name(cluster));
+    let of_name = history
+        .members
+        .iter()
+        .filter(|(id, _)| name(id) == name(cluster));
     let of_name = of_name.filter_map(|(id, course)| Some((id, course.uid()?)));
     let last = history.last();
     let is_spoken_of = |uid: &str, only_confirmed: bool| {
@@ -112,7 +118,9 @@ pub(super) fn is_disowned(history: &History, cluster: &ClusterId) -> bool {
             is_confirmed || !only_confirmed && holds(image.value(), uid)
         })
     };
-    let mut known: Vec<_> = of_name.filter(|(_, uid)| is_spoken_of(uid, false)).collect();
+    let mut known: Vec<_> = of_name
+        .filter(|(_, uid)| is_spoken_of(uid, false))
+        .collect();
     if known.iter().any(|(_, uid)| is_spoken_of(uid, true)) {
         known.retain(|(_, uid)| is_spoken_of(uid, true));
     }
@@ -127,7 +135,10 @@ pub(super) fn is_counted_otherwise(case: &Case<'_>, cluster: &ClusterId) -> bool
         spell.disturbance == Disturbance::Replaced
             && spell.cluster.as_deref() == Some(name(cluster))
     };
-    let found = case.history.all_spells().filter(|(_, spell)| is_meant(spell));
+    let found = case
+        .history
+        .all_spells()
+        .filter(|(_, spell)| is_meant(spell));
     let known = case.scenario.spells.iter().filter(|spell| is_meant(spell));
     cluster.as_str() != name(cluster) && found.count() > known.count()
 }

@@ -231,9 +231,7 @@ pub(super) fn begin(
     let adversary = Adversary::new(trial.injections.clone(), trial.seed);
     let adversary = Arc::new(Mutex::new(adversary));
     let kinds = kinds(&wiring.definitions);
-    let storm = trial
-        .storm
-        .then(|| Storm::of(scenario, trial.seed, &kinds));
+    let storm = trial.storm.then(|| Storm::of(scenario, trial.seed, &kinds));
     let drawn = storm
         .as_ref()
         .map_or(&[][..], |storm| storm.spells.as_slice());

@@ -90,7 +90,9 @@ fn nothing_is_told_in_another_cluster_behind_the_same_name() {
         let (fleet, _replica, _) = Fleet::running().await;
         secs(20).await;
         let told = |stage: &Stage| {
-            stage.records(|r| r.resource.contains("events") && r.verb != "list").len()
+            stage
+                .records(|r| r.resource.contains("events") && r.verb != "list")
+                .len()
         };
         fleet.patch(BAD, json!({"data": {"tells": "first"}})).await;
         secs(5).await;

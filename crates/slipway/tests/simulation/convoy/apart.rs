@@ -86,11 +86,7 @@ impl<'a> Well<'a> {
         let all = history.changes_in(id);
         Some(Self {
             name,
-            map: history
-                .changes
-                .iter()
-                .filter(|c| c.object == map)
-                .collect(),
+            map: history.changes.iter().filter(|c| c.object == map).collect(),
             app: all.iter().filter(|c| c.object == app).collect(),
             all,
         })
