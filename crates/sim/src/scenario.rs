@@ -9,7 +9,7 @@ mod object;
 mod path;
 mod workload;
 
-pub use action::{Action, Deed};
+pub use action::{Action, Confirmation, Deed, Marks};
 pub use cluster::{Cluster, HOME};
 pub use expect::{Expectation, When};
 pub use object::{Named, UnknownKind};

@@ -48,20 +48,12 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // Several clusters are played only when they are asked for: what their scenarios have found is not mended yet.
-    let names = arguments.scenario.as_deref().unwrap_or_default();
-    let is_abroad = names.contains("member") || arguments.replay.is_some();
-    let mut wiring = scenarios::wiring();
-    if is_abroad {
-        wiring = convoy::wiring(wiring);
-    }
+    let wiring = convoy::wiring(scenarios::wiring());
     if let Some((scenario, trial)) = &arguments.replay {
         return replay(&wiring, scenario, trial);
     }
     let mut chosen = scenarios::all().unwrap();
-    if is_abroad {
-        chosen.extend(convoy::scenarios());
-    }
+    chosen.extend(convoy::scenarios());
     if let Some(name) = &arguments.scenario {
         chosen.retain(|scenario| is_meant(name, &scenario.name));
     }
@@ -71,9 +63,6 @@ fn main() -> ExitCode {
     let report = run(&wiring, &chosen, &arguments);
     conclude(&report)
 }
-
-/// Oracles that only scenarios of several clusters ask.
-const OF_MEMBERS: [&str; 3] = ["M1", "M2", "M3"];
 
 /// Whether a scenario has this text in its name, or has not, if it begins with `!`.
 fn is_meant(text: &str, name: &str) -> bool {
@@ -116,8 +105,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     // Some rights are needed only when something went wrong.
     if arguments.scenario.is_none() && arguments.effort.exhaustive && arguments.effort.is_whole {
         unused_rights(wiring, chosen, &mut report);
-        let oracles = wiring.oracles.all().map(|oracle| oracle.id);
-        report.asked_all(oracles.filter(|id| !OF_MEMBERS.contains(id)));
+        report.asked_all(wiring.oracles.all().map(|oracle| oracle.id));
     }
     // Hunts are long: what was found is told before them, so that nobody waits for it.
     tell(&report);

@@ -11,7 +11,7 @@ use super::stage::Fleet;
 use crate::records::Records;
 use crate::stage::{Stage, alone, secs, virtually};
 
-async fn uid(stage: &Stage) -> String {
+pub(super) async fn uid(stage: &Stage) -> String {
     let namespace = stage.get("/api/v1/namespaces/kube-system").await;
     namespace["metadata"]["uid"].as_str().unwrap().to_owned()
 }
@@ -111,7 +111,7 @@ fn where_the_uid_may_not_be_read_nothing_is_written_and_the_right_is_named() {
 }
 
 /// Grants the weak user of a cluster something.
-async fn grant(stage: &Stage, name: &str, rules: &serde_json::Value) {
+pub(super) async fn grant(stage: &Stage, name: &str, rules: &serde_json::Value) {
     let api = "rbac.authorization.k8s.io";
     let role = json!({
         "apiVersion": format!("{api}/v1"), "kind": "ClusterRole",
