@@ -1,7 +1,6 @@
 //! `cargo xtask bench`: figures, side by side on the embedded and on a real server.
 
 mod figures;
-#[cfg(test)]
 #[allow(
     dead_code,
     unreachable_pub,
@@ -146,6 +145,8 @@ fn measure(
             .env(variable, real.kubeconfig(0))
             .env("SLIPWAY_KUBECTL", kubectl.path("kubectl")?);
     }
+    let heading = figures::heading()?;
+    report::line(&heading);
     report::line("measuring; this takes some minutes");
     let mut child = bench
         .stdout(Stdio::piped())
@@ -165,7 +166,7 @@ fn measure(
         bail!("the bench ended with {ended}");
     }
     if keep {
-        figures::keep(program, &said)?;
+        figures::keep(program, &heading, &said)?;
     }
     if is_missed {
         return Err(Missed.into());

@@ -59,8 +59,8 @@ enum Command {
     /// A real Kubernetes control plane on loopback
     #[command(subcommand)]
     Controlplane(controlplane::Command),
-    /// Record what foreign programs ask of a real kube-apiserver, for the replay test
-    Record,
+    /// Record of a real kube-apiserver what tests are held against
+    Record(record::Arguments),
     /// Feed the API server's readers with damaged input, a million cases each
     Fuzz(fuzz::Arguments),
     /// Run a command again and again beside a load, and keep what each run said
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
         Command::Tidy => test::tidy(),
         Command::Bench(command) => bench::run(&command),
         Command::Controlplane(command) => controlplane::run(&command),
-        Command::Record => record::run(),
+        Command::Record(arguments) => record::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
