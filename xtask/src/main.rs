@@ -85,10 +85,28 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report::error(&error);
-            match error.downcast_ref::<bench::Missed>() {
-                Some(_) => ExitCode::from(bench::MISSED),
-                None => ExitCode::FAILURE,
-            }
+            ExitCode::from(code(&error))
         }
+    }
+}
+
+/// What this program ends with after an error.
+fn code(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<bench::Missed>() {
+        Some(_) => bench::MISSED,
+        None => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bench, code};
+
+    #[test]
+    fn a_missed_goal_is_told_from_other_failures() {
+        assert_eq!(code(&anyhow::anyhow!("the bench could not run")), 1);
+        assert_eq!(code(&anyhow::Error::from(bench::Missed)), 3);
+        let told = anyhow::Error::from(bench::Missed).context("measuring zones");
+        assert_eq!(code(&told), 3);
     }
 }

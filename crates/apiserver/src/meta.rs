@@ -8,6 +8,7 @@
 //! [`match_name`] and [`match_namespace`], [`prepare_update`], [`validate_update`], [`validate_update_again`], and the
 //! strategy's errors.
 
+mod again;
 mod conditions;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use crate::field::{self, FieldError};
 use crate::status::{Outcome, Status};
 use crate::value::{self, has, put, take, text};
 
+pub use again::{has_standard_finalizers, validate_update_again};
 pub use conditions::validate_conditions;
 pub use validate::{
     validate_annotations, validate_create, validate_field_manager, validate_labels,
