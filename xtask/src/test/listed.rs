@@ -62,7 +62,8 @@ pub(super) const ALONE: &[Listed] = &[
     selected("integration", &["--test", "integration"]),
     selected("capabilities", &["--test", "suite", "--test", "admit"]),
     selected("actors alone", &["--test", "actors"]),
-    selected(PROGRAM, &["--test", "cli"]),
+    // The second has nobody to compare with here, and looks whether it would see a difference.
+    selected(PROGRAM, &["--test", "cli", "--test", "peer"]),
     selected("replay", &["--test", "replay"]),
     selected("fuzz", &["--test", "fuzz"]),
     selected("documentation", &["--doc"]),
