@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: figures, side by side on the embedded and on a real server.
 
-mod figures;
+pub(crate) mod figures;
 #[allow(
     dead_code,
     unreachable_pub,

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use self::servers::OnServers;
 use self::tier::Outcome;
+use crate::bench::figures;
 use crate::controlplane::{Shape, tools};
 use crate::report;
 use crate::workspace;
@@ -124,11 +125,8 @@ fn shipped_line(program: &Path) -> Result<String> {
     let size = std::fs::metadata(program)
         .context("looking at the program")?
         .len();
-    let commit = workspace::commit();
-    Ok(format!(
-        "as shipped: {} of {size} bytes, profile dist, commit {commit}",
-        program.display()
-    ))
+    let heading = figures::heading()?;
+    Ok(format!("as shipped: {size} bytes, profile dist. {heading}"))
 }
 
 /// Where nothing may be left out, what cannot be run is said before anything is.

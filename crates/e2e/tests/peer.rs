@@ -74,7 +74,7 @@ fn sees() -> Result<()> {
     let all = told::missing("metric", &metrics("go_a"), &metrics("b"));
     ensure!(all.is_empty(), "what the original's runtime has: {all:?}");
     let flags = told::flags_in("Usage:\n  -a.b value\n    \tabout it (default 1)\n  -c\tshort\n");
-    let none = std::collections::BTreeSet::new();
+    let none = BTreeSet::new();
     ensure!(told::missing("flag", &flags, &none).len() == 2, "{flags:?}");
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::report;
 use crate::workspace;
 
 /// Of what, when and on what something is measured. Taken before it is: a bench is a load itself.
-pub(super) fn heading() -> Result<String> {
+pub(crate) fn heading() -> Result<String> {
     let mut commit = workspace::commit();
     if has_changes()? {
         commit.push_str(" with changes that are not committed");

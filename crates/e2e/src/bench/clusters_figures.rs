@@ -123,7 +123,7 @@ const LIMITED: &[&str] = &[
     "processor, idle",
 ];
 
-/// Each goal in a line, and whether it is met. One of which nothing was measured is left out.
+/// Each goal in a line, and whether it is missed. One of which nothing was measured is neither met nor missed, and says so.
 pub(crate) fn goals(all: &[Figures]) -> Vec<(String, bool)> {
     let column = |name: &str| COLUMNS.iter().find(|column| column.0 == name);
     let word = |is_met: bool| if is_met { "met" } else { "MISSED" };
@@ -131,6 +131,8 @@ pub(crate) fn goals(all: &[Figures]) -> Vec<(String, bool)> {
     for (members, name, most) in GOALS {
         let figures = all.iter().find(|figures| figures.members == *members);
         let Some((figures, (_, unit, read))) = figures.zip(column(name)) else {
+            let line = format!("{members} members: {name}, at most {most}: nothing to tell by");
+            lines.push((line, false));
             continue;
         };
         let is_met = read(figures) <= *most;
@@ -139,7 +141,7 @@ pub(crate) fn goals(all: &[Figures]) -> Vec<(String, bool)> {
             read(figures),
             word(is_met)
         );
-        lines.push((line, is_met));
+        lines.push((line, !is_met));
     }
     for name in LIMITED {
         let grows = column(name).and_then(|(_, _, read)| exponent(all, *read));
@@ -149,7 +151,7 @@ pub(crate) fn goals(all: &[Figures]) -> Vec<(String, bool)> {
             "growth of {name}: {grows:.2}, at most {MOST_GROWTH}: {}",
             word(is_met)
         );
-        lines.push((line, is_met));
+        lines.push((line, !is_met));
     }
     lines
 }
