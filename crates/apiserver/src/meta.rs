@@ -231,3 +231,15 @@ pub fn dedup_owner_references(object: &mut Value) -> Option<String> {
         duplicates.join(", ")
     ))
 }
+
+/// Before an update of the status of a kind whose status is written alone: everything else is as it was, but for who wrote what.
+pub fn keep_all_but_status(object: &mut Value, old: &Value) {
+    let written = ["status", "metadata.managedFields"].map(|path| (path, take(object, path)));
+    *object = old.clone();
+    for (path, kept) in written {
+        take(object, path);
+        if let Some(kept) = kept {
+            put(object, path, kept);
+        }
+    }
+}
