@@ -45,7 +45,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         What::Foreign => foreign(),
         What::Apply => server::answers("apply", "crates/apiserver/src/apply/testdata"),
         What::Heads => server::answers("heads", "crates/runtime/src/collection/testdata"),
-        What::Cost => server::packages("cost", "crates/apiserver/src/crd/rules/cost", "recorded.txt"),
+        What::Cost => server::packages(
+            "cost",
+            "crates/apiserver/src/crd/rules/cost",
+            "recorded.txt",
+        ),
         What::Protobuf => server::packages("protobuf", "crates/apiserver/src/decode/testdata", ""),
     }
 }

@@ -82,7 +82,10 @@ fn metadata() -> Value {
 fn every_test_target_is_in_a_tier() {
     let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
     let files = ["test.rs", "test/listed.rs", "test/servers.rs"];
-    let tiers: String = files.iter().map(|file| read(&format!("xtask/src/{file}"))).collect();
+    let tiers: String = files
+        .iter()
+        .map(|file| read(&format!("xtask/src/{file}")))
+        .collect();
     let metadata = metadata();
     for package in metadata["packages"].as_array().unwrap() {
         for target in package["targets"].as_array().unwrap() {

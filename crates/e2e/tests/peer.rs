@@ -39,7 +39,9 @@ fn main() -> ExitCode {
     let compared = sees().and_then(|()| match &peer {
         Some(peer) => compare(peer),
         None => {
-            say("there is no original to compare with: cargo xtask test --only drop-in --peer PATH");
+            say(
+                "there is no original to compare with: cargo xtask test --only drop-in --peer PATH",
+            );
             Ok(0)
         }
     });
@@ -56,11 +58,15 @@ fn main() -> ExitCode {
 /// Whether a difference is seen: in an answer, a flag and a metric. Everything is as it was but for one word.
 fn sees() -> Result<()> {
     let review = |allowed: bool, message: &str| {
-        let review = json!({"response": {"allowed": allowed, "status": {"message": message, "code": 400}}});
+        let review =
+            json!({"response": {"allowed": allowed, "status": {"message": message, "code": 400}}});
         let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n";
         Answer::read(format!("{head}{review}").as_bytes(), "theirs")
     };
-    let call = calls::all().into_iter().next().context("nothing is asked")?;
+    let call = calls::all()
+        .into_iter()
+        .next()
+        .context("nothing is asked")?;
     let same = told::difference(&call, &review(false, "no"), &review(false, "no"));
     ensure!(same.is_none(), "a difference that is none: {same:?}");
     for other in [review(true, "no"), review(false, "yes"), Answer::none()] {
@@ -70,7 +76,10 @@ fn sees() -> Result<()> {
     }
     let metrics = |name: &str| told::families(&format!("# TYPE {name} counter\n{name} 1\n"));
     let missing = told::missing("metric", &metrics("a"), &metrics("b"));
-    ensure!(missing == ["metric a counter: ours has none"], "{missing:?}");
+    ensure!(
+        missing == ["metric a counter: ours has none"],
+        "{missing:?}"
+    );
     let all = told::missing("metric", &metrics("go_a"), &metrics("b"));
     ensure!(all.is_empty(), "what the original's runtime has: {all:?}");
     let flags = told::flags_in("Usage:\n  -a.b value\n    \tabout it (default 1)\n  -c\tshort\n");

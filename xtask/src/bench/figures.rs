@@ -72,7 +72,11 @@ mod tests {
         let parts: Vec<&str> = heading.splitn(3, ", ").collect();
         assert!(heading.starts_with("Commit "), "{heading}");
         assert_eq!(parts.get(1).map(|day| day.len()), Some("2026-11-17".len()));
-        assert!(parts.get(2).is_some_and(|on| on.starts_with("on ") && on.contains("GiB")));
+        assert!(
+            parts
+                .get(2)
+                .is_some_and(|on| on.starts_with("on ") && on.contains("GiB"))
+        );
     }
 
     #[test]
@@ -85,7 +89,11 @@ mod tests {
         );
         let page = replaced(page, "a", &part);
         assert!(!page.contains("old") && page.contains("kept"));
-        assert!(page.contains("Commit abc, 2026-11-17, on a machine.\n\n```text\none\ntwo\n```\n\n## B"));
+        assert!(
+            page.contains(
+                "Commit abc, 2026-11-17, on a machine.\n\n```text\none\ntwo\n```\n\n## B"
+            )
+        );
         assert_eq!(replaced(&page, "a", &part), page);
     }
 }

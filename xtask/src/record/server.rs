@@ -12,7 +12,11 @@ use crate::workspace;
 pub(super) fn answers(what: &str, folder: &str) -> Result<()> {
     workspace::build_programs()?;
     // Controllers write into objects as well, which is a part of what is recorded; nothing else is in the way.
-    let profile = if what == "heads" { Profile::Bare } else { Profile::Full };
+    let profile = if what == "heads" {
+        Profile::Bare
+    } else {
+        Profile::Full
+    };
     let real = Borrowed::start(1, &profile.into()).context("starting a real control plane")?;
     let status = Command::new(workspace::target().join("release/examples/answers"))
         .arg(what)
@@ -34,8 +38,14 @@ pub(super) fn packages(what: &str, folder: &str, file: &str) -> Result<()> {
     let folder = workspace::root().join(folder);
     let go = tools::run_recorder(&[what.as_ref(), folder.join(file).as_os_str()])?;
     let day = workspace::today()?;
-    let origin = format!("packages of kube-apiserver {}, {go} | {day}\n", tools::KUBERNETES);
+    let origin = format!(
+        "packages of kube-apiserver {}, {go} | {day}\n",
+        tools::KUBERNETES
+    );
     std::fs::write(folder.join("origin.txt"), origin).context("writing origin.txt")?;
-    report::line(&format!("now look at what differs: git diff {}", folder.display()));
+    report::line(&format!(
+        "now look at what differs: git diff {}",
+        folder.display()
+    ));
     Ok(())
 }

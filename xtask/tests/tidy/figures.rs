@@ -14,7 +14,9 @@ fn complaints(page: &str, benches: &[&str]) -> Vec<String> {
         let heading = part.lines().next().unwrap_or_default();
         let is_open = heading.starts_with("Not kept yet: `cargo xtask bench ");
         if !is_open && !is_whole(heading) {
-            all.push(format!("{bench}: {heading:?} says not which commit, day and machine"));
+            all.push(format!(
+                "{bench}: {heading:?} says not which commit, day and machine"
+            ));
         }
         if !is_open && !part.contains("```text\n") {
             all.push(format!("{bench}: there are no figures"));
@@ -62,19 +64,29 @@ fn figures_say_of_what_when_and_on_what() {
 
 #[test]
 fn a_part_that_does_not_say_so_is_seen() {
-    let page = |heading: &str| format!("# F\n\n<!-- a -->\n\n{heading}\n\n```text\n1\n```\n\n## B\n");
+    let page =
+        |heading: &str| format!("# F\n\n<!-- a -->\n\n{heading}\n\n```text\n1\n```\n\n## B\n");
     let whole = "Commit 0123456789ab, 2026-11-17, on 2 × X, 24 GiB, Linux 6.1, load 0.1.";
     let changed = "Commit 0123456789ab with changes that are not committed, 2026-11-17, on 2 × X, 24 GiB, Linux 6.1, load 0.1.";
     for (heading, is_good) in [
         (whole, true),
         (changed, true),
         ("Commit 0123456789ab, 2026-11-17.", false),
-        ("Commit , 2026-11-17, on 2 × X, 24 GiB, Linux 6.1, load 0.1.", false),
+        (
+            "Commit , 2026-11-17, on 2 × X, 24 GiB, Linux 6.1, load 0.1.",
+            false,
+        ),
         ("On some machine.", false),
     ] {
         let wrong = complaints(&page(heading), &["a"]);
         assert_eq!(wrong.is_empty(), is_good, "{heading}: {wrong:?}");
     }
     assert_eq!(complaints(&page(whole), &["b"]).len(), 1);
-    assert!(!complaints("<!-- a -->\n\nCommit 0123456789ab, 2026-11-17, on 2 × X, 24 GiB, Linux 6.1.\n", &["a"]).is_empty());
+    assert!(
+        !complaints(
+            "<!-- a -->\n\nCommit 0123456789ab, 2026-11-17, on 2 × X, 24 GiB, Linux 6.1.\n",
+            &["a"]
+        )
+        .is_empty()
+    );
 }

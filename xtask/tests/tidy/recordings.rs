@@ -45,9 +45,7 @@ fn origin(path: &str) -> Option<String> {
         folder.parent().unwrap().join("origins.txt"),
     ];
     let found = places.iter().find(|place| place.is_file());
-    Some(found.map_or_else(String::new, |place| {
-        std::fs::read_to_string(place).unwrap()
-    }))
+    Some(found.map_or_else(String::new, |place| std::fs::read_to_string(place).unwrap()))
 }
 
 #[test]
@@ -61,7 +59,10 @@ fn every_recording_has_a_recorder_and_an_origin() {
             "{path}: nothing in the repo records it: {recorder}"
         );
         if let Some(lines) = origin(path) {
-            assert!(!lines.is_empty(), "{path} does not say of which server it is");
+            assert!(
+                !lines.is_empty(),
+                "{path} does not say of which server it is"
+            );
             let wrong: Vec<&str> = lines.lines().filter(|line| !is_origin(line)).collect();
             assert!(wrong.is_empty(), "{path}: {wrong:?}");
         }
@@ -77,16 +78,28 @@ fn every_recording_has_a_recorder_and_an_origin() {
             .iter()
             .any(|(path, _)| file.starts_with(path.split('*').next().unwrap()));
         let is_other = OTHERS.iter().any(|folder| file.starts_with(folder));
-        assert!(is_named || is_other, "docs/recordings.md does not name {file}");
+        assert!(
+            is_named || is_other,
+            "docs/recordings.md does not name {file}"
+        );
     }
 }
 
 #[test]
 fn an_origin_without_a_server_or_a_day_is_seen() {
     for (line, is_good) in [
-        ("kube-apiserver v1.36.3, go1.26.8, linux/amd64 | 2026-11-17", true),
-        ("packages of kube-apiserver v1.36.3, go1.26.8 | 2026-11-17", true),
-        ("a | kube-apiserver v1.36.3, by the suite's documents | 2026-11-15", true),
+        (
+            "kube-apiserver v1.36.3, go1.26.8, linux/amd64 | 2026-11-17",
+            true,
+        ),
+        (
+            "packages of kube-apiserver v1.36.3, go1.26.8 | 2026-11-17",
+            true,
+        ),
+        (
+            "a | kube-apiserver v1.36.3, by the suite's documents | 2026-11-15",
+            true,
+        ),
         ("kube-apiserver v1.36.3, go1.26.8, linux/amd64", false),
         ("kube-apiserver | 2026-11-17", false),
         ("ours v1.36.3 | 2026-11-17", false),

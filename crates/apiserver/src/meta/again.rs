@@ -78,11 +78,7 @@ const MAIN: &[(&str, &[&str], Again)] = &[
     ),
     (
         "resource.k8s.io",
-        &[
-            "deviceclasses",
-            "resourceclaims",
-            "resourceclaimtemplates",
-        ],
+        &["deviceclasses", "resourceclaims", "resourceclaimtemplates"],
         BOTH,
     ),
     (
@@ -166,7 +162,11 @@ pub fn validate_update_again(
         ask(validate::unchangeable(object, old));
     }
     for _ in 0..again.new {
-        ask(validate::new_metadata(object, namespaced, names::path_segment));
+        ask(validate::new_metadata(
+            object,
+            namespaced,
+            names::path_segment,
+        ));
     }
     wrong
 }

@@ -13,8 +13,14 @@ use crate::asked::Asked;
 
 /// Of whom objects are recorded, and where they are kept on the server.
 const RECORDINGS: [(&str, &str); 2] = [
-    ("widgets.json", "/apis/applyx.dev/v1/namespaces/applyx/widgets"),
-    ("builtin.json", "/apis/apps/v1/namespaces/applyx/deployments"),
+    (
+        "widgets.json",
+        "/apis/applyx.dev/v1/namespaces/applyx/widgets",
+    ),
+    (
+        "builtin.json",
+        "/apis/apps/v1/namespaces/applyx/deployments",
+    ),
 ];
 
 /// Between requests: the server writes whole seconds, and entries are in the order of their times.
@@ -45,7 +51,10 @@ pub(crate) async fn record(asked: &Asked, folder: &Path) -> Result<usize> {
 /// A namespace, and the kind of which the widgets are.
 async fn prepare(asked: &Asked, folder: &Path) -> Result<()> {
     asked
-        .create("/api/v1/namespaces", &json!({"metadata": {"name": "applyx"}}))
+        .create(
+            "/api/v1/namespaces",
+            &json!({"metadata": {"name": "applyx"}}),
+        )
         .await
         .context("it takes a control plane that nobody else uses")?;
     let schema: Value =
@@ -64,7 +73,8 @@ async fn prepare(asked: &Asked, folder: &Path) -> Result<()> {
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     asked.create(definitions, &definition).await?;
     let started = Instant::now();
-    while asked.find(RECORDINGS[0].1).await?.is_none() {
+    // Not found at first, and then for a moment not ready (429).
+    while !matches!(asked.find(RECORDINGS[0].1).await, Ok(Some(_))) {
         ensure!(started.elapsed() < SOON, "widgets are not served");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
@@ -90,7 +100,11 @@ async fn again(asked: &Asked, path: &str, recorded: &[Value]) -> Result<Vec<Valu
         }
         let (code, after) = send(asked, path, step, &body).await?;
         if step["code"] != code {
-            bail!("{name}: {code} {}, and {} before", after["message"], step["code"]);
+            bail!(
+                "{name}: {code} {}, and {} before",
+                after["message"],
+                step["code"]
+            );
         }
         let mut fresh = json!({
             "op": step["op"], "subresource": step["subresource"], "manager": step["manager"],
@@ -121,11 +135,21 @@ async fn send(asked: &Asked, path: &str, step: &Value, body: &Value) -> Result<(
     let query = format!("?fieldManager={manager}");
     let json = "application/json";
     match op(step) {
-        "post" => asked.send(Method::POST, &format!("{path}{query}"), json, body).await,
-        "put" => asked.send(Method::PUT, &format!("{object}{query}"), json, body).await,
+        "post" => {
+            asked
+                .send(Method::POST, &format!("{path}{query}"), json, body)
+                .await
+        }
+        "put" => {
+            asked
+                .send(Method::PUT, &format!("{object}{query}"), json, body)
+                .await
+        }
         "merge" => {
             let media = "application/merge-patch+json";
-            asked.send(Method::PATCH, &format!("{object}{query}"), media, body).await
+            asked
+                .send(Method::PATCH, &format!("{object}{query}"), media, body)
+                .await
         }
         "apply" => {
             let media = "application/apply-patch+yaml";
@@ -153,7 +177,8 @@ async fn settled(asked: &Asked, path: &str) -> Result<Option<Value>> {
             return Ok(None);
         };
         let seen = found.pointer("/status/observedGeneration");
-        let is_seen = found["kind"] != "Deployment" || seen == found.pointer("/metadata/generation");
+        let is_seen =
+            found["kind"] != "Deployment" || seen == found.pointer("/metadata/generation");
         if is_seen && last.as_ref() == Some(&found) {
             return Ok(Some(found));
         }

@@ -23,7 +23,10 @@ const LISTS: [(&str, &str); 4] = [
 
 pub(crate) async fn record(asked: &Asked, folder: &Path) -> Result<usize> {
     asked
-        .create("/api/v1/namespaces", &json!({"metadata": {"name": "heads"}}))
+        .create(
+            "/api/v1/namespaces",
+            &json!({"metadata": {"name": "heads"}}),
+        )
         .await
         .context("it takes a control plane that nobody else uses")?;
     pods(asked).await?;
@@ -93,7 +96,8 @@ async fn ships(asked: &Asked) -> Result<()> {
     let path = "/apis/heads.example/v1/namespaces/heads/ships";
     let started = Instant::now();
     for name in ["albatross", "beagle"] {
-        let ship = json!({"apiVersion": "heads.example/v1", "kind": "Ship", "metadata": {"name": name}});
+        let ship =
+            json!({"apiVersion": "heads.example/v1", "kind": "Ship", "metadata": {"name": name}});
         while let Err(error) = asked.create(path, &ship).await {
             if started.elapsed() > SOON {
                 return Err(error);

@@ -4,7 +4,8 @@
 
 use super::heads::{Heads, NoList};
 
-const PROTOBUF: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+const PROTOBUF: &str =
+    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const JSON: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /// What was recorded: its name, in protobuf, in JSON, and how many objects it has.

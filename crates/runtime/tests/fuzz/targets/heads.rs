@@ -59,7 +59,9 @@ fn judge(body: &[u8]) {
     };
     law();
     for text in found.iter().flatten() {
-        let is_there = body.windows(text.len().max(1)).any(|w| w == text.as_bytes());
+        let is_there = body
+            .windows(text.len().max(1))
+            .any(|w| w == text.as_bytes());
         assert!(is_there, "{text:?} is not in the answer");
     }
     assert_eq!(read(&written(&found)), Some(found));
