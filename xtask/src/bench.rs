@@ -1,7 +1,6 @@
 //! `cargo xtask bench`: figures, side by side on the embedded and on a real server.
 
-mod figures;
-#[cfg(test)]
+pub(crate) mod figures;
 #[allow(
     dead_code,
     unreachable_pub,
@@ -154,6 +153,8 @@ fn measure(
             .env(variable, real.kubeconfig(0))
             .env("SLIPWAY_KUBECTL", kubectl.path("kubectl")?);
     }
+    let heading = figures::heading()?;
+    report::line(&heading);
     report::line("measuring; this takes some minutes");
     let mut child = bench
         .stdout(Stdio::piped())
@@ -173,7 +174,7 @@ fn measure(
         bail!("the bench ended with {ended}");
     }
     if keep {
-        figures::keep(program, &said)?;
+        figures::keep(program, &heading, &said)?;
     }
     if is_missed {
         return Err(Missed.into());

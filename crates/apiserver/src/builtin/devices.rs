@@ -26,6 +26,7 @@ const TEMPLATE: Rules = Rules {
 
 const CLAIM: Rules = Rules {
     status: true,
+    status_alone: true,
     validate_update: |part, object, old, _| match part {
         Part::Status => Vec::new(),
         Part::Main | Part::Scale => immutable(object, old, "spec"),

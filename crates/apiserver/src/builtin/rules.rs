@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 
 use crate::field::FieldErrors;
+use crate::meta;
 use crate::resource::{Context, Derived, Part, Strategy};
 use crate::table::Column;
 use crate::value;
@@ -22,6 +23,8 @@ pub type Selectable = (&'static str, fn(&Value) -> String);
 pub struct Rules {
     /// Has a `status` that the main resource may not write.
     pub status: bool,
+    /// Whoever writes the status writes nothing else, also no metadata.
+    pub status_alone: bool,
     /// See [`Strategy::default`].
     pub default: fn(&mut Value),
     /// See [`Strategy::prepare_create`]; called when the status is gone.
@@ -61,6 +64,7 @@ pub struct Rules {
 /// What most kinds are like.
 pub const PLAIN: Rules = Rules {
     status: false,
+    status_alone: false,
     default: |_| (),
     prepare_create: |_, _| (),
     prepare_update: |_, _, _, _| (),
@@ -131,7 +135,9 @@ impl Strategy for Rules {
     }
 
     fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, cx: &Context<'_>) {
-        if self.status {
+        if self.status_alone && part == Part::Status {
+            meta::keep_all_but_status(object, old);
+        } else if self.status {
             keep_other_part(part, object, old);
         }
         (self.prepare_update)(part, object, old, cx);
@@ -161,6 +167,9 @@ impl Strategy for Rules {
 
     fn reset_fields(&self, part: Part) -> Vec<&'static str> {
         let mut fields = (self.reset)(part);
+        if self.status_alone && part == Part::Status {
+            fields.push("metadata");
+        }
         if self.status {
             fields.push(other_part(part));
         }

@@ -201,6 +201,10 @@ const CSI_NODE: Rules = Rules {
 
 const ATTACHMENT: Rules = Rules {
     status: true,
+    status_alone: true,
+    // Go has a boolean there, which is never absent.
+    default: |object| value::put_default(object, "status.attached", false),
+    prepare_create: |object, _| value::put(object, "status.attached", false),
     validate: |object, _| {
         let mut errors = Vec::new();
         if value::text(object, "spec.attacher").is_empty() {

@@ -131,28 +131,32 @@ fn word(is_met: bool) -> &'static str {
     if is_met { "met" } else { "MISSED" }
 }
 
-/// Each goal of this number of members in a line, and whether it is met.
+/// Each goal of this number of members in a line, and whether it is missed.
 pub(crate) fn of_size(figures: &Figures) -> Vec<(String, bool)> {
-    let mut lines = Vec::new();
     let goals = GOALS.iter().filter(|goal| goal.0 == figures.members);
-    for (members, name, most) in goals {
-        let Some((_, unit, read)) = column(name) else {
-            continue;
-        };
-        let is_met = read(figures) <= *most;
-        let line = format!(
-            "{members} members: {name} {:.1} {unit}, at most {most} {unit}: {}",
-            read(figures),
-            word(is_met)
-        );
-        lines.push((line, is_met));
-    }
-    lines
+    goals
+        .filter_map(|(members, name, most)| {
+            let (_, unit, read) = column(name)?;
+            let is_met = read(figures) <= *most;
+            let line = format!(
+                "{members} members: {name} {:.1} {unit}, at most {most} {unit}: {}",
+                read(figures),
+                word(is_met)
+            );
+            Some((line, !is_met))
+        })
+        .collect()
 }
 
-/// Each goal in a line, and whether it is met. Those of sizes that were not measured are left out.
+/// Each goal in a line, and whether it is missed. One of which nothing was measured is neither met nor missed, and says so.
 pub(crate) fn goals(all: &[Figures]) -> Vec<(String, bool)> {
     let mut lines: Vec<_> = all.iter().flat_map(of_size).collect();
+    for (members, name, most) in GOALS {
+        if !all.iter().any(|figures| figures.members == *members) {
+            let line = format!("{members} members: {name}, at most {most}: nothing to tell by");
+            lines.push((line, false));
+        }
+    }
     for name in LIMITED {
         let grows = column(name).and_then(|(_, _, read)| exponent(all, *read));
         let Some(grows) = grows else { continue };
@@ -161,7 +165,7 @@ pub(crate) fn goals(all: &[Figures]) -> Vec<(String, bool)> {
             "growth of {name}: {grows:.2}, at most {MOST_GROWTH}: {}",
             word(is_met)
         );
-        lines.push((line, is_met));
+        lines.push((line, !is_met));
     }
     lines
 }

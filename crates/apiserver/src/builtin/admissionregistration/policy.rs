@@ -13,6 +13,7 @@ use crate::value;
 
 pub(super) const POLICY: Rules = Rules {
     status: true,
+    status_alone: true,
     default: |object| {
         value::put_default(object, "spec.failurePolicy", "Fail");
         default_match(object, "spec.matchConstraints");

@@ -14,6 +14,7 @@ const PATH: &str = "spec.cidrs";
 
 pub(super) const RULES: Rules = Rules {
     status: true,
+    status_alone: true,
     validate: |object, _| validate(object),
     validate_update: |part, object, old, _| match part {
         Part::Status => Vec::new(),
