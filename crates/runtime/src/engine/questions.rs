@@ -75,7 +75,7 @@ impl Engine {
             capability.is_some_and(|one| shared.leads_in(one.lease(), cluster).is_some())
         };
         let mut asked = Vec::new();
-        while let Some(next) = self.questions.next(&acts) {
+        while let Some(next) = self.questions.next(acts) {
             asked.push(next);
         }
         for (key, question) in asked {

@@ -193,7 +193,8 @@ fn what_is_out_of_a_secret_is_in_no_fact_store_blocker_metric_log_line_or_object
         let body = json!({"data": {"token": null, "other": STANDARD.encode(marker)}});
         fleet.home.send("PATCH", &path, &body).await;
         fleet.until_state(BAD, "CredentialsMissing", 60).await;
-        seen += &format!("{:?} {:?}", replica.view.facts(), replica.view.blockers());
+        let (facts, blockers) = (replica.view.facts(), replica.view.blockers());
+        seen.extend([format!("{facts:?}"), format!("{blockers:?}")]);
         seen += &readable(&fleet.home).await;
         for member in fleet.members.values() {
             seen += &readable(member).await;

@@ -107,7 +107,7 @@ impl Connect for Lines {
                 let mut changes = lines.changes.subscribe();
                 let mut inner = line.cluster.service(&token).with_agent(&lines.agent);
                 let response = inner.call(request).await.map_err(tower::BoxError::from)?;
-                let is_cut = Box::pin(async move {
+                let end = Box::pin(async move {
                     loop {
                         let _ = changes.changed().await;
                         let now = lines.line(&name);
@@ -122,7 +122,7 @@ impl Connect for Lines {
                 });
                 Ok(response.map(|body| Cut {
                     body: Box::pin(body),
-                    is_cut,
+                    end,
                     is_mute: false,
                 }))
             }
@@ -134,7 +134,7 @@ impl Connect for Lines {
 /// A body that ends with its line.
 struct Cut<B> {
     body: Pin<Box<B>>,
-    is_cut: Pin<Box<dyn Future<Output = End> + Send>>,
+    end: Pin<Box<dyn Future<Output = End> + Send>>,
     is_mute: bool,
 }
 
@@ -159,7 +159,7 @@ where
         if self.is_mute {
             return Poll::Pending;
         }
-        match self.is_cut.as_mut().poll(cx) {
+        match self.end.as_mut().poll(cx) {
             Poll::Ready(End::Broken) => return Poll::Ready(Some(Err(Dead.into()))),
             Poll::Ready(End::Mute) => {
                 self.is_mute = true;
