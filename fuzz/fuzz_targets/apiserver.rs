@@ -1,19 +1,15 @@
 //! The target that `SLIPWAY_FUZZ_TARGET` names, under libFuzzer; `server` if it names none.
 #![no_main]
 
-#[path = "."]
+#[path = "../../crates/apiserver/tests/fuzz"]
 mod fuzz {
-    #[path = "../../crates/apiserver/tests/fuzz/corpus.rs"]
     pub(crate) mod corpus;
-    #[path = "../../crates/apiserver/tests/fuzz/generate.rs"]
     pub(crate) mod generate;
-    #[path = "../../crates/apiserver/tests/fuzz/panics.rs"]
     pub(crate) mod panics;
-    #[path = "../../crates/apiserver/tests/fuzz/tape.rs"]
     pub(crate) mod tape;
-    #[path = "../../crates/apiserver/tests/fuzz/targets.rs"]
+    pub(crate) mod target;
     pub(crate) mod targets;
-    #[path = "../../crates/apiserver/tests/integration/verdict.rs"]
+    #[path = "../integration/verdict.rs"]
     pub(crate) mod verdict;
 }
 

@@ -1,7 +1,17 @@
 //! `cargo xtask bench`: figures, side by side on the embedded and on a real server.
 
+pub(crate) mod figures;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the crate of tests exports it, and uses all of it"
+)]
+#[path = "../../crates/e2e/src/figures.rs"]
+mod measured;
+
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -9,8 +19,33 @@ use crate::controlplane::{self, Borrowed, Profile, Shape};
 use crate::report;
 use crate::workspace;
 
+/// A bench, and whether what it says is kept.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    bench: Bench,
+    /// Write what it says into docs/figures.md, with commit, machine and date
+    #[arg(long, global = true)]
+    keep: bool,
+}
+
+/// A bench whose figures fall short of a goal.
+#[derive(Debug)]
+pub(crate) struct Missed;
+
+/// What a bench ends with that missed a goal, and so does this program.
+pub(crate) const MISSED: u8 = 3;
+
+impl std::fmt::Display for Missed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a goal was missed: the line above says which")
+    }
+}
+
+impl std::error::Error for Missed {}
+
 #[derive(clap::Subcommand)]
-pub(crate) enum Bench {
+enum Bench {
     /// The API server: start, requests, watches, lists and memory, beside a real kube-apiserver
     Apiserver {
         /// How many objects are listed, and weighed
@@ -32,6 +67,15 @@ pub(crate) enum Bench {
         #[arg(long)]
         no_controlplane: bool,
     },
+    /// An operator that works on many clusters: memory, connections, tasks, start, delay from a change to a write, growth
+    Clusters {
+        /// How many members, one run for each number
+        #[arg(long, value_delimiter = ',', default_values_t = [10, 100, 1_000, 10_000])]
+        members: Vec<usize>,
+        /// For how many seconds is looked what it costs when nothing happens; less than 300 s leave heartbeats out
+        #[arg(long, default_value_t = 300)]
+        idle: u64,
+    },
     /// Rollouts of zones and their webhooks: memory, delays, requests, answers in a second
     Zones {
         /// The original's program, measured in the same way on the same control plane
@@ -43,16 +87,17 @@ pub(crate) enum Bench {
     },
 }
 
-pub(crate) fn run(bench: &Bench) -> Result<()> {
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     workspace::build_programs()?;
-    match bench {
+    let keep = arguments.keep;
+    match &arguments.bench {
         Bench::Apiserver {
             objects,
             no_controlplane,
         } => {
             let profile = (!no_controlplane).then_some((Profile::Bare, "SLIPWAY_REAL_BARE"));
             let size = ["--objects".to_owned(), objects.to_string()];
-            measure("bench-apiserver", &size, None, profile)
+            measure("bench-apiserver", &size, None, profile, keep)
         }
         Bench::Restarts {
             deployments,
@@ -61,12 +106,22 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         } => {
             let profile = (!no_controlplane).then_some((Profile::Bare, "SLIPWAY_REAL_BARE"));
             let size = ["--deployments".to_owned(), deployments.to_string()];
-            measure("bench-restarts", &size, peer.as_deref(), profile)
+            measure("bench-restarts", &size, peer.as_deref(), profile, keep)
+        }
+        Bench::Clusters { members, idle } => {
+            let members: Vec<String> = members.iter().map(ToString::to_string).collect();
+            let size = [
+                "--members".to_owned(),
+                members.join(","),
+                "--idle".to_owned(),
+                idle.to_string(),
+            ];
+            measure("bench-clusters", &size, None, None, keep)
         }
         Bench::Zones { peer, pods } => {
             let profile = Some((Profile::Full, "SLIPWAY_REAL_FULL"));
             let size = ["--pods".to_owned(), pods.to_string()];
-            measure("bench-zones", &size, peer.as_deref(), profile)
+            measure("bench-zones", &size, peer.as_deref(), profile, keep)
         }
     }
 }
@@ -77,6 +132,7 @@ fn measure(
     arguments: &[String],
     peer: Option<&Path>,
     profile: Option<(Profile, &str)>,
+    keep: bool,
 ) -> Result<()> {
     let mut bench = Command::new(workspace::target().join("release/examples").join(program));
     bench
@@ -97,10 +153,62 @@ fn measure(
             .env(variable, real.kubeconfig(0))
             .env("SLIPWAY_KUBECTL", kubectl.path("kubectl")?);
     }
+    let heading = figures::heading()?;
+    report::line(&heading);
     report::line("measuring; this takes some minutes");
-    let ended = bench.status().context("starting the bench")?;
-    if !ended.success() {
+    let mut child = bench
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("starting the bench")?;
+    let mut said = Vec::new();
+    if let Some(out) = child.stdout.take() {
+        for line in BufReader::new(out).lines() {
+            let line = line.context("reading what the bench says")?;
+            report::line(&line);
+            said.push(line);
+        }
+    }
+    let ended = child.wait().context("waiting for the bench")?;
+    let is_missed = ended.code() == Some(i32::from(MISSED));
+    if !ended.success() && !is_missed {
         bail!("the bench ended with {ended}");
     }
+    if keep {
+        figures::keep(program, &heading, &said)?;
+    }
+    if is_missed {
+        return Err(Missed.into());
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::measured::{self, Earlier, Goal, Row, verdict};
+
+    fn row(name: &str, ours: f64, goal: Goal) -> Row {
+        Row {
+            name: name.to_owned(),
+            unit: "MB",
+            ours: Some(ours),
+            theirs: None,
+            earlier: Some(Earlier::Derived(10.0)),
+            goal,
+        }
+    }
+
+    #[test]
+    fn a_missed_goal_ends_with_three_and_is_named() {
+        let met = row("memory", 2.0, Goal::Below(0.5));
+        assert_eq!(verdict(std::slice::from_ref(&met)).0, 0);
+        let (code, line) = verdict(&[met, row("  p99", 7.0, Goal::Most(5.0))]);
+        assert_eq!((code, code), (super::MISSED, measured::MISSED));
+        assert_eq!(line, "goals: 1 of 2 met; MISSED: p99");
+    }
+
+    #[test]
+    fn what_was_never_measured_bears_another_mark() {
+        let line = row("evictions", 20.0, Goal::None).line();
+        assert!(line.contains("10.0~ MB"), "{line}");
+    }
 }

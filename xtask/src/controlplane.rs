@@ -1,15 +1,18 @@
 //! A real Kubernetes control plane on loopback: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
 //! KWOK, with Flux and Flagger where they are asked for, found or built from pinned Go modules.
 //!
-//! In the place of etcd and kube-apiserver there can be slipway's own API server, or one that runs elsewhere.
+//! In the place of etcd and kube-apiserver there can be slipway's own API server, or one that runs elsewhere. Several control
+//! planes share an etcd, each in a folder of its own there, unless one is asked to have its own.
 //!
 //! Processes belong to a supervisor, which ends them when it is told to or when the one who wanted them is gone; so a
 //! crashed test leaves nothing running.
 
 mod cluster;
 mod delivery;
+mod part;
 mod supervisor;
 pub(crate) mod tools;
+mod words;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::order::Order;
 use crate::report;
 use crate::workspace;
 
@@ -41,6 +45,14 @@ pub(crate) enum Command {
     Down,
     /// Say what runs
     Status,
+    /// Ask something of one control plane that `up` started
+    Order {
+        /// Which, counted from 0
+        #[arg(long)]
+        cluster: usize,
+        #[arg(value_enum)]
+        order: Order,
+    },
     /// Used by the other commands
     #[command(hide = true)]
     Supervise {
@@ -73,6 +85,9 @@ pub(crate) struct Shape {
     /// Slipway's own API server instead of etcd and kube-apiserver
     #[arg(long)]
     pub(crate) embedded: bool,
+    /// So many of the control planes, the last ones, have an etcd to themselves; all others share one
+    #[arg(long, default_value_t = 0)]
+    pub(crate) own_etcd: usize,
     /// No API server: the processes join the one of this kubeconfig
     #[arg(long, conflicts_with = "embedded")]
     pub(crate) join: Option<PathBuf>,
@@ -91,6 +106,7 @@ impl Shape {
     /// As on the command line.
     fn arguments(&self) -> Vec<OsString> {
         let mut all: Vec<OsString> = vec!["--profile".into(), self.profile.name().into()];
+        all.extend(["--own-etcd".into(), self.own_etcd.to_string().into()]);
         for (wanted, flag) in [
             (self.flux, "--flux"),
             (self.flagger, "--flagger"),
@@ -154,6 +170,9 @@ pub(crate) fn run(command: &Command) -> Result<()> {
         Command::Up { clusters, shape } => up(*clusters, shape),
         Command::Down => down(),
         Command::Status => status(),
+        Command::Order { cluster, order } => {
+            order.give(&cluster::home(&default_folder(), *cluster))
+        }
         Command::Supervise {
             clusters,
             shape,
@@ -175,14 +194,17 @@ fn up(clusters: usize, shape: &Shape) -> Result<()> {
         );
     }
     tools::locate(shape)?;
+    let start = Instant::now();
     let mut child = supervisor::start(clusters, shape, &folder, false)?;
     wait_until_ready(&folder, clusters, &mut child)?;
+    let took = start.elapsed();
     for index in 0..clusters {
         report::line(&format!(
             "export KUBECONFIG={}",
             cluster::kubeconfig(&folder, index).display()
         ));
     }
+    report::line(&format!("# ready after {}", report::duration(took)));
     Ok(())
 }
 
@@ -219,6 +241,7 @@ static BORROWED: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct Borrowed {
     supervisor: Child,
     folder: PathBuf,
+    clusters: usize,
 }
 
 impl Borrowed {
@@ -231,9 +254,18 @@ impl Borrowed {
         let name = format!("controlplane-{}-{process}-{number}", shape.name());
         let folder = workspace::target().join(name);
         let supervisor = supervisor::start(clusters, shape, &folder, true)?;
-        let mut borrowed = Self { supervisor, folder };
+        let mut borrowed = Self {
+            supervisor,
+            folder,
+            clusters,
+        };
         wait_until_ready(&borrowed.folder, clusters, &mut borrowed.supervisor)?;
         Ok(borrowed)
+    }
+
+    /// How many there are.
+    pub(crate) fn clusters(&self) -> usize {
+        self.clusters
     }
 
     /// The kubeconfig of one of them, with the users `admin` and `alice`.
@@ -276,7 +308,11 @@ fn wait_until_ready(folder: &Path, clusters: usize, supervisor: &mut Child) -> R
 
 /// Standard streams of a program whose output goes to a file.
 fn logged(log: &Path) -> Result<(Stdio, Stdio)> {
-    let file = std::fs::File::create(log).with_context(|| format!("creating {}", log.display()))?;
+    let file = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open(log)
+        .with_context(|| format!("creating {}", log.display()))?;
     let second = file
         .try_clone()
         .with_context(|| format!("opening {}", log.display()))?;

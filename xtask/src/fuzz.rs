@@ -1,4 +1,6 @@
-//! `cargo xtask fuzz`: the fuzz targets of the API server for as many cases as one likes, or one case again.
+//! `cargo xtask fuzz`: the fuzz targets of all crates for as many cases as one likes, or one case again.
+
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -21,9 +23,21 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let mut command = workspace::cargo();
-    command.args(["test", "--release", "--quiet", "--workspace"]);
-    command.args(["--test", "fuzz", "--"]);
+    let replayed = arguments
+        .replay
+        .as_deref()
+        .and_then(|case| case.split(':').next());
+    if let Some(wanted) = arguments.target.as_deref().or(replayed) {
+        // Each program passes over targets of the others, so that nobody would notice one that none has.
+        let names = names()?;
+        if !names.iter().any(|name| name == wanted) {
+            bail!(
+                "there is no target {wanted}; there are {}",
+                names.join(", ")
+            );
+        }
+    }
+    let mut command = programs();
     command.args(words(arguments));
     let status = command.status().context("starting cargo")?;
     if !status.success() {
@@ -32,6 +46,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// All programs of fuzz targets, before what they are told.
+fn programs() -> Command {
+    let mut command = workspace::cargo();
+    // What one program finds keeps no other from looking.
+    command.args(["test", "--release", "--quiet", "--no-fail-fast"]);
+    command.args(["--workspace", "--test", "fuzz", "--"]);
+    command
+}
+
+/// The targets of all programs.
+fn names() -> Result<Vec<String>> {
+    let output = programs().arg("--list").output();
+    let output = output.context("starting cargo")?;
+    if !output.status.success() {
+        bail!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let names = text
+        .lines()
+        .filter_map(|line| line.strip_suffix(": target"));
+    Ok(names.map(str::to_owned).collect())
 }
 
 fn words(arguments: &Arguments) -> Vec<String> {

@@ -6,6 +6,12 @@
 
 mod documents;
 mod golang;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the test that compares reads what is written here"
+)]
+mod outline;
 mod pages;
 mod proto;
 mod write;
@@ -18,6 +24,9 @@ use serde_json::Value;
 
 /// Where the table is checked in, from the root of the workspace.
 const TABLE: &str = "crates/apiserver/src/schema/builtin.types";
+
+/// What the real server's `OpenAPI` documents have, from the root of the workspace.
+const OUTLINE: &str = "crates/apiserver/tests/integration/openapi.outline";
 
 /// Makes the generated files; with `check`, fails if a checked-in one differs instead of writing it.
 /// With `pages` only what needs no Go.
@@ -35,7 +44,13 @@ pub(crate) fn run(check: bool, pages: bool) -> Result<()> {
 fn table(root: &Path, check: bool) -> Result<()> {
     let pins = root.join("xtask/controlplane/kubernetes");
     let kubernetes = module(&pins, "k8s.io/kubernetes")?;
-    let schemas = documents::read(&kubernetes.folder.join("api/openapi-spec/v3"))?;
+    let documents = kubernetes.folder.join("api/openapi-spec/v3");
+    settle(
+        &root.join(OUTLINE),
+        &documents::outlines(&documents)?,
+        check,
+    )?;
+    let schemas = documents::read(&documents)?;
     let mut go = golang::Sources::new();
     for name in [
         "k8s.io/api",

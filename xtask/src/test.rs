@@ -1,15 +1,18 @@
 //! `cargo xtask test`: everything, in tiers, one line each.
 
+mod listed;
 mod servers;
 mod tier;
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use self::servers::OnServers;
 use self::tier::Outcome;
+use crate::bench::figures;
 use crate::controlplane::{Shape, tools};
 use crate::report;
 use crate::workspace;
@@ -25,6 +28,12 @@ pub(crate) struct Arguments {
     /// Only the tiers that run on servers, the embedded one and a real one
     #[arg(long)]
     servers: bool,
+    /// The original of rollout-operator: the tier drop-in asks it and ours the same (`--only drop-in --peer PATH`)
+    #[arg(long)]
+    peer: Option<PathBuf>,
+    /// The program tier and the suites that drive the program, on the program as it is shipped, and nothing else
+    #[arg(long)]
+    dist: bool,
     /// Of the tiers that run on servers, only the tests with all of these words in their names
     #[arg(last = true)]
     words: Vec<String>,
@@ -40,34 +49,94 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     };
     let on_servers: Vec<&OnServers> = servers::ON_SERVERS
         .iter()
-        .filter(|tier| tiers.wants(tier.name()))
+        .filter(|tier| tiers.wants(tier.name()) && (!arguments.dist || tier.needs_program()))
         .collect();
+    let why = |tier: &OnServers| why_unavailable(arguments, tier);
+    if workspace::is_ci() {
+        all_or_nothing(on_servers.iter().filter_map(|tier| why(tier)))?;
+    }
     if !arguments.no_controlplane {
         prepare(&on_servers);
     }
+    let shipped = arguments.dist.then(workspace::build_shipped).transpose()?;
     if !arguments.servers {
-        for (name, cargo_arguments) in STATIC {
-            tiers.run(name, workspace::cargo().args(*cargo_arguments));
+        for listed in listed::ALONE {
+            let mut command = listed.command();
+            match &shipped {
+                None => tiers.run(listed.name, &mut command),
+                Some(program) if listed.name == listed::PROGRAM => {
+                    tiers.run(listed.name, command.env(SLIPWAY_BIN, program));
+                }
+                Some(_) => {}
+            }
         }
     }
-    let run = beside(&mut tiers, !arguments.servers, |tiers| {
+    drop_in(arguments, shipped.as_deref(), &mut tiers)?;
+    let is_simulated = !arguments.servers && !arguments.dist;
+    let run = beside(&mut tiers, is_simulated, |tiers| {
         if on_servers.iter().any(|tier| tier.needs_program()) {
             workspace::build_program()?;
         }
-        let why = |tier: &OnServers| why_unavailable(arguments, tier);
-        let (all, run) = servers::run_all(&on_servers, &tiers.words, why);
+        let (all, run) = servers::run_all(&on_servers, &tiers.words, shipped.as_deref(), why);
         for ran in all {
             tiers.outcomes.extend(ran.outcome);
             tiers.left_out.extend(ran.left_out);
         }
         run
     });
+    if let Some(program) = &shipped {
+        report::line(&shipped_line(program)?);
+    }
     let concluded = conclude(&tiers.outcomes, &tiers.left_out, started.elapsed());
     if let (Err(error), Err(_)) = (&run, &concluded) {
         // Only one of them can be given back.
         report::error(error);
     }
     concluded.and(run)
+}
+
+/// The tier that asks an original and ours the same. Only who has an original can run it: it is never left out, but not there.
+const DROP_IN: &str = "drop-in";
+
+fn drop_in(arguments: &Arguments, shipped: Option<&Path>, tiers: &mut Tiers) -> Result<()> {
+    let Some(peer) = &arguments.peer else {
+        let is_asked_for = arguments.only.as_deref() == Some(DROP_IN);
+        if is_asked_for {
+            bail!("drop-in needs the original's program: --peer PATH");
+        }
+        return Ok(());
+    };
+    workspace::build_program()?;
+    let peer = std::path::absolute(peer).context("finding the original's program")?;
+    let mut command = listed::tests(&["peer"]);
+    command.env("SLIPWAY_PEER", peer);
+    if let Some(program) = shipped {
+        command.env(SLIPWAY_BIN, program);
+    }
+    tiers.run(DROP_IN, &mut command);
+    Ok(())
+}
+
+/// The variable by which tests find the program that they drive.
+const SLIPWAY_BIN: &str = "SLIPWAY_BIN";
+
+/// What was tested, for whoever writes it down.
+fn shipped_line(program: &Path) -> Result<String> {
+    let size = std::fs::metadata(program)
+        .context("looking at the program")?
+        .len();
+    let heading = figures::heading()?;
+    Ok(format!("as shipped: {size} bytes, profile dist. {heading}"))
+}
+
+/// Where nothing may be left out, what cannot be run is said before anything is.
+fn all_or_nothing(mut missing: impl Iterator<Item = String>) -> Result<()> {
+    match missing.next() {
+        Some(why) => bail!(
+            "with CI set nothing may be left out, and no real control plane can run here: {why}"
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Begins to build what the tiers on servers will need, while Rust's part goes on: on a machine that has nothing yet both take
@@ -99,11 +168,10 @@ fn beside(
     is_wanted: bool,
     waiting: impl FnOnce(&mut Tiers) -> Result<()>,
 ) -> Result<()> {
-    if !is_wanted || !tiers.wants(SIMULATION.0) {
+    if !is_wanted || !tiers.wants(listed::SIMULATION) {
         return waiting(tiers);
     }
-    let mut command = workspace::gently(&workspace::cargo());
-    command.args(SIMULATION.1);
+    let mut command = workspace::gently(&listed::tests(&["simulation"]));
     if workspace::is_ci() {
         // Other positions with every commit.
         command.args(["--", "--draw", &workspace::commit()]);
@@ -113,7 +181,7 @@ fn beside(
         tiers.left_out.push(text.to_owned());
     }
     std::thread::scope(|scope| {
-        let simulation = scope.spawn(move || tier::run_beside(SIMULATION.0, &mut command));
+        let simulation = scope.spawn(move || tier::run_beside(listed::SIMULATION, &mut command));
         let result = waiting(tiers);
         match simulation.join() {
             Ok((outcome, lines)) => {
@@ -150,147 +218,9 @@ impl Tiers {
     }
 }
 
-/// Tiers that need nothing but Rust. Each selects the whole workspace and then targets by name: with a single package
-/// selected, cargo would build the dependencies anew with that package's features.
-const STATIC: &[(&str, &[&str])] = &[
-    ("format", &["fmt", "--all", "--check"]),
-    (
-        "lint",
-        &[
-            "clippy",
-            "--release",
-            "--workspace",
-            "--all-targets",
-            "--quiet",
-            "--",
-            "-D",
-            "warnings",
-        ],
-    ),
-    // All at once, so that the cores are busy; each of the tiers below finds its programs ready.
-    (
-        "build",
-        &[
-            "test",
-            "--no-run",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--bins",
-            "--tests",
-        ],
-    ),
-    ("tidy", TIDY),
-    (
-        "units",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--lib",
-            "--bins",
-        ],
-    ),
-    (
-        "integration",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--test",
-            "integration",
-        ],
-    ),
-    (
-        "capabilities",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--test",
-            "suite",
-            "--test",
-            "admit",
-        ],
-    ),
-    (
-        "actors alone",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--test",
-            "actors",
-        ],
-    ),
-    (
-        "program",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--test",
-            "cli",
-        ],
-    ),
-    (
-        "replay",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--test",
-            "replay",
-        ],
-    ),
-    (
-        "fuzz",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--test",
-            "fuzz",
-        ],
-    ),
-    (
-        "documentation",
-        &["test", "--release", "--quiet", "--workspace", "--doc"],
-    ),
-];
-
-/// The tier that goes the whole way only where nobody waits for it.
-const SIMULATION: (&str, &[&str]) = (
-    "simulation",
-    &[
-        "test",
-        "--release",
-        "--quiet",
-        "--workspace",
-        "--test",
-        "simulation",
-    ],
-);
-
-const TIDY: &[&str] = &[
-    "test",
-    "--release",
-    "--quiet",
-    "--workspace",
-    "--test",
-    "tidy",
-];
-
 /// `cargo xtask tidy`.
 pub(crate) fn tidy() -> Result<()> {
-    let outcome = tier::run("tidy", workspace::cargo().args(TIDY));
+    let outcome = tier::run("tidy", &mut listed::tests(&["tidy"]));
     let time = outcome.time;
     conclude(&[outcome], &[], time)
 }

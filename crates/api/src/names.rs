@@ -21,6 +21,10 @@ pub const DISRUPTION_CLAIM: &str = "slipway.dev/disruption-claim";
 /// On an object that a new leader has to keep a former one from: the number of the leadership.
 pub const FENCE: &str = "slipway.dev/fence";
 
+/// On an object that means a cluster: the uid of the `kube-system` namespace of the cluster that a person says it is. Without it
+/// another cluster behind the same name is not written to.
+pub const CONFIRM_CLUSTER: &str = "slipway.dev/confirm-cluster";
+
 /// The Lease of restarts: the one of the controller that it replaces, so that the two exclude each other.
 pub const RESTARTS_LEASE: &str = "d5a9c41d.github.com";
 

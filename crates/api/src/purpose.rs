@@ -43,6 +43,12 @@ pub mod runtime {
     pub const STATUS: Purpose = Purpose::new("status");
     /// The API is asked what we have a right to.
     pub const RIGHTS: Purpose = Purpose::new("rights");
+    /// The uid of a member's `kube-system` is read, by which a cluster is known.
+    pub const IDENTITY: Purpose = Purpose::new("identity");
+    /// The credentials of a member are read.
+    pub const CREDENTIALS: Purpose = Purpose::new("credentials");
+    /// A cluster is asked which kinds it serves.
+    pub const DISCOVERY: Purpose = Purpose::new("discovery");
     /// Objects are listed for reviews that wait for a read of their own time.
     pub const REVIEW: Purpose = Purpose::new("review");
 }

@@ -11,7 +11,6 @@ mod review;
 mod rule;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -163,8 +162,8 @@ pub fn forbidden(asked: &Attributes<'_>, reason: &str) -> Status {
 /// All roles and bindings of a cluster, ready to be asked.
 #[derive(Debug, Default)]
 pub struct Policy {
-    roles: BTreeMap<(String, String), Arc<[Rule]>>,
-    cluster_roles: BTreeMap<String, Arc<[Rule]>>,
+    roles: BTreeMap<(String, String), rule::Shared>,
+    cluster_roles: BTreeMap<String, rule::Shared>,
     cluster: Bindings,
     namespaced: BTreeMap<String, Bindings>,
 }
@@ -268,7 +267,7 @@ impl Policy {
     }
 
     /// The rules of a role, or of a cluster role for an empty `namespace` or the kind `ClusterRole`.
-    fn role(&self, kind: &str, namespace: &str, name: &str) -> Option<&Arc<[Rule]>> {
+    fn role(&self, kind: &str, namespace: &str, name: &str) -> Option<&rule::Shared> {
         match kind {
             "ClusterRole" => self.cluster_roles.get(name),
             "Role" => self.roles.get(&(namespace.to_owned(), name.to_owned())),

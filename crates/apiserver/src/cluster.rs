@@ -14,6 +14,8 @@ pub use answer::Lost;
 pub use build::Config;
 use build::Start;
 pub(crate) use encode::encode;
+#[cfg(test)]
+pub(crate) use nonresource::version;
 pub use snapshot::Snapshot;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

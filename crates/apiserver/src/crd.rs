@@ -5,18 +5,21 @@
 //!                                                   └─► rules                      default, validate, CEL, columns
 //! ```
 //!
-//! Everything that can be compiled is compiled once with the definition: patterns, CEL rules, paths.
+//! Everything that can be compiled is compiled once for all clusters of the process: schemas with their patterns and CEL
+//! rules by their text, when an object first needs them; paths and columns with the definition.
 //! It does not promise the real server's limit on the cost of CEL rules at run time, nor conversion webhooks: a
 //! definition that names one is accepted, and its versions differ in their `apiVersion` and pruning only.
 
 pub mod build;
 pub mod check;
 pub mod columns;
+mod compiled;
 pub mod embedded;
 pub mod fieldpath;
 pub mod jsonpath;
 mod lists;
 pub mod pair;
+pub mod pattern;
 pub mod prune;
 pub mod rules;
 mod scale;
@@ -69,11 +72,9 @@ pub fn resource(crd: &Value) -> Result<Resource, String> {
     let mut versions = Vec::new();
     for entry in entries {
         let name = value::text(entry, "name").to_owned();
-        let schema = build::schema(value::at(entry, "schema.openAPIV3Schema"));
-        rules.insert(
-            name.clone(),
-            strategy::VersionRules::compile(entry, schema.clone()),
-        );
+        let compiled = strategy::VersionRules::compile(entry);
+        let schema = compiled.schema().clone();
+        rules.insert(name.clone(), compiled);
         if value::flag(entry, "served") {
             let deprecation = deprecation(entry, entries, &names);
             versions.push(Version {

@@ -51,9 +51,8 @@ pub fn fingerprint(resources: &[&Resource], group: &str, version: &str) -> Strin
         for sub in discovery::subresources(resource) {
             hash.update(sub.name);
         }
-        if let Some(rules) = rules(resource, version) {
-            hash.update(rules.to_string());
-        }
+        let written = resource.version(version).and_then(|v| v.schema.source());
+        hash.update(written.unwrap_or_default());
     }
     hash.finalize()
         .iter()
@@ -62,17 +61,6 @@ pub fn fingerprint(resources: &[&Resource], group: &str, version: &str) -> Strin
             let _ = write!(text, "{byte:02X}");
             text
         })
-}
-
-/// The schema that the author of a custom resource wrote.
-fn rules<'a>(resource: &'a Resource, version: &str) -> Option<&'a Value> {
-    resource
-        .version(version)?
-        .schema
-        .view()
-        .node
-        .rules
-        .as_deref()
 }
 
 /// `/openapi/v3/api/v1` (the group is empty) and `/openapi/v3/apis/GROUP/VERSION`.

@@ -2,15 +2,15 @@
 //! ones.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock};
 
-use bytes::Bytes;
 use serde_json::Value;
 
 use crate::builtin;
 use crate::crd;
 use crate::resource::Resource;
-use crate::store::Stored;
+use crate::shelf::{Kept, Shelf};
+use crate::store::{Piece, Stored};
 use crate::value;
 
 /// The built-in resources, made once in a process.
@@ -23,14 +23,17 @@ static BUILTIN: LazyLock<Arc<Resources>> = LazyLock::new(|| {
     )
 });
 
-/// Custom resources by what they are made of, so that clusters with the same definition share one schema.
-static CUSTOM: Mutex<BTreeMap<MadeOf, Weak<Resource>>> = Mutex::new(BTreeMap::new());
+/// Custom resources by what they are made of, so that clusters with the same definition share all of it.
+static CUSTOM: Shelf<MadeOf, Option<Arc<Resource>>> = Shelf::new();
 
 /// The text of a definition's spec, the accepted names, and whether it is going.
-type MadeOf = (Bytes, Option<String>, bool);
+type MadeOf = (Piece, Option<String>, bool);
+
+/// What came of a definition: nothing, where it is not established.
+type Came = Option<Arc<Kept<MadeOf, Option<Arc<Resource>>>>>;
 
 /// What came of a definition in a version.
-type Made = (u64, Option<Arc<Resource>>);
+type Made = (u64, Came);
 
 type Resources = BTreeMap<(String, String), Arc<Resource>>;
 
@@ -83,7 +86,7 @@ impl Registry {
         let made = |stored: &Arc<Stored>| {
             let known = self.made.get(&stored.header.name);
             match known.filter(|(version, _)| *version == stored.version) {
-                Some((_, resource)) => resource.clone(),
+                Some((_, came)) => came.clone(),
                 None => shared(stored),
             }
         };
@@ -91,7 +94,10 @@ impl Registry {
             .iter()
             .map(|stored| (stored.header.name.clone(), (stored.version, made(stored))))
             .collect();
-        let custom = made.values().filter_map(|(_, resource)| resource.clone());
+        let custom = made.values().filter_map(|(_, came)| {
+            let kept = came.as_deref()?;
+            Option::clone(kept)
+        });
         Self {
             builtin: self.builtin.clone(),
             custom: Arc::new(custom.map(|r| (address(&r), r)).collect()),
@@ -101,7 +107,7 @@ impl Registry {
 }
 
 /// The resource of a definition, if it is established: the one that another cluster already uses, or a new one.
-fn shared(definition: &Stored) -> Option<Arc<Resource>> {
+fn shared(definition: &Stored) -> Came {
     let (spec, mut rest) = definition.split("spec");
     if !value::at(&rest, "status").is_some_and(Value::is_object) {
         rest = definition.decode();
@@ -112,12 +118,11 @@ fn shared(definition: &Stored) -> Option<Arc<Resource>> {
     // What a resource is made of: the spec, and of the status the names and whether it is going.
     let names = value::at(&rest, "status.acceptedNames").map(ToString::to_string);
     let made_of = (spec, names, crd::is_terminating(&rest));
-    let mut known = CUSTOM.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(resource) = known.get(&made_of).and_then(Weak::upgrade) {
-        return Some(resource);
-    }
-    known.retain(|_, resource| resource.strong_count() > 0);
-    let resource = Arc::new(crd::resource(&definition.decode()).ok()?);
-    known.insert(made_of, Arc::downgrade(&resource));
-    Some(resource)
+    Some(CUSTOM.get(&made_of, || {
+        let resource = crd::resource(&definition.decode());
+        (made_of.clone(), resource.ok().map(Arc::new))
+    }))
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,12 +2,13 @@
 //! of a custom resource.
 //!
 //! Decoding, defaulting, pruning, strategic merge, server-side apply and the published `OpenAPI` documents all read
-//! the same nodes. Rules that only custom resources have (CEL, patterns, limits) hang off [`Node::rules`].
+//! the same nodes. The nodes of a custom resource are made when they are first asked for: most definitions of a cluster
+//! are there for kinds of which it has no object.
 
 pub mod table;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
@@ -133,8 +134,10 @@ pub struct Node {
     pub embedded: bool,
     /// `null` is a value (`nullable`).
     pub nullable: bool,
-    /// The original `OpenAPI` schema of this node, for validation and publishing; custom resources only.
-    pub rules: Option<Arc<Value>>,
+    /// The author of a custom resource described it: what stands here is known.
+    pub described: bool,
+    /// The schema's own `default`, custom resources only: items and values have no field that could carry it.
+    pub default: Option<Box<Value>>,
 }
 
 impl Node {
@@ -157,6 +160,11 @@ impl Types {
         if let Some(slot) = self.nodes.get_mut(id.0 as usize) {
             *slot = node;
         }
+    }
+
+    /// Gives back what room is left, when all nodes are there.
+    pub fn finish(&mut self) {
+        self.nodes.shrink_to_fit();
     }
 
     /// All nodes with their ids, in the order in which they were added.
@@ -228,18 +236,84 @@ impl<'a> View<'a> {
     }
 }
 
-/// The schema of one kind in one version.
+/// The schema of one kind in one version. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Schema {
-    /// The arena.
-    pub types: Arc<Types>,
-    /// Where the kind starts in it.
-    pub root: NodeId,
+pub struct Schema(Origin);
+
+#[derive(Debug, Clone)]
+enum Origin {
+    /// One of an arena.
+    Made(Arc<Types>, NodeId),
+    /// The author's of a custom resource.
+    Written(Arc<Written>),
+}
+
+/// How nodes are made of an `OpenAPI` schema, and where the kind starts in them.
+pub type Build = fn(&Value) -> (Types, NodeId);
+
+#[derive(Debug)]
+struct Written {
+    source: Arc<str>,
+    build: Build,
+    made: OnceLock<(Types, NodeId)>,
 }
 
 impl Schema {
+    /// The kind that starts at `root` in an arena.
+    pub fn new(types: Arc<Types>, root: NodeId) -> Self {
+        Self(Origin::Made(types, root))
+    }
+
+    /// The kind that an author describes by this JSON; `build` is called when somebody wants to see a node.
+    pub fn written(source: Arc<str>, build: Build) -> Self {
+        Self(Origin::Written(Arc::new(Written {
+            source,
+            build,
+            made: OnceLock::new(),
+        })))
+    }
+
     /// The root node.
     pub fn view(&self) -> View<'_> {
-        self.types.view(self.root)
+        match &self.0 {
+            Origin::Made(types, root) => types.view(*root),
+            Origin::Written(written) => {
+                let (types, root) = written
+                    .made
+                    .get_or_init(|| (written.build)(&written.read()));
+                types.view(*root)
+            }
+        }
+    }
+
+    /// The name in `OpenAPI`; empty for custom resources.
+    pub fn name(&self) -> &str {
+        match &self.0 {
+            Origin::Made(..) => &self.view().node.name,
+            Origin::Written(_) => "",
+        }
+    }
+
+    /// The `OpenAPI` schema that the author of a custom resource wrote, as JSON.
+    pub fn source(&self) -> Option<&str> {
+        match &self.0 {
+            Origin::Made(..) => None,
+            Origin::Written(written) => Some(&written.source),
+        }
+    }
+
+    /// [`Schema::source`] as a value.
+    pub fn read_source(&self) -> Option<Value> {
+        match &self.0 {
+            Origin::Made(..) => None,
+            Origin::Written(written) => Some(written.read()),
+        }
+    }
+}
+
+impl Written {
+    fn read(&self) -> Value {
+        // It is our own encoding: it can be read.
+        serde_json::from_str(&self.source).unwrap_or_default()
     }
 }

@@ -12,6 +12,7 @@ mod text;
 
 pub use log::{Change, ChangeKind};
 pub use object::{Header, Stored};
+pub(crate) use text::Piece;
 pub use text::Text;
 
 use std::collections::BTreeMap;

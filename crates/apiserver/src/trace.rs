@@ -60,11 +60,89 @@ pub struct Record {
     pub versions: (u64, u64),
 }
 
+/// A record as it is kept: all texts in one piece. A process may have thousands of clusters.
+#[derive(Debug)]
+struct Kept {
+    index: u64,
+    at: Timestamp,
+    ending: Ending,
+    versions: (u64, u64),
+    texts: Box<str>,
+    /// Where each text ends.
+    ends: [u32; 9],
+}
+
+impl From<&Record> for Kept {
+    fn from(record: &Record) -> Self {
+        let mut texts = String::new();
+        let ends = [
+            &record.user,
+            &record.agent,
+            &record.context,
+            &record.verb,
+            &record.uri,
+            &record.resource,
+            &record.namespace,
+            &record.name,
+            &record.reason,
+        ]
+        .map(|text| {
+            texts.push_str(text);
+            u32::try_from(texts.len()).unwrap_or(u32::MAX)
+        });
+        Self {
+            index: record.index,
+            at: record.at,
+            ending: record.ending.clone(),
+            versions: record.versions,
+            texts: texts.into(),
+            ends,
+        }
+    }
+}
+
+impl From<&Kept> for Record {
+    fn from(kept: &Kept) -> Self {
+        let mut start = 0;
+        let [
+            user,
+            agent,
+            context,
+            verb,
+            uri,
+            resource,
+            namespace,
+            name,
+            reason,
+        ] = kept.ends.map(|end| {
+            let end = end as usize;
+            let text = kept.texts.get(start..end);
+            start = end;
+            text.unwrap_or_default().to_owned()
+        });
+        Self {
+            index: kept.index,
+            at: kept.at,
+            user,
+            agent,
+            context,
+            verb,
+            uri,
+            resource,
+            namespace,
+            name,
+            ending: kept.ending.clone(),
+            reason,
+            versions: kept.versions,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Inner {
     limit: usize,
     next: u64,
-    kept: VecDeque<Record>,
+    kept: VecDeque<Kept>,
     hash: Sha256,
 }
 
@@ -94,12 +172,12 @@ impl Trace {
         if inner.kept.len() >= inner.limit {
             inner.kept.pop_front();
         }
-        inner.kept.push_back(record);
+        inner.kept.push_back((&record).into());
     }
 
     /// The newest records, oldest first.
     pub fn records(&self) -> Vec<Record> {
-        self.lock().kept.iter().cloned().collect()
+        self.lock().kept.iter().map(Record::from).collect()
     }
 
     /// How many requests there were.
@@ -119,5 +197,40 @@ impl Trace {
             let _ = write!(text, "{byte:02x}");
             text
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_back_as_they_were() {
+        let text = str::to_owned;
+        let record = Record {
+            index: 0,
+            at: Timestamp::UNIX_EPOCH,
+            user: text("admin"),
+            agent: text("kubectl/v1"),
+            context: String::new(),
+            verb: text("get"),
+            uri: text("/api/v1/namespaces/d/configmaps/ä?x=1"),
+            resource: text("/configmaps"),
+            namespace: text("d"),
+            name: text("ä"),
+            ending: Ending::Answered(404),
+            reason: text("NotFound"),
+            versions: (3, 4),
+        };
+        let trace = Trace::keeping(2);
+        for _ in 0..3 {
+            trace.push(record.clone());
+        }
+        let kept = [1, 2].map(|index| Record {
+            index,
+            ..record.clone()
+        });
+        assert_eq!(trace.records(), kept);
+        assert_eq!(trace.len(), 3);
     }
 }

@@ -18,10 +18,19 @@ mod integration {
     mod bad_input;
     mod cost;
     mod custom;
+    mod definitions;
     mod determinism;
     mod faults;
     mod hostile;
     mod objects;
+    mod openapi;
+    #[path = "../../../../xtask/src/generate/outline.rs"]
+    #[allow(
+        dead_code,
+        unreachable_pub,
+        reason = "what writes them is for whoever generates"
+    )]
+    mod outline;
     mod outside;
     mod scenario;
     mod stage;

@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
 use crate::client::connected;
@@ -128,6 +130,40 @@ impl Cluster {
             .join(format!("{namespace}-{name}.kubeconfig"));
         std::fs::write(&path, serde_json::to_string(&config)?)?;
         Ok(path)
+    }
+
+    /// The same kubectl on another cluster.
+    pub fn other(&self, kubeconfig: &Path) -> Result<Self> {
+        Self::new(&self.kubectl, kubeconfig)
+    }
+
+    /// A kubeconfig with everything in it: the server, its CA, and this token or the administrator's. A real server made its
+    /// certificate itself, and keeps it beside its kubeconfig.
+    pub fn inline_kubeconfig(&self, token: Option<&str>) -> Result<Value> {
+        let config = crate::wire::read(&self.kubeconfig)?;
+        let text = |path: &str| config.pointer(path).and_then(Value::as_str);
+        let given = text("/clusters/0/cluster/certificate-authority-data");
+        let authority = if let Some(authority) = given {
+            authority.to_owned()
+        } else {
+            let folder = self.kubeconfig.parent().unwrap_or(&self.kubeconfig);
+            let file = folder.join("certs").join("apiserver.crt");
+            let pem = std::fs::read(&file);
+            let pem = pem.with_context(|| format!("reading {}", file.display()))?;
+            BASE64_STANDARD.encode(pem)
+        };
+        let token = token.or(text("/users/0/user/token"));
+        Ok(serde_json::json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "member", "cluster": {
+                "server": text("/clusters/0/cluster/server"),
+                "certificate-authority-data": authority,
+            }}],
+            "users": [{"name": "member", "user": {"token": token}}],
+            "contexts": [{"name": "member", "context": {"cluster": "member", "user": "member"}}],
+            "current-context": "member",
+        }))
     }
 
     /// Waits until something holds, asking several times a second; `what` is said when it does not.

@@ -11,6 +11,7 @@ pub mod git;
 mod https;
 pub mod install;
 pub mod operator;
+pub mod order;
 pub mod ports;
 pub mod process;
 pub mod record;

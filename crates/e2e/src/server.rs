@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::order::Order;
 use crate::process::Folder;
 
 /// How long the embedded server may take to answer, and to end.
@@ -23,11 +24,29 @@ pub trait Server {
     fn kubeconfig(&self) -> &Path;
 }
 
-/// A real kube-apiserver whose controller manager only collects garbage and ends namespaces.
+/// A real control plane.
 pub struct Real(
     /// The administrator's kubeconfig.
     pub PathBuf,
 );
+
+/// The variable that names the kubeconfigs of further real control planes, as `PATH` names folders.
+const MEMBERS: &str = "SLIPWAY_REAL_MEMBERS";
+
+impl Real {
+    /// The control planes besides the one that a suite is given. The last one's etcd is its own.
+    pub fn members() -> Vec<Self> {
+        let all = std::env::var_os(MEMBERS).unwrap_or_default();
+        let named = std::env::split_paths(&all).filter(|path| !path.as_os_str().is_empty());
+        named.map(Self).collect()
+    }
+
+    /// Asks it for this, and waits until it is done.
+    pub fn order(&self, order: Order) -> Result<()> {
+        let home = self.0.parent();
+        order.give(home.context("a kubeconfig without a folder")?)
+    }
+}
 
 impl Server for Real {
     fn name(&self) -> &'static str {
@@ -129,6 +148,19 @@ impl Embedded {
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
         }
+    }
+
+    /// Sends its process a signal: STOP makes it one that answers nobody, CONT one that goes on where it was.
+    pub fn signal(&self, name: &str) -> Result<()> {
+        let status = Command::new("pkill")
+            .arg(format!("-{name}"))
+            .args(["-P", &self.tether.id().to_string(), "-x", "slipway"])
+            .status()
+            .context("starting pkill")?;
+        if !status.success() {
+            bail!("the server got no signal {name}: pkill ended with {status}");
+        }
+        Ok(())
     }
 
     fn log(&self) -> String {

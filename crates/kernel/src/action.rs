@@ -3,7 +3,10 @@
 //! An action on an existing object names it as it was seen ([`Target`]: uid and resourceVersion), and there is no way
 //! to make one without: so no action hits an object that has changed since.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
+use slipway_api::names::FIELD_MANAGER;
 use slipway_api::purpose::Purpose;
 
 use crate::fact::Question;
@@ -44,6 +47,41 @@ impl Target {
     }
 }
 
+/// By whom fields are applied, as managed fields show it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FieldManager {
+    /// Its name; the API takes 128 characters.
+    pub name: Cow<'static, str>,
+    /// Whether it takes fields over that others manage. Where it does not and another manager has one of them, the write is
+    /// refused, which is a fact of the next world.
+    pub force: bool,
+}
+
+impl Default for FieldManager {
+    fn default() -> Self {
+        Self::named(FIELD_MANAGER)
+    }
+}
+
+impl FieldManager {
+    /// A manager that takes over what it applies, such as one for each owner of fields.
+    pub fn named(name: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            name: name.into(),
+            force: true,
+        }
+    }
+
+    /// The same, who leaves to others what they manage.
+    #[must_use]
+    pub fn without_force(self) -> Self {
+        Self {
+            force: false,
+            ..self
+        }
+    }
+}
+
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
@@ -71,12 +109,24 @@ pub enum Action {
         purpose: Purpose,
         /// All that we say about it, with apiVersion, kind and metadata.
         body: Value,
+        /// Who says it.
+        by: FieldManager,
     },
     /// Ask something outside of the API; the answer is a fact of the next world.
     Ask(Question),
 }
 
 impl Action {
+    /// Brings an object of our own into being, or up to date, by the usual field manager.
+    pub fn apply(object: ObjectRef, purpose: Purpose, body: Value) -> Self {
+        Self::Apply {
+            object,
+            purpose,
+            body,
+            by: FieldManager::default(),
+        }
+    }
+
     /// What it is for.
     pub fn purpose(&self) -> Purpose {
         match self {

@@ -12,8 +12,7 @@ pub type Basis = BTreeMap<(ClusterId, Kind), u64>;
 /// the order of their names.
 pub fn basis(stores: &Stores, cluster: &ClusterId) -> Basis {
     stores
-        .iter()
-        .filter(|((of, _, _), _)| of == cluster)
+        .of_cluster(cluster)
         .map(|((of, kind, _), store)| ((of.clone(), kind.clone()), store.version()))
         .collect()
 }

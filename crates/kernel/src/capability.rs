@@ -14,8 +14,9 @@ use serde_json::Value;
 use crate::action::Target;
 use crate::admission::Count;
 use crate::fact::Facts;
-use crate::identity::{Key, Kind};
-use crate::interest::Interest;
+use crate::identity::{ClusterId, Key, Kind};
+use crate::interest::{Interest, Where};
+use crate::member::Member;
 use crate::plan::Plan;
 use crate::store::Stores;
 
@@ -27,6 +28,19 @@ pub enum Fence {
     BumpVersions,
     /// It waits until every request of the old one must have ended.
     WaitOut,
+}
+
+/// What a key shares with others: plans of one lane are carried out one after the other, and nothing else of it is done while the
+/// outcome of a write is not known. Whatever is counted against one budget belongs into one lane.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Lane {
+    /// All keys of the controller in the key's cluster are one.
+    #[default]
+    Cluster,
+    /// All keys of the controller in the key's cluster that say the same.
+    Group(String),
+    /// The key alone.
+    Key,
 }
 
 /// A number to be shown at `/metrics`, computed when asked for.
@@ -87,12 +101,46 @@ pub trait Controller: Send + Sync + 'static {
     fn name(&self) -> &'static str;
     /// What it wants to see.
     fn interests(&self) -> Vec<Interest>;
+    /// What it wants to see of a cluster besides, as far as that is known only at run time: kinds, names and selectors that objects
+    /// speak of. Asked for again when objects of that cluster change, or those at home that mean it. Nothing waits for these
+    /// to be listed: whoever needs one looks whether its store is synced.
+    fn interests_in(&self, _stores: &Stores, _cluster: &ClusterId) -> Vec<Interest> {
+        Vec::new()
+    }
+    /// All clusters besides home that it works on. Asked for when home has been listed, and with every heartbeat; what changes
+    /// in between is what interests say that objects mean ([`Interest::meaning`]).
+    fn members(&self, _stores: &Stores) -> Vec<Member> {
+        Vec::new()
+    }
+    /// One of its members, if it is one. Whoever has many answers this without looking at all of them.
+    fn member(&self, stores: &Stores, cluster: &ClusterId) -> Option<Member> {
+        let mut all = self.members(stores).into_iter();
+        all.find(|member| member.cluster == *cluster)
+    }
+    /// Which work it is that what is known of a member has changed ([`crate::MemberState`]), at home or there.
+    fn member_keys(&self, _stores: &Stores, _cluster: &ClusterId) -> Vec<Key> {
+        Vec::new()
+    }
+    /// Of which clusters it wants to know the kinds that they serve.
+    fn discovers(&self) -> Option<Where> {
+        None
+    }
+    /// What a key shares with others. Of one key always the same.
+    fn lane(&self, _key: &Key) -> Lane {
+        Lane::Cluster
+    }
     /// The Lease that its replicas and predecessors share.
     fn lease(&self) -> &'static str;
     /// How a new leader fences the old one.
     fn fence(&self) -> Fence;
     /// Work there is when everything has been listed, whatever objects there are.
     fn keys(&self, stores: &Stores) -> Vec<Key>;
+    /// The same of one cluster. Whoever has many clusters answers this without looking at all of them.
+    fn keys_in(&self, stores: &Stores, cluster: &ClusterId) -> Vec<Key> {
+        let mut all = self.keys(stores);
+        all.retain(|key| key.cluster == *cluster);
+        all
+    }
     /// Gathers the world of a key and decides; no plan if there is nothing to plan for.
     fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, now: Timestamp) -> Option<Plan>;
     /// Numbers about objects, computed when they are asked for.

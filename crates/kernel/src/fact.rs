@@ -6,6 +6,7 @@ mod missing;
 mod reading;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,6 +15,7 @@ use slipway_api::purpose::Purpose;
 
 use crate::identity::{ClusterId, Kind, ObjectRef};
 use crate::instant::later;
+use crate::member::{Discovery, MemberState};
 use crate::store::Stores;
 
 pub use missing::{Missing, Right, Unseen};
@@ -111,7 +113,7 @@ pub struct Refusal {
     pub retry_at: Timestamp,
 }
 
-/// All facts of one replica.
+/// What one replica knows of one cluster besides its objects. A plan is given those of its key's cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     /// Refused writes, by object.
@@ -128,6 +130,10 @@ pub struct Facts {
     pub deletions: BTreeMap<String, Timestamp>,
     /// What was read for the review that is judged.
     pub readings: BTreeMap<Collection, Reading>,
+    /// Of home, what is known of each member; of a member, what is known of itself.
+    pub members: BTreeMap<ClusterId, Arc<MemberState>>,
+    /// Which kinds the cluster serves, where a capability wants to know ([`crate::Controller::discovers`]) and it is known.
+    pub discovery: Option<Arc<Discovery>>,
 }
 
 impl Facts {
@@ -167,10 +173,12 @@ impl Facts {
         cluster: &'a ClusterId,
         kind: &'a Kind,
     ) -> impl Iterator<Item = &'a Missing> {
-        let is_meant = move |one: &&Missing| {
-            one.right == Right::See(how) && one.kind == *kind && one.cluster == *cluster
-        };
-        self.missing.iter().filter(is_meant)
+        // The first of all that can be missing of a kind.
+        let first = Missing::unseen(Unseen::Absent, cluster, kind);
+        let of_kind = self.missing.range(first..);
+        of_kind
+            .take_while(move |one| one.kind == *kind && one.cluster == *cluster)
+            .filter(move |one| one.right == Right::See(how))
     }
 
     /// Whether objects of a kind cannot be known in this namespace, for whatever reason.

@@ -25,6 +25,11 @@ impl ClusterId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether the operator itself runs in it: home, and no member.
+    pub fn is_local(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 impl fmt::Display for ClusterId {
@@ -67,6 +72,23 @@ impl Kind {
         plural: &'static str,
     ) -> Self {
         Self::new([group, version, kind, plural], false)
+    }
+
+    /// A kind that is known only at run time.
+    pub fn owned(
+        group: impl Into<String>,
+        version: impl Into<String>,
+        kind: impl Into<String>,
+        plural: impl Into<String>,
+        namespaced: bool,
+    ) -> Self {
+        Self {
+            group: Cow::Owned(group.into()),
+            version: Cow::Owned(version.into()),
+            kind: Cow::Owned(kind.into()),
+            plural: Cow::Owned(plural.into()),
+            namespaced,
+        }
     }
 
     const fn new([group, version, kind, plural]: [&'static str; 4], namespaced: bool) -> Self {
@@ -123,6 +145,8 @@ pub mod kinds {
     pub const POD: Kind = Kind::namespaced("", "v1", "Pod", "pods");
     /// v1 `ConfigMap`.
     pub const CONFIG_MAP: Kind = Kind::namespaced("", "v1", "ConfigMap", "configmaps");
+    /// v1 Namespace.
+    pub const NAMESPACE: Kind = Kind::clustered("", "v1", "Namespace", "namespaces");
     /// v1 Secret.
     pub const SECRET: Kind = Kind::namespaced("", "v1", "Secret", "secrets");
     /// admissionregistration.k8s.io/v1 `ValidatingWebhookConfiguration`.

@@ -109,7 +109,9 @@ impl<C: Controller> Stage<C> {
     /// What a replica would have in its stores after it has listed everything.
     pub fn stores(&self) -> Stores {
         let mut stores = Stores::default();
-        for interest in self.planner.interests() {
+        let home = ClusterId::local();
+        let interests = self.planner.interests().into_iter();
+        for interest in interests.filter(|interest| interest.at.holds(&home)) {
             let key: StoreKey = stores.open(&ClusterId::local(), &interest);
             let of_kind: Vec<Value> = self
                 .objects

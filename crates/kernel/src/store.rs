@@ -144,6 +144,8 @@ pub struct Store {
     gone: BTreeMap<Name, u64>,
     gone_order: BTreeSet<(u64, Name)>,
     marks: BTreeMap<Name, u64>,
+    /// How many of the objects could not be understood.
+    bad: usize,
     version: u64,
     synced: bool,
 }
@@ -173,6 +175,7 @@ impl Store {
             gone: BTreeMap::new(),
             gone_order: BTreeSet::new(),
             marks: BTreeMap::new(),
+            bad: 0,
             version: 0,
             synced: false,
         }
@@ -200,7 +203,9 @@ impl Store {
         let seen = Arc::new(Seen { meta, body });
         self.index(&name, &seen);
         self.marks.insert(name.clone(), mark(object));
-        self.objects.insert(name, seen);
+        self.bad += usize::from(seen.body.is_err());
+        let before = self.objects.insert(name, seen);
+        self.bad -= usize::from(before.is_some_and(|seen| seen.body.is_err()));
         Change::Changed
     }
 
@@ -312,33 +317,43 @@ impl Store {
         kept: &BTreeSet<Name>,
     ) -> Vec<Meta> {
         let missing: Vec<Name> = self
-            .objects
-            .keys()
-            .filter(|name| namespace.is_empty() || name.0 == namespace)
+            .within(namespace)
             .filter(|name| !listed.contains(*name) && !kept.contains(*name))
             .cloned()
             .collect();
         let mut gone = Vec::with_capacity(missing.len());
         for name in &missing {
-            if let Some(meta) = self.objects.get(name).map(|seen| seen.meta.clone()) {
-                // An answer that was under way does not bring it back.
-                self.bury(name, number(&meta.version));
-                gone.push(meta);
-            }
+            gone.extend(self.observe_unlisted(name));
         }
         gone
+    }
+
+    /// Takes in that a list does not have this object, although it could; tells what is gone, as it was.
+    pub fn observe_unlisted(&mut self, name: &Name) -> Option<Meta> {
+        let meta = self.objects.get(name).map(|seen| seen.meta.clone())?;
+        // An answer that was under way does not bring it back.
+        self.bury(name, number(&meta.version));
+        Some(meta)
+    }
+
+    /// The names in one namespace, or in all if it is empty.
+    fn within<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Name> {
+        let first = (namespace.to_owned(), String::new());
+        let names = self.objects.range(first..).map(|(name, _)| name);
+        names.take_while(move |name| namespace.is_empty() || name.0 == namespace)
     }
 
     /// Forgets one namespace, or all if it is empty, because nothing can be seen of it any more: what was there may be there
     /// still. Tells what was known.
     pub fn forget_extent(&mut self, namespace: &str) -> Vec<Meta> {
-        let names = self.objects.keys();
-        let known: Vec<Name> = names
-            .filter(|name| namespace.is_empty() || name.0 == namespace)
-            .cloned()
-            .collect();
-        let forgotten = known.iter().filter_map(|name| self.remove(name));
-        forgotten.map(|seen| seen.meta.clone()).collect()
+        let known: Vec<Name> = self.within(namespace).cloned().collect();
+        let forgotten = known.iter().filter_map(|name| self.forget(name));
+        forgotten.collect()
+    }
+
+    /// The same of one object.
+    pub fn forget(&mut self, name: &Name) -> Option<Meta> {
+        self.remove(name).map(|seen| seen.meta.clone())
     }
 
     /// Says whether all parts have been listed.
@@ -379,7 +394,9 @@ impl Store {
     fn remove(&mut self, name: &Name) -> Option<Arc<Seen>> {
         self.unindex(name);
         self.marks.remove(name);
-        self.objects.remove(name)
+        let before = self.objects.remove(name)?;
+        self.bad -= usize::from(before.body.is_err());
+        Some(before)
     }
 
     /// The object of this name.
@@ -404,6 +421,16 @@ impl Store {
     /// How many objects there are.
     pub fn len(&self) -> usize {
         self.objects.len()
+    }
+
+    /// How many of them could not be understood.
+    pub fn undecodable(&self) -> usize {
+        self.bad
+    }
+
+    /// All understood objects, by namespace and name.
+    pub fn entries<T: Projection>(&self) -> impl Iterator<Item = Entry<'_, T>> {
+        self.objects().filter_map(stores::entry::<T>)
     }
 
     /// Whether there are none.

@@ -33,6 +33,11 @@ impl Clusters {
         all.insert(id, cluster);
     }
 
+    pub(crate) fn remove(&self, id: &ClusterId) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(id);
+    }
+
     pub(crate) fn get(&self, id: &ClusterId) -> Option<Cluster> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(id).cloned()

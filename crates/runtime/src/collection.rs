@@ -5,6 +5,8 @@
 //! objects that no store is for.
 
 mod heads;
+#[cfg(test)]
+mod heads_tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +26,7 @@ use slipway_kernel::identity::{ClusterId, ObjectRef};
 use slipway_kernel::store::{Meta, Store, StoreKey, Stores, number};
 use tokio::sync::mpsc;
 
-use self::heads::{HEADS, Head, HeadMeta, Heads, ListMeta};
+use self::heads::{HEADS, Head, HeadMeta, Heads, ListMeta, NoList};
 use crate::message::Message;
 use crate::state::{Shared, State};
 
@@ -98,7 +100,7 @@ impl Reader {
         };
         let path = collection.kind.path(&collection.namespace);
         let (kind, answer) = self.get(&path, HEADS).await?;
-        let heads = Heads::read(&kind, &answer).map_err(|why| no_list(&why))?;
+        let heads = Heads::read(&kind, &answer).map_err(|why| no_list(&why.to_string()))?;
         // A consistent answer is never older than what was seen before it was asked for.
         let version = number(&heads.metadata.resource_version);
         if version < known {
@@ -113,7 +115,7 @@ impl Reader {
             if is_held(&state, collection, &items, version) {
                 return Ok(());
             }
-            state.stores.clone()
+            state.stores.only(&ClusterId::local())
         };
         self.take_in(collection, &before, history).await
     }
@@ -137,6 +139,9 @@ impl Reader {
             let (_, answer) = self.get(&page, WHOLE).await?;
             let page: Page =
                 serde_json::from_slice(&answer).map_err(|error| no_list(&error.to_string()))?;
+            if page.metadata.resource_version.is_empty() {
+                return Err(no_list(&NoList::NoVersion.to_string()));
+            }
             let mut state = self.shared.lock();
             stays(&state, collection, history)?;
             for value in page.items.unwrap_or_default() {
@@ -302,18 +307,15 @@ fn stores<'a>(
     collection: &'a Collection,
 ) -> impl Iterator<Item = (&'a StoreKey, &'a Store)> {
     let is_whole = |key: &StoreKey| {
-        state.selectors.get(key).is_none_or(|selector| {
+        state.home.selectors.get(key).is_none_or(|selector| {
             selector.labels.is_empty()
                 && !selector.named
                 && (selector.namespaces.is_empty()
                     || selector.namespaces.contains(&collection.namespace))
         })
     };
-    let mine = state.stores.iter();
-    mine.filter(move |((cluster, kind, _), _)| {
-        *cluster == ClusterId::local() && *kind == collection.kind
-    })
-    .filter(move |(key, _)| is_whole(key))
+    let mine = state.stores.of_kind(&ClusterId::local(), &collection.kind);
+    mine.filter(move |(key, _)| is_whole(key))
 }
 
 /// The newest version that was seen of the kind.

@@ -4,15 +4,21 @@
 //! spawned: dropping the engine ends all of it at once.
 
 mod bump;
+mod changes;
 mod fence;
 mod intake;
+mod members;
 mod outage;
 mod questions;
 mod restore;
 mod selections;
+mod site;
+mod telling;
+mod unseen;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -22,46 +28,33 @@ use futures::future::{AbortHandle, BoxFuture, abortable};
 use futures::stream::FuturesUnordered;
 use slipway_kernel::capability::Controller;
 use slipway_kernel::identity::{ClusterId, Key};
-use slipway_kernel::interest::{Interest, Need, Triggers};
-use slipway_kernel::parts::Parts;
-use slipway_kernel::selector::Selector;
-use slipway_kernel::store::StoreKey;
+use slipway_kernel::store::Stores;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use crate::clusters::Clusters;
+use crate::connect::Connect;
 use crate::election::{Candidate, Taken};
 use crate::environment::after;
 use crate::error::Error;
 use crate::events::Recorder;
 use crate::gather::Gather;
 use crate::message::Message;
-use crate::queue::{Lane, Queue};
+use crate::queue::{Queue, Sharing};
 use crate::rights::Rights;
-use crate::state::{Phase, Shared, Standing, StoreSelector, Trust, WatchState};
-use crate::watch::{Control, Times, Watch, WatchKey, attended};
+use crate::state::{Phase, Shared, Standing, Trust};
 use crate::webhook::Readings;
 
 pub(crate) use bump::Bumped;
+pub(crate) use members::{Said, identify};
 use questions::Questions;
+use site::Site;
 
 /// The loop turns at least this often, so that its health shows.
 const TURN: Duration = Duration::from_secs(20);
-/// How long one page of a list may take.
-const LIST_PATIENCE: Duration = Duration::from_secs(30);
 
-/// One watch, and what hangs on it.
-struct Watched {
-    control: Arc<Control>,
-    stores: BTreeSet<StoreKey>,
-    /// What some projection of its objects reads.
-    reads: Parts,
-}
-
-/// What a store's changes lead to.
-struct Feeds {
-    triggers: Vec<Triggers>,
-}
+/// Whoever has more keys than this in a cluster has each looked at in its own time, and not all at once.
+const MANY: usize = 1_000;
 
 /// A running replica.
 pub(crate) struct Engine {
@@ -69,79 +62,88 @@ pub(crate) struct Engine {
     clusters: Clusters,
     capabilities: BTreeMap<&'static str, Arc<dyn Controller>>,
     gatherer: Arc<dyn Gather>,
+    connect: Arc<dyn Connect>,
     queue: Queue,
+    sharing: Sharing,
     recorder: Recorder,
-    watches: BTreeMap<WatchKey, Watched>,
-    feeds: BTreeMap<StoreKey, Feeds>,
-    /// What each controller cannot do without, and all that it sees.
-    needs: BTreeMap<&'static str, BTreeSet<WatchKey>>,
-    started: BTreeSet<Lane>,
+    /// All clusters that are worked on.
+    sites: BTreeMap<ClusterId, Site>,
+    /// Clusters of which something has changed that lanes may wait for.
+    unsettled: BTreeSet<ClusterId>,
+    members: members::Members,
+    /// Numbers of watches and of connections.
+    runs: u64,
+    leaderships: BTreeMap<&'static str, fence::Leadership>,
     /// Work of which passes are shown.
     shown: BTreeSet<Key>,
-    fences: BTreeMap<&'static str, fence::Fencing>,
     questions: Questions,
     /// Reads of what became of what webhooks let go.
     readings: Option<Arc<Readings>>,
     /// Namespaces in which no events are told until then.
-    events_off: BTreeMap<String, Instant>,
-    outages: outage::Outages,
+    events_off: BTreeMap<(ClusterId, String), Instant>,
     inbox: mpsc::UnboundedReceiver<Message>,
     sender: mpsc::UnboundedSender<Message>,
     running: FuturesUnordered<BoxFuture<'static, Message>>,
     /// Ends taking part in elections.
     candidacies: Vec<AbortHandle>,
-    /// Plans being carried out, and events being told.
-    executing: usize,
+    /// Plans being carried out, in each cluster, and events being told.
+    executing: BTreeMap<ClusterId, usize>,
     telling: usize,
     /// What webhooks left to be undone.
     undoing: usize,
     next_beat: Instant,
+    /// When each member's work is looked for again.
+    beats: BTreeSet<(Instant, ClusterId)>,
 }
 
 impl Engine {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        gatherer: Arc<dyn Gather>,
+        (gatherer, connect): (Arc<dyn Gather>, Arc<dyn Connect>),
         (sender, inbox): (
             mpsc::UnboundedSender<Message>,
             mpsc::UnboundedReceiver<Message>,
         ),
-        capabilities: Vec<Arc<dyn Controller>>,
+        all: Vec<Arc<dyn Controller>>,
     ) -> Result<Self, Error> {
         let settings = &shared.settings;
-        let queue = Queue::new(settings.debounce, settings.backoff);
-        let mut engine = Self {
+        let mut capabilities: BTreeMap<&'static str, Arc<dyn Controller>> = BTreeMap::new();
+        for capability in all {
+            let name = capability.name();
+            if capabilities.insert(name, capability).is_some() {
+                return Err(Error::Name(name));
+            }
+        }
+        let sharing = sharing(capabilities.clone());
+        let queue = Queue::new(settings.debounce, settings.backoff, sharing.clone());
+        let engine = Self {
             clusters: Clusters::default(),
-            capabilities: BTreeMap::new(),
+            capabilities,
             gatherer,
+            connect,
             queue,
+            sharing,
             recorder: Recorder::default(),
-            watches: BTreeMap::new(),
-            feeds: BTreeMap::new(),
-            needs: BTreeMap::new(),
-            started: BTreeSet::new(),
+            sites: BTreeMap::new(),
+            unsettled: BTreeSet::new(),
+            members: members::Members::default(),
+            runs: 0,
+            leaderships: BTreeMap::new(),
             shown: BTreeSet::new(),
-            fences: BTreeMap::new(),
             questions: Questions::default(),
             readings: None,
             events_off: BTreeMap::new(),
-            outages: outage::Outages::default(),
             inbox,
             sender,
             running: FuturesUnordered::new(),
             candidacies: Vec::new(),
-            executing: 0,
+            executing: BTreeMap::new(),
             telling: 0,
             undoing: 0,
             next_beat: Instant::now(),
+            beats: BTreeSet::new(),
             shared,
         };
-        for capability in capabilities {
-            let name = capability.name();
-            if engine.capabilities.insert(name, capability).is_some() {
-                return Err(Error::Name(name));
-            }
-        }
         engine.check()?;
         Ok(engine)
     }
@@ -157,126 +159,24 @@ impl Engine {
                 problem: problem.to_owned(),
             });
         }
+        self.shared.settings.members.check()?;
         selections::agree(self.capabilities.values().flat_map(|c| c.interests()))
     }
 
-    /// Begins to work on a cluster.
-    pub(crate) fn add_cluster(&mut self, cluster: &ClusterId, client: &kube::Client) {
+    /// Begins to work on the cluster that this replica runs in.
+    pub(crate) fn add_home(&mut self, client: &kube::Client) {
+        let home = ClusterId::local();
         let concurrency = self.shared.settings.concurrency;
-        self.clusters
-            .add(cluster.clone(), client.clone(), concurrency);
-        let capabilities: Vec<Arc<dyn Controller>> = self.capabilities.values().cloned().collect();
-        let mut needs: BTreeMap<WatchKey, Need> = BTreeMap::new();
-        for capability in &capabilities {
-            let name = capability.name();
-            self.queue.hold(&(cluster.clone(), name), true);
-            for interest in capability.interests() {
-                for key in self.open(cluster, &interest) {
-                    self.needs.entry(name).or_default().insert(key.clone());
-                    let all = needs.entry(key).or_insert(Need::Optional);
-                    *all = interest.need.max(*all);
-                }
-            }
+        self.clusters.add(home.clone(), client.clone(), concurrency);
+        self.sites.insert(home.clone(), Site::default());
+        self.unsettled.insert(home.clone());
+        let controllers: Vec<&'static str> = self.capabilities.keys().copied().collect();
+        for &name in &controllers {
+            self.queue.hold(&(home.clone(), name), true);
         }
-        for (key, need) in needs {
-            self.watch(key, need, client);
-        }
-    }
-
-    /// Makes room for an interest; gives the watches that it needs.
-    fn open(&mut self, cluster: &ClusterId, interest: &Interest) -> Vec<WatchKey> {
-        let namespaces = match interest.own {
-            Some(_) => vec![self.shared.settings.namespace.clone()],
-            None if interest.kind.namespaced => self.shared.settings.namespaces.clone(),
-            None => Vec::new(),
-        };
-        let store = {
-            let mut state = self.shared.lock();
-            let store = state.stores.open(cluster, interest);
-            let selector = StoreSelector {
-                labels: Selector::parse(&interest.labels),
-                named: interest.own.is_some() || interest.named.is_some(),
-                namespaces: namespaces.clone(),
-            };
-            state.selectors.insert(store.clone(), selector);
-            store
-        };
-        let feeds = self.feeds.entry(store.clone()).or_insert_with(|| Feeds {
-            triggers: Vec::new(),
-        });
-        feeds.triggers.push(interest.triggers);
-        let everywhere = vec![String::new()];
-        let places = if namespaces.is_empty() {
-            everywhere
-        } else {
-            namespaces
-        };
-        let keys: Vec<WatchKey> = places
-            .into_iter()
-            .map(|namespace| WatchKey {
-                cluster: cluster.clone(),
-                kind: interest.kind.clone(),
-                labels: interest.labels.clone(),
-                namespace,
-                name: interest.own.or(interest.named),
-            })
-            .collect();
-        for key in &keys {
-            let watched = self.watches.entry(key.clone()).or_insert_with(|| Watched {
-                control: Arc::default(),
-                stores: BTreeSet::new(),
-                reads: Parts::NONE,
-            });
-            watched.stores.insert(store.clone());
-            watched.reads = watched.reads.or(interest.reads);
-        }
-        keys
-    }
-
-    fn watch(&mut self, key: WatchKey, need: Need, client: &kube::Client) {
-        let Some(watched) = self.watches.get(&key) else {
-            return;
-        };
-        let state = WatchState {
-            need,
-            listed: false,
-            off: false,
-            trust: Trust::Sound,
-            control: watched.control.clone(),
-            stores: watched.stores.iter().cloned().collect(),
-            place: 0,
-            rewound: None,
-        };
-        self.shared.lock().watches.insert(key.clone(), state);
-        let attended = attended(
-            client.clone(),
-            key.clone(),
-            &watched.control,
-            self.sender.clone(),
-        );
-        let cluster = self.clusters.get(&key.cluster);
-        let rights = cluster.map(|cluster| cluster.rights).unwrap_or_default();
-        let watch = Watch {
-            key,
-            rights,
-            client: attended,
-            plain: client.clone(),
-            need,
-            reads: watched.reads,
-            times: Times {
-                answer: LIST_PATIENCE,
-                missing: self.shared.settings.heartbeat,
-                relist: self.shared.settings.relist,
-                poll: self.shared.settings.poll,
-            },
-            control: watched.control.clone(),
-            places: self.shared.lock().ledger.places(),
-            news: self.sender.clone(),
-        };
-        self.start(async move {
-            watch.run().await;
-            Message::Ended
-        });
+        let watches = self.open_all(&home, &controllers);
+        self.watch_all(&home, watches, Trust::Sound);
+        self.discover(&home);
     }
 
     /// Takes part in the election of each lease.
@@ -361,39 +261,98 @@ impl Engine {
         while let Some(key) = self.queue.take(now) {
             self.work(key);
         }
+        let depth = self.queue.depth(now);
         let mut state = self.shared.lock();
         state.progress = Some(now);
-        state.depth = self.queue.depth(now);
+        state.depth.clone_from(depth);
+        state.tasks = self.running.len();
     }
 
     /// With every heartbeat, looks for work that no change has told of.
     fn beat(&mut self, now: Instant) {
-        if now < self.next_beat {
+        let heartbeat = self.shared.settings.heartbeat;
+        let mut due: Vec<ClusterId> = Vec::new();
+        if now >= self.next_beat {
+            self.next_beat = after(now, heartbeat);
+            due.push(ClusterId::local());
+        }
+        while let Some((at, _)) = self.beats.first()
+            && *at <= now
+            && let Some((at, cluster)) = self.beats.pop_first()
+        {
+            let site = self.sites.get_mut(&cluster);
+            // Of one that was removed meanwhile there may be an older one.
+            let link = site.and_then(|site| site.link.as_mut());
+            if let Some(link) = link.filter(|link| link.beat == at) {
+                link.beat = after(now, heartbeat);
+                self.beats.insert((link.beat, cluster.clone()));
+                due.push(cluster);
+            }
+        }
+        if due.is_empty() {
             return;
         }
-        self.next_beat = after(now, self.shared.settings.heartbeat);
         let stores = self.shared.lock().stores.clone();
-        let lanes: Vec<Lane> = self.started.iter().cloned().collect();
-        for (_, controller) in lanes {
-            for key in self.keys_of(controller, &stores) {
+        for cluster in due {
+            for controller in self.started(&cluster) {
+                self.look_for_work(&cluster, controller, &stores, now);
+            }
+            if cluster.is_local() {
+                self.events_off.retain(|_, until| now < *until);
+                self.name_untold_members(&stores);
+            }
+        }
+    }
+
+    /// Who has begun to work in a cluster.
+    fn started(&self, cluster: &ClusterId) -> Vec<&'static str> {
+        let site = self.sites.get(cluster);
+        site.map_or_else(Vec::new, |site| site.started.iter().copied().collect())
+    }
+
+    fn look_for_work(
+        &mut self,
+        cluster: &ClusterId,
+        controller: &'static str,
+        stores: &Stores,
+        now: Instant,
+    ) {
+        let keys = self.keys_in(controller, stores, cluster);
+        // Each key that is known wakes by itself as often. So of many only those are looked at that are not.
+        let is_each = cluster.is_local() && keys.len() <= MANY;
+        for key in keys {
+            if is_each || !self.queue.knows(&key) {
                 self.queue.changed(&key, now);
             }
         }
     }
 
+    /// The work of a controller in a cluster.
+    fn keys_in(&self, controller: &'static str, stores: &Stores, cluster: &ClusterId) -> Vec<Key> {
+        let Some(capability) = self.capabilities.get(controller) else {
+            return Vec::new();
+        };
+        let keys = || capability.keys_in(stores, cluster);
+        catch_unwind(AssertUnwindSafe(keys)).unwrap_or_default()
+    }
+
     fn receive(&mut self, message: Message) {
         match message {
-            Message::Watch(key, news) => self.news(&key, news),
+            Message::Watch(key, run, news) => self.news(&key, run, news),
             Message::Rewound(cluster, history) => self.read_older(&cluster, history),
             Message::ListAgain(cluster) => self.list_if_due(&cluster),
-            Message::Executed(key, report) => self.executed(&key, &report),
-            Message::Publish(controller, event, acted) => {
-                self.publish(controller, &event, acted.as_deref());
-            }
-            Message::Answered(key, id, answer) => self.answered(&key, id, answer),
+            Message::Executed(key, tenure, report) => self.executed(&key, tenure, &report),
+            Message::Publish(key, event, acted) => self.publish(&key, &event, acted.as_deref()),
+            Message::Answered(key, id, answer) => self.answered(&key, &id, answer),
             Message::Taken(lease, epoch, taken) => self.taken(lease, epoch, taken),
-            Message::WaitedOut(lease, epoch) => self.waited_out(lease, epoch),
-            Message::Bumped(lease, epoch, bumped) => self.bumped(lease, epoch, bumped),
+            Message::WaitedOut(cluster, lease, epoch) => self.waited_out(&cluster, lease, epoch),
+            Message::Bumped(cluster, lease, epoch, bumped) => {
+                self.bumped(&cluster, lease, epoch, bumped);
+            }
+            Message::Connected(cluster, run, made) => self.connected(&cluster, run, made),
+            Message::Reconnect(cluster, run) => self.reconnect(&cluster, run),
+            Message::Attended(cluster, run, said) => self.attended(&cluster, run, said),
+            Message::Discovered(cluster, run, kinds) => self.discovered(&cluster, run, kinds),
             Message::Lost(lease) => self.lost(lease),
             Message::Told(slot, untold) => self.told(&slot, untold),
             Message::Undo(actions) => self.undo(actions),
@@ -409,7 +368,7 @@ impl Engine {
         let patience = after(Instant::now(), self.shared.settings.request_timeout);
         // What webhooks have just left to be undone is not lost.
         self.drain_inbox();
-        while self.executing > 0
+        while !self.executing.is_empty()
             || self.telling > 0
             || self.undoing > 0
             || self.questions.is_under_way()
@@ -423,7 +382,7 @@ impl Engine {
             self.receive(message);
         }
         // What is still under way has no answer: the next leader has to wait for it.
-        let clean = self.executing == 0 && !self.questions.is_under_way();
+        let clean = self.executing.is_empty() && !self.questions.is_under_way();
         for candidacy in self.candidacies.drain(..) {
             candidacy.abort();
         }
@@ -451,4 +410,14 @@ impl Engine {
             self.drain_inbox();
         }
     }
+}
+
+/// What keys share, as their controllers say.
+fn sharing(capabilities: BTreeMap<&'static str, Arc<dyn Controller>>) -> Sharing {
+    Sharing::new(move |key| {
+        let Some(capability) = capabilities.get(key.controller) else {
+            return slipway_kernel::Lane::Cluster;
+        };
+        catch_unwind(AssertUnwindSafe(|| capability.lane(key))).unwrap_or_default()
+    })
 }

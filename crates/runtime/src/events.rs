@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use slipway_api::purpose::runtime as purpose;
 use slipway_kernel::event::Event;
-use slipway_kernel::identity::kinds;
+use slipway_kernel::identity::{ClusterId, kinds};
 
 use crate::lease::micro;
 use crate::request::ApiRequest;
@@ -25,12 +25,13 @@ const LONGEST_NOTE: usize = 1_024;
 /// Where events about objects outside of namespaces go.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// The namespace and the name of an event.
-pub(crate) type Slot = (String, String);
+/// The cluster, the namespace and the name of an event.
+pub(crate) type Slot = (ClusterId, String, String);
 
 /// Where an event is told.
 pub(crate) fn slot(event: &Event) -> Slot {
-    (namespace(event).to_owned(), name(event))
+    let cluster = event.regarding.cluster.clone();
+    (cluster, namespace(event).to_owned(), name(event))
 }
 
 /// An event that has yet to be told.
@@ -49,6 +50,8 @@ pub(crate) enum Untold {
     NoRight(String),
     /// It is forbidden for another cause, such as a quota.
     Refused(String),
+    /// The member does not say that it is the cluster that was confirmed.
+    Elsewhere,
 }
 
 /// What has been told.
@@ -77,6 +80,12 @@ impl Recorder {
             self.told.remove(&oldest);
         }
         Some(Telling::First)
+    }
+
+    /// Forgets what was told in a cluster.
+    pub(crate) fn drop_cluster(&mut self, cluster: &ClusterId) {
+        self.told.retain(|slot, _| slot.0 != *cluster);
+        self.order.retain(|slot| slot.0 != *cluster);
     }
 
     /// It was not told after all.

@@ -7,7 +7,11 @@
 //!
 //! A write whose outcome nobody knows is looked up before anything else of its lane is done: otherwise a budget that
 //! spans several objects would be counted on a false world.
+//!
+//! A plan writes into its key's cluster and no other. Into a member nothing is written before it has said, a moment ago, that it is the
+//! cluster that it is taken for.
 
+mod identity;
 mod settle;
 mod statuses;
 mod throttle;
@@ -31,10 +35,11 @@ use tokio::time::Instant;
 
 use crate::clusters::Clusters;
 use crate::message::Message;
-use crate::queue::{Requeue, lane};
+use crate::queue::{LaneId, Requeue};
 use crate::request::{ApiRequest, Outcome, Reason};
 use crate::state::Shared;
 
+pub(crate) use identity::is_meant;
 pub(crate) use settle::{LATE, UnconfirmedWrite};
 pub(crate) use throttle::Throttle;
 
@@ -124,6 +129,7 @@ pub(crate) struct Execution {
     pub(crate) clusters: Clusters,
     pub(crate) inbox: mpsc::UnboundedSender<Message>,
     pub(crate) key: Key,
+    pub(crate) lane: LaneId,
     pub(crate) lease: &'static str,
     pub(crate) plan: Plan,
     /// The number of the last hold that the plan knows of, or that is our own.
@@ -141,7 +147,7 @@ impl Execution {
         shared: Arc<Shared>,
         clusters: Clusters,
         inbox: mpsc::UnboundedSender<Message>,
-        key: Key,
+        (key, lane): (Key, LaneId),
         lease: &'static str,
         plan: Plan,
         (holds, history): (u64, u64),
@@ -152,6 +158,7 @@ impl Execution {
             clusters,
             inbox,
             key,
+            lane,
             lease,
             plan,
             holds: AtomicU64::new(holds),
@@ -164,6 +171,11 @@ impl Execution {
     /// Carries it out.
     pub(crate) async fn run(mut self) -> Report {
         let mut report = Report::new();
+        self.keep_within_cluster();
+        if !self.is_identified().await {
+            report.verdict = Requeue::Failed;
+            return report;
+        }
         let steps = std::mem::take(&mut self.plan.steps);
         let more = self.steps(steps.into(), &mut report).await;
         if !self.is_stopped() {
@@ -171,7 +183,7 @@ impl Execution {
         }
         if !self.is_stopped() {
             for event in std::mem::take(&mut self.plan.events) {
-                self.tell(Message::Publish(self.key.controller, Box::new(event), None));
+                self.tell(Message::Publish(self.key.clone(), Box::new(event), None));
             }
         }
         report.failed = self.failed.load(Ordering::Acquire);
@@ -256,7 +268,7 @@ impl Execution {
     /// Whether a restore of the API's storage has been noticed since the plan was made: what is known now is of another
     /// history than what comes of it.
     fn is_outlived(&self) -> bool {
-        self.shared.lock().history != self.history
+        self.shared.lock().history(&self.key.cluster) != Some(self.history)
     }
 
     fn tell(&self, message: Message) {
@@ -281,7 +293,9 @@ impl Execution {
         let (deletes, wanted) = match step.action {
             Action::Patch { target, body, .. } => (false, ApiRequest::patch(&target, "", body)),
             Action::Delete { target, .. } => (true, ApiRequest::delete(&target)),
-            Action::Apply { object, body, .. } => (false, ApiRequest::apply(&object, body)),
+            Action::Apply {
+                object, body, by, ..
+            } => (false, ApiRequest::apply(&object, body, &by)),
             Action::Ask(_) => return StepResult::Done,
         };
         // From here on webhooks count it as gone, and what they have let go since the plan was made is planned for first.
@@ -289,15 +303,14 @@ impl Execution {
             return StepResult::Outdated;
         }
         let Some(outcome) = self.write(&object, wanted, (verb, purpose)).await else {
-            self.shared.lock().release_deletion(&unconfirmed.uid, None);
+            self.release(&unconfirmed.uid, None);
             return StepResult::Deposed;
         };
         let uid = unconfirmed.uid.clone();
         if self.is_outlived() {
             if deletes {
                 // It may have been done to what is there now, which has yet to be seen.
-                let now = self.shared.environment.now();
-                self.shared.lock().release_deletion(&uid, Some(now));
+                self.release(&uid, Some(self.shared.environment.now()));
             }
             return StepResult::Outlived;
         }
@@ -310,9 +323,15 @@ impl Execution {
         );
         let ended = ended.await;
         if deletes && !matches!(ended, StepResult::Unknown) {
-            self.shared.lock().release_deletion(&uid, None);
+            self.release(&uid, None);
         }
         ended
+    }
+
+    /// Forgets that an object is being deleted, at once or, if it may yet be, after a while.
+    fn release(&self, uid: &str, open: Option<Timestamp>) {
+        let mut state = self.shared.lock();
+        state.release_deletion(&self.key.cluster, uid, open);
     }
 
     /// Takes in how a write ended.
@@ -333,8 +352,8 @@ impl Execution {
                 }
                 for event in events {
                     let acted = Some(Box::new(object.clone()));
-                    let (controller, event) = (self.key.controller, Box::new(event));
-                    self.tell(Message::Publish(controller, event, acted));
+                    let (key, event) = (self.key.clone(), Box::new(event));
+                    self.tell(Message::Publish(key, event, acted));
                 }
                 StepResult::Done
             }
@@ -356,7 +375,8 @@ impl Execution {
         let now = self.shared.environment.now();
         let mut state = self.shared.lock();
         let seen = self.holds.load(Ordering::Acquire);
-        let Some(number) = state.hold_deletion(seen, uid, now) else {
+        let held = state.hold_deletion(&self.key.cluster, seen, uid, now);
+        let Some(number) = held else {
             return false;
         };
         self.holds.store(number, Ordering::Release);
@@ -373,7 +393,11 @@ impl Execution {
             return Some(StepResult::Waits(until));
         }
         let state = self.shared.lock();
-        let stale = target.is_some_and(|target| state.ledger.is_stale(target));
+        let known = state.of(&object.cluster);
+        let ledger = known.map(|known| &known.ledger);
+        let stale = target
+            .zip(ledger)
+            .is_some_and(|(target, l)| l.is_stale(target));
         stale.then_some(StepResult::Outdated)
     }
 
@@ -389,15 +413,23 @@ impl Execution {
         if self.is_stopped() {
             return None;
         }
-        let epoch = self.shared.leads(self.lease)?;
+        let epoch = self.shared.leads_in(self.lease, &object.cluster)?;
         let wanted = wanted.traced(self.context(epoch, purpose));
         let timeout = self.shared.settings.request_timeout;
+        let before = self.known(object);
         let outcome = wanted.send(&cluster.client, timeout).await;
+        if !object.cluster.is_local() {
+            // In members nobody asks for the newest version now and then.
+            self.compare(object, before, &outcome);
+        }
         let rights = &cluster.rights;
         let outcome = rights.tell_apart(&cluster.client, &wanted, outcome, timeout);
         let outcome = outcome.await;
         if !matches!(outcome, Outcome::Busy(_) | Outcome::Unknown(..)) {
-            self.shared.lock().throttles.remove(&lane(&self.key));
+            let mut state = self.shared.lock();
+            if let Some(known) = state.of_mut(&object.cluster) {
+                known.throttles.remove(self.key.controller);
+            }
         }
         let kind = object.kind.kind.as_ref();
         let controller = self.key.controller;

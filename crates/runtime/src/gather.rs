@@ -69,6 +69,20 @@ pub trait Dial: Send + Sync + 'static {
     ) -> BoxFuture<'static, Result<Response<Bytes>, Unreached>>;
 }
 
+/// Reaches no pod: those of other clusters have addresses that mean nothing here.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoPods;
+
+impl Dial for NoPods {
+    fn call(
+        &self,
+        _request: Request<Bytes>,
+    ) -> BoxFuture<'static, Result<Response<Bytes>, Unreached>> {
+        let why = "pods of another cluster cannot be reached from here".to_owned();
+        Box::pin(async { Err(Unreached::Refused(why)) })
+    }
+}
+
 /// Asks pods and the API of one cluster.
 #[derive(Clone)]
 pub struct Gatherer {
@@ -84,7 +98,8 @@ impl std::fmt::Debug for Gatherer {
     }
 }
 
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// What says which question it is, the same however often it is asked.
+pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 impl Gatherer {
     /// Asks the API by `client` and pods by `pods`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use slipway_kernel::action::Target;
-use slipway_kernel::identity::{ClusterId, Kind, ObjectRef};
+use slipway_kernel::identity::{Kind, ObjectRef};
 use slipway_kernel::store::{Name, number};
 
 /// How many writes are remembered; what is not watched would otherwise stay for ever.
@@ -17,7 +17,7 @@ struct Written {
     place: u64,
 }
 
-/// Our last write to each object.
+/// Our last write to each object of a cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     written: BTreeMap<ObjectRef, Written>,
@@ -70,11 +70,11 @@ impl Ledger {
         self.record(object, version);
     }
 
-    /// Forgets all about a cluster.
-    pub(crate) fn clear(&mut self, cluster: &ClusterId) {
-        self.written.retain(|object, _| object.cluster != *cluster);
-        self.order.retain(|_, object| object.cluster != *cluster);
-        self.told.retain(|place| self.order.contains_key(place));
+    /// Forgets all of it; places go on.
+    pub(crate) fn clear(&mut self) {
+        self.written.clear();
+        self.order.clear();
+        self.told.clear();
     }
 
     /// The object is gone.
@@ -113,11 +113,11 @@ impl Ledger {
     }
 
     /// What we have written since or were told of, of one kind.
-    pub(crate) fn since(&self, place: u64, cluster: &ClusterId, kind: &Kind) -> BTreeSet<Name> {
+    pub(crate) fn since(&self, place: u64, kind: &Kind) -> BTreeSet<Name> {
         self.order
             .range(place + 1..)
             .map(|(_, object)| object)
-            .filter(|object| object.cluster == *cluster && object.kind == *kind)
+            .filter(|object| object.kind == *kind)
             .map(|object| (object.namespace.clone(), object.name.clone()))
             .collect()
     }
@@ -173,7 +173,7 @@ mod tests {
         let mut ledger = Ledger::default();
         let place = ledger.places().last();
         ledger.note(&object("read"));
-        let since = ledger.since(place, &ClusterId::local(), &kinds::POD);
+        let since = ledger.since(place, &kinds::POD);
         assert!(since.contains(&("default".to_owned(), "read".to_owned())));
     }
 
@@ -188,12 +188,8 @@ mod tests {
         assert_eq!(ledger.order.len(), MOST);
         assert!(!ledger.is_stale(&target("0", "1")));
         assert!(ledger.is_stale(&target(&MOST.to_string(), "1")));
-        let since = ledger.since(place, &ClusterId::local(), &kinds::POD);
+        let since = ledger.since(place, &kinds::POD);
         assert_eq!(since.len(), MOST);
-        assert!(
-            ledger
-                .since(ledger.places().last(), &ClusterId::local(), &kinds::POD)
-                .is_empty()
-        );
+        assert!(ledger.since(ledger.places().last(), &kinds::POD).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Runs any [`Controller`](slipway_kernel::Controller) against any `kube::Client`.
+//! Runs any [`Controller`](slipway_kernel::Controller) against any `kube::Client`, and against the clusters that it names.
 //!
 //! ```text
 //! watch (one per kind) → Stores → Queue → plan → execute (leader, fence, ledger) → API
@@ -12,7 +12,9 @@
 
 mod clusters;
 mod collection;
+pub mod connect;
 mod connections;
+pub mod cores;
 mod election;
 mod engine;
 pub mod environment;
@@ -23,14 +25,19 @@ pub mod gather;
 mod journal;
 mod lease;
 mod ledger;
+mod line;
+pub mod link;
+pub mod member;
 mod message;
 mod metrics;
 pub mod operator;
+pub mod outside;
 pub mod probes;
 mod queue;
 mod request;
 pub mod request_filter;
 mod rights;
+mod roots;
 pub mod settings;
 mod state;
 mod status;
@@ -39,9 +46,11 @@ pub mod view;
 mod watch;
 pub mod webhook;
 
+pub use connect::Connect;
 pub use environment::Environment;
 pub use error::Error;
+pub use link::Link;
 pub use operator::Operator;
-pub use settings::{Backoff, Election, Settings, WithoutLease};
+pub use settings::{Backoff, Election, Members, Quiet, Settings, WithoutLease};
 pub use view::View;
 pub use webhook::Admissions;

@@ -1,40 +1,51 @@
 //! What the loop is told by what it has started.
 
+use std::sync::Arc;
+
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::Hold;
 use slipway_kernel::event::Event;
 use slipway_kernel::fact::{Answer, QuestionId};
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
+use slipway_kernel::member::Discovery;
 
+use crate::connect::Unconnected;
 use crate::election::Taken;
-use crate::engine::Bumped;
+use crate::engine::{Bumped, Said};
 use crate::events::{Slot, Untold};
 use crate::execute::Report;
 use crate::watch::{News, WatchKey};
 
 /// Something that the loop has to deal with.
-#[derive(Debug)]
 pub(crate) enum Message {
-    /// A watch has something to tell.
-    Watch(WatchKey, News),
+    /// The watch of this number has something to tell.
+    Watch(WatchKey, u64, News),
     /// A read has shown an object of this cluster at an older version than was known, in this history.
     Rewound(ClusterId, u64),
     /// Everything in this cluster is to be listed again, if it still is.
     ListAgain(ClusterId),
-    /// A plan has been carried out.
-    Executed(Key, Report),
-    /// An event is to be told, about what was done to an object if it was.
-    Publish(&'static str, Box<Event>, Option<Box<ObjectRef>>),
+    /// A plan has been carried out; the number is that of what is known of its cluster.
+    Executed(Key, u64, Report),
+    /// A plan of this key has an event to be told, about what was done to an object if it was.
+    Publish(Key, Box<Event>, Option<Box<ObjectRef>>),
     /// A question has been answered.
     Answered(Key, QuestionId, Answer),
     /// This replica has taken a lease.
     Taken(&'static str, i64, Taken),
     /// This replica has lost a lease.
     Lost(&'static str),
-    /// Nothing of the former holder of a lease can be under way any more.
-    WaitedOut(&'static str, i64),
-    /// What a former leader could act on has been changed, or could not be.
-    Bumped(&'static str, i64, Bumped),
+    /// Nothing of the former holder of a lease can be under way any more in a cluster.
+    WaitedOut(ClusterId, &'static str, i64),
+    /// What a former leader could act on in a cluster has been changed, or could not be.
+    Bumped(ClusterId, &'static str, i64, Bumped),
+    /// There is a client for a member, or none can be made; the number is that of the attempt.
+    Connected(ClusterId, u64, Result<kube::Client, Unconnected>),
+    /// It is time to try again.
+    Reconnect(ClusterId, u64),
+    /// A member was asked which cluster it is.
+    Attended(ClusterId, u64, Said),
+    /// A cluster has said which kinds it serves.
+    Discovered(ClusterId, u64, Arc<Discovery>),
     /// This event has been told, or none can be told in its namespace because of that.
     Told(Slot, Option<Untold>),
     /// This is to be undone after a review was answered.

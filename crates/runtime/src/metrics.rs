@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 mod labels;
+pub(crate) mod outgoing;
 mod passes;
 mod process;
 mod scrape;

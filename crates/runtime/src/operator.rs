@@ -6,9 +6,9 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use slipway_kernel::admission::Admit;
 use slipway_kernel::capability::Controller;
-use slipway_kernel::identity::ClusterId;
 use tokio::sync::mpsc;
 
+use crate::connect::{Connect, Nowhere};
 use crate::engine::Engine;
 use crate::environment::Environment;
 use crate::error::Error;
@@ -25,6 +25,7 @@ use crate::webhook::{Admissions, Limits};
 pub struct Operator {
     client: kube::Client,
     gatherer: Arc<dyn Gather>,
+    connect: Arc<dyn Connect>,
     shared: Arc<Shared>,
     hooks: Vec<Arc<dyn Admit>>,
     limits: Limits,
@@ -41,6 +42,7 @@ impl Operator {
         Self {
             client: measured(client, &shared),
             gatherer: Arc::new(Nobody),
+            connect: Arc::new(Nowhere),
             shared,
             hooks: Vec::new(),
             limits: Limits::default(),
@@ -80,6 +82,13 @@ impl Operator {
     #[must_use]
     pub fn gathering(mut self, gatherer: Arc<dyn Gather>) -> Self {
         self.gatherer = gatherer;
+        self
+    }
+
+    /// The same with somebody who reaches the clusters that its capabilities name.
+    #[must_use]
+    pub fn connecting(mut self, connect: Arc<dyn Connect>) -> Self {
+        self.connect = connect;
         self
     }
 
@@ -134,11 +143,11 @@ impl Operator {
         let capabilities = self.shared.lock().capabilities.clone();
         let mut engine = Engine::new(
             self.shared,
-            self.gatherer,
+            (self.gatherer, self.connect),
             (self.sender, self.inbox),
             capabilities,
         )?;
-        engine.add_cluster(&ClusterId::local(), &self.client);
+        engine.add_home(&self.client);
         engine.elect(&self.client);
         // The engine is large; whoever awaits this should not have to carry it around.
         Box::pin(engine.run(self.client, stop, self.guests)).await;

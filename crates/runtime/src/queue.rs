@@ -4,10 +4,17 @@
 //! are one; a plan's wake-up replaces the one before; a key that failed is left alone for a while. Clusters take turns,
 //! and within one the key that has been due for longest is first.
 //!
-//! A lane is what one controller does in one cluster. Its keys are taken one at a time, because they may share a
-//! budget: the next one is planned when the writes of the one before have been answered.
+//! Keys of one lane are taken one at a time, because they may share a budget: the next one is planned when the writes of the
+//! one before have been answered. What a lane is, is said by the controller ([`slipway_kernel::Lane`]).
+//!
+//! Nothing here takes longer than the logarithm of how many keys, lanes and clusters there are, except what is done to all
+//! keys of a cluster.
+
+mod lane;
+mod order;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::time::Duration;
 
 use slipway_kernel::identity::{ClusterId, Key};
@@ -15,14 +22,9 @@ use tokio::time::Instant;
 
 use crate::environment::after;
 use crate::settings::Backoff;
+use order::Order;
 
-/// What one controller does in one cluster.
-pub(crate) type Lane = (ClusterId, &'static str);
-
-/// The lane of a key.
-pub(crate) fn lane(key: &Key) -> Lane {
-    (key.cluster.clone(), key.controller)
-}
+pub(crate) use lane::{LaneId, Post, Sharing, post};
 
 /// A change waits at most this long for a key that failed, however often it did.
 const CHANGE_WAITS_AT_MOST: Duration = Duration::from_secs(10);
@@ -45,8 +47,9 @@ pub(crate) enum Requeue {
     Failed,
 }
 
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Clone)]
 struct Entry {
+    lane: LaneId,
     /// When a change is due.
     change: Option<Instant>,
     /// When the plan asked to be woken.
@@ -59,24 +62,32 @@ struct Entry {
     prepared: u32,
     /// Where it is in its lane's order.
     due: Option<Instant>,
+    /// Whether it is counted as due.
+    is_ripe: bool,
+}
+
+impl Entry {
+    fn new(lane: LaneId) -> Self {
+        Self {
+            lane,
+            change: None,
+            wake: None,
+            failed: None,
+            attempts: 0,
+            collisions: 0,
+            prepared: 0,
+            due: None,
+            is_ripe: false,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
 struct LaneState {
     due: BTreeSet<(Instant, Key)>,
     busy: bool,
-    held: bool,
-    not_before: Option<Instant>,
-}
-
-impl LaneState {
-    fn next(&self) -> Option<(Instant, &Key)> {
-        if self.busy || self.held {
-            return None;
-        }
-        let (due, key) = self.due.first()?;
-        Some((self.not_before.map_or(*due, |at| at.max(*due)), key))
-    }
+    /// Where it is in the order of all lanes: by its first key.
+    place: Option<(Instant, Key)>,
 }
 
 /// Keys and when they are due.
@@ -84,18 +95,36 @@ impl LaneState {
 pub(crate) struct Queue {
     debounce: Duration,
     backoff: Backoff,
+    sharing: Sharing,
     entries: BTreeMap<Key, Entry>,
-    lanes: BTreeMap<Lane, LaneState>,
+    lanes: BTreeMap<LaneId, LaneState>,
+    order: Order,
+    /// Whose stores are not complete yet.
+    held: BTreeSet<Post>,
+    /// Who finds the server busy, and until when.
+    paused: BTreeMap<Post, Instant>,
+    /// Keys that have failed.
+    failed: BTreeSet<Key>,
+    /// Keys that are not due yet, and how many are.
+    unripe: BTreeSet<(Instant, Key)>,
+    ripe: BTreeMap<&'static str, usize>,
     last: Option<ClusterId>,
 }
 
 impl Queue {
-    pub(crate) fn new(debounce: Duration, backoff: Backoff) -> Self {
+    pub(crate) fn new(debounce: Duration, backoff: Backoff, sharing: Sharing) -> Self {
         Self {
             debounce,
             backoff,
+            sharing,
             entries: BTreeMap::new(),
             lanes: BTreeMap::new(),
+            order: Order::default(),
+            held: BTreeSet::new(),
+            paused: BTreeMap::new(),
+            failed: BTreeSet::new(),
+            unripe: BTreeSet::new(),
+            ripe: BTreeMap::new(),
             last: None,
         }
     }
@@ -111,14 +140,25 @@ impl Queue {
     }
 
     fn change_at(&mut self, key: &Key, at: Instant) {
-        let entry = self.entries.entry(key.clone()).or_default();
+        let entry = self.entry(key);
         entry.change = Some(entry.change.map_or(at, |known| known.min(at)));
         self.reorder(key);
     }
 
+    /// Whether a key waits for anything.
+    pub(crate) fn knows(&self, key: &Key) -> bool {
+        self.entries.contains_key(key)
+    }
+
+    fn entry(&mut self, key: &Key) -> &mut Entry {
+        let sharing = &self.sharing;
+        let entry = self.entries.entry(key.clone());
+        entry.or_insert_with(|| Entry::new(sharing.lane(key)))
+    }
+
     /// The key is to be planned at this time even if nothing changes; replaces what was asked for before.
     pub(crate) fn wake(&mut self, key: &Key, at: Instant) {
-        self.entries.entry(key.clone()).or_default().wake = Some(at);
+        self.entry(key).wake = Some(at);
         self.reorder(key);
     }
 
@@ -138,78 +178,120 @@ impl Queue {
             self.reorder(key);
             return;
         }
-        let due = entry.due;
-        self.entries.remove(key);
-        if let (Some(at), Some(lane)) = (due, self.lanes.get_mut(&lane(key))) {
-            lane.due.remove(&(at, key.clone()));
+        self.remove(key);
+    }
+
+    /// Forgets all work in a cluster, also what is under way.
+    pub(crate) fn drop_cluster(&mut self, cluster: &ClusterId) {
+        let keys: Vec<Key> = self.of_cluster(cluster).cloned().collect();
+        for key in &keys {
+            self.remove(key);
+        }
+        let first = LaneId::first(&(cluster.clone(), ""));
+        let lanes = self.lanes.range(first..).map(|(lane, _)| lane);
+        let lanes = lanes.take_while(|lane| lane.cluster == *cluster);
+        for lane in lanes.cloned().collect::<Vec<_>>() {
+            self.lanes.remove(&lane);
+        }
+        let first: Post = (cluster.clone(), "");
+        let held = self.held.range(first.clone()..);
+        let held = held.take_while(|(of, _)| of == cluster);
+        for post in held.cloned().collect::<Vec<_>>() {
+            self.held.remove(&post);
+        }
+        let paused = self.paused.range(first..).map(|(post, _)| post);
+        let paused = paused.take_while(|(of, _)| of == cluster);
+        for post in paused.cloned().collect::<Vec<_>>() {
+            self.paused.remove(&post);
         }
     }
 
-    /// Keeps a lane's keys until released: its stores are not complete yet.
-    pub(crate) fn hold(&mut self, lane: &Lane, held: bool) {
-        self.lanes.entry(lane.clone()).or_default().held = held;
+    /// Takes a key out, whatever is to be done about it.
+    fn remove(&mut self, key: &Key) {
+        self.unplace(key);
+        self.failed.remove(key);
+        if let Some(entry) = self.entries.remove(key) {
+            self.place(&entry.lane);
+        }
     }
 
-    /// Takes nothing from a lane before this time: the server is busy.
-    pub(crate) fn pause(&mut self, lane: &Lane, until: Instant) {
-        let lane = self.lanes.entry(lane.clone()).or_default();
-        lane.not_before = Some(lane.not_before.map_or(until, |known| known.max(until)));
+    /// Keeps the keys of a controller in a cluster until released: its stores are not complete yet.
+    pub(crate) fn hold(&mut self, post: &Post, held: bool) {
+        if held {
+            self.held.insert(post.clone());
+        } else {
+            self.held.remove(post);
+        }
+        self.ripe.entry(post.1).or_default();
+        self.place_all(post);
     }
 
-    /// All keys of a lane, in order.
-    pub(crate) fn keys(&self, lane: &Lane) -> Vec<Key> {
-        let of_lane = |key: &&Key| key.controller == lane.1 && key.cluster == lane.0;
-        self.entries.keys().filter(of_lane).cloned().collect()
+    /// Takes nothing of a controller in a cluster before this time: the server is busy.
+    pub(crate) fn pause(&mut self, post: &Post, until: Instant) {
+        let known = self.paused.entry(post.clone()).or_insert(until);
+        *known = until.max(*known);
+        self.place_all(post);
+    }
+
+    /// All keys of a controller in a cluster, in order.
+    pub(crate) fn keys(&self, post: &Post) -> Vec<Key> {
+        let first = Key {
+            cluster: post.0.clone(),
+            controller: post.1,
+            namespace: String::new(),
+            name: String::new(),
+        };
+        let keys = self.entries.range(first..).map(|(key, _)| key);
+        let keys = keys.take_while(|key| key.cluster == post.0 && key.controller == post.1);
+        keys.cloned().collect()
+    }
+
+    fn of_cluster<'a>(&'a self, cluster: &'a ClusterId) -> impl Iterator<Item = &'a Key> {
+        let keys = self.entries.range(first_key(cluster)..).map(|(key, _)| key);
+        keys.take_while(move |key| key.cluster == *cluster)
     }
 
     /// How many keys are due.
-    pub(crate) fn depth(&self, now: Instant) -> BTreeMap<&'static str, usize> {
-        let mut depths = BTreeMap::new();
-        for ((_, controller), lane) in &self.lanes {
-            let due = lane.due.iter().take_while(|(at, _)| *at <= now).count();
-            *depths.entry(*controller).or_default() += due;
+    pub(crate) fn depth(&mut self, now: Instant) -> &BTreeMap<&'static str, usize> {
+        while let Some((at, _)) = self.unripe.first()
+            && *at <= now
+            && let Some((_, key)) = self.unripe.pop_first()
+        {
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.is_ripe = true;
+                *self.ripe.entry(key.controller).or_default() += 1;
+            }
         }
-        depths
+        &self.ripe
     }
 
     /// When there is something to take; none if nothing is waiting.
     pub(crate) fn next_due(&self) -> Option<Instant> {
-        let next = self.lanes.values().filter_map(LaneState::next);
-        next.map(|(due, _)| due).min()
+        self.order.next()
     }
 
     /// The next key, if one is due. Its lane is busy until [`Queue::finish`].
     pub(crate) fn take(&mut self, now: Instant) -> Option<Key> {
-        let mut by_cluster: BTreeMap<&ClusterId, (Instant, &Key)> = BTreeMap::new();
-        for ((cluster, _), lane) in &self.lanes {
-            let Some(next) = lane.next().filter(|(due, _)| *due <= now) else {
-                continue;
-            };
-            let best = by_cluster.entry(cluster).or_insert(next);
-            *best = next.min(*best);
-        }
-        let after = self
-            .last
-            .as_ref()
-            .and_then(|last| by_cluster.iter().find(|(cluster, _)| **cluster > last));
-        let (_, (_, key)) = after.or_else(|| by_cluster.iter().next())?;
-        let key = (*key).clone();
+        let key = self.order.take(now, self.last.as_ref())?;
         self.last = Some(key.cluster.clone());
-        let lane = self.lanes.entry(lane(&key)).or_default();
-        lane.busy = true;
-        let entry = self.entries.entry(key.clone()).or_default();
-        if let Some(at) = entry.due.take() {
-            lane.due.remove(&(at, key.clone()));
-        }
+        self.unplace(&key);
+        let entry = self.entries.get_mut(&key)?;
         entry.change = None;
         entry.wake = None;
+        let lane = entry.lane.clone();
+        self.lanes.entry(lane.clone()).or_default().busy = true;
+        self.place(&lane);
         Some(key)
     }
 
     /// The work on a taken key has ended.
     pub(crate) fn finish(&mut self, key: &Key, verdict: Requeue, now: Instant) {
-        self.lanes.entry(lane(key)).or_default().busy = false;
+        let lane = self.sharing.lane(key);
+        if let Some(lane) = self.lanes.get_mut(&lane) {
+            lane.busy = false;
+        }
         let Some(entry) = self.entries.get_mut(key) else {
+            self.place(&lane);
             return;
         };
         match verdict {
@@ -247,23 +329,30 @@ impl Queue {
                 entry.wake = Some(now);
             }
         }
+        if entry.failed.is_some() {
+            self.failed.insert(key.clone());
+        } else {
+            self.failed.remove(key);
+        }
         self.reorder(key);
     }
 
-    /// Lets all failed keys try again now: what kept them from succeeding is over.
-    pub(crate) fn clear_backoff(&mut self) {
-        let failed: Vec<Key> = self
-            .entries
-            .iter_mut()
-            .filter_map(|(key, entry)| entry.failed.take().map(|_| key.clone()))
-            .collect();
-        for key in failed {
+    /// Lets all failed keys of a cluster try again now: what kept them from succeeding is over.
+    pub(crate) fn clear_backoff(&mut self, cluster: &ClusterId) {
+        let failed = self.failed.range(first_key(cluster)..);
+        let failed = failed.take_while(|key| key.cluster == *cluster);
+        for key in failed.cloned().collect::<Vec<Key>>() {
+            self.failed.remove(&key);
+            if let Some(entry) = self.entries.get_mut(&key) {
+                entry.failed = None;
+            }
             self.reorder(&key);
         }
     }
 
     /// Puts a key where it belongs in its lane's order.
     fn reorder(&mut self, key: &Key) {
+        self.unplace(key);
         let Some(entry) = self.entries.get_mut(key) else {
             return;
         };
@@ -281,14 +370,78 @@ impl Queue {
             (Some(change), Some(wake)) => Some(change.min(wake)),
             (change, wake) => change.or(wake),
         };
-        let lane = self.lanes.entry(lane(key)).or_default();
-        if let Some(before) = entry.due.take() {
-            lane.due.remove(&(before, key.clone()));
-        }
-        if let Some(at) = due {
-            lane.due.insert((at, key.clone()));
-        }
         entry.due = due;
+        let lane = entry.lane.clone();
+        if let Some(at) = due {
+            let state = self.lanes.entry(lane.clone()).or_default();
+            state.due.insert((at, key.clone()));
+            self.unripe.insert((at, key.clone()));
+        }
+        self.place(&lane);
+    }
+
+    /// Takes a key out of its lane's order.
+    fn unplace(&mut self, key: &Key) {
+        let Some(entry) = self.entries.get_mut(key) else {
+            return;
+        };
+        let Some(at) = entry.due.take() else {
+            return;
+        };
+        let slot = (at, key.clone());
+        if std::mem::take(&mut entry.is_ripe) {
+            let ripe = self.ripe.entry(key.controller).or_default();
+            *ripe = ripe.saturating_sub(1);
+        } else {
+            self.unripe.remove(&slot);
+        }
+        if let Some(lane) = self.lanes.get_mut(&entry.lane) {
+            lane.due.remove(&slot);
+        }
+    }
+
+    /// Puts all lanes of a controller in a cluster where they belong.
+    fn place_all(&mut self, post: &Post) {
+        let from = Bound::Included(LaneId::first(post));
+        let lanes = self.lanes.range((from, Bound::Unbounded));
+        let lanes = lanes.map(|(lane, _)| lane).take_while(|l| l.is_of(post));
+        for lane in lanes.cloned().collect::<Vec<_>>() {
+            self.place(&lane);
+        }
+    }
+
+    /// Puts a lane where it belongs in the order of all; one that has nothing to do is none.
+    fn place(&mut self, lane: &LaneId) {
+        let Some(state) = self.lanes.get_mut(lane) else {
+            return;
+        };
+        if let Some(before) = state.place.take() {
+            self.order.remove(&before);
+        }
+        let post = (lane.cluster.clone(), lane.controller);
+        let Some((due, key)) = state.due.first() else {
+            if !state.busy {
+                self.lanes.remove(lane);
+            }
+            return;
+        };
+        if state.busy || self.held.contains(&post) {
+            return;
+        }
+        let pause = self.paused.get(&post);
+        let place = (pause.map_or(*due, |at| *due.max(at)), key.clone());
+        state.place = Some(place.clone());
+        self.order.insert(place);
+    }
+}
+
+/// What is before all keys of a cluster.
+pub(crate) fn first_key(cluster: &ClusterId) -> Key {
+    Key {
+        cluster: cluster.clone(),
+        controller: "",
+        namespace: String::new(),
+        name: String::new(),
     }
 }
 

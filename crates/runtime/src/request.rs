@@ -12,7 +12,7 @@ use http_body_util::{BodyExt, Limited};
 use kube::client::Body;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
-use slipway_kernel::action::Target;
+use slipway_kernel::action::{FieldManager, Target};
 use slipway_kernel::fact::Cause;
 use slipway_kernel::identity::{Kind, ObjectRef};
 
@@ -21,6 +21,12 @@ pub(crate) const FIELD_MANAGER: &str = "slipway";
 
 /// JSON is YAML, and this is the one content type that every server knows for it.
 const APPLY: &str = "application/apply-patch+yaml";
+
+/// What answers are, unless asked for otherwise.
+const JSON: &str = "application/json";
+
+/// All kinds at once, which servers know since 1.27.
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
 /// What is not read of an answer: no object is as large.
 const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
@@ -140,6 +146,8 @@ pub(crate) struct ApiRequest {
     pub(crate) uri: String,
     pub(crate) content: &'static str,
     pub(crate) body: Option<Value>,
+    /// What the answer is to be.
+    accept: &'static str,
     /// `X-Trace-Context`.
     pub(crate) context: String,
 }
@@ -156,6 +164,7 @@ impl ApiRequest {
             uri,
             content,
             body,
+            accept: JSON,
             context: String::new(),
         }
     }
@@ -219,9 +228,16 @@ impl ApiRequest {
     }
 
     /// Brings an object of our own up to date.
-    pub(crate) fn apply(object: &ObjectRef, body: Value) -> Self {
-        let uri = format!("{}?fieldManager={FIELD_MANAGER}&force=true", path(object));
+    pub(crate) fn apply(object: &ObjectRef, body: Value, by: &FieldManager) -> Self {
+        let manager = utf8_percent_encode(&by.name, NON_ALPHANUMERIC);
+        let force = by.force;
+        let uri = format!("{}?fieldManager={manager}&force={force}", path(object));
         Self::new(Method::PATCH, uri, APPLY, Some(body))
+    }
+
+    /// Whether it is refused where another manager has one of its fields: a conflict that no newer version ends.
+    fn is_yielding(&self) -> bool {
+        self.is_apply() && self.uri.ends_with("&force=false")
     }
 
     /// Creates an object.
@@ -234,6 +250,15 @@ impl ApiRequest {
     pub(crate) fn review(body: Value) -> Self {
         let uri = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
         Self::new(Method::POST, uri.to_owned(), "application/json", Some(body))
+    }
+
+    /// Asks which kinds are served below a root, all at once.
+    pub(crate) fn discovery(root: &str) -> Self {
+        let request = Self::new(Method::GET, root.to_owned(), "", None);
+        Self {
+            accept: AGGREGATED,
+            ..request
+        }
     }
 
     /// Whether it makes the object if there is none.
@@ -268,7 +293,7 @@ impl ApiRequest {
             .body(Body::from(bytes))
             .map_err(|error| Refused::new("BadRequest", error.to_string()))?;
         let headers = request.headers_mut();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static(self.accept));
         if !self.content.is_empty() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content));
         }
@@ -293,6 +318,7 @@ impl ApiRequest {
                 Outcome::Unknown(Refused::new("Timeout", message), None)
             }
             ended = exchange(client, request) => match ended {
+                Ok((409, _, body)) if self.is_yielding() => Outcome::Refused(said(409, &body)),
                 Ok((code, after, body)) => read(code, after, &body),
                 Err(error) => Outcome::Unknown(Refused::new("Unreachable", error), None),
             }
@@ -316,18 +342,7 @@ pub(crate) async fn exchange(
 /// What an answer means.
 fn read(code: u16, after: Option<Duration>, body: &[u8]) -> Outcome {
     let value: Option<Value> = serde_json::from_slice(body).ok();
-    let text = |field: &str| {
-        let found = value.as_ref().and_then(|v| v.get(field)?.as_str());
-        found.map(str::to_owned)
-    };
-    let refused = || {
-        let reason = text("reason").unwrap_or_else(|| format!("HTTP{code}"));
-        let message = text("message");
-        Refused::new(
-            &reason,
-            message.unwrap_or_else(|| format!("the server answered with code {code}")),
-        )
-    };
+    let refused = || said(code, body);
     match code {
         200..=299 => match value {
             Some(value) => Outcome::Done(value),
@@ -346,6 +361,21 @@ fn read(code: u16, after: Option<Duration>, body: &[u8]) -> Outcome {
         300..=499 => Outcome::Refused(refused()),
         _ => Outcome::Unknown(refused(), after),
     }
+}
+
+/// What an answer says about why it was not done.
+fn said(code: u16, body: &[u8]) -> Refused {
+    let value: Option<Value> = serde_json::from_slice(body).ok();
+    let text = |field: &str| {
+        let found = value.as_ref().and_then(|v| v.get(field)?.as_str());
+        found.map(str::to_owned)
+    };
+    let reason = text("reason").unwrap_or_else(|| format!("HTTP{code}"));
+    let message = text("message");
+    Refused::new(
+        &reason,
+        message.unwrap_or_else(|| format!("the server answered with code {code}")),
+    )
 }
 
 /// `Retry-After` in seconds, but never longer than we ever wait; the form with a date is not used by the API, and what is

@@ -1,16 +1,20 @@
 //! What one replica knows, shared between its loop and those who look at it.
 //!
-//! One lock, never held while waiting. Snapshots of the stores are cheap, and are taken only when somebody asks.
+//! One lock, never held while waiting. Snapshots of the stores are cheap, and are taken only when somebody asks. What is about
+//! one cluster is in a value of its own ([`ClusterState`]).
 
 mod clock;
+mod cluster;
+mod kinds;
 mod lists;
+mod shared;
 
+pub(crate) use cluster::{ClusterState, Membership};
 pub(crate) use lists::reference;
+pub(crate) use shared::Shared;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -18,25 +22,19 @@ use serde_json::Value;
 use slipway_kernel::admission::Hold;
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::Controller;
-use slipway_kernel::fact::{Facts, Missing, Refusal};
+use slipway_kernel::fact::Refusal;
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
 use slipway_kernel::interest::Need;
+use slipway_kernel::member::Discovery;
 use slipway_kernel::selector::Selector;
 use slipway_kernel::store::{Change, Meta, StoreKey, Stores, number};
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::environment::Environment;
-use crate::execute::{LATE, Throttle, UnconfirmedWrite};
 use crate::lease::Record;
-use crate::ledger::Ledger;
-use crate::metrics::Metrics;
-use crate::queue::Lane;
+use crate::queue::{LaneId, first_key};
 use crate::request::Refused;
-use crate::request_filter::RequestFilter;
-use crate::settings::{Backoff, Settings};
-use crate::status::Statuses;
-use crate::watch::{Control, WatchKey};
+use crate::settings::Backoff;
+use crate::watch::Control;
 
 /// Whether this replica acts for a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -108,68 +106,67 @@ impl StoreSelector {
     }
 }
 
-/// Facts of which a snapshot costs nothing: whoever changes them while somebody looks changes a copy.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Known(Arc<Facts>);
-
-impl Deref for Known {
-    type Target = Facts;
-
-    fn deref(&self) -> &Facts {
-        &self.0
-    }
-}
-
-impl DerefMut for Known {
-    fn deref_mut(&mut self) -> &mut Facts {
-        Arc::make_mut(&mut self.0)
-    }
-}
-
 /// What is known.
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) capabilities: Vec<Arc<dyn Controller>>,
     pub(crate) stores: Stores,
-    pub(crate) selectors: BTreeMap<StoreKey, StoreSelector>,
-    pub(crate) facts: Known,
-    /// How refused objects looked.
-    marks: BTreeMap<ObjectRef, Option<u64>>,
-    pub(crate) ledger: Ledger,
-    pub(crate) statuses: Statuses,
-    pub(crate) watches: BTreeMap<WatchKey, WatchState>,
-    /// What is there and may not be seen.
-    pub(crate) hidden: BTreeSet<WatchKey>,
-    /// What is listed again and again instead.
-    pub(crate) polled: BTreeSet<WatchKey>,
+    /// The cluster that this replica runs in.
+    pub(crate) home: ClusterState,
+    /// The others.
+    pub(crate) members: BTreeMap<ClusterId, ClusterState>,
     pub(crate) blockers: BTreeMap<Key, Vec<Blocker>>,
     pub(crate) standings: BTreeMap<&'static str, Standing>,
-    /// Objects that we may or may not have changed.
-    pub(crate) unconfirmed: BTreeMap<Lane, BTreeMap<ObjectRef, UnconfirmedWrite>>,
-    /// What a busy server has kept each lane from.
-    pub(crate) throttles: BTreeMap<Lane, Throttle>,
-    /// Kinds whose statuses are replaced, because patching them is forbidden, until it is tried again.
-    pub(crate) replaced: BTreeMap<Missing, Instant>,
     pub(crate) progress: Option<Instant>,
     pub(crate) depth: BTreeMap<&'static str, usize>,
+    /// How much is under way: watches, writes, elections, and all else that is waited for.
+    pub(crate) tasks: usize,
     /// Whether webhooks cannot be served without a certificate.
     pub(crate) certificate_needed: bool,
     /// When the webhook certificate that is shown now ends.
     pub(crate) certificate_ends: Option<Timestamp>,
-    /// How many holds there have been.
-    pub(crate) holds: u64,
     /// Addresses at which something is being undone, and by which undoing.
     pub(crate) undoing: BTreeMap<String, u64>,
-    /// How often versions have run backwards: what was decided before is not acted on.
-    pub(crate) history: u64,
-    /// When everything was last listed again because of that.
-    pub(crate) relisted: BTreeMap<ClusterId, Instant>,
+    /// What clusters serve, each set of kinds once.
+    kinds: kinds::Kinds,
+    /// How many histories of versions there have been, in all clusters.
+    histories: u64,
     /// Changes that our own writes made.
     pub(crate) changes: Vec<(StoreKey, Meta)>,
     clock: clock::Clock,
 }
 
 impl State {
+    /// What is known of a cluster.
+    pub(crate) fn of(&self, cluster: &ClusterId) -> Option<&ClusterState> {
+        if cluster.is_local() {
+            return Some(&self.home);
+        }
+        self.members.get(cluster)
+    }
+
+    /// The same, to change it.
+    pub(crate) fn of_mut(&mut self, cluster: &ClusterId) -> Option<&mut ClusterState> {
+        if cluster.is_local() {
+            return Some(&mut self.home);
+        }
+        self.members.get_mut(cluster)
+    }
+
+    /// The history of versions that is known of a cluster; none if it is not worked on.
+    pub(crate) fn history(&self, cluster: &ClusterId) -> Option<u64> {
+        self.of(cluster).map(|known| known.history)
+    }
+
+    /// Begins another history of a cluster's versions.
+    pub(crate) fn begin_history(&mut self, cluster: &ClusterId) {
+        self.histories += 1;
+        let number = self.histories;
+        if let Some(known) = self.of_mut(cluster) {
+            known.history = number;
+        }
+    }
+
     /// Takes in an object that the API answered with. Nothing older than what is known is taken in.
     /// Gives whether a store knows it now.
     pub(crate) fn overlay(&mut self, object: &ObjectRef, value: &Value) -> bool {
@@ -177,7 +174,8 @@ impl State {
         let version = Meta::of(value).version;
         let (mut is_known, mut is_past) = (false, false);
         for key in keys {
-            let selector = self.selectors.get(&key);
+            let known = self.of(&object.cluster);
+            let selector = known.and_then(|known| known.selectors.get(&key));
             let holds = selector.is_none_or(|selector| selector.holds(value));
             let Some(store) = self.stores.store_mut(&key) else {
                 continue;
@@ -192,8 +190,8 @@ impl State {
             }
         }
         // What was not taken in does not go before a list: after a restore the list is right, and the store is not.
-        if !is_past {
-            self.ledger.note(object);
+        if !is_past && let Some(known) = self.of_mut(&object.cluster) {
+            known.ledger.note(object);
         }
         self.look_at(object);
         is_known
@@ -201,8 +199,13 @@ impl State {
 
     /// A write of ours has made the object this; gives whether a store knows it now.
     pub(crate) fn wrote(&mut self, object: &ObjectRef, value: &Value) -> bool {
-        self.ledger.record(object, number(&Meta::of(value).version));
-        self.accept(object);
+        let Some(known) = self.of_mut(&object.cluster) else {
+            return false;
+        };
+        known
+            .ledger
+            .record(object, number(&Meta::of(value).version));
+        known.accept(object);
         self.overlay(object, value)
     }
 
@@ -222,15 +225,18 @@ impl State {
                 self.changes.push((key, meta));
             }
         }
-        self.ledger.forget(object);
-        self.ledger.note(object);
-        self.accept(object);
+        if let Some(known) = self.of_mut(&object.cluster) {
+            known.ledger.forget(object);
+            known.ledger.note(object);
+            known.accept(object);
+        }
     }
 
     /// The stores that an object belongs into.
     fn keys(&self, object: &ObjectRef) -> Vec<StoreKey> {
+        let known = self.of(&object.cluster);
         let watched = |key: &StoreKey| {
-            let selector = self.selectors.get(key);
+            let selector = known.and_then(|known| known.selectors.get(key));
             selector.is_none_or(|selector| {
                 selector.namespaces.is_empty() || selector.namespaces.contains(&object.namespace)
             })
@@ -268,7 +274,12 @@ impl State {
         now: Timestamp,
     ) -> Duration {
         self.keep_time(now);
-        let before = self.facts.refusals.get(object);
+        let mark = self.mark(object);
+        // Of a cluster that is gone nothing is remembered.
+        let Some(known) = self.of_mut(&object.cluster) else {
+            return backoff.after(1).max(asked.unwrap_or_default());
+        };
+        let before = known.facts.refusals.get(object);
         let attempts = before.map_or(1, |refusal| refusal.attempts.saturating_add(1));
         let since = before.map_or(now, |refusal| refusal.since);
         // A server can ask for more patience than we have, not for less: none at all would be a request after the other.
@@ -282,24 +293,19 @@ impl State {
             since,
             retry_at,
         };
-        let mark = self.mark(object);
-        self.marks.insert(object.clone(), mark);
-        self.facts.refusals.insert(object.clone(), refusal);
+        known.marks.insert(object.clone(), mark);
+        known.facts.refusals.insert(object.clone(), refusal);
         wait
-    }
-
-    /// A write to the object succeeded, or it is gone: what was refused is forgotten.
-    pub(crate) fn accept(&mut self, object: &ObjectRef) {
-        self.facts.refusals.remove(object);
-        self.marks.remove(object);
     }
 
     /// Forgets a refusal if the object looks different now.
     pub(crate) fn look_at(&mut self, object: &ObjectRef) {
-        if let Some(before) = self.marks.get(object)
-            && *before != self.mark(object)
+        let known = self.of(&object.cluster);
+        let before = known.and_then(|known| known.marks.get(object));
+        if before.is_some_and(|before| *before != self.mark(object))
+            && let Some(known) = self.of_mut(&object.cluster)
         {
-            self.accept(object);
+            known.accept(object);
         }
     }
 
@@ -310,35 +316,34 @@ impl State {
         now: Timestamp,
     ) -> Option<Timestamp> {
         self.keep_time(now);
-        let refusal = self.facts.refusals.get(object)?;
+        let refusal = self.of(&object.cluster)?.facts.refusals.get(object)?;
         (refusal.retry_at > now).then_some(refusal.retry_at)
     }
 
-    /// Remembers that something has been let go; none if anything else was since the hold of the number `seen`. Gives
+    /// Remembers that something has been let go at home; none if anything else was since the hold of the number `seen`. Gives
     /// whether it was not remembered before.
     pub(crate) fn hold(&mut self, seen: u64, hold: &Hold) -> Option<bool> {
-        if self.holds != seen {
+        let home = &mut self.home;
+        if home.holds != seen {
             return None;
         }
-        self.holds += 1;
-        let before = self
-            .facts
-            .evictions_allowed_here
-            .insert(hold.uid.clone(), hold.until);
+        home.holds += 1;
+        let (uid, until) = (hold.uid.clone(), hold.until);
+        let before = home.facts.evictions_allowed_here.insert(uid, until);
         Some(before.is_none())
     }
 
     /// Until when something may go that was let go.
     pub(crate) fn held_until(&self, uid: &str) -> Option<Timestamp> {
-        self.facts.evictions_allowed_here.get(uid).copied()
+        self.home.held_until(uid)
     }
 
     /// Forgets what was let go: a read that began after its time has shown what became of it.
     pub(crate) fn release(&mut self, hold: &Hold) {
-        if self.facts.evictions_allowed_here.get(&hold.uid) != Some(&hold.until) {
+        if self.held_until(&hold.uid) != Some(hold.until) {
             return;
         }
-        self.facts.evictions_allowed_here.remove(&hold.uid);
+        self.home.facts.evictions_allowed_here.remove(&hold.uid);
         let (cluster, within) = (ClusterId::local(), &hold.within);
         let freed = self
             .stores
@@ -352,145 +357,76 @@ impl State {
         self.changes.extend(freed);
     }
 
-    /// Remembers that an object is about to be deleted, unless anything was let go since the hold of the number `seen`.
-    /// Gives the number of this one.
-    pub(crate) fn hold_deletion(&mut self, seen: u64, uid: &str, now: Timestamp) -> Option<u64> {
-        if self.holds != seen {
+    /// Remembers that an object is about to be deleted, unless anything was let go in its cluster since the hold of the number
+    /// `seen`. Gives the number of this one.
+    pub(crate) fn hold_deletion(
+        &mut self,
+        cluster: &ClusterId,
+        seen: u64,
+        uid: &str,
+        now: Timestamp,
+    ) -> Option<u64> {
+        if self.of(cluster)?.holds != seen {
             return None;
         }
-        self.holds += 1;
         self.keep_time(now);
-        self.facts.deletions.retain(|_, until| now < *until);
+        let known = self.of_mut(cluster)?;
+        known.holds += 1;
+        known.facts.deletions.retain(|_, until| now < *until);
         let uid = uid.to_owned();
-        self.facts.deletions.insert(uid, Timestamp::MAX);
-        Some(self.holds)
+        known.facts.deletions.insert(uid, Timestamp::MAX);
+        Some(known.holds)
     }
 
     /// Forgets a deletion of which it is known what became of it. If it may yet be carried out, it counts for as long as the
     /// API server works on a request, from `now`.
-    pub(crate) fn release_deletion(&mut self, uid: &str, now: Option<Timestamp>) {
+    pub(crate) fn release_deletion(
+        &mut self,
+        cluster: &ClusterId,
+        uid: &str,
+        now: Option<Timestamp>,
+    ) {
         if let Some(now) = now {
             self.keep_time(now);
         }
-        let until = now.map(|now| now.checked_add(LATE).unwrap_or(Timestamp::MAX));
-        match (until, self.facts.deletions.get_mut(uid)) {
-            (Some(until), Some(known)) => *known = until,
-            _ => {
-                self.facts.deletions.remove(uid);
-            }
+        if let Some(known) = self.of_mut(cluster) {
+            known.end_deletion(uid, now);
         }
     }
 
-    /// Nobody looks any more for what became of the deletions that are in doubt in these lanes: each may yet be carried out
-    /// for as long as the API server works on a request, and counts as gone no longer than that.
-    pub(crate) fn bound_deletions(&mut self, now: Timestamp, is_meant: impl Fn(&Lane) -> bool) {
-        let unconfirmed = self.unconfirmed.iter().filter(|(lane, _)| is_meant(lane));
-        let uids: Vec<String> = unconfirmed
-            .flat_map(|(_, unconfirmed)| unconfirmed.values())
-            .filter(|unconfirmed| unconfirmed.is_deletion())
-            .map(|unconfirmed| unconfirmed.uid.clone())
-            .collect();
-        for uid in uids {
-            if self.facts.deletions.get(&uid) == Some(&Timestamp::MAX) {
-                self.release_deletion(&uid, Some(now));
-            }
+    /// Nobody looks any more for what became of the deletions that are in doubt in these lanes of a cluster.
+    pub(crate) fn bound_deletions(
+        &mut self,
+        cluster: &ClusterId,
+        now: Timestamp,
+        is_meant: impl Fn(&LaneId) -> bool,
+    ) {
+        let is_any = self.of(cluster).is_some_and(|k| !k.unconfirmed.is_empty());
+        if !is_any {
+            return;
+        }
+        self.keep_time(now);
+        if let Some(known) = self.of_mut(cluster) {
+            known.bound_deletions(now, is_meant);
         }
     }
 
-    /// Whether watches of the kind differ about whether it is defined: it is in all namespaces or in none, so some are late.
-    pub(crate) fn is_disputed(&self, key: &WatchKey) -> bool {
-        let is_any = |is_off: bool| {
-            let mut all = self.watches.iter();
-            all.any(|(other, watch)| {
-                let is_meant = other.shares_kind(key) && watch.need == Need::RequiredIfServed;
-                is_meant && watch.off == is_off && !self.hidden.contains(other)
-            })
-        };
-        is_any(true) && is_any(false)
+    /// What clusters serve that some cluster has said already, so that many have it once; or this, which none has.
+    pub(crate) fn shared_kinds(&mut self, kinds: Arc<Discovery>) -> Arc<Discovery> {
+        self.kinds.shared(kinds)
     }
-}
 
-/// The state of one replica, and what never changes about it.
-pub(crate) struct Shared {
-    pub(crate) environment: Environment,
-    pub(crate) settings: Settings,
-    pub(crate) metrics: Metrics,
-    /// Who looks at requests before they are answered.
-    pub(crate) request_filter: OnceLock<Arc<dyn RequestFilter>>,
-    state: Mutex<State>,
-    /// No new steps: the process is about to end.
-    pub(crate) draining: AtomicBool,
-    version: AtomicU64,
-    changed: Notify,
-}
-
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").finish_non_exhaustive()
-    }
-}
-
-impl Shared {
-    pub(crate) fn new(environment: Environment, settings: Settings) -> Self {
-        Self {
-            environment,
-            settings,
-            metrics: Metrics::default(),
-            request_filter: OnceLock::new(),
-            state: Mutex::default(),
-            draining: AtomicBool::new(false),
-            version: AtomicU64::new(0),
-            changed: Notify::new(),
+    /// Forgets all about a member.
+    pub(crate) fn drop_member(&mut self, cluster: &ClusterId) {
+        self.members.remove(cluster);
+        self.home.facts.members.remove(cluster);
+        self.stores.drop_cluster(cluster);
+        self.changes.retain(|((of, _, _), _)| of != cluster);
+        let blockers = self.blockers.range(first_key(cluster)..);
+        let blockers = blockers.map(|(key, _)| key);
+        let blockers = blockers.take_while(|key| key.cluster == *cluster);
+        for key in blockers.cloned().collect::<Vec<Key>>() {
+            self.blockers.remove(&key);
         }
-    }
-
-    /// The state. Never held across an await.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Tells those who look that something has changed.
-    pub(crate) fn notify_observers(&self) {
-        self.version.fetch_add(1, Ordering::AcqRel);
-        self.changed.notify_waiters();
-    }
-
-    /// Waits until the version is newer than `seen`, and gives it.
-    pub(crate) async fn changed_since(&self, seen: u64) -> u64 {
-        loop {
-            let mut changed = std::pin::pin!(self.changed.notified());
-            changed.as_mut().enable();
-            let version = self.version.load(Ordering::Acquire);
-            if version > seen {
-                return version;
-            }
-            changed.await;
-        }
-    }
-
-    /// The number of this replica's leadership, if it may act now for this lease.
-    pub(crate) fn leads(&self, lease: &str) -> Option<i64> {
-        if self.draining.load(Ordering::Acquire) {
-            return None;
-        }
-        self.holds(lease)
-    }
-
-    /// The same, also while ending.
-    pub(crate) fn holds(&self, lease: &str) -> Option<i64> {
-        self.is_in(Phase::Acting, lease)
-    }
-
-    /// The number of this replica's leadership, if the lease is its own in this phase.
-    pub(crate) fn is_in(&self, phase: Phase, lease: &str) -> Option<i64> {
-        let state = self.lock();
-        let standing = state.standings.get(lease)?;
-        if standing.phase != phase {
-            return None;
-        }
-        let valid = standing.until.is_none_or(|(instant, timestamp)| {
-            Instant::now() < instant && self.environment.now() < timestamp
-        });
-        valid.then_some(standing.epoch)
     }
 }

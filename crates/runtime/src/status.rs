@@ -1,7 +1,10 @@
 //! When a status is written: not more often than it is useful, and never again and again the same that the server
 //! throws away.
+//!
+//! Of each object a digest of its last status is remembered; all of it only where the server did not keep it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -16,17 +19,27 @@ const MOST: usize = 16_384;
 #[derive(Debug)]
 struct Last {
     at: Instant,
+    /// Of the conditions that were sent.
+    conditions: u64,
+    /// Something that was sent did not come back, or there is no status to write.
+    lossy: Option<Box<Lossy>>,
+}
+
+/// What a server did not keep.
+#[derive(Debug)]
+struct Lossy {
     sent: Value,
     /// The status after it, and the version that the object had then.
     got: Value,
     version: String,
-    /// Something that was sent did not come back, or there is no status to write.
-    lossy: bool,
 }
 
-/// The last status write of each object, by uid.
+/// The last status write of each object of a cluster, by uid.
 #[derive(Debug, Default)]
-pub(crate) struct Statuses(BTreeMap<String, Last>);
+pub(crate) struct Statuses {
+    last: BTreeMap<String, Last>,
+    order: BTreeSet<(Instant, String)>,
+}
 
 /// Whether to write a status now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,18 +55,18 @@ pub(crate) enum Gate {
 impl Statuses {
     /// Whether to write it now.
     pub(crate) fn gate(&self, status: &Status, every: Duration, now: Instant) -> Gate {
-        let Some(last) = self.0.get(status.target.uid()) else {
+        let Some(last) = self.last.get(status.target.uid()) else {
             return Gate::Write;
         };
-        if last.lossy {
-            let unchanged = last.version == status.target.version();
-            let kept = pruned(&status.body, &last.sent, &last.got);
-            if last.sent == status.body || (unchanged && is_within(&kept, &last.got)) {
+        if let Some(lossy) = &last.lossy {
+            let unchanged = lossy.version == status.target.version();
+            let kept = pruned(&status.body, &lossy.sent, &lossy.got);
+            if lossy.sent == status.body || (unchanged && is_within(&kept, &lossy.got)) {
                 return Gate::Futile;
             }
         }
         let free = after(last.at, every);
-        if now < free && conditions(&last.sent) == conditions(&status.body) {
+        if now < free && last.conditions == digest(&status.body) {
             return Gate::Wait(free);
         }
         Gate::Write
@@ -61,28 +74,42 @@ impl Statuses {
 
     /// What came of a write; no answer if the object has no status.
     pub(crate) fn written(&mut self, status: &Status, answer: Option<&Value>, now: Instant) {
-        let got = answer.and_then(|object| object.get("status")).cloned();
-        let got = got.unwrap_or(Value::Null);
-        let version = answer
-            .and_then(|object| object.pointer("/metadata/resourceVersion")?.as_str())
-            .unwrap_or_default()
-            .to_owned();
-        let lossy = !is_within(&status.body, &got);
+        let none = Value::Null;
+        let got = answer.and_then(|object| object.get("status"));
+        let got = got.unwrap_or(&none);
+        let lossy = (!is_within(&status.body, got)).then(|| {
+            let version = answer
+                .and_then(|object| object.pointer("/metadata/resourceVersion")?.as_str())
+                .unwrap_or_default();
+            Box::new(Lossy {
+                sent: status.body.clone(),
+                got: got.clone(),
+                version: version.to_owned(),
+            })
+        });
         let last = Last {
             at: now,
-            sent: status.body.clone(),
-            got,
-            version,
+            conditions: digest(&status.body),
             lossy,
         };
-        self.0.insert(status.target.uid().to_owned(), last);
-        if self.0.len() > MOST {
-            let oldest = self.0.iter().min_by_key(|(_, last)| last.at);
-            if let Some(uid) = oldest.map(|(uid, _)| uid.clone()) {
-                self.0.remove(&uid);
-            }
+        let uid = status.target.uid().to_owned();
+        if let Some(before) = self.last.insert(uid.clone(), last) {
+            self.order.remove(&(before.at, uid.clone()));
+        }
+        self.order.insert((now, uid));
+        if self.last.len() > MOST
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.last.remove(&oldest);
         }
     }
+}
+
+/// A digest of the statuses of conditions.
+fn digest(status: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    conditions(status).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Each condition's status by its type.

@@ -35,6 +35,7 @@ use crate::view::View;
 use callers::Callers;
 pub use error::{Error, Problem};
 use files::Watched;
+pub(crate) use pair::{Pair, certificates};
 use rotation::Rotation;
 use served::Served;
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::fact::Facts;
+use slipway_kernel::identity::ClusterId;
 use slipway_kernel::interest::Need;
 use slipway_kernel::store::Stores;
 
@@ -81,8 +82,9 @@ impl View {
         if state.progress.is_none() {
             all.push("the operator has not started yet".to_owned());
         }
-        for (key, watch) in &state.watches {
-            let is_exempt = watch.off || state.hidden.contains(key);
+        // What is wrong with a member is no reason to take this replica away.
+        for (key, watch) in &state.home.watches {
+            let is_exempt = watch.off || state.home.hidden.contains(key);
             if watch.need != Need::Optional && !is_exempt {
                 all.extend(lost(key, watch));
             }
@@ -102,7 +104,7 @@ impl View {
             .is_none_or(|at| at.elapsed() < PROGRESS_WITHIN)
     }
 
-    /// Whether this replica acts for this controller now.
+    /// Whether this replica acts for this controller at home now.
     pub fn is_leader(&self, controller: &str) -> bool {
         let lease = {
             let state = self.shared.lock();
@@ -117,9 +119,20 @@ impl View {
         self.shared.lock().stores.clone()
     }
 
-    /// What is known besides: refused writes, answers, features that are off.
+    /// What is known of home besides: refused writes, answers, features that are off, and the state of each member.
     pub fn facts(&self) -> Facts {
-        Facts::clone(&self.shared.lock().facts)
+        Facts::clone(&self.shared.lock().home.facts)
+    }
+
+    /// What is known of a cluster besides; none if it is not worked on.
+    pub fn facts_of(&self, cluster: &ClusterId) -> Option<Facts> {
+        let state = self.shared.lock();
+        state.of(cluster).map(|known| Facts::clone(&known.facts))
+    }
+
+    /// How much is under way: watches, writes, elections, and all else that is waited for.
+    pub fn tasks(&self) -> usize {
+        self.shared.lock().tasks
     }
 
     /// Why nothing happens, of all controllers.

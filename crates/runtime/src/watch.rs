@@ -35,7 +35,7 @@ use crate::message::Message;
 use crate::rights::Rights;
 use crate::settings::Backoff;
 pub(crate) use attend::attended;
-pub(crate) use contact::Control;
+pub(crate) use contact::{Control, SILENCE};
 pub(crate) use failure::Failure;
 use poll::Look;
 
@@ -48,10 +48,28 @@ pub(crate) struct WatchKey {
     /// Empty for all.
     pub(crate) namespace: String,
     /// Only the object of this name.
-    pub(crate) name: Option<&'static str>,
+    pub(crate) name: Option<Arc<str>>,
 }
 
 impl WatchKey {
+    /// What is before all that are about a kind.
+    pub(crate) fn first(cluster: &ClusterId, kind: &Kind) -> Self {
+        Self {
+            cluster: cluster.clone(),
+            kind: kind.clone(),
+            labels: String::new(),
+            namespace: String::new(),
+            name: None,
+        }
+    }
+
+    /// The one object that it is about, if there can be no other.
+    pub(crate) fn single(&self) -> Option<Name> {
+        let name = self.name.as_ref()?;
+        let is_single = !self.namespace.is_empty() || !self.kind.namespaced;
+        is_single.then(|| (self.namespace.clone(), name.to_string()))
+    }
+
     /// Whether both are about one kind in one cluster.
     pub(crate) fn shares_kind(&self, other: &Self) -> bool {
         self.kind == other.kind && self.cluster == other.cluster
@@ -89,6 +107,8 @@ pub(crate) enum News {
     Reached,
     /// The API's newest version is older than one that it told of before.
     Rewound,
+    /// A stream has ended, which need not mean anything: the next one is opened at once.
+    Ended,
 }
 
 /// The times of a watch.
@@ -102,6 +122,8 @@ pub(crate) struct Times {
     pub(crate) relist: Duration,
     /// Between lists of what may not be watched.
     pub(crate) poll: Duration,
+    /// While nothing comes, the API is asked this often; none if somebody else looks whether it answers.
+    pub(crate) silence: Option<Duration>,
 }
 
 impl Times {
@@ -190,10 +212,14 @@ impl Watch {
         let mut polled = false;
         loop {
             let began = Instant::now();
-            let mut end = tokio::select! {
-                biased;
-                end = self.round(&mut failures, polled) => end,
-                () = self.keep_contact() => End::Relist,
+            let mut end = if self.control.quiet().is_some() {
+                self.look_now_and_then().await
+            } else {
+                tokio::select! {
+                    biased;
+                    end = self.round(&mut failures, polled) => end,
+                    () = self.keep_contact() => End::Relist,
+                }
             };
             if let End::Unwatchable(look, why) = end {
                 polled = true;
@@ -321,9 +347,8 @@ impl Watch {
     }
 
     fn tell(&self, news: News) -> bool {
-        self.news
-            .send(Message::Watch(self.key.clone(), news))
-            .is_ok()
+        let message = Message::Watch(self.key.clone(), self.control.run, news);
+        self.news.send(message).is_ok()
     }
 
     /// Says what is wrong, and whether the round is over.
@@ -369,8 +394,9 @@ impl Watch {
         match error {
             watcher::Error::WatchStartFailed(_) if code == Some(403) => Some(Look::List),
             watcher::Error::InitialListFailed(_) if code == Some(403) => {
-                let name = self.key.name.filter(|_| !self.key.namespace.is_empty());
-                name.map(Look::Get)
+                let name = self.key.name.as_ref();
+                let name = name.filter(|_| !self.key.namespace.is_empty());
+                name.map(|name| Look::Get(name.clone()))
             }
             _ => None,
         }
@@ -383,7 +409,7 @@ impl Watch {
         if !self.key.labels.is_empty() {
             config = config.labels(&self.key.labels);
         }
-        if let Some(name) = self.key.name {
+        if let Some(name) = &self.key.name {
             config = config.fields(&format!("metadata.name={name}"));
         }
         config

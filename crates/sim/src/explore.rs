@@ -6,12 +6,14 @@
 //! few of each scenario, always the same, then others each time. Then seeds. Each run is single-threaded; many runs go on
 //! at once.
 
+mod hunt;
 mod order;
 mod pool;
 mod positions;
 mod report;
 mod spells;
 
+pub use hunt::{Hunt, Means, Reach, hunt};
 pub use report::{Failure, Report, Score};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,20 +134,49 @@ pub fn references(
     Ok(all)
 }
 
-/// Breaks a share of the scenarios at their positions; what is found is added to the report.
+/// Breaks a share of the scenarios at their positions; what is found is added to the report. Runs that are `kept`, by scenario,
+/// are always made: in each of them a bug has once been found that others might not show.
 pub fn explore(
     share: &[Arc<Known>],
     wiring: &Wiring,
     effort: &Effort,
+    kept: &[(String, Trial)],
     report: Report,
 ) -> Result<Report, Unplayable> {
     let mut jobs = Vec::new();
     for known in share {
-        jobs.extend(singles(known));
-        jobs.extend(under_spells(known));
+        let mut of_it = singles(known);
+        of_it.extend(under_spells(known));
+        let of_scenario = kept.iter().filter(|(name, _)| *name == known.scenario.name);
+        for (_, trial) in of_scenario {
+            keep(&mut of_it, known, trial);
+        }
+        jobs.extend(of_it);
     }
     let jobs = order::drawn(jobs, effort.draw);
     pool::work(&jobs, wiring, effort, effort.budget, report)
+}
+
+/// The class of runs that are kept and are at no position: such as the second of two that cannot differ.
+const KEPT: &str = "other runs that are kept";
+
+/// Has a run made whatever the budget is.
+fn keep(jobs: &mut Vec<Job>, known: &Arc<Known>, trial: &Trial) {
+    if *trial == Trial::calm() {
+        // The reference.
+        return;
+    }
+    if let Some(job) = jobs.iter_mut().find(|job| job.trial == *trial) {
+        job.is_always = true;
+        return;
+    }
+    jobs.push(Job {
+        known: known.clone(),
+        trial: trial.clone(),
+        aim: Aim::Spell(KEPT),
+        stands_for: 1,
+        is_always: true,
+    });
 }
 
 /// Plays scenarios with faults that are drawn from seeds.
@@ -268,69 +299,4 @@ pub fn examine(
         .oracles
         .judge(&known.scenario, &outcome.history, reference);
     Ok((outcome, verdicts))
-}
-
-/// What came of a hunt.
-#[derive(Debug, Default)]
-pub struct Hunt {
-    /// How many runs it took.
-    pub runs: usize,
-    /// The run in which an oracle objected that is meant to, and none does without the mutant.
-    pub caught: Option<Failure>,
-    /// Oracles that objected on the way to it, and are not meant to.
-    pub others: BTreeSet<&'static str>,
-    /// Runs on the way to it in which an oracle objects to the sound operator as well.
-    pub unsound: Vec<Failure>,
-}
-
-/// Looks for a run in which one of the oracles `by` objects to the `bent` operator, and none at all to the `sound` one: the one
-/// that is `kept` from earlier, then those without faults, then with single ones, at most `most` in all.
-pub fn hunt(
-    known: &[Arc<Known>],
-    (sound, bent): (&Wiring, &Wiring),
-    by: &[&str],
-    kept: Option<(&Arc<Known>, Trial)>,
-    most: usize,
-) -> Result<Hunt, Unplayable> {
-    let mut hunt = Hunt::default();
-    let calm = known.iter().map(|known| (known, Trial::calm()));
-    let first = kept.into_iter();
-    // They are many: only if they are needed.
-    let broken = std::iter::once_with(|| {
-        let jobs = known.iter().flat_map(|known| {
-            let jobs = singles(known).into_iter().chain(under_spells(known));
-            jobs.map(move |job| (known, job))
-        });
-        order::scattered(jobs.collect(), 0)
-            .into_iter()
-            .map(|(known, job)| (known, job.trial))
-    })
-    .flatten();
-    for (known, trial) in first.chain(calm).chain(broken).take(most) {
-        hunt.runs += 1;
-        let Some(failure) = failure_of(known, bent, &trial)? else {
-            continue;
-        };
-        let is_meant = |(id, _): &(&str, _)| by.contains(id);
-        if !failure.violations.iter().any(is_meant) {
-            hunt.others
-                .extend(failure.violations.iter().map(|(id, _)| *id));
-            continue;
-        }
-        let Some(unsound) = failure_of(known, sound, &trial)? else {
-            hunt.caught = Some(failure);
-            break;
-        };
-        hunt.unsound.push(unsound);
-    }
-    Ok(hunt)
-}
-
-fn failure_of(
-    known: &Known,
-    wiring: &Wiring,
-    trial: &Trial,
-) -> Result<Option<Failure>, Unplayable> {
-    let (outcome, verdicts) = examine(known, wiring, trial)?;
-    Ok(Failure::of(&known.scenario, trial, &outcome, &verdicts))
 }

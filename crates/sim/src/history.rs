@@ -3,10 +3,12 @@
 //! The history is the artefact; oracles read it and nothing else. Objects are decoded when somebody looks.
 
 mod build;
+mod course;
 mod image;
 mod line;
 
 pub use build::Recorder;
+pub use course::Course;
 pub use image::Image;
 pub use line::tell;
 
@@ -18,6 +20,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use slipway_api::purpose::Purpose;
 use slipway_api::purpose::runtime::RIGHTS;
+use slipway_kernel::identity::ClusterId;
 
 use crate::spell::{Disturbance, Spell};
 
@@ -82,8 +85,10 @@ impl Context {
 /// One request of the operator.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Its place among all requests of the operator.
+    /// Its place among all requests of the operator, to whatever cluster.
     pub number: u64,
+    /// The cluster that it went to: of one that was replaced, the one that was there then.
+    pub cluster: ClusterId,
     /// When it left.
     pub at: Timestamp,
     /// Which replica sent it.
@@ -104,9 +109,16 @@ pub struct Request {
     pub ending: Ending,
     /// The cluster's version before and after it was carried out.
     pub versions: (u64, u64),
+    /// How much had changed in all clusters when it left.
+    pub tide: u64,
 }
 
 impl Request {
+    /// Whether it went to the cluster that the operator runs in.
+    pub fn is_home(&self) -> bool {
+        self.cluster.is_local()
+    }
+
     /// Whether it could change something: asking for one's own rights does not.
     pub fn is_write(&self) -> bool {
         self.method != "GET" && !self.is_for(RIGHTS)
@@ -294,8 +306,10 @@ pub struct History {
     pub skew: Duration,
     /// The operator's requests, in order.
     pub requests: Vec<Request>,
-    /// All changes of objects, in order.
+    /// All changes of objects at home, in order.
     pub changes: Vec<Change>,
+    /// What happened in the other clusters. One that took another's place is one of its own.
+    pub members: BTreeMap<ClusterId, Course>,
     /// What else happened, in order.
     pub marks: Vec<Mark>,
     /// What webhooks were asked, in order.
@@ -315,8 +329,14 @@ impl History {
                 .any(|what| matches!(what, Event::Watch(..)))
     }
 
-    /// The spells of the run, each with the moment of its beginning.
+    /// The spells of the run at home, each with the moment of its beginning.
     pub fn spells(&self) -> impl Iterator<Item = (Timestamp, &Spell)> {
+        self.all_spells()
+            .filter(|(_, spell)| spell.cluster.is_none())
+    }
+
+    /// The spells of the run in all clusters, each with the moment of its beginning.
+    pub fn all_spells(&self) -> impl Iterator<Item = (Timestamp, &Spell)> {
         self.marks.iter().filter_map(|mark| match &mark.what {
             Event::Spell(spell) => Some((mark.at, spell)),
             _ => None,
@@ -354,6 +374,18 @@ impl History {
             .any(|(_, spell)| matches!(spell.disturbance, Disturbance::Undefined(_)))
     }
 
+    /// Whether in another cluster things were for a time as they never are in the run without faults: it was replaced or put back,
+    /// or somebody took a definition away.
+    pub fn has_other_clusters(&self) -> bool {
+        let abroad = self.all_spells().filter(|(_, s)| s.cluster.is_some());
+        abroad.map(|(_, spell)| &spell.disturbance).any(|what| {
+            matches!(
+                what,
+                Disturbance::Replaced | Disturbance::Restore | Disturbance::Undefined(_)
+            )
+        })
+    }
+
     /// By how much the clocks of so many replicas are off in the end, one for each.
     pub fn clocks(&self, replicas: u32) -> Vec<SignedDuration> {
         let off = |index: u32| {
@@ -374,46 +406,58 @@ impl History {
         self.requests.get(at)
     }
 
-    /// Changes that the operator made, each with its request.
+    /// Changes that the operator made in a cluster, each with its request.
+    pub fn deeds_in(&self, cluster: &ClusterId) -> impl Iterator<Item = (&Change, &Request)> {
+        let changes = self.changes_in(cluster).iter();
+        changes.filter_map(|change| Some((change, self.request(change)?)))
+    }
+
+    /// Changes that the operator made at home, each with its request.
     pub fn deeds(&self) -> impl Iterator<Item = (&Change, &Request)> {
         self.changes
             .iter()
             .filter_map(|change| Some((change, self.request(change)?)))
     }
 
-    /// How an object was at a version.
+    /// All changes of objects in a cluster, in order.
+    pub fn changes_in(&self, cluster: &ClusterId) -> &[Change] {
+        if cluster.is_local() {
+            return &self.changes;
+        }
+        let course = self.members.get(cluster);
+        course.map_or(&[], |course| course.changes.as_slice())
+    }
+
+    /// The version that everything began with in a cluster.
+    pub fn base_in(&self, cluster: &ClusterId) -> u64 {
+        if cluster.is_local() {
+            return self.base;
+        }
+        self.members.get(cluster).map_or(0, |course| course.base)
+    }
+
+    /// How an object at home was at a version.
     pub fn state(&self, object: &Object, version: u64) -> Option<&Arc<Image>> {
-        self.changes
-            .iter()
-            .take_while(|change| change.version <= version)
-            .filter(|change| change.object == *object)
-            .last()?
-            .after
-            .as_ref()
+        course::state(&self.changes, object, version)
     }
 
-    /// All objects of a resource as they were at a version.
+    /// How an object in a cluster was at a version of that.
+    pub fn state_in(
+        &self,
+        cluster: &ClusterId,
+        object: &Object,
+        version: u64,
+    ) -> Option<&Arc<Image>> {
+        course::state(self.changes_in(cluster), object, version)
+    }
+
+    /// All objects of a resource at home as they were at a version.
     pub fn states(&self, resource: &str, version: u64) -> BTreeMap<&Object, &Arc<Image>> {
-        let mut all = BTreeMap::new();
-        let until = self.changes.iter().take_while(|c| c.version <= version);
-        for change in until.filter(|change| &*change.object.0 == resource) {
-            match &change.after {
-                Some(image) => all.insert(&change.object, image),
-                None => all.remove(&change.object),
-            };
-        }
-        all
+        course::states(&self.changes, resource, version)
     }
 
-    /// The objects of the end, of all resources.
+    /// The objects of the end at home, of all resources.
     pub fn last(&self) -> BTreeMap<&Object, &Arc<Image>> {
-        let mut all = BTreeMap::new();
-        for change in &self.changes {
-            match &change.after {
-                Some(image) => all.insert(&change.object, image),
-                None => all.remove(&change.object),
-            };
-        }
-        all
+        course::last(&self.changes)
     }
 }

@@ -10,11 +10,13 @@ mod expectation;
 mod general;
 mod leadership;
 mod liveness;
+mod masks;
+mod members;
 mod own;
 mod specifics;
 pub mod workload;
 
-pub use differential::MASKED;
+pub use masks::{MASKED, Mask};
 pub use specifics::Specifics;
 
 use jiff::Timestamp;
@@ -136,6 +138,25 @@ const OF_WRITES: &[Oracle] = &[
     },
 ];
 
+/// Those that look at what is written into other clusters.
+const OF_MEMBERS: &[Oracle] = &[
+    Oracle {
+        id: "M1",
+        what: "nothing is written into a cluster that is not recorded at home, nor into one that took another's place unless a person says so",
+        check: members::identity,
+    },
+    Oracle {
+        id: "M2",
+        what: "no write into another cluster under an older leadership after one under a newer",
+        check: members::epochs,
+    },
+    Oracle {
+        id: "M3",
+        what: "nothing is written in another cluster but events and what is a capability's business there",
+        check: members::targets,
+    },
+];
+
 /// Those that look at how a run went on as a whole.
 const OF_RUNS: &[Oracle] = &[
     Oracle {
@@ -177,10 +198,18 @@ impl Oracles {
         Self { specifics }
     }
 
+    /// The same with one capability more.
+    #[must_use]
+    pub fn and(mut self, specifics: &'static Specifics) -> Self {
+        self.specifics.push(specifics);
+        self
+    }
+
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &'static Oracle> {
         let brought = self.specifics.iter().flat_map(|one| one.oracles);
-        OF_WRITES.iter().chain(brought).chain(OF_RUNS)
+        let writes = OF_WRITES.iter().chain(OF_MEMBERS);
+        writes.chain(brought).chain(OF_RUNS)
     }
 
     /// Asks all oracles that watch this scenario.

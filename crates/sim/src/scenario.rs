@@ -3,12 +3,14 @@
 //! A file that cannot be read is refused as a whole, with the name of the field. Nothing here runs anything.
 
 mod action;
+mod cluster;
 mod expect;
 mod object;
 mod path;
 mod workload;
 
-pub use action::{Action, Deed};
+pub use action::{Action, Confirmation, Deed, Marks};
+pub use cluster::{Cluster, HOME};
 pub use expect::{Expectation, When};
 pub use object::{Named, UnknownKind};
 pub use path::look;
@@ -23,6 +25,7 @@ use serde_json::Value;
 
 use crate::actors::Script;
 use crate::fault::Rates;
+use crate::spell::Spell;
 
 /// Why a scenario is none.
 #[derive(Debug, thiserror::Error)]
@@ -64,9 +67,9 @@ pub struct Scenario {
     /// Nothing is due in this last stretch: the operator writes nothing then.
     #[serde(default, deserialize_with = "length")]
     pub quiet: Duration,
-    /// Clusters by name; the operator runs in the first.
-    #[serde(default = "one_cluster")]
-    pub clusters: Vec<String>,
+    /// Clusters besides the one that the operator runs in, which everything is about that names none of these.
+    #[serde(default)]
+    pub clusters: Vec<Cluster>,
     /// How many replicas of the operator there are.
     #[serde(default = "one")]
     pub replicas: u32,
@@ -97,6 +100,9 @@ pub struct Scenario {
     /// When faults are drawn, from the run's seed.
     #[serde(default)]
     pub faults: Vec<Window>,
+    /// What goes wrong for a time in every run, because the scenario is about that.
+    #[serde(default)]
+    pub spells: Vec<Spell>,
     /// What must come of it.
     #[serde(default)]
     pub expect: Vec<Expectation>,
@@ -154,17 +160,30 @@ impl Scenario {
         self.start.checked_add(after).unwrap_or(Timestamp::MAX)
     }
 
-    /// All manifests of the start: namespaces that are spoken of, workloads, other objects.
+    /// All manifests of the start at home: namespaces that are spoken of, workloads, other objects.
     pub fn manifests(&self) -> Vec<Value> {
-        let workloads: Vec<Value> = self
-            .workloads
-            .iter()
-            .flat_map(Workload::manifests)
-            .collect();
-        let rest: Vec<&Value> = workloads.iter().chain(&self.objects).collect();
-        let mut all: Vec<Value> = object::namespaces(&rest, &self.actions);
-        all.extend(rest.into_iter().cloned());
-        all
+        let workloads = self.workloads.iter().flat_map(Workload::manifests);
+        let workloads: Vec<_> = workloads.collect();
+        object::with_namespaces(&workloads, &self.objects, self.applied(None))
+    }
+
+    /// The same of a cluster besides home.
+    pub fn manifests_in(&self, cluster: &Cluster) -> Vec<Value> {
+        cluster.manifests(self.applied(Some(&cluster.name)))
+    }
+
+    /// What people apply later in a cluster.
+    fn applied<'a>(&'a self, cluster: Option<&'a str>) -> impl Iterator<Item = &'a Value> {
+        let actions = self.actions.iter();
+        let there = actions.filter(move |action| action.cluster.as_deref() == cluster);
+        there.filter_map(|action| action.apply.as_ref())
+    }
+
+    /// The place of a cluster among all: home is the first, and what is meant where none is named.
+    pub fn place(&self, cluster: Option<&str>) -> Option<usize> {
+        let Some(name) = cluster else { return Some(0) };
+        let at = self.clusters.iter().position(|known| known.name == name)?;
+        Some(at + 1)
     }
 
     /// Whether this oracle watches.
@@ -183,10 +202,6 @@ impl Scenario {
             let problem = "it is longer than the whole scenario".to_owned();
             return Err(nonsense("quiet".to_owned(), problem));
         }
-        if self.clusters.is_empty() {
-            let problem = "there must be one at least".to_owned();
-            return Err(nonsense("clusters".to_owned(), problem));
-        }
         let manifests = [("before", &self.before), ("objects", &self.objects)];
         for (field, list) in manifests {
             for (n, manifest) in list.iter().enumerate() {
@@ -199,6 +214,7 @@ impl Scenario {
                 .check()
                 .map_err(|problem| nonsense(format!("workloads[{n}]"), problem))?;
         }
+        self.clusters_make_sense(&nonsense)?;
         for (n, action) in self.actions.iter().enumerate() {
             action
                 .check(self)
@@ -211,15 +227,33 @@ impl Scenario {
         }
         Ok(())
     }
+
+    fn clusters_make_sense(
+        &self,
+        nonsense: &dyn Fn(String, String) -> Unreadable,
+    ) -> Result<(), Unreadable> {
+        for (n, cluster) in self.clusters.iter().enumerate() {
+            let checked = cluster.check();
+            checked
+                .map_err(|(field, problem)| nonsense(format!("clusters[{n}].{field}"), problem))?;
+            if self.place(Some(&cluster.name)) != Some(n + 1) {
+                let problem = format!("there are two of the name {:?}", cluster.name);
+                return Err(nonsense(format!("clusters[{n}].name"), problem));
+            }
+        }
+        for (n, spell) in self.spells.iter().enumerate() {
+            if self.place(spell.cluster.as_deref()).is_none() {
+                let problem = format!("{spell}: there is no such cluster");
+                return Err(nonsense(format!("spells[{n}]"), problem));
+            }
+        }
+        Ok(())
+    }
 }
 
 fn epoch() -> Timestamp {
     // 2026-01-05, a Monday.
     Timestamp::constant(1_767_571_200, 0)
-}
-
-fn one_cluster() -> Vec<String> {
-    vec!["hub".to_owned()]
 }
 
 fn one() -> u32 {

@@ -1,10 +1,13 @@
-//! What goes wrong for a time: named, so that a run can be told in a line (`outage@30s+10s`, `403:widgets/1@0s+5s`).
+//! What goes wrong for a time: named, so that a run can be told in a line (`outage@30s+10s`, `403:widgets/1@0s+5s`,
+//! `replaced~east@1m+5m`).
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::Deserialize;
 use slipway_kernel::duration::{parse, render};
+use slipway_kernel::identity::ClusterId;
 
 /// How late the answers to deletions are, or these themselves: less than the operator waits.
 pub const TARDY: Duration = Duration::from_secs(8);
@@ -39,13 +42,26 @@ pub enum Disturbance {
     Skew(i64),
     /// The leader dies.
     LeaderDies,
+    /// Requests arrive and are carried out, and no answer comes back; watches say nothing more.
+    AnswersLost,
+    /// No request arrives, and none is answered; watches that are open go on.
+    RequestsLost,
+    /// Every answer takes so many seconds.
+    Slow(u64),
+    /// Nobody knows the operator's credentials any more, and open watches break.
+    Revoked,
+    /// Behind the cluster's name is another cluster, with the same objects under other uids; in the end it is the first again.
+    Replaced,
 }
 
 impl Disturbance {
     /// What reports count it as.
     pub fn class(&self) -> &'static str {
         match self {
-            Self::Outage | Self::BlackHole => "outages",
+            Self::Outage | Self::BlackHole | Self::AnswersLost | Self::RequestsLost => "outages",
+            Self::Slow(_) => "slow answers",
+            Self::Revoked => "credentials",
+            Self::Replaced => "replaced clusters",
             Self::Silence(_) => "silent watches",
             Self::Refusal(..) | Self::Unknown(_) => "refused kinds",
             Self::Quota => "quotas",
@@ -64,17 +80,24 @@ impl Disturbance {
             // What it may not do it leaves off until its next heartbeat; and so long it waits at most, whatever it is told.
             Self::Refusal(403, _) | Self::Quota | Self::RetryAfter(..) => Duration::from_mins(5),
             // Until a watch that says nothing is opened again.
-            Self::Silence(_) | Self::BlackHole => Duration::from_mins(2),
+            Self::Silence(_) | Self::BlackHole | Self::AnswersLost | Self::RequestsLost => {
+                Duration::from_mins(2)
+            }
+            // Requests that were slow are given up, and tried again after a while; so are credentials.
+            Self::Slow(_) | Self::Revoked | Self::Replaced => Duration::from_mins(2),
             _ => Duration::ZERO,
         }
     }
 }
 
 /// Something that is wrong for a time.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Spell {
     /// What.
     pub disturbance: Disturbance,
+    /// In which cluster; none for the one that the operator runs in.
+    pub cluster: Option<String>,
     /// For which replica; none for all.
     pub reach: Option<u32>,
     /// From when on, after the start.
@@ -88,6 +111,7 @@ impl Spell {
     pub fn new(disturbance: Disturbance, at: Duration, lasts: Duration) -> Self {
         Self {
             disturbance,
+            cluster: None,
             reach: None,
             at,
             lasts,
@@ -101,6 +125,20 @@ impl Spell {
             reach: Some(replica),
             ..self
         }
+    }
+
+    /// The same in a cluster besides home.
+    #[must_use]
+    pub fn within(self, cluster: &str) -> Self {
+        Self {
+            cluster: Some(cluster.to_owned()),
+            ..self
+        }
+    }
+
+    /// Whether it is in this cluster.
+    pub fn is_in(&self, cluster: &ClusterId) -> bool {
+        self.cluster.as_deref().unwrap_or_default() == cluster.as_str()
     }
 
     /// When it is over.
@@ -139,6 +177,11 @@ impl fmt::Display for Disturbance {
             Self::LateArrivals => f.write_str("late-arrivals"),
             Self::Skew(seconds) => write!(f, "skew:{seconds}"),
             Self::LeaderDies => f.write_str("leader-dies"),
+            Self::AnswersLost => f.write_str("answers-lost"),
+            Self::RequestsLost => f.write_str("requests-lost"),
+            Self::Slow(seconds) => write!(f, "slow:{seconds}"),
+            Self::Revoked => f.write_str("revoked"),
+            Self::Replaced => f.write_str("replaced"),
         }
     }
 }
@@ -146,6 +189,9 @@ impl fmt::Display for Disturbance {
 impl fmt::Display for Spell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.disturbance)?;
+        if let Some(cluster) = &self.cluster {
+            write!(f, "~{cluster}")?;
+        }
         if let Some(replica) = self.reach {
             write!(f, "/{replica}")?;
         }
@@ -172,6 +218,7 @@ fn disturbance(text: &str) -> Option<Disturbance> {
         "unknown" => plural().map(Disturbance::Unknown),
         "undefined" => plural().map(Disturbance::Undefined),
         "skew" => about.parse().ok().map(Disturbance::Skew),
+        "slow" => about.parse().ok().map(Disturbance::Slow),
         _ if !about.is_empty() => Some(Disturbance::Refusal(name.parse().ok()?, plural()?)),
         "outage" => Some(Disturbance::Outage),
         "black-hole" => Some(Disturbance::BlackHole),
@@ -180,6 +227,10 @@ fn disturbance(text: &str) -> Option<Disturbance> {
         "late-answers" => Some(Disturbance::LateAnswers),
         "late-arrivals" => Some(Disturbance::LateArrivals),
         "leader-dies" => Some(Disturbance::LeaderDies),
+        "answers-lost" => Some(Disturbance::AnswersLost),
+        "requests-lost" => Some(Disturbance::RequestsLost),
+        "revoked" => Some(Disturbance::Revoked),
+        "replaced" => Some(Disturbance::Replaced),
         _ => None,
     }
 }
@@ -195,14 +246,27 @@ impl FromStr for Spell {
                 Some((what, replica)) => (what, Some(replica.parse().ok()?)),
                 None => (what, None),
             };
+            let (what, cluster) = match what.rsplit_once('~') {
+                Some((what, cluster)) => (what, Some(cluster.to_owned())),
+                None => (what, None),
+            };
             Some(Self {
                 disturbance: disturbance(what)?,
+                cluster: cluster.filter(|name| !name.is_empty()),
                 reach,
                 at: parse(at).ok()?,
                 lasts: parse(lasts).ok()?,
             })
         };
         read().ok_or_else(|| NoSpell(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Spell {
+    type Error = NoSpell;
+
+    fn try_from(text: String) -> Result<Self, NoSpell> {
+        text.parse()
     }
 }
 
@@ -228,6 +292,11 @@ mod tests {
             Disturbance::LateArrivals,
             Disturbance::Skew(-3600),
             Disturbance::LeaderDies,
+            Disturbance::AnswersLost,
+            Disturbance::RequestsLost,
+            Disturbance::Slow(4),
+            Disturbance::Revoked,
+            Disturbance::Replaced,
         ];
         for disturbance in disturbances {
             let spell = Spell::new(
@@ -237,6 +306,8 @@ mod tests {
             );
             assert_eq!(spell.to_string().parse(), Ok(spell.clone()));
             let spell = spell.only(1);
+            assert_eq!(spell.to_string().parse(), Ok(spell.clone()));
+            let spell = spell.within("east-1");
             assert_eq!(spell.to_string().parse(), Ok(spell));
         }
         for text in [

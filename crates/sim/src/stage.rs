@@ -2,11 +2,13 @@
 //!
 //! A stage lives inside a tokio runtime, in virtual or in real time. [`crate::runner`] plays it in virtual time.
 
+mod connect;
 mod door;
 mod ordeal;
 mod pods;
 mod process;
 mod setup;
+mod water;
 
 pub use setup::{
     ADMIN, Feign, NAMESPACE, Prepared, Probe, Right, Setup, TOKEN, Tamper, Unplayable, Wiring,
@@ -17,22 +19,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use slipway_api::names::CONFIRM_CLUSTER;
 use slipway_apiserver::authorize::Denied;
 use slipway_apiserver::cluster::Cluster;
 use slipway_apiserver::environment::Clock;
+use slipway_kernel::identity::ClusterId;
 use slipway_runtime::View;
 use tokio::task::JoinSet;
 
 use crate::fault::{Adversary, Rates};
 use crate::history::{Event, Recorder};
 use crate::runner::Outcome;
-use crate::scenario::{Deed, Scenario};
-use crate::spell::Spell;
+use crate::scenario::{Confirmation, Deed, Marks, Scenario};
 use crate::trial::{Blow, Storm, Trial};
-use crate::user::{Undone, User};
+use crate::user::Undone;
 use crate::wire::Weather;
 use ordeal::{Kept, Turn};
 use process::Crew;
+use water::Water;
 
 /// How often people try what a webhook refuses, and how long they wait in between.
 const MAX_TRIES: u32 = 20;
@@ -51,16 +55,19 @@ pub struct Audit {
 pub struct Stage {
     scenario: Scenario,
     clock: Arc<dyn Clock>,
+    /// All that have been there; first those of the start, home before all.
     clusters: Vec<Arc<Cluster>>,
-    people: Vec<User>,
+    /// What is behind each name; home is the first.
+    waters: Vec<Water>,
     recorder: Recorder,
     adversary: Arc<Mutex<Adversary>>,
     storm: Option<Storm>,
+    /// Whether somebody looks when replicas are ready.
+    is_watched: bool,
     crew: Arc<Crew>,
     tasks: JoinSet<()>,
-    /// Who looks after workloads.
-    controllers: JoinSet<()>,
-    spells: Vec<Spell>,
+    /// Who looks after workloads, in each cluster.
+    controllers: BTreeMap<ClusterId, JoinSet<()>>,
     kept: BTreeMap<usize, Kept>,
     weather: Arc<Weather>,
     definitions: Arc<Vec<serde_json::Value>>,
@@ -99,7 +106,7 @@ impl Stage {
         setup::begin(scenario, wiring, prepared, trial)
     }
 
-    /// The clusters, in the scenario's order.
+    /// Home and the other clusters, in the scenario's order, and after these whoever took the place of one.
     pub fn clusters(&self) -> &[Arc<Cluster>] {
         &self.clusters
     }
@@ -174,7 +181,7 @@ impl Stage {
     /// All that happens, in order. What people do comes before what goes wrong.
     fn cues(&self) -> Vec<(Duration, Cue)> {
         let mut cues: Vec<(Duration, Cue)> = Vec::new();
-        for (n, spell) in self.spells.iter().enumerate() {
+        for (n, spell) in self.weather.spells().iter().enumerate() {
             let turns = ordeal::turns(spell).into_iter();
             cues.extend(turns.map(|(at, turn)| (at, Cue::Spell(n, turn))));
         }
@@ -201,7 +208,7 @@ impl Stage {
                 for index in 0..self.scenario.replicas {
                     self.tasks.spawn(self.crew.clone().keep_alive(index));
                 }
-                if !self.spells.is_empty() || self.storm.is_none() {
+                if self.is_watched {
                     self.tasks.spawn(self.crew.clone().watch_readiness());
                 }
             }
@@ -240,12 +247,19 @@ impl Stage {
             Deed::Skew(skew) => return self.strike(skew.replica, Blow::Skew(skew.by), false),
             _ => {}
         }
-        let cluster = action.cluster.as_ref();
-        let at = cluster.and_then(|name| self.scenario.clusters.iter().position(|c| c == name));
-        let Some(user) = self.people.get(at.unwrap_or_default()) else {
+        let marks;
+        let deed = match deed {
+            Deed::Confirm(confirmation) => {
+                marks = self.confirmation(confirmation);
+                Deed::Annotate(&marks)
+            }
+            deed => deed,
+        };
+        let at = self.scenario.place(action.cluster.as_deref());
+        let Some(water) = at.and_then(|at| self.waters.get(at)) else {
             return;
         };
-        let user = user.trying(action.dry_run);
+        let user = water.user.trying(action.dry_run);
         let mut came = user.carry_out(deed).await;
         for _ in 0..MAX_TRIES {
             // People try again what is refused because a webhook could not be asked, or knew too little.
@@ -268,6 +282,19 @@ impl Stage {
             (Err(error), _) => Event::Failed(error.to_string()),
         };
         self.recorder.mark(event);
+    }
+
+    /// What a person writes to say that the cluster that has a name now is the one that is meant.
+    fn confirmation(&self, confirmation: &Confirmation) -> Marks {
+        let at = self.scenario.place(Some(&confirmation.member));
+        let water = at.and_then(|at| self.waters.get(at));
+        let system = ("/namespaces".into(), "".into(), "kube-system".into());
+        let system = water.and_then(|water| water.recorder().latest(&system));
+        let uid = system.and_then(|image| image.text("/metadata/uid").map(str::to_owned));
+        Marks {
+            object: confirmation.object.clone(),
+            set: BTreeMap::from([(CONFIRM_CLUSTER.to_owned(), uid)]),
+        }
     }
 
     /// Something happens to a replica; `fault` says that it is none of the scenario's own doing.

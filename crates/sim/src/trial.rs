@@ -7,8 +7,8 @@ use std::time::Duration;
 use slipway_apiserver::environment::{Entropy, SeededEntropy};
 
 use crate::fault::{Injection, Rates};
-use crate::scenario::Scenario;
-use crate::spell::Spell;
+use crate::scenario::{Cluster, Scenario};
+use crate::spell::{Disturbance, Spell};
 
 /// What distinguishes one run of a scenario from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,14 +134,16 @@ pub struct Storm {
     pub to: Duration,
     /// What happens to which replica when.
     pub blows: Vec<(Duration, u32, Blow)>,
+    /// What happens to clusters besides home.
+    pub spells: Vec<Spell>,
 }
 
 /// How far a storm sets clocks off, in seconds.
 const MAX_SKEW: u64 = 30;
 
 impl Storm {
-    /// The storm of a seed: over before two thirds of the scenario are.
-    pub fn of(scenario: &Scenario, seed: u64) -> Self {
+    /// The storm of a seed: over before two thirds of the scenario are. A definition that goes missing is one of these `kinds`.
+    pub fn of(scenario: &Scenario, seed: u64, kinds: &[String]) -> Self {
         let dice = SeededEntropy::new(seed ^ 0x0057_0412);
         let below = |most: u64| u64::try_from(dice.draw() % u128::from(most.max(1))).unwrap_or(0);
         let millis = u64::try_from(scenario.duration.as_millis()).unwrap_or(u64::MAX);
@@ -153,6 +155,7 @@ impl Storm {
             from: Duration::from_millis(from),
             to: Duration::from_millis(to),
             blows: Vec::new(),
+            spells: Vec::new(),
         };
         for _ in 0..below(4) {
             let at = Duration::from_millis(from + below(latest - from));
@@ -170,7 +173,65 @@ impl Storm {
             storm.blows.push((at, replica, blow));
         }
         storm.blows.sort_by_key(|(at, _, _)| *at);
+        // Drawn last, so that a scenario without other clusters has the storms that it always had.
+        if !scenario.clusters.is_empty() {
+            storm.spells = squalls(scenario, (from, latest), kinds, &below);
+        }
         storm
+    }
+}
+
+/// What befalls clusters besides home, between these two moments in milliseconds.
+fn squalls(
+    scenario: &Scenario,
+    (from, latest): (u64, u64),
+    kinds: &[String],
+    below: &dyn Fn(u64) -> u64,
+) -> Vec<Spell> {
+    let (mut all, mut is_other) = (Vec::new(), false);
+    for _ in 0..below(4) {
+        let n = below(scenario.clusters.len() as u64);
+        let cluster = usize::try_from(n)
+            .ok()
+            .and_then(|n| scenario.clusters.get(n));
+        let Some(cluster) = cluster else { continue };
+        let disturbance = befalls(kinds, cluster, &mut is_other, below);
+        let at = from + below(latest.saturating_sub(from));
+        let mut lasts = below(latest.saturating_sub(at)).min(120_000);
+        if disturbance == Disturbance::Restore {
+            // It is put back to a time that there was.
+            lasts = lasts.min(at);
+        }
+        let (at, lasts) = (Duration::from_millis(at), Duration::from_millis(lasts));
+        all.push(Spell::new(disturbance, at, lasts).within(&cluster.name));
+    }
+    all
+}
+
+/// What befalls one of them. What makes another cluster of it comes once in a storm: two of these would undo each other.
+fn befalls(
+    kinds: &[String],
+    cluster: &Cluster,
+    is_other: &mut bool,
+    below: &dyn Fn(u64) -> u64,
+) -> Disturbance {
+    let kind = below(kinds.len() as u64);
+    let kind = usize::try_from(kind).ok().and_then(|n| kinds.get(n));
+    let kind = kind.filter(|_| cluster.definitions);
+    let drawn = below(9);
+    if drawn >= 6 && std::mem::replace(is_other, true) {
+        return Disturbance::Outage;
+    }
+    match (drawn, kind) {
+        (0, _) => Disturbance::Outage,
+        (1, _) => Disturbance::BlackHole,
+        (2, _) => Disturbance::AnswersLost,
+        (3, _) => Disturbance::RequestsLost,
+        (4, _) => Disturbance::Slow(1 + below(15)),
+        (5, _) => Disturbance::Revoked,
+        (6, _) => Disturbance::Replaced,
+        (7, Some(kind)) => Disturbance::Undefined(kind.clone()),
+        _ => Disturbance::Restore,
     }
 }
 
@@ -219,5 +280,34 @@ mod tests {
             assert_eq!(trial.to_string().parse(), Ok(trial));
         }
         assert!("fault=request:3".parse::<Trial>().is_err());
+    }
+
+    #[test]
+    fn whatever_can_befall_a_cluster_is_drawn() {
+        let scenario =
+            "{about: A., name: a, duration: 10m, settings: {}, clusters: [{name: east}]}";
+        let scenario = Scenario::read("a", scenario).unwrap();
+        let kinds = ["widgets.toy.dev".to_owned()];
+        let storms = (0..500).map(|seed| Storm::of(&scenario, seed, &kinds));
+        let mut drawn: Vec<String> = Vec::new();
+        for spell in storms.flat_map(|storm| storm.spells) {
+            assert_eq!(spell.cluster.as_deref(), Some("east"));
+            let name = spell.disturbance.to_string();
+            drawn.push(name.split(':').next().unwrap_or_default().to_owned());
+        }
+        drawn.sort();
+        drawn.dedup();
+        let all = [
+            "answers-lost",
+            "black-hole",
+            "outage",
+            "replaced",
+            "requests-lost",
+            "restore",
+            "revoked",
+            "slow",
+            "undefined",
+        ];
+        assert_eq!(drawn, all);
     }
 }

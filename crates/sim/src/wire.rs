@@ -1,8 +1,10 @@
 //! The line between a replica of the operator and the API: where its requests are written down and go wrong.
 
+mod port;
 mod stream;
 mod weather;
 
+pub(crate) use port::{Address, Port};
 pub use weather::Weather;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +18,6 @@ use http_body::Body as _;
 use kube::client::Body;
 use serde_json::{Value, json};
 use slipway_apiserver::environment::Clock;
-use slipway_apiserver::server::InProcessService;
 use slipway_apiserver::status::Status;
 use tower::Service;
 
@@ -26,7 +27,7 @@ use crate::replica::Replica;
 use crate::spell::TARDY;
 use crate::stage::{Feign, Tamper};
 use stream::{Events, Faults, Place};
-use weather::{About, Hit};
+use weather::{About, Hit, Line};
 
 /// Nothing came back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -36,13 +37,18 @@ pub struct Broken;
 /// More requests than any run needs: some fifty times those of the longest scenario.
 const MAX_REQUESTS: u64 = 20_000;
 
-/// One replica's way to the API.
+/// One replica's way to the API of one cluster.
 #[derive(Debug, Clone)]
 pub struct Wire {
-    pub(crate) service: InProcessService,
+    pub(crate) address: Arc<Address>,
+    /// What the address led to when the request left.
+    pub(crate) port: Port,
+    /// What is shown to be let in.
+    pub(crate) token: String,
+    /// Who asks, as the API sees it.
+    pub(crate) agent: String,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) replica: Arc<Replica>,
-    pub(crate) recorder: Recorder,
     pub(crate) adversary: Arc<Mutex<Adversary>>,
     pub(crate) tamper: Option<Tamper>,
     pub(crate) feign: Option<Feign>,
@@ -51,6 +57,8 @@ pub struct Wire {
     pub(crate) index: u32,
     /// After this time the operator lists everything again.
     pub(crate) relist: Duration,
+    /// Through which requests go one after the other, to whatever cluster: for mutants.
+    pub(crate) bottleneck: Option<Arc<tokio::sync::Mutex<()>>>,
 }
 
 impl Service<Sent<Body>> for Wire {
@@ -63,12 +71,24 @@ impl Service<Sent<Body>> for Wire {
     }
 
     fn call(&mut self, request: Sent<Body>) -> Self::Future {
-        let wire = self.clone();
+        let mut wire = self.clone();
+        wire.port = wire.address.port();
         Box::pin(async move { wire.carry(request).await })
     }
 }
 
 impl Wire {
+    fn recorder(&self) -> &Recorder {
+        &self.port.recorder
+    }
+
+    fn line(&self) -> Line {
+        Line {
+            replica: self.index,
+            cluster: self.address.name.clone(),
+        }
+    }
+
     fn adversary(&self) -> MutexGuard<'_, Adversary> {
         self.adversary
             .lock()
@@ -78,12 +98,18 @@ impl Wire {
     /// Takes a request, and never answers it: so that a run ends whose operator does not.
     async fn swallow(self, number: u64) -> Result<Response<Events>, Broken> {
         if number == MAX_REQUESTS {
-            self.recorder.mark(Event::Endless(number));
+            self.recorder().mark(Event::Endless(number));
         }
         std::future::pending().await
     }
 
     async fn carry(self, request: Sent<Body>) -> Result<Response<Events>, Broken> {
+        // Requests are written down in the order of their numbers: nobody waits between the two.
+        let bottleneck = self.bottleneck.clone();
+        let _turn = match &bottleneck {
+            Some(bottleneck) => Some(bottleneck.lock().await),
+            None => None,
+        };
         let (number, fault) = self.adversary().on_request();
         if number >= MAX_REQUESTS {
             return self.swallow(number).await;
@@ -96,23 +122,24 @@ impl Wire {
             tamper(parts.method.as_str(), parts.uri.path(), &mut value);
             body = value.to_string().into();
         }
-        let about = resource(parts.uri.path());
+        let about = self.about(parts.uri.path());
         let hit = self
             .weather
-            .on_request(self.index, &parts, |about| self.is_new(about, &body));
+            .on_request(&self.line(), &parts, |about| self.is_new(about, &body));
         let feigned = self
             .feign
             .and_then(|feign| feign(parts.method.as_str(), parts.uri.path()));
-        let hit = hit.or_else(|| feigned.map(weather::refused));
+        let hit = hit.or_else(|| feigned.map(|code| (weather::refused(code), true)));
         let mut record = self.record(number, fault, &parts, &body);
-        record.fault = record.fault.or_else(|| hit.as_ref().map(Hit::name));
-        self.recorder.sent(record);
+        let is_fault = hit.as_ref().filter(|(_, is_fault)| *is_fault);
+        record.fault = record.fault.or_else(|| is_fault.map(|(hit, _)| hit.name()));
+        self.recorder().sent(record);
         let request = Sent::from_parts(parts, Body::from(body));
         if let Some(fault) = fault {
-            self.recorder.disturbed_for(aftermath(fault));
+            self.recorder().disturbed_for(aftermath(fault));
         }
         if fault == Some(RequestFault::Standstill) {
-            self.replica.pause(STANDSTILL, &self.recorder);
+            self.replica.pause(STANDSTILL, self.recorder());
             return self.carry_late(number, request, about).await;
         }
         self.replica.gate().await;
@@ -120,7 +147,7 @@ impl Wire {
             self.end(number, Ending::Unreachable, None);
             return Err(Broken);
         }
-        if let (Some(hit), None) = (hit, fault) {
+        if let (Some((hit, _)), None) = (hit, fault) {
             return self.carry_through(number, request, about, hit).await;
         }
         match fault {
@@ -204,6 +231,15 @@ impl Wire {
                 }
                 Ok(response)
             }
+            Hit::Unheard(until) => {
+                let _ = self.deliver(number, request, &about, true).await;
+                tokio::time::sleep_until(until).await;
+                Err(Broken)
+            }
+            Hit::Slow(time) => {
+                tokio::time::sleep(time).await;
+                self.deliver(number, request, &about, false).await
+            }
             Hit::LateAnswer => {
                 let response = self.deliver(number, request, &about, false).await;
                 tokio::time::sleep(TARDY).await;
@@ -234,7 +270,7 @@ impl Wire {
         };
         let resource = format!("/{}", about.kind);
         let object = (resource.into(), about.namespace.into(), name.into());
-        self.recorder.latest(&object).is_none()
+        self.recorder().latest(&object).is_none()
     }
 
     /// The request has left, and its replica stands still. It arrives when another one leads, and nobody hears what came
@@ -262,11 +298,12 @@ impl Wire {
         about: &str,
         lost: bool,
     ) -> Result<Response<Events>, Broken> {
-        let before = self.recorder.version();
+        let before = self.recorder().version();
         let kind = About::of(request.uri().path()).kind;
-        let mut service = self.service.clone();
+        let service = self.port.cluster.service(&self.token);
+        let mut service = service.with_agent(&self.agent);
         let answer = service.call(request).await.map_err(|_| Broken);
-        let versions = Some((before, self.recorder.version()));
+        let versions = Some((before, self.recorder().version()));
         let response = match answer {
             Ok(response) => response,
             Err(broken) => {
@@ -282,13 +319,13 @@ impl Wire {
         };
         self.end(number, ending, versions);
         let faults = Faults {
-            recorder: self.recorder.clone(),
+            recorder: self.recorder().clone(),
             adversary: self.adversary.clone(),
             relist: self.relist,
             about: about.to_owned(),
             place: Place {
                 weather: self.weather.clone(),
-                replica: self.index,
+                line: self.line(),
                 kind,
                 opened: tokio::time::Instant::now(),
             },
@@ -297,7 +334,7 @@ impl Wire {
     }
 
     fn end(&self, number: u64, ending: Ending, versions: Option<(u64, u64)>) {
-        self.recorder.ended(number, |request| {
+        self.recorder().ended(number, |request| {
             request.ending = ending;
             if let Some(versions) = versions {
                 request.versions = versions;
@@ -311,10 +348,19 @@ impl Wire {
         std::future::pending().await
     }
 
+    /// What a watch is about: the last part of a collection's path, and where that is, if it is not at home.
+    fn about(&self, path: &str) -> String {
+        let plural = path.rsplit('/').next().unwrap_or_default();
+        if self.port.id.is_local() {
+            return plural.to_owned();
+        }
+        format!("{plural} in {}", self.port.id)
+    }
+
     fn context(&self, text: &str) -> Context {
         let mut context = Context::read(text);
         for version in context.basis.values_mut() {
-            *version = self.recorder.translate(*version);
+            *version = self.recorder().translate(*version);
         }
         context
     }
@@ -330,9 +376,10 @@ impl Wire {
             let value = parts.headers.get(name).and_then(|v| v.to_str().ok());
             value.unwrap_or_default().to_owned()
         };
-        let version = self.recorder.version();
+        let version = self.recorder().version();
         Request {
             number,
+            cluster: self.port.id.clone(),
             at: self.clock.now(),
             replica: self.replica.name().to_owned(),
             method: parts.method.to_string(),
@@ -343,6 +390,7 @@ impl Wire {
             fault: fault.map(RequestFault::name),
             ending: Ending::GivenUp,
             versions: (version, version),
+            tide: self.recorder().tide(),
         }
     }
 }
@@ -404,9 +452,4 @@ async fn whole(mut body: Body) -> Bytes {
             _ => return all.into(),
         }
     }
-}
-
-/// The last part of a collection's path.
-fn resource(path: &str) -> String {
-    path.rsplit('/').next().unwrap_or_default().to_owned()
 }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use http::header::{HeaderName, HeaderValue, USER_AGENT};
+use http::header::{HeaderName, HeaderValue};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use slipway_runtime::Link;
 
 /// What we call ourselves in requests.
 const AGENT: &str = concat!("slipway/", env!("CARGO_PKG_VERSION"));
@@ -35,12 +36,7 @@ pub(crate) struct Cluster {
 /// address of the API server, for people.
 pub(crate) async fn client(cluster: &Cluster) -> Result<(Client, String)> {
     let mut config = find(cluster).await?;
-    config.default_retry = false;
-    // Watches have their own deadlines; requests are limited by the operator.
-    config.connect_timeout = Some(cluster.request_timeout);
-    config.write_timeout = Some(cluster.request_timeout);
-    let agent = (USER_AGENT, HeaderValue::from_static(AGENT));
-    config.headers.push(agent);
+    link(cluster.request_timeout).apply(&mut config);
     if let Some(label) = &cluster.label {
         let label = HeaderValue::from_str(label)
             .with_context(|| format!("sending the name {label:?} with each request"))?;
@@ -50,6 +46,14 @@ pub(crate) async fn client(cluster: &Cluster) -> Result<(Client, String)> {
     tracing::info!(server, "connecting");
     let client = Client::try_from(config).context("making the client of the API server")?;
     Ok((client, server))
+}
+
+/// How API servers are spoken with.
+pub(crate) fn link(request_timeout: Duration) -> Link {
+    Link {
+        request_timeout,
+        agent: AGENT,
+    }
 }
 
 async fn find(cluster: &Cluster) -> Result<Config> {

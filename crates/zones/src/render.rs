@@ -133,11 +133,7 @@ pub fn note(world: &World, name: &str, map: Option<&Meta>, pods: &Until) -> Acti
     }
     let mut body = own_map(&world.namespace, name);
     body["metadata"]["annotations"] = annotations;
-    Action::Apply {
-        body,
-        object,
-        purpose: purpose::NOTE,
-    }
+    Action::apply(object, purpose::NOTE, body)
 }
 
 /// Says in a zone's status that all its pods are of its revision.
@@ -171,9 +167,5 @@ pub fn status_map(world: &World, data: Value) -> Action {
     let mut body = own_map(&world.namespace, &name);
     body["metadata"]["labels"][zones::STATUS_LABEL] = json!("true");
     body["data"] = data;
-    Action::Apply {
-        body,
-        object,
-        purpose: purpose::STATUS_MAP,
-    }
+    Action::apply(object, purpose::STATUS_MAP, body)
 }

@@ -6,8 +6,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::Shape;
-use super::cluster::{Words, text};
 use super::tools::Programs;
+use super::words::{Words, text};
 use crate::ports::Port;
 
 /// Installs the kinds of those that are asked for, without which they do not start, and says how to start them.

@@ -2,20 +2,31 @@
 //!
 //! A supervisor is this program in another process. It ends its children when its standard input ends (a tethered one:
 //! whoever wanted it is gone), when it finds a file named `stop`, or when one of them ends by itself. Process ids are
-//! written down, so that `down` can end what a killed supervisor left.
+//! written down, so that `down` can end what a killed supervisor left. What tests of failures ask of one control plane
+//! (`order.rs`) it does too.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use super::cluster::Cluster;
+use super::tools::Programs;
 use super::{Shape, cluster, logged, tools};
+use crate::order::Order;
+
+/// Where process ids are written down.
+const PIDS: &str = "pids";
+
+/// Between two looks at processes and orders.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long `down` waits for the supervisor before it ends the processes itself.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
@@ -91,6 +102,21 @@ fn this_program() -> Result<PathBuf> {
 /// What the supervisor does.
 pub(super) fn run(clusters: usize, shape: &Shape, folder: &Path, tethered: bool) -> Result<()> {
     let programs = tools::locate(shape)?;
+    let stop = told_to_stop(folder, tethered);
+    let roster = Roster::new(folder)?;
+    let mut all = Vec::new();
+    let result = prepare(&programs, shape, folder, clusters, &mut all)
+        .and_then(|()| start_all(&mut all, &roster, &stop))
+        .and_then(|()| watch_over(&mut all, folder, &roster, &stop));
+    for cluster in all.iter_mut().rev() {
+        cluster.end(&roster);
+    }
+    let _ = std::fs::remove_file(folder.join(PIDS));
+    result
+}
+
+/// Becomes true when somebody wants the supervisor to end.
+fn told_to_stop(folder: &Path, tethered: bool) -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     if tethered {
         let stop = stop.clone();
@@ -99,52 +125,131 @@ pub(super) fn run(clusters: usize, shape: &Shape, folder: &Path, tethered: bool)
             stop.store(true, Ordering::Relaxed);
         });
     }
-    let mut started = Vec::new();
-    note(folder, &[("supervisor".to_owned(), std::process::id())])?;
-    let mut result = Ok(());
-    for index in 0..clusters {
-        result = cluster::start(&programs, shape, folder, index, &mut started);
-        let pids: Vec<_> = started
-            .iter()
-            .map(|process| (process.name.clone(), process.child.id()))
-            .collect();
-        note(folder, &pids)?;
-        if result.is_err() {
-            break;
+    let (file, told) = (folder.join("stop"), stop.clone());
+    std::thread::spawn(move || {
+        while !file.exists() {
+            std::thread::sleep(PAUSE);
         }
-    }
-    while result.is_ok() && !stop.load(Ordering::Relaxed) && !folder.join("stop").exists() {
-        for process in &mut started {
-            if let Some(status) = process.child.try_wait()? {
-                let name = &process.name;
-                result = Err(anyhow::anyhow!(
-                    "{name} ended by itself with {status}; see its log"
-                ));
-            }
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    // kube-apiserver takes up to half a minute to end politely, and nothing here is worth keeping.
-    for process in started.iter_mut().rev() {
-        let _ = process.child.kill();
-        let _ = process.child.wait();
-    }
-    let _ = std::fs::remove_file(folder.join("pids"));
-    result
+        told.store(true, Ordering::Relaxed);
+    });
+    stop
 }
 
-fn note(folder: &Path, processes: &[(String, u32)]) -> Result<()> {
-    let path = folder.join("pids");
-    let mut lines = format!("{} supervisor\n", std::process::id());
-    for (name, pid) in processes.iter().filter(|(name, _)| name != "supervisor") {
-        let _ = writeln!(lines, "{pid} {name}");
+/// Prepares all control planes. Those that do not want an etcd to themselves use that of the first one.
+fn prepare(
+    programs: &Programs,
+    shape: &Shape,
+    folder: &Path,
+    clusters: usize,
+    all: &mut Vec<Cluster>,
+) -> Result<()> {
+    let uses_first = |index| uses_first(index, clusters, shape.own_etcd);
+    let mut shared = None;
+    for index in 0..clusters {
+        let store = shared.filter(|_| uses_first(index));
+        let mut cluster = Cluster::new(programs, shape, folder, index, store)?;
+        if index == 0 && (0..clusters).any(uses_first) {
+            cluster.share();
+            shared = cluster.store();
+        }
+        all.push(cluster);
     }
-    std::fs::write(&path, lines).with_context(|| format!("writing {}", path.display()))
+    Ok(())
+}
+
+/// Whether a control plane keeps its objects in the first one's etcd.
+fn uses_first(index: usize, clusters: usize, own_etcd: usize) -> bool {
+    index > 0 && index < clusters.saturating_sub(own_etcd)
+}
+
+/// Starts all control planes side by side.
+fn start_all(all: &mut [Cluster], roster: &Roster, stop: &AtomicBool) -> Result<()> {
+    // The slowest first: all API servers, before anything joins one of them.
+    all.iter_mut()
+        .try_for_each(|cluster| cluster.launch(roster))?;
+    let started: Vec<Result<()>> = std::thread::scope(|scope| {
+        let starting: Vec<_> = all
+            .iter_mut()
+            .map(|cluster| scope.spawn(move || cluster.start(roster, stop)))
+            .collect();
+        let panicked = |_| Err(anyhow::anyhow!("the start of a control plane panicked"));
+        starting
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(panicked))
+            .collect()
+    });
+    started.into_iter().collect()
+}
+
+/// Does what is asked of them, until it is time to end or one of their processes does so by itself.
+fn watch_over(
+    all: &mut [Cluster],
+    folder: &Path,
+    roster: &Roster,
+    stop: &AtomicBool,
+) -> Result<()> {
+    while !stop.load(Ordering::Relaxed) {
+        for (index, cluster) in all.iter_mut().enumerate() {
+            Order::take(&cluster::home(folder, index), |order| {
+                cluster.carry_out(order, roster, stop)
+            })?;
+            if let Some((name, status)) = cluster.ended()? {
+                bail!("{name} ended by itself with {status}; see its log");
+            }
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// The processes that run, written down as they come and go.
+pub(super) struct Roster {
+    file: PathBuf,
+    pids: Mutex<BTreeMap<String, u32>>,
+}
+
+impl Roster {
+    fn new(folder: &Path) -> Result<Self> {
+        let roster = Self {
+            file: folder.join(PIDS),
+            pids: Mutex::default(),
+        };
+        roster.change(|_| ())?;
+        Ok(roster)
+    }
+
+    /// A process runs.
+    pub(super) fn add(&self, name: &str, pid: u32) -> Result<()> {
+        self.change(|pids| {
+            pids.insert(name.to_owned(), pid);
+        })
+    }
+
+    /// It does not run any more.
+    pub(super) fn remove(&self, name: &str) -> Result<()> {
+        self.change(|pids| {
+            pids.remove(name);
+        })
+    }
+
+    fn change(&self, change: impl FnOnce(&mut BTreeMap<String, u32>)) -> Result<()> {
+        let mut pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut pids);
+        let mut lines = format!("{} supervisor\n", std::process::id());
+        for (name, pid) in pids.iter() {
+            let _ = writeln!(lines, "{pid} {name}");
+        }
+        // Moved there, so that nobody reads half of it.
+        let written = self.file.with_extension("written");
+        std::fs::write(&written, lines)
+            .and_then(|()| std::fs::rename(&written, &self.file))
+            .with_context(|| format!("writing {}", self.file.display()))
+    }
 }
 
 /// The processes that were started in `folder` and have not been ended by `down`.
 pub(super) fn processes(folder: &Path) -> Result<Vec<Process>> {
-    let path = folder.join("pids");
+    let path = folder.join(PIDS);
     let Ok(lines) = std::fs::read_to_string(&path) else {
         return Ok(Vec::new());
     };
@@ -195,4 +300,22 @@ pub(super) fn stop(folder: &Path) -> Result<usize> {
         }
     }
     Ok(running.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_control_planes_have_an_etcd_to_themselves_and_the_others_share_one() {
+        let all = |clusters, own| -> Vec<bool> {
+            (0..clusters)
+                .map(|index| uses_first(index, clusters, own))
+                .collect()
+        };
+        assert_eq!(all(4, 0), [false, true, true, true]);
+        assert_eq!(all(4, 1), [false, true, true, false]);
+        assert_eq!(all(2, 1), [false, false]);
+        assert_eq!(all(3, 9), [false, false, false]);
+    }
 }

@@ -6,6 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use super::outline;
+
 /// The documents that are read: the API groups and versions that the server knows.
 const DOCUMENTS: &[&str] = &[
     "api__v1",
@@ -33,15 +35,29 @@ const DOCUMENTS: &[&str] = &[
 /// Schemas by their `OpenAPI` name.
 pub(super) type Schemas = BTreeMap<String, Value>;
 
+fn parsed(folder: &Path, document: &str) -> Result<Value> {
+    let path = folder.join(format!("{document}_openapi.json"));
+    let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_slice(&bytes).with_context(|| format!("cannot parse {}", path.display()))
+}
+
+/// What all documents have, for the test that compares the embedded server's with them.
+pub(super) fn outlines(folder: &Path) -> Result<String> {
+    let mut text = String::new();
+    for document in DOCUMENTS {
+        text.push_str(&outline::write(
+            document,
+            &outline::of(&parsed(folder, document)?),
+        ));
+    }
+    Ok(text)
+}
+
 /// Reads all schemas. A name that stands in several documents stands for the same schema in each.
 pub(super) fn read(folder: &Path) -> Result<Schemas> {
     let mut all = Schemas::new();
     for document in DOCUMENTS {
-        let path = folder.join(format!("{document}_openapi.json"));
-        let bytes =
-            std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut value: Value = serde_json::from_slice(&bytes)
-            .with_context(|| format!("cannot parse {}", path.display()))?;
+        let mut value = parsed(folder, document)?;
         if let Some(Value::Object(schemas)) = value.pointer_mut("/components/schemas") {
             all.extend(std::mem::take(schemas));
         }

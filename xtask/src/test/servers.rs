@@ -1,11 +1,13 @@
 //! Tiers that run on the embedded server and on a real control plane.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 
+use super::listed;
 use super::tier::{self, Outcome};
 use crate::controlplane::{self, Borrowed, Profile, Shape};
 use crate::workspace;
@@ -20,6 +22,8 @@ pub(super) struct OnServers {
     /// The variable that names the real one's kubeconfig.
     variable: &'static str,
     profile: Profile,
+    /// How many clusters there are besides that one, the last of which has an etcd to itself: it can be wiped.
+    members: usize,
     /// Whether it runs the `slipway` program and kubectl.
     is_driven_by_kubectl: bool,
     /// Whether Flux and Flagger run on the real one, and all of its programs on an embedded one too.
@@ -50,6 +54,7 @@ impl OnServers {
         Shape {
             flux: self.is_foreign,
             flagger: self.is_foreign,
+            own_etcd: usize::from(self.members > 0),
             ..self.profile.into()
         }
     }
@@ -62,6 +67,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         test: "conformance",
         variable: "SLIPWAY_CONFORMANCE_REAL",
         profile: Profile::Collectors,
+        members: 0,
         is_driven_by_kubectl: false,
         is_foreign: false,
         takes: 1,
@@ -71,6 +77,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         test: "kubectl",
         variable: "SLIPWAY_REAL_BARE",
         profile: Profile::Collectors,
+        members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
         takes: 3,
@@ -80,6 +87,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         test: "reality",
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
+        members: 0,
         is_driven_by_kubectl: false,
         is_foreign: false,
         takes: 3,
@@ -89,6 +97,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         test: "restarts",
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
+        members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
         takes: 7,
@@ -98,15 +107,27 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         test: "zones",
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
+        members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
         takes: 8,
+    },
+    OnServers {
+        name: "end to end, members",
+        test: "members",
+        variable: "SLIPWAY_REAL_FULL",
+        profile: Profile::Collectors,
+        members: 3,
+        is_driven_by_kubectl: true,
+        is_foreign: false,
+        takes: 2,
     },
     OnServers {
         name: "pages",
         test: "pages",
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
+        members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
         takes: 1,
@@ -116,20 +137,25 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         test: "foreign",
         variable: "SLIPWAY_REAL_FULL",
         profile: Profile::Full,
+        members: 0,
         is_driven_by_kubectl: true,
         is_foreign: true,
         takes: 2,
     },
 ];
 
+/// The variable that names the kubeconfigs of the members, as `PATH` names folders.
+const MEMBERS: &str = "SLIPWAY_REAL_MEMBERS";
+
 /// The variable that names the kubeconfig of an embedded server with the programs of a real control plane on it.
 const EMBEDDED: &str = "SLIPWAY_EMBEDDED_FULL";
 
-/// Runs these tiers, some beside each other; gives what became of each, in their order. Where one cannot begin, none begins
+/// Runs these tiers, with the program as it is `shipped` if there is one, some beside each other; gives what became of each, in their order. Where one cannot begin, none begins
 /// after it.
 pub(super) fn run_all(
     tiers: &[&OnServers],
     words: &[String],
+    shipped: Option<&Path>,
     unavailable: impl Fn(&OnServers) -> Option<String> + Sync,
 ) -> (Vec<Ran>, Result<()>) {
     let mut order: Vec<usize> = (0..tiers.len()).collect();
@@ -144,7 +170,7 @@ pub(super) fn run_all(
             let Some((place, tier)) = place.and_then(|at| Some((at, tiers.get(at)?))) else {
                 return (all, Ok(()));
             };
-            match run(tier, words, unavailable(tier)) {
+            match run(tier, words, shipped, unavailable(tier)) {
                 Ok(ran) => all.push((place, ran)),
                 Err(error) => {
                     next().clear();
@@ -175,19 +201,19 @@ pub(super) fn run_all(
     (all.into_iter().map(|(_, ran)| ran).collect(), result)
 }
 
-fn run(tier: &OnServers, words: &[String], unavailable: Option<String>) -> Result<Ran> {
+fn run(
+    tier: &OnServers,
+    words: &[String],
+    shipped: Option<&Path>,
+    unavailable: Option<String>,
+) -> Result<Ran> {
     let mut ran = Ran::default();
-    let mut command = workspace::cargo();
-    command.args([
-        "test",
-        "--release",
-        "--quiet",
-        "--workspace",
-        "--test",
-        tier.test,
-    ]);
+    let mut command = listed::tests(&[tier.test]);
     if !words.is_empty() {
         command.arg("--").args(words);
+    }
+    if let Some(program) = shipped {
+        command.env(super::SLIPWAY_BIN, program);
     }
     let mut borrowed = Vec::new();
     match unavailable {
@@ -221,8 +247,11 @@ fn run(tier: &OnServers, words: &[String], unavailable: Option<String>) -> Resul
 /// The servers that a tier runs on beside the embedded one, which its tests start by themselves.
 fn servers_of(tier: &OnServers, command: &mut Command) -> Result<Vec<Borrowed>> {
     let shape = tier.shape();
-    let real = Borrowed::start(1, &shape).context("starting a real control plane")?;
+    let real = Borrowed::start(1 + tier.members, &shape).context("starting real control planes")?;
     command.env(tier.variable, real.kubeconfig(0));
+    let members = (1..real.clusters()).map(|index| real.kubeconfig(index));
+    let members = std::env::join_paths(members).context("naming the members' kubeconfigs")?;
+    command.env(MEMBERS, members);
     let mut all = vec![real];
     if tier.is_foreign {
         let shape = Shape {

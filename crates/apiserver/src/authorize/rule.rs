@@ -6,7 +6,14 @@ use serde_json::{Map, Value, json};
 
 use super::Attributes;
 use crate::authenticate::quoted_list;
+use crate::shelf::{Kept, Shelf};
 use crate::value;
+
+/// The rules of all roles that are in use, by their JSON.
+static RULES: Shelf<Box<str>, Box<[Rule]>> = Shelf::new();
+
+/// The rules of a role.
+pub(super) type Shared = Arc<Kept<Box<str>, Box<[Rule]>>>;
 
 /// A `PolicyRule`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,8 +48,13 @@ impl Rule {
         }
     }
 
-    pub(super) fn read_all(rules: &[Value]) -> Arc<[Self]> {
-        rules.iter().map(Self::read).collect()
+    /// Those of a role. Most roles are the same in all clusters, and so are their rules.
+    pub(super) fn read_all(rules: &[Value]) -> Shared {
+        let text = serde_json::to_string(rules).unwrap_or_default();
+        RULES.get(&*text, || {
+            let read = rules.iter().map(Self::read).collect();
+            (text.as_str().into(), read)
+        })
     }
 
     /// Whether the rule allows this. `combined` is resource and subresource.

@@ -1,9 +1,10 @@
 //! What a fresh cluster has: namespaces, roles, the service of the API itself.
 //!
-//! Most of it is the same in every cluster: it is made once in a process and shared until somebody changes it. Only
-//! namespaces and service accounts have uids of their own, as people take the uid of `kube-system` for the cluster's.
+//! Most of it is the same in every cluster but for the moment of its creation: it is made once in a process and shared until
+//! somebody changes it. Only namespaces and service accounts have uids of their own, as people take the uid of
+//! `kube-system` for the cluster's.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -22,15 +23,25 @@ const OWN: [&str; 2] = ["Namespace", "ServiceAccount"];
 /// Where the uids of shared objects come from.
 const SHARED_UIDS: u64 = 0x51f0_17a7;
 
+/// The objects of one resource that all clusters share, and its name.
+type OfResource = (String, Vec<Arc<Stored>>);
+
+/// The start of any cluster.
+struct Beginning {
+    /// What each cluster makes for itself.
+    own: Vec<(Arc<Resource>, Value)>,
+    /// What all share but for the moment of its creation, in versions behind those of `own`.
+    shared: Vec<OfResource>,
+    policy: Arc<Policy>,
+}
+
 /// The start of a cluster at one moment.
 struct Fresh {
     second: i64,
-    /// What each cluster makes for itself.
-    own: Vec<(Arc<Resource>, Value)>,
-    /// What all share, by resource, in versions behind those of `own`.
-    shared: Vec<(String, Vec<Arc<Stored>>)>,
-    policy: Arc<Policy>,
+    shared: Vec<OfResource>,
 }
+
+static BEGINNING: LazyLock<Beginning> = LazyLock::new(Beginning::new);
 
 /// The latest one: clusters of a simulation all begin at the same moment.
 static LATEST: Mutex<Option<Arc<Fresh>>> = Mutex::new(None);
@@ -39,7 +50,7 @@ impl Cluster {
     /// Creates the objects of a fresh cluster.
     pub(super) fn bootstrap(&self) {
         let fresh = Fresh::at(self.now());
-        for (resource, object) in &fresh.own {
+        for (resource, object) in &BEGINNING.own {
             let object = complete(resource, object.clone(), &self.uid(), self.now());
             let (namespace, name) = place(&object);
             // The cluster is empty: nobody can have taken the name.
@@ -52,7 +63,8 @@ impl Cluster {
         for (bucket, objects) in &fresh.shared {
             self.store.restore(bucket, objects.iter().cloned());
         }
-        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.policy.clone());
+        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(BEGINNING.policy.clone());
         // Nobody has seen anything older, and a real cluster does not keep its first versions either.
         self.store.compact();
     }
@@ -68,8 +80,22 @@ impl Fresh {
     }
 
     fn new(now: jiff::Timestamp) -> Self {
+        let moment = crate::meta::timestamp(now);
+        let created = |stored: &Arc<Stored>| Arc::new(stored.created(&moment));
+        Self {
+            second: now.as_second(),
+            shared: BEGINNING
+                .shared
+                .iter()
+                .map(|(bucket, all)| (bucket.clone(), all.iter().map(created).collect()))
+                .collect(),
+        }
+    }
+}
+
+impl Beginning {
+    fn new() -> Self {
         let registry = Registry::default();
-        let uids = SeededEntropy::new(SHARED_UIDS);
         let (mut own, mut others) = (Vec::new(), Vec::new());
         for (group, kind, object) in bootstrap::objects() {
             let Some(resource) = registry.by_kind(&group, &kind) else {
@@ -82,21 +108,9 @@ impl Fresh {
             };
             list.push((resource.clone(), object));
         }
-        let mut shared: Vec<(String, Vec<Arc<Stored>>)> = Vec::new();
-        let mut version = own.len() as u64;
-        for (resource, object) in others {
-            version += 1;
-            let object = complete(&resource, object, &uuid(uids.draw()), now);
-            let stored = Arc::new(Cluster::encode(&resource, &object, version));
-            let bucket = resource.bucket();
-            match shared.iter_mut().find(|(name, _)| *name == bucket) {
-                Some((_, objects)) => objects.push(stored),
-                None => shared.push((bucket, vec![stored])),
-            }
-        }
+        let shared = shared(&others, own.len() as u64, jiff::Timestamp::UNIX_EPOCH);
         let policy = policy(&shared);
         Self {
-            second: now.as_second(),
             own,
             shared,
             policy,
@@ -104,7 +118,29 @@ impl Fresh {
     }
 }
 
-fn policy(shared: &[(String, Vec<Arc<Stored>>)]) -> Arc<Policy> {
+/// These objects as they are stored, in versions from the one after `version` on.
+fn shared(
+    objects: &[(Arc<Resource>, Value)],
+    mut version: u64,
+    now: jiff::Timestamp,
+) -> Vec<OfResource> {
+    let uids = SeededEntropy::new(SHARED_UIDS);
+    let mut shared: Vec<OfResource> = Vec::new();
+    for (resource, object) in objects {
+        version += 1;
+        let object = complete(resource, object.clone(), &uuid(uids.draw()), now);
+        let fields = resource.strategy.fields(&object, &resource.storage_version);
+        let stored = Arc::new(Stored::encode_dated(&object, version, &fields));
+        let bucket = resource.bucket();
+        match shared.iter_mut().find(|(name, _)| *name == bucket) {
+            Some((_, objects)) => objects.push(stored),
+            None => shared.push((bucket, vec![stored])),
+        }
+    }
+    shared
+}
+
+fn policy(shared: &[OfResource]) -> Arc<Policy> {
     let all = |plural: &str| -> Vec<Value> {
         let bucket = format!("{}/{plural}", authorize::GROUP);
         let found = shared.iter().find(|(name, _)| *name == bucket);
@@ -141,4 +177,31 @@ fn place(object: &Value) -> (&str, &str) {
         value::text(object, "metadata.namespace"),
         value::text(object, "metadata.name"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shared_is_what_would_have_been_made_at_that_moment() {
+        let now: jiff::Timestamp = jiff::Timestamp::constant(1_767_225_600, 0);
+        let registry = Registry::default();
+        let others: Vec<_> = bootstrap::objects()
+            .into_iter()
+            .filter(|(_, kind, _)| !OWN.contains(&kind.as_str()))
+            .filter_map(|(group, kind, object)| {
+                Some((registry.by_kind(&group, &kind)?.clone(), object))
+            })
+            .collect();
+        let made = shared(&others, BEGINNING.own.len() as u64, now);
+        let fresh = Fresh::new(now);
+        assert_eq!(made.len(), fresh.shared.len());
+        for ((bucket, made), (other, fresh)) in made.iter().zip(&fresh.shared) {
+            assert_eq!(bucket, other);
+            let text = |all: &[Arc<Stored>]| all.iter().map(|s| s.decode()).collect::<Vec<_>>();
+            assert_eq!(text(made), text(fresh), "{bucket}");
+            assert!(made.iter().zip(fresh).all(|(a, b)| a.text == b.text));
+        }
+    }
 }

@@ -14,34 +14,41 @@ use crate::value;
 /// Schemas nested deeper than this accept anything.
 const MAX_DEPTH: usize = 200;
 
-/// Builds the schema of one version. Without `openapi` the version keeps whatever it is given.
+/// The schema of one version. Without `openapi` the version keeps whatever it is given.
 pub fn schema(openapi: Option<&Value>) -> Schema {
-    let mut types = Types::default();
-    let root = match openapi {
-        Some(openapi) => {
-            let root = node(&mut types, openapi, 0);
-            with_type_and_metadata(&mut types, root)
-        }
-        None => types.push(Node {
-            shape: Shape::Object,
-            preserve_unknown: true,
-            ..Node::default()
-        }),
-    };
-    Schema {
-        types: Arc::new(types),
-        root,
+    match openapi {
+        Some(openapi) => written(openapi.to_string().into()),
+        None => anything(),
     }
+}
+
+/// The schema of one version from its JSON.
+pub(super) fn written(openapi: Arc<str>) -> Schema {
+    Schema::written(openapi, |openapi| {
+        let mut types = Types::default();
+        let root = node(&mut types, openapi, 0);
+        let root = with_type_and_metadata(&mut types, root);
+        types.finish();
+        (types, root)
+    })
+}
+
+/// The schema of a version that keeps whatever it is given.
+pub(super) fn anything() -> Schema {
+    let mut types = Types::default();
+    let root = types.push(Node {
+        shape: Shape::Object,
+        preserve_unknown: true,
+        ..Node::default()
+    });
+    Schema::new(Arc::new(types), root)
 }
 
 /// Builds the schema of a part of an object.
 pub fn part(openapi: &Value) -> Schema {
     let mut types = Types::default();
     let root = node(&mut types, openapi, 0);
-    Schema {
-        types: Arc::new(types),
-        root,
-    }
+    Schema::new(Arc::new(types), root)
 }
 
 /// Adds what every object has, whether or not the schema says so.
@@ -104,8 +111,7 @@ fn node(types: &mut Types, schema: &Value, depth: usize) -> NodeId {
     for (name, sub) in value::map(schema, "properties").into_iter().flatten() {
         let id = node(types, sub, depth + 1);
         let needed = required.iter().any(|r| r.as_str() == Some(name));
-        let default = sub.get("default").filter(|d| !d.is_null()).cloned();
-        node_fields.insert(name.as_str().into(), field(id, needed, default));
+        node_fields.insert(name.as_str().into(), field(id, needed, default(sub)));
     }
     let below = |types: &mut Types, key: &str| {
         schema
@@ -116,10 +122,7 @@ fn node(types: &mut Types, schema: &Value, depth: usize) -> NodeId {
     let items = below(types, "items");
     let values = match schema.get("additionalProperties") {
         // Whatever a map of anything holds is pruned below its keys, which only an empty object does.
-        Some(Value::Bool(true)) => Some(types.push(Node {
-            rules: None,
-            ..Node::default()
-        })),
+        Some(Value::Bool(true)) => Some(types.push(Node::default())),
         _ => below(types, "additionalProperties"),
     };
     types.push(Node {
@@ -133,9 +136,14 @@ fn node(types: &mut Types, schema: &Value, depth: usize) -> NodeId {
         preserve_unknown: value::flag(schema, "x-kubernetes-preserve-unknown-fields"),
         embedded: value::flag(schema, "x-kubernetes-embedded-resource"),
         nullable: value::flag(schema, "nullable"),
-        rules: Some(Arc::new(schema.clone())),
+        described: true,
+        default: default(schema).map(Box::new),
         ..Node::default()
     })
+}
+
+fn default(schema: &Value) -> Option<Value> {
+    schema.get("default").filter(|d| !d.is_null()).cloned()
 }
 
 fn shape(schema: &Value) -> Shape {

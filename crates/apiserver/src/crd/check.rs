@@ -172,17 +172,17 @@ impl Checker<'_> {
             }
         }
         let size = i64::try_from(list.len()).unwrap_or(i64::MAX);
-        if let Some(min) = schema.limits.min_items.filter(|min| size < *min) {
+        if let Some(min) = schema.limits().min_items.filter(|min| size < *min) {
             let text = format!("{name} in body should have at least {min} items");
             findings.add(self.finding(Fault::Invalid, name, size.to_string(), text));
         }
-        if let Some(max) = schema.limits.max_items.filter(|max| size > *max) {
+        if let Some(max) = schema.limits().max_items.filter(|max| size > *max) {
             let text = format!("{name} in body should have at most {max} items");
             findings.add(self.too_many(name, size, max, text));
         }
         let repeated =
             || (1..list.len()).any(|i| list.iter().take(i).any(|v| Some(v) == list.get(i)));
-        if schema.limits.unique_items && repeated() {
+        if schema.limits().unique_items && repeated() {
             let text = format!("{name} in body shouldn't contain duplicates");
             findings.add(self.finding(Fault::Invalid, name, quote(""), text));
         }
@@ -250,11 +250,11 @@ impl Checker<'_> {
 
     fn object_size(&self, schema: &Structural, len: usize, name: &str, findings: &mut Findings) {
         let size = i64::try_from(len).unwrap_or(i64::MAX);
-        if let Some(min) = schema.limits.min_properties.filter(|min| size < *min) {
+        if let Some(min) = schema.limits().min_properties.filter(|min| size < *min) {
             let text = format!("{name} in body should have at least {min} properties");
             findings.add(self.finding(Fault::Invalid, name, size.to_string(), text));
         }
-        if let Some(max) = schema.limits.max_properties.filter(|max| size > *max) {
+        if let Some(max) = schema.limits().max_properties.filter(|max| size > *max) {
             let text = format!("{name} in body should have at most {max} properties");
             findings.add(self.too_many(name, size, max, text));
         }

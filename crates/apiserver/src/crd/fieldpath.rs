@@ -63,7 +63,7 @@ fn step(found: &mut Resolved<'_>, name: &str) -> Result<(), String> {
         found.schema = found.schema.values().ok_or_else(unknown)?;
         found.path.extend(["[", name, "]"]);
     } else {
-        found.schema = found.schema.properties.get(name).ok_or_else(unknown)?;
+        found.schema = found.schema.property(name).ok_or_else(unknown)?;
         if !found.path.is_empty() {
             found.path.push('.');
         }

@@ -101,7 +101,7 @@ fn walk_object(
         }
         if let Some(values) = schema.values() {
             // Below the keys of a map of anything there is no schema.
-            let below = Some(values).filter(|v| v.node.rules.is_some());
+            let below = Some(values).filter(|v| v.node.described);
             walk(below, value, Mode::Part, &join(path, key), unknown);
             return true;
         }
@@ -121,11 +121,11 @@ fn drop_nulls(schema: View<'_>, value: &mut Value, root: bool) {
             }
             let (default, child) = match schema.field(key) {
                 Some((field, child)) => (field.default.is_some(), Some(child)),
-                None => (false, schema.values().filter(|v| v.node.rules.is_some())),
+                None => (false, schema.values().filter(|v| v.node.described)),
             };
             match child {
                 Some(child) if below.is_null() => {
-                    child.node.nullable || default || own_default(child).is_some()
+                    child.node.nullable || default || child.node.default.is_some()
                 }
                 Some(child) => {
                     drop_nulls(child, below, false);
@@ -145,10 +145,9 @@ fn drop_nulls(schema: View<'_>, value: &mut Value, root: bool) {
     }
 }
 
-/// The default that a node itself has; items and map values have no field to carry it.
-fn own_default(schema: View<'_>) -> Option<&Value> {
-    let rules = schema.node.rules.as_deref()?;
-    rules.get("default").filter(|v| !v.is_null())
+/// What stands in for a `null` among items or values that no schema allows.
+fn own_default(schema: View<'_>) -> Value {
+    schema.node.default.as_deref().cloned().unwrap_or_default()
 }
 
 /// Fills in the schema's defaults, outermost first, so that defaults of defaults apply.
@@ -171,7 +170,7 @@ pub fn default(schema: View<'_>, value: &mut Value) {
                     default(child, below);
                 } else if let Some(values) = schema.values() {
                     if below.is_null() && !values.node.nullable {
-                        *below = own_default(values).cloned().unwrap_or_default();
+                        *below = own_default(values);
                     }
                     default(values, below);
                 }
@@ -181,7 +180,7 @@ pub fn default(schema: View<'_>, value: &mut Value) {
             let Some(items) = schema.items() else { return };
             for item in list {
                 if item.is_null() && !items.node.nullable {
-                    *item = own_default(items).cloned().unwrap_or_default();
+                    *item = own_default(items);
                 }
                 default(items, item);
             }

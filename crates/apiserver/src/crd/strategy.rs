@@ -6,13 +6,15 @@ use serde_json::Value;
 
 use super::check::{self, NO_PATH};
 use super::columns::{self, Columns};
+use super::compiled::{Shared, compiled};
 use super::jsonpath::JsonPath;
 use super::pair::Pair;
-use super::rules::{Rules, Verdict};
+use super::rules::Verdict;
 use super::structural::Structural;
 use super::{embedded, lists, prune, scale};
 use crate::builtin::names;
 use crate::field::{Fault, FieldError, FieldErrors};
+use crate::meta;
 use crate::resource::{Context, Part, Scale, Strategy};
 use crate::schema::Schema;
 use crate::table::Column;
@@ -29,9 +31,7 @@ pub struct CustomStrategy {
 /// The rules of one version.
 #[derive(Debug)]
 pub(super) struct VersionRules {
-    pub(super) schema: Schema,
-    structural: Structural,
-    rules: Option<Rules>,
+    compiled: Shared,
     status: bool,
     scale: Option<Scale>,
     columns: Columns,
@@ -40,9 +40,7 @@ pub(super) struct VersionRules {
 
 impl VersionRules {
     /// Compiles an entry of `spec.versions`.
-    pub(super) fn compile(version: &Value, schema: Schema) -> Self {
-        let openapi = value::at(version, "schema.openAPIV3Schema");
-        let structural = openapi.map(Structural::read).unwrap_or_default();
+    pub(super) fn compile(version: &Value) -> Self {
         let selectable = value::items(version, "selectableFields")
             .iter()
             .map(|field| {
@@ -51,9 +49,7 @@ impl VersionRules {
                 (name, JsonPath::parse(path))
             });
         Self {
-            schema,
-            rules: Rules::compile(&structural, true),
-            structural,
+            compiled: compiled(value::at(version, "schema.openAPIV3Schema")),
             status: has_status(version),
             scale: scale::of(version),
             columns: Columns::read(value::items(version, "additionalPrinterColumns")),
@@ -61,10 +57,19 @@ impl VersionRules {
         }
     }
 
+    /// The schema of the version.
+    pub(super) fn schema(&self) -> &Schema {
+        &self.compiled.schema
+    }
+
+    fn structural(&self) -> &Structural {
+        self.compiled.structural()
+    }
+
     /// Fills in defaults, but none in the metadata of the object.
     fn default(&self, object: &mut Value) {
         let metadata = value::take(object, "metadata");
-        prune::default(self.schema.view(), object);
+        prune::default(self.schema().view(), object);
         if let Some(metadata) = metadata {
             value::put(object, "metadata", metadata);
         }
@@ -77,7 +82,7 @@ impl VersionRules {
         object: &Value,
         old: Option<&Value>,
     ) -> FieldErrors {
-        let Some(rules) = &self.rules else {
+        let Some(rules) = self.compiled.rules() else {
             return errors;
         };
         let blocked = errors.iter().any(|e| {
@@ -94,7 +99,7 @@ impl VersionRules {
             let why = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
             errors.push(FieldError::invalid(NO_PATH, &Value::Null, why));
         } else {
-            errors.extend(rules.run(&self.structural, object, old, "").errors);
+            errors.extend(rules.run(self.structural(), object, old, "").errors);
         }
         errors
     }
@@ -120,7 +125,7 @@ impl VersionRules {
 
     fn lists(&self, object: &Value) -> FieldErrors {
         let mut errors = FieldErrors::new();
-        lists::validate(&self.structural, object, "", &mut errors);
+        lists::validate(self.structural(), object, "", &mut errors);
         errors
     }
 
@@ -128,12 +133,12 @@ impl VersionRules {
         let pair = Pair {
             old,
             new: object,
-            schema: &self.structural,
+            schema: self.structural(),
         };
-        let mut errors = check::check(&self.structural, object, "", Some(pair));
+        let mut errors = check::check(self.structural(), object, "", Some(pair));
         self.scale_spec(object, &mut errors);
         self.scale_status(object, &mut errors);
-        embedded::validate(&self.structural, object, "", &mut errors);
+        embedded::validate(self.structural(), object, "", &mut errors);
         if self.lists(old).is_empty() {
             errors.extend(self.lists(object));
         }
@@ -142,10 +147,8 @@ impl VersionRules {
 
     fn validate_status(&self, object: &Value, old: &Value) -> FieldErrors {
         let mut errors = FieldErrors::new();
-        if let (Some(status), Some(schema)) = (
-            object.get("status"),
-            self.structural.properties.get("status"),
-        ) {
+        let schema = self.structural().property("status");
+        if let (Some(status), Some(schema)) = (object.get("status"), schema) {
             let pair = old.get("status").map(|old| Pair {
                 old,
                 new: status,
@@ -194,10 +197,10 @@ impl Strategy for CustomStrategy {
         let Some(version) = self.version(cx) else {
             return FieldErrors::new();
         };
-        let mut errors = check::check(&version.structural, object, "", None);
+        let mut errors = check::check(version.structural(), object, "", None);
         version.scale_spec(object, &mut errors);
         version.scale_status(object, &mut errors);
-        embedded::validate(&version.structural, object, "", &mut errors);
+        embedded::validate(version.structural(), object, "", &mut errors);
         errors.extend(version.lists(object));
         version.with_rules(errors, object, None)
     }
@@ -209,18 +212,7 @@ impl Strategy for CustomStrategy {
                     value::copy(object, old, "status");
                 }
             }
-            Part::Status => {
-                let status = value::take(object, "status");
-                let managed = value::take(object, "metadata.managedFields");
-                *object = old.clone();
-                value::take(object, "status");
-                value::take(object, "metadata.managedFields");
-                for (path, kept) in [("status", status), ("metadata.managedFields", managed)] {
-                    if let Some(kept) = kept {
-                        value::put(object, path, kept);
-                    }
-                }
-            }
+            Part::Status => meta::keep_all_but_status(object, old),
         }
     }
 
@@ -242,9 +234,9 @@ impl Strategy for CustomStrategy {
         let mut warnings = finalizer_warnings(object, old);
         let version = self.version(cx);
         if let (Some(rules), Some(version), Some(old)) =
-            (version.and_then(|v| v.rules.as_ref()), version, old)
+            (version.and_then(|v| v.compiled.rules()), version, old)
         {
-            let Verdict { tolerated, .. } = rules.run(&version.structural, object, Some(old), "");
+            let Verdict { tolerated, .. } = rules.run(version.structural(), object, Some(old), "");
             warnings.extend(tolerated.iter().map(ToString::to_string));
         }
         warnings
@@ -297,7 +289,11 @@ impl Strategy for CustomStrategy {
 
     /// Reading fills in defaults that the definition got after the object was stored.
     fn stored_as_is(&self) -> bool {
-        self.versions.len() == 1 && !self.versions.values().any(|v| v.structural.has_defaults())
+        self.versions.len() == 1
+            && !self
+                .versions
+                .values()
+                .any(|v| v.structural().has_defaults())
     }
 
     fn from_storage(&self, object: &mut Value, version: &str) {
@@ -308,7 +304,7 @@ impl Strategy for CustomStrategy {
         if version != self.storage
             && let Some(version) = self.versions.get(version)
         {
-            prune(&version.schema, object);
+            prune(version.schema(), object);
         }
     }
 
@@ -316,7 +312,7 @@ impl Strategy for CustomStrategy {
         if version != self.storage
             && let Some(storage) = self.versions.get(&self.storage)
         {
-            prune(&storage.schema, object);
+            prune(storage.schema(), object);
         }
     }
 

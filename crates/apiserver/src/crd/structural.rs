@@ -1,13 +1,14 @@
-//! An `openAPIV3Schema` read once into a form that validation can walk: limits as numbers, patterns compiled,
+//! An `openAPIV3Schema` read once into a form that validation can walk: limits as numbers, patterns as machines,
 //! formats that the server does not know dropped.
 //!
 //! Reading is total: what the API's own validation of a definition would have refused is read as if it were absent.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use regex::Regex;
 use serde_json::Value;
 
+use super::pattern::Pattern;
 use crate::value;
 
 /// Schemas nested deeper than this are read as accepting anything; no request that passed decoding comes near it.
@@ -54,9 +55,29 @@ pub struct Limits {
     pub max_properties: Option<i64>,
     /// `uniqueItems`.
     pub unique_items: bool,
-    /// `pattern`: its text and, if it can be compiled, its machine.
-    pub pattern: Option<(String, Result<Regex, String>)>,
+    /// `pattern`.
+    pub pattern: Option<Pattern>,
 }
+
+/// Most schema nodes have none.
+static UNLIMITED: LazyLock<Limits> = LazyLock::new(Limits::default);
+
+/// The keywords of [`Limits`].
+const LIMITS: [&str; 13] = [
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "uniqueItems",
+    "pattern",
+];
 
 /// One schema node.
 #[derive(Debug, Default)]
@@ -75,12 +96,11 @@ pub struct Structural {
     pub format: Box<str>,
     /// `enum`.
     pub allowed: Vec<Value>,
-    /// Bounds.
-    pub limits: Limits,
+    limits: Option<Box<Limits>>,
     /// `required`.
     pub required: Vec<String>,
     /// `properties`.
-    pub properties: BTreeMap<String, Structural>,
+    pub properties: BTreeMap<String, Box<Structural>>,
     /// `additionalProperties`.
     pub additional: Additional,
     /// `items`.
@@ -135,7 +155,7 @@ impl Structural {
             properties: value::map(schema, "properties")
                 .into_iter()
                 .flatten()
-                .map(|(name, sub)| (name.clone(), below(sub)))
+                .map(|(name, sub)| (name.clone(), Box::new(below(sub))))
                 .collect(),
             additional: match schema.get("additionalProperties") {
                 Some(Value::Bool(true)) => Additional::Any,
@@ -171,9 +191,19 @@ impl Structural {
         }
     }
 
+    /// The property of this name.
+    pub fn property(&self, name: &str) -> Option<&Structural> {
+        self.properties.get(name).map(AsRef::as_ref)
+    }
+
     /// What stands below `name`: a property, else the schema of unnamed fields.
     pub fn child(&self, name: &str) -> Option<&Structural> {
-        self.properties.get(name).or_else(|| self.values())
+        self.property(name).or_else(|| self.values())
+    }
+
+    /// Bounds.
+    pub fn limits(&self) -> &Limits {
+        self.limits.as_deref().unwrap_or(&UNLIMITED)
     }
 
     /// The types a value may have; none means any.
@@ -192,7 +222,7 @@ impl Structural {
         !self.rules.is_empty()
             || self.items.as_deref().is_some_and(Self::has_rules)
             || self.values().is_some_and(Self::has_rules)
-            || self.properties.values().any(Self::has_rules)
+            || self.properties.values().any(|s| s.has_rules())
     }
 
     /// Whether this schema or one below it has a default.
@@ -200,7 +230,7 @@ impl Structural {
         self.default.is_some()
             || self.items.as_deref().is_some_and(Self::has_defaults)
             || self.values().is_some_and(Self::has_defaults)
-            || self.properties.values().any(Self::has_defaults)
+            || self.properties.values().any(|s| s.has_defaults())
     }
 
     /// The item of `old` that corresponds to `item` in a list that merges by keys.
@@ -226,11 +256,14 @@ fn texts(schema: &Value, key: &str) -> Vec<String> {
         .collect()
 }
 
-fn limits(schema: &Value) -> Limits {
+fn limits(schema: &Value) -> Option<Box<Limits>> {
+    if !LIMITS.iter().any(|key| schema.get(key).is_some()) {
+        return None;
+    }
     let float = |key: &str| schema.get(key).and_then(Value::as_f64);
     let whole = |key: &str| schema.get(key).and_then(Value::as_i64);
     let pattern = value::text(schema, "pattern");
-    Limits {
+    Some(Box::new(Limits {
         minimum: float("minimum"),
         maximum: float("maximum"),
         exclusive_minimum: value::flag(schema, "exclusiveMinimum"),
@@ -243,54 +276,8 @@ fn limits(schema: &Value) -> Limits {
         min_properties: whole("minProperties"),
         max_properties: whole("maxProperties"),
         unique_items: value::flag(schema, "uniqueItems"),
-        pattern: (!pattern.is_empty()).then(|| (pattern.to_owned(), compile(pattern))),
-    }
-}
-
-/// Compiles a pattern as Go's `regexp` would understand it.
-///
-/// Go counts `\d`, `\w`, `\s` and `\b` in ASCII; the rest of the two dialects is the same for what people write.
-pub fn compile(pattern: &str) -> Result<Regex, String> {
-    Regex::new(&ascii_classes(pattern)).map_err(|e| e.to_string())
-}
-
-fn ascii_classes(pattern: &str) -> String {
-    let mut out = String::with_capacity(pattern.len());
-    let mut chars = pattern.chars();
-    let mut in_class = false;
-    while let Some(c) = chars.next() {
-        if c == '\\' {
-            match chars.next() {
-                Some('d') if in_class => out.push_str("0-9"),
-                Some('w') if in_class => out.push_str("0-9A-Za-z_"),
-                Some('d') => out.push_str("[0-9]"),
-                Some('D') if !in_class => out.push_str("[^0-9]"),
-                Some('w') => out.push_str("[0-9A-Za-z_]"),
-                Some('W') if !in_class => out.push_str("[^0-9A-Za-z_]"),
-                Some('s') if in_class => out.push_str(r"\t\n\f\r\x20"),
-                Some('s') => out.push_str(r"[\t\n\f\r\x20]"),
-                Some('S') if !in_class => out.push_str(r"[^\t\n\f\r\x20]"),
-                Some(next) => {
-                    out.push('\\');
-                    out.push(next);
-                }
-                None => out.push('\\'),
-            }
-            continue;
-        }
-        match c {
-            '[' if !in_class => in_class = true,
-            // Go has no nested classes and no set operations: these are plain characters there.
-            '[' if !chars.as_str().starts_with(':') => {
-                out.push('\\');
-            }
-            ']' => in_class = false,
-            '&' | '~' if in_class => out.push('\\'),
-            _ => {}
-        }
-        out.push(c);
-    }
-    out
+        pattern: (!pattern.is_empty()).then(|| Pattern::new(pattern)),
+    }))
 }
 
 /// `format` if the server checks it for values of this type, else nothing.
@@ -347,15 +334,6 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn a_closing_bracket_first_in_a_class_and_ascii_digits() {
-        assert!(compile(r"^\d+$").unwrap().is_match("12"));
-        assert!(!compile(r"^\d+$").unwrap().is_match("٣"));
-        assert!(compile(r"^[\w.-]+$").unwrap().is_match("a.b-c_9"));
-        assert!(compile(r"^[[:alpha:]&]+$").unwrap().is_match("a&b"));
-        assert!(compile("(").is_err());
-    }
 
     #[test]
     fn formats_the_server_does_not_know_are_dropped() {

@@ -13,7 +13,6 @@ use super::*;
 use crate::builtin::describe;
 use crate::builtin::rules::PLAIN;
 use crate::resource::{Names, Scale, Version};
-use crate::schema::{Node, Schema, Shape, Types};
 
 /// Some built-in resources and a custom one.
 pub(crate) fn resources() -> Vec<Resource> {
@@ -62,16 +61,7 @@ fn widget() -> Resource {
     let rules = json!({"type": "object", "description": "A widget.", "properties": {
         "spec": {"type": "object", "description": "The spec.", "properties": {
             "replicas": {"type": "integer", "description": "How many."}}}}});
-    let mut types = Types::default();
-    let root = types.push(Node {
-        shape: Shape::Object,
-        rules: Some(Arc::new(rules)),
-        ..Node::default()
-    });
-    let schema = Schema {
-        types: Arc::new(types),
-        root,
-    };
+    let schema = crate::crd::build::schema(Some(&rules));
     Resource {
         names: Names {
             group: "schema.example".into(),

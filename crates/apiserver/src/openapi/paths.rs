@@ -23,9 +23,12 @@ const LIST: &[&str] = &[
     "resourceVersion",
     "resourceVersionMatch",
     "sendInitialEvents",
+    "shardSelector",
     "timeoutSeconds",
     "watch",
 ];
+/// Of those, what makes no sense where everything is deleted that is listed.
+const LIST_ONLY: &[&str] = &["allowWatchBookmarks", "watch"];
 const WRITE: &[&str] = &["dryRun", "fieldManager", "fieldValidation"];
 const PATCH: &[&str] = &["dryRun", "fieldManager", "fieldValidation", "force"];
 const DELETE: &[&str] = &[
@@ -180,11 +183,13 @@ impl Writer<'_> {
             out.insert("post".to_owned(), operation);
         }
         if verbs.contains(&"deletecollection") {
+            let listed = LIST.iter().filter(|name| !LIST_ONLY.contains(name));
+            let parameters: Vec<&str> = listed.chain(DELETE).copied().collect();
             let mut operation = self.operation(
                 "delete",
                 "deletecollection",
                 kind,
-                &[LIST, DELETE].concat(),
+                &parameters,
                 schemas::STATUS,
             );
             let id = self.id("delete", "Collection", kind);

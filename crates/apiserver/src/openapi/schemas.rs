@@ -24,7 +24,7 @@ pub(super) fn reference(name: &str) -> Value {
 pub(super) fn name_of(resource: &Resource, version: &str) -> String {
     let published = resource
         .version(version)
-        .map(|v| v.schema.view().node.name.to_string())
+        .map(|v| v.schema.name().to_owned())
         .unwrap_or_default();
     if !published.is_empty() {
         return published;
@@ -62,7 +62,7 @@ impl Schemas {
             return;
         };
         let name = name_of(resource, version);
-        if served.schema.view().node.name.is_empty() {
+        if served.schema.name().is_empty() {
             self.add_named(OBJECT_META);
             let schema = custom(&served.schema, resource, version);
             self.all.insert(name.clone(), schema);
@@ -153,8 +153,8 @@ fn kind_field() -> Value {
 
 /// The schema of a custom resource: what its author wrote, with the fields that every object has.
 fn custom(schema: &Schema, resource: &Resource, version: &str) -> Value {
-    let mut out = match schema.view().node.rules.as_deref() {
-        Some(rules @ Value::Object(_)) => rules.clone(),
+    let mut out = match schema.read_source() {
+        Some(written @ Value::Object(_)) => written,
         _ => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
     };
     if let Value::Object(map) = &mut out {

@@ -65,10 +65,7 @@ struct Table {
 
 impl Table {
     fn schema(&self, root: NodeId) -> Schema {
-        Schema {
-            types: self.types.clone(),
-            root,
-        }
+        Schema::new(self.types.clone(), root)
     }
 
     fn read(text: &str) -> Self {

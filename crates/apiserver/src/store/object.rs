@@ -1,9 +1,11 @@
 //! One stored object: encoded bytes and a header.
 
-use bytes::Bytes;
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::Text;
+use super::text::Piece;
 use crate::value;
 
 /// What is asked of an object without decoding it.
@@ -31,7 +33,7 @@ pub struct Stored {
     /// The resource version.
     pub version: u64,
     /// What is asked of it without decoding.
-    pub header: Header,
+    pub header: Arc<Header>,
     /// The JSON object without `apiVersion` and `kind`.
     pub text: Text,
 }
@@ -39,34 +41,27 @@ pub struct Stored {
 impl Stored {
     /// Encodes `object` at `version`, which is written into it.
     pub fn encode(object: &Value, version: u64, fields: &[(String, String)]) -> Self {
-        let labels = value::map(object, "metadata.labels")
-            .map(|labels| {
-                labels
-                    .iter()
-                    .map(|(k, v)| (k.as_str().into(), v.as_str().unwrap_or_default().into()))
-                    .collect()
-            })
-            .unwrap_or_default();
-        let owners = value::items(object, "metadata.ownerReferences")
-            .iter()
-            .map(|owner| value::text(owner, "uid").into())
-            .collect();
-        let header = Header {
-            namespace: value::text(object, "metadata.namespace").into(),
-            name: value::text(object, "metadata.name").into(),
-            uid: value::text(object, "metadata.uid").into(),
-            labels,
-            fields: fields
-                .iter()
-                .map(|(k, v)| (k.as_str().into(), v.as_str().into()))
-                .collect(),
-            owners,
-            deleting: value::has(object, "metadata.deletionTimestamp"),
-        };
         Self {
             version,
-            header,
+            header: Arc::new(Header::of(object, fields)),
             text: Text::of(object, version),
+        }
+    }
+
+    /// The same, of an object that many clusters have, each created at another moment.
+    pub(crate) fn encode_dated(object: &Value, version: u64, fields: &[(String, String)]) -> Self {
+        Self {
+            text: Text::dated(object, version),
+            ..Self::encode(object, version, fields)
+        }
+    }
+
+    /// The same object, created at another moment; all else is shared.
+    pub(crate) fn created(&self, moment: &str) -> Self {
+        Self {
+            version: self.version,
+            header: self.header.clone(),
+            text: self.text.created(moment),
         }
     }
 
@@ -82,7 +77,7 @@ impl Stored {
 
     /// The text of a top-level member, and the object without it and without other long members, a number in the
     /// place of each.
-    pub fn split(&self, member: &str) -> (Bytes, Value) {
+    pub(crate) fn split(&self, member: &str) -> (Piece, Value) {
         self.text.split(member)
     }
 
@@ -123,6 +118,33 @@ impl Stored {
 }
 
 impl Header {
+    fn of(object: &Value, fields: &[(String, String)]) -> Self {
+        let labels = value::map(object, "metadata.labels")
+            .map(|labels| {
+                labels
+                    .iter()
+                    .map(|(k, v)| (k.as_str().into(), v.as_str().unwrap_or_default().into()))
+                    .collect()
+            })
+            .unwrap_or_default();
+        let owners = value::items(object, "metadata.ownerReferences")
+            .iter()
+            .map(|owner| value::text(owner, "uid").into())
+            .collect();
+        Self {
+            namespace: value::text(object, "metadata.namespace").into(),
+            name: value::text(object, "metadata.name").into(),
+            uid: value::text(object, "metadata.uid").into(),
+            labels,
+            fields: fields
+                .iter()
+                .map(|(k, v)| (k.as_str().into(), v.as_str().into()))
+                .collect(),
+            owners,
+            deleting: value::has(object, "metadata.deletionTimestamp"),
+        }
+    }
+
     /// The value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
         let at = self.labels.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;

@@ -4,34 +4,104 @@
 //! of it as it was. So the long members of an object (`spec`, `status`, `managedFields`) are pieces of their own, and
 //! the same text in another object, version or cluster is the same memory.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use serde_json::{Map, Value};
+
+use crate::shelf::{Kept, Shelf};
 
 /// From how many bytes on a member is a piece of its own. Shorter ones are not worth the look-up.
 const LONG: usize = 1024;
 
-/// All long pieces that are in use, and some that are not any more.
-static KNOWN: Mutex<Known> = Mutex::new(Known {
-    pieces: BTreeSet::new(),
-    prune_at: 64,
-});
+/// All long pieces that are in use.
+static LONG_PIECES: Shelf<Box<[u8]>, ()> = Shelf::new();
 
-struct Known {
-    pieces: BTreeSet<Bytes>,
-    /// When to drop what nobody uses: often enough to be bounded, seldom enough to cost nothing.
-    prune_at: usize,
+/// A part of an encoded object.
+#[derive(Debug, Clone)]
+pub(crate) enum Piece {
+    /// Of this object alone.
+    Own(Arc<[u8]>),
+    /// A long one: the only copy of this text.
+    Shared(Arc<Kept<Box<[u8]>, ()>>),
 }
 
-/// Encoded JSON.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Text(Box<[Bytes]>);
+impl Piece {
+    fn long(text: &[u8]) -> Self {
+        Self::Shared(LONG_PIECES.get(text, || (text.into(), ())))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Shared(kept) => kept.content(),
+        }
+    }
+}
+
+impl PartialEq for Piece {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Shared(one), Self::Shared(other)) if Arc::ptr_eq(one, other) => true,
+            _ => self.bytes() == other.bytes(),
+        }
+    }
+}
+
+impl Eq for Piece {}
+
+impl Hash for Piece {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Own(bytes) => bytes.hash(state),
+            // Only long ones are shared, and all of them: no other piece has the same text.
+            Self::Shared(kept) => kept.digest().hash(state),
+        }
+    }
+}
+
+/// Encoded JSON: every second piece is the value of a member that is cut out.
+#[derive(Debug, Clone)]
+pub struct Text(Box<[Piece]>);
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        // Mostly they are cut at the same places.
+        self.0 == other.0 || (self.len() == other.len() && self.every_byte().eq(other.every_byte()))
+    }
+}
+
+impl Eq for Text {}
+
+/// The member that differs between clusters where nothing else does, as it stands in an object.
+const CREATED: &str = "creationTimestamp";
 
 impl Text {
     /// The stored form of an object: without `apiVersion` and `kind`, with the resource version.
     pub(super) fn of(object: &Value, version: u64) -> Self {
+        Self::cut(object, version, "")
+    }
+
+    /// The same, with the moment of the object's creation in a piece of its own.
+    pub(super) fn dated(object: &Value, version: u64) -> Self {
+        Self::cut(object, version, CREATED)
+    }
+
+    /// The same text with another moment of creation; all else is shared. It must be a [`Text::dated`].
+    pub(super) fn created(&self, moment: &str) -> Self {
+        let name = format!("\"{CREATED}\":");
+        let mut pieces = self.0.clone();
+        let before = pieces
+            .iter()
+            .position(|piece| piece.bytes().ends_with(name.as_bytes()));
+        if let Some(piece) = before.and_then(|at| pieces.get_mut(at + 1)) {
+            *piece = Piece::Own(Value::from(moment).to_string().into_bytes().into());
+        }
+        Self(pieces)
+    }
+
+    /// Long members are cut out, and that of this name among the metadata.
+    fn cut(object: &Value, version: u64, member: &str) -> Self {
         let empty = Map::new();
         let map = object.as_object().unwrap_or(&empty);
         let meta = map.get("metadata").and_then(Value::as_object);
@@ -39,7 +109,7 @@ impl Text {
         writer.raw(b"{\"metadata\":{");
         for (key, value) in meta.unwrap_or(&empty) {
             if key != "resourceVersion" {
-                writer.member(key, value);
+                writer.member(key, value, key == member);
                 writer.raw(b",");
             }
         }
@@ -47,7 +117,7 @@ impl Text {
         for (key, value) in map {
             if !matches!(key.as_str(), "apiVersion" | "kind" | "metadata") {
                 writer.raw(b",");
-                writer.member(key, value);
+                writer.member(key, value, false);
             }
         }
         writer.raw(b"}");
@@ -56,7 +126,11 @@ impl Text {
 
     /// How many bytes it has.
     pub fn len(&self) -> usize {
-        self.0.iter().map(Bytes::len).sum()
+        self.0.iter().map(|piece| piece.bytes().len()).sum()
+    }
+
+    fn every_byte(&self) -> impl Iterator<Item = &u8> {
+        self.0.iter().flat_map(Piece::bytes)
     }
 
     /// Whether there is nothing; an object never is.
@@ -67,18 +141,18 @@ impl Text {
     /// Appends it.
     pub fn write(&self, out: &mut Vec<u8>) {
         for piece in &self.0 {
-            out.extend_from_slice(piece);
+            out.extend_from_slice(piece.bytes());
         }
     }
 
     /// The text of a top-level member, and the value without it. Long members besides are left out too: they are cheap
     /// to tell apart, and dear to decode.
-    pub(super) fn split(&self, member: &str) -> (Bytes, Value) {
-        // Every second piece is a long member. Its number stands in for it.
+    pub(super) fn split(&self, member: &str) -> (Piece, Value) {
+        // The number of a member that is cut out stands in for it.
         let mut outline = Vec::new();
         for (i, piece) in self.0.iter().enumerate() {
             if i % 2 == 0 {
-                outline.extend_from_slice(piece);
+                outline.extend_from_slice(piece.bytes());
             } else {
                 outline.extend_from_slice(i.to_string().as_bytes());
             }
@@ -89,7 +163,7 @@ impl Text {
         let piece = long.and_then(|i| self.0.get(usize::try_from(i).ok()?));
         let text = piece.cloned().unwrap_or_else(|| {
             let short = taken.map(|value| value.to_string()).unwrap_or_default();
-            Bytes::from(short)
+            Piece::Own(short.into_bytes().into())
         });
         (text, rest)
     }
@@ -97,7 +171,7 @@ impl Text {
     /// The value.
     pub(super) fn decode(&self) -> Value {
         let parsed = if let [piece] = &*self.0 {
-            serde_json::from_slice(piece)
+            serde_json::from_slice(piece.bytes())
         } else {
             let mut whole = Vec::with_capacity(self.len());
             self.write(&mut whole);
@@ -110,7 +184,7 @@ impl Text {
 
 #[derive(Default)]
 struct Writer {
-    pieces: Vec<Bytes>,
+    pieces: Vec<Piece>,
     tail: Vec<u8>,
 }
 
@@ -119,22 +193,28 @@ impl Writer {
         self.tail.extend_from_slice(bytes);
     }
 
-    fn member(&mut self, key: &str, value: &Value) {
+    /// Writes a member; a long one is cut out, and one that is to be.
+    fn member(&mut self, key: &str, value: &Value, is_cut: bool) {
         // Writing a value into memory cannot fail.
         let _ = serde_json::to_writer(&mut self.tail, key);
         self.tail.push(b':');
         let start = self.tail.len();
         let _ = serde_json::to_writer(&mut self.tail, value);
-        if self.tail.len() - start >= LONG {
-            let long = self.tail.split_off(start);
+        let is_long = self.tail.len() - start >= LONG;
+        if is_long || is_cut {
+            let own = self.tail.split_off(start);
             self.cut();
-            self.pieces.push(shared(&long));
+            self.pieces.push(if is_long {
+                Piece::long(&own)
+            } else {
+                Piece::Own(own.into())
+            });
         }
     }
 
     fn cut(&mut self) {
         let tail = std::mem::take(&mut self.tail);
-        self.pieces.push(Bytes::from(tail.into_boxed_slice()));
+        self.pieces.push(Piece::Own(tail.into()));
     }
 
     fn finish(mut self) -> Text {
@@ -143,23 +223,9 @@ impl Writer {
     }
 }
 
-/// The one copy of this text.
-fn shared(text: &[u8]) -> Bytes {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(piece) = known.pieces.get(text) {
-        return piece.clone();
-    }
-    if known.pieces.len() >= known.prune_at {
-        known.pieces.retain(|piece| !piece.is_unique());
-        known.prune_at = 2 * known.pieces.len() + 64;
-    }
-    let piece = Bytes::copy_from_slice(text);
-    known.pieces.insert(piece.clone());
-    piece
-}
-
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::indexing_slicing, reason = "tests")]
     use super::*;
     use serde_json::json;
 
@@ -168,7 +234,12 @@ mod tests {
         let long = json!({"metadata": {"name": "a", "resourceVersion": "1"}, "kind": "X",
             "spec": {"text": "x".repeat(LONG)}, "status": {"phase": "new"}});
         let (one, two) = (Text::of(&long, 7), Text::of(&long, 8));
-        let pointers = |text: &Text| text.0.iter().map(|p| p.as_ptr()).collect::<Vec<_>>();
+        let pointers = |text: &Text| {
+            text.0
+                .iter()
+                .map(|p| p.bytes().as_ptr())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(one.0.len(), 3);
         assert_eq!(pointers(&one).get(1), pointers(&two).get(1));
         let mut expected = long;
@@ -176,6 +247,33 @@ mod tests {
         crate::value::put(&mut expected, "metadata.resourceVersion", "7");
         assert_eq!(one.decode(), expected);
         assert_eq!(one.len(), expected.to_string().len());
+        let place = LONG_PIECES.get(one.0[1].bytes(), || panic!("it is there"));
+        assert_eq!(Arc::strong_count(&place), 3, "two objects and this test");
+    }
+
+    #[test]
+    fn only_the_moment_of_creation_differs() {
+        let object = |moment: &str| json!({"metadata": {"name": "a", CREATED: moment, "uid": "u"}, "spec": {"text": "x".repeat(LONG)}});
+        let (one, other) = (
+            object("2024-01-01T00:00:00Z"),
+            object("2024-01-01T00:00:01Z"),
+        );
+        let dated = Text::dated(&one, 7);
+        assert_eq!(dated, Text::of(&one, 7), "it is the same text");
+        assert_ne!(dated, Text::of(&other, 7));
+        let later = dated.created("2024-01-01T00:00:01Z");
+        assert_eq!(later, Text::of(&other, 7));
+        assert_eq!(later.decode(), Text::of(&other, 7).decode());
+        let own = |text: &Text, other: &Text| {
+            let pieces = text.0.iter().zip(&other.0);
+            pieces
+                .filter(|(a, b)| a.bytes().as_ptr() != b.bytes().as_ptr())
+                .count()
+        };
+        assert_eq!(own(&dated, &later), 1);
+        let (spec, rest) = later.split("spec");
+        assert_eq!(spec.bytes(), other["spec"].to_string().as_bytes());
+        assert_eq!(rest["metadata"]["name"], "a");
     }
 
     #[test]
@@ -185,14 +283,14 @@ mod tests {
             |spec: Value| json!({"metadata": {"name": "a"}, "spec": spec, "status": {"n": 1}});
         for spec in [spec, json!({"short": 1})] {
             let (text, rest) = Text::of(&object(spec.clone()), 7).split("spec");
-            assert_eq!(text, spec.to_string());
+            assert_eq!(text.bytes(), spec.to_string().as_bytes());
             assert_eq!(
                 rest,
                 json!({"metadata": {"name": "a", "resourceVersion": "7"}, "status": {"n": 1}})
             );
         }
         let (text, _) = Text::of(&json!({"metadata": {}}), 7).split("spec");
-        assert!(text.is_empty());
+        assert!(text.bytes().is_empty());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use proptest::strategy::{NewTree, Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use super::tape::hex;
-use super::targets::Target;
+use super::target::{Target, was_judged};
 
 /// Cases that are drawn from one seed.
 const BLOCK: u64 = 2_000;
@@ -55,6 +55,8 @@ impl fmt::Display for Crash {
 /// What a run of one target came to.
 pub(crate) struct Outcome {
     pub(crate) cases: u64,
+    /// Those of which a law says something: of the others only that nothing broke.
+    pub(crate) judged: u64,
     pub(crate) time: Duration,
     pub(crate) crash: Option<Crash>,
 }
@@ -64,12 +66,14 @@ pub(crate) fn run(target: &'static Target, effort: &Effort) -> Outcome {
     let started = Instant::now();
     let next = Arc::new(AtomicU64::new(0));
     let done = Arc::new(AtomicU64::new(0));
+    let judged = Arc::new(AtomicU64::new(0));
     let crash = Arc::new(Mutex::new(None));
     let blocks = effort.cases.div_ceil(BLOCK);
     let workers: Vec<_> = (0..effort.threads)
         .map(|thread| {
             let (next, done, crash, effort) =
                 (next.clone(), done.clone(), crash.clone(), effort.clone());
+            let judged = judged.clone();
             let watched = Watched::new(target, thread);
             let work = move || {
                 loop {
@@ -78,7 +82,7 @@ pub(crate) fn run(target: &'static Target, effort: &Effort) -> Outcome {
                         return watched.end();
                     }
                     let cases = BLOCK.min(effort.cases - block * BLOCK);
-                    match run_block(target, &effort, block, cases, &watched) {
+                    match run_block(target, &effort, (block, cases), &watched, &judged) {
                         None => done.fetch_add(cases, Ordering::Relaxed),
                         Some(found) => {
                             *lock(&crash) = Some(found);
@@ -99,6 +103,7 @@ pub(crate) fn run(target: &'static Target, effort: &Effort) -> Outcome {
     let crash = lock(&crash).take();
     Outcome {
         cases: done.load(Ordering::Relaxed),
+        judged: judged.load(Ordering::Relaxed),
         time: started.elapsed(),
         crash,
     }
@@ -111,9 +116,9 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn run_block(
     target: &'static Target,
     effort: &Effort,
-    block: u64,
-    cases: u64,
+    (block, cases): (u64, u64),
     watched: &Watched,
+    judged: &AtomicU64,
 ) -> Option<Crash> {
     let config = Config {
         cases: u32::try_from(cases).unwrap(),
@@ -133,7 +138,10 @@ fn run_block(
         },
         |tape| {
             watched.begin(&tape);
-            try_once(target, &tape).map_err(TestCaseError::fail)
+            let _ = was_judged();
+            let tried = try_once(target, &tape).map_err(TestCaseError::fail);
+            judged.fetch_add(u64::from(was_judged()), Ordering::Relaxed);
+            tried
         },
     );
     match result {

@@ -13,26 +13,8 @@ mod server;
 mod strategic;
 mod yaml;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// One thing to fuzz.
-pub(crate) struct Target {
-    pub(crate) name: &'static str,
-    /// The longest tape.
-    pub(crate) longest: usize,
-    /// Cases in the test command, which has less time.
-    pub(crate) few: u64,
-    pub(crate) run: fn(&[u8]),
-}
-
-const fn target(name: &'static str, longest: usize, few: u64, run: fn(&[u8])) -> Target {
-    Target {
-        name,
-        longest,
-        few,
-        run,
-    }
-}
+use super::target::target;
+pub(crate) use super::target::{Target, law, told};
 
 /// All of them, cheap ones first.
 pub(crate) const TARGETS: &[Target] = &[
@@ -53,17 +35,3 @@ pub(crate) const TARGETS: &[Target] = &[
     target("pages", 120, 1_000, pages::pages),
     target("server", 240, 2_000, server::server),
 ];
-
-static TELLING: AtomicBool = AtomicBool::new(false);
-
-/// Targets print their cases from now on.
-pub(crate) fn tell() {
-    TELLING.store(true, Ordering::Relaxed);
-}
-
-/// Prints a part of a case, if it is wanted.
-fn told(text: impl FnOnce() -> String) {
-    if TELLING.load(Ordering::Relaxed) {
-        println!("  {}", text());
-    }
-}

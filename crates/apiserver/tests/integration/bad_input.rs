@@ -318,3 +318,29 @@ fn thousands_of_labels_are_taken() {
         );
     });
 }
+
+#[test]
+fn only_a_whole_message_is_the_real_server_s() {
+    for (reason, message, is_known) in [
+        ("", "content is not a list", true),
+        ("InternalError", "content is not a list", false),
+        ("", "the content is not a list", false),
+        ("", "content is not a list at all", false),
+        // What a client sent is in the message of a failure that is ours.
+        ("", "reading \"is not a map\": broken", false),
+        ("", "value for key 3 is not a map", true),
+        (
+            "",
+            "map: map[a:b] does not contain declared merge key: name",
+            true,
+        ),
+        (
+            "InternalError",
+            "Internal error occurred: , but received a ",
+            false,
+        ),
+    ] {
+        let status = json!({"kind": "Status", "reason": reason, "message": message, "code": 500});
+        assert_eq!(is_real(&status.to_string()), is_known, "{message}");
+    }
+}

@@ -1,21 +1,38 @@
 //! Many clusters in one process: what each costs.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use http::Request;
+use http_body_util::Full;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use slipway_apiserver::cluster::Cluster;
+use slipway_apiserver::environment::Clock;
+use tower::ServiceExt;
 
-use super::stage::{self, config, send, whole};
+use super::definitions::{self, DEFINITIONS};
+use super::stage::{self, ALICE, config, send, whole};
 
 const CLUSTERS: u32 = if cfg!(debug_assertions) { 200 } else { 1000 };
 /// Bytes of memory and microseconds of time that one more cluster may cost, with a definition of 150 fields and an
-/// object of it.
+/// object of it. Less than 1,000 microseconds until the units of a crate came to be optimised apart in what tests run on (see
+/// Cargo.toml), 1,370 since.
 const BYTES: usize = 50_000;
-const MICROSECONDS: usize = 1000;
+const MICROSECONDS: usize = 1500;
 
-const TEST: &str = "integration::cost::a_cluster_costs_less_than_50_kilobytes_and_a_millisecond";
+const TEST: &str =
+    "integration::cost::a_cluster_costs_less_than_50_kilobytes_and_one_and_a_half_milliseconds";
+
+/// Clusters with three large definitions, and bytes of memory that one more of them may cost.
+const LARGE_CLUSTERS: u32 = 200;
+const LARGE_BYTES: usize = 100_000;
+
+const LARGE_TEST: &str = "integration::cost::one_more_cluster_with_three_large_definitions_costs_less_than_100_kilobytes";
+
+/// Measurements, one after the other.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// A definition of some size, as operators bring them.
 fn definition() -> Value {
@@ -87,8 +104,7 @@ fn measure() {
             let began = Instant::now();
             let name = format!("c{n}");
             let cluster = config(&name, u64::from(n), Arc::default()).build();
-            let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-            post(&cluster, definitions, &definition).await;
+            post(&cluster, DEFINITIONS, &definition).await;
             let ships = "/apis/example.com/v1/namespaces/default/ships";
             post(&cluster, ships, &ship).await;
             fastest = fastest.min(began.elapsed());
@@ -100,11 +116,12 @@ fn measure() {
 }
 
 #[test]
-fn a_cluster_costs_less_than_50_kilobytes_and_a_millisecond() {
+fn a_cluster_costs_less_than_50_kilobytes_and_one_and_a_half_milliseconds() {
     if std::env::var_os("APISERVER_COST").is_some() {
         measure();
         return;
     }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     // Code that is not optimised is slower, and not larger.
     let slack = if cfg!(debug_assertions) { 20 } else { 1 };
     // Memory of a process is only told apart when nothing else runs in it.
@@ -112,4 +129,72 @@ fn a_cluster_costs_less_than_50_kilobytes_and_a_millisecond() {
     let mut numbers = result.split(' ').map(|n| n.parse::<usize>().unwrap());
     assert!(numbers.next().unwrap() < BYTES, "{result}");
     assert!(numbers.next().unwrap() < MICROSECONDS * slack, "{result}");
+}
+
+/// A clock that stands.
+#[derive(Debug)]
+struct Moment(Timestamp);
+
+impl Clock for Moment {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+}
+
+/// A cluster that began at a moment of its own, with three large definitions, an object of each, and a role of its own,
+/// which somebody has made use of: nothing that it has is as in another by chance.
+async fn large(number: u32) -> Arc<Cluster> {
+    let began = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(i64::from(number));
+    let cluster = config(&format!("c{number}"), u64::from(number), Arc::default())
+        .with_clock(Arc::new(Moment(began)))
+        .build();
+    for definition in definitions::three() {
+        post(&cluster, DEFINITIONS, &definition.to_string()).await;
+    }
+    for (path, object) in definitions::objects() {
+        post(&cluster, &path, &object.to_string()).await;
+    }
+    let group = "rbac.authorization.k8s.io";
+    let role = json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": {"name": "look"},
+        "rules": [{"apiGroups": [definitions::GROUP], "resources": ["*"], "verbs": ["list"]}]});
+    let binding = json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": "look"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "look"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "alice"}]});
+    for (plural, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
+        post(
+            &cluster,
+            &format!("/apis/{group}/v1/{plural}"),
+            &object.to_string(),
+        )
+        .await;
+    }
+    let (path, _) = definitions::objects().swap_remove(0);
+    let request = Request::get(path).body(Full::<Bytes>::default()).unwrap();
+    let seen = cluster.service(ALICE).oneshot(request).await.unwrap();
+    assert_eq!(seen.status(), 200);
+    whole(seen).await;
+    cluster
+}
+
+fn measure_large() {
+    stage::virtually(async {
+        let mut all = vec![large(0).await, large(1).await, large(2).await];
+        let before = resident();
+        for number in 0..LARGE_CLUSTERS {
+            all.push(large(3 + number).await);
+        }
+        let bytes = (resident() - before) * 1024 / LARGE_CLUSTERS as usize;
+        stage::report(&bytes.to_string());
+    });
+}
+
+#[test]
+fn one_more_cluster_with_three_large_definitions_costs_less_than_100_kilobytes() {
+    if std::env::var_os("APISERVER_COST").is_some() {
+        measure_large();
+        return;
+    }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let result = stage::in_a_process(LARGE_TEST, &[("APISERVER_COST", "1")]);
+    assert!(result.parse::<usize>().unwrap() < LARGE_BYTES, "{result}");
 }

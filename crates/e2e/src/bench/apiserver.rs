@@ -4,6 +4,8 @@
 //! --no-controllers`; the real one is started with the words of one that runs already, on the same etcd, while that one
 //! is halted. What happens inside of a process is measured in processes of their own, so that memory can be told apart.
 
+#[path = "apiserver_definitions.rs"]
+mod definitions;
 #[path = "apiserver_fan.rs"]
 mod fan;
 #[path = "apiserver_inside.rs"]
@@ -18,13 +20,13 @@ mod servers;
 mod table;
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use slipway_e2e::process;
 use slipway_e2e::suite::say;
+use slipway_e2e::{figures, process};
 
 use crate::load::Rate;
 use crate::servers::{Contender, Origin, Running};
@@ -70,17 +72,17 @@ pub(crate) struct Measurement {
     pub(crate) list: load::Listed,
 }
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
     if let Some(part) = arguments.inside {
-        return inside::measure(part, arguments.objects);
+        return inside::measure(part, arguments.objects).map(|()| ExitCode::SUCCESS);
     }
     keep_to(ASKER)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("starting the bench's runtime")?;
-    say(&machine());
+    say(&figures::machine());
     let inside = inside::gather(arguments.objects)?;
     let ours = runtime.block_on(bench(&Contender::Ours, arguments.objects))?;
     let real = arguments
@@ -91,11 +93,13 @@ fn main() -> Result<()> {
             runtime.block_on(bench(&real, arguments.objects))
         })
         .transpose()?;
-    table::print(&inside, &ours, real.as_ref(), arguments.objects);
+    let rows = table::print(&inside, &ours, real.as_ref(), arguments.objects);
     if real.is_none() {
         say("no real API server given: set SLIPWAY_REAL_BARE or use `cargo xtask bench apiserver`");
     }
-    Ok(())
+    let (code, line) = figures::verdict(&rows);
+    say(&line);
+    Ok(ExitCode::from(code))
 }
 
 async fn bench(contender: &Contender, count: usize) -> Result<Measurement> {
@@ -158,28 +162,4 @@ fn keep_to(processor: &str) -> Result<()> {
         "there is no processor {processor}: this bench needs one for the server and one for who asks"
     );
     Ok(())
-}
-
-/// What this runs on.
-fn machine() -> String {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let cpus = read("/proc/cpuinfo");
-    let models: Vec<&str> = cpus
-        .lines()
-        .filter_map(|line| line.strip_prefix("model name")?.split(": ").nth(1))
-        .collect();
-    let memory = read("/proc/meminfo");
-    let kilobytes: u64 = memory
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))
-        .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
-        .unwrap_or_default();
-    format!(
-        "{} × {}, {} GiB, Linux {}, load {}",
-        models.len(),
-        models.first().unwrap_or(&"unknown processor"),
-        kilobytes >> 20,
-        read("/proc/sys/kernel/osrelease").trim(),
-        read("/proc/loadavg").split(' ').next().unwrap_or_default()
-    )
 }

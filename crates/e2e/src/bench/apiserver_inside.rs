@@ -15,11 +15,12 @@ use slipway_e2e::process;
 use slipway_e2e::suite::say;
 use tower::Service;
 
+use crate::definitions;
 use crate::fan::{self, Seen};
 use crate::load::collection;
 use crate::{SERVER, objects};
 
-const TOKEN: &str = "admin";
+pub(crate) const TOKEN: &str = "admin";
 /// What of a run is not counted, and how long each run is that is.
 const WARM: Duration = Duration::from_millis(500);
 const RUN: Duration = Duration::from_secs(2);
@@ -27,7 +28,7 @@ const RUN: Duration = Duration::from_secs(2);
 const RUNS: usize = 3;
 /// How many clusters are weighed, and how many come before them.
 const CLUSTERS: usize = 1_000;
-const FIRST_CLUSTERS: usize = 10;
+pub(crate) const FIRST_CLUSTERS: usize = 10;
 
 /// What is measured in one process.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -35,6 +36,7 @@ pub(crate) enum Part {
     Requests,
     Objects,
     Clusters,
+    Definitions,
 }
 
 /// All figures, by name.
@@ -43,7 +45,7 @@ pub(crate) type Figures = serde_json::Map<String, Value>;
 /// Measures each part in a process of its own.
 pub(crate) fn gather(objects: usize) -> Result<Figures> {
     let mut all = Figures::new();
-    for part in ["requests", "objects", "clusters"] {
+    for part in ["requests", "objects", "clusters", "definitions"] {
         say(&format!("in process: {part}"));
         let output = Command::new("taskset")
             .args(["-c", SERVER])
@@ -73,20 +75,21 @@ pub(crate) fn measure(part: Part, objects: usize) -> Result<()> {
             Part::Requests => requests().await,
             Part::Objects => weigh(objects).await,
             Part::Clusters => clusters(),
+            Part::Definitions => definitions::weigh().await,
         }
     })?;
     say(&figures.to_string());
     Ok(())
 }
 
-fn cluster(number: usize) -> Arc<Cluster> {
+pub(crate) fn cluster(number: usize) -> Arc<Cluster> {
     Config::seeded(&format!("c{number}"), number as u64, Arc::default())
         .with_admin(TOKEN)
         .build()
 }
 
 /// A request and its whole answer.
-async fn ask(
+pub(crate) async fn ask(
     service: &mut InProcessService,
     request: Request<Full<Bytes>>,
     code: u16,
@@ -102,7 +105,7 @@ fn get(path: &str) -> Result<Request<Full<Bytes>>> {
     Ok(Request::get(path).body(Full::default())?)
 }
 
-fn post(path: &str, body: String) -> Result<Request<Full<Bytes>>> {
+pub(crate) fn post(path: &str, body: String) -> Result<Request<Full<Bytes>>> {
     Ok(Request::post(path)
         .header("content-type", "application/json")
         .body(Full::from(body))?)

@@ -62,6 +62,7 @@ fn main() -> Result<()> {
         .next()
         .context("there is no kubectl")?
         .program;
+    table::note(&slipway_e2e::figures::machine());
     let mut contenders = vec![Contender::Slipway];
     contenders.extend(arguments.peer.clone().map(Contender::Peer));
     let mut rows = Vec::new();

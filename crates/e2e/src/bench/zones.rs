@@ -11,13 +11,16 @@ mod rollout;
 #[path = "zones_table.rs"]
 mod table;
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Parser;
 use slipway_e2e::client;
 use slipway_e2e::cluster::Cluster;
+use slipway_e2e::figures;
 use slipway_e2e::install::node;
 use slipway_e2e::operator::Operator;
 use slipway_e2e::process::Folder;
@@ -94,11 +97,12 @@ pub(crate) struct Measurement {
     pub(crate) size: u64,
 }
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
     if let Some(file) = &arguments.flood {
-        return door::flood(file);
+        return door::flood(file).map(|()| ExitCode::SUCCESS);
     }
+    say(&figures::machine());
     let real = arguments.real.clone().context(
         "no real control plane given: set SLIPWAY_REAL_FULL or use `cargo xtask bench zones`",
     )?;
@@ -128,13 +132,16 @@ fn main() -> Result<()> {
             bench(&cluster, &peer, arguments.pods)
         })
         .transpose()?;
-    table::print(&mine, theirs.as_ref());
+    let rows = table::print(&mine, theirs.as_ref());
     if theirs.is_none() {
-        say(
-            "no peer given: figures with * were measured earlier; name the original's program with --peer PATH",
-        );
+        let marks = figures::MARKS;
+        say(&format!(
+            "no peer given: {marks}; name the original's program with --peer PATH"
+        ));
     }
-    Ok(())
+    let (code, line) = figures::verdict(&rows);
+    say(&line);
+    Ok(ExitCode::from(code))
 }
 
 fn bench(cluster: &Cluster, contender: &Contender, most: usize) -> Result<Measurement> {
@@ -187,6 +194,13 @@ fn size(program: &Path) -> Result<u64> {
     let is_bare = stripped.is_ok_and(|status| status.success());
     let measured = if is_bare { &bare } else { program };
     Ok(std::fs::metadata(measured)?.len())
+}
+
+/// The one in the middle, by this.
+pub(crate) fn median<T: Default, O: PartialOrd>(mut all: Vec<T>, by: impl Fn(&T) -> O) -> T {
+    all.sort_by(|one, other| by(one).partial_cmp(&by(other)).unwrap_or(Ordering::Equal));
+    let middle = all.len() / 2;
+    all.into_iter().nth(middle).unwrap_or_default()
 }
 
 /// The text of a file of the bench.

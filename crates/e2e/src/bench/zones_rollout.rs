@@ -12,16 +12,18 @@ use slipway_e2e::zones::{Place, Trace, ZONES, zone};
 
 use crate::{BUDGET, Contender};
 
+/// How many rollouts are measured: a delay of a tenth of a second says little if it was seen once.
+const ROLLOUTS: usize = 5;
 /// How long anything may take.
 const WITHIN: Duration = Duration::from_mins(10);
 
-/// What a rollout took.
+/// What rollouts took.
 pub(crate) struct Figures {
-    /// From the change of the first template to the first pod that goes.
+    /// From the change of the first template to the first pod that goes: the median.
     pub(crate) first: Duration,
-    /// From there to the last pod that came.
+    /// From there to the last pod that came: the median.
     pub(crate) total: Duration,
-    /// The most pods away at once.
+    /// The most pods away at once, in any of them.
     pub(crate) most: usize,
     /// Requests about pods, for each pod that went.
     pub(crate) pods: f64,
@@ -61,7 +63,7 @@ fn padded(name: &str, replicas: usize, image: &str) -> Value {
     zone
 }
 
-/// Changes all templates and watches until all pods are new.
+/// Changes all templates and watches until all pods are new, again and again.
 pub(crate) fn measure(
     contender: &Contender,
     place: &Place<'_>,
@@ -70,13 +72,24 @@ pub(crate) fn measure(
     let operator = contender.start(place, &["-server-tls.enabled=false"], None)?;
     // Whatever comes first is over.
     std::thread::sleep(Duration::from_secs(6));
-    let trace = Trace::start(place)?;
     let before = requests(&operator)?;
-    let start = change(place, "app:2")?;
-    place.settled(3 * replicas, "app:2", WITHIN)?;
-    let seen = trace.judge(BUDGET)?;
-    // Events and statuses may come a little later.
-    std::thread::sleep(Duration::from_secs(12));
+    let (mut first, mut total, mut most) = (Vec::new(), Vec::new(), 0);
+    for rollout in 0..ROLLOUTS {
+        let image = format!("app:{}", rollout + 2);
+        let trace = Trace::start(place)?;
+        let start = change(place, &image)?;
+        place.settled(3 * replicas, &image, WITHIN)?;
+        let seen = trace.judge(BUDGET)?;
+        let since = |at: Option<SystemTime>| {
+            at.and_then(|at| at.duration_since(start).ok())
+                .unwrap_or_default()
+        };
+        first.push(since(seen.first));
+        total.push(since(seen.last));
+        most = most.max(seen.most);
+        // Events and statuses may come a little later, and the next one begins in peace.
+        std::thread::sleep(Duration::from_secs(12));
+    }
     let mut made = requests(&operator)?;
     for (request, count) in &mut made {
         *count -= before.get(request).copied().unwrap_or_default();
@@ -87,24 +100,20 @@ pub(crate) fn measure(
                 .filter(|(request, _)| is_it(request))
                 .map(|(_, n)| n)
                 .sum(),
-            3 * replicas,
+            3 * replicas * ROLLOUTS,
         )
     };
     let is_event = |request: &str| request.contains("events");
     let is_status =
         |request: &str| request.contains("status subresource") || request.contains("configmaps");
     let is_pod = |request: &str| request.contains("core/v1/pods");
-    let since = |at: Option<SystemTime>| {
-        at.and_then(|at| at.duration_since(start).ok())
-            .unwrap_or_default()
-    };
     let resident = operator.resident()?;
     // It lets its lease go: whoever comes next need not wait for it.
     operator.terminate()?;
     Ok(Figures {
-        first: since(seen.first),
-        total: since(seen.last),
-        most: seen.most,
+        first: crate::median(first, |one| *one),
+        total: crate::median(total, |one| *one),
+        most,
         pods: count(&is_pod),
         events: count(&is_event),
         statuses: count(&is_status),

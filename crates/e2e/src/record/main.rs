@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
+use serde_json::Value;
+use slipway_apiserver::origin;
 use slipway_e2e::cluster::Cluster;
 use slipway_e2e::record::{Proxy, kept};
 use slipway_e2e::suite::say;
@@ -28,6 +30,8 @@ async fn main() -> Result<()> {
     let client = Cluster::new(&PathBuf::from("kubectl"), &arguments.upstream)?
         .client()
         .await?;
+    let asked = http::Request::get("/version").body(Vec::new())?;
+    let origin = origin::of_real(&client.request::<Value>(asked).await?)?;
     let proxy = Proxy::new(client);
     proxy.begin().await?;
     let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
@@ -39,7 +43,7 @@ async fn main() -> Result<()> {
     let pairs = proxy.pairs();
     kept::write(&arguments.out, &pairs)?;
     say(&format!(
-        "recorded {} pairs in {}",
+        "recorded {} pairs of {origin} in {}",
         pairs.len(),
         arguments.out.display()
     ));

@@ -19,8 +19,9 @@ use super::{Content, Pair, SCRUBBED, Seen, is_watch};
 /// Who asks for what was there before.
 const RECORDER: &str = "recorder/1";
 
-/// Collections that a kube-apiserver fills by itself.
+/// What the server is, and collections that a kube-apiserver fills by itself.
 const BEFORE: &[&str] = &[
+    "/version",
     "/api/v1/namespaces",
     "/api/v1/serviceaccounts",
     "/api/v1/configmaps",

@@ -77,8 +77,28 @@ impl Transcript {
     }
 }
 
+/// What the recording of a version of kubectl is called.
+pub(crate) fn name(version: &str) -> String {
+    format!("golden-{version}")
+}
+
 fn path(version: &str) -> PathBuf {
-    folder().join(format!("golden-{version}.txt"))
+    folder().join(format!("{}.txt", name(version)))
+}
+
+/// The versions of kubectl that were recorded.
+pub(crate) fn recorded() -> Result<Vec<String>> {
+    let mut versions = Vec::new();
+    let files = std::fs::read_dir(folder()).context("listing the recordings")?;
+    for file in files {
+        let file = file.context("listing the recordings")?.file_name();
+        let file = file.to_string_lossy();
+        let version = file.strip_prefix("golden-");
+        let version = version.and_then(|rest| rest.strip_suffix(".txt"));
+        versions.extend(version.map(str::to_owned));
+    }
+    versions.sort();
+    Ok(versions)
 }
 
 /// Expected and got, by lines, without what they begin and end with in common.

@@ -5,17 +5,37 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use regex::{Captures, Regex};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use slipway_e2e::record::{Content, Pair};
 
 use crate::binary;
 use crate::compare::keyed;
 
+/// What one server drew in the place of what another had drawn, one for one. The first sight of each is noted and stays: what is
+/// seen later is compared with it.
+#[derive(Default)]
+struct Exchange {
+    ours: BTreeMap<String, String>,
+    taken: BTreeSet<String>,
+}
+
+impl Exchange {
+    /// Notes the first sight. What stands for something already does not come to stand for another.
+    fn note(&mut self, recorded: &str, found: &str) {
+        if !self.ours.contains_key(recorded) && self.taken.insert(found.to_owned()) {
+            self.ours.insert(recorded.to_owned(), found.to_owned());
+        }
+    }
+}
+
 /// By recorded value, ours.
 pub(crate) struct Drawn {
-    uids: BTreeMap<String, String>,
+    uids: Exchange,
+    /// Of writes: the first sight of each stays.
     versions: BTreeMap<u64, u64>,
-    addresses: BTreeMap<String, String>,
+    /// Of lists: what the server had written by then.
+    moments: BTreeMap<u64, u64>,
+    addresses: Exchange,
     continues: BTreeMap<String, String>,
     /// Ids of objects that were there before the recording began.
     old: BTreeSet<String>,
@@ -30,9 +50,10 @@ impl Default for Drawn {
     fn default() -> Self {
         let uid = Regex::new("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}");
         Self {
-            uids: BTreeMap::new(),
+            uids: Exchange::default(),
             versions: BTreeMap::new(),
-            addresses: BTreeMap::new(),
+            moments: BTreeMap::new(),
+            addresses: Exchange::default(),
             continues: BTreeMap::new(),
             old: BTreeSet::new(),
             ended: BTreeMap::new(),
@@ -68,8 +89,11 @@ impl Drawn {
         if recorded == 0 {
             return text.to_owned();
         }
-        let known = self.versions.range(..=recorded).next_back();
-        known.map_or_else(|| "1".to_owned(), |(_, ours)| ours.to_string())
+        let newest = [&self.versions, &self.moments]
+            .into_iter()
+            .filter_map(|known| known.range(..=recorded).next_back())
+            .max_by_key(|(recorded, _)| **recorded);
+        newest.map_or_else(|| "1".to_owned(), |(_, ours)| ours.to_string())
     }
 
     /// The body with our ids and versions in it, and the name that the real server drew.
@@ -109,7 +133,7 @@ impl Drawn {
 
     /// Ids are as long as ours, so that they can be exchanged in a binary body.
     fn bytes(&self, mut bytes: Vec<u8>) -> Vec<u8> {
-        for (recorded, ours) in &self.uids {
+        for (recorded, ours) in &self.uids.ours {
             let places: Vec<usize> = bytes
                 .windows(recorded.len())
                 .enumerate()
@@ -149,10 +173,8 @@ impl Drawn {
 
     /// Our version of exactly that write; one that nobody wrote stays as it is.
     fn version_of(&self, text: &str) -> String {
-        let ours = text
-            .parse()
-            .ok()
-            .and_then(|number: u64| self.versions.get(&number));
+        let number = text.parse::<u64>().ok();
+        let ours = number.and_then(|n| self.versions.get(&n).or_else(|| self.moments.get(&n)));
         ours.map_or_else(|| text.to_owned(), ToString::to_string)
     }
 
@@ -168,8 +190,8 @@ impl Drawn {
                 })
                 .into_owned()
         };
-        let text = exchange(text, &self.uid, &self.uids);
-        exchange(&text, &self.address, &self.addresses)
+        let text = exchange(text, &self.uid, &self.uids.ours);
+        exchange(&text, &self.address, &self.addresses.ours)
     }
 
     /// A recorded answer with our ids and addresses in it.
@@ -192,25 +214,18 @@ impl Drawn {
         }
     }
 
-    /// Learns from two answers to the same request.
+    /// Learns from two answers to the same request: what the server drew for an object is learnt where the object itself says it.
     pub(crate) fn learn(&mut self, recorded: &Value, found: &Value) {
+        self.learn_at("", recorded, found);
+    }
+
+    fn learn_at(&mut self, at: &str, recorded: &Value, found: &Value) {
         match (recorded, found) {
             (Value::Object(recorded), Value::Object(found)) => {
-                if let (Some(uid), Some(ended)) = (
-                    recorded.get("uid").and_then(Value::as_str),
-                    found.get("deletionTimestamp"),
-                ) {
-                    self.ended.insert(uid.to_owned(), ended.clone());
-                }
+                self.learn_fields(at, recorded, found);
                 for (key, recorded) in recorded {
-                    let Some(found) = found.get(key) else {
-                        continue;
-                    };
-                    match (recorded, found) {
-                        (Value::String(recorded), Value::String(found)) => {
-                            self.learn_text(key, recorded, found);
-                        }
-                        _ => self.learn(recorded, found),
+                    if let Some(found) = found.get(key) {
+                        self.learn_at(key, recorded, found);
                     }
                 }
             }
@@ -218,7 +233,7 @@ impl Drawn {
                 let ours = keyed(found);
                 for (key, item) in keyed(recorded) {
                     if let Some(found) = ours.get(&key) {
-                        self.learn(item, found);
+                        self.learn_at("", item, found);
                     }
                 }
             }
@@ -226,10 +241,49 @@ impl Drawn {
         }
     }
 
+    /// Learns from the fields of the two objects that are called `at`.
+    fn learn_fields(
+        &mut self,
+        at: &str,
+        recorded: &Map<String, Value>,
+        found: &Map<String, Value>,
+    ) {
+        let both = |key: &str| Some((recorded.get(key)?.as_str()?, found.get(key)?.as_str()?));
+        if let Some((recorded, found)) = both("clusterIP")
+            && at == "spec"
+            && recorded != "None"
+            && found != "None"
+        {
+            self.addresses.note(recorded, found);
+        }
+        if at != "metadata" {
+            return;
+        }
+        let uid = both("uid");
+        if let Some((recorded, ours)) = uid {
+            self.uids.note(recorded, ours);
+            if let Some(ended) = found.get("deletionTimestamp") {
+                self.ended.insert(recorded.to_owned(), ended.clone());
+            }
+        }
+        match both("resourceVersion") {
+            Some((recorded, ours)) if uid.is_some() => self.learn_version(recorded, ours),
+            Some((recorded, ours)) => {
+                if let (Ok(recorded), Ok(ours)) = (recorded.parse(), ours.parse()) {
+                    self.moments.insert(recorded, ours);
+                }
+            }
+            None => {}
+        }
+        if let Some((recorded, ours)) = both("continue").filter(|(text, _)| !text.is_empty()) {
+            self.continues.insert(recorded.to_owned(), ours.to_owned());
+        }
+    }
+
     /// Learns our version of a write.
     pub(crate) fn learn_version(&mut self, recorded: &str, ours: &str) {
         if let (Ok(recorded), Ok(ours)) = (recorded.parse(), ours.parse()) {
-            self.versions.insert(recorded, ours);
+            self.versions.entry(recorded).or_insert(ours);
         }
     }
 
@@ -246,21 +300,5 @@ impl Drawn {
         named
             .and_then(|text| text.parse::<u64>().ok())
             .is_some_and(|version| !self.versions.contains_key(&version))
-    }
-
-    fn learn_text(&mut self, key: &str, recorded: &str, found: &str) {
-        match key {
-            "uid" => {
-                self.uids.insert(recorded.to_owned(), found.to_owned());
-            }
-            "resourceVersion" => self.learn_version(recorded, found),
-            "clusterIP" if recorded != "None" && found != "None" => {
-                self.addresses.insert(recorded.to_owned(), found.to_owned());
-            }
-            "continue" if !recorded.is_empty() => {
-                self.continues.insert(recorded.to_owned(), found.to_owned());
-            }
-            _ => {}
-        }
     }
 }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use slipway_e2e::record::Pair;
 
-use crate::compare::{Difference, MASKS};
-use crate::explained;
+use crate::compare::{Difference, EXCHANGED, MASKS};
+use crate::explained::{self, REASONS};
 
 /// How many examples of a kind of difference are shown.
 const EXAMPLES: usize = 3;
@@ -55,10 +55,29 @@ impl Report {
         self.unexplained.values().map(|(count, _)| count).sum()
     }
 
+    /// Rules that excuse another number of differences than they are pinned to: more of them are a fault that hides behind a
+    /// rule, fewer a rule that excuses too much.
+    pub(crate) fn moved(&self) -> Vec<String> {
+        let count = |why| self.explained.get(why).copied().unwrap_or_default();
+        let moved = REASONS
+            .iter()
+            .filter(|reason| count(reason.why) != reason.pinned);
+        moved
+            .map(|reason| {
+                let (found, pinned) = (count(reason.why), reason.pinned);
+                format!("pinned to {pinned}, found {found}: {}", reason.why)
+            })
+            .collect()
+    }
+
     /// All of it, for people.
     pub(crate) fn table(&self) -> String {
-        let mut text = String::from("masked:\n");
-        for (what, why) in MASKS {
+        let mut text = String::from("masked (that it is there is compared):\n");
+        for mask in MASKS {
+            let _ = writeln!(text, "  {}: {}", mask.what, mask.why);
+        }
+        let _ = writeln!(text, "exchanged, then compared:");
+        for (what, why) in EXCHANGED {
             let _ = writeln!(text, "  {what}: {why}");
         }
         let _ = writeln!(text, "explained differences:");
@@ -81,17 +100,28 @@ impl Report {
             .iter()
             .map(|(name, count)| format!("{name} {count}"))
             .collect();
+        let _ = write!(text, "pairs by program: {}", programs.join(", "));
+        text
+    }
+
+    /// The first kind of difference that nobody has explained, or else the first rule that explains another number of them.
+    pub(crate) fn first(&self) -> Option<String> {
+        let unexplained = self.unexplained.iter().next();
+        unexplained
+            .map(|(kind, (count, _))| format!("{count} × {kind}"))
+            .or_else(|| self.moved().into_iter().next())
+    }
+
+    /// How it begins in a line.
+    pub(crate) fn line(&self) -> String {
         let (watches, events) = self.watched;
-        let _ = writeln!(text, "pairs by program: {}", programs.join(", "));
-        let _ = write!(
-            text,
+        format!(
             "replay: {} pairs ({watches} watches with {events} events), {} explained differences of {} kinds, {} unexplained",
             self.programs.values().sum::<usize>(),
             self.explained.values().sum::<usize>(),
             self.explained.len(),
             self.unexplained()
-        );
-        text
+        )
     }
 }
 

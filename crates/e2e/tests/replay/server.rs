@@ -13,19 +13,28 @@ use slipway_apiserver::server::InProcessService;
 use slipway_e2e::record::{Content, Pair};
 use tower::ServiceExt as _;
 
+use crate::planted::Flaw;
+use crate::start::AGENT;
+
 const TOKEN: &str = "admin-token";
 
-/// A cluster without controllers, and its administrator.
-pub(crate) struct Embedded(InProcessService);
+/// A cluster without controllers, and its administrator; it may be wrong on purpose.
+pub(crate) struct Embedded {
+    service: InProcessService,
+    flaw: Option<Flaw>,
+}
 
 impl Embedded {
-    pub(crate) fn start() -> Self {
+    pub(crate) fn start(flaw: Option<Flaw>) -> Self {
         let mut admin = User::new("admin", &["system:masters"]);
         "admin".clone_into(&mut admin.uid);
         let cluster = Config::seeded("replay", 1, Arc::new(InProcess::default()))
             .with_token(TOKEN, admin)
             .build();
-        Self(InProcessService::new(cluster, None))
+        Self {
+            service: InProcessService::new(cluster, None),
+            flaw,
+        }
     }
 
     /// Sends a recorded request with another path and body; gives code and answer.
@@ -35,8 +44,10 @@ impl Embedded {
         path: &str,
         body: Vec<u8>,
     ) -> Result<(u16, Content)> {
+        let flaw = self.flaw_for(pair);
+        let path = &flaw.map_or_else(|| path.to_owned(), |flaw| flaw.path(path));
         let response = self
-            .0
+            .service
             .clone()
             .oneshot(request(pair, path, body)?)
             .await
@@ -44,7 +55,16 @@ impl Embedded {
         let code = response.status().as_u16();
         let body = response.into_body().collect().await;
         let body = body.map_err(|error| anyhow!("{} {path}: {error}", pair.method))?;
-        Ok((code, Content::read(&body.to_bytes())))
+        let answer = match pair.method.as_str() {
+            // What HTTP does with the body of such an answer.
+            "HEAD" => Content::Empty,
+            _ => Content::read(&body.to_bytes()),
+        };
+        let answer = match flaw {
+            Some(flaw) => flaw.answer(&pair.method, answer),
+            None => answer,
+        };
+        Ok((code, answer))
     }
 
     /// Sends a recorded watch with another path; what it shows goes to `line`, by lines.
@@ -54,8 +74,10 @@ impl Embedded {
         path: &str,
         mut line: impl FnMut(&[u8]) + Send + 'static,
     ) -> Result<u16> {
+        let flaw = self.flaw_for(pair);
+        let path = &flaw.map_or_else(|| path.to_owned(), |flaw| flaw.path(path));
         let response = self
-            .0
+            .service
             .clone()
             .oneshot(request(pair, path, Vec::new())?)
             .await
@@ -72,6 +94,11 @@ impl Embedded {
             }
         });
         Ok(code)
+    }
+
+    /// What is wrong with the answer to a request; what the replay asks for itself is answered soundly.
+    fn flaw_for(&self, pair: &Pair) -> Option<Flaw> {
+        self.flaw.filter(|_| pair.program() != AGENT)
     }
 }
 

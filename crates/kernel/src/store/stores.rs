@@ -1,22 +1,29 @@
 //! All stores of one replica.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{Entry, Layout, Meta, Projection, Seen, Store, Undecodable};
 use crate::identity::{ClusterId, Kind};
+use crate::interest::slot_name;
 
-/// Which store: cluster, kind and projection.
-pub type StoreKey = (ClusterId, Kind, &'static str);
+/// Which store: cluster, kind and projection, with its slot if it has one.
+pub type StoreKey = (ClusterId, Kind, Cow<'static, str>);
 
-/// All stores of one replica. A clone is a snapshot, and costs no more than counting it.
+/// The stores of one cluster.
+type OfCluster = BTreeMap<StoreKey, Arc<Store>>;
+
+/// All stores of one replica. A clone is a snapshot, and costs no more than counting it. Whoever changes a store while
+/// there is a snapshot copies that store and the names of its cluster's, and the list of clusters.
 #[derive(Debug, Clone, Default)]
-pub struct Stores(Arc<BTreeMap<StoreKey, Arc<Store>>>);
+pub struct Stores(Arc<BTreeMap<ClusterId, Arc<OfCluster>>>);
 
 impl Stores {
     /// Makes room for a kind; if there is, only the indexes are added.
     pub(crate) fn make_room(&mut self, key: &StoreKey, layout: Layout<'_>) {
-        let store = Arc::make_mut(&mut self.0)
+        let of_cluster = Arc::make_mut(&mut self.0).entry(key.0.clone()).or_default();
+        let store = Arc::make_mut(of_cluster)
             .entry(key.clone())
             .or_insert_with(|| Arc::new(Store::new(key, layout)));
         for index in layout.indexes {
@@ -26,35 +33,93 @@ impl Stores {
         }
     }
 
+    /// A snapshot of one cluster's stores.
+    #[must_use]
+    pub fn only(&self, cluster: &ClusterId) -> Self {
+        let known = self.0.get(cluster);
+        let known = known.map(|of_cluster| (cluster.clone(), of_cluster.clone()));
+        Self(Arc::new(known.into_iter().collect()))
+    }
+
+    /// Gives up a store: nobody is interested in it any more.
+    pub fn close(&mut self, key: &StoreKey) {
+        let all = Arc::make_mut(&mut self.0);
+        let Some(of_cluster) = all.get_mut(&key.0) else {
+            return;
+        };
+        Arc::make_mut(of_cluster).remove(key);
+        if of_cluster.is_empty() {
+            all.remove(&key.0);
+        }
+    }
+
+    /// Gives up all stores of a cluster.
+    pub fn drop_cluster(&mut self, cluster: &ClusterId) {
+        Arc::make_mut(&mut self.0).remove(cluster);
+    }
+
     /// The store behind a key.
     pub fn store(&self, key: &StoreKey) -> Option<&Store> {
-        self.0.get(key).map(AsRef::as_ref)
+        self.0.get(&key.0)?.get(key).map(AsRef::as_ref)
     }
 
     /// The store behind a key, to take something in.
     pub fn store_mut(&mut self, key: &StoreKey) -> Option<&mut Store> {
-        Arc::make_mut(&mut self.0).get_mut(key).map(Arc::make_mut)
+        let of_cluster = Arc::make_mut(&mut self.0).get_mut(&key.0)?;
+        let store = Arc::make_mut(of_cluster).get_mut(key)?;
+        Some(Arc::make_mut(store))
     }
 
     /// All stores.
     pub fn iter(&self) -> impl Iterator<Item = (&StoreKey, &Store)> {
-        self.0.iter().map(|(key, store)| (key, store.as_ref()))
+        let all = self.0.values().flat_map(|of_cluster| of_cluster.iter());
+        all.map(|(key, store)| (key, store.as_ref()))
+    }
+
+    /// The clusters of which there are stores.
+    pub fn clusters(&self) -> impl Iterator<Item = &ClusterId> {
+        self.0.keys()
+    }
+
+    /// The stores of a cluster.
+    pub fn of_cluster<'a>(
+        &'a self,
+        cluster: &ClusterId,
+    ) -> impl Iterator<Item = (&'a StoreKey, &'a Store)> + use<'a> {
+        let of_cluster = self.0.get(cluster).into_iter();
+        let all = of_cluster.flat_map(|of_cluster| of_cluster.iter());
+        all.map(|(key, store)| (key, store.as_ref()))
     }
 
     /// The stores of a kind in a cluster, one for each projection.
     pub fn of_kind<'a>(
         &'a self,
-        cluster: &'a ClusterId,
+        cluster: &ClusterId,
         kind: &'a Kind,
-    ) -> impl Iterator<Item = (&'a StoreKey, &'a Store)> {
-        self.iter()
-            .filter(move |((of, what, _), _)| of == cluster && what == kind)
+    ) -> impl Iterator<Item = (&'a StoreKey, &'a Store)> + use<'a> {
+        let first: StoreKey = (cluster.clone(), kind.clone(), Cow::Borrowed(""));
+        let of_cluster = self.0.get(cluster).into_iter();
+        of_cluster
+            .flat_map(move |of_cluster| of_cluster.range(first.clone()..))
+            .take_while(move |((_, what, _), _)| what == kind)
+            .map(|(key, store)| (key, store.as_ref()))
     }
 
     /// The store of a kind by the projection `T`.
     pub fn typed<T: Projection>(&self, cluster: &ClusterId, kind: &Kind) -> Option<&Store> {
-        let key = (cluster.clone(), kind.clone(), std::any::type_name::<T>());
-        self.store(&key)
+        let name = Cow::Borrowed(std::any::type_name::<T>());
+        self.store(&(cluster.clone(), kind.clone(), name))
+    }
+
+    /// The store of a kind by the projection `T` that was opened in a slot of its own.
+    pub fn slot<T: Projection>(
+        &self,
+        cluster: &ClusterId,
+        kind: &Kind,
+        slot: &str,
+    ) -> Option<&Store> {
+        let name = slot_name(std::any::type_name::<T>(), slot);
+        self.store(&(cluster.clone(), kind.clone(), Cow::Owned(name)))
     }
 
     /// All understood objects of a kind, by namespace and name.
@@ -65,8 +130,7 @@ impl Stores {
     ) -> impl Iterator<Item = Entry<'a, T>> + use<'a, T> {
         self.typed::<T>(cluster, kind)
             .into_iter()
-            .flat_map(Store::objects)
-            .filter_map(|seen| entry::<T>(seen))
+            .flat_map(Store::entries::<T>)
     }
 
     /// The understood object of this name.
@@ -114,7 +178,7 @@ impl Stores {
     }
 }
 
-fn entry<T: Projection>(seen: &Arc<Seen>) -> Option<Entry<'_, T>> {
+pub(super) fn entry<T: Projection>(seen: &Arc<Seen>) -> Option<Entry<'_, T>> {
     let body = seen.body.as_ref().ok()?.downcast_ref::<T>()?;
     Some(Entry {
         meta: &seen.meta,

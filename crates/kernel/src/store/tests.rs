@@ -326,3 +326,49 @@ fn what_could_not_be_seen_for_a_while_comes_back_as_it_was() {
     let (change, is_older) = store.observe_listed(&object("a", 3, "red"));
     assert_eq!((change, is_older), (Change::Changed, false));
 }
+
+fn interest() -> Interest {
+    Interest::of::<Colour>(kinds::POD, |_, _, _| Vec::new())
+}
+
+#[test]
+fn what_is_of_one_cluster_goes_with_it_and_what_is_in_a_slot_is_apart() {
+    let (here, there) = (ClusterId::local(), ClusterId::remote("b"));
+    let mut stores = Stores::default();
+    let red = interest().labelled("color=red").in_slot("red");
+    for cluster in [&here, &there] {
+        for interest in [interest(), red.clone()] {
+            let key = stores.open(cluster, &interest);
+            let store = stores.store_mut(&key).unwrap();
+            store.observe(&object("a", 1, "red"));
+        }
+    }
+    assert_eq!(stores.of_kind(&there, &kinds::POD).count(), 2);
+    assert_eq!(stores.of_kind(&there, &kinds::SECRET).count(), 0);
+    assert!(stores.slot::<Colour>(&there, &kinds::POD, "red").is_some());
+    assert!(stores.slot::<Colour>(&there, &kinds::POD, "blue").is_none());
+    let snapshot = stores.clone();
+    stores.close(&red.store(&there));
+    assert!(stores.slot::<Colour>(&there, &kinds::POD, "red").is_none());
+    assert!(stores.typed::<Colour>(&there, &kinds::POD).is_some());
+    stores.drop_cluster(&there);
+    assert_eq!(stores.clusters().collect::<Vec<_>>(), [&here]);
+    assert_eq!(stores.iter().count(), 2);
+    assert_eq!(snapshot.iter().count(), 4, "a snapshot stays as it is");
+    assert_eq!(snapshot.only(&there).iter().count(), 2);
+}
+
+#[test]
+fn what_cannot_be_understood_is_counted_as_it_comes_and_goes() {
+    let (mut stores, key) = stores();
+    let store = stores.store_mut(&key).unwrap();
+    let bad = |version: &str| json!({"metadata": {"namespace": "n", "name": "x", "resourceVersion": version}});
+    store.observe(&bad("1"));
+    let is_bad = |store: &Store| store.objects().filter(|seen| seen.body.is_err()).count();
+    assert_eq!(store.undecodable(), is_bad(store));
+    store.observe(&object("x", 2, "red"));
+    assert_eq!(store.undecodable(), 0);
+    store.observe(&bad("3"));
+    store.observe_deletion(&bad("4"));
+    assert_eq!(store.undecodable(), 0);
+}

@@ -82,7 +82,7 @@ impl Candidate {
             self.depose();
         }
         *stance = next;
-        self.shared.lock().facts.missing.insert(self.missing());
+        self.shared.lock().home.facts.missing.insert(self.missing());
         match next {
             Stance::Alone => self.act_alone(&obstacle.why),
             Stance::Electing | Stance::Waiting => self.stand_by(&obstacle.why),
@@ -134,7 +134,7 @@ impl Candidate {
             note: message,
             instance: self.shared.settings.replica.clone(),
         };
-        self.tell(Message::Publish("election", Box::new(event), None));
+        self.tell(Message::Publish(self.key(), Box::new(event), None));
         self.shared.notify_observers();
     }
 
@@ -147,7 +147,7 @@ impl Candidate {
         tracing::info!(lease = self.lease, "the lease can be used again");
         {
             let mut state = self.shared.lock();
-            state.facts.missing.remove(&self.missing());
+            state.home.facts.missing.remove(&self.missing());
             state.blockers.remove(&self.key());
         }
         self.depose();

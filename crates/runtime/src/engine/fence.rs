@@ -8,6 +8,11 @@
 //!
 //! The wait is until every request of the former one must have ended. Everything is listed consistently, so that its
 //! last writes are seen.
+//!
+//! Each cluster is fenced by itself, and home goes first: in a member nothing is done before home is fenced, because its plans
+//! rest on what home says, and before the member itself is. What is bumped in a member is known when home has been listed: a
+//! former leader may have begun something there that only home tells of. A member that does not answer is fenced when it does,
+//! and delays no other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +21,7 @@ use std::sync::Arc;
 use slipway_kernel::action::Target;
 use slipway_kernel::capability::{Controller, Fence};
 use slipway_kernel::fact::{Missing, Right};
-use slipway_kernel::identity::ObjectRef;
+use slipway_kernel::identity::{ClusterId, ObjectRef};
 use tokio::time::Instant;
 
 use super::Engine;
@@ -26,7 +31,16 @@ use crate::message::Message;
 use crate::state::Phase;
 use crate::watch::WatchKey;
 
-/// What a new leader still waits for.
+/// A lease that this replica has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leadership {
+    epoch: i64,
+    /// When it was taken.
+    since: Instant,
+    taken: Taken,
+}
+
+/// What a new leader still waits for in a cluster.
 #[derive(Debug)]
 pub(super) struct Fencing {
     epoch: i64,
@@ -34,28 +48,78 @@ pub(super) struct Fencing {
     since: Instant,
     /// Whether objects are bumped after the lists.
     bump: bool,
-    /// Lists of at least this number.
-    lists: Option<BTreeMap<WatchKey, u64>>,
+    progress: Progress,
+}
+
+/// How far a fence has come.
+#[derive(Debug)]
+enum Progress {
+    /// The former leader is waited for.
+    Waits,
+    /// Lists of at least these numbers are.
+    Lists(BTreeMap<WatchKey, u64>),
+    /// Home's lists are, without which nobody knows what is to be bumped here.
+    Parked,
+    /// Objects are being bumped.
+    Bumps,
+}
+
+impl Fencing {
+    /// Whether the last writes of the former leader may not be known yet.
+    fn is_unlisted(&self) -> bool {
+        matches!(self.progress, Progress::Waits | Progress::Lists(_))
+    }
 }
 
 impl Engine {
     pub(super) fn taken(&mut self, lease: &'static str, epoch: i64, taken: Taken) {
+        let since = Instant::now();
+        let leadership = Leadership {
+            epoch,
+            since,
+            taken,
+        };
+        self.leaderships.insert(lease, leadership);
+        let clusters: Vec<ClusterId> = self.sites.keys().cloned().collect();
+        for cluster in clusters {
+            self.fence(&cluster, lease, leadership);
+        }
+    }
+
+    /// Fences a cluster that is worked on from now on, for the leases that this replica has.
+    pub(super) fn fence_all(&mut self, cluster: &ClusterId) {
+        for (lease, leadership) in self.leaderships.clone() {
+            self.fence(cluster, lease, leadership);
+        }
+    }
+
+    fn fence(&mut self, cluster: &ClusterId, lease: &'static str, leadership: Leadership) {
+        let Leadership {
+            epoch,
+            since,
+            taken,
+        } = leadership;
         let all_bump = self
             .of_lease(lease)
             .all(|c| c.fence() == Fence::BumpVersions);
-        let bump = taken == Taken::Expired && all_bump;
+        // What a former leader could act on in a member that has not been listed is not known: there it is waited for.
+        let is_known = cluster.is_local() || !self.started(cluster).is_empty();
+        let bump = taken == Taken::Expired && all_bump && is_known;
         let fencing = Fencing {
             epoch,
-            since: Instant::now(),
+            since,
             bump,
-            lists: None,
+            progress: Progress::Waits,
         };
-        self.fences.insert(lease, fencing);
+        let Some(site) = self.sites.get_mut(cluster) else {
+            return;
+        };
+        site.fences.insert(lease, fencing);
         match (taken, &self.shared.settings.election) {
-            (Taken::Fresh, _) | (_, None) => self.acts(lease, epoch),
-            (Taken::Released, _) => self.waited_out(lease, epoch),
-            (Taken::Expired, Some(_)) if bump => self.waited_out(lease, epoch),
-            (Taken::Expired, Some(_)) => self.wait_out(lease, epoch),
+            (Taken::Fresh, _) | (_, None) => self.acts(cluster, lease, epoch),
+            (Taken::Released, _) => self.waited_out(cluster, lease, epoch),
+            (Taken::Expired, Some(_)) if bump => self.waited_out(cluster, lease, epoch),
+            (Taken::Expired, Some(_)) => self.wait_out(cluster, lease, epoch),
         }
     }
 
@@ -64,59 +128,82 @@ impl Engine {
         all.filter(move |capability| capability.lease() == lease)
     }
 
+    fn fencing(&self, cluster: &ClusterId, lease: &'static str, epoch: i64) -> Option<&Fencing> {
+        let fencing = self.sites.get(cluster)?.fences.get(lease)?;
+        (fencing.epoch == epoch).then_some(fencing)
+    }
+
+    fn fencing_mut(&mut self, cluster: &ClusterId, lease: &'static str) -> Option<&mut Fencing> {
+        self.sites.get_mut(cluster)?.fences.get_mut(lease)
+    }
+
     /// Waits until every request that the former leader sent before the lease was taken must have ended.
-    fn wait_out(&mut self, lease: &'static str, epoch: i64) {
-        let (Some(fencing), Some(election)) =
-            (self.fences.get(lease), &self.shared.settings.election)
-        else {
+    fn wait_out(&mut self, cluster: &ClusterId, lease: &'static str, epoch: i64) {
+        let (Some(fencing), Some(election)) = (
+            self.fencing(cluster, lease, epoch),
+            &self.shared.settings.election,
+        ) else {
             return;
         };
         let until = fencing.since + self.shared.settings.request_timeout + election.skew;
         let left = until.saturating_duration_since(Instant::now());
-        let environment = self.shared.environment.clone();
+        let (environment, cluster) = (self.shared.environment.clone(), cluster.clone());
         self.start(async move {
             environment.sleep(left).await;
-            Message::WaitedOut(lease, epoch)
+            Message::WaitedOut(cluster, lease, epoch)
         });
     }
 
-    pub(super) fn waited_out(&mut self, lease: &'static str, epoch: i64) {
-        let Some(fencing) = self.fences.get_mut(lease) else {
-            return;
-        };
-        if fencing.epoch != epoch {
+    pub(super) fn waited_out(&mut self, cluster: &ClusterId, lease: &'static str, epoch: i64) {
+        if self.fencing(cluster, lease, epoch).is_none() {
             return;
         }
-        let controllers = self.capabilities.values().filter(|c| c.lease() == lease);
         let mut lists = BTreeMap::new();
-        for key in controllers
-            .filter_map(|c| self.needs.get(c.name()))
-            .flatten()
-        {
-            let off = {
-                let state = self.shared.lock();
-                state.watches.get(key).is_some_and(|watch| watch.off)
+        if let Some(site) = self.sites.get(cluster) {
+            let state = self.shared.lock();
+            let known = state.of(cluster);
+            let is_off = |key: &WatchKey| {
+                let watch = known.and_then(|known| known.watches.get(key));
+                watch.is_some_and(|watch| watch.off)
             };
-            if let Some(watched) = self.watches.get(key)
-                && !off
+            let controllers = self.of_lease(lease).map(|c| c.name());
+            for key in controllers
+                .filter_map(|name| site.needs.get(name))
+                .flatten()
             {
-                lists
-                    .entry(key.clone())
-                    .or_insert_with(|| watched.control.relist());
+                if let Some(watched) = site.watches.get(key)
+                    && !is_off(key)
+                {
+                    lists
+                        .entry(key.clone())
+                        .or_insert_with(|| watched.control.relist());
+                }
             }
         }
         let done = lists.is_empty();
-        fencing.lists = Some(lists);
+        if let Some(fencing) = self.fencing_mut(cluster, lease) {
+            fencing.progress = Progress::Lists(lists);
+        }
         if done {
-            self.listed_all(lease, epoch);
+            self.listed_all(cluster, lease, epoch);
         }
     }
 
     /// A watch has made its list of this number.
     pub(super) fn relisted(&mut self, key: &WatchKey, round: u64) {
+        let Some(site) = self.sites.get_mut(&key.cluster) else {
+            return;
+        };
+        if site
+            .returning
+            .get(key)
+            .is_some_and(|wanted| round >= *wanted)
+        {
+            site.returning.remove(key);
+        }
         let mut done = Vec::new();
-        for (lease, fencing) in &mut self.fences {
-            let Some(lists) = &mut fencing.lists else {
+        for (lease, fencing) in &mut site.fences {
+            let Progress::Lists(lists) = &mut fencing.progress else {
                 continue;
             };
             if lists.get(key).is_some_and(|wanted| round >= *wanted) {
@@ -127,30 +214,79 @@ impl Engine {
             }
         }
         for (lease, epoch) in done {
-            self.listed_all(lease, epoch);
+            self.listed_all(&key.cluster, lease, epoch);
         }
     }
 
-    /// The last writes of the former leader that were done are known.
-    fn listed_all(&mut self, lease: &'static str, epoch: i64) {
-        let Some(fencing) = self.fences.get_mut(lease) else {
+    /// The watches of a cluster have ended. Whatever is listed from now on is listed after the former leader was waited for, so
+    /// nobody waits for the lists that were asked for; what it could act on is not known any more.
+    pub(super) fn unlisted(&mut self, cluster: &ClusterId) {
+        let Some(site) = self.sites.get_mut(cluster) else {
             return;
         };
-        fencing.lists = None;
-        if !fencing.bump {
-            self.acts(lease, epoch);
-            return;
+        let mut done = Vec::new();
+        for (lease, fencing) in &mut site.fences {
+            if matches!(fencing.progress, Progress::Lists(_) | Progress::Parked) {
+                fencing.progress = Progress::Waits;
+                done.push((*lease, fencing.epoch, fencing.bump));
+            }
         }
-        let Some(targets) = self.targets(lease) else {
-            self.wait_instead(lease, epoch);
+        for (lease, epoch, bump) in done {
+            if bump {
+                self.wait_instead(cluster, lease, epoch);
+            } else {
+                self.acts(cluster, lease, epoch);
+            }
+        }
+    }
+
+    /// The last writes of the former leader that were done in a cluster are known.
+    fn listed_all(&mut self, cluster: &ClusterId, lease: &'static str, epoch: i64) {
+        let home = self.fencing(&ClusterId::local(), lease, epoch);
+        let is_early = !cluster.is_local() && home.is_some_and(Fencing::is_unlisted);
+        let Some(fencing) = self.fencing_mut(cluster, lease) else {
             return;
         };
+        if !fencing.bump {
+            self.acts(cluster, lease, epoch);
+        } else if is_early {
+            fencing.progress = Progress::Parked;
+        } else {
+            fencing.progress = Progress::Bumps;
+            self.bump(cluster, lease, epoch);
+        }
+        if cluster.is_local() {
+            self.unpark(lease, epoch);
+        }
+    }
+
+    /// Home has been listed: members whose fences wait for that go on.
+    fn unpark(&mut self, lease: &'static str, epoch: i64) {
+        let is_parked = |fencing: &Fencing| matches!(fencing.progress, Progress::Parked);
+        let parked = self.sites.iter().filter(|(_, site)| {
+            let fencing = site.fences.get(lease);
+            fencing.is_some_and(|fencing| fencing.epoch == epoch && is_parked(fencing))
+        });
+        let parked: Vec<ClusterId> = parked.map(|(cluster, _)| cluster.clone()).collect();
+        for cluster in parked {
+            self.listed_all(&cluster, lease, epoch);
+        }
+    }
+
+    /// Changes all that the former leader could act on in a cluster.
+    fn bump(&mut self, cluster: &ClusterId, lease: &'static str, epoch: i64) {
+        let Some(targets) = self.targets(cluster, lease) else {
+            self.wait_instead(cluster, lease, epoch);
+            return;
+        };
+        let history = self.shared.lock().history(cluster).unwrap_or_default();
         let bump = Bump {
             shared: self.shared.clone(),
             clusters: self.clusters.clone(),
+            cluster: cluster.clone(),
             lease,
             epoch,
-            history: self.shared.lock().history,
+            history,
             targets,
         };
         let count = bump.targets.len();
@@ -160,19 +296,25 @@ impl Engine {
             count,
             "versions bumped against a former leader"
         );
-        self.start(async move { Message::Bumped(lease, epoch, bump.run().await) });
+        let cluster = cluster.clone();
+        self.start(async move { Message::Bumped(cluster, lease, epoch, bump.run().await) });
     }
 
-    /// All that the former leader could act on, each object once; none if that cannot be told.
-    fn targets(&self, lease: &'static str) -> Option<Vec<(&'static str, Target)>> {
+    /// All that the former leader could act on in a cluster, each object once; none if that cannot be told.
+    fn targets(
+        &self,
+        cluster: &ClusterId,
+        lease: &'static str,
+    ) -> Option<Vec<(&'static str, Target)>> {
         let stores = self.shared.lock().stores.clone();
         let mut seen: BTreeSet<ObjectRef> = BTreeSet::new();
         let mut all = Vec::new();
         for capability in self.of_lease(lease) {
-            for key in self.keys_of(capability.name(), &stores) {
+            for key in self.keys_in(capability.name(), &stores, cluster) {
                 let targets = || capability.objects_to_bump(&stores, &key);
                 for target in catch_unwind(AssertUnwindSafe(targets)).ok()? {
-                    if seen.insert(target.object().clone()) {
+                    let object = target.object();
+                    if object.cluster == *cluster && seen.insert(object.clone()) {
                         all.push((capability.name(), target));
                     }
                 }
@@ -181,30 +323,43 @@ impl Engine {
         Some(all)
     }
 
-    fn wait_instead(&mut self, lease: &'static str, epoch: i64) {
-        if let Some(fencing) = self.fences.get_mut(lease) {
+    fn wait_instead(&mut self, cluster: &ClusterId, lease: &'static str, epoch: i64) {
+        if let Some(fencing) = self.fencing_mut(cluster, lease) {
             fencing.bump = false;
+            fencing.progress = Progress::Waits;
         }
-        self.wait_out(lease, epoch);
+        self.wait_out(cluster, lease, epoch);
     }
 
     /// Goes on after the bumps, or waits where they were not possible.
-    pub(super) fn bumped(&mut self, lease: &'static str, epoch: i64, bumped: Bumped) {
-        if self.fences.get(lease).is_none_or(|f| f.epoch != epoch) {
+    pub(super) fn bumped(
+        &mut self,
+        cluster: &ClusterId,
+        lease: &'static str,
+        epoch: i64,
+        bumped: Bumped,
+    ) {
+        let fencing = self.fencing(cluster, lease, epoch);
+        // It may be about a cluster that has been removed, and has come back meanwhile.
+        if fencing.is_none_or(|fencing| !matches!(fencing.progress, Progress::Bumps)) {
             return;
         }
         match bumped {
             Bumped::All => {
                 let mut state = self.shared.lock();
-                state.facts.missing.retain(|one| one.right != Right::Fence);
+                if let Some(known) = state.of_mut(cluster) {
+                    let missing = &mut known.facts.missing;
+                    missing.retain(|one| one.right != Right::Fence);
+                }
                 drop(state);
-                self.acts(lease, epoch);
+                self.acts(cluster, lease, epoch);
             }
             Bumped::Lost => {}
             Bumped::Forbidden(object, why) => {
                 let mut state = self.shared.lock();
                 let missing = Missing::new(&object.cluster, &object.kind, Right::Fence);
-                if state.facts.missing.insert(missing) {
+                let known = state.of_mut(cluster);
+                if known.is_some_and(|known| known.facts.missing.insert(missing)) {
                     let kind = object.kind.kind.as_ref();
                     tracing::warn!(
                         kind,
@@ -213,58 +368,89 @@ impl Engine {
                     );
                 }
                 drop(state);
-                self.wait_instead(lease, epoch);
+                self.wait_instead(cluster, lease, epoch);
             }
             Bumped::Failed(object) => {
                 tracing::warn!(%object, "object not bumped; the former leader is waited for");
-                self.wait_instead(lease, epoch);
+                self.wait_instead(cluster, lease, epoch);
+            }
+            Bumped::Outlived => {
+                tracing::warn!(%cluster, "what was bumped is of before a restore, or of another cluster; the former leader is waited for");
+                self.wait_instead(cluster, lease, epoch);
             }
         }
     }
 
-    /// From now on this replica acts.
-    fn acts(&mut self, lease: &'static str, epoch: i64) {
-        self.fences.remove(lease);
-        let lanes: Vec<_> = {
+    /// From now on this replica acts in a cluster.
+    fn acts(&mut self, cluster: &ClusterId, lease: &'static str, epoch: i64) {
+        if let Some(site) = self.sites.get_mut(cluster) {
+            site.fences.remove(lease);
+        }
+        let names: Vec<&'static str> = self.of_lease(lease).map(|c| c.name()).collect();
+        {
             let mut state = self.shared.lock();
-            match state.standings.get_mut(lease) {
-                Some(standing) if standing.epoch == epoch && standing.phase == Phase::Fencing => {
-                    standing.phase = Phase::Acting;
-                }
-                _ => return,
+            let Some(standing) = state.standings.get_mut(lease) else {
+                return;
+            };
+            if standing.epoch != epoch || standing.phase == Phase::Following {
+                return;
             }
-            let names: Vec<&'static str> = self
-                .capabilities
-                .values()
-                .filter(|c| c.lease() == lease)
-                .map(|c| c.name())
-                .collect();
+            if cluster.is_local() {
+                if standing.phase != Phase::Fencing {
+                    return;
+                }
+                standing.phase = Phase::Acting;
+            }
             // What was unconfirmed has been listed since.
             let now = self.shared.environment.now();
-            state.bound_deletions(now, |(_, name)| names.contains(name));
-            state
-                .unconfirmed
-                .retain(|(_, name), _| !names.contains(name));
-            let lanes = self.started.iter().filter(|lane| names.contains(&lane.1));
-            lanes.cloned().collect()
-        };
-        tracing::info!(lease, epoch, "became leader");
-        let now = Instant::now();
-        for lane in lanes {
-            for key in self.queue.keys(&lane) {
-                self.queue.at_once(&key, now);
+            let is_meant = |controller: &str| names.contains(&controller);
+            state.bound_deletions(cluster, now, |lane| is_meant(lane.controller));
+            if let Some(known) = state.of_mut(cluster) {
+                known
+                    .unconfirmed
+                    .retain(|lane, _| !is_meant(lane.controller));
+                if let Some(member) = &mut known.member {
+                    member.fenced.insert(lease, epoch);
+                }
             }
+        }
+        if !cluster.is_local() {
+            self.begin(cluster, &names);
+            return;
+        }
+        tracing::info!(lease, epoch, "became leader");
+        // In members that are fenced already home was waited for.
+        let clusters: Vec<ClusterId> = self.sites.keys().cloned().collect();
+        for cluster in clusters {
+            self.begin(&cluster, &names);
         }
         self.shared.notify_observers();
     }
 
+    /// All work of these controllers in a cluster is planned at once.
+    fn begin(&mut self, cluster: &ClusterId, names: &[&'static str]) {
+        let now = Instant::now();
+        for name in self.started(cluster) {
+            if !names.contains(&name) {
+                continue;
+            }
+            for key in self.queue.keys(&(cluster.clone(), name)) {
+                self.queue.at_once(&key, now);
+            }
+        }
+    }
+
     pub(super) fn lost(&mut self, lease: &'static str) {
-        self.fences.remove(lease);
+        self.leaderships.remove(lease);
         let names: Vec<&'static str> = self.of_lease(lease).map(|c| c.name()).collect();
         let now = self.shared.environment.now();
         let mut state = self.shared.lock();
-        state.bound_deletions(now, |(_, name)| names.contains(name));
+        for (cluster, site) in &mut self.sites {
+            site.fences.remove(lease);
+            state.bound_deletions(cluster, now, |lane| names.contains(&lane.controller));
+        }
         drop(state);
+        self.ask_no_more(&names);
         self.shared.notify_observers();
     }
 }

@@ -1,18 +1,17 @@
 //! Takes in what watches tell.
 
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use serde_json::Value;
 use slipway_kernel::capability::WatchEvent;
-use slipway_kernel::fact::{Missing, Unseen};
-use slipway_kernel::identity::{ClusterId, Key};
+use slipway_kernel::identity::ClusterId;
 use slipway_kernel::interest::Need;
-use slipway_kernel::store::{Change, Meta, Name, Store, StoreKey, Stores, number};
+use slipway_kernel::store::{Change, Meta, Name, Store, StoreKey};
 use tokio::time::Instant;
 
 use super::Engine;
+use super::unseen::{absences, hidden, polled, seen, trust, unseen};
 use crate::state::{State, Trust, WatchState, reference};
 use crate::watch::{Failure, News, WatchKey};
 
@@ -20,39 +19,55 @@ use crate::watch::{Failure, News, WatchKey};
 const FAILING: Duration = Duration::from_secs(5);
 
 impl Engine {
-    pub(super) fn news(&mut self, key: &WatchKey, news: News) {
+    pub(super) fn news(&mut self, key: &WatchKey, run: u64, news: News) {
+        let site = self.sites.get(&key.cluster);
+        let watched = site.and_then(|site| site.watches.get(key));
+        // What a watch tells that has been ended is of another time.
+        if watched.is_none_or(|watched| watched.control.run != run) {
+            return;
+        }
         let recovered = matches!(news, News::Reached);
         let round = match &news {
             News::Listed(_, round) => Some(*round),
             News::Missing(_) | News::Hidden(_) => Some(u64::MAX),
             _ => None,
         };
+        if matches!(news, News::Ended) {
+            self.doubt(&key.cluster);
+            return;
+        }
+        if let News::Failed(why) = &news
+            && (why.is_about_the_server() || why.code() == Some(401))
+        {
+            self.doubt(&key.cluster);
+        }
         let turned = {
             let shared = self.shared.clone();
             let mut state = shared.lock();
-            let before = (unseen(&state, key), state.history);
+            let history = |state: &State| state.history(&key.cluster);
+            let before = (unseen(&state, key), history(&state));
             self.take_in(&mut state, key, news);
-            before != (unseen(&state, key), state.history)
+            before != (unseen(&state, key), history(&state))
         };
+        self.unsettled.insert(key.cluster.clone());
         if let Some(round) = round {
             self.relisted(key, round);
         }
         if recovered {
-            self.queue.clear_backoff();
+            self.queue.clear_backoff(&key.cluster);
         }
         if turned {
-            self.replan();
+            self.replan(&key.cluster);
         }
         self.shared.notify_observers();
     }
 
-    /// All work is looked at again: what is known has changed, and no object has.
-    fn replan(&mut self) {
+    /// All work in a cluster is looked at again: what is known has changed, and no object has.
+    pub(super) fn replan(&mut self, cluster: &ClusterId) {
         let stores = self.shared.lock().stores.clone();
         let now = Instant::now();
-        let lanes: Vec<&'static str> = self.started.iter().map(|(_, name)| *name).collect();
-        for controller in lanes {
-            for key in self.keys_of(controller, &stores) {
+        for controller in self.started(cluster) {
+            for key in self.keys_in(controller, &stores, cluster) {
                 self.queue.changed(&key, now);
             }
         }
@@ -61,7 +76,7 @@ impl Engine {
     fn take_in(&mut self, state: &mut State, key: &WatchKey, news: News) {
         match news {
             News::Listing(place) => {
-                if let Some(watch) = state.watches.get_mut(key) {
+                if let Some(watch) = watch_mut(state, key) {
                     watch.place = place;
                 }
             }
@@ -96,12 +111,13 @@ impl Engine {
             News::Failed(why) => self.failed(state, key, &why),
             News::Reached => self.reached(state, key),
             News::Rewound => {
-                let watch = state.watches.get(key);
+                let watch = watch(state, key);
                 // Where a list is waited for, it is known already.
                 if watch.is_some_and(|watch| watch.rewound.is_none()) {
                     self.rewound(state, &key.cluster);
                 }
             }
+            News::Ended => {}
         }
     }
 
@@ -135,13 +151,14 @@ impl Engine {
             }
         }
         self.count(key, object, is_deletion, is_new);
-        let object = reference(key, &meta);
-        state.ledger.caught_up(&object, number(&meta.version));
-        state.look_at(&object);
+        state.caught_up(&reference(key, &meta), &meta);
     }
 
     /// Counts an arrival, where a capability wants that.
     fn count(&self, key: &WatchKey, object: &Value, is_deletion: bool, is_new: bool) {
+        if !key.cluster.is_local() {
+            return;
+        }
         let arrival = WatchEvent {
             kind: &key.kind,
             object,
@@ -156,21 +173,23 @@ impl Engine {
     }
 
     fn stores(&self, key: &WatchKey) -> Vec<StoreKey> {
-        let watched = self.watches.get(key);
-        watched.map_or_else(Vec::new, |w| w.stores.iter().cloned().collect())
+        let site = self.sites.get(&key.cluster);
+        let watched = site.and_then(|site| site.watches.get(key));
+        watched.map_or_else(Vec::new, |w| w.stores.keys().cloned().collect())
     }
 
     /// All objects have been taken in; others are gone.
     fn listed(&mut self, state: &mut State, key: &WatchKey, names: &BTreeSet<Name>, round: u64) {
-        let watch = state.watches.get(key);
+        let watch = watch(state, key);
         let place = watch.map_or(0, |watch| watch.place);
         // What we wrote or were told of while the list was made may be missing in it. What we were told is gone is not in
         // the stores any more. After a restore it may be of before, and if it is not, the watch tells of it.
-        let kept = if watch.is_some_and(|watch| watch.rewound.is_some()) {
-            BTreeSet::new()
-        } else {
-            state.ledger.since(place, &key.cluster, &key.kind)
+        let is_restored = watch.is_some_and(|watch| watch.rewound.is_some());
+        let kept = match state.of(&key.cluster) {
+            Some(known) if !is_restored => known.ledger.since(place, &key.kind),
+            _ => BTreeSet::new(),
         };
+        let single = key.single();
         let is_within = |name: &Name| key.namespace.is_empty() || name.0 == key.namespace;
         let mut is_ahead = false;
         for store in self.stores(key) {
@@ -178,7 +197,12 @@ impl Engine {
             let gone = seen.map(|store| {
                 let mut ahead = kept.difference(names).filter(|name| is_within(name));
                 is_ahead |= ahead.any(|name| store.get(&name.0, &name.1).is_some());
-                store.retain_listed(&key.namespace, names, &kept)
+                match &single {
+                    // Others of the store are not in its list.
+                    Some(name) if names.contains(name) || kept.contains(name) => Vec::new(),
+                    Some(name) => store.observe_unlisted(name).into_iter().collect(),
+                    None => store.retain_listed(&key.namespace, names, &kept),
+                }
             });
             for meta in gone.unwrap_or_default() {
                 state.look_at(&reference(key, &meta));
@@ -187,10 +211,10 @@ impl Engine {
         }
         // Only now are those out that the restored storage does not have.
         state.restored(key, round, self.shared.environment.now());
-        if is_ahead && let Some(watched) = self.watches.get(key) {
-            watched.control.relist();
-        }
-        if let Some(watch) = state.watches.get_mut(key) {
+        if let Some(watch) = watch_mut(state, key) {
+            if is_ahead {
+                watch.control.relist();
+            }
             watch.listed = true;
             watch.off = false;
         }
@@ -202,11 +226,16 @@ impl Engine {
 
     /// A watch does not get on. What it could forbid waits, once that has lasted.
     fn failed(&mut self, state: &mut State, key: &WatchKey, why: &Failure) {
-        let (cluster, kind) = (key.cluster.to_string(), key.kind.kind.as_ref());
-        self.shared.metrics.watch_failed(&cluster, kind);
-        self.outages
-            .failed(key, why, &self.shared.settings.server, Instant::now());
-        let Some(watch) = state.watches.get(key) else {
+        let (kind, is_home) = (key.kind.kind.as_ref(), key.cluster.is_local());
+        // Of members the state says which one it is: series for each of many would be too many.
+        let cluster = if is_home { "local" } else { "members" };
+        self.shared.metrics.watch_failed(cluster, kind);
+        let server = self.shared.settings.server.as_str();
+        let server = if is_home { server } else { "" };
+        if let Some(site) = self.sites.get_mut(&key.cluster) {
+            site.outages.failed(key, why, server, Instant::now());
+        }
+        let Some(watch) = watch(state, key) else {
             return;
         };
         let since = watch.control.failing().map(|(since, _)| since);
@@ -219,8 +248,10 @@ impl Engine {
 
     /// The API answers that a kind is not there or may not be seen.
     fn turned_away(&mut self, state: &State, key: &WatchKey) {
-        self.outages.refused(key, Instant::now());
-        if let Some(watch) = state.watches.get(key) {
+        if let Some(site) = self.sites.get_mut(&key.cluster) {
+            site.outages.refused(key, Instant::now());
+        }
+        if let Some(watch) = watch(state, key) {
             watch.control.answered();
         }
     }
@@ -228,8 +259,10 @@ impl Engine {
     /// The API answers again. The beginning of an answer does not say yet what has changed meanwhile (an expired watch is
     /// opened like any other), so what was out of sync is listed first.
     fn reached(&mut self, state: &State, key: &WatchKey) {
-        self.outages.reached(key, Instant::now());
-        let watch = state.watches.get(key);
+        if let Some(site) = self.sites.get_mut(&key.cluster) {
+            site.outages.reached(key, Instant::now());
+        }
+        let watch = watch(state, key);
         if let Some(watch) = watch.filter(|watch| watch.trust == Trust::Failing) {
             watch.control.relist();
         }
@@ -239,22 +272,23 @@ impl Engine {
     fn defined(&mut self, state: &mut State, key: &WatchKey) {
         let kind = key.kind.kind.as_ref();
         tracing::info!(kind, "kind is defined now; listing it");
-        if let Some(watch) = state.watches.get_mut(key) {
+        if let Some(watch) = watch_mut(state, key) {
             watch.off = false;
             watch.listed = false;
         }
         trust(state, key, Trust::Unlisted);
         absences(state, key);
         // The watches of other namespaces need not find out by themselves.
-        let others = state.watches.iter();
-        for (_, other) in others.filter(|(of, other)| of.shares_kind(key) && other.off) {
+        let known = state.of(&key.cluster).into_iter();
+        let others = known.flat_map(|known| known.of_kind(&key.cluster, &key.kind));
+        for (_, other) in others.filter(|(_, other)| other.off) {
             other.control.relist();
         }
         self.sync(state, key);
     }
 
     fn missing(&mut self, state: &mut State, key: &WatchKey, why: &Failure) {
-        if let Some(watch) = state.watches.get_mut(key) {
+        if let Some(watch) = watch_mut(state, key) {
             watch.off = true;
             watch.listed = false;
         }
@@ -267,7 +301,10 @@ impl Engine {
         }
         for store in self.stores(key) {
             let seen = state.stores.store_mut(&store);
-            let gone = seen.map(|store| store.forget_extent(&key.namespace));
+            let gone = seen.map(|store| match key.single() {
+                Some(name) => store.forget(&name).into_iter().collect(),
+                None => store.forget_extent(&key.namespace),
+            });
             for meta in gone.unwrap_or_default() {
                 state.changes.push((store.clone(), meta));
             }
@@ -279,13 +316,17 @@ impl Engine {
     /// A store is complete when all of its watches are. Where a right is missing in one namespace, those of the others are.
     fn sync(&mut self, state: &mut State, key: &WatchKey) {
         for store in self.stores(key) {
+            let site = self.sites.get(&key.cluster);
+            let feeds = site.and_then(|site| site.feeds.get(&store));
+            let Some((feeds, known)) = feeds.zip(state.of(&key.cluster)) else {
+                continue;
+            };
             let watches = || {
-                let watched = self.watches.iter();
-                let watched = watched.filter(|(_, watched)| watched.stores.contains(&store));
-                watched.filter_map(|(key, _)| Some((key, state.watches.get(key)?)))
+                let watched = feeds.watches.iter();
+                watched.filter_map(|key| Some((key, known.watches.get(key)?)))
             };
             let is_without = |key: &WatchKey, watch: &WatchState| {
-                watch.off && watch.need == Need::Optional && !state.hidden.contains(key)
+                watch.off && watch.need == Need::Optional && !known.hidden.contains(key)
             };
             let complete = watches().any(|(_, watch)| watch.listed)
                 && watches().all(|(key, watch)| watch.listed || is_without(key, watch));
@@ -296,183 +337,12 @@ impl Engine {
             }
         }
     }
-
-    /// Lets the lanes go whose stores are complete now.
-    pub(super) fn release_lanes(&mut self) {
-        let now = Instant::now();
-        let controllers: Vec<&'static str> = self.capabilities.keys().copied().collect();
-        for controller in controllers {
-            let cluster = ClusterId::local();
-            let lane = (cluster, controller);
-            if self.started.contains(&lane) {
-                continue;
-            }
-            let (complete, stores) = {
-                let state = self.shared.lock();
-                let needs = self.needs.get(controller);
-                let complete = needs.into_iter().flatten().all(|key| {
-                    let watch = state.watches.get(key);
-                    watch.is_some_and(|w| w.listed || w.off) && !state.is_awaited(key)
-                });
-                (complete, state.stores.clone())
-            };
-            if !complete {
-                continue;
-            }
-            self.started.insert(lane.clone());
-            self.queue.hold(&lane, false);
-            tracing::info!(controller, "all objects listed");
-            for key in self.keys_of(controller, &stores) {
-                self.queue.at_once(&key, now);
-            }
-        }
-    }
-
-    pub(super) fn keys_of(&self, controller: &'static str, stores: &Stores) -> Vec<Key> {
-        let Some(capability) = self.capabilities.get(controller) else {
-            return Vec::new();
-        };
-        catch_unwind(AssertUnwindSafe(|| capability.keys(stores))).unwrap_or_default()
-    }
-
-    /// Queues the work that changes of stores are.
-    pub(super) fn take_changes(&mut self) {
-        let (changes, stores) = {
-            let mut state = self.shared.lock();
-            let changes = std::mem::take(&mut state.changes);
-            // A snapshot makes the next change of a store a copy, so none is taken without need.
-            let stores = (!changes.is_empty()).then(|| state.stores.clone());
-            (changes, stores.unwrap_or_default())
-        };
-        let now = Instant::now();
-        let is_quiet = changes.is_empty();
-        for (store, meta) in changes {
-            let Some(feeds) = self.feeds.get(&store) else {
-                continue;
-            };
-            for triggers in &feeds.triggers {
-                for key in triggers(&store.0, &meta, &stores) {
-                    self.queue.changed(&key, now);
-                }
-            }
-        }
-        if !is_quiet {
-            self.requeue_vanished_keys(&stores, now);
-        }
-        drop(stores);
-        self.release_lanes();
-    }
-
-    /// Work that is none any more is looked at once more, so that nothing goes on telling of it: no object that is left
-    /// leads to it.
-    fn requeue_vanished_keys(&mut self, stores: &Stores, now: Instant) {
-        let controllers: BTreeSet<&'static str> = self.shown.iter().map(|k| k.controller).collect();
-        for controller in controllers {
-            let keys: BTreeSet<Key> = self.keys_of(controller, stores).into_iter().collect();
-            let gone = self.shown.iter().filter(|key| key.controller == controller);
-            for key in gone.filter(|key| !keys.contains(key)) {
-                self.queue.changed(key, now);
-            }
-        }
-    }
 }
 
-/// A kind is there and may not be seen, or not any more. What was under way when it was last seen still counts against
-/// budgets, so nothing is forgotten; if it was never seen, the rest goes on without.
-fn hidden(state: &mut State, key: &WatchKey, why: &Failure) {
-    if let Some(watch) = state.watches.get_mut(key) {
-        watch.off = !watch.listed;
-    }
-    state.hidden.insert(key.clone());
-    let missing = unseen_as(Unseen::Forbidden, key);
-    if state.facts.missing.insert(missing) {
-        let kind = key.kind.kind.as_ref();
-        tracing::warn!(kind, %why, "no right to see this kind; what was seen last counts until there is");
-    }
+fn watch<'a>(state: &'a State, key: &WatchKey) -> Option<&'a WatchState> {
+    state.of(&key.cluster)?.watches.get(key)
 }
 
-/// A kind can be seen, or is not there.
-fn seen(state: &mut State, key: &WatchKey) {
-    state.hidden.remove(key);
-    if !state.hidden.iter().any(|other| other.shares_kind(key)) {
-        let missing = unseen_as(Unseen::Forbidden, key);
-        state.facts.missing.remove(&missing);
-    }
-}
-
-/// Notes whether a kind is seen, but late; gives whether that is new.
-fn polled(state: &mut State, key: &WatchKey, is_polled: bool) -> bool {
-    if is_polled {
-        state.polled.insert(key.clone());
-    } else {
-        state.polled.remove(key);
-    }
-    let missing = unseen_as(Unseen::Late, key);
-    if state.polled.iter().any(|other| other.shares_kind(key)) {
-        return state.facts.missing.insert(missing);
-    }
-    state.facts.missing.remove(&missing);
-    false
-}
-
-/// Notes whether what is known of a kind is all that there is.
-fn trust(state: &mut State, key: &WatchKey, trust: Trust) {
-    if let Some(watch) = state.watches.get_mut(key) {
-        watch.trust = trust;
-    }
-    let missing = unseen_as(Unseen::OutOfSync, key);
-    let mut all = state.watches.iter();
-    let is_doubted =
-        all.any(|(other, watch)| other.shares_kind(key) && watch.trust != Trust::Sound);
-    if is_doubted || state.is_disputed(key) {
-        state.facts.missing.insert(missing);
-    } else {
-        state.facts.missing.remove(&missing);
-    }
-}
-
-/// Notes where a kind is done without; gives whether anything was added to that.
-fn absences(state: &mut State, key: &WatchKey) -> bool {
-    let missing = unseen_as(Unseen::Absent, key);
-    let mut absent: BTreeSet<Missing> = BTreeSet::new();
-    if !state.is_disputed(key) {
-        let (mut off, mut all) = (BTreeSet::new(), BTreeSet::new());
-        for (other, watch) in &state.watches {
-            if !other.shares_kind(key) {
-                continue;
-            }
-            all.insert(&other.namespace);
-            if watch.off && !state.hidden.contains(other) {
-                off.insert(&other.namespace);
-            }
-        }
-        if !off.is_empty() && (off == all || off.iter().any(|namespace| namespace.is_empty())) {
-            absent.insert(missing.clone());
-        } else {
-            absent.extend(
-                off.iter()
-                    .map(|namespace| missing.clone().within(namespace)),
-            );
-        }
-    }
-    let known = state.facts.unseen(Unseen::Absent, &key.cluster, &key.kind);
-    let known: BTreeSet<Missing> = known.cloned().collect();
-    if known == absent {
-        return false;
-    }
-    let facts = &mut state.facts.missing;
-    facts.retain(|one| !known.contains(one));
-    facts.extend(absent.iter().cloned());
-    !absent.is_subset(&known)
-}
-
-fn unseen_as(how: Unseen, key: &WatchKey) -> Missing {
-    Missing::unseen(how, &key.cluster, &key.kind)
-}
-
-/// How a kind is not seen as it is: whoever plans has to know of a change in this.
-fn unseen(state: &State, key: &WatchKey) -> Vec<Missing> {
-    let ways = [Unseen::Absent, Unseen::Forbidden, Unseen::OutOfSync];
-    let unseen = |how| state.facts.unseen(how, &key.cluster, &key.kind);
-    ways.into_iter().flat_map(unseen).cloned().collect()
+fn watch_mut<'a>(state: &'a mut State, key: &WatchKey) -> Option<&'a mut WatchState> {
+    state.of_mut(&key.cluster)?.watches.get_mut(key)
 }

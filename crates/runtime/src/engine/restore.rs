@@ -8,7 +8,6 @@ use slipway_kernel::identity::ClusterId;
 
 use super::Engine;
 use crate::message::Message;
-use crate::queue::Lane;
 use crate::state::State;
 use crate::watch::WatchKey;
 
@@ -17,7 +16,7 @@ impl Engine {
     pub(super) fn read_older(&mut self, cluster: &ClusterId, history: u64) {
         let shared = self.shared.clone();
         let mut state = shared.lock();
-        if state.history == history {
+        if state.history(cluster) == Some(history) {
             self.rewound(&mut state, cluster);
         }
         drop(state);
@@ -32,6 +31,15 @@ impl Engine {
             "versions of the API have run backwards, as after a restore; dropping what was decided before, and doing nothing until everything has been listed again"
         );
         self.hold(cluster);
+        let site = self.sites.get(cluster);
+        if let Some(link) = site.and_then(|site| site.link.as_ref()) {
+            // It may be another cluster: nothing is planned before it has said that it is not.
+            link.doubt.notify_one();
+        }
+        if let Some(member) = state.of_mut(cluster).and_then(|k| k.member.as_mut()) {
+            member.checked = None;
+            member.is_doubted = true;
+        }
         if wait.is_zero() {
             self.list_again(state, cluster);
             return;
@@ -60,20 +68,23 @@ impl Engine {
     }
 
     /// Nothing of the cluster is planned until all that it rests on has been listed, and nothing asked for plans of before.
-    fn hold(&mut self, cluster: &ClusterId) {
-        let lanes: Vec<Lane> = self.started.iter().cloned().collect();
-        for lane in lanes.iter().filter(|(of, _)| of == cluster) {
-            self.queue.hold(lane, true);
-            self.started.remove(lane);
+    pub(super) fn hold(&mut self, cluster: &ClusterId) {
+        let Some(site) = self.sites.get_mut(cluster) else {
+            return;
+        };
+        for controller in std::mem::take(&mut site.started) {
+            self.queue.hold(&(cluster.clone(), controller), true);
         }
+        self.unsettled.insert(cluster.clone());
         self.questions.take_back(cluster);
     }
 
     /// Has everything listed again. What was the newest version is none any more: whoever noticed nothing would take the
     /// next answer for another restore.
     fn list_again(&self, state: &mut State, cluster: &ClusterId) {
-        let watches = self.watches.iter().filter(|(of, _)| of.cluster == *cluster);
-        let rounds: Vec<(WatchKey, u64)> = watches
+        let site = self.sites.get(cluster).into_iter();
+        let rounds: Vec<(WatchKey, u64)> = site
+            .flat_map(|site| &site.watches)
             .map(|(key, watched)| {
                 watched.control.forget_versions();
                 (key.clone(), watched.control.relist())

@@ -3,25 +3,29 @@
 
 use std::collections::BTreeMap;
 
+use slipway_kernel::identity::ClusterId;
 use slipway_kernel::interest::Interest;
+use slipway_kernel::store::StoreKey;
 
 use crate::error::Error;
 
 /// Whether all interests that share a store select the same objects.
 pub(super) fn agree(interests: impl IntoIterator<Item = Interest>) -> Result<(), Error> {
-    let mut selections: BTreeMap<(String, &'static str), String> = BTreeMap::new();
+    let mut selections: BTreeMap<StoreKey, String> = BTreeMap::new();
+    let places = [ClusterId::local(), ClusterId::remote("any")];
     for interest in interests {
-        let slot = (interest.kind.to_string(), interest.projection);
-        let other = interest.selection();
-        if let Some(one) = selections.insert(slot, other.clone())
-            && one != other
-        {
-            return Err(Error::Interests {
-                kind: interest.kind.to_string(),
-                projection: interest.projection,
-                one,
-                other,
-            });
+        for place in places.iter().filter(|place| interest.at.holds(place)) {
+            let other = interest.selection();
+            if let Some(one) = selections.insert(interest.store(place), other.clone())
+                && one != other
+            {
+                return Err(Error::Interests {
+                    kind: interest.kind.to_string(),
+                    projection: interest.projection,
+                    one,
+                    other,
+                });
+            }
         }
     }
     Ok(())
@@ -31,6 +35,7 @@ pub(super) fn agree(interests: impl IntoIterator<Item = Interest>) -> Result<(),
 mod tests {
     use serde_json::Value;
     use slipway_kernel::identity::kinds;
+    use slipway_kernel::interest::Where;
     use slipway_kernel::parts::Parts;
     use slipway_kernel::store::{Projection, Undecodable};
 
@@ -88,6 +93,15 @@ mod tests {
             problem.contains("status in the operator's namespace and a=b:"),
             "{problem}"
         );
+    }
+
+    #[test]
+    fn what_is_watched_at_home_need_not_be_what_is_watched_in_members() {
+        let there = |at| maps::<Map>().named("status").at(at);
+        assert!(agree([maps::<Map>(), there(Where::Members)]).is_ok());
+        assert!(agree([maps::<Map>(), there(Where::Both)]).is_err());
+        let slot = maps::<Map>().labelled("a=b").in_slot("a=b");
+        assert!(agree([maps::<Map>(), slot]).is_ok());
     }
 
     #[test]

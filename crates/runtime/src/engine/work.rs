@@ -9,31 +9,22 @@ use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Hold, Reading};
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::{Controller, Severity};
-use slipway_kernel::event::Event;
-use slipway_kernel::fact::{Missing, Right};
-use slipway_kernel::identity::{ClusterId, Key, ObjectRef, kinds};
+use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::plan::Plan;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::Engine;
-use crate::clusters::Cluster;
 use crate::collection::Reader;
 use crate::environment::after;
-use crate::events::{self, Slot, Telling, Untold};
 use crate::execute::{Execution, Report};
 use crate::journal;
 use crate::message::Message;
 use crate::metrics;
-use crate::queue::{Requeue, lane};
-use crate::request::{ApiRequest, Outcome, Reason};
+use crate::queue::{Requeue, post};
 use crate::settings::Backoff;
 use crate::state::Shared;
 use crate::webhook::{Carrier, Readings};
 
-/// How often an event is tried to be told.
-const TELLINGS: u32 = 3;
-/// For how long none is told in a namespace that refuses them although there is the right: it has no room for more, or goes.
-const EVENTS_PAUSE: Duration = Duration::from_secs(30);
 /// A moment that has passed when it is asked for would be asked for again and again.
 const SOONEST: Duration = Duration::from_millis(100);
 
@@ -86,18 +77,31 @@ impl Engine {
     /// Plans a key that was taken from the queue.
     pub(super) fn work(&mut self, key: Key) {
         let began = Instant::now();
-        let Some(capability) = self.capabilities.get(key.controller).cloned() else {
+        let capability = self.capabilities.get(key.controller);
+        // Of a member that a controller does not name it sees nothing.
+        let capability = capability.filter(|_| self.works_on(&key.cluster, key.controller));
+        let Some(capability) = capability.cloned() else {
             self.queue.finish(&key, Requeue::Done, began);
             self.queue.forget(&key);
             return;
         };
         let now = self.shared.environment.now();
-        let (stores, facts, doubtful, numbers) = {
+        let lane = self.sharing.lane(&key);
+        let known = {
             let mut state = self.shared.lock();
             state.keep_time(now);
-            let doubtful = state.unconfirmed.contains_key(&lane(&key));
-            let (facts, numbers) = (state.facts.clone(), (state.holds, state.history));
-            (state.stores.clone(), facts, doubtful, numbers)
+            let stores = state.stores.clone();
+            state.of(&key.cluster).map(|known| {
+                let doubtful = known.unconfirmed.contains_key(&lane);
+                let numbers = (known.holds, known.history);
+                (stores, known.facts.clone(), doubtful, numbers)
+            })
+        };
+        let Some((stores, facts, doubtful, numbers)) = known else {
+            // It is work in a cluster that is none of ours.
+            self.queue.finish(&key, Requeue::Done, began);
+            self.queue.forget(&key);
+            return;
         };
         let planned = catch_unwind(AssertUnwindSafe(|| {
             capability.plan(&stores, &facts, &key, now)
@@ -123,7 +127,8 @@ impl Engine {
                 return;
             }
         };
-        let leads = self.shared.leads(capability.lease()).is_some();
+        let leads = self.shared.leads_in(capability.lease(), &key.cluster);
+        let leads = leads.is_some();
         let pass = Pass::new(capability.as_ref(), &plan);
         if pass.is_shown {
             self.shown.insert(key.clone());
@@ -139,7 +144,7 @@ impl Engine {
             // A write may have ended without an answer after the lease was lost.
             let now = self.shared.environment.now();
             let mut state = self.shared.lock();
-            state.bound_deletions(now, |of| *of == lane(&key));
+            state.bound_deletions(&key.cluster, now, |of| *of == lane);
             drop(state);
         } else if !doubtful {
             self.inquire(&key, &mut plan);
@@ -226,12 +231,13 @@ impl Engine {
             shared.clone(),
             self.clusters.clone(),
             self.sender.clone(),
-            key.clone(),
+            (key.clone(), self.sharing.lane(&key)),
             lease,
             plan,
             numbers,
         );
-        self.executing += 1;
+        *self.executing.entry(key.cluster.clone()).or_default() += 1;
+        let tenure = self.tenure(&key.cluster);
         self.start(async move {
             let began = Instant::now();
             let report = if doubtful {
@@ -251,16 +257,24 @@ impl Engine {
             shared.metrics.reconciled(key.controller, outcome, seconds);
             let failed = report.failed || report.verdict == Requeue::Failed;
             pass.end(&shared, &key, took, failed);
-            Message::Executed(key, report)
+            Message::Executed(key, tenure, report)
         });
     }
 
-    pub(super) fn executed(&mut self, key: &Key, report: &Report) {
-        self.executing = self.executing.saturating_sub(1);
+    pub(super) fn executed(&mut self, key: &Key, tenure: u64, report: &Report) {
+        self.execution_ended(&key.cluster);
+        if self.tenure(&key.cluster) != tenure {
+            // Its lane has been dropped. One of its name may be another plan's by now.
+            return;
+        }
         let now = Instant::now();
         self.queue.finish(key, report.verdict, now);
+        if !self.queue.knows(key) {
+            // Its cluster is gone, or has come back meanwhile.
+            return;
+        }
         if let Some(pause) = report.pause {
-            self.queue.pause(&lane(key), after(now, pause));
+            self.queue.pause(&post(key), after(now, pause));
         }
         if let Some(at) = report.wake {
             let at = self.instant(at);
@@ -272,72 +286,16 @@ impl Engine {
         self.shared.notify_observers();
     }
 
-    /// Tells an event, in its own time.
-    pub(super) fn publish(
-        &mut self,
-        controller: &'static str,
-        event: &Event,
-        acted: Option<&ObjectRef>,
-    ) {
-        let Some(telling) = self.recorder.take(event) else {
+    /// One plan less is carried out in a cluster. A member that has come back waits for those of before.
+    fn execution_ended(&mut self, cluster: &ClusterId) {
+        let Some(count) = self.executing.get_mut(cluster) else {
             return;
         };
-        let is_logged = telling == Telling::Again || {
-            let state = self.shared.lock();
-            let mut blockers = state.blockers.values().flatten();
-            blockers.any(|blocker| blocker.message == event.note)
-        };
-        if !is_logged {
-            journal::told(event, acted);
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            self.executing.remove(cluster);
+            self.attend_to(cluster);
         }
-        let (now, slot) = (Instant::now(), events::slot(event));
-        self.events_off.retain(|_, until| now < *until);
-        if self.events_off.contains_key(&slot.0) {
-            self.recorder.untold(&slot);
-            return;
-        }
-        let Some(cluster) = self.clusters.get(&event.regarding.cluster) else {
-            return;
-        };
-        let shared = self.shared.clone();
-        let replica = &shared.settings.replica;
-        let wanted = events::render(event, controller, replica, shared.environment.now());
-        self.telling += 1;
-        self.start(async move {
-            let untold = tell(&shared, &cluster, &wanted, (controller, &slot.0)).await;
-            Message::Told(slot, untold)
-        });
-    }
-
-    /// An event was told, or none can be told in its namespace just now: then it is, if there is still cause for it later.
-    pub(super) fn told(&mut self, slot: &Slot, untold: Option<Untold>) {
-        self.telling = self.telling.saturating_sub(1);
-        let Some(untold) = untold else {
-            return;
-        };
-        self.recorder.untold(slot);
-        let namespace = slot.0.as_str();
-        let pause = match untold {
-            Untold::NoRight(why) => {
-                let mut state = self.shared.lock();
-                let known = state.facts.missing.iter();
-                let is_bounded = known.filter(|one| one.right == Right::Tell).count() < MAX_TOLD_OF;
-                if is_bounded && state.facts.missing.insert(events_in(namespace)) {
-                    tracing::warn!(
-                        namespace,
-                        why,
-                        "no events can be told; the operator goes on without"
-                    );
-                }
-                self.shared.settings.heartbeat
-            }
-            Untold::Refused(why) => {
-                tracing::warn!(namespace, why, "event not told; later ones may be");
-                EVENTS_PAUSE
-            }
-        };
-        let until = after(Instant::now(), pause);
-        self.events_off.insert(namespace.to_owned(), until);
     }
 
     /// Undoes what a webhook began, for as long as it takes.
@@ -404,49 +362,4 @@ async fn outlast(shared: &Shared, readings: &Readings, mut hold: Hold) {
             shared.lock().release(&hold);
         }
     }
-}
-
-/// In how many namespaces it is said that no events can be told: namespaces come and go.
-const MAX_TOLD_OF: usize = 64;
-
-/// What is missing where events cannot be told.
-fn events_in(namespace: &str) -> Missing {
-    Missing::new(&ClusterId::local(), &kinds::EVENT, Right::Tell).within(namespace)
-}
-
-/// Tells an event; gives why none can be told in its namespace, if that is so.
-async fn tell(
-    shared: &Shared,
-    cluster: &Cluster,
-    wanted: &ApiRequest,
-    (controller, namespace): (&'static str, &str),
-) -> Option<Untold> {
-    let (settings, client) = (&shared.settings, &cluster.client);
-    let timeout = settings.request_timeout;
-    for attempt in 1..=TELLINGS {
-        let outcome = wanted.send(client, timeout).await;
-        let outcome = cluster.rights.tell_apart(client, wanted, outcome, timeout);
-        match outcome.await {
-            Outcome::Done(_) | Outcome::Conflict => {
-                shared.metrics.published(controller);
-                let mut state = shared.lock();
-                state.facts.missing.remove(&events_in(namespace));
-                return None;
-            }
-            Outcome::Refused(refused) if refused.reason == Reason::NoRight => {
-                return Some(Untold::NoRight(refused.message));
-            }
-            Outcome::Refused(refused) if refused.is_forbidden() => {
-                return Some(Untold::Refused(refused.message));
-            }
-            Outcome::Refused(refused) | Outcome::Absent(refused) => {
-                tracing::warn!(message = refused.message, "event not told");
-                return None;
-            }
-            Outcome::Busy(asked) | Outcome::Unknown(_, asked) => {
-                sleep(asked.unwrap_or_else(|| settings.backoff.after(attempt))).await;
-            }
-        }
-    }
-    None
 }

@@ -12,7 +12,6 @@ use slipway_kernel::store::{Meta, number};
 
 use super::Execution;
 use crate::message::Message;
-use crate::queue::lane;
 use crate::request::{ApiRequest, Outcome, Reason, Refused};
 
 /// How often an object is read before giving up for now.
@@ -124,28 +123,37 @@ pub(super) enum Found {
 impl Execution {
     pub(super) fn leave_unconfirmed(&self, object: &ObjectRef, unconfirmed: UnconfirmedWrite) {
         let mut state = self.shared.lock();
-        let all = state.unconfirmed.entry(lane(&self.key)).or_default();
-        all.insert(object.clone(), unconfirmed);
+        if let Some(known) = state.of_mut(&self.key.cluster) {
+            let all = known.unconfirmed.entry(self.lane.clone()).or_default();
+            all.insert(object.clone(), unconfirmed);
+        }
     }
 
     pub(super) fn has_unconfirmed(&self) -> bool {
         let state = self.shared.lock();
-        state.unconfirmed.contains_key(&lane(&self.key))
+        let known = state.of(&self.key.cluster);
+        known.is_some_and(|known| known.unconfirmed.contains_key(&self.lane))
     }
 
     /// Reads all objects of unconfirmed writes; gives whether that succeeded. Until it does, the lane does nothing else.
     pub(crate) async fn settle(&self) -> bool {
-        let lane = lane(&self.key);
-        let all = self.shared.lock().unconfirmed.get(&lane).cloned();
+        let all = {
+            let state = self.shared.lock();
+            let known = state.of(&self.key.cluster);
+            known.and_then(|known| known.unconfirmed.get(&self.lane).cloned())
+        };
         for (object, unconfirmed) in all.unwrap_or_default() {
             if !self.settle_one(&object, &unconfirmed).await {
                 return false;
             }
             let mut state = self.shared.lock();
-            if let Some(unconfirmed) = state.unconfirmed.get_mut(&lane) {
+            let Some(known) = state.of_mut(&self.key.cluster) else {
+                return true;
+            };
+            if let Some(unconfirmed) = known.unconfirmed.get_mut(&self.lane) {
                 unconfirmed.remove(&object);
                 if unconfirmed.is_empty() {
-                    state.unconfirmed.remove(&lane);
+                    known.unconfirmed.remove(&self.lane);
                 }
             }
         }
@@ -172,7 +180,8 @@ impl Execution {
                     let now = self.shared.environment.now();
                     let mut state = self.shared.lock();
                     if unconfirmed.is_deletion() {
-                        state.release_deletion(&unconfirmed.uid, Some(now));
+                        let cluster = &self.key.cluster;
+                        state.release_deletion(cluster, &unconfirmed.uid, Some(now));
                     }
                     state.refuse(object, refused, None, backoff, now);
                     return true;
@@ -189,7 +198,7 @@ impl Execution {
             if !unchanged && unconfirmed.is_done(found.as_ref()) {
                 for event in unconfirmed.events.clone() {
                     self.tell(Message::Publish(
-                        self.key.controller,
+                        self.key.clone(),
                         Box::new(event),
                         Some(Box::new(object.clone())),
                     ));
@@ -199,7 +208,7 @@ impl Execution {
                 // What was not done may be on its way yet; what was done is seen.
                 let now = self.shared.environment.now();
                 let open = unchanged.then_some(now);
-                self.shared.lock().release_deletion(&unconfirmed.uid, open);
+                self.release(&unconfirmed.uid, open);
             }
             if unchanged && let Some(refused) = &unconfirmed.refused {
                 // It was not done, and would not be if tried again at once.
@@ -217,18 +226,31 @@ impl Execution {
     /// Reads an object, consistently. One that is older than what was known before tells of a restore of the API's storage
     /// that no watch has noticed, because versions have been given out again since.
     pub(super) async fn fetch(&self, object: &ObjectRef) -> Outcome {
-        let (known, history) = {
-            let state = self.shared.lock();
-            let history = state.history_of(&object.cluster, &object.kind);
-            (state.newest(object), history)
-        };
+        let before = self.known(object);
         let outcome = self.fetch_only(object).await;
-        if let (Outcome::Done(value), Some(history)) = (&outcome, history)
-            && number(&Meta::of(value).version) < known
+        self.compare(object, before, &outcome);
+        outcome
+    }
+
+    /// The newest version of an object that is known, and of which history that is, if it is sure.
+    pub(super) fn known(&self, object: &ObjectRef) -> (u64, Option<u64>) {
+        let state = self.shared.lock();
+        let history = state.history_of(&object.cluster, &object.kind);
+        (state.newest(object), history)
+    }
+
+    /// Tells of a restore of the API's storage, if an answer is older than what was known before it was asked for.
+    pub(super) fn compare(
+        &self,
+        object: &ObjectRef,
+        (known, history): (u64, Option<u64>),
+        outcome: &Outcome,
+    ) {
+        if let (Outcome::Done(value), Some(history)) = (outcome, history)
+            && (1..known).contains(&number(&Meta::of(value).version))
         {
             self.tell(Message::Rewound(object.cluster.clone(), history));
         }
-        outcome
     }
 
     async fn fetch_only(&self, object: &ObjectRef) -> Outcome {

@@ -42,7 +42,11 @@ impl Execution {
         let every = self.shared.settings.status_every;
         let gate = {
             let state = self.shared.lock();
-            state.statuses.gate(status, every, Instant::now())
+            let known = state.of(&object.cluster);
+            known.map(|known| known.statuses.gate(status, every, Instant::now()))
+        };
+        let Some(gate) = gate else {
+            return StepResult::Deposed;
         };
         match gate {
             Gate::Write => {}
@@ -61,18 +65,14 @@ impl Execution {
         }
         match outcome {
             Outcome::Done(value) => {
-                let now = Instant::now();
-                let mut state = self.shared.lock();
-                state.statuses.written(status, Some(&value), now);
-                drop(state);
+                self.note(status, Some(&value));
                 self.written(object, &value);
                 StepResult::Done
             }
             Outcome::Absent(_) => match self.read(object, &unconfirmed.uid).await {
                 // The object is there, so it is its status that is not.
                 Found::Object(value) if Meta::of(&value).uid == unconfirmed.uid => {
-                    let mut state = self.shared.lock();
-                    state.statuses.written(status, None, Instant::now());
+                    self.note(status, None);
                     StepResult::Done
                 }
                 Found::NotServed(refused) => {
@@ -85,12 +85,21 @@ impl Execution {
         }
     }
 
+    /// Remembers what came of a status; no answer if the object has none.
+    fn note(&self, status: &Status, answer: Option<&Value>) {
+        let mut state = self.shared.lock();
+        if let Some(known) = state.of_mut(&self.key.cluster) {
+            known.statuses.written(status, answer, Instant::now());
+        }
+    }
+
     /// Patches the status, or replaces it where that is forbidden; nothing if this replica may not act any more.
     async fn send_status(&self, status: &Status) -> Option<Outcome> {
         let object = status.target.object();
         let known = {
             let state = self.shared.lock();
-            let until = state.replaced.get(&missing(object));
+            let known = state.of(&object.cluster);
+            let until = known.and_then(|known| known.replaced.get(&missing(object)));
             until.is_some_and(|until| Instant::now() < *until)
         };
         if known {
@@ -130,8 +139,10 @@ impl Execution {
     fn forget(&self, object: &ObjectRef) {
         let missing = missing(object);
         let mut state = self.shared.lock();
-        if state.replaced.remove(&missing).is_some() {
-            state.facts.missing.remove(&missing);
+        if let Some(known) = state.of_mut(&object.cluster)
+            && known.replaced.remove(&missing).is_some()
+        {
+            known.facts.missing.remove(&missing);
         }
     }
 
@@ -140,8 +151,11 @@ impl Execution {
         let missing = missing(object);
         let until = after(Instant::now(), self.shared.settings.heartbeat);
         let mut state = self.shared.lock();
-        state.replaced.insert(missing.clone(), until);
-        if state.facts.missing.insert(missing) {
+        let Some(known) = state.of_mut(&object.cluster) else {
+            return;
+        };
+        known.replaced.insert(missing.clone(), until);
+        if known.facts.missing.insert(missing) {
             let kind = object.kind.kind.as_ref();
             tracing::warn!(
                 kind,

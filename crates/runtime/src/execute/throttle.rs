@@ -1,8 +1,8 @@
 //! What follows from a busy server.
 //!
 //! It says so of one request: the object waits for as long as the server asks, and the others go on. Only when one object
-//! after the other is sent away is it the server that is busy, and then all of the lane waits, for as long as the first
-//! of them has to.
+//! after the other is sent away is it the server that is busy, and then all that the controller does in the cluster waits, for as
+//! long as the first of them has to.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,18 +10,17 @@ use std::time::Duration;
 use slipway_kernel::identity::ObjectRef;
 
 use super::{Execution, StepResult};
-use crate::queue::lane;
 use crate::request::Refused;
 
 /// So many objects, with no other answer between them, mean that it is not about one of them.
 const MANY: usize = 3;
 
-/// The objects of a lane that a busy server has sent away since it last did anything else, and for how long.
+/// The objects of a controller that a busy server has sent away since it last did anything else, and for how long.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Throttle(BTreeMap<ObjectRef, Duration>);
 
 impl Throttle {
-    /// One more; gives for how long the lane is to wait, if it is.
+    /// One more; gives for how long the controller is to wait, if it is.
     fn add(&mut self, object: &ObjectRef, wait: Duration) -> Option<Duration> {
         self.0.insert(object.clone(), wait);
         let least = self.0.values().min().copied();
@@ -36,8 +35,11 @@ impl Execution {
         let (now, backoff) = (self.shared.environment.now(), self.shared.settings.backoff);
         let mut state = self.shared.lock();
         let wait = state.refuse(object, refused, asked, backoff, now);
-        let throttle = state.throttles.entry(lane(&self.key)).or_default();
-        StepResult::Busy(throttle.add(object, wait))
+        let pause = state.of_mut(&object.cluster).and_then(|known| {
+            let throttle = known.throttles.entry(self.key.controller).or_default();
+            throttle.add(object, wait)
+        });
+        StepResult::Busy(pause)
     }
 }
 

@@ -124,12 +124,14 @@ impl Shows {
 
 impl Shown {
     fn labels(&self, key: &Key) -> Labels {
-        let own = (self.label.to_owned(), key.name.clone());
+        let mut labels = vec![(self.label.to_owned(), key.name.clone())];
         if self.namespaced {
-            vec![own, ("namespace".to_owned(), key.namespace.clone())]
-        } else {
-            vec![own]
+            labels.push(("namespace".to_owned(), key.namespace.clone()));
         }
+        if !key.cluster.is_local() {
+            labels.push(("cluster".to_owned(), key.cluster.to_string()));
+        }
+        labels
     }
 }
 

@@ -38,6 +38,7 @@ pub(super) fn registry(shared: &Shared) -> Registry {
     let (stores, capabilities) = {
         let state = shared.lock();
         own(&mut gauges, &state);
+        members(&mut gauges, shared, &state);
         (state.stores.clone(), state.capabilities.clone())
     };
     let now = shared.environment.now();
@@ -70,7 +71,13 @@ fn own(gauges: &mut Gauges, state: &State) {
             count(*depth),
         );
     }
-    for (key, watch) in &state.watches {
+    gauges.set(
+        "slipway_tasks",
+        "Watches, writes, elections and all else that is under way",
+        &[],
+        count(state.tasks),
+    );
+    for (key, watch) in &state.home.watches {
         let cluster = key.cluster.to_string();
         let labels = [
             ("cluster", cluster.as_str()),
@@ -87,10 +94,9 @@ fn own(gauges: &mut Gauges, state: &State) {
         let help = "Whether this replica acts for the controller";
         gauges.set("slipway_leader", help, &labels, f64::from(u8::from(acts)));
     }
-    for missing in &state.facts.missing {
+    for missing in &state.home.facts.missing {
         let feature = missing.to_string();
-        let help = "Features that are off because a right or a definition is missing";
-        gauges.set("slipway_feature_off", help, &[("feature", &feature)], 1.0);
+        gauges.set("slipway_feature_off", OFF, &[("feature", &feature)], 1.0);
     }
     if let Some(end) = state.certificate_ends {
         let help = "When the webhook certificate that is shown ends";
@@ -99,9 +105,8 @@ fn own(gauges: &mut Gauges, state: &State) {
     }
     let mut undecodable: BTreeMap<String, usize> = BTreeMap::new();
     for ((_, kind, _), store) in state.stores.iter() {
-        let bad = store.objects().filter(|seen| seen.body.is_err()).count();
         let most = undecodable.entry(kind.kind.to_string()).or_default();
-        *most = bad.max(*most);
+        *most = store.undecodable().max(*most);
     }
     for (kind, bad) in &undecodable {
         let help = "Objects that could not be understood";
@@ -125,8 +130,45 @@ fn own(gauges: &mut Gauges, state: &State) {
         "slipway_refusals",
         help,
         &[],
-        count(state.facts.refusals.len()),
+        count(state.home.facts.refusals.len()),
     );
+}
+
+const OFF: &str = "Features that are off because a right or a definition is missing";
+
+/// The members: how many there are in each state, and of the first ones how each of them is.
+fn members(gauges: &mut Gauges, shared: &Shared, state: &State) {
+    let mut by_state: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let now = shared.environment.now();
+    for (at, (cluster, known)) in state.members.iter().enumerate() {
+        let Some(member) = &known.member else {
+            continue;
+        };
+        let blocker = member.state.blocker(&member.member);
+        let word = blocker.map_or("Ready", |blocker| blocker.reason);
+        *by_state.entry(word).or_default() += 1;
+        if at >= shared.settings.members.series {
+            continue;
+        }
+        let labels = [("cluster", cluster.as_str())];
+        let help = "Whether a member answers";
+        let is_reached = f64::from(u8::from(member.state.is_reached()));
+        gauges.set("slipway_member_reachable", help, &labels, is_reached);
+        if let Some(contact) = member.state.contact {
+            let help = "Since a member has last said which cluster it is";
+            let age = now.duration_since(contact).as_secs_f64();
+            gauges.set("slipway_member_contact_age_seconds", help, &labels, age);
+        }
+        for missing in &known.facts.missing {
+            let feature = missing.to_string();
+            let labels = [("cluster", cluster.as_str()), ("feature", &feature)];
+            gauges.set("slipway_feature_off", OFF, &labels, 1.0);
+        }
+    }
+    for (word, n) in by_state {
+        let help = "Clusters besides home, by what keeps them from being worked on";
+        gauges.set("slipway_members", help, &[("state", word)], count(n));
+    }
 }
 
 #[allow(

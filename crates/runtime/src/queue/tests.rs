@@ -7,6 +7,7 @@
 )]
 
 use proptest::prelude::*;
+use slipway_kernel::capability::Lane;
 
 use super::*;
 
@@ -20,7 +21,11 @@ fn key(cluster: &str, name: &str) -> Key {
 }
 
 fn queue() -> Queue {
-    Queue::new(Duration::from_millis(100), Backoff::default())
+    Queue::new(
+        Duration::from_millis(100),
+        Backoff::default(),
+        Sharing::new(|_| Lane::Cluster),
+    )
 }
 
 fn ms(n: u64) -> Duration {
@@ -86,7 +91,7 @@ fn failures_back_off_to_the_cap_and_a_change_waits_ten_seconds_at_most() {
     q.finish(&a, Requeue::Failed, t);
     q.changed(&a, t);
     assert_eq!(q.next_due(), Some(t + Duration::from_secs(10)));
-    q.clear_backoff();
+    q.clear_backoff(&a.cluster);
     assert_eq!(q.take(t + ms(100)), Some(a));
 }
 
@@ -141,12 +146,12 @@ fn a_held_or_paused_lane_gives_nothing_and_others_go_on() {
     let (a, b) = (key("a", "x"), key("b", "x"));
     q.at_once(&a, t);
     q.at_once(&b, t);
-    q.hold(&lane(&a), true);
+    q.hold(&post(&a), true);
     assert_eq!(q.take(t), Some(b.clone()));
     q.finish(&b, Requeue::Done, t);
     assert_eq!(q.next_due(), None);
-    q.hold(&lane(&a), false);
-    q.pause(&lane(&a), t + ms(5000));
+    q.hold(&post(&a), false);
+    q.pause(&post(&a), t + ms(5000));
     assert_eq!(q.next_due(), Some(t + ms(5000)));
     assert_eq!(q.take(t + ms(4999)), None);
     assert_eq!(q.take(t + ms(5000)), Some(a));
@@ -239,4 +244,83 @@ proptest! {
         prop_assert!(order.iter().position(|k| *k == one).unwrap() < 3);
         prop_assert!(order.iter().position(|k| *k == two).unwrap() < 3);
     }
+}
+
+fn shared_by(lane: impl Fn(&Key) -> Lane + Send + Sync + 'static) -> Queue {
+    Queue::new(ms(100), Backoff::default(), Sharing::new(lane))
+}
+
+#[test]
+fn keys_that_share_nothing_are_taken_together_and_those_of_a_group_one_by_one() {
+    let t = Instant::now();
+    let keys = ["a1", "a2", "b1"].map(|name| key("", name));
+    let taken = |mut q: Queue| {
+        for key in &keys {
+            q.at_once(key, t);
+        }
+        let taken = std::iter::from_fn(|| q.take(t)).map(|key| key.name);
+        taken.collect::<Vec<_>>()
+    };
+    assert_eq!(taken(shared_by(|_| Lane::Key)), ["a1", "a2", "b1"]);
+    let by_letter = |key: &Key| Lane::Group(key.name[..1].to_owned());
+    assert_eq!(taken(shared_by(by_letter)), ["a1", "b1"]);
+    assert_eq!(taken(shared_by(|_| Lane::Cluster)), ["a1"]);
+}
+
+#[test]
+fn who_is_held_or_paused_is_in_all_lanes_and_in_one_cluster() {
+    let (mut q, t) = (shared_by(|_| Lane::Key), Instant::now());
+    let keys = [key("a", "x"), key("a", "y"), key("b", "x")];
+    for key in &keys {
+        q.at_once(key, t);
+    }
+    q.hold(&post(&keys[0]), true);
+    assert_eq!(q.take(t), Some(keys[2].clone()));
+    assert_eq!(q.take(t), None);
+    q.hold(&post(&keys[0]), false);
+    q.pause(&post(&keys[0]), t + ms(50));
+    assert_eq!(q.take(t), None);
+    assert_eq!(q.take(t + ms(50)), Some(keys[0].clone()));
+    assert_eq!(q.take(t + ms(50)), Some(keys[1].clone()));
+}
+
+#[test]
+fn nothing_is_left_of_a_cluster_that_was_dropped_and_no_other_notices() {
+    let (mut q, t) = (shared_by(|_| Lane::Key), Instant::now());
+    let (gone, stays) = (key("a", "x"), key("b", "x"));
+    q.hold(&post(&gone), true);
+    q.pause(&post(&gone), t + ms(50));
+    for key in [&gone, &stays] {
+        q.at_once(key, t);
+        q.wake(key, t + ms(500));
+    }
+    q.hold(&post(&gone), false);
+    assert_eq!(q.take(t + ms(50)), Some(gone.clone()));
+    assert_eq!(q.take(t + ms(50)), Some(stays.clone()));
+    q.finish(&stays, Requeue::Failed, t + ms(50));
+    q.drop_cluster(&gone.cluster);
+    q.finish(&gone, Requeue::Failed, t + ms(60));
+    assert!(q.lanes.keys().all(|lane| lane.cluster == stays.cluster));
+    assert!(q.entries.keys().all(|key| *key == stays));
+    assert!(q.failed.iter().all(|key| *key == stays));
+    assert!(q.paused.is_empty() && q.held.is_empty());
+    assert_eq!(q.depth(t + ms(60)).get("toy"), Some(&0));
+    q.clear_backoff(&stays.cluster);
+    assert_eq!(q.take(t + ms(60)), Some(stays));
+    assert_eq!(q.next_due(), None);
+}
+
+#[test]
+fn keys_that_are_due_are_counted_once_each() {
+    let (mut q, t) = (queue(), Instant::now());
+    for name in ["a", "b", "c"] {
+        q.at_once(&key("", name), t);
+        q.wake(&key("", name), t);
+    }
+    q.wake(&key("", "later"), t + ms(500));
+    assert_eq!(q.depth(t).get("toy"), Some(&3));
+    let taken = q.take(t).unwrap();
+    assert_eq!(q.depth(t).get("toy"), Some(&2));
+    q.finish(&taken, Requeue::Done, t);
+    assert_eq!(q.depth(t + ms(500)).get("toy"), Some(&3));
 }

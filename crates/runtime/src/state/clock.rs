@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use slipway_kernel::fact::Facts;
 use tokio::time::Instant;
 
 use super::State;
@@ -33,23 +34,30 @@ impl State {
             return;
         }
         tracing::warn!(%by, "the clock was set; what waits is waited for as long as before");
-        let facts = &mut *self.facts;
-        let retries = facts.refusals.values_mut().map(|one| &mut one.retry_at);
-        let answers = facts.answers.values_mut().map(|(at, _)| at);
-        let all = retries.chain(answers).chain(facts.deletions.values_mut());
-        for moment in all {
-            // Without an end is without an end.
-            if *moment != Timestamp::MAX {
-                *moment = moment.checked_add(by).unwrap_or(*moment);
-            }
+        let members = self.members.values_mut();
+        for known in std::iter::once(&mut self.home).chain(members) {
+            shift(&mut known.facts, by);
+        }
+    }
+}
+
+/// Moves what is kept of one cluster.
+fn shift(facts: &mut Facts, by: SignedDuration) {
+    let retries = facts.refusals.values_mut().map(|one| &mut one.retry_at);
+    let answers = facts.answers.values_mut().map(|(at, _)| at);
+    let all = retries.chain(answers).chain(facts.deletions.values_mut());
+    for moment in all {
+        // Without an end is without an end.
+        if *moment != Timestamp::MAX {
+            *moment = moment.checked_add(by).unwrap_or(*moment);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use jiff::SignedDuration;
     use slipway_kernel::fact::{Answer, QuestionId};
+    use slipway_kernel::identity::ClusterId;
 
     use super::*;
 
@@ -68,11 +76,11 @@ mod tests {
                 due: then,
             };
             let answer = Answer::Timeout;
-            state.facts.answers.insert(id.clone(), (then, answer));
+            state.home.facts.answers.insert(id.clone(), (then, answer));
             tokio::time::advance(Duration::from_secs(10)).await;
             let now = then + SignedDuration::from_secs(10) + SignedDuration::from_hours(hours);
             state.keep_time(now);
-            let at = state.facts.answers.get(&id).map(|(at, _)| *at);
+            let at = state.home.facts.answers.get(&id).map(|(at, _)| *at);
             assert_eq!(at, Some(now - SignedDuration::from_secs(10)));
         }
     }
@@ -83,13 +91,14 @@ mod tests {
             let mut state = State::default();
             let then = Timestamp::UNIX_EPOCH;
             for uid in ["answered", "open"] {
-                assert!(state.hold_deletion(state.holds, uid, then).is_some());
+                let (home, seen) = (ClusterId::local(), state.home.holds);
+                assert!(state.hold_deletion(&home, seen, uid, then).is_some());
             }
-            state.release_deletion("answered", Some(then));
+            state.release_deletion(&ClusterId::local(), "answered", Some(then));
             tokio::time::advance(Duration::from_secs(10)).await;
             let now = then + SignedDuration::from_secs(10) + SignedDuration::from_hours(hours);
             state.keep_time(now);
-            let until = |state: &State, uid: &str| state.facts.deletions.get(uid).copied();
+            let until = |state: &State, uid: &str| state.home.facts.deletions.get(uid).copied();
             let left = SignedDuration::from_secs(50);
             assert_eq!(until(&state, "answered"), Some(now + left));
             assert_eq!(until(&state, "open"), Some(Timestamp::MAX));

@@ -20,12 +20,13 @@ impl State {
     /// Takes in an object of the list that a watch makes. Gives whether it is new, and whether it is older than what was
     /// known.
     pub(crate) fn take_listed(&mut self, key: &WatchKey, object: &Value) -> (bool, bool) {
-        let Some(watch) = self.watches.get(key) else {
+        let known = self.of(&key.cluster);
+        let Some((known, watch)) = known.and_then(|k| Some((k, k.watches.get(key)?))) else {
             return (false, false);
         };
         let meta = Meta::of(object);
         let reference = reference(key, &meta);
-        let is_overtaken = self.ledger.is_since(watch.place, &reference);
+        let is_overtaken = known.ledger.is_since(watch.place, &reference);
         let is_restored = watch.rewound.is_some();
         let (mut is_new, mut is_older) = (false, false);
         for store in watch.stores.clone() {
@@ -47,30 +48,40 @@ impl State {
                 is_new = true;
             }
         }
-        self.ledger.caught_up(&reference, number(&meta.version));
-        self.look_at(&reference);
+        self.caught_up(&reference, &meta);
         (is_new, is_older)
+    }
+
+    /// A watch has shown an object in this version.
+    pub(crate) fn caught_up(&mut self, object: &ObjectRef, meta: &Meta) {
+        if let Some(known) = self.of_mut(&object.cluster) {
+            known.ledger.caught_up(object, number(&meta.version));
+        }
+        self.look_at(object);
     }
 
     /// The versions of a cluster have run backwards: what was written and answered before is not of this history, and what
     /// was seen is not known until it has been listed again. Gives how long to wait before that: whatever makes versions
     /// run backwards again and again must not make us list everything as often.
     pub(crate) fn rewind(&mut self, cluster: &ClusterId, now: Timestamp) -> Duration {
-        self.history += 1;
-        let watches = self.watches.iter_mut();
-        for (_, watch) in watches.filter(|(of, _)| of.cluster == *cluster) {
+        self.begin_history(cluster);
+        self.keep_time(now);
+        let Some(known) = self.of_mut(cluster) else {
+            return Duration::ZERO;
+        };
+        for watch in known.watches.values_mut() {
             watch.rewound = Some(NOT_ASKED);
         }
-        self.ledger.clear(cluster);
-        self.bound_deletions(now, |(of, _)| of == cluster);
-        self.unconfirmed.retain(|(of, _), _| of != cluster);
-        self.facts.answers.clear();
-        let refused: Vec<ObjectRef> = self.facts.refusals.keys().cloned().collect();
-        for object in refused.iter().filter(|object| object.cluster == *cluster) {
-            self.accept(object);
+        known.ledger.clear();
+        known.bound_deletions(now, |_| true);
+        known.unconfirmed.clear();
+        known.facts.answers.clear();
+        let refused: Vec<ObjectRef> = known.facts.refusals.keys().cloned().collect();
+        for object in &refused {
+            known.accept(object);
         }
+        let before = known.relisted;
         self.say_what_is_awaited(cluster, now);
-        let before = self.relisted.get(cluster);
         before.map_or(Duration::ZERO, |at| TOGETHER.saturating_sub(at.elapsed()))
     }
 
@@ -81,40 +92,37 @@ impl State {
         rounds: impl IntoIterator<Item = (WatchKey, u64)>,
         now: Timestamp,
     ) {
-        for (key, round) in rounds {
-            if let Some(watch) = self.watches.get_mut(&key) {
-                watch.rewound = Some(round);
+        if let Some(known) = self.of_mut(cluster) {
+            for (key, round) in rounds {
+                if let Some(watch) = known.watches.get_mut(&key) {
+                    watch.rewound = Some(round);
+                }
             }
+            known.relisted = Some(Instant::now());
         }
-        self.relisted.insert(cluster.clone(), Instant::now());
         self.say_what_is_awaited(cluster, now);
     }
 
     /// Whether a restore has been noticed after which not even a list has been asked for.
     pub(crate) fn is_list_due(&self, cluster: &ClusterId) -> bool {
-        let mut all = self.watches.iter();
-        all.any(|(of, watch)| of.cluster == *cluster && watch.rewound == Some(NOT_ASKED))
-    }
-
-    /// Whether what is known of a watch's kind may be of before a restore. What may not be seen any more is not waited for:
-    /// whoever plans knows that it is old.
-    pub(crate) fn is_awaited(&self, key: &WatchKey) -> bool {
-        let watch = self.watches.get(key);
-        watch.is_some_and(|watch| watch.rewound.is_some()) && !self.hidden.contains(key)
+        let watches = self.of(cluster).into_iter();
+        let mut watches = watches.flat_map(|known| known.watches.values());
+        watches.any(|watch| watch.rewound == Some(NOT_ASKED))
     }
 
     /// The history that what is known of a kind is of; none while that is not sure.
     pub(crate) fn history_of(&self, cluster: &ClusterId, kind: &Kind) -> Option<u64> {
-        let mut all = self.watches.keys();
-        let is_meant = |key: &WatchKey| key.cluster == *cluster && key.kind == *kind;
-        let is_awaited = all.any(|key| is_meant(key) && self.is_awaited(key));
-        (!is_awaited).then_some(self.history)
+        let known = self.of(cluster)?;
+        let mut all = known.of_kind(cluster, kind);
+        let is_awaited = all.any(|(key, _)| known.is_awaited(key));
+        (!is_awaited).then_some(known.history)
     }
 
     /// A list has come to its end, or there is nothing to be listed. If it was waited for after a restore, what is in the
     /// stores now is what there is, and the versions of before count no more.
     pub(crate) fn restored(&mut self, key: &WatchKey, round: u64, now: Timestamp) {
-        let Some(watch) = self.watches.get_mut(key) else {
+        let known = self.of_mut(&key.cluster);
+        let Some(watch) = known.and_then(|known| known.watches.get_mut(key)) else {
             return;
         };
         if watch.rewound.is_none_or(|wanted| round < wanted) {
@@ -137,13 +145,15 @@ impl State {
             namespace: String::new(),
             name: String::new(),
         };
-        let mut kinds: Vec<&Kind> = Vec::new();
-        for of in self.watches.keys().filter(|of| of.cluster == *cluster) {
-            if self.is_awaited(of) && !kinds.contains(&&of.kind) {
-                kinds.push(&of.kind);
+        let mut kinds: Vec<Kind> = Vec::new();
+        if let Some(known) = self.of(cluster) {
+            for of in known.watches.keys() {
+                if known.is_awaited(of) && !kinds.contains(&of.kind) {
+                    kinds.push(of.kind.clone());
+                }
             }
         }
-        let Some(first) = kinds.first().map(|kind| (*kind).clone()) else {
+        let Some(first) = kinds.first().cloned() else {
             self.blockers.remove(&key);
             return;
         };

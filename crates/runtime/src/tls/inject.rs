@@ -223,7 +223,7 @@ impl Injector {
     fn forbid(&mut self, missing: Missing, refused: &Refused, now: Timestamp) {
         let until = now.checked_add(FORBIDDEN_FOR).unwrap_or(Timestamp::MAX);
         if let Some(shared) = &self.shared {
-            shared.lock().facts.missing.insert(missing.clone());
+            shared.lock().home.facts.missing.insert(missing.clone());
         }
         if !self.forbidden.contains_key(&missing) {
             let (feature, why) = (missing.to_string(), &refused.message);
@@ -240,7 +240,7 @@ impl Injector {
         if self.forbidden.remove(missing).is_some()
             && let Some(shared) = &self.shared
         {
-            shared.lock().facts.missing.remove(missing);
+            shared.lock().home.facts.missing.remove(missing);
         }
     }
 

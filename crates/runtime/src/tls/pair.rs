@@ -16,14 +16,14 @@ use super::validity;
 
 /// A certificate, those between it and its CA, and its key.
 #[derive(Debug, Clone)]
-pub(super) struct Pair {
+pub(crate) struct Pair {
     key: Arc<CertifiedKey>,
     begin: Timestamp,
     end: Timestamp,
 }
 
 /// All certificates of a PEM text.
-pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Problem> {
+pub(crate) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Problem> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let all = all.map_err(|_| Problem::Malformed)?;
     if all.is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, P
 
 impl Pair {
     /// Reads both; whether the certificate is still good is another question.
-    pub(super) fn read(certificate: &[u8], key: &[u8]) -> Result<Self, Problem> {
+    pub(crate) fn read(certificate: &[u8], key: &[u8]) -> Result<Self, Problem> {
         let chain = certificates(certificate)?;
         let times: Option<Vec<_>> = chain.iter().map(|one| validity::of(one)).collect();
         let times = times.ok_or(Problem::Malformed)?;
@@ -67,7 +67,7 @@ impl Pair {
             .unwrap_or(self.begin)
     }
 
-    pub(super) fn key(&self) -> &Arc<CertifiedKey> {
+    pub(crate) fn key(&self) -> &Arc<CertifiedKey> {
         &self.key
     }
 

@@ -52,7 +52,8 @@ impl Ear {
 
     fn tell(&self, news: News) {
         // Nobody listens when the replica is about to end.
-        let _ = self.news.send(Message::Watch(self.key.clone(), news));
+        let run = self.control.run;
+        let _ = self.news.send(Message::Watch(self.key.clone(), run, news));
     }
 }
 
@@ -128,7 +129,10 @@ impl Attended {
                 self.ear.hear();
             }
             (Some(Ok(_)), None) if self.is_good => self.ear.control.hear_part(),
-            (Some(Err(_)) | None, Some(_)) => self.ear.control.ended(self.is_mute),
+            (Some(Err(_)) | None, Some(_)) => {
+                self.ear.control.ended(self.is_mute);
+                self.ear.tell(News::Ended);
+            }
             _ => {}
         }
     }

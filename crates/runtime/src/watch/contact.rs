@@ -22,8 +22,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::failure::{Failure, Verb};
 use super::{BACKOFF, News, Watch};
 
-/// While nothing comes, the API is asked this often.
-const SILENCE: Duration = Duration::from_secs(10);
+/// While nothing comes, the API is asked this often, at home.
+pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 
 /// How long that read may take. While contact is lost, the next one follows at once.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -38,6 +38,10 @@ const BRIEF: Duration = Duration::from_secs(1);
 /// How a watch is doing, and how it is told to begin again.
 #[derive(Debug)]
 pub(crate) struct Control {
+    /// The number of the watch: what one of another number tells is not about what is watched now.
+    pub(crate) run: u64,
+    /// It is read this often, in milliseconds, instead of being watched; 0 if it is watched.
+    quiet: AtomicU64,
     /// Whether there has ever been a list.
     pub(super) seen: AtomicBool,
     pub(super) round: AtomicU64,
@@ -78,10 +82,12 @@ impl Contact {
     }
 }
 
-impl Default for Control {
-    fn default() -> Self {
+impl Control {
+    pub(crate) fn new(run: u64) -> Self {
         let now = Instant::now();
         Self {
+            run,
+            quiet: AtomicU64::new(0),
             seen: AtomicBool::new(false),
             round: AtomicU64::new(0),
             again: Notify::new(),
@@ -101,6 +107,36 @@ impl Default for Control {
 }
 
 impl Control {
+    /// One for another watch of the same, of this number. Whoever waits for a list that the former one was asked for gets it from
+    /// this one: its first list is newer than that.
+    pub(crate) fn anew(&self, run: u64) -> Self {
+        let round = self.round.load(Ordering::Acquire);
+        Self {
+            round: AtomicU64::new(round),
+            ..Self::new(run)
+        }
+    }
+
+    /// How often it is read instead of being watched, if it is.
+    pub(super) fn quiet(&self) -> Option<Duration> {
+        let millis = self.quiet.load(Ordering::Acquire);
+        (millis > 0).then(|| Duration::from_millis(millis))
+    }
+
+    /// From now on it is read this often, or watched; one that is under way changes over at once.
+    pub(crate) fn set_quiet(&self, every: Option<Duration>) {
+        if self.begin_quiet(every) {
+            self.again.notify_one();
+        }
+    }
+
+    /// The same of one that has not begun; gives whether that is a change.
+    pub(crate) fn begin_quiet(&self, every: Option<Duration>) -> bool {
+        let millis = every.map_or(0, |every| every.as_millis());
+        let millis = u64::try_from(millis).unwrap_or(u64::MAX);
+        self.quiet.swap(millis, Ordering::AcqRel) != millis
+    }
+
     fn contact(&self) -> MutexGuard<'_, Contact> {
         self.contact.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -280,6 +316,9 @@ impl Watch {
     /// Looks for contact while nothing comes, until the round has to begin again: because the API is back and the round
     /// hangs on a request from before, or because the kind cannot be read any more.
     pub(super) async fn keep_contact(&self) {
+        let Some(silence) = self.times.silence else {
+            return std::future::pending().await;
+        };
         let mut is_lost = false;
         let mut next = Instant::now() + PATIENCE;
         loop {
@@ -287,7 +326,7 @@ impl Watch {
                 // The next attempt is soon, and is as good.
                 next = Instant::now() + PATIENCE;
             }
-            let due = next.max(self.control.quiet_since() + SILENCE);
+            let due = next.max(self.control.quiet_since() + silence);
             if Instant::now() < due {
                 sleep_until(due).await;
                 continue;
@@ -320,7 +359,7 @@ impl Watch {
                             return;
                         }
                         // What the round is waiting for tells the same.
-                        next = began + SILENCE;
+                        next = began + silence;
                         continue;
                     }
                     self.fail(failure);
@@ -331,7 +370,7 @@ impl Watch {
                     is_lost = true;
                 }
             }
-            next = began + if is_lost { PATIENCE } else { SILENCE };
+            next = began + if is_lost { PATIENCE } else { silence };
         }
     }
 
@@ -342,7 +381,7 @@ impl Watch {
         if self.control.labelled.load(Ordering::Acquire) {
             params = params.labels(&self.key.labels);
         }
-        if let Some(name) = self.key.name {
+        if let Some(name) = &self.key.name {
             params = params.fields(&format!("metadata.name={name}"));
         }
         let path = self.key.kind.path(&self.key.namespace);
@@ -364,5 +403,19 @@ impl Watch {
     pub(super) fn fail(&self, failure: Failure) {
         self.control.fail(&failure);
         self.tell(News::Failed(failure));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_in_the_place_of_another_one_makes_the_lists_that_were_asked_for() {
+        let before = Control::new(1);
+        let wanted = before.relist();
+        let after = before.anew(2);
+        assert_eq!(after.run, 2);
+        assert!(after.round.load(Ordering::Acquire) >= wanted);
     }
 }

@@ -53,7 +53,7 @@ impl Watch {
     /// it may not be asked either, a minute of refusals has to do.
     pub(super) async fn forbidden(&self, failure: Failure) -> End {
         let kind = self.key.kind.path(&self.key.namespace);
-        let path = match self.key.name {
+        let path = match &self.key.name {
             Some(name) if !self.key.namespace.is_empty() => format!("{kind}/{name}"),
             _ => kind,
         };

@@ -1,6 +1,7 @@
 //! Looks at a kind again and again that may not be watched.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use kube::api::ListParams;
@@ -12,12 +13,12 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{End, Failure, List, News, PAGE, Watch};
 
 /// How a kind can be looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Look {
     /// It may be listed.
     List,
     /// The one object of this name may be read.
-    Get(&'static str),
+    Get(Arc<str>),
 }
 
 impl Watch {
@@ -37,34 +38,54 @@ impl Watch {
                 }
             }
             due = false;
-            let round = self.control.round.load(Ordering::Acquire);
-            self.tell(News::Listing(self.places.last()));
-            let looked = timeout(self.times.answer, self.look(look)).await;
-            let told = match looked {
-                Ok(Ok(names)) => {
-                    self.control.in_time();
-                    if let Some(why) = why.take() {
-                        self.tell(News::Polled(why));
-                    }
-                    let told = self.tell(News::Listed(names, round));
-                    self.complete();
-                    told
-                }
-                Ok(Err(error)) => return self.ended(look, error),
-                Err(_) => {
-                    self.fail(Failure::no_answer(self.times.answer));
-                    return End::Failed;
-                }
-            };
-            if !told {
-                return End::Deaf;
+            if let Some(end) = self.look_once(&look, &mut why).await {
+                return end;
             }
         }
         End::Relist
     }
 
+    /// Lists now and then what nobody has to see at once, until it is to be watched.
+    pub(super) async fn look_now_and_then(&self) -> End {
+        while let Some(every) = self.control.quiet() {
+            if let Some(end) = self.look_once(&Look::List, &mut None).await {
+                return end;
+            }
+            self.control.seen.store(true, Ordering::Release);
+            tokio::select! {
+                biased;
+                () = self.control.again.notified() => {}
+                () = sleep(every) => {}
+            }
+        }
+        End::Relist
+    }
+
+    /// Looks once, and tells what there is; gives how it ends, if it does. `why` is told with the first answer.
+    async fn look_once(&self, look: &Look, why: &mut Option<String>) -> Option<End> {
+        let round = self.control.round.load(Ordering::Acquire);
+        self.tell(News::Listing(self.places.last()));
+        let looked = timeout(self.times.answer, self.look(look)).await;
+        match looked {
+            Ok(Ok(names)) => {
+                self.control.in_time();
+                if let Some(why) = why.take() {
+                    self.tell(News::Polled(why));
+                }
+                let told = self.tell(News::Listed(names, round));
+                self.complete();
+                (!told).then_some(End::Deaf)
+            }
+            Ok(Err(error)) => Some(self.ended(look, error)),
+            Err(_) => {
+                self.fail(Failure::no_answer(self.times.answer));
+                Some(End::Failed)
+            }
+        }
+    }
+
     /// Tells all objects that there are; gives their names.
-    async fn look(&self, look: Look) -> Result<BTreeSet<Name>, kube::Error> {
+    async fn look(&self, look: &Look) -> Result<BTreeSet<Name>, kube::Error> {
         let mut list = List::default();
         if let Look::Get(name) = look {
             let found = self.object(name).await?;
@@ -75,7 +96,7 @@ impl Watch {
         if !self.key.labels.is_empty() {
             params = params.labels(&self.key.labels);
         }
-        if let Some(name) = self.key.name {
+        if let Some(name) = &self.key.name {
             params = params.fields(&format!("metadata.name={name}"));
         }
         loop {
@@ -96,7 +117,7 @@ impl Watch {
     }
 
     /// What follows from a look that was refused.
-    fn ended(&self, look: Look, error: kube::Error) -> End {
+    fn ended(&self, look: &Look, error: kube::Error) -> End {
         let error = match look {
             Look::List => watcher::Error::InitialListFailed(error),
             // Neither may be read: there is no other way left.

@@ -75,7 +75,9 @@ impl Carrier {
             }
             Action::Patch { target, body, .. } => ApiRequest::patch(&target, "", body),
             Action::Delete { target, .. } => ApiRequest::delete(&target),
-            Action::Apply { object, body, .. } => ApiRequest::apply(&object, body),
+            Action::Apply {
+                object, body, by, ..
+            } => ApiRequest::apply(&object, body, &by),
         };
         let replica = &self.shared.settings.replica;
         let wanted = wanted.traced(format!("replica={replica};purpose={purpose}"));

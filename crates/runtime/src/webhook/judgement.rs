@@ -6,6 +6,7 @@ use futures::StreamExt;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Admission, Admit, Collection, Remarks, Review, Verdict};
 use slipway_kernel::fact::{Answer, Facts, QuestionId};
+use slipway_kernel::identity::ClusterId;
 use slipway_kernel::store::Stores;
 use tokio::time::{Instant, sleep_until};
 
@@ -103,12 +104,14 @@ impl<'a> Judgement<'a> {
         let now = self.inner.shared.environment.now();
         let mut state = self.inner.shared.lock();
         state.keep_time(now);
-        self.facts.missing.clone_from(&state.facts.missing);
+        self.facts.missing.clone_from(&state.home.facts.missing);
         self.facts
             .evictions_allowed_here
-            .clone_from(&state.facts.evictions_allowed_here);
-        self.facts.deletions.clone_from(&state.facts.deletions);
-        (state.stores.clone(), state.holds)
+            .clone_from(&state.home.facts.evictions_allowed_here);
+        self.facts.deletions.clone_from(&state.home.facts.deletions);
+        // Webhooks are about home: what members do copies nothing of theirs.
+        let stores = state.stores.only(&ClusterId::local());
+        (stores, state.home.holds)
     }
 
     /// Does what is needed, as far as there is time. False if there is none left, or nothing to do.

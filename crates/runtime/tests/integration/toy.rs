@@ -184,18 +184,16 @@ impl Toy {
             if let Some(mirror) = &entry.body.mirror
                 && store.get(&key.namespace, mirror).is_none()
             {
-                plan.act(Action::Apply {
-                    object: ObjectRef {
-                        name: mirror.clone(),
-                        ..object.clone()
-                    },
-                    purpose: Purpose::new("mirror"),
-                    body: json!({
-                        "apiVersion": "v1", "kind": "ConfigMap",
-                        "metadata": {"name": mirror, "namespace": key.namespace},
-                        "data": {"of": entry.meta.name},
-                    }),
+                let copy = ObjectRef {
+                    name: mirror.clone(),
+                    ..object.clone()
+                };
+                let body = json!({
+                    "apiVersion": "v1", "kind": "ConfigMap",
+                    "metadata": {"name": mirror, "namespace": key.namespace},
+                    "data": {"of": entry.meta.name},
                 });
+                plan.act(Action::apply(copy, Purpose::new("mirror"), body));
             }
             match (&entry.body.want, &entry.body.have) {
                 (Some(want), have) if have.as_ref() != Some(want) => {

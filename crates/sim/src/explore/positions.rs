@@ -19,7 +19,7 @@ pub(super) const ALWAYS_EVENTS: usize = 2;
 pub(super) enum Class {
     /// A run of its own.
     Own(Injection),
-    /// A replica dies at this moment, with the cluster at this version. Whether the read that it was about to send
+    /// A replica dies at this moment, when so much has changed in all clusters. Whether the read that it was about to send
     /// arrives does not matter to anybody.
     Dead(String, Timestamp, u64),
     /// This read is not answered. Whether it arrived does not matter to anybody.
@@ -38,7 +38,7 @@ impl Class {
         };
         match fault {
             RequestFault::CrashBefore | RequestFault::CrashAfter | RequestFault::CrashLate => {
-                Self::Dead(read.replica.clone(), read.at, read.versions.0)
+                Self::Dead(read.replica.clone(), read.at, read.tide)
             }
             RequestFault::Lost | RequestFault::Unreachable => Self::Broken(number),
             _ => Self::Own(injection),
@@ -61,10 +61,12 @@ pub(super) fn always(history: &History) -> Vec<u64> {
         .iter()
         .filter(|request| request.is_write() && !request.path().contains("/leases"))
         .collect();
-    let mut first: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let mut first: BTreeMap<(bool, &str, &str), u64> = BTreeMap::new();
     for write in &writes {
-        let key = (write.method.as_str(), resource(write.path()));
-        first.entry(key).or_insert(write.number);
+        let what = (write.method.as_str(), resource(write.path()));
+        first
+            .entry((write.is_home(), what.0, what.1))
+            .or_insert(write.number);
     }
     let mut chosen = some(&probes, ALWAYS_PROBES);
     chosen.extend(some(&writes, ALWAYS_WRITES));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use super::Means;
 use crate::history;
 use crate::oracles::{Verdict, Violation};
 use crate::runner::Outcome;
@@ -122,6 +123,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Mutants killed.
     pub mutants: Score,
+    /// Of these, how many by which part of what is done with the operator itself.
+    pub means: BTreeMap<Means, u64>,
     /// Rules of the operator's roles that were used, with the verbs.
     pub used: BTreeSet<(String, usize, String)>,
 }
@@ -180,6 +183,18 @@ impl Report {
         }
     }
 
+    /// Takes in that a run went all the way: an oracle that was never asked has found nothing wrong with nothing.
+    pub fn asked_all(&mut self, oracles: impl Iterator<Item = &'static str>) {
+        for id in oracles {
+            let asked = self.oracles.get(id).map_or(0, |tally| tally.checked);
+            if asked == 0 {
+                self.notes.push(format!(
+                    "{id}: asked 0 times: no scenario has what it is about, or it looks away"
+                ));
+            }
+        }
+    }
+
     /// Whether nothing was found.
     pub fn is_good(&self) -> bool {
         self.failures.is_empty() && self.notes.is_empty()
@@ -224,7 +239,31 @@ impl Report {
         parts.extend(spells.map(|(class, score)| format!("{class} {score}")));
         parts.push(format!("seeds {}", self.seeds.done));
         parts.push(format!("violations {}", self.violations()));
-        parts.push(format!("mutants killed {}", self.mutants));
+        let means = self.means.iter();
+        let means: Vec<String> = means
+            .map(|(means, count)| format!("{count} {}", means.name()))
+            .collect();
+        let means = match means.as_slice() {
+            [] => String::new(),
+            all => format!(" ({})", all.join(", ")),
+        };
+        parts.push(format!("mutants killed {}{means}", self.mutants));
         format!("simulation: {}", parts.join(" · "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Report;
+
+    #[test]
+    fn an_oracle_that_was_never_asked_is_a_failure() {
+        let mut report = Report::default();
+        report.note("Z1", true, "");
+        report.asked_all(["Z1"].into_iter());
+        assert!(report.is_good());
+        report.asked_all(["Z1", "R10"].into_iter());
+        assert!(!report.is_good());
+        assert!(report.notes.iter().all(|note| note.starts_with("R10: ")));
     }
 }

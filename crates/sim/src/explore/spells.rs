@@ -1,4 +1,7 @@
-//! Which spells a scenario is broken by, and when: at the operator's start, and at moments when it writes.
+//! Which spells a scenario is broken by, and when: at the operator's start, and at moments when it writes. What befalls single
+//! clusters is in [`members`].
+
+mod members;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,6 +12,9 @@ use crate::spell::{Disturbance, Spell};
 
 /// The class of all spells beside which a leader dies.
 pub(super) const PAIRS: &str = "pairs with a leader's death";
+
+/// What befalls a cluster besides home.
+pub(super) const MEMBERS: &str = "single clusters";
 
 const fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
@@ -57,9 +63,11 @@ impl<'a> Case<'a> {
         let is = |test: &dyn Fn(&Request) -> bool| history.requests.iter().any(test);
         Self {
             known,
-            kinds: kinds(history),
-            deletes: is(&|request| request.method == "DELETE"),
-            makes_maps: is(&|request| request.is_write() && request.path().contains("/configmaps")),
+            kinds: kinds(history, Request::is_home),
+            deletes: is(&|request| request.is_home() && request.method == "DELETE"),
+            makes_maps: is(&|request| {
+                request.is_home() && request.is_write() && request.path().contains("/configmaps")
+            }),
         }
     }
 
@@ -135,12 +143,11 @@ fn is_defined(kind: &str) -> bool {
     group.contains('.') && !group.ends_with(".k8s.io")
 }
 
-/// Kinds that the operator lists, as `plural.group`.
-fn kinds(history: &History) -> BTreeSet<String> {
-    let watches = history
-        .requests
-        .iter()
-        .filter(|request| request.method == "GET" && request.uri.contains("watch="));
+/// Kinds that the operator lists there, as `plural.group`.
+fn kinds(history: &History, there: impl Fn(&Request) -> bool) -> BTreeSet<String> {
+    let watches = history.requests.iter().filter(|request| {
+        there(request) && request.method == "GET" && request.uri.contains("watch=")
+    });
     let all = watches.filter_map(|request| {
         let mut parts = request.path().split('/').skip(1);
         let group = match parts.next()? {
@@ -185,9 +192,12 @@ pub(super) fn of(known: &Known) -> Vec<(&'static str, Vec<Spell>, bool)> {
             .iter()
             .map(|spell| (spell.disturbance.class(), vec![spell.clone()]));
         let pairs = pairs(&case, &disturbances, at);
+        let abroad = members::of(known, at).into_iter();
+        let abroad = abroad.filter(|spells| spells.iter().all(|spell| case.fits(spell)));
         all.extend(
             alone
                 .chain(pairs)
+                .chain(abroad.map(|spells| (MEMBERS, spells)))
                 .map(|(class, spells)| (class, spells, is_always)),
         );
     }

@@ -8,12 +8,24 @@ use jiff::Timestamp;
 use slipway_apiserver::cluster::Cluster;
 use slipway_apiserver::environment::Clock;
 use slipway_apiserver::store;
+use slipway_kernel::identity::ClusterId;
 
-use super::{Call, Change, ChangeKind, Event, History, Image, Mark, Object, Request, Review};
+use super::{
+    Call, Change, ChangeKind, Course, Event, History, Image, Mark, Object, Request, Review,
+};
 
 #[derive(Debug, Default)]
 struct Book {
     history: History,
+    /// What is known of each cluster; home is the first.
+    waters: Vec<Water>,
+}
+
+/// What is known of one cluster.
+#[derive(Debug)]
+struct Water {
+    id: ClusterId,
+    cluster: Arc<Cluster>,
     latest: BTreeMap<Object, Arc<Image>>,
     /// Up to which of the cluster's versions.
     seen: u64,
@@ -23,32 +35,57 @@ struct Book {
     restored: u64,
 }
 
-/// Writes down what happens in one cluster. Clones write into one book.
+/// Writes down what happens in one cluster, and of the operator whatever happens. Clones, and those of other clusters of a
+/// run, write into one book.
 #[derive(Debug, Clone)]
 pub struct Recorder {
     cluster: Arc<Cluster>,
     clock: Arc<dyn Clock>,
     book: Arc<Mutex<Book>>,
+    /// Which of the book's waters.
+    at: usize,
 }
 
 impl Recorder {
-    /// A book in which is what there is already.
+    /// A book in which is what there is already at home.
     pub fn new(cluster: Arc<Cluster>, clock: Arc<dyn Clock>) -> Self {
         let start = clock.now();
-        let base = cluster.version();
-        let mut book = Book {
+        let book = Book {
             history: History {
                 start,
                 end: start,
                 calm: start,
-                base,
                 ..History::default()
             },
-            seen: base,
-            ..Book::default()
+            waters: Vec::new(),
         };
+        let home = Self {
+            cluster: cluster.clone(),
+            clock,
+            book: Arc::new(Mutex::new(book)),
+            at: 0,
+        };
+        home.beside(ClusterId::local(), cluster)
+    }
+
+    /// One for another cluster, in the same book.
+    #[must_use]
+    pub fn beside(&self, id: ClusterId, cluster: Arc<Cluster>) -> Self {
+        let now = self.clock.now();
+        let base = cluster.version();
         let (mut objects, _) = cluster.everything();
         objects.sort_by_key(|(_, object)| object.version);
+        let mut book = self.lock();
+        let at = book.waters.len();
+        book.begin(id.clone(), base);
+        book.waters.push(Water {
+            id,
+            cluster: cluster.clone(),
+            latest: BTreeMap::new(),
+            seen: base,
+            shift: 0,
+            restored: 0,
+        });
         for (resource, object) in objects {
             let added = store::Change {
                 version: object.version,
@@ -56,13 +93,20 @@ impl Recorder {
                 object,
                 before: None,
             };
-            book.add(start, &resource, added);
+            book.add(at, now, &resource, added);
         }
+        drop(book);
         Self {
             cluster,
-            clock,
-            book: Arc::new(Mutex::new(book)),
+            clock: self.clock.clone(),
+            book: self.book.clone(),
+            at,
         }
+    }
+
+    /// The time by which is written down.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        self.clock.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Book> {
@@ -78,61 +122,63 @@ impl Recorder {
         }
     }
 
-    /// Writes down all changes so far.
+    /// Writes down all changes in this cluster so far.
     pub fn catch_up(&self) {
-        let at = self.clock.now();
-        let mut book = self.lock();
-        // A compaction between two looks would hide changes; then the book goes on from what is there.
-        let Ok((changes, seen)) = self.cluster.history(book.seen) else {
-            book.seen = self.cluster.version();
-            return;
-        };
-        book.seen = seen;
-        for (resource, change) in changes {
-            book.add(at, &resource, change);
-        }
+        self.lock().catch_up(self.at, self.clock.now());
     }
 
     /// The version of the present, in this history.
     pub fn version(&self) -> u64 {
-        let shift = self.lock().shift;
+        let shift = self.lock().water(self.at).map_or(0, |water| water.shift);
         self.cluster.version() + shift
+    }
+
+    /// How much has changed in all clusters.
+    pub fn tide(&self) -> u64 {
+        let book = self.lock();
+        let waters = book.waters.iter();
+        waters.map(|w| w.cluster.version() + w.shift).sum()
     }
 
     /// A version of the cluster's that the operator spoke of now, in this history.
     pub fn translate(&self, version: u64) -> u64 {
         let present = self.cluster.version();
         let book = self.lock();
+        let Some(water) = book.water(self.at) else {
+            return version;
+        };
         // Nobody has given out a version yet that is larger than the present one: it is from before everything was put back.
-        if version <= book.restored || version > present {
+        if version <= water.restored || version > present {
             return version;
         }
-        version + book.shift
+        version + water.shift
     }
 
-    /// Everything is put back by `put`; what that changes happens at one version.
+    /// Everything in this cluster is put back by `put`; what that changes happens at one version.
     pub fn restore(&self, put: impl FnOnce()) {
         self.catch_up();
-        self.mark(Event::Restored);
+        if self.at == 0 {
+            self.mark(Event::Restored);
+        }
         let at = self.clock.now();
         let mut book = self.lock();
-        let now = book.seen + book.shift;
         put();
         let (objects, version) = self.cluster.everything();
-        book.shift = (now + 1).saturating_sub(version);
-        book.seen = version;
-        book.restored = version;
-        book.put_back(at, objects);
+        if let Some(water) = book.waters.get_mut(self.at) {
+            let now = water.seen + water.shift;
+            water.shift = (now + 1).saturating_sub(version);
+            water.seen = version;
+            water.restored = version;
+        }
+        book.put_back(self.at, at, objects);
     }
 
     /// All objects of a resource as they are now.
     pub fn all(&self, resource: &str) -> Vec<Arc<Image>> {
         self.catch_up();
         let book = self.lock();
-        let of = book
-            .latest
-            .iter()
-            .filter(|(object, _)| &*object.0 == resource);
+        let latest = book.water(self.at).into_iter().flat_map(|w| &w.latest);
+        let of = latest.filter(|(object, _)| &*object.0 == resource);
         of.map(|(_, image)| image.clone()).collect()
     }
 
@@ -175,7 +221,8 @@ impl Recorder {
     /// An object as it is now.
     pub fn latest(&self, object: &Object) -> Option<Arc<Image>> {
         self.catch_up();
-        self.lock().latest.get(object).cloned()
+        let book = self.lock();
+        book.water(self.at)?.latest.get(object).cloned()
     }
 
     /// Writes a mark.
@@ -197,10 +244,13 @@ impl Recorder {
         book.history.calm = book.history.calm.max(until);
     }
 
-    /// The history so far.
+    /// The history so far, of all clusters.
     pub fn close(&self) -> History {
-        self.catch_up();
+        let now = self.clock.now();
         let mut book = self.lock();
+        for at in 0..book.waters.len() {
+            book.catch_up(at, now);
+        }
         let mut history = std::mem::take(&mut book.history);
         history.end = self.clock.now();
         history.attribute();
@@ -209,22 +259,57 @@ impl Recorder {
 }
 
 impl Book {
-    fn add(&mut self, at: Timestamp, resource: &str, change: store::Change) {
+    fn water(&self, at: usize) -> Option<&Water> {
+        self.waters.get(at)
+    }
+
+    /// A cluster appears, at this version.
+    fn begin(&mut self, id: ClusterId, base: u64) {
+        if id.is_local() {
+            self.history.base = base;
+            return;
+        }
+        let course = Course {
+            base,
+            changes: Vec::new(),
+        };
+        self.history.members.insert(id, course);
+    }
+
+    fn catch_up(&mut self, at: usize, now: Timestamp) {
+        let Some(water) = self.waters.get_mut(at) else {
+            return;
+        };
+        // A compaction between two looks would hide changes; then the book goes on from what is there.
+        let Ok((changes, seen)) = water.cluster.history(water.seen) else {
+            water.seen = water.cluster.version();
+            return;
+        };
+        water.seen = seen;
+        for (resource, change) in changes {
+            self.add(at, now, &resource, change);
+        }
+    }
+
+    fn add(&mut self, at: usize, now: Timestamp, resource: &str, change: store::Change) {
         let header = &change.object.header;
         let object: Object = (
             resource.into(),
             (*header.namespace).into(),
             (*header.name).into(),
         );
-        let before = self.latest.get(&object).cloned();
+        let Some(water) = self.waters.get_mut(at) else {
+            return;
+        };
+        let before = water.latest.get(&object).cloned();
         let (kind, after) = match change.kind {
             store::ChangeKind::Deleted => {
-                self.latest.remove(&object);
+                water.latest.remove(&object);
                 (ChangeKind::Deleted, None)
             }
             made => {
                 let image = Arc::new(Image::stored(change.object));
-                self.latest.insert(object.clone(), image.clone());
+                water.latest.insert(object.clone(), image.clone());
                 let kind = if made == store::ChangeKind::Added {
                     ChangeKind::Added
                 } else {
@@ -233,30 +318,41 @@ impl Book {
                 (kind, Some(image))
             }
         };
-        self.history.changes.push(Change {
-            at,
-            version: change.version + self.shift,
+        let change = Change {
+            at: now,
+            version: change.version + water.shift,
             kind,
             object,
             before,
             after,
             by: None,
-        });
+        };
+        let id = water.id.clone();
+        self.history.log(&id).push(change);
     }
 
     /// What there is instead of what there was.
-    fn put_back(&mut self, at: Timestamp, objects: Vec<store::Named<Arc<store::Stored>>>) {
-        let version = self.seen + self.shift;
+    fn put_back(
+        &mut self,
+        at: usize,
+        now: Timestamp,
+        objects: Vec<store::Named<Arc<store::Stored>>>,
+    ) {
+        let Some(water) = self.waters.get_mut(at) else {
+            return;
+        };
+        let version = water.seen + water.shift;
         let mut found: BTreeMap<Object, Arc<store::Stored>> = BTreeMap::new();
         for (resource, stored) in objects {
             let header = &stored.header;
             let (namespace, name) = ((*header.namespace).into(), (*header.name).into());
             found.insert(((*resource).into(), namespace, name), stored);
         }
-        let known: Vec<Object> = self.latest.keys().chain(found.keys()).cloned().collect();
+        let known: Vec<Object> = water.latest.keys().chain(found.keys()).cloned().collect();
         let known: std::collections::BTreeSet<Object> = known.into_iter().collect();
+        let log = self.history.log(&water.id);
         for object in known {
-            let before = self.latest.get(&object).cloned();
+            let before = water.latest.get(&object).cloned();
             let after = found.remove(&object).map(|s| Arc::new(Image::stored(s)));
             let kind = match (&before, &after) {
                 (Some(before), Some(after)) if before.value() == after.value() => continue,
@@ -265,11 +361,11 @@ impl Book {
                 (Some(_), None) => ChangeKind::Deleted,
             };
             match &after {
-                Some(image) => self.latest.insert(object.clone(), image.clone()),
-                None => self.latest.remove(&object),
+                Some(image) => water.latest.insert(object.clone(), image.clone()),
+                None => water.latest.remove(&object),
             };
-            self.history.changes.push(Change {
-                at,
+            log.push(Change {
+                at: now,
                 version,
                 kind,
                 object,
@@ -282,23 +378,34 @@ impl Book {
 }
 
 impl History {
-    /// Says of each change which request of the operator did it. Nothing else runs while a request is carried out, except
-    /// while webhooks are asked about a change: of that the last version is its own.
+    /// Where the changes of a cluster are written down.
+    fn log(&mut self, cluster: &ClusterId) -> &mut Vec<Change> {
+        if cluster.is_local() {
+            return &mut self.changes;
+        }
+        &mut self.members.entry(cluster.clone()).or_default().changes
+    }
+
+    /// Says of each change which request of the operator did it. Nothing else runs in a cluster while a request to it is carried
+    /// out, except while webhooks are asked about a change: of that the last version is its own.
     fn attribute(&mut self) {
-        for request in self.requests.iter().filter(|r| r.is_committed()) {
+        let requests = std::mem::take(&mut self.requests);
+        for request in requests.iter().filter(|r| r.is_committed()) {
             let (mut before, after) = request.versions;
-            let changes = matches!(request.method.as_str(), "PATCH" | "PUT");
-            if changes {
+            let edits = matches!(request.method.as_str(), "PATCH" | "PUT");
+            if edits {
                 before = before.max(after - 1);
             }
-            let first = self.changes.partition_point(|c| c.version <= before);
-            let made = self.changes.iter_mut().skip(first);
+            let changes = self.log(&request.cluster);
+            let first = changes.partition_point(|c| c.version <= before);
+            let made = changes.iter_mut().skip(first);
             for change in made.take_while(|c| c.version <= after) {
                 let name = format!("/{}", change.object.2);
-                if !changes || request.path().contains(&name) {
+                if !edits || request.path().contains(&name) {
                     change.by = Some(request.number);
                 }
             }
         }
+        self.requests = requests;
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
+use slipway_kernel::identity::ClusterId;
 
 use super::{Call, Change, ChangeKind, Ending, Event, History, Request, Review};
 
@@ -12,9 +13,13 @@ pub fn tell(history: &History, until: Timestamp, count: usize) -> Vec<String> {
     let mut lines: Vec<(Timestamp, u64, u64, String)> = Vec::new();
     let requests = history.requests.iter().filter(|r| r.at <= until);
     lines.extend(requests.map(|r| (r.at, r.versions.1, r.number + 1, request(r))));
-    let others = history.changes.iter().filter(|c| c.by.is_none());
-    let others = others.filter(|c| c.at <= until && c.at > history.start);
-    lines.extend(others.map(|c| (c.at, c.version, 0, change(c))));
+    let home = ClusterId::local();
+    for cluster in std::iter::once(&home).chain(history.members.keys()) {
+        let all = history.changes_in(cluster).iter();
+        let others = all.filter(|c| c.by.is_none());
+        let others = others.filter(|c| c.at <= until && c.at > history.start);
+        lines.extend(others.map(|c| (c.at, c.version, 0, change(cluster, c))));
+    }
     let marks = history.marks.iter().filter(|m| m.at <= until);
     lines.extend(marks.map(|m| (m.at, u64::MAX, 0, mark(&m.what))));
     let reviews = history.reviews.iter().filter(|r| r.ended <= until);
@@ -41,8 +46,12 @@ fn request(request: &Request) -> String {
         Ending::GivenUp => "given up".to_owned(),
     };
     let mut text = format!(
-        "#{:<3} {} {} {} → {ending}",
-        request.number, request.replica, request.method, request.uri
+        "#{:<3} {} {} {}{} → {ending}",
+        request.number,
+        request.replica,
+        request.method,
+        abroad(&request.cluster),
+        request.uri
     );
     if !request.context.purpose.is_empty() {
         let _ = write!(
@@ -92,7 +101,15 @@ fn call(call: &Call) -> String {
     )
 }
 
-fn change(change: &Change) -> String {
+/// The name of a cluster besides home, before what is told of it.
+fn abroad(cluster: &ClusterId) -> String {
+    if cluster.is_local() {
+        return String::new();
+    }
+    format!("{cluster}: ")
+}
+
+fn change(cluster: &ClusterId, change: &Change) -> String {
     let (resource, namespace, name) = &change.object;
     let what = match change.kind {
         ChangeKind::Added => "added",
@@ -100,7 +117,8 @@ fn change(change: &Change) -> String {
         ChangeKind::Deleted => "gone",
     };
     format!(
-        "     {resource} {namespace}/{name} {what} v{}",
+        "     {}{resource} {namespace}/{name} {what} v{}",
+        abroad(cluster),
         change.version
     )
 }

@@ -76,7 +76,13 @@ impl Life<'_> {
         for (at, spell) in history.spells().filter(|(_, s)| s.reaches(self.index)) {
             let after = match &spell.disturbance {
                 Disturbance::Outage => AGAIN,
-                Disturbance::RetryAfter(..) | Disturbance::Refusal(403, _) => LONGEST,
+                Disturbance::RetryAfter(..)
+                | Disturbance::Refusal(403, _)
+                | Disturbance::AnswersLost
+                | Disturbance::RequestsLost
+                | Disturbance::Slow(_)
+                | Disturbance::Revoked
+                | Disturbance::Replaced => LONGEST,
                 Disturbance::BlackHole | Disturbance::Silence(_) => SINGLE,
                 Disturbance::Refusal(..)
                 | Disturbance::Unknown(_)
@@ -95,7 +101,9 @@ impl Life<'_> {
             all.push((at, later(at, lasts + after)));
         }
         let requests = history.requests.iter();
-        let hit = requests.filter(|r| r.replica == self.name && r.fault.is_some());
+        // Readiness is about home.
+        let home = requests.filter(|r| r.is_home());
+        let hit = home.filter(|r| r.replica == self.name && r.fault.is_some());
         let singly = hit.filter(|request| !is_by_spell(request.fault));
         all.extend(singly.map(|request| (request.at, later(request.at, LONGEST))));
         for mark in &history.marks {
@@ -134,6 +142,8 @@ fn is_by_spell(fault: Option<&'static str>) -> bool {
         "refused",
         "late-answer",
         "late-arrival",
+        "unheard",
+        "slow-answer",
     ];
     fault.is_some_and(|fault| by_spells.contains(&fault))
 }

@@ -1,87 +1,19 @@
 //! G8: a run with faults ends as the run without.
 //!
-//! What may differ is in [`MASKED`]; everything else of every object at the end is compared, and for each object how
+//! What may differ is in [`super::MASKED`]; everything else of every object at the end is compared, and for each object how
 //! often its spec was changed by the operator. Where a storm delayed restarts, there may be fewer of them, as many as
 //! fit into the delay, but never more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use serde_json::Value;
-use slipway_api::names::{DISRUPTION_CLAIM, FENCE, RESTARTED_AT};
+use slipway_kernel::identity::ClusterId;
 
+use super::masks::{is_counted, is_fleeting, is_left_out, is_time, left_out};
 use super::{Case, Findings, workload};
 use crate::fault::{EventFault, RequestFault};
 use crate::history::{Change, Event, History, Image, Object, Review};
-
-/// What is not compared, and why.
-pub const MASKED: &[(&str, &str)] = &[
-    (
-        "metadata.resourceVersion",
-        "counts everybody's writes, also those that a fault made necessary",
-    ),
-    (
-        "metadata.uid, creationTimestamp, managedFields[].time",
-        "pods and replica sets are made when restarts are",
-    ),
-    (
-        "names with a pod template's hash",
-        "the hash covers restartedAt; replica sets and pods are compared by owner and state",
-    ),
-    (
-        "restartedAt, disruption-claim, fence, and the annotations that a capability calls fleeting",
-        "what a fault delayed has a later date, and who led when depends on the faults",
-    ),
-    (
-        "status times",
-        "lastTransitionTime, lastUpdateTime, lastRestart, nextRestart, since, until, updatedAt",
-    ),
-    (
-        "leases, events, and the maps that a capability calls fleeting",
-        "who leads, how often something was said, and who was asked when, depends on the faults",
-    ),
-    (
-        "definitions of kinds",
-        "what a fault takes away it puts back, as another object",
-    ),
-];
-
-/// Names of fields whose values are times.
-const TIMES: &[&str] = &[
-    "lastTransitionTime",
-    "lastUpdateTime",
-    "lastRestart",
-    "nextRestart",
-    "since",
-    "until",
-    "startTime",
-    "startedAt",
-    "finishedAt",
-    "time",
-    "creationTimestamp",
-    "updatedAt",
-];
-
-/// Names of fields that identify an object or one of its versions.
-const IDENTITIES: &[&str] = &[
-    "resourceVersion",
-    "uid",
-    "managedFields",
-    "pod-template-hash",
-    "controller-revision-hash",
-    "currentRevision",
-    "updateRevision",
-    "containerID",
-    "podIP",
-    "podIPs",
-    "nodeName",
-    "hostIP",
-    "hostIPs",
-    "message",
-    RESTARTED_AT,
-    DISRUPTION_CLAIM,
-    FENCE,
-];
 
 /// How long after the last fault the end may still differ.
 const AFTERMATH: SignedDuration = SignedDuration::from_mins(2);
@@ -97,33 +29,25 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
     }
     let end = case.history.end;
     let (wanted, found) = (spec_changes(reference), spec_changes(case.history));
-    let mut delayed: Vec<&Object> = Vec::new();
-    let mut objects: Vec<&Object> = wanted.keys().chain(found.keys()).copied().collect();
-    objects.sort();
-    objects.dedup();
-    for object in objects {
-        let want = wanted.get(object).copied().unwrap_or_default();
-        let have = found.get(object).copied().unwrap_or_default();
+    let mut is_delayed = false;
+    let places: BTreeSet<&Place<'_>> = wanted.keys().chain(found.keys()).collect();
+    for place in places {
+        let want = wanted.get(place).copied().unwrap_or_default();
+        let have = found.get(place).copied().unwrap_or_default();
         // What goes down and up again is missed as a whole.
-        let pair = if is_unchanged(reference, object) {
-            2
-        } else {
-            1
-        };
+        let pair = if is_unchanged(reference, place) { 2 } else { 1 };
         let fewer = have < want && have + pair * missed(case) >= want;
         let more = have > want && is_misled(case);
-        if fewer {
-            delayed.push(object);
-        }
+        is_delayed |= fewer;
         findings.check(end, have == want || fewer || more, || {
+            let (cluster, object) = (&place.0, workload::name(place.1));
             format!(
-                "{}: {have} changes of its spec by the operator, {want} without faults",
-                workload::name(object)
+                "{object} in {cluster}: {have} changes of its spec by the operator, {want} without faults"
             )
         });
     }
     let settled = case.history.calm.checked_add(AFTERMATH);
-    if delayed.is_empty() && !is_misled(case) && settled.is_ok_and(|settled| settled <= end) {
+    if !is_delayed && !is_misled(case) && settled.is_ok_and(|settled| settled <= end) {
         compare(&mut findings, case, reference);
     }
     findings
@@ -137,6 +61,7 @@ fn is_another_story(history: &History) -> bool {
         || history.is_restored()
         || history.is_out_of_time()
         || history.is_redefined()
+        || history.has_other_clusters()
         || history.is_disturbed() && history.marks.iter().any(|mark| differs(&mark.what))
 }
 
@@ -172,7 +97,7 @@ fn missed(case: &Case<'_>) -> u64 {
     // Whoever is asked to wait for long waits for five minutes.
     let long = RequestFault::ThrottledForLong.name();
     let is_held_up = case.history.requests.iter().any(|r| r.fault == Some(long))
-        || case.history.spells().next().is_some();
+        || case.history.all_spells().next().is_some();
     if lost.is_empty() && faulty + others.len() <= 1 && !is_held_up {
         return 0;
     }
@@ -181,29 +106,43 @@ fn missed(case: &Case<'_>) -> u64 {
 }
 
 /// Whether an object is asked for the same in the end as in the beginning.
-fn is_unchanged(history: &History, object: &Object) -> bool {
+fn is_unchanged(history: &History, (cluster, object): &Place<'_>) -> bool {
     let spec = |version| {
-        history
-            .state(object, version)
-            .and_then(|image| image.at("/spec"))
+        let state = history.state_in(cluster, object, version);
+        state.and_then(|image| image.at("/spec"))
     };
-    spec(history.base) == spec(u64::MAX)
+    spec(history.base_in(cluster)) == spec(u64::MAX)
 }
 
+/// An object, and where it is.
+type Place<'a> = (ClusterId, &'a Object);
+
 /// How often the operator changed each workload's spec.
-fn spec_changes(history: &History) -> BTreeMap<&Object, u64> {
+fn spec_changes(history: &History) -> BTreeMap<Place<'_>, u64> {
     let mut counts = BTreeMap::new();
-    for touch in workload::touches(history) {
-        if touch.before.at("/spec") != touch.after.at("/spec") {
-            *counts.entry(&touch.change.object).or_default() += 1;
+    let home = ClusterId::local();
+    for cluster in std::iter::once(&home).chain(history.members.keys()) {
+        for touch in workload::touches_in(history, cluster) {
+            if touch.before.at("/spec") != touch.after.at("/spec") {
+                let place = (cluster.clone(), &touch.change.object);
+                *counts.entry(place).or_default() += 1;
+            }
         }
     }
     counts
 }
 
 fn compare(findings: &mut Findings, case: &Case<'_>, reference: &History) {
+    let home = ClusterId::local();
+    for cluster in std::iter::once(&home).chain(reference.members.keys()) {
+        compare_in(findings, case, reference, cluster);
+    }
+}
+
+fn compare_in(findings: &mut Findings, case: &Case<'_>, reference: &History, cluster: &ClusterId) {
     let history = case.history;
-    let (wanted, found) = (ends(case, reference), ends(case, history));
+    let wanted = ends(case, reference, cluster);
+    let found = ends(case, history, cluster);
     let mut keys: Vec<&String> = wanted.keys().chain(found.keys()).collect();
     keys.sort();
     keys.dedup();
@@ -219,14 +158,12 @@ fn compare(findings: &mut Findings, case: &Case<'_>, reference: &History) {
 
 /// The objects of the end by name, masked, as far as they have changed since the start, which both runs share. Those
 /// whose names no two runs share are counted by owner and state.
-fn ends(case: &Case<'_>, history: &History) -> BTreeMap<String, Vec<Value>> {
-    let fleeting = case
-        .specifics
-        .iter()
-        .flat_map(|one| one.fleeting_annotations);
-    let masked: Vec<&str> = IDENTITIES.iter().chain(fleeting).copied().collect();
+fn ends(case: &Case<'_>, history: &History, of: &ClusterId) -> BTreeMap<String, Vec<Value>> {
+    let masked = left_out(case, of);
     let mut last: BTreeMap<&Object, &Change> = BTreeMap::new();
-    for change in history.changes.iter().filter(|c| c.version > history.base) {
+    let base = history.base_in(of);
+    let changes = history.changes_in(of).iter();
+    for change in changes.filter(|c| c.version > base) {
         last.insert(&change.object, change);
     }
     let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
@@ -258,29 +195,22 @@ fn ends(case: &Case<'_>, history: &History) -> BTreeMap<String, Vec<Value>> {
 
 fn key(case: &Case<'_>, object: &Object, image: &Image) -> Option<String> {
     let (resource, namespace, name) = object;
-    let mut fleeting = case.specifics.iter().flat_map(|one| one.fleeting_maps);
-    match &**resource {
-        // Whoever takes a definition away in a fault has put it back.
-        "coordination.k8s.io/leases"
-        | "events.k8s.io/events"
-        | "/events"
-        | "/nodes"
-        | "apiextensions.k8s.io/customresourcedefinitions" => None,
-        "/configmaps" if fleeting.any(|own| name.starts_with(own)) => None,
-        "apps/replicasets" | "apps/controllerrevisions" | "/pods" => {
-            let owner = image
-                .text("/metadata/ownerReferences/0/name")
-                .unwrap_or_default();
-            let kind = image.text("/metadata/ownerReferences/0/kind");
-            // The hash at the end of a replica set's name, which may be short.
-            let stable = match owner.rsplit_once('-') {
-                Some((stem, _)) if kind == Some("ReplicaSet") => stem,
-                _ => owner,
-            };
-            Some(format!("{resource} of {namespace}/{stable} *"))
-        }
-        _ => Some(format!("{resource} {namespace}/{name}")),
+    if is_left_out(resource) || is_fleeting(case, object) {
+        return None;
     }
+    if !is_counted(resource) {
+        return Some(format!("{resource} {namespace}/{name}"));
+    }
+    let owner = image
+        .text("/metadata/ownerReferences/0/name")
+        .unwrap_or_default();
+    let kind = image.text("/metadata/ownerReferences/0/kind");
+    // The hash at the end of a replica set's name, which may be short.
+    let stable = match owner.rsplit_once('-') {
+        Some((stem, _)) if kind == Some("ReplicaSet") => stem,
+        _ => owner,
+    };
+    Some(format!("{resource} of {namespace}/{stable} *"))
 }
 
 /// What remains of an object whose name is not compared.
@@ -300,7 +230,7 @@ fn mask(value: &mut Value, names: &[&str]) {
         Value::Object(fields) => {
             fields.retain(|key, _| !names.contains(&key.as_str()));
             for (key, field) in fields.iter_mut() {
-                if TIMES.contains(&key.as_str()) && field.is_string() {
+                if is_time(key) && field.is_string() {
                     *field = Value::String("a time".to_owned());
                 } else {
                     mask(field, names);

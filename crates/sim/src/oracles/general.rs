@@ -180,12 +180,16 @@ pub(super) fn statuses(case: &Case<'_>) -> Findings {
 /// G11.
 pub(super) fn pace(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
-    let mut paths: BTreeMap<(&str, &str), Vec<Timestamp>> = BTreeMap::new();
+    let mut paths: BTreeMap<(&str, &str, &str), Vec<Timestamp>> = BTreeMap::new();
     for request in &case.history.requests {
-        let key = (request.method.as_str(), request.path());
+        let key = (
+            request.cluster.as_str(),
+            request.method.as_str(),
+            request.path(),
+        );
         paths.entry(key).or_default().push(request.at);
     }
-    for ((method, path), times) in paths {
+    for ((_, method, path), times) in paths {
         let most = if path.contains("/leases") {
             MAX_LEASES_AN_HOUR
         } else {

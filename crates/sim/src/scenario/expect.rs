@@ -27,6 +27,8 @@ pub struct Expectation {
     /// How long after the start; at the end if nothing is said.
     #[serde(deserialize_with = "maybe_length")]
     pub at: Option<Duration>,
+    /// In which cluster; at home if nothing is said. Whoever takes the place of `east` is called `east~2`, `east~3`, ….
+    pub cluster: Option<String>,
     /// All the time, instead of at one moment.
     pub during: Option<During>,
     /// Whose field; with neither `is` nor `isNot` the object is not there.
@@ -68,6 +70,11 @@ impl Expectation {
     pub(super) fn check(&self, scenario: &Scenario) -> Result<(), String> {
         if self.at.is_some() && self.during.is_some() {
             return Err("at and during exclude each other".to_owned());
+        }
+        let cluster = self.cluster.as_deref();
+        let cluster = cluster.map(|name| name.split_once('~').map_or(name, |(name, _)| name));
+        if scenario.place(cluster).is_none() {
+            return Err("cluster: there is no such".to_owned());
         }
         let last = match self.when(scenario) {
             When::At(at) => at,

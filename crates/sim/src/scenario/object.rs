@@ -9,8 +9,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use slipway_kernel::identity::{Kind, ObjectRef, kinds};
 
-use super::Action;
-
 /// What is meant by the name of a kind that every cluster has.
 const KNOWN: &[Kind] = &[
     kinds::DEPLOYMENT,
@@ -181,18 +179,29 @@ impl fmt::Display for Named {
     }
 }
 
+/// Workloads and objects, after the namespaces that they and what is `applied` later are in.
+pub(super) fn with_namespaces<'a>(
+    workloads: &[Value],
+    objects: &'a [Value],
+    applied: impl Iterator<Item = &'a Value>,
+) -> Vec<Value> {
+    let rest: Vec<&Value> = workloads.iter().chain(objects).collect();
+    let mut all = namespaces(&rest, applied);
+    all.extend(rest.into_iter().cloned());
+    all
+}
+
 /// Manifests of all namespaces that objects are in, except those of every cluster and those that are described.
-pub(super) fn namespaces(manifests: &[&Value], actions: &[Action]) -> Vec<Value> {
-    let applied = actions.iter().filter_map(|action| action.apply.as_ref());
+fn namespaces<'a>(manifests: &[&Value], applied: impl Iterator<Item = &'a Value>) -> Vec<Value> {
     let described: BTreeSet<&str> = manifests
         .iter()
         .filter(|m| m.get("kind").and_then(Value::as_str) == Some("Namespace"))
         .filter_map(|m| m.pointer("/metadata/name").and_then(Value::as_str))
         .collect();
+    let applied: Vec<&Value> = applied.collect();
     let spoken_of: BTreeSet<&str> = manifests
         .iter()
-        .copied()
-        .chain(applied)
+        .chain(&applied)
         .filter_map(|m| m.pointer("/metadata/namespace").and_then(Value::as_str))
         .filter(|name| !name.starts_with("kube-") && *name != "default" && !name.is_empty())
         .filter(|name| !described.contains(name))

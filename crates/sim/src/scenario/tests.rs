@@ -76,3 +76,70 @@ fn many_workloads_are_numbered() {
     assert_eq!(names.len(), 42);
     assert_eq!(names[40], "Deployment shop/web-39");
 }
+
+const SEVERAL: &str = r#"
+name: several
+about: Home and another cluster.
+duration: 10m
+clusters:
+  - name: east
+    clock: -30s
+    lacks: [secrets]
+    objects:
+      - {apiVersion: v1, kind: ConfigMap, metadata: {name: m, namespace: far}}
+spells: ["outage~east/1@1m+30s"]
+actions:
+  - {at: 1m, cluster: east, delete: ConfigMap far/m}
+expect:
+  - {cluster: east, object: ConfigMap far/m, exists: false}
+"#;
+
+#[test]
+fn what_names_a_cluster_is_about_that_one() {
+    let scenario = Scenario::read("several.yaml", SEVERAL).unwrap();
+    let east = &scenario.clusters[0];
+    assert_eq!(
+        (east.clock, east.definitions, east.actors),
+        (-30, true, true)
+    );
+    assert!(scenario.manifests().is_empty());
+    let there = scenario.manifests_in(east);
+    let names: Vec<String> = there
+        .iter()
+        .map(|m| Named::of(m).unwrap().to_string())
+        .collect();
+    assert_eq!(names, ["Namespace far", "ConfigMap far/m"]);
+    let places = [None, Some("east"), Some("west")].map(|name| scenario.place(name));
+    assert_eq!(places, [Some(0), Some(1), None]);
+    assert_eq!(scenario.spells[0].cluster.as_deref(), Some("east"));
+}
+
+#[test]
+fn a_cluster_that_is_not_there_is_named() {
+    for (from, to, wrong) in [
+        (
+            "cluster: east, delete",
+            "cluster: west, delete",
+            "actions[0]",
+        ),
+        (
+            "{cluster: east, object",
+            "{cluster: west, object",
+            "expect[0]",
+        ),
+        ("outage~east", "outage~west", "spells[0]"),
+        ("outage~east", "rain~east", "rain~east"),
+        ("name: east", "name: hub", "clusters[0].name"),
+        ("kind: ConfigMap", "kind: Config", "clusters[0].objects[0]"),
+    ] {
+        assert!(SEVERAL.contains(from), "{from}");
+        let read = Scenario::read("several.yaml", &SEVERAL.replacen(from, to, 1));
+        let problem = read.unwrap_err().to_string();
+        assert!(problem.contains(wrong), "{problem}");
+    }
+    let twice = SEVERAL.replace("clusters:\n", "clusters:\n  - {name: east}\n");
+    let problem = Scenario::read("several.yaml", &twice)
+        .unwrap_err()
+        .to_string();
+    assert!(problem.contains("two of the name"), "{problem}");
+}

@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use jiff::SignedDuration;
-use kube::Client;
-use slipway_apiserver::cluster::Cluster;
 use slipway_apiserver::environment::Clock;
 use slipway_kernel::Controller;
 use slipway_kernel::admission::Admit;
@@ -17,13 +15,14 @@ use slipway_runtime::gather::Gatherer;
 use slipway_runtime::webhook::Admissions;
 use slipway_runtime::{Environment, Operator, Settings, View};
 
+use super::connect::{Anchorage, Sockets};
 use super::pods::{Line, Pods};
-use super::setup::{Feign, Probe, TOKEN, Tamper};
+use super::setup::{Feign, Probe, Tamper};
 use crate::fault::Adversary;
 use crate::history::{Event, Recorder};
 use crate::replica::{Alive, End, Replica};
 use crate::trial::Blow;
-use crate::wire::{Weather, Wire};
+use crate::wire::{Address, Weather};
 
 /// How long it takes until a process that died is replaced.
 const RESTART: Duration = Duration::from_secs(5);
@@ -42,7 +41,8 @@ pub(super) struct Berth {
 
 /// All replicas.
 pub(super) struct Crew {
-    pub(super) cluster: Arc<Cluster>,
+    /// What the names of clusters lead to; home is the first.
+    pub(super) addresses: Vec<Arc<Address>>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) recorder: Recorder,
     pub(super) adversary: Arc<Mutex<Adversary>>,
@@ -52,6 +52,7 @@ pub(super) struct Crew {
     pub(super) tamper: Option<Tamper>,
     pub(super) feign: Option<Feign>,
     pub(super) probe: Probe,
+    pub(super) is_narrow: bool,
     pub(super) weather: Arc<Weather>,
     pub(super) berths: Mutex<BTreeMap<u32, Berth>>,
     pub(super) hooks: Vec<Arc<dyn Admit>>,
@@ -99,7 +100,9 @@ impl Crew {
     async fn live(&self, index: u32, name: String, incarnation: u64) {
         let replica = Arc::new(Replica::new(name.clone()));
         let skew = self.berths().entry(index).or_default().skew;
-        let operator = self.operator(&replica, index, incarnation, skew);
+        let Some(operator) = self.operator(&replica, index, incarnation, skew) else {
+            return;
+        };
         {
             let mut berths = self.berths();
             let berth = berths.entry(index).or_default();
@@ -121,27 +124,27 @@ impl Crew {
         self.recorder.mark(what);
     }
 
+    /// A replica; none if there is no cluster for it to run in.
     fn operator(
         &self,
         replica: &Arc<Replica>,
         index: u32,
         incarnation: u64,
         skew: i64,
-    ) -> Operator {
-        let agent = format!("slipway/{}", replica.name());
-        let wire = Wire {
-            service: self.cluster.service(TOKEN).with_agent(&agent),
+    ) -> Option<Operator> {
+        let sockets = Sockets {
+            agent: format!("slipway/{}", replica.name()),
             clock: self.clock.clone(),
             replica: replica.clone(),
-            recorder: self.recorder.clone(),
             adversary: self.adversary.clone(),
             tamper: self.tamper,
             feign: self.feign,
             weather: self.weather.clone(),
             index,
             relist: self.settings.relist,
+            namespace: self.settings.namespace.clone(),
         };
-        let client = Client::new(wire, &self.settings.namespace);
+        let client = sockets.home(self.addresses.first()?);
         let seed = self.seed ^ (u64::from(index) << 32) ^ (incarnation << 48);
         let environment = Environment::virtual_from(self.clock.now(), seed)
             .skewed(SignedDuration::from_secs(skew));
@@ -155,12 +158,15 @@ impl Crew {
             replica: replica.name().to_owned(),
         };
         let gatherer = Gatherer::new(operator.client(), Arc::new(line));
-        self.capabilities
+        let operator = self
+            .capabilities
             .iter()
             .cloned()
             .fold(operator, Operator::with)
             .gathering(Arc::new(gatherer))
-            .admitting(self.hooks.clone())
+            .admitting(self.hooks.clone());
+        let anchorage = Anchorage::new(sockets, &self.addresses, self.is_narrow);
+        Some(operator.connecting(Arc::new(anchorage)))
     }
 
     /// Which replica leads; the first if none does.

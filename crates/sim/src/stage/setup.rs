@@ -4,12 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
-use kube::Client;
 use serde_json::{Value, json};
-use slipway_apiserver::authenticate::User as Account;
-use slipway_apiserver::cluster::{Cluster, Config, Snapshot};
-use slipway_apiserver::collect;
-use slipway_apiserver::environment::{Clock, InProcess, TokioClock};
+use slipway_apiserver::cluster::Snapshot;
+use slipway_apiserver::environment::{Clock, TokioClock};
 use slipway_kernel::Controller;
 use slipway_kernel::admission::Admit;
 use slipway_kernel::permission::{Grantee, Permission, roles};
@@ -20,12 +17,11 @@ use super::Stage;
 use super::door::door;
 use super::pods::Pods;
 use super::process::Crew;
-use crate::actors::Actors;
+use super::water::{self, Water};
 use crate::fault::Adversary;
-use crate::history::{Event, Recorder};
+use crate::history::Event;
 use crate::oracles::Oracles;
-use crate::quick::Rollouts;
-use crate::scenario::{Controllers, Scenario, Unreadable};
+use crate::scenario::{Cluster, Scenario, Unreadable};
 use crate::trial::{Storm, Trial};
 use crate::user::{Undone, User};
 use crate::wire::Weather;
@@ -33,10 +29,10 @@ use crate::wire::Weather;
 /// The operator's own namespace in simulations.
 pub const NAMESPACE: &str = "slipway-system";
 /// Its service account.
-const ACCOUNT: &str = "slipway";
+pub(super) const ACCOUNT: &str = "slipway";
 /// Its roles are called so.
 pub(super) const ROLE: &str = "slipway-simulated";
-/// What it shows to be let in.
+/// What it shows to be let in at home.
 pub const TOKEN: &str = "operator-token";
 /// What people and controllers show to be let in.
 pub const ADMIN: &str = "admin-token";
@@ -73,14 +69,18 @@ pub struct Setup {
     pub hooks: Vec<Arc<dyn Admit>>,
     /// The manifests by which the API server knows that: they name a service in [`NAMESPACE`].
     pub registrations: Vec<Value>,
-    /// What the operator may do, each line once.
+    /// What the operator may do at home, each line once.
     pub permissions: Vec<Permission>,
+    /// What it may do in other clusters.
+    pub member_permissions: Vec<Permission>,
     /// What happens to its requests on their way, for mutants.
     pub tamper: Option<Tamper>,
     /// What is answered in the API's place, for mutants.
     pub feign: Option<Feign>,
     /// How it tells whether it is ready, for mutants.
     pub probe: Probe,
+    /// Whether its requests to all clusters besides home go one after the other, for mutants.
+    pub is_narrow: bool,
 }
 
 /// Changes the body of a request: method, path, body.
@@ -119,41 +119,74 @@ pub struct Wiring {
 
 /// The clusters of a scenario at its start, from which any number of runs can begin.
 #[derive(Debug, Clone)]
-pub struct Prepared(Vec<Snapshot>);
+pub struct Prepared {
+    pub(super) home: Snapshot,
+    /// Each of the others, and another one with the same objects that can take its place.
+    pub(super) members: Vec<(Snapshot, Snapshot)>,
+}
 
 impl Prepared {
     /// Makes all that is there at the start. Call it inside a tokio runtime.
     pub async fn new(scenario: &Scenario, wiring: &Wiring) -> Result<Self, Unplayable> {
-        let name = || scenario.name.clone();
-        let start = |error| Unplayable::Start(name(), error);
+        let start = |error| Unplayable::Start(scenario.name.clone(), error);
         let setup = assemble(scenario, wiring)?;
         let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(scenario.start));
-        let mut snapshots = Vec::new();
-        for (n, cluster_name) in scenario.clusters.iter().enumerate() {
-            let seed = SEED.wrapping_add(n as u64);
-            let (config, _) = config(cluster_name, seed, clock.clone());
-            let cluster = config.build();
-            let user = User::new(&cluster, ADMIN, clock.clone());
-            prepare(&user, scenario, wiring).await.map_err(start)?;
-            let client = Client::new(cluster.service(ADMIN).with_agent("actors"), "default");
-            let script = scenario.script.clone();
-            let actors = Actors::new(client, clock.clone(), script, seed);
-            let nodes = actors.provision().await;
-            nodes.map_err(|error| Unplayable::Nodes(name(), error))?;
-            if n == 0 {
-                grant(&user, &setup).await.map_err(start)?;
-                for manifest in scenario.manifests().iter().chain(&setup.registrations) {
-                    user.apply(manifest).await.map_err(start)?;
-                }
-            }
-            snapshots.push(cluster.snapshot());
+        let home = water::fresh(water::HOME_SEED, &clock);
+        let user = User::new(&home, ADMIN, clock.clone());
+        prepare(&user, &scenario.before, &wiring.definitions)
+            .await
+            .map_err(start)?;
+        water::provision(&home, scenario, water::HOME_SEED, &clock).await?;
+        let granted = grant(&user, &setup, &role(&setup), &setup.permissions).await;
+        granted.map_err(start)?;
+        for manifest in scenario.manifests().iter().chain(&setup.registrations) {
+            user.apply(manifest).await.map_err(start)?;
         }
-        Ok(Self(snapshots))
+        let mut members = Vec::new();
+        for (n, member) in scenario.clusters.iter().enumerate() {
+            let seeds = water::member_seeds(n);
+            let first = Self::member(scenario, wiring, &setup, member, seeds.0).await?;
+            let other = Self::member(scenario, wiring, &setup, member, seeds.1).await?;
+            members.push((first, other));
+        }
+        let home = home.snapshot();
+        Ok(Self { home, members })
+    }
+
+    /// A cluster besides home, whose ids come from this seed.
+    async fn member(
+        scenario: &Scenario,
+        wiring: &Wiring,
+        setup: &Setup,
+        member: &Cluster,
+        seed: u64,
+    ) -> Result<Snapshot, Unplayable> {
+        let start =
+            |error| Unplayable::Start(format!("{} in {}", scenario.name, member.name), error);
+        let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(scenario.start));
+        let clock = water::clock(&clock, member.clock);
+        let cluster = water::fresh_member(member, seed, &clock);
+        let user = User::new(&cluster, ADMIN, clock.clone());
+        let definitions: &[Value] = if member.definitions {
+            &wiring.definitions
+        } else {
+            &[]
+        };
+        prepare(&user, &[], definitions).await.map_err(start)?;
+        if member.actors {
+            water::provision(&cluster, scenario, seed, &clock).await?;
+        }
+        let mut permissions = setup.member_permissions.clone();
+        permissions.retain(|one| !member.lacks.iter().any(|lacks| lacks == one.resource));
+        let role = role_in_members(setup);
+        let granted = grant(&user, setup, &role, &permissions).await;
+        granted.map_err(start)?;
+        for manifest in scenario.manifests_in(member) {
+            user.apply(&manifest).await.map_err(start)?;
+        }
+        Ok(cluster.snapshot())
     }
 }
-
-/// Where the ids of what is there at the start come from.
-const SEED: u64 = 0x0511_9aa7;
 
 /// The operator as the scenario wants it.
 fn assemble(scenario: &Scenario, wiring: &Wiring) -> Result<Setup, Unplayable> {
@@ -178,35 +211,35 @@ pub(super) fn begin(
     let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(scenario.start));
     let began = tokio::time::Instant::now();
     let mut tasks = JoinSet::new();
-    let mut clusters = Vec::new();
-    let mut people = Vec::new();
-    let mut services = Vec::new();
-    let names = scenario.clusters.iter().zip(&prepared.0);
-    for (n, (name, snapshot)) in names.enumerate() {
-        let seed = trial.seed.wrapping_add(1_000_003 * n as u64);
-        let (config, dialled) = config(name, seed, clock.clone());
-        services.push(dialled);
-        let cluster = config.beginning_with(snapshot).build();
-        people.push(User::new(&cluster, ADMIN, clock.clone()));
-        clusters.push(cluster);
-    }
-    let Some(home) = clusters.first().cloned() else {
-        let problem = "there are no clusters".to_owned();
-        return Err(Unplayable::Settings(scenario.name.clone(), problem));
-    };
-    let recorder = Recorder::new(home.clone(), clock.clone());
+    let (home, dialled) = Water::home(prepared, &clock, trial.seed);
+    let recorder = home.recorder();
     recorder.mark(Event::User("everything is set up".to_owned()));
-    tasks.spawn(recorder.clone().follow());
-    let mut looking_after = JoinSet::new();
-    for cluster in &clusters {
-        controllers(&mut looking_after, cluster, scenario, &clock, trial.seed);
+    let mut waters = vec![home];
+    for n in 0..scenario.clusters.len() {
+        let member = Water::member(scenario, prepared, &recorder, n, trial.seed);
+        waters.extend(member);
     }
+    for water in &waters {
+        tasks.spawn(water.recorder().follow());
+    }
+    let controllers = waters.iter().map(|water| {
+        let port = water.port();
+        let tasks = water.look_after(&port, scenario, trial.seed);
+        (port.id, tasks)
+    });
+    let controllers = controllers.collect();
     let adversary = Adversary::new(trial.injections.clone(), trial.seed);
     let adversary = Arc::new(Mutex::new(adversary));
-    let weather = Arc::new(Weather::new(began, trial.spells.clone()));
+    let kinds = kinds(&wiring.definitions);
+    let storm = trial.storm.then(|| Storm::of(scenario, trial.seed, &kinds));
+    let drawn = storm
+        .as_ref()
+        .map_or(&[][..], |storm| storm.spells.as_slice());
+    let others = [trial.spells.as_slice(), drawn].concat();
+    let weather = Arc::new(Weather::new(began, &scenario.spells, &others));
     let crew = Arc::new(Crew {
         weather: weather.clone(),
-        cluster: home,
+        addresses: waters.iter().map(|water| water.address.clone()).collect(),
         clock: clock.clone(),
         recorder: recorder.clone(),
         adversary: adversary.clone(),
@@ -215,6 +248,7 @@ pub(super) fn begin(
         tamper: setup.tamper,
         feign: setup.feign,
         probe: setup.probe,
+        is_narrow: setup.is_narrow,
         seed: trial.seed,
         berths: Mutex::default(),
         hooks: setup.hooks,
@@ -227,21 +261,19 @@ pub(super) fn begin(
         }),
         turns: AtomicUsize::new(0),
     });
-    if let Some(services) = services.first() {
-        services.register("https://", door(&crew));
-    }
+    dialled.register("https://", door(&crew));
     Ok(Stage {
         scenario: scenario.clone(),
         clock,
-        clusters,
-        people,
+        clusters: waters.iter().map(Water::cluster).collect(),
+        waters,
         recorder,
         adversary,
-        storm: trial.storm.then(|| Storm::of(scenario, trial.seed)),
+        is_watched: storm.is_none() || !trial.spells.is_empty(),
+        storm,
         crew,
         tasks,
-        controllers: looking_after,
-        spells: trial.spells.clone(),
+        controllers,
         kept: BTreeMap::new(),
         weather,
         definitions: wiring.definitions.clone(),
@@ -250,41 +282,18 @@ pub(super) fn begin(
     })
 }
 
-/// Starts whoever looks after workloads.
-pub(super) fn controllers(
-    tasks: &mut JoinSet<()>,
-    cluster: &Arc<Cluster>,
-    scenario: &Scenario,
-    clock: &Arc<dyn Clock>,
-    seed: u64,
-) {
-    tasks.spawn(collect::run(cluster.clone()));
-    let client = Client::new(cluster.service(ADMIN).with_agent("actors"), "default");
-    match scenario.controllers {
-        Controllers::Full => {
-            let script = scenario.script.clone();
-            tasks.spawn(Actors::new(client, clock.clone(), script, seed).run());
-        }
-        Controllers::Quick => {
-            let takes = scenario.script.start.try_into().unwrap_or_default();
-            tasks.spawn(Rollouts::new(cluster.clone(), client, clock.clone(), takes).run());
-        }
-    }
-}
-
-/// A cluster, and whom it calls.
-fn config(name: &str, seed: u64, clock: Arc<dyn Clock>) -> (Config, Arc<InProcess>) {
-    let services = Arc::new(InProcess::default());
-    let config = Config::seeded(name, seed, services.clone())
-        .with_clock(clock)
-        .with_admin(ADMIN)
-        .with_token(TOKEN, Account::service_account(NAMESPACE, ACCOUNT, "0"));
-    (config, services)
+/// What definitions define, as `plural.group`.
+fn kinds(definitions: &[Value]) -> Vec<String> {
+    let names = definitions.iter().filter_map(|definition| {
+        let name = definition.pointer("/metadata/name");
+        name.and_then(Value::as_str).map(str::to_owned)
+    });
+    names.collect()
 }
 
 /// What was there before our definitions, and these.
-async fn prepare(user: &User, scenario: &Scenario, wiring: &Wiring) -> Result<(), Undone> {
-    for manifest in scenario.before.iter().chain(wiring.definitions.iter()) {
+async fn prepare(user: &User, before: &[Value], definitions: &[Value]) -> Result<(), Undone> {
+    for manifest in before.iter().chain(definitions) {
         user.apply(manifest).await?;
     }
     let home = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
@@ -300,6 +309,11 @@ fn role(setup: &Setup) -> String {
     format!("{role}-{}", setup.permissions.len())
 }
 
+/// The same in members. Its rules are others: an audit must not take them for those at home.
+fn role_in_members(setup: &Setup) -> String {
+    format!("{}-member", role(setup))
+}
+
 fn grantee<'a>(setup: &'a Setup, role: &'a str) -> Grantee<'a> {
     Grantee {
         role,
@@ -310,21 +324,34 @@ fn grantee<'a>(setup: &'a Setup, role: &'a str) -> Grantee<'a> {
 }
 
 /// Exactly the rights that the capabilities and the runtime ask for.
-async fn grant(user: &User, setup: &Setup) -> Result<(), Undone> {
-    let role = role(setup);
-    let to = grantee(setup, &role);
-    for manifest in roles(&setup.permissions, &to) {
+async fn grant(
+    user: &User,
+    setup: &Setup,
+    role: &str,
+    permissions: &[Permission],
+) -> Result<(), Undone> {
+    let to = grantee(setup, role);
+    for manifest in roles(permissions, &to) {
         user.apply(&manifest).await?;
     }
     Ok(())
 }
 
-/// All rights that the operator has in simulations, as an audit names them.
+/// All rights that the operator has in simulations, at home and in members, as an audit names them.
 pub fn rights(setup: &Setup) -> BTreeSet<Right> {
-    let name = role(setup);
-    let to = grantee(setup, &name);
+    let mut all = rights_of(setup, &role(setup), &setup.permissions);
+    let abroad = rights_of(setup, &role_in_members(setup), &setup.member_permissions);
+    all.extend(abroad.into_iter().map(|(role, rule, verb, about)| {
+        let about = format!("{about} in members");
+        (role, rule, verb, about)
+    }));
+    all
+}
+
+fn rights_of(setup: &Setup, name: &str, permissions: &[Permission]) -> BTreeSet<Right> {
+    let to = grantee(setup, name);
     let mut all = BTreeSet::new();
-    for manifest in roles(&setup.permissions, &to) {
+    for manifest in roles(permissions, &to) {
         let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
         let role = match (text("/kind"), text("/metadata/name")) {
             (Some("ClusterRole"), Some(name)) => format!("ClusterRole {name}"),

@@ -14,7 +14,7 @@ use slipway_apiserver::shell;
 use slipway_apiserver::status::Status;
 use tokio::time::{Instant, Sleep};
 
-use super::weather::{Flow, Weather};
+use super::weather::{Flow, Line, Weather};
 use crate::fault::{Adversary, EventFault, LATE};
 use crate::history::{Event, Recorder};
 
@@ -41,7 +41,7 @@ pub(super) struct Faults {
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) weather: Arc<Weather>,
-    pub(super) replica: u32,
+    pub(super) line: Line,
     /// `plural.group`.
     pub(super) kind: String,
     pub(super) opened: Instant,
@@ -49,7 +49,7 @@ pub(super) struct Place {
 
 impl Place {
     fn flow(&self) -> Flow {
-        self.weather.on_watch(self.replica, &self.kind, self.opened)
+        self.weather.on_watch(&self.line, &self.kind, self.opened)
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::sync::{Mutex, PoisonError};
 use std::task::Waker;
+use std::time::Duration;
 
 use http::request::Parts;
 use slipway_apiserver::status::Status;
+use slipway_kernel::identity::ClusterId;
 use tokio::time::Instant;
 
 use crate::spell::{Disturbance, Spell};
@@ -25,6 +27,10 @@ pub(super) enum Hit {
     LateAnswer,
     /// It arrives late.
     LateArrival,
+    /// It is carried out, and nobody hears of it until then.
+    Unheard(Instant),
+    /// It takes so long.
+    Slow(Duration),
 }
 
 impl Hit {
@@ -36,8 +42,19 @@ impl Hit {
             Self::Refused(..) => "refused",
             Self::LateAnswer => "late-answer",
             Self::LateArrival => "late-arrival",
+            Self::Unheard(_) => "unheard",
+            Self::Slow(_) => "slow-answer",
         }
     }
+}
+
+/// Who asks, and which cluster.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    /// The number of the replica.
+    pub(super) replica: u32,
+    /// As the operator means it, whichever cluster has that name now.
+    pub(super) cluster: ClusterId,
 }
 
 /// What becomes of a watch.
@@ -56,6 +73,8 @@ pub(super) enum Flow {
 pub struct Weather {
     began: Instant,
     spells: Vec<Spell>,
+    /// How many of them, the first ones, are the scenario's own, and no fault of this run.
+    own: usize,
     /// Of open watches: those that break have to notice.
     wakers: Mutex<Vec<Waker>>,
 }
@@ -104,40 +123,60 @@ impl<'a> About<'a> {
 }
 
 impl Weather {
-    /// The spells of a run that began at this moment.
-    pub fn new(began: Instant, spells: Vec<Spell>) -> Self {
+    /// The spells of a run that began at this moment: the scenario's own, and those of the run.
+    pub fn new(began: Instant, own: &[Spell], others: &[Spell]) -> Self {
         Self {
             began,
-            spells,
+            spells: [own, others].concat(),
+            own: own.len(),
             wakers: Mutex::default(),
         }
     }
 
-    /// Those that are on now, and reach this replica.
-    fn now(&self, replica: u32) -> impl Iterator<Item = &Spell> {
-        let now = self.began.elapsed();
-        self.spells
-            .iter()
-            .filter(move |spell| spell.reaches(replica) && spell.at <= now && now < spell.ends())
+    /// All of them; the scenario's own come first.
+    pub fn spells(&self) -> &[Spell] {
+        &self.spells
     }
 
-    /// What happens to a request. `is_new` says whether what it writes is not there yet.
+    /// Whether a spell, by its number, is a fault of this run.
+    pub fn is_fault(&self, number: usize) -> bool {
+        number >= self.own
+    }
+
+    /// Those that are on now, and reach this line, with their numbers.
+    fn now<'a>(&'a self, line: &'a Line) -> impl Iterator<Item = (usize, &'a Spell)> {
+        let now = self.began.elapsed();
+        self.spells.iter().enumerate().filter(move |(_, spell)| {
+            spell.reaches(line.replica)
+                && spell.is_in(&line.cluster)
+                && spell.at <= now
+                && now < spell.ends()
+        })
+    }
+
+    /// What happens to a request, and whether that is a fault of this run. `is_new` says whether what it writes is not there
+    /// yet.
     pub(super) fn on_request(
         &self,
-        replica: u32,
+        line: &Line,
         parts: &Parts,
         is_new: impl Fn(&About<'_>) -> bool,
-    ) -> Option<Hit> {
+    ) -> Option<(Hit, bool)> {
         if self.spells.is_empty() {
             return None;
         }
         let about = About::of(parts.uri.path());
         let method = parts.method.as_str();
         let is_list = method == "GET" && about.name.is_empty() && !about.is_discovery;
-        self.now(replica)
-            .find_map(|spell| match &spell.disturbance {
+        self.now(line).find_map(|(number, spell)| {
+            let hit = match &spell.disturbance {
                 Disturbance::Outage => Some(Hit::Broken),
-                Disturbance::BlackHole => Some(Hit::NoAnswer(self.began + spell.ends())),
+                Disturbance::BlackHole | Disturbance::RequestsLost => {
+                    Some(Hit::NoAnswer(self.began + spell.ends()))
+                }
+                Disturbance::AnswersLost => Some(Hit::Unheard(self.began + spell.ends())),
+                Disturbance::Slow(seconds) => Some(Hit::Slow(Duration::from_secs(*seconds))),
+                Disturbance::Revoked => Some(refused(401)),
                 Disturbance::Refusal(code, kind) => {
                     // A Lease is read and written singly.
                     let whole = about.kind == LEASES;
@@ -166,23 +205,29 @@ impl Weather {
                 Disturbance::LateAnswers if method == "DELETE" => Some(Hit::LateAnswer),
                 Disturbance::LateArrivals if method == "DELETE" => Some(Hit::LateArrival),
                 _ => None,
-            })
+            };
+            hit.map(|hit| (hit, self.is_fault(number)))
+        })
     }
 
     /// What becomes of a watch of a kind that was opened then.
-    pub(super) fn on_watch(&self, replica: u32, kind: &str, opened: Instant) -> Flow {
+    pub(super) fn on_watch(&self, line: &Line, kind: &str, opened: Instant) -> Flow {
         let now = self.began.elapsed();
         let opened = opened.duration_since(self.began);
-        let met = self
-            .spells
-            .iter()
-            .filter(|spell| spell.reaches(replica) && spell.at <= now && opened < spell.ends());
+        let met = self.spells.iter().filter(|spell| {
+            spell.reaches(line.replica)
+                && spell.is_in(&line.cluster)
+                && spell.at <= now
+                && opened < spell.ends()
+        });
         let flows = met.map(|spell| match &spell.disturbance {
-            Disturbance::Outage | Disturbance::Restore => Flow::Broken,
+            Disturbance::Outage | Disturbance::Restore | Disturbance::Revoked => Flow::Broken,
+            // One that was opened before is to the first cluster, one that was opened since to the other.
+            Disturbance::Replaced if opened < spell.at || spell.ends() <= now => Flow::Broken,
             Disturbance::Refusal(_, about) | Disturbance::Unknown(about) if about == kind => {
                 Flow::Broken
             }
-            Disturbance::BlackHole => Flow::Silent,
+            Disturbance::BlackHole | Disturbance::AnswersLost => Flow::Silent,
             Disturbance::Silence(about) if about.is_empty() || about == kind => Flow::Silent,
             _ => Flow::Open,
         });
@@ -211,6 +256,7 @@ impl Weather {
 
 pub(super) fn refused(code: u16) -> Hit {
     let status = match code {
+        401 => Status::unauthorized(),
         403 => Status::forbidden("", "", "", "on purpose"),
         404 => Status::no_such_resource(),
         410 => Status::expired("too old resource version: on purpose"),

@@ -59,14 +59,28 @@ pub(crate) fn on_embedded(story: &Story) -> Result<Value, String> {
     })
 }
 
+async fn connected(kubeconfig: &Path) -> Result<Client, String> {
+    let config = kube::config::Kubeconfig::read_from(kubeconfig).map_err(|e| e.to_string())?;
+    let options = kube::config::KubeConfigOptions::default();
+    let config = kube::Config::from_custom_kubeconfig(config, &options).await;
+    Client::try_from(config.map_err(|e| e.to_string())?).map_err(|e| e.to_string())
+}
+
+/// What a real control plane says of its version.
+pub(crate) fn version(kubeconfig: &Path) -> Result<Value, String> {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let request = Request::get("/version").body(Vec::new()).unwrap();
+        let said = connected(kubeconfig).await?.request(request).await;
+        said.map_err(|error| error.to_string())
+    })
+}
+
 /// Tells a story to a real control plane.
 pub(crate) fn on_real(story: &Story, kubeconfig: &Path) -> Result<Value, String> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let config = kube::config::Kubeconfig::read_from(kubeconfig).map_err(|e| e.to_string())?;
-        let options = kube::config::KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(config, &options).await;
-        let client = Client::try_from(config.map_err(|e| e.to_string())?).unwrap();
+        let client = connected(kubeconfig).await?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let actors = Actors::new(client.clone(), clock, Script::default(), 1);
         actors.provision().await.map_err(|e| e.to_string())?;

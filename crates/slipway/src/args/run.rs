@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
 
+use super::members::Members;
 use super::webhooks::Webhooks;
 
 /// Options of `slipway run`.
@@ -29,6 +30,8 @@ pub(crate) struct Run {
     /// On which address they are served
     #[arg(long, default_value = "0.0.0.0", value_name = "ADDRESS")]
     pub(crate) bind: std::net::IpAddr,
+    #[command(flatten)]
+    pub(crate) members: Members,
     #[command(flatten)]
     pub(crate) election: Election,
     /// How log lines are written

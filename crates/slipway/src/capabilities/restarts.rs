@@ -44,6 +44,8 @@ pub(crate) static ENTRY: Entry = Entry {
         "label-later",
         "flipper-suspended",
         "stamp-removed",
+        "restart-hours",
+        "restart-jitter",
     ],
     specifics: &specifics::SPECIFICS,
 };

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 //! Each oracle objects to a history that was made up to be bad, and to no good one.
 
+mod abroad;
 mod made;
 mod zoned;
 
@@ -150,6 +151,23 @@ fn bad_in_time(id: &str) -> Made {
             made.pass(1200);
             made.restart("a", 1200);
         }
+        "R10" => {
+            made = restarted_by(&json!({"windows": [{"cron": "0 2 * * *", "duration": "1h"}]}));
+        }
+        "R11" => made = restarted_by(&json!({"excludeDates": ["2026-01-05"]})),
+        "R12" => made = restarted_by(&json!({"schedule": {"cron": "0 3 * * *"}})),
+        "R13" => {
+            made = Made::new();
+            made.flipper("f", &json!({"interval": "10m", "jitter": "5m"}));
+            let all = ["a", "b", "c"];
+            for name in all {
+                made.deployment(name, 0);
+            }
+            made.pass(660);
+            for name in all {
+                made.restart(name, 660);
+            }
+        }
         "G15" => {
             let uri = "/api/v1/namespaces/shop/configmaps/theirs";
             made.request("PUT", uri, json!({"metadata": {"resourceVersion": "1"}}));
@@ -159,9 +177,106 @@ fn bad_in_time(id: &str) -> Made {
             made.mark(Event::Ready("slipway-0-0".to_owned(), true), -1200);
             made.mark(Event::Ready("slipway-0-0".to_owned(), false), -60);
         }
-        other => return zoned::bad(other).unwrap_or_else(|| panic!("no bad history for {other}")),
+        other => {
+            let made = abroad::bad(other).or_else(|| zoned::bad(other));
+            return made.unwrap_or_else(|| panic!("no bad history for {other}"));
+        }
     }
     made
+}
+
+/// A restart 20 minutes after midnight of 2026-01-05, which was stamped at midnight, by a Flipper with this in its spec.
+fn restarted_by(spec: &Value) -> Made {
+    let mut made = Made::new();
+    made.flipper("f", spec);
+    made.deployment("a", 0);
+    made.pass(1200);
+    made.restart("a", 1200);
+    made
+}
+
+#[test]
+fn a_restart_is_judged_by_windows_days_and_schedules() {
+    let window =
+        |cron: &str, zone: &str| json!([{"cron": cron, "duration": "30m", "timeZone": zone}]);
+    for (id, spec, is_bad) in [
+        ("R10", json!({"windows": window("0 0 * * *", "UTC")}), false),
+        (
+            "R10",
+            json!({"windows": window("0 9 * * mon", "Asia/Tokyo")}),
+            false,
+        ),
+        (
+            "R10",
+            json!({"windows": window("0 9 * * tue", "Asia/Tokyo")}),
+            true,
+        ),
+        (
+            "R10",
+            json!({"windows": window("30 23 * * *", "UTC")}),
+            true,
+        ),
+        (
+            "R11",
+            json!({"excludeDates": ["2026-01-04", "2026-01-06"]}),
+            false,
+        ),
+        (
+            "R11",
+            json!({"excludeDates": ["2026-01-04"], "windows": window("0 19 * * *", "America/New_York")}),
+            true,
+        ),
+        ("R12", json!({"schedule": {"cron": "20 0 * * *"}}), false),
+        ("R12", json!({"schedule": {"cron": "21 0 * * *"}}), true),
+        ("R12", json!({"schedule": {"cron": "0 0 * * *"}}), true),
+    ] {
+        assert_eq!(objects(id, &restarted_by(&spec)), is_bad, "{id} {spec}");
+    }
+}
+
+#[test]
+fn a_restart_that_was_dated_into_its_window_and_sent_after_it_is_seen() {
+    for (after, is_bad) in [(30, false), (600, true)] {
+        let mut made = Made::new();
+        let spec =
+            json!({"interval": "10m", "windows": [{"cron": "0 0 * * *", "duration": "20m"}]});
+        made.flipper("f", &spec);
+        made.deployment("a", 0);
+        made.pass(1190 + after);
+        made.restart("a", 1190);
+        assert_eq!(objects("R10", &made), is_bad, "{after}");
+    }
+}
+
+#[test]
+fn jitter_keeps_places_and_spreads_them() {
+    // Seconds after it was due at which each of three is restarted, twice.
+    for (first, second, is_bad) in [
+        ([10, 100, 250], [10, 100, 250], false),
+        ([10, 100, 250], [10, 100, 20], true),
+        ([10, 100, 250], [10, 200, 250], true),
+        ([10, 100, 350], [10, 100, 350], true),
+        ([60, 60, 60], [60, 60, 60], true),
+    ] {
+        let mut made = Made::new();
+        made.flipper("f", &json!({"interval": "10m", "jitter": "5m"}));
+        let all = ["a", "b", "c"];
+        let mut restarts = Vec::new();
+        for ((name, first), second) in all.iter().zip(first).zip(second) {
+            made.deployment(name, 0);
+            restarts.push((600 + first, *name));
+            restarts.push((1200 + first + second, *name));
+        }
+        restarts.sort_unstable();
+        let mut now = 0;
+        for (at, name) in restarts {
+            made.pass(at - now);
+            now = at;
+            made.restart(name, at);
+            made.complete(name);
+        }
+        assert_eq!(objects("R13", &made), is_bad, "{first:?} {second:?}");
+    }
 }
 
 #[test]
@@ -275,6 +390,13 @@ fn what_a_restore_left_alone_still_counts() {
 fn a_warning_excuses_the_change_that_it_came_with() {
     for (seconds, is_bad) in [(1, false), (600, true)] {
         assert_eq!(objects("W1", &zoned::scaled_after(seconds)), is_bad);
+    }
+}
+
+#[test]
+fn a_pod_that_is_back_before_the_verdict_is_missed_by_nobody() {
+    for (is_back, is_bad) in [(true, false), (false, true)] {
+        assert_eq!(objects("W7", &zoned::let_go_meanwhile(is_back)), is_bad);
     }
 }
 

@@ -8,12 +8,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use futures::FutureExt;
 use slipway_kernel::Controller;
+use slipway_kernel::address::AllowedHosts;
 use slipway_kernel::admission::Admit;
 use slipway_runtime::gather::{Gatherer, Http};
+use slipway_runtime::member::ByKubeconfig;
 use slipway_runtime::request_filter::RequestFilter;
 use slipway_runtime::tls::{self, Certificates, Source};
 use slipway_runtime::webhook::{self, Limits};
-use slipway_runtime::{Environment, Operator, Settings, probes};
+use slipway_runtime::{Environment, Operator, Settings, cores, probes};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -37,6 +39,8 @@ pub(crate) struct Operation {
     pub(crate) label: Option<String>,
     /// Who looks at requests before they are answered.
     pub(crate) request_filter: Option<Arc<dyn RequestFilter>>,
+    /// Which API servers kubeconfigs of members may name.
+    pub(crate) member_hosts: AllowedHosts,
     /// What is served to the API server.
     pub(crate) webhooks: Option<Webhooks>,
 }
@@ -60,6 +64,10 @@ pub(crate) struct Webhooks {
 impl Operation {
     /// Runs until it is told to end, then ends in good order.
     pub(crate) fn run(self) -> Result<()> {
+        // It will hold credentials and keys. Where the system does not let us, it runs all the same.
+        if let Err(error) = cores::forbid() {
+            tracing::warn!(%error, "a core of this process can be written, with secrets in it");
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
@@ -80,6 +88,8 @@ impl Operation {
         for capability in self.capabilities {
             operator = operator.with(capability);
         }
+        let link = connect::link(self.cluster.request_timeout);
+        operator = operator.connecting(Arc::new(ByKubeconfig::new(self.member_hosts, link)));
         let gatherer = Gatherer::new(operator.client(), Arc::new(Http::new()));
         let origin = Origin::new(self.label.as_deref());
         operator = operator.gathering(Arc::new(gatherer.sent_by(Arc::new(origin))));

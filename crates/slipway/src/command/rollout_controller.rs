@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use slipway_kernel::address::AllowedHosts;
 use slipway_restarts::CAPABILITY;
 use slipway_runtime::Election;
 
@@ -89,6 +90,7 @@ fn operation(options: &RolloutController) -> Result<Operation> {
         probes: probes.unwrap_or(nowhere),
         metrics: options.metrics().map_err(|why| anyhow!(why))?,
         label: None,
+        member_hosts: AllowedHosts::any(),
         request_filter: None,
         webhooks: None,
     })

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
+use slipway_kernel::address::AllowedHosts;
 use slipway_runtime::request_filter::RequestFilter;
 use slipway_runtime::tls::{Files, Injection, SelfSigned, Source};
 use slipway_runtime::webhook::Limits;
@@ -121,6 +122,7 @@ fn operation(options: &RolloutOperator) -> Result<Operation> {
         probes: everywhere("-server.port", options.port)?,
         metrics: None,
         label: given(&options.namespace),
+        member_hosts: AllowedHosts::any(),
         request_filter: ClusterLabel::new(&options.namespace, &options.validation)?.map(shared),
         webhooks,
     })

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use anyhow::Result;
 use slipway_api::zones::injected;
+use slipway_kernel::address::{AllowedHosts, Patterns};
 use slipway_runtime::Election;
 use slipway_runtime::tls::{Files, Injection, SelfSigned, Source};
 use slipway_runtime::webhook::Limits;
@@ -12,6 +13,7 @@ use super::operation::{Operation, Webhooks};
 use crate::args::{PROGRAM, Run};
 use crate::capabilities::{Common, Served};
 use crate::connect::Cluster;
+use crate::exit::Usage;
 use crate::registry::Registry;
 
 /// Runs until it is told to end, then ends in good order.
@@ -59,6 +61,7 @@ pub(crate) fn operation(registry: &Registry, arguments: &Run) -> Result<Operatio
         probes: SocketAddr::new(arguments.bind, arguments.port),
         metrics: None,
         label: told.or(label),
+        member_hosts: member_hosts(&arguments.members.hosts)?,
         request_filter: None,
         webhooks: (!hooks.is_empty()).then(|| Webhooks {
             hooks,
@@ -72,6 +75,16 @@ pub(crate) fn operation(registry: &Registry, arguments: &Run) -> Result<Operatio
             drain: given.drain,
         }),
     })
+}
+
+/// Which API servers kubeconfigs of members may name; all, if none is named.
+fn member_hosts(named: &[String]) -> Result<AllowedHosts> {
+    if named.is_empty() {
+        return Ok(AllowedHosts::any());
+    }
+    let patterns = Patterns::parse(named.iter().map(String::as_str));
+    let patterns = patterns.map_err(|error| Usage(format!("--member-hosts: {error}")))?;
+    Ok(AllowedHosts::only(patterns))
 }
 
 /// How the operator runs.
@@ -95,6 +108,7 @@ fn operator(arguments: &Run) -> slipway_runtime::Settings {
             without_lease: usual.without_lease,
         }),
         request_timeout: arguments.connection.request_timeout,
+        members: arguments.members.settings(),
         ..slipway_runtime::Settings::default()
     }
 }

@@ -141,18 +141,27 @@ fn number(speed: f64) -> String {
 }
 
 fn waiting(model: &Model, width: usize) -> Vec<Line> {
-    let mut all: Vec<&Waiting> = model.clusters.iter().flat_map(|c| &c.waiting).collect();
+    let several = model.clusters.len() > 1;
+    let clusters = model.clusters.iter();
+    let mut all: Vec<(&Waiting, &String)> = clusters
+        .flat_map(|cluster| cluster.waiting.iter().map(move |one| (one, &cluster.name)))
+        .collect();
     all.sort();
     let more = all.len().saturating_sub(MAX_WAITING);
     let room = width.saturating_sub(BESIDE);
     let mut lines: Vec<Line> = Vec::new();
-    for one in all.into_iter().take(MAX_WAITING) {
+    for (one, cluster) in all.into_iter().take(MAX_WAITING) {
         let message = clean(&one.message);
         // Most messages name what they are about.
         let message = if message.starts_with(&one.object) || one.object == one.by {
             message
         } else {
             format!("{}: {message}", one.object)
+        };
+        let message = if several {
+            format!("{cluster} {message}")
+        } else {
+            message
         };
         let until = one
             .until

@@ -106,9 +106,12 @@ fn setup(registry: &Registry, settings: &Value) -> Result<Setup, String> {
             ..defaults
         },
         permissions,
+        // No capability of this program works on other clusters.
+        member_permissions: Vec::new(),
         tamper: None,
         feign: None,
         probe: Probe::default(),
+        is_narrow: false,
         capabilities,
         hooks,
         registrations,

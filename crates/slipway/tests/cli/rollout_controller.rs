@@ -9,7 +9,7 @@ use kube::api::{Api, PostParams};
 use serde_json::json;
 
 use super::operator::{address, eventually, status};
-use super::program::{Place, Running, appears, client, wait};
+use super::program::{Place, Running, appears, binary, client, wait};
 
 fn said(name: &str, arguments: &[&str]) -> (Option<i32>, Vec<String>) {
     let place = Place::new(name);
@@ -40,7 +40,7 @@ fn help_and_wrong_flags_are_go_s() {
 fn a_link_of_the_controller_s_name_is_enough() {
     let place = Place::new("controller-link");
     let link = place.path("rollout-controller");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_slipway"), &link).unwrap();
+    std::os::unix::fs::symlink(binary(), &link).unwrap();
     let output = std::process::Command::new(link).arg("-h").output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     let text = String::from_utf8(output.stderr).unwrap();

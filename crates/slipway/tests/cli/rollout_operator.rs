@@ -1,7 +1,7 @@
 //! `slipway rollout-operator` as it is started, and what it says to flags that are wrong.
 
 use super::operator::{address, eventually, status};
-use super::program::{Place, Running, appears, wait};
+use super::program::{Place, Running, appears, binary, wait};
 
 /// Exit code and lines on standard error; nothing else is printed.
 fn said(arguments: &[&str]) -> (Option<i32>, Vec<String>) {
@@ -95,7 +95,7 @@ fn outside_of_a_pod_without_a_kubeconfig_there_is_no_cluster() {
 fn a_link_of_the_original_s_name_is_enough() {
     let place = Place::new("link");
     let link = place.path("rollout-operator");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_slipway"), &link).unwrap();
+    std::os::unix::fs::symlink(binary(), &link).unwrap();
     let output = std::process::Command::new(link).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stderr).unwrap();

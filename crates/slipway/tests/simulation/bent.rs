@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use slipway_kernel::capability::Gauge;
-use slipway_kernel::interest::Interest;
-use slipway_kernel::{Controller, Facts, Fence, Key, Plan, Stores, Target};
+use slipway_kernel::interest::{Interest, Where};
+use slipway_kernel::{
+    ClusterId, Controller, Facts, Fence, Key, Lane, Member, Plan, Stores, Target,
+};
 
 use super::Bend;
 
@@ -61,6 +63,34 @@ impl Controller for Bent {
 
     fn keys(&self, stores: &Stores) -> Vec<Key> {
         self.inner.keys(stores)
+    }
+
+    fn keys_in(&self, stores: &Stores, cluster: &ClusterId) -> Vec<Key> {
+        self.inner.keys_in(stores, cluster)
+    }
+
+    fn interests_in(&self, stores: &Stores, cluster: &ClusterId) -> Vec<Interest> {
+        self.inner.interests_in(stores, cluster)
+    }
+
+    fn members(&self, stores: &Stores) -> Vec<Member> {
+        self.inner.members(stores)
+    }
+
+    fn member(&self, stores: &Stores, cluster: &ClusterId) -> Option<Member> {
+        self.inner.member(stores, cluster)
+    }
+
+    fn member_keys(&self, stores: &Stores, cluster: &ClusterId) -> Vec<Key> {
+        self.inner.member_keys(stores, cluster)
+    }
+
+    fn discovers(&self) -> Option<Where> {
+        self.inner.discovers()
+    }
+
+    fn lane(&self, key: &Key) -> Lane {
+        self.inner.lane(key)
     }
 
     fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, now: Timestamp) -> Option<Plan> {

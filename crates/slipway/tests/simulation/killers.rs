@@ -1,5 +1,6 @@
-//! In which run each mutant was found: kept beside this file and tried first, so that hunts take seconds. A trial that finds
-//! its mutant no more costs time and nothing else: the hunt goes on.
+//! In which run each mutant was found: kept beside this file. The gate always makes these runs with the operator itself, so that a
+//! bug like the mutant would be found by it; and hunts try them first. A trial that finds its mutant no more costs time, and the
+//! hunt goes on over what else the gate always does.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,6 +11,20 @@ use super::Catch;
 use crate::arguments::told;
 
 const KEPT: &str = include_str!("killers.txt");
+
+/// Runs in which an oracle has once objected to the operator itself, by what it was about.
+const FOUND: &str = include_str!("found.txt");
+
+/// All of them: scenario and trial. A line that cannot be read would be a run that is quietly made no more.
+pub(crate) fn all() -> Vec<(String, Trial)> {
+    let lines = KEPT.lines().chain(FOUND.lines());
+    lines
+        .map(|line| {
+            let (_, run) = line.split_once(" | ").unwrap();
+            told(run).unwrap()
+        })
+        .collect()
+}
 
 /// The run in which a mutant was found.
 pub(super) fn of(mutant: &str) -> Option<(String, Trial)> {
@@ -28,7 +43,7 @@ pub(crate) fn keep(all: &[Catch]) -> std::io::Result<()> {
         .map(|(name, run)| (name, run.to_owned()))
         .collect();
     for catch in all {
-        if let Some(failure) = &catch.hunt.caught {
+        if let Some((failure, _)) = &catch.hunt.caught {
             let run = format!("scenario={} {}", failure.scenario, failure.trial);
             lines.insert(catch.mutant, run);
         }

@@ -1,4 +1,5 @@
-//! Bugs on purpose: each must be found by an oracle within a bounded number of runs.
+//! Bugs on purpose: each must be found by an oracle that is there for it, in a run that the gate always makes with the operator
+//! itself, and without comparing it with the sound operator.
 //!
 //! A mutant bends a capability from outside: what it sees (projections), when it believes to be, what it plans; or it
 //! tampers with requests, or with the operator's times. Nothing of it is in the product.
@@ -32,7 +33,7 @@ use slipway_kernel::store::Projection;
 use slipway_kernel::{Facts, Kind, Plan};
 use slipway_restarts::observe::{Flipper, Workload};
 use slipway_runtime::{Election, WithoutLease};
-use slipway_sim::explore::{self, Hunt, Known};
+use slipway_sim::explore::{self, Hunt, Known, Reach};
 use slipway_sim::stage::{Feign, Probe, Setup, Wiring};
 
 use bent::Bent;
@@ -70,21 +71,24 @@ pub(crate) enum Bend {
     Lonely,
     /// It tells otherwise whether it is ready.
     Probe(Probe),
+    /// It is set up otherwise.
+    Instead(fn(Setup) -> Setup),
 }
 
 /// A bug on purpose.
 pub(crate) struct Mutant {
     pub(crate) name: &'static str,
     /// Scenarios in which it should show.
-    scenarios: &'static [&'static str],
+    pub(crate) scenarios: &'static [&'static str],
     /// The oracles that are there for it: one of these must object, whoever else does.
-    by: &'static [&'static str],
-    bend: fn() -> Bend,
+    pub(crate) by: &'static [&'static str],
+    pub(crate) bend: fn() -> Bend,
 }
 
 /// All of them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Mutant> {
-    ALL.iter().chain(zones::ALL)
+    let convoy = crate::convoy::mutants::ALL;
+    ALL.iter().chain(zones::ALL).chain(convoy)
 }
 
 macro_rules! workloads {
@@ -234,9 +238,41 @@ const ALL: &[Mutant] = &[
     },
     Mutant {
         name: "windows are ignored",
-        scenarios: &["nightly-restart"],
-        by: &["expect"],
+        scenarios: &["nightly-restart", "restart-hours"],
+        by: &["R10"],
         bend: flippers!(|object| hide(object, "/spec", "windows")),
+    },
+    Mutant {
+        name: "a window stays open for ten minutes more",
+        scenarios: &["restart-hours"],
+        by: &["R10"],
+        bend: flippers!(|object| {
+            if let Some(window) = object.pointer_mut("/spec/windows/0") {
+                window["duration"] = json!("15m");
+            }
+        }),
+    },
+    Mutant {
+        name: "excluded days are ignored",
+        scenarios: &["restart-hours"],
+        by: &["R11"],
+        bend: flippers!(|object| hide(object, "/spec", "excludeDates")),
+    },
+    Mutant {
+        name: "a schedule is taken for one of twenty minutes before",
+        scenarios: &["restart-hours"],
+        by: &["R12"],
+        bend: flippers!(|object| {
+            if let Some(schedule) = object.pointer_mut("/spec/schedule") {
+                schedule["cron"] = json!("0 0 * * tue");
+            }
+        }),
+    },
+    Mutant {
+        name: "jitter is ignored",
+        scenarios: &["restart-jitter"],
+        by: &["R13"],
+        bend: flippers!(|object| hide(object, "/spec", "jitter")),
     },
     Mutant {
         name: "disruption budgets are ignored",
@@ -342,12 +378,13 @@ const ALL: &[Mutant] = &[
         bend: || Bend::Lonely,
     },
     Mutant {
-        name: "a leader acts after its lease has ended",
+        name: "a leader that has died is waited for for eleven minutes",
         scenarios: &["leader-failover"],
-        by: &["G8"],
+        by: &["L4"],
         bend: || {
             Bend::Settings(|settings| {
                 if let Some(election) = &mut settings.election {
+                    election.lease_duration = Duration::from_mins(11);
                     election.renew_deadline = Duration::from_mins(10);
                 }
             })
@@ -373,18 +410,17 @@ impl Mutant {
         names.all(|name| known.iter().any(|known| known.scenario.name == *name))
     }
 
-    /// Looks for it, in at most so many runs; first where it was found before.
-    pub(crate) fn hunt(&self, known: &[Arc<Known>], sound: &Wiring, most: usize) -> Catch {
+    /// Looks for it: as far as the gate goes, or up to so many runs.
+    pub(crate) fn hunt(&self, known: &[Arc<Known>], sound: &Wiring, most: Option<usize>) -> Catch {
         let named = |name: &str| known.iter().find(|known| known.scenario.name == name);
         let chosen: Vec<Arc<Known>> = self
             .scenarios
             .iter()
             .filter_map(|name| named(name).cloned())
             .collect();
-        let kept = killers::of(self.name);
-        let kept = kept.and_then(|(scenario, trial)| Some((named(&scenario)?, trial)));
+        let reach = most.map_or_else(|| Reach::Gate(killers::of(self.name)), Reach::Beyond);
         let both = (sound, &self.wiring(sound));
-        let hunt = explore::hunt(&chosen, both, self.by, kept, most).unwrap();
+        let hunt = explore::hunt(&chosen, both, self.by, &reach).unwrap();
         Catch {
             mutant: self.name,
             by: self.by,
@@ -403,7 +439,7 @@ pub(crate) struct Catch {
 impl Catch {
     /// The oracle that objected, of those that are meant to.
     pub(crate) fn killer(&self) -> Option<&'static str> {
-        let failure = self.hunt.caught.as_ref()?;
+        let (failure, _) = self.hunt.caught.as_ref()?;
         let mut ids = failure.violations.iter().map(|(id, _)| *id);
         ids.find(|id| self.by.contains(id))
     }
@@ -432,6 +468,7 @@ fn bend_setup(mut setup: Setup, bend: Bend) -> Setup {
             });
         }
         Bend::Probe(probe) => setup.probe = probe,
+        Bend::Instead(other) => return other(setup),
         Bend::Hooks(twist) => {
             let hooks = setup.hooks.into_iter();
             setup.hooks = hooks

@@ -382,7 +382,7 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "zones: claims are never given up",
         scenarios: &["zone-order"],
-        by: &["G8", "expect", "L1"],
+        by: &["expect", "L1"],
         bend: || Bend::Plans(|plan| leave_out(plan, purpose::RELEASE)),
     },
     Mutant {

@@ -339,7 +339,8 @@ fn d4_a_selector_that_misses_the_owner_is_no_crash() {
 #[test]
 fn pods_that_are_not_listed_yet_stay() {
     let mut stores = guarded(&json!({})).stores();
-    let key = (ClusterId::local(), kinds::POD, std::any::type_name::<Pod>());
+    let name = std::any::type_name::<Pod>().into();
+    let key = (ClusterId::local(), kinds::POD, name);
     stores.store_mut(&key).unwrap().set_synced(false);
     let served = serve(
         &PodEviction::default(),

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use self::budget::Budget;
 use super::{default_values, show, structure};
@@ -44,17 +45,18 @@ const AT_ROOT: [&str; 22] = [
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// Schemas that were judged before and found good, as text, and whether they stood beside a `status` subresource. Many
-/// clusters of a process get the same definitions, and each of them again with every update.
-static GOOD: Mutex<BTreeSet<(bool, Vec<u8>)>> = Mutex::new(BTreeSet::new());
-/// How many are remembered.
-const REMEMBERED: usize = 100;
+/// Schemas that were judged before and found good, by their digests, and whether they stood beside a `status` subresource.
+/// Many clusters of a process get the same definitions, and each of them again with every update.
+static GOOD: Mutex<BTreeSet<(bool, [u8; 32])>> = Mutex::new(BTreeSet::new());
+/// How many are remembered: those of a few hundred definitions.
+const REMEMBERED: usize = 1_000;
 
 /// As [`judge`], without judging the same schema twice.
 pub(super) fn validate(schema: &Value, has_status: bool, known: bool, parent: &str) -> FieldErrors {
-    let text = (has_status, serde_json::to_vec(schema).unwrap_or_default());
+    let digest = Sha256::digest(serde_json::to_vec(schema).unwrap_or_default());
+    let judged = (has_status, digest.into());
     let good = || GOOD.lock().unwrap_or_else(PoisonError::into_inner);
-    if good().contains(&text) {
+    if good().contains(&judged) {
         return FieldErrors::new();
     }
     let errors = judge(schema, has_status, known, parent);
@@ -64,7 +66,7 @@ pub(super) fn validate(schema: &Value, has_status: bool, known: bool, parent: &s
         if good.len() >= REMEMBERED {
             good.clear();
         }
-        good.insert(text);
+        good.insert(judged);
     }
     errors
 }
@@ -262,7 +264,7 @@ fn walk_additional(schema: &Value, path: &str, walk: &Walk<'_>, found: &mut Foun
 fn walk_properties(schema: &Value, path: &str, walk: &Walk<'_>, found: &mut Found) {
     let whole = walk.is_root || value::flag(schema, "x-kubernetes-embedded-resource");
     for (key, sub) in value::map(schema, "properties").into_iter().flatten() {
-        let mut below = walk.below(schema, |s| s.properties.get(key));
+        let mut below = walk.below(schema, |s| s.property(key));
         if !matches!(
             value::text(schema, "x-kubernetes-map-type"),
             "" | "granular" | "atomic"

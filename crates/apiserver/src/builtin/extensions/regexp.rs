@@ -1,6 +1,6 @@
 //! What Go's `regexp` says of a pattern that it cannot compile.
 
-use crate::crd::structural;
+use crate::crd::pattern::Pattern;
 
 /// The error for a pattern, if it is none; the common mistakes have Go's text.
 pub(super) fn error(pattern: &str) -> Option<String> {
@@ -8,8 +8,12 @@ pub(super) fn error(pattern: &str) -> Option<String> {
     if pattern.is_empty() {
         return None;
     }
-    let why = structural::compile(pattern).err()?;
-    Some(format!("error parsing regexp: {}", go_text(pattern, &why)))
+    let pattern = Pattern::new(pattern);
+    let why = pattern.machine().err()?;
+    Some(format!(
+        "error parsing regexp: {}",
+        go_text(pattern.text(), why)
+    ))
 }
 
 fn go_text(pattern: &str, why: &str) -> String {

@@ -66,7 +66,7 @@ impl Checker<'_> {
         if let Some(finding) = self.out_of_range(schema, measured, name) {
             findings.add(finding);
         }
-        let limits = &schema.limits;
+        let limits = schema.limits();
         let checks = [
             limits
                 .multiple_of

@@ -125,7 +125,7 @@ impl Checker<'_> {
 
     fn string_rule(&self, schema: &Structural, text: &str, name: &str) -> Option<super::Finding> {
         let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
-        let limits = &schema.limits;
+        let limits = schema.limits();
         if let Some(max) = limits.max_length.filter(|max| length > *max) {
             let message = format!("{name} in body should be at most {max} chars long");
             let mut finding = self.finding(Fault::TooLong, name, String::new(), message);
@@ -136,11 +136,12 @@ impl Checker<'_> {
             let message = format!("{name} in body should be at least {min} chars long");
             return Some(self.finding(Fault::Invalid, name, quote(text), message));
         }
-        let (pattern, machine) = limits.pattern.as_ref()?;
-        let message = match machine {
+        let pattern = limits.pattern.as_ref()?;
+        let message = match pattern.machine() {
             Ok(machine) if machine.is_match(text) => return None,
-            Ok(_) => format!("{name} in body should match '{pattern}'"),
+            Ok(_) => format!("{name} in body should match '{}'", pattern.text()),
             Err(why) => {
+                let pattern = pattern.text();
                 format!("{name} in body should match '{pattern}, but pattern is invalid: {why}'")
             }
         };

@@ -13,7 +13,7 @@ use slipway_apiserver::schema::Schema;
 use slipway_apiserver::status::Outcome;
 
 use self::owned::{Paths, exists, is_below, owned_by, owned_by_all, text_of};
-use super::told;
+use super::{law, told};
 use crate::fuzz::corpus::corpus;
 use crate::fuzz::generate::{any_json, damage, disturb, has_twins, size, thinned};
 use crate::fuzz::tape::Tape;
@@ -165,6 +165,7 @@ fn laws(tape: &mut Tape<'_>) {
     let Some(both) = second(&ground, &alone, &b) else {
         return;
     };
+    law();
     let twice = ground.apply(Some(&both), &b, "b", false);
     assert_eq!(
         twice.as_ref(),
@@ -376,6 +377,7 @@ fn commute(tape: &mut Tape<'_>) {
     let Ok(first) = after(None, &a, "a") else {
         return;
     };
+    law();
     let ab = after(Some(&first), &b, "b").unwrap();
     let ba = after(Some(&after(None, &b, "b").unwrap()), &a, "a").unwrap();
     assert_eq!(in_order(&ab), in_order(&ba), "who is first does not matter");
@@ -491,6 +493,7 @@ pub(super) fn managed_fields(bytes: &[u8]) {
         Ok(object) => {
             // Who disowns the key of an item loses the item, so that a second apply may change something. But it is
             // read, and so are the entries.
+            law();
             assert!(ground.apply(Some(&object), &other, "b", true).is_ok());
             let mut same = object.clone();
             track_update(

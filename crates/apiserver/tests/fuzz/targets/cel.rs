@@ -8,7 +8,7 @@ use slipway_apiserver::crd::rules::Rules;
 use slipway_apiserver::crd::structural::Structural;
 use slipway_apiserver::resource::{Context, Resource};
 
-use super::told;
+use super::{law, told};
 use crate::fuzz::corpus::corpus;
 use crate::fuzz::generate::{damage, disturb};
 use crate::fuzz::panics;
@@ -200,6 +200,7 @@ pub(super) fn cel(bytes: &[u8]) {
         .prepare_create(&mut definition, &cx);
     let wrong = stage.definitions.strategy.validate(&definition, &cx);
     for error in &wrong {
+        law();
         assert!(error.path.contains("openAPIV3Schema"), "{error:?}");
     }
     if !wrong.is_empty() {
@@ -217,6 +218,7 @@ pub(super) fn cel(bytes: &[u8]) {
         // The engine's panics are caught where it is called.
         let [first, second] =
             [(); 2].map(|()| panics::tolerated(|| rules.run(&structural, &value, old, "")));
+        law();
         assert_eq!(
             format!("{:?}", first.errors),
             format!("{:?}", second.errors)

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use slipway_apiserver::decode::{self, Media};
 
-use super::told;
+use super::{law, told};
 use crate::fuzz::corpus::corpus;
 use crate::fuzz::generate::{any_json, damage};
 use crate::fuzz::tape::Tape;
@@ -51,6 +51,7 @@ pub(super) fn json(bytes: &[u8]) {
     let theirs = serde_json::from_slice::<Value>(&body);
     match (&ours, &theirs) {
         (Ok(ours), Ok(theirs)) => {
+            law();
             assert!(
                 !ours.duplicates.is_empty() || same(&ours.value, theirs),
                 "{} is not {theirs}",

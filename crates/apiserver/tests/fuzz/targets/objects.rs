@@ -7,7 +7,7 @@ use slipway_apiserver::decode::{self, Decoded, Media, Target};
 use slipway_apiserver::resource::{Context, Part, Resource};
 
 use super::decoders::{escaped, same};
-use super::told;
+use super::{law, told};
 use crate::fuzz::corpus::{Object, corpus};
 use crate::fuzz::generate::disturb;
 use crate::fuzz::tape::Tape;
@@ -48,6 +48,7 @@ pub(super) fn objects(bytes: &[u8]) {
     let Some(first) = first else {
         return;
     };
+    law();
     let again = decoded(object, first.value.to_string().as_bytes(), Media::Json);
     let again = again.unwrap_or_else(|| panic!("what has been decoded does not decode"));
     assert_eq!(again.value, first.value);
@@ -91,6 +92,7 @@ pub(super) fn strategies(bytes: &[u8]) {
     assert!(!strategy.generation_changed(&new, &new));
 
     if wrong.is_empty() {
+        law();
         let mut same = new.clone();
         strategy.prepare_update(Part::Main, &mut same, &new, &cx);
         assert_eq!(same, new, "an update that changes nothing");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::server::{Stage, stage};
-use super::told;
+use super::{law, told};
 use crate::fuzz::generate::damage;
 use crate::fuzz::tape::Tape;
 
@@ -74,6 +74,7 @@ pub(super) fn pages(bytes: &[u8]) {
             .to_owned();
         if token.is_empty() {
             let names: BTreeSet<&String> = found.iter().map(|(name, _)| name).collect();
+            law();
             assert_eq!(names.len(), found.len(), "something came twice: {found:?}");
             assert_eq!(
                 found.into_iter().collect::<BTreeMap<_, _>>(),

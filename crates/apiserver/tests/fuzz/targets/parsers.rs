@@ -5,12 +5,13 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use slipway_apiserver::apply;
 use slipway_apiserver::builtin::quantity::Quantity;
-use slipway_apiserver::crd::structural::{self, Structural};
+use slipway_apiserver::crd::pattern::Pattern;
+use slipway_apiserver::crd::structural::Structural;
 use slipway_apiserver::crd::{fieldpath, jsonpath::JsonPath, version};
 use slipway_apiserver::negotiate;
 use slipway_apiserver::patch::PatchKind;
 
-use super::told;
+use super::{law, told};
 use crate::fuzz::corpus::corpus;
 use crate::fuzz::generate::damage;
 use crate::fuzz::tape::Tape;
@@ -68,6 +69,7 @@ fn quantities(tape: &mut Tape<'_>) {
         // Beyond the largest suffix the real server shows a number without one.
         return;
     }
+    law();
     let again = Quantity::parse(&printed)
         .unwrap_or_else(|e| panic!("{text:?} is shown as {printed:?}: {e}"));
     assert_eq!(again.to_string(), printed, "{text:?}");
@@ -139,6 +141,7 @@ fn paths(tape: &mut Tape<'_>) {
     let text = damaged(tape, TEXTS, TOKENS);
     let object = &tape.pick_ref(&corpus().objects).value;
     if let Some(path) = JsonPath::parse(&text) {
+        law();
         let found = path.find(object).len();
         assert_eq!(path.find(object).len(), found);
     }
@@ -190,8 +193,8 @@ fn patterns(tape: &mut Tape<'_>) {
         "(a*)*",
     ];
     let text = damaged(tape, TEXTS, TOKENS);
-    if let Ok(regex) = structural::compile(&text) {
-        let _ = regex.is_match("aaaaaaaaaaaaaaaaaaaaaaaa!");
+    if let Ok(machine) = Pattern::new(&text).machine() {
+        let _ = machine.is_match("aaaaaaaaaaaaaaaaaaaaaaaa!");
     }
 }
 
@@ -211,6 +214,7 @@ fn versions(tape: &mut Tape<'_>) {
     ];
     const TOKENS: &[&str] = &["v", "1", "0", "beta", "alpha", "x"];
     let [a, b, c] = [(); 3].map(|()| damaged(tape, TEXTS, TOKENS));
+    law();
     let compare = version::compare;
     assert_eq!(compare(&a, &b), compare(&b, &a).reverse(), "{a:?} {b:?}");
     assert!(compare(&a, &a).is_eq());
@@ -282,6 +286,7 @@ fn managers(tape: &mut Tape<'_>) {
     );
     let name = apply::manager_name("", &agent);
     let _ = apply::validate_manager(&agent, true, None);
+    law();
     assert!(
         apply::validate_manager(&name, false, None).is_empty(),
         "{agent:?} gives {name:?}"

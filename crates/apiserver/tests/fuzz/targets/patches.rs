@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use slipway_apiserver::patch;
 
-use super::told;
+use super::{law, told};
 use crate::fuzz::corpus::corpus;
 use crate::fuzz::generate::{any_json, damage, disturb, key, leaf, size};
 use crate::fuzz::tape::Tape;
@@ -77,6 +77,7 @@ fn judge_operation(doc: &Value, one: &Value, apply: Apply<'_>) {
         // What stands before the first slash is not looked at, in the real server either.
         return;
     }
+    law();
     let last = path.rsplit('/').next().unwrap_or_default();
     let is_new = doc.pointer(path).is_none();
     // Places counted from the end move when something is added.
@@ -176,6 +177,7 @@ pub(super) fn merge(bytes: &[u8]) {
             let _ = patch::merge(&once, changes.to_string().as_bytes()).unwrap();
         }
         Ok(once) => {
+            law();
             assert!(changes.is_object());
             assert_eq!(once, rfc_7386(Some(doc), &changes));
             let twice = patch::merge(&once, changes.to_string().as_bytes()).unwrap();

@@ -3,7 +3,7 @@
 use slipway_apiserver::decode::{self, Media, Target};
 use slipway_apiserver::schema::table;
 
-use super::told;
+use super::{law, told};
 use crate::fuzz::corpus::corpus;
 use crate::fuzz::generate::damage;
 use crate::fuzz::tape::Tape;
@@ -67,6 +67,7 @@ fn judge(body: &[u8]) {
     let schema = table::kind(group, version, &kind);
     match decode::builtin(body, Media::Protobuf, &target, &schema) {
         Ok(found) => {
+            law();
             let again = decode::builtin(
                 found.value.to_string().as_bytes(),
                 Media::Json,

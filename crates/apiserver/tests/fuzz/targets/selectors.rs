@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use slipway_apiserver::selector::{FieldSelector, LabelSelector, Operator, Requirement};
 
-use super::told;
+use super::{law, told};
 use crate::fuzz::generate::{damage, text};
 use crate::fuzz::tape::Tape;
 
@@ -78,6 +78,7 @@ pub(super) fn labels(bytes: &[u8]) {
 }
 
 fn read_again(selector: &LabelSelector, sets: &[BTreeMap<&str, &str>]) {
+    law();
     let printed = selector.to_string();
     let again = LabelSelector::parse(&printed)
         .unwrap_or_else(|status| panic!("{printed:?}: {}", status.message));
@@ -215,6 +216,7 @@ pub(super) fn fields(bytes: &[u8]) {
             pairs
         })
         .collect();
+    law();
     for set in &sets {
         let wanted = model.iter().all(|(name, negated, value)| {
             (set.get(name).copied().unwrap_or_default() == value) != *negated

@@ -10,7 +10,7 @@ use slipway_apiserver::authenticate::User;
 use slipway_apiserver::cluster::{Cluster, Config, Snapshot};
 use slipway_apiserver::shell::Body;
 
-use super::told;
+use super::{law, told};
 use crate::fuzz::corpus::corpus;
 use crate::fuzz::generate::{TEXTS, WORDS, damage, disturb, text};
 use crate::fuzz::tape::Tape;
@@ -118,6 +118,7 @@ impl Stage {
         let text = std::str::from_utf8(&body)
             .unwrap_or_else(|e| panic!("{what}: {e}"))
             .to_owned();
+        law();
         judge(&what, code, &kind, &text);
         assert!(code < 500 || is_real(&text), "{what}: {code} {text}");
         (code, text)
@@ -202,6 +203,7 @@ fn written(stage: &Stage, path: &str, text: &str) {
         // The last finalizer is gone, and with it the object.
         return;
     }
+    law();
     let (wanted, found) = (parse(text), parse(&found));
     assert_eq!(
         found, wanted,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use slipway_apiserver::decode::{FieldValidation, Target};
 use slipway_apiserver::patch::{self, PatchKind};
 
-use super::told;
+use super::{law, told};
 use crate::fuzz::corpus::corpus;
 use crate::fuzz::generate::{disturb, has_twins, key, part, size, thinned};
 use crate::fuzz::tape::Tape;
@@ -87,6 +87,7 @@ pub(super) fn strategic(bytes: &[u8]) {
                 }
                 twice => twice.unwrap_or_else(|status| panic!("again: {}", status.message)),
             };
+            law();
             let twice = patch::settle(twice, schema, &target, FieldValidation::Warn).unwrap();
             assert_eq!(twice.object, once.object, "twice");
         }

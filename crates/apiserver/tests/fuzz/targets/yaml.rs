@@ -6,7 +6,7 @@ use serde_json::Value;
 use slipway_apiserver::decode::{self, Media};
 
 use super::decoders::{body, escaped, same};
-use super::told;
+use super::{law, told};
 use crate::fuzz::generate::{any_json, damage, disturb};
 use crate::fuzz::tape::Tape;
 
@@ -86,6 +86,7 @@ pub(super) fn yaml(bytes: &[u8]) {
     told(|| String::from_utf8_lossy(&body).into_owned());
     if let Ok(parsed) = decode::parse(&body, Media::Yaml) {
         // What has come out is JSON.
+        law();
         let again = decode::parse(parsed.value.to_string().as_bytes(), Media::Json);
         assert!(same(&again.unwrap().value, &parsed.value));
     }

@@ -85,11 +85,7 @@ pub(super) fn write(
         instance: render::stamp_of(now),
     });
     plan.steps.push(Step {
-        action: Action::Apply {
-            object,
-            purpose: purpose::STATUS_MAP,
-            body: configuration(namespace, data),
-        },
+        action: Action::apply(object, purpose::STATUS_MAP, configuration(namespace, data)),
         events: events.into_iter().collect(),
     });
 }

@@ -8,12 +8,14 @@ use jiff::Timestamp;
 use slipway_kernel::Purpose;
 use slipway_kernel::action::{Action, Target};
 use slipway_kernel::admission::{Admission, Collection, Hold, Remarks, Verdict};
+use slipway_kernel::capability::Lane;
 use slipway_kernel::fact::Facts;
-use slipway_kernel::identity::{ClusterId, ObjectRef, kinds};
+use slipway_kernel::identity::{ClusterId, Key, ObjectRef, kinds};
 use slipway_kernel::store::Meta;
 
 use super::stage::{Pods, Toy, operator, post, said};
 use crate::execute::{LATE, UnconfirmedWrite};
+use crate::queue::LaneId;
 use crate::webhook::Admissions;
 
 /// Lets a pod go if no other one is away.
@@ -78,20 +80,24 @@ async fn a_deletion_and_a_review_do_not_take_one_place() {
         },
     };
     let mut state = shared.lock();
-    let planned = state.holds;
+    let planned = state.home.holds;
     assert_eq!(state.hold(planned, &hold("evicted")), Some(true));
-    let late = state.hold_deletion(planned, "replaced", now);
+    let late = state.hold_deletion(&ClusterId::local(), planned, "replaced", now);
     assert_eq!(late, None, "planned without the eviction");
-    let looked = state.holds;
-    assert!(state.hold_deletion(looked, "replaced", now).is_some());
+    let looked = state.home.holds;
+    assert!(
+        state
+            .hold_deletion(&ClusterId::local(), looked, "replaced", now)
+            .is_some()
+    );
     let late = state.hold(looked, &hold("other"));
     assert_eq!(late, None, "judged without the deletion");
-    let looked = state.holds;
+    let looked = state.home.holds;
     let again = state.hold(looked, &hold("evicted"));
     assert_eq!(again, Some(false), "it is waited for once");
-    assert!(state.facts.deletions.contains_key("replaced"));
-    state.release_deletion("replaced", None);
-    assert!(state.facts.deletions.is_empty());
+    assert!(state.home.facts.deletions.contains_key("replaced"));
+    state.release_deletion(&ClusterId::local(), "replaced", None);
+    assert!(state.home.facts.deletions.is_empty());
 }
 
 /// Whoever does not lead any more finds out nothing: a deletion that was not answered holds its place for as long as the API
@@ -110,17 +116,27 @@ async fn evictions_go_on_after_a_leader_was_deposed_in_the_middle_of_a_deletion(
         target: Target::seen(pod.clone(), &meta),
         purpose: Purpose::new("replace"),
     };
-    let lane = (ClusterId::local(), "toy");
+    let key = Key {
+        cluster: ClusterId::local(),
+        controller: "toy",
+        namespace: String::new(),
+        name: String::new(),
+    };
+    let lane = LaneId::new(&key, Lane::Cluster);
     let mut state = shared.lock();
-    let seen = state.holds;
-    assert!(state.hold_deletion(seen, "unanswered", now).is_some());
-    let doubts = state.unconfirmed.entry(lane.clone()).or_default();
+    let seen = state.home.holds;
+    assert!(
+        state
+            .hold_deletion(&ClusterId::local(), seen, "unanswered", now)
+            .is_some()
+    );
+    let doubts = state.home.unconfirmed.entry(lane.clone()).or_default();
     doubts.insert(pod, UnconfirmedWrite::about(&action, Vec::new()));
-    state.bound_deletions(now, |of| of.1 == "other");
-    let held = state.facts.deletions.get("unanswered").copied();
+    state.bound_deletions(&ClusterId::local(), now, |of| of.controller == "other");
+    let held = state.home.facts.deletions.get("unanswered").copied();
     assert_eq!(held, Some(Timestamp::MAX), "its leader is looking");
     state.rewind(&ClusterId::local(), now);
-    let held = state.facts.deletions.get("unanswered").copied();
+    let held = state.home.facts.deletions.get("unanswered").copied();
     assert_eq!(held, now.checked_add(LATE).ok(), "nobody is looking");
-    assert!(state.unconfirmed.is_empty());
+    assert!(state.home.unconfirmed.is_empty());
 }

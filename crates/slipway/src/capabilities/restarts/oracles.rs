@@ -1,10 +1,13 @@
-//! R1–R8: restarts.
+//! R1–R5, R8: restarts. R9 is in `governed`, R10–R13 in `hours`.
 
+mod calendar;
 mod governed;
+mod hours;
 mod liveness;
 pub(super) mod policy;
 
 pub(super) use governed::by_default_only;
+pub(super) use hours::{excluded_days, jitter, schedules, windows};
 pub(super) use liveness::nothing_left;
 
 use std::collections::BTreeMap;

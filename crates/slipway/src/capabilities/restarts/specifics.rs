@@ -72,4 +72,24 @@ const ORACLES: &[Oracle] = &[
         what: "the default criteria never act on what a Flipper governs",
         check: oracles::by_default_only,
     },
+    Oracle {
+        id: "R10",
+        what: "where a policy has windows, a restart begins in one of them",
+        check: oracles::windows,
+    },
+    Oracle {
+        id: "R11",
+        what: "no restart begins on a day that its policy excludes",
+        check: oracles::excluded_days,
+    },
+    Oracle {
+        id: "R12",
+        what: "by a schedule, a time of it lies between a restart and the one before",
+        check: oracles::schedules,
+    },
+    Oracle {
+        id: "R13",
+        what: "by jitter, each workload keeps its place after it is due, and not all have the same",
+        check: oracles::jitter,
+    },
 ];

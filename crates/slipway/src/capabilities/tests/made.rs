@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use slipway_api::names::{LAST_RESTART, RESTARTED_AT};
+use slipway_kernel::identity::ClusterId;
 
 use slipway_sim::history::{
     Change, ChangeKind, Context, Ending, Event, History, Image, Mark, Object, Request,
@@ -134,6 +135,7 @@ impl Made {
         let number = self.history.requests.len() as u64;
         self.history.requests.push(Request {
             number,
+            cluster: ClusterId::local(),
             at: self.now,
             replica: "slipway-0-0".to_owned(),
             method: method.to_owned(),
@@ -148,6 +150,7 @@ impl Made {
             fault: None,
             ending: Ending::Answered(200),
             versions: (self.version, self.version + 1),
+            tide: self.version,
         });
         number
     }

@@ -139,6 +139,24 @@ fn in_ascii_nothing_else_is_drawn() {
 }
 
 #[test]
+fn clusters_stand_beside_each_other_and_what_is_told_names_its_own() {
+    let mut model = model();
+    let mut east = model.clusters[0].clone();
+    east.name = "east".to_owned();
+    east.nodes = (2, 3);
+    model.clusters.push(east);
+    let text = picture(&model, 100, PLAIN);
+    let roots: Vec<&str> = text.lines().filter(|line| line.starts_with('⎈')).collect();
+    assert_eq!(roots.len(), 2, "{text}");
+    assert!(roots[0].starts_with("⎈ hub") && roots[1].starts_with("⎈ east"));
+    assert!(roots[1].contains("2/3 nodes"), "{text}");
+    for line in ["RestartTriggered  hub ", "RestartTriggered  east "] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(text.contains("east Deployment shop/search"), "{text}");
+}
+
+#[test]
 fn no_line_is_wider_than_the_screen_and_no_message_moves_the_cursor() {
     for width in [1, 20, 40, 80, 200] {
         for line in render(&model(), width, PLAIN) {

@@ -30,7 +30,7 @@ fn d6_budgets_may_be_undefined_but_not_unlisted() {
     let key = (
         ClusterId::local(),
         ZONE_BUDGET,
-        std::any::type_name::<BudgetSeen>(),
+        std::any::type_name::<BudgetSeen>().into(),
     );
     stores.store_mut(&key).unwrap().set_synced(false);
     let served = serve(
@@ -60,7 +60,7 @@ fn stale_news_of_a_budget_change_nothing() {
     let key = (
         ClusterId::local(),
         ZONE_BUDGET,
-        std::any::type_name::<BudgetSeen>(),
+        std::any::type_name::<BudgetSeen>().into(),
     );
     let mut ask = |change: &str, version: &str| {
         let mut budget = world.budgets[0].clone();

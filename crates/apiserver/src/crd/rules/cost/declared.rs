@@ -39,7 +39,7 @@ impl Declared {
                 let element = Self::read(items, items.embedded)?;
                 let most = (REQUEST - EMPTY) / (element.min_text + 1);
                 Self {
-                    max: bound(schema.limits.max_items).unwrap_or(most),
+                    max: bound(schema.limits().max_items).unwrap_or(most),
                     min_text: EMPTY,
                     element: Some(Box::new(element)),
                     ..Self::default()
@@ -51,7 +51,7 @@ impl Declared {
                     // A key has two characters, its quotes, a colon and a comma.
                     let most = (REQUEST - EMPTY) / (element.min_text + 6);
                     Self {
-                        max: bound(schema.limits.max_properties).unwrap_or(most),
+                        max: bound(schema.limits().max_properties).unwrap_or(most),
                         min_text: EMPTY,
                         key: Some(Box::new(Self::leaf(0, EMPTY))),
                         element: Some(Box::new(element)),
@@ -99,7 +99,7 @@ impl Declared {
         let given = |name: &str| {
             let defaulted = |s: &Structural| s.default.is_some();
             schema.required.iter().any(|r| r == name)
-                && !schema.properties.get(name).is_some_and(defaulted)
+                && !schema.property(name).is_some_and(defaulted)
         };
         let least = |(name, field): (&&str, &Self)| {
             let length = u64::try_from(name.len()).unwrap_or(REQUEST);
@@ -128,14 +128,14 @@ fn bound(limit: Option<i64>) -> Option<u64> {
 
 /// `maxLength` in bytes, or what a request can hold.
 fn longest(schema: &Structural, bytes_per_character: u64) -> u64 {
-    bound(schema.limits.max_length)
+    bound(schema.limits().max_length)
         .map_or(REQUEST - EMPTY, |n| n.saturating_mul(bytes_per_character))
 }
 
 fn longest_text(schema: &Structural) -> u64 {
     let values = schema.allowed.iter().filter_map(|v| v.as_str());
     match values.map(str::len).max() {
-        Some(length) if schema.limits.max_length.is_none() => {
+        Some(length) if schema.limits().max_length.is_none() => {
             u64::try_from(length).unwrap_or(REQUEST)
         }
         _ => longest(schema, 4),
@@ -150,7 +150,7 @@ fn has_type_and_name(schema: &Structural) -> bool {
     is(schema, "kind", "string")
         && is(schema, "apiVersion", "string")
         && is(schema, "metadata", "object")
-        && schema.properties.get("metadata").is_some_and(|metadata| {
+        && schema.property("metadata").is_some_and(|metadata| {
             is(metadata, "name", "string") && is(metadata, "generateName", "string")
         })
 }

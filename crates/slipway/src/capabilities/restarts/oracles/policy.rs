@@ -10,6 +10,8 @@ use slipway_kernel::duration;
 use slipway_sim::history::{Change, History, Image, Object, Request};
 use slipway_sim::oracles::workload;
 
+use super::calendar::{Hours, Times};
+
 /// `group/plural` of Flippers.
 pub(in super::super) const FLIPPERS: &str = "flipper.io.github.com/flippers";
 const DEFAULT_INTERVAL: Duration = Duration::from_mins(10);
@@ -29,6 +31,12 @@ pub(in super::super) struct Policy {
     pub(super) ignores_rollouts: bool,
     pub(super) respects_budgets: bool,
     pub(super) acts: bool,
+    /// When restarts may begin.
+    pub(super) hours: Hours,
+    /// When they are due, if not by an interval.
+    pub(super) schedule: Option<Times>,
+    /// How far they are spread.
+    pub(super) jitter: Duration,
     labels: BTreeMap<String, String>,
     namespaces: Vec<String>,
     kinds: Vec<String>,
@@ -44,6 +52,9 @@ impl Policy {
             ignores_rollouts: false,
             respects_budgets: false,
             acts: true,
+            hours: Hours::any(),
+            schedule: None,
+            jitter: Duration::ZERO,
             labels: BTreeMap::from([("mesh".to_owned(), "true".to_owned())]),
             namespaces: Vec::new(),
             kinds: vec!["Deployment".to_owned()],
@@ -61,6 +72,9 @@ impl Policy {
         };
         let kinds = texts(spec.get("kinds"));
         let labels = spec.pointer("/match/labels").and_then(Value::as_object);
+        let schedule = spec.get("schedule").and_then(Times::read);
+        let jitter = spec.get("jitter").and_then(Value::as_str);
+        let jitter = jitter.and_then(|text| duration::parse(text).ok());
         Self {
             name: flipper_name(object),
             interval: spec.get("schedule").is_none().then_some(interval),
@@ -69,6 +83,9 @@ impl Policy {
                 == Some("Ignore"),
             respects_budgets: flag("respectPodDisruptionBudgets"),
             acts: !flag("suspend") && !flag("dryRun"),
+            hours: Hours::read(spec, schedule.as_ref()),
+            schedule,
+            jitter: jitter.unwrap_or_default(),
             labels: labels
                 .into_iter()
                 .flatten()

@@ -5,10 +5,41 @@ use serde_json::Value;
 use slipway_api::zones::{PAUSED, ROLLOUT_GROUP};
 
 use super::{MAPS, SETS, Scene, Zone, deletions, is_ready};
+use slipway_sim::fault::EventFault;
+use slipway_sim::history::{Event, History};
 use slipway_sim::oracles::{Case, Findings};
 
-/// How long after the last fault, and the last pod, a group may say nothing.
+/// How long after the last fault, and the last pod, a group may say nothing: where the operator may be waiting for somebody who
+/// said "later", or has not noticed yet what it did not hear.
 const SOON: SignedDuration = SignedDuration::from_mins(8);
+
+/// The same where one request or one event went wrong, and it knows.
+const AT_ONCE: SignedDuration = SignedDuration::from_secs(150);
+
+/// How long after all was calm a group may say nothing in this run.
+fn patience(history: &History) -> SignedDuration {
+    if !history.is_disturbed() {
+        // A run without faults has had the time that its scenario gives it.
+        return SignedDuration::ZERO;
+    }
+    let mut faults: Vec<&str> = history.requests.iter().filter_map(|r| r.fault).collect();
+    let mut is_lasting = false;
+    for mark in &history.marks {
+        match mark.what {
+            Event::Watch(_, fault) => faults.push(fault),
+            Event::Spell(_) | Event::Paused(..) | Event::CutOff(..) | Event::Restored => {
+                is_lasting = true;
+            }
+            _ => {}
+        }
+    }
+    let is_unheard = faults.contains(&EventFault::Drop.name());
+    if is_lasting || is_unheard || faults.len() > 1 {
+        SOON
+    } else {
+        AT_ONCE
+    }
+}
 
 /// Whether the operator looks after zones at all here.
 fn acts(case: &Case<'_>) -> bool {
@@ -26,13 +57,7 @@ pub(in super::super) fn explained(case: &Case<'_>, findings: &mut Findings) {
     let end = Scene::at(history, u64::MAX);
     let last = deletions(history).last().map(|deletion| deletion.change.at);
     let since = history.calm.max(last.unwrap_or(history.start));
-    // A run that began without faults has had the time that its scenario gives it.
-    let patience = if history.is_disturbed() {
-        SOON
-    } else {
-        SignedDuration::ZERO
-    };
-    if history.end.duration_since(since) < patience {
+    if history.end.duration_since(since) < patience(history) {
         return;
     }
     for (object, set) in history.states(SETS, u64::MAX) {

@@ -1,0 +1,343 @@
+//! One look at a run: does it go on, and how?
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use slipway_api::canary::{HookType, Phase};
+use slipway_kernel::instant::later;
+
+use super::answers::{Answers, Ask};
+use super::judge::Checked;
+use super::rules::Rules;
+use super::run::{Revision, Run};
+use super::sight::{Readiness, Sight};
+use crate::reasons::Reason;
+
+/// How loud a piece of news is: who wants alerts from a level on gets those above it too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Good to know.
+    Info,
+    /// Somebody should look.
+    Warn,
+    /// Something went wrong.
+    Error,
+}
+
+/// Something to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct News {
+    /// A sentence.
+    pub text: String,
+    /// Whether it is bad.
+    pub is_warning: bool,
+    /// The level of its alert, if it is worth one.
+    pub alert: Option<Level>,
+}
+
+/// Why nothing, or not more, is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hold {
+    /// A word that programs match on.
+    pub reason: Reason,
+    /// A sentence.
+    pub message: String,
+    /// When it ends by itself.
+    pub until: Option<Timestamp>,
+}
+
+/// What comes of a look.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Next {
+    /// What is to be remembered from now on. Where it differs, nothing else is done before it is written.
+    pub run: Run,
+    /// What has to be asked.
+    pub asks: Vec<Ask>,
+    /// What is told, when the run has been written.
+    pub news: Vec<News>,
+    /// Why it does not go on.
+    pub holds: Vec<Hold>,
+    /// What checks came to, if they were made.
+    pub checks: Vec<Checked>,
+    /// When to look again although nothing has changed.
+    pub wake: Option<Timestamp>,
+}
+
+impl Next {
+    fn of(run: Run) -> Self {
+        Self {
+            run,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn hold(mut self, reason: Reason, message: impl Into<String>) -> Self {
+        self.holds.push(Hold {
+            reason,
+            message: message.into(),
+            until: None,
+        });
+        self
+    }
+
+    pub(super) fn until(mut self, at: Option<Timestamp>) -> Self {
+        if let Some(hold) = self.holds.last_mut() {
+            hold.until = at;
+        }
+        self.wake_at(at)
+    }
+
+    pub(super) fn wake_at(mut self, at: Option<Timestamp>) -> Self {
+        self.wake = match (self.wake, at) {
+            (Some(known), Some(at)) => Some(known.min(at)),
+            (known, at) => known.or(at),
+        };
+        self
+    }
+
+    pub(super) fn ask(mut self, ask: Ask) -> Self {
+        self.asks.push(ask);
+        self
+    }
+
+    pub(super) fn tell(mut self, text: impl Into<String>, alert: Option<Level>) -> Self {
+        self.news.push(News {
+            text: text.into(),
+            is_warning: false,
+            alert,
+        });
+        self
+    }
+
+    pub(super) fn warn(mut self, text: impl Into<String>, alert: Option<Level>) -> Self {
+        self.news.push(News {
+            text: text.into(),
+            is_warning: true,
+            alert,
+        });
+        self
+    }
+
+    pub(super) fn with(mut self, checks: Vec<Checked>) -> Self {
+        self.checks = checks;
+        self
+    }
+}
+
+/// All that one look goes by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look<'a> {
+    pub(super) rules: &'a Rules,
+    pub(super) run: &'a Run,
+    pub(super) sight: &'a Sight,
+    pub(super) answers: &'a Answers,
+    pub(super) now: Timestamp,
+}
+
+/// Decides how a run goes on.
+pub fn advance(rules: &Rules, run: &Run, sight: &Sight, answers: &Answers, now: Timestamp) -> Next {
+    let look = Look {
+        rules,
+        run,
+        sight,
+        answers,
+        now,
+    };
+    if rules.suspend {
+        return look
+            .stay()
+            .hold(Reason::Suspended, "spec.suspend is true; nothing is done");
+    }
+    if let Some(next) = look.command() {
+        return next;
+    }
+    let Some(wanted) = sight.target.revision.as_ref() else {
+        return look.without_target();
+    };
+    match run.phase {
+        Phase::Initializing => look.initialise(),
+        Phase::Initialized | Phase::Succeeded | Phase::Failed => look.idle(wanted),
+        Phase::Waiting => look.wait(wanted),
+        Phase::Progressing | Phase::WaitingPromotion => look.analyse(wanted),
+        Phase::Promoting => look.promote(wanted),
+        Phase::Finalising => look.finalise(wanted),
+        Phase::Terminating | Phase::Terminated => look.stay(),
+    }
+}
+
+impl Look<'_> {
+    /// Nothing changes.
+    pub(super) fn stay(&self) -> Next {
+        Next::of(self.run.clone())
+    }
+
+    /// The run is changed.
+    pub(super) fn change(&self, change: impl FnOnce(&mut Run)) -> Next {
+        let mut run = self.run.clone();
+        change(&mut run);
+        Next::of(run)
+    }
+
+    /// The latest tick that has come, or when the first one will.
+    pub(super) fn tick(&self, due: Timestamp) -> Result<Timestamp, Timestamp> {
+        if self.now < due {
+            return Err(due);
+        }
+        let interval = self.rules.interval.as_nanos().max(1);
+        let passed = self.now.duration_since(due).as_nanos().unsigned_abs();
+        let whole = u64::try_from(passed - passed % interval).unwrap_or(u64::MAX);
+        Ok(later(due, Duration::from_nanos(whole)).unwrap_or(due))
+    }
+
+    /// The tick after this one.
+    pub(super) fn after(&self, tick: Timestamp) -> Option<Timestamp> {
+        later(tick, self.rules.interval)
+    }
+
+    /// When the next check is due after something was decided at this tick. Ticks do not drift; but a step that began late
+    /// lasts an interval too.
+    pub(super) fn next_due(&self, tick: Timestamp) -> Option<Timestamp> {
+        let late = self.now.duration_since(tick).as_nanos().unsigned_abs();
+        if late.saturating_mul(10) <= self.rules.interval.as_nanos() {
+            self.after(tick)
+        } else {
+            self.after(self.now)
+        }
+    }
+
+    /// When the time is over in which progress has to be made.
+    pub(super) fn deadline(&self) -> Option<Timestamp> {
+        later(self.run.held_since?, self.rules.deadline)
+    }
+
+    pub(super) fn is_too_late(&self) -> bool {
+        self.deadline().is_some_and(|deadline| deadline <= self.now)
+    }
+
+    /// Begins a run of this version.
+    pub(super) fn start(&self, wanted: &Revision, skip: bool) -> Next {
+        let is_again = self.run.target.as_ref() == Some(wanted) && self.run.is_new();
+        // After a promotion that failed the target has the traffic. It keeps that while the source could not bear it.
+        let is_stranded = self.run.weight > 0 && !self.sight.source.state().is_ready();
+        self.change(|run| {
+            run.attempt = if is_again { run.attempt + 1 } else { 0 };
+            run.target = Some(wanted.clone());
+            run.skip = skip;
+            if !is_stranded {
+                run.weight = 0;
+            }
+            begin(run, self.now);
+        })
+        .tell(
+            "New revision detected! Scaling up the new version",
+            Some(Level::Info),
+        )
+    }
+
+    /// Begins again with another version, in the middle of a run.
+    pub(super) fn restart(&self, wanted: &Revision) -> Next {
+        self.change(|run| {
+            run.attempt = 0;
+            run.target = Some(wanted.clone());
+            run.weight = 0;
+            begin(run, self.now);
+        })
+        .tell("New revision detected! Restarting analysis", None)
+    }
+
+    /// The version that serves is wanted again: nothing is left to analyse.
+    pub(super) fn cancel(&self) -> Next {
+        self.change(|run| {
+            run.phase = Phase::Finalising;
+            run.target.clone_from(&run.serving);
+            (run.weight, run.mirrored, run.iterations) = (0, false, 0);
+            (run.skip, run.prepared) = (false, false);
+            (run.due, run.held_since, run.unmeasured_since) = (None, None, None);
+            run.step_since = Some(self.now);
+        })
+        .tell(
+            "The serving version is wanted again; the run is cancelled",
+            Some(Level::Info),
+        )
+    }
+
+    /// Sends the version back.
+    pub(super) fn fail(&self, why: &str) -> Next {
+        self.change(|run| {
+            self.end(run, Phase::Failed);
+            run.draining = true;
+        })
+        .warn(
+            format!("Rolling back: {why}; all traffic goes to the serving version"),
+            Some(Level::Error),
+        )
+    }
+
+    /// The promotion failed while only the target is healthy: it keeps, or gets, the traffic.
+    pub(super) fn strand(&self, why: &str) -> Next {
+        let target = &self.sight.target;
+        let can = self.rules.is_live() && target.serves(self.run.target.as_ref());
+        let text = if can {
+            format!("Promotion failed: {why}; all traffic stays with the new version")
+        } else {
+            format!("Promotion failed: {why}")
+        };
+        self.change(|run| {
+            self.end(run, Phase::Failed);
+            run.weight = if can { 100 } else { 0 };
+        })
+        .warn(text, Some(Level::Error))
+    }
+
+    /// Puts a run to its end. How many checks failed is still to be seen.
+    pub(super) fn end(&self, run: &mut Run, phase: Phase) {
+        run.phase = phase;
+        (run.weight, run.mirrored, run.iterations) = (0, false, 0);
+        (run.skip, run.prepared) = (false, false);
+        run.closing = self.rules.has(HookType::PostRollout);
+        run.due = run.closing.then_some(self.now);
+        (run.step_since, run.held_since, run.unmeasured_since) = (None, None, None);
+    }
+
+    /// The workload is gone. In the middle of a run that sends the version back.
+    fn without_target(&self) -> Next {
+        let why = "the workload does not exist";
+        match self.run.phase {
+            Phase::Waiting | Phase::Progressing | Phase::WaitingPromotion => self.fail(why),
+            Phase::Promoting | Phase::Finalising if !self.is_promoted() => self.fail(why),
+            Phase::Promoting | Phase::Finalising if self.run.weight > 0 => {
+                self.change(|run| run.weight = 0).warn(
+                    "The workload does not exist; all traffic goes to the serving version",
+                    Some(Level::Warn),
+                )
+            }
+            _ => self.stay().hold(Reason::TargetNotFound, why),
+        }
+    }
+
+    /// Whether the source has become what the target is.
+    pub(super) fn is_promoted(&self) -> bool {
+        let source = &self.sight.source.revision;
+        source.is_some() && *source == self.run.target
+    }
+
+    /// Waits for a side to become ready.
+    pub(super) fn hold_for(&self, reason: Reason, readiness: &Readiness) -> Next {
+        self.stay().hold(reason, readiness.why())
+    }
+
+    /// The same, for as long as progress may take.
+    pub(super) fn hold_in_time(&self, reason: Reason, readiness: &Readiness) -> Next {
+        self.hold_for(reason, readiness).until(self.deadline())
+    }
+}
+
+/// The beginning of every run.
+fn begin(run: &mut Run, now: Timestamp) {
+    run.phase = Phase::Progressing;
+    (run.mirrored, run.iterations, run.failed_checks) = (false, 0, 0);
+    (run.prepared, run.closing, run.draining) = (false, false, false);
+    run.due = None;
+    (run.step_since, run.held_since) = (Some(now), Some(now));
+    run.unmeasured_since = None;
+}

@@ -1,0 +1,245 @@
+//! What to do so that the world is as the run says.
+//!
+//! Deeds are levels and not edges: each is asked for until it is seen to be done, and then not again. What makes something
+//! larger may be done at any time; what makes something smaller waits until nobody needs it any more.
+
+use slipway_api::canary::Phase;
+
+use super::advance::{Hold, News};
+use super::promote::needed;
+use super::rules::{Finish, Rules, Shift, Strategy};
+use super::run::{Revision, Run};
+use super::sight::{Readiness, Sight, Weights};
+use crate::reasons::Reason;
+
+/// Something to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Deed {
+    /// Divide the traffic so.
+    Route(Weights),
+    /// Give the source so many replicas.
+    SizeSource(u32),
+    /// Give the target so many replicas.
+    SizeTarget(u32),
+    /// Make the source be of this version; make it, if it is not there.
+    Template(Revision),
+}
+
+/// All that is to be done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Deeds {
+    /// What, in this order.
+    pub list: Vec<Deed>,
+    /// Why not more.
+    pub holds: Vec<Hold>,
+    /// What is told of it.
+    pub news: Vec<News>,
+}
+
+impl Deeds {
+    fn hold(&mut self, reason: Reason, message: impl Into<String>) {
+        self.holds.push(Hold {
+            reason,
+            message: message.into(),
+            until: None,
+        });
+    }
+}
+
+/// What is to be done now. The run must have been written.
+pub fn deeds(rules: &Rules, run: &Run, sight: &Sight) -> Deeds {
+    let mut deeds = Deeds::default();
+    let is_ours = !matches!(run.phase, Phase::Terminating | Phase::Terminated);
+    if rules.suspend || !is_ours {
+        return deeds;
+    }
+    let scene = Scene { rules, run, sight };
+    if let Some(revision) = scene.template() {
+        deeds.list.push(Deed::Template(revision.clone()));
+    }
+    scene.route(&mut deeds);
+    scene.size_target(&mut deeds);
+    scene.size_source(&mut deeds);
+    deeds
+}
+
+/// How so many replicas are divided by a weight: the target's, then the source's. Neither is left without while it has a
+/// share.
+pub fn split(replicas: u32, weight: u8) -> (u32, u32) {
+    let weight = u32::from(weight.min(100));
+    let target = share(replicas, weight).max(u32::from(weight > 0));
+    let source = replicas.saturating_sub(target);
+    (target, source.max(u32::from(weight < 100)))
+}
+
+/// So many percent, rounded up.
+fn share(replicas: u32, percent: u32) -> u32 {
+    let share = (u64::from(replicas) * u64::from(percent)).div_ceil(100);
+    u32::try_from(share).unwrap_or(u32::MAX)
+}
+
+struct Scene<'a> {
+    rules: &'a Rules,
+    run: &'a Run,
+    sight: &'a Sight,
+}
+
+impl Scene<'_> {
+    /// The version that the source should be of, where it is not.
+    fn template(&self) -> Option<&Revision> {
+        let (run, source) = (self.run, &self.sight.source);
+        if self.rules.finish == Finish::OntoTarget {
+            return None;
+        }
+        let wanted = self.sight.target.revision.as_ref();
+        match run.phase {
+            Phase::Initializing if source.readiness == Readiness::Missing => wanted,
+            Phase::Promoting if source.revision != run.target => {
+                run.target.as_ref().filter(|target| wanted == Some(*target))
+            }
+            // A promotion was taken back, or the version that served is wanted again after one that failed.
+            Phase::Failed if run.weight == 0 || !run.is_new() => {
+                let serving = run.serving.as_ref();
+                serving.filter(|_| source.revision.is_some() && source.revision.as_ref() != serving)
+            }
+            _ => None,
+        }
+    }
+
+    fn route(&self, deeds: &mut Deeds) {
+        let (routing, wanted) = (&self.sight.routing, self.run.weights());
+        if let Shift::Replicas(_) = self.rules.shift {
+            return;
+        }
+        if routing.weights == Some(wanted) {
+            if let Some(why) = &routing.pending {
+                deeds.hold(Reason::RoutingPending, why.clone());
+            }
+            return;
+        }
+        let seen = routing.weights.unwrap_or_default();
+        if wanted.exposes_more_than(seen) && !self.can_take(wanted) {
+            let why = self.sight.target.readiness.why();
+            deeds.hold(
+                Reason::TargetNotReady,
+                format!("the new version gets no more traffic yet: {why}"),
+            );
+            return;
+        }
+        let source = &self.sight.source.readiness;
+        let is_first = self.run.phase == Phase::Initializing;
+        if *source == Readiness::Missing || (is_first && !source.is_ready()) {
+            deeds.hold(Reason::SourceNotReady, source.why());
+            return;
+        }
+        if let Some(text) = self.drift(wanted) {
+            deeds.news.push(News {
+                text,
+                is_warning: true,
+                alert: None,
+            });
+        }
+        deeds.list.push(Deed::Route(wanted));
+    }
+
+    /// Whether the target can take what it is to have.
+    fn can_take(&self, wanted: Weights) -> bool {
+        let target = &self.sight.target;
+        target.serves(self.run.target.as_ref()) && target.size >= self.target_size(wanted)
+    }
+
+    /// Whether somebody else has changed the weights: neither these were recorded, nor those before them.
+    fn drift(&self, wanted: Weights) -> Option<String> {
+        let is_running = matches!(self.run.phase, Phase::Progressing | Phase::WaitingPromotion);
+        let Strategy::Weights(steps) = &self.rules.strategy else {
+            return None;
+        };
+        if !is_running || wanted.target == 0 {
+            return None;
+        }
+        let before = steps.iter().rev().find(|step| **step < wanted.target);
+        let before = before.copied().unwrap_or_default();
+        let (seen, wanted) = (self.sight.routing.weights?.target, wanted.target);
+        (seen != before && seen != wanted).then(|| {
+            format!("Somebody has given the new version weight {seen}; it is set to {wanted} again")
+        })
+    }
+
+    fn size_target(&self, deeds: &mut Deeds) {
+        let target = &self.sight.target;
+        let is_up = match self.run.phase {
+            Phase::Progressing | Phase::WaitingPromotion => true,
+            Phase::Promoting => self.rules.finish == Finish::OntoTarget || self.run.weight > 0,
+            Phase::Failed => self.run.weight > 0,
+            _ => false,
+        };
+        if is_up {
+            let size = self.target_size(self.run.weights());
+            if target.size < size && target.revision.is_some() {
+                deeds.list.push(Deed::SizeTarget(size));
+            }
+            return;
+        }
+        let is_down = match self.run.phase {
+            Phase::Initializing => self.sight.source.state().is_ready(),
+            Phase::Finalising => self.rules.finish == Finish::IntoSource,
+            Phase::Failed => self.run.draining,
+            _ => false,
+        };
+        let is_free = self.sight.routing.is_at(Weights::SOURCE);
+        if is_down && is_free && target.size > 0 {
+            deeds.list.push(Deed::SizeTarget(0));
+        }
+    }
+
+    /// How many replicas the target has to have for this share.
+    fn target_size(&self, weights: Weights) -> u32 {
+        let (source, target) = (&self.sight.source, &self.sight.target);
+        let size = match (self.rules.shift, &self.rules.strategy) {
+            (Shift::Replicas(all), _) => split(all, weights.target).0,
+            (_, Strategy::Matching(_)) => target.full,
+            _ => target
+                .full
+                .max(share(source.size, u32::from(weights.target))),
+        };
+        target.bounded(size)
+    }
+
+    fn size_source(&self, deeds: &mut Deeds) {
+        let (source, target) = (&self.sight.source, &self.sight.target);
+        let size = match (self.rules.finish, self.run.phase) {
+            (Finish::IntoSource, Phase::Promoting) if source.revision == self.run.target => {
+                needed(source, target, self.run.weight)
+            }
+            (Finish::OntoTarget, Phase::Failed) => source.size.max(source.full),
+            (Finish::OntoTarget, Phase::Finalising) => {
+                let is_free = self.sight.routing.is_at(Weights::to_target(100));
+                if is_free && self.can_take(Weights::to_target(100)) {
+                    0
+                } else {
+                    source.size
+                }
+            }
+            (_, Phase::Progressing | Phase::WaitingPromotion) => self.split_source(),
+            _ => source.size,
+        };
+        if size != source.size && source.readiness != Readiness::Missing {
+            deeds.list.push(Deed::SizeSource(size));
+        }
+    }
+
+    /// Where replicas are the weights, the source shrinks when the target's added pods are ready.
+    fn split_source(&self) -> u32 {
+        let (source, target) = (&self.sight.source, &self.sight.target);
+        let Shift::Replicas(all) = self.rules.shift else {
+            return source.size;
+        };
+        let (for_target, for_source) = split(all, self.run.weight);
+        let is_ready = target.readiness.is_ready() && target.size >= for_target;
+        if for_source > source.size || is_ready {
+            for_source
+        } else {
+            source.size
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Before a run: what serves is made, and a new version is noticed and let in.
+
+use jiff::Timestamp;
+use slipway_api::canary::{HookType, Phase};
+
+use super::advance::{Level, Look, Next};
+use super::answers::{Alarm, Heard, alarm, hear};
+use super::run::Revision;
+use super::sight::Weights;
+use crate::reasons::Reason;
+
+impl Look<'_> {
+    /// What serves has to be there, ready and routed to, before the target is put away.
+    pub(super) fn initialise(&self) -> Next {
+        let source = &self.sight.source;
+        if !source.state().is_ready() {
+            return self.hold_for(Reason::SourceNotReady, &source.state());
+        }
+        if let Some(next) = self.unrouted(Weights::SOURCE) {
+            return next;
+        }
+        if self.sight.target.size > 0 {
+            return self.stay();
+        }
+        let serving = source.revision.clone();
+        self.change(|run| {
+            run.phase = Phase::Initialized;
+            run.serving.clone_from(&serving);
+            run.target = serving;
+            (run.weight, run.mirrored, run.iterations) = (0, false, 0);
+            (run.failed_checks, run.draining) = (0, false);
+            (run.due, run.held_since) = (None, None);
+        })
+        .tell("Initialization done", Some(Level::Info))
+    }
+
+    /// Nothing goes on; is there something new?
+    pub(super) fn idle(&self, wanted: &Revision) -> Next {
+        if self.run.closing {
+            return self.close();
+        }
+        if self.run.draining && self.sight.target.size == 0 {
+            return self.change(|run| run.draining = false);
+        }
+        if self.run.serving.as_ref() == Some(wanted) {
+            return self.settled();
+        }
+        if self.run.target.as_ref() == Some(wanted) {
+            return self.stay();
+        }
+        self.let_in(wanted)
+    }
+
+    /// The version that serves is what is wanted.
+    fn settled(&self) -> Next {
+        if self.run.target != self.run.serving {
+            // It was put back: the version that failed may come again.
+            return self.change(|run| {
+                run.target.clone_from(&run.serving);
+                run.due = None;
+            });
+        }
+        let source = &self.sight.source;
+        if self.run.weight > 0 && source.serves(self.run.serving.as_ref()) {
+            let change = self.change(|run| (run.weight, run.draining) = (0, true));
+            return change.tell(
+                "The serving version is ready again, and gets all traffic",
+                None,
+            );
+        }
+        if self.run.due.is_some() {
+            return self.change(|run| run.due = None);
+        }
+        self.stay()
+    }
+
+    /// A new version may begin when what serves is ready and those who are asked agree.
+    fn let_in(&self, wanted: &Revision) -> Next {
+        let source = &self.sight.source.state();
+        if !self.rules.skip && !source.is_ready() {
+            return self.hold_for(Reason::SourceNotReady, source);
+        }
+        if !self.rules.has(HookType::ConfirmRollout) {
+            return self.start(wanted, false);
+        }
+        let Some(due) = self.run.due else {
+            // The question needs a time that stays the same after a crash.
+            return self.change(|run| run.due = Some(self.now));
+        };
+        let at = match self.tick(due) {
+            Ok(at) => at,
+            Err(due) => return self.stay().wake_at(Some(due)),
+        };
+        match hear(self.rules, self.answers, HookType::ConfirmRollout, at) {
+            Heard::Unknown(ask) => self.stay().ask(ask),
+            Heard::Yes => self.start(wanted, false),
+            Heard::No(place, why) => {
+                let alert = self.alert_of(place);
+                self.change(|run| {
+                    run.phase = Phase::Waiting;
+                    run.target = Some(wanted.clone());
+                    run.attempt = 0;
+                    run.due = self.after(at);
+                })
+                .warn(
+                    format!(
+                        "Halting: waiting for approval by {}: {why}",
+                        self.name(place)
+                    ),
+                    alert,
+                )
+            }
+        }
+    }
+
+    /// A new version waits for leave to begin.
+    pub(super) fn wait(&self, wanted: &Revision) -> Next {
+        if self.run.serving.as_ref() == Some(wanted) {
+            return self
+                .change(|run| {
+                    run.phase = Phase::Succeeded;
+                    run.target.clone_from(&run.serving);
+                    run.due = None;
+                })
+                .tell(
+                    "The serving version is wanted again; nothing is to be done",
+                    None,
+                );
+        }
+        if self.run.target.as_ref() != Some(wanted) {
+            return self.change(|run| {
+                run.target = Some(wanted.clone());
+                run.due = Some(self.now);
+            });
+        }
+        let Some(due) = self.run.due else {
+            return self.change(|run| run.due = Some(self.now));
+        };
+        let at = match self.tick(due) {
+            Ok(at) => at,
+            Err(due) => return self.gate_closed(Some(due)),
+        };
+        match alarm(self.rules, self.answers, at) {
+            Alarm::Unknown(ask) => return self.stay().ask(ask),
+            Alarm::Raised(name) => return self.fail(&format!("webhook {name} asks for it")),
+            Alarm::Quiet => {}
+        }
+        match hear(self.rules, self.answers, HookType::ConfirmRollout, at) {
+            Heard::Unknown(ask) => self.stay().ask(ask),
+            Heard::No(..) => self.gate_closed(self.after(at)),
+            Heard::Yes if self.rules.skip || self.sight.source.state().is_ready() => {
+                self.start(wanted, false)
+            }
+            Heard::Yes => self.hold_for(Reason::SourceNotReady, &self.sight.source.state()),
+        }
+    }
+
+    fn gate_closed(&self, again: Option<Timestamp>) -> Next {
+        let message = "a confirm-rollout webhook has not approved";
+        self.stay()
+            .hold(Reason::RolloutGateClosed, message)
+            .wake_at(again)
+    }
+
+    /// Tells the end to those who want to know it.
+    fn close(&self) -> Next {
+        let done = |next: Next| -> Next {
+            let mut next = next;
+            next.run.closing = false;
+            next.run.due = None;
+            next
+        };
+        let Some(at) = self.run.due else {
+            return done(self.stay());
+        };
+        match hear(self.rules, self.answers, HookType::PostRollout, at) {
+            Heard::Unknown(ask) => self.stay().ask(ask),
+            Heard::Yes => done(self.stay()),
+            Heard::No(place, why) => {
+                let text = format!("post-rollout webhook {} failed: {why}", self.name(place));
+                done(self.stay().warn(text, None))
+            }
+        }
+    }
+
+    /// Why the data plane is not at these weights yet, if it is not.
+    pub(super) fn unrouted(&self, weights: Weights) -> Option<Next> {
+        let routing = &self.sight.routing;
+        if routing.is_at(weights) {
+            return None;
+        }
+        let why = match (&routing.pending, routing.weights) {
+            (Some(why), _) => why.clone(),
+            (None, Some(seen)) => {
+                let (wanted, seen) = (weights.target, seen.target);
+                format!("the new version has weight {seen}, and is to have {wanted}")
+            }
+            (None, None) => "there is no routing object yet".to_owned(),
+        };
+        Some(self.stay().hold(Reason::RoutingPending, why))
+    }
+
+    /// The level of the alert when this webhook refuses.
+    pub(super) fn alert_of(&self, place: usize) -> Option<Level> {
+        let is_mute = self.rules.hooks.get(place).is_some_and(|hook| hook.mute);
+        (!is_mute).then_some(Level::Warn)
+    }
+
+    pub(super) fn name(&self, place: usize) -> &str {
+        let hook = self.rules.hooks.get(place);
+        hook.map_or("unknown", |hook| hook.name.as_str())
+    }
+}

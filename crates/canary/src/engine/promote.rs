@@ -1,0 +1,177 @@
+//! After the analysis: the version takes over.
+
+use slipway_api::canary::Phase;
+use slipway_kernel::instant::later;
+
+use super::advance::{Level, Look, Next};
+use super::rules::Finish;
+use super::run::Revision;
+use super::sight::{Readiness, Side, Weights};
+use crate::reasons::Reason;
+
+impl Look<'_> {
+    /// The version takes over.
+    pub(super) fn take_over(&self, text: &str) -> Next {
+        self.change(|run| {
+            run.phase = Phase::Promoting;
+            run.mirrored = false;
+            run.due = None;
+            (run.step_since, run.held_since) = (Some(self.now), Some(self.now));
+        })
+        .tell(text, None)
+    }
+
+    pub(super) fn promote(&self, wanted: &Revision) -> Next {
+        match self.rules.finish {
+            Finish::IntoSource => self.change_source(wanted),
+            Finish::OntoTarget => self.onto_target(wanted),
+        }
+    }
+
+    /// The source becomes what the target is, then gets the traffic back.
+    fn change_source(&self, wanted: &Revision) -> Next {
+        let is_wanted = self.run.target.as_ref() == Some(wanted);
+        if !self.is_promoted() {
+            // What was analysed is promoted, and nothing else.
+            return if is_wanted {
+                self.give_template()
+            } else if self.run.serving.as_ref() == Some(wanted) {
+                self.cancel()
+            } else {
+                self.restart(wanted)
+            };
+        }
+        if !is_wanted && self.run.weight > 0 {
+            // The target is about to be something that nobody has analysed.
+            return self.change(|run| run.weight = 0).tell(
+                "New revision detected; it waits for the end of this promotion, without traffic",
+                None,
+            );
+        }
+        match &self.sight.source.state() {
+            Readiness::Ready => self.give_back(),
+            Readiness::Stuck(why) => self.strand(why),
+            unready if self.is_too_late() => {
+                let why = format!("it is not ready in time: {}", unready.why());
+                self.strand(&why)
+            }
+            unready => self.hold_in_time(Reason::SourceNotReady, unready),
+        }
+    }
+
+    /// The source gets its new template, which may be refused; but not for ever.
+    fn give_template(&self) -> Next {
+        if self.is_too_late() {
+            return self.fail("the serving version could not be changed in time");
+        }
+        let message = "the serving version is about to be changed";
+        let next = self.stay().hold(Reason::SourceNotReady, message);
+        next.until(self.deadline())
+    }
+
+    /// Traffic goes back to the source, which is the new version now.
+    fn give_back(&self) -> Next {
+        let (weight, step) = (self.run.weight, self.rules.promotion_step);
+        let need = self.needed();
+        if self.sight.source.size < need {
+            let message = format!("the serving version is scaled to {need} before it gets traffic");
+            return self.stay().hold(Reason::SourceNotReady, message);
+        }
+        if let Some(due) = self.run.due.filter(|due| self.now < *due) {
+            return self.stay().wake_at(Some(due));
+        }
+        let left = if step == 0 {
+            0
+        } else {
+            weight.saturating_sub(step)
+        };
+        if left == 0 {
+            return self
+                .change(|run| {
+                    run.phase = Phase::Finalising;
+                    run.weight = 0;
+                    run.due = None;
+                    run.held_since = Some(self.now);
+                })
+                .tell("Routing all traffic to the serving version", None);
+        }
+        if let Some(next) = self.unrouted(self.run.weights()) {
+            return next;
+        }
+        self.change(|run| {
+            run.weight = left;
+            run.due = later(self.now, self.rules.interval);
+        })
+        .tell(format!("Advance: new version weight {left}"), None)
+    }
+
+    /// How many replicas the source must have before it takes over what the target has now.
+    pub(super) fn needed(&self) -> u32 {
+        needed(&self.sight.source, &self.sight.target, self.run.weight)
+    }
+
+    /// The target keeps the traffic.
+    fn onto_target(&self, wanted: &Revision) -> Next {
+        if self.run.target.as_ref() != Some(wanted) && self.run.weight < 100 {
+            return self.restart(wanted);
+        }
+        let target = &self.sight.target.state();
+        match target {
+            Readiness::Ready if self.run.weight < 100 => self
+                .change(|run| run.weight = 100)
+                .tell("Routing all traffic to the new version", None),
+            Readiness::Ready => match self.unrouted(Weights::to_target(100)) {
+                Some(next) => next,
+                None => self.change(|run| run.phase = Phase::Finalising),
+            },
+            Readiness::Stuck(why) => self.fail(why),
+            unready if unready.is_down() || self.is_too_late() => self.fail(unready.why()),
+            unready => self.hold_in_time(Reason::TargetNotReady, unready),
+        }
+    }
+
+    /// Traffic has moved: what is not needed any more is put away.
+    pub(super) fn finalise(&self, wanted: &Revision) -> Next {
+        let is_done = match self.rules.finish {
+            Finish::IntoSource => {
+                if let Some(next) = self.broken(wanted) {
+                    return next;
+                }
+                if let Some(next) = self.unrouted(Weights::SOURCE) {
+                    return next;
+                }
+                self.sight.target.size == 0
+            }
+            Finish::OntoTarget => self.sight.source.size == 0 || !self.run.is_new(),
+        };
+        if !is_done {
+            return self.stay();
+        }
+        self.change(|run| {
+            self.end(run, Phase::Succeeded);
+            if self.rules.finish == Finish::OntoTarget {
+                run.weight = 100;
+            }
+            run.serving.clone_from(&run.target);
+        })
+        .tell("Promotion completed!", Some(Level::Info))
+    }
+
+    /// The source breaks after it got the traffic, and the target is still there to take it.
+    fn broken(&self, wanted: &Revision) -> Option<Next> {
+        let is_new = self.run.is_new() && self.run.target.as_ref() == Some(wanted);
+        let source = self.sight.source.state();
+        let Readiness::Stuck(why) = &source else {
+            return None;
+        };
+        (is_new && self.sight.target.state().is_ready()).then(|| self.strand(why))
+    }
+}
+
+/// How many replicas the source must have before it takes over what the target has at this weight.
+pub(super) fn needed(source: &Side, target: &Side, weight: u8) -> u32 {
+    if weight == 0 {
+        return source.size;
+    }
+    source.size.max(source.bounded(target.size))
+}

@@ -1,0 +1,124 @@
+//! What a person asked for, as numbers.
+
+use std::time::Duration;
+
+use slipway_api::canary::HookType;
+
+use super::judge::Measure;
+
+/// How a version proves itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Strategy {
+    /// It gets more and more of the traffic: canary. Each weight is higher than the one before, the last is where it is
+    /// promoted; there is at least one.
+    Weights(Vec<u8>),
+    /// It gets all requests of a kind for so many checks: A/B.
+    Matching(u32),
+    /// It is checked so often beside the traffic, then gets all of it where traffic can be shifted: Blue/Green.
+    Switch(u32),
+}
+
+impl Strategy {
+    /// As metrics name it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Weights(_) => "canary",
+            Self::Matching(_) => "ab-testing",
+            Self::Switch(_) => "blue-green",
+        }
+    }
+}
+
+/// What shifts traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shift {
+    /// Nothing does: the target never has live traffic.
+    Nothing,
+    /// A router.
+    Router,
+    /// The numbers of replicas, which are this many together.
+    Replicas(u32),
+}
+
+/// How a version takes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finish {
+    /// The source becomes what the target is, and gets the traffic back.
+    IntoSource,
+    /// The target keeps the traffic, and the source goes to zero.
+    OntoTarget,
+}
+
+/// A webhook that is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// What it is called.
+    pub name: String,
+    /// When it is asked.
+    pub kind: HookType,
+    /// Whether its refusal is worth no alert.
+    pub mute: bool,
+}
+
+/// All that a person asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rules {
+    /// How often checks are made.
+    pub interval: Duration,
+    /// How many failed checks send the version back; at least one.
+    pub threshold: u32,
+    /// For how long a run may make no progress.
+    pub deadline: Duration,
+    /// How the version proves itself.
+    pub strategy: Strategy,
+    /// Whether it gets copies of the traffic first.
+    pub mirror: bool,
+    /// By how much the weight goes back at each step of the promotion; 0 for all at once.
+    pub promotion_step: u8,
+    /// How long each step lasts at least, in their order.
+    pub pauses: Vec<Duration>,
+    /// Whether there is no analysis.
+    pub skip: bool,
+    /// Whether nothing is done.
+    pub suspend: bool,
+    /// Whom to ask.
+    pub hooks: Vec<Hook>,
+    /// What is measured.
+    pub metrics: Vec<Measure>,
+    /// What shifts traffic.
+    pub shift: Shift,
+    /// How the version takes over.
+    pub finish: Finish,
+}
+
+impl Rules {
+    /// Whether there is a webhook of this type.
+    pub fn has(&self, kind: HookType) -> bool {
+        self.hooks.iter().any(|hook| hook.kind == kind)
+    }
+
+    /// Whether the target can get live traffic.
+    pub fn is_live(&self) -> bool {
+        self.shift != Shift::Nothing
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_mins(1),
+            threshold: 1,
+            deadline: Duration::from_mins(10),
+            strategy: Strategy::Weights(vec![100]),
+            mirror: false,
+            promotion_step: 0,
+            pauses: Vec::new(),
+            skip: false,
+            suspend: false,
+            hooks: Vec::new(),
+            metrics: Vec::new(),
+            shift: Shift::Router,
+            finish: Finish::IntoSource,
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! In a run: checks, and what a version that passed them gets next.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use slipway_api::canary::{HookType, Phase};
+use slipway_kernel::instant::later;
+
+use super::advance::{Look, Next};
+use super::answers::{Alarm, Ask, Check, Heard, alarm, hear};
+use super::judge::{Checked, Verdict, judge};
+use super::rules::Strategy;
+use super::run::{Revision, Run};
+use super::sight::Readiness;
+use crate::reasons::Reason;
+
+/// What checks came to.
+enum Found {
+    /// These have to be asked first.
+    Unknown(Vec<Ask>),
+    /// All passed.
+    Passed(Vec<Checked>),
+    /// One failed, for this reason.
+    Failed(Vec<Checked>, String),
+    /// Nobody knows, for this reason.
+    Held(Vec<Checked>, String),
+}
+
+impl Look<'_> {
+    /// A version is analysed.
+    pub(super) fn analyse(&self, wanted: &Revision) -> Next {
+        if self.run.target.as_ref() != Some(wanted) {
+            return if self.run.serving.as_ref() == Some(wanted) {
+                self.cancel()
+            } else {
+                self.restart(wanted)
+            };
+        }
+        let skips = self.run.skip || self.rules.skip;
+        match &self.sight.source.state() {
+            _ if skips => {}
+            Readiness::Stuck(why) => return self.fail(&format!("the serving version: {why}")),
+            Readiness::Ready => {}
+            unready => return self.hold_for(Reason::SourceNotReady, unready),
+        }
+        if let Some(next) = self.unready() {
+            return next;
+        }
+        if skips {
+            return self.take_over("Analysis is skipped; promoting");
+        }
+        if let Some(next) = self.unrouted(self.run.weights()) {
+            return next;
+        }
+        let Some(due) = self.run.due else {
+            return self.first_tick();
+        };
+        match self.tick(due) {
+            Ok(at) => self.at_tick(at),
+            Err(due) => self.stay().wake_at(Some(due)),
+        }
+    }
+
+    /// What to do while the target is not ready.
+    fn unready(&self) -> Option<Next> {
+        let readiness = &self.sight.target.state();
+        if readiness.is_ready() {
+            let is_over = self.run.due.is_some() && self.run.held_since.is_some();
+            return is_over.then(|| self.change(|run| run.held_since = None));
+        }
+        if let Readiness::Stuck(why) = readiness {
+            return Some(self.fail(&format!("the new version: {why}")));
+        }
+        let is_seen = self.run.weight > 0 || self.run.mirrored;
+        if readiness.is_down() && is_seen {
+            return Some(self.pull_back(readiness.why()));
+        }
+        if self.run.held_since.is_none() {
+            return Some(self.change(|run| run.held_since = Some(self.now)));
+        }
+        if self.is_too_late() {
+            let why = readiness.why();
+            return Some(self.fail(&format!("the new version is not ready in time: {why}")));
+        }
+        Some(self.hold_in_time(Reason::TargetNotReady, readiness))
+    }
+
+    /// None of the target's pods is available, and it has requests: the source gets them, and the run begins anew.
+    fn pull_back(&self, why: &str) -> Next {
+        let next = self.count_failure(&format!("the new version went down: {why}"), self.now);
+        if next.run.phase == Phase::Failed {
+            return next;
+        }
+        let mut next = next;
+        let run = &mut next.run;
+        run.phase = Phase::Progressing;
+        (run.weight, run.mirrored, run.iterations) = (0, false, 0);
+        (run.prepared, run.due) = (false, None);
+        (run.held_since, run.step_since) = (Some(self.now), Some(self.now));
+        next
+    }
+
+    /// The version is ready for the first time.
+    fn first_tick(&self) -> Next {
+        self.change(|run| {
+            run.due = Some(self.now);
+            run.held_since = None;
+        })
+        .tell("Starting analysis", None)
+    }
+
+    /// A check is due.
+    fn at_tick(&self, at: Timestamp) -> Next {
+        match alarm(self.rules, self.answers, at) {
+            Alarm::Unknown(ask) => return self.stay().ask(ask),
+            Alarm::Raised(name) => return self.fail(&format!("webhook {name} asks for it")),
+            Alarm::Quiet => {}
+        }
+        if !self.run.is_exposed() {
+            return self.prepare(at);
+        }
+        match self.check(at) {
+            Found::Unknown(asks) => {
+                let mut next = self.stay();
+                next.asks = asks;
+                next
+            }
+            Found::Passed(..) | Found::Failed(..) if self.run.unmeasured_since.is_some() => {
+                self.change(|run| run.unmeasured_since = None)
+            }
+            Found::Passed(checks) => self.step(at).with(checks),
+            Found::Failed(checks, why) => self.count_failure(&why, at).with(checks),
+            Found::Held(checks, why) => self.hold_for_data(at, &why).with(checks),
+        }
+    }
+
+    /// Asks those who are to be asked before the target gets anything.
+    fn prepare(&self, at: Timestamp) -> Next {
+        if self.run.prepared {
+            return self.step(at);
+        }
+        match hear(self.rules, self.answers, HookType::PreRollout, at) {
+            Heard::Unknown(ask) => self.stay().ask(ask),
+            Heard::No(place, why) => {
+                let why = format!("pre-rollout webhook {}: {why}", self.name(place));
+                self.count_failure(&why, at)
+            }
+            Heard::Yes => {
+                let mut next = self.step(at);
+                next.run.prepared = true;
+                next
+            }
+        }
+    }
+
+    /// Makes the checks of a tick: webhooks one after the other, then all measures at once.
+    fn check(&self, at: Timestamp) -> Found {
+        match hear(self.rules, self.answers, HookType::Rollout, at) {
+            Heard::Unknown(ask) => return Found::Unknown(vec![ask]),
+            Heard::No(place, why) => {
+                let why = format!("webhook {}: {why}", self.name(place));
+                return Found::Failed(Vec::new(), why);
+            }
+            Heard::Yes => {}
+        }
+        let asks = (0..self.rules.metrics.len()).map(|place| Ask {
+            check: Check::Metric(place),
+            at,
+        });
+        let unknown: Vec<Ask> = asks
+            .clone()
+            .filter(|ask| !self.answers.contains_key(ask))
+            .collect();
+        if !unknown.is_empty() {
+            return Found::Unknown(unknown);
+        }
+        let answers = asks.filter_map(|ask| self.answers.get(&ask));
+        let measures = self.rules.metrics.iter().zip(answers);
+        let checks: Vec<Checked> = measures
+            .map(|(measure, answer)| judge(measure, answer))
+            .collect();
+        let first = |verdict| {
+            let mut of = checks.iter().filter(move |check| check.verdict == verdict);
+            of.next().map(|check| check.message.clone())
+        };
+        if let Some(why) = first(Verdict::Failed) {
+            return Found::Failed(checks, why);
+        }
+        match first(Verdict::Held) {
+            Some(why) => Found::Held(checks, why),
+            None => Found::Passed(checks),
+        }
+    }
+
+    /// A check failed. As many as may be, and the version goes back at once.
+    fn count_failure(&self, why: &str, at: Timestamp) -> Next {
+        let failed = self.run.failed_checks.saturating_add(1);
+        if failed >= self.rules.threshold {
+            let limit = self.rules.threshold;
+            let mut next = self.fail(&format!(
+                "failed checks reached the threshold {limit}: {why}"
+            ));
+            next.run.failed_checks = failed;
+            return next;
+        }
+        self.change(|run| {
+            run.failed_checks = failed;
+            run.due = self.next_due(at);
+        })
+        .warn(format!("Halt advancement: {why}"), None)
+    }
+
+    /// Nobody knows how the version does: it stays where it is, but not for ever.
+    fn hold_for_data(&self, at: Timestamp, why: &str) -> Next {
+        let Some(since) = self.run.unmeasured_since else {
+            return self
+                .change(|run| run.unmeasured_since = Some(at))
+                .warn(format!("Halt advancement: {why}"), None);
+        };
+        let deadline = later(since, self.rules.deadline);
+        if deadline.is_some_and(|deadline| deadline <= self.now) {
+            return self.fail(&format!("the progress deadline is over: {why}"));
+        }
+        self.stay()
+            .hold(Reason::NoData, why)
+            .until(deadline)
+            .wake_at(self.after(at))
+    }
+
+    /// A version that passed its checks gets more, or takes over.
+    fn step(&self, at: Timestamp) -> Next {
+        match &self.rules.strategy {
+            Strategy::Weights(steps) => self.step_weights(steps, at),
+            Strategy::Matching(iterations) => self.step_matching(*iterations, at),
+            Strategy::Switch(iterations) => self.step_switch(*iterations, at),
+        }
+    }
+
+    fn step_weights(&self, steps: &[u8], at: Timestamp) -> Next {
+        let place = steps.iter().position(|step| *step > self.run.weight);
+        if let Some(until) = self.paused(place.unwrap_or(steps.len())) {
+            let message = "the version stays at this step for a while";
+            let next = self.stay().hold(Reason::StepPause, message);
+            return next.until(Some(until)).wake_at(self.after(at));
+        }
+        if !self.run.mirrored
+            && self.run.phase != Phase::WaitingPromotion
+            && let Some(next) = self.gate(HookType::ConfirmTrafficIncrease, at)
+        {
+            return next;
+        }
+        let Some(weight) = place.and_then(|place| steps.get(place).copied()) else {
+            return self.confirm(at, |look| look.take_over("Promotion started"));
+        };
+        if self.rules.mirror && self.run.weight == 0 && !self.run.mirrored {
+            return self.move_on(at, "Advance: traffic is copied to the new version", |run| {
+                run.mirrored = true;
+            });
+        }
+        let text = format!("Advance: new version weight {weight}");
+        self.move_on(at, &text, |run| {
+            (run.weight, run.mirrored) = (weight, false);
+        })
+    }
+
+    /// When the pause of the step before this place ends, if it is not over.
+    fn paused(&self, place: usize) -> Option<Timestamp> {
+        let pause: Duration = *self.rules.pauses.get(place.checked_sub(1)?)?;
+        let end = later(self.run.step_since?, pause).unwrap_or(Timestamp::MAX);
+        (end > self.now).then_some(end)
+    }
+
+    fn step_matching(&self, iterations: u32, at: Timestamp) -> Next {
+        let done = self.run.iterations;
+        if done >= iterations {
+            return self.confirm(at, |look| look.take_over("Promotion started"));
+        }
+        let text = format!("Advance: iteration {}/{iterations}", done + 1);
+        self.move_on(at, &text, |run| {
+            (run.weight, run.iterations) = (100, done + 1);
+        })
+    }
+
+    fn step_switch(&self, iterations: u32, at: Timestamp) -> Next {
+        let done = self.run.iterations;
+        let is_live = self.rules.is_live();
+        if done < iterations {
+            let text = format!("Advance: iteration {}/{iterations}", done + 1);
+            return self.move_on(at, &text, |run| {
+                run.mirrored = self.rules.mirror && is_live;
+                run.iterations = done + 1;
+            });
+        }
+        if is_live && done == iterations {
+            return self.confirm(at, |look| {
+                look.move_on(at, "Routing all traffic to the new version", |run| {
+                    (run.weight, run.mirrored) = (100, false);
+                    run.iterations = done.saturating_add(1);
+                })
+            });
+        }
+        self.confirm(at, |look| look.take_over("Promotion started"))
+    }
+
+    /// Goes to the next step, which lasts an interval.
+    fn move_on(&self, at: Timestamp, text: &str, change: impl FnOnce(&mut Run)) -> Next {
+        self.change(|run| {
+            change(run);
+            run.phase = Phase::Progressing;
+            run.due = self.next_due(at);
+            (run.step_since, run.held_since) = (Some(self.now), None);
+        })
+        .tell(text, None)
+    }
+
+    /// Asks for leave to raise the weight; none if it is given.
+    fn gate(&self, kind: HookType, at: Timestamp) -> Option<Next> {
+        let (place, why) = match hear(self.rules, self.answers, kind, at) {
+            Heard::Yes => return None,
+            Heard::Unknown(ask) => return Some(self.stay().ask(ask)),
+            Heard::No(place, why) => (place, why),
+        };
+        let message = format!("webhook {} does not approve: {why}", self.name(place));
+        let next = self.stay().hold(Reason::TrafficGateClosed, message.clone());
+        let next = next.warn(format!("Halt advancement: {message}"), self.alert_of(place));
+        Some(next.wake_at(self.after(at)))
+    }
+
+    /// Asks for leave to take over, and goes on with it.
+    fn confirm(&self, at: Timestamp, go: impl FnOnce(&Self) -> Next) -> Next {
+        let (place, why) = match hear(self.rules, self.answers, HookType::ConfirmPromotion, at) {
+            Heard::Yes => return go(self),
+            Heard::Unknown(ask) => return self.stay().ask(ask),
+            Heard::No(place, why) => (place, why),
+        };
+        let message = format!("webhook {} does not approve: {why}", self.name(place));
+        if self.run.phase == Phase::WaitingPromotion {
+            let next = self.stay().hold(Reason::PromotionGateClosed, message);
+            return next.wake_at(self.after(at));
+        }
+        self.change(|run| {
+            run.phase = Phase::WaitingPromotion;
+            run.due = self.after(at);
+        })
+        .warn(
+            format!("Halting: waiting for promotion approval: {message}"),
+            self.alert_of(place),
+        )
+    }
+}

@@ -1,0 +1,162 @@
+//! ingress-nginx: beside a person's Ingress stands one of ours, `NAME-canary`, whose annotations say what it gets.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use slipway_api::foreign::ingress_nginx as names;
+use slipway_api::foreign::istio::StringMatch;
+use slipway_kernel::Kind;
+use slipway_kernel::fields::{strings, text};
+
+use super::parts::{covers, is_ours};
+use super::{CannotRoute, Objects, Route, Write};
+use crate::engine::{Routing, Weights};
+
+const KIND: &str = "Ingress";
+
+fn kind() -> Kind {
+    Kind::namespaced("networking.k8s.io", "v1", KIND, "ingresses")
+}
+
+fn names_of(route: &Route) -> Result<(&str, String), CannotRoute> {
+    let missing = || {
+        let why = "spec.ingressRef is required with provider nginx; name the Ingress";
+        CannotRoute::Spec(why.to_owned())
+    };
+    let name = route.ingress.as_deref().filter(|name| !name.is_empty());
+    let name = name.ok_or_else(missing)?;
+    Ok((name, format!("{name}-canary")))
+}
+
+fn annotation(route: &Route, name: &str) -> String {
+    let prefix = if route.prefix.is_empty() {
+        names::PREFIX
+    } else {
+        &route.prefix
+    };
+    format!("{prefix}/{name}")
+}
+
+/// What the canary Ingress gets.
+pub(super) fn seen(route: &Route, objects: &Objects) -> Result<Routing, CannotRoute> {
+    let (_, name) = names_of(route)?;
+    let Some(ingress) = objects.get(KIND, &name) else {
+        return Ok(Routing::default());
+    };
+    let annotations = strings(ingress, "/metadata/annotations");
+    let get = |name: &str| annotations.get(&annotation(route, name));
+    let decides = [names::BY_HEADER, names::BY_COOKIE];
+    let weight = if route.is_matching() && decides.iter().any(|name| get(name).is_some()) {
+        Some(100)
+    } else {
+        let weight = get(names::WEIGHT).map_or(Ok(0), |text| text.parse::<u8>());
+        weight.ok().filter(|weight| *weight <= 100)
+    };
+    Ok(Routing {
+        weights: weight.map(Weights::to_target),
+        pending: None,
+    })
+}
+
+/// The canary Ingress as it is to be: the person's, with the target in the place of the apex.
+pub(super) fn writes(
+    route: &Route,
+    objects: &Objects,
+    weights: Weights,
+) -> Result<Vec<Write>, CannotRoute> {
+    let (theirs, name) = names_of(route)?;
+    let Some(ingress) = objects.get(KIND, theirs) else {
+        return Err(CannotRoute::Missing {
+            kind: KIND,
+            name: theirs.to_owned(),
+        });
+    };
+    let spec = retargeted(route, ingress).ok_or_else(|| CannotRoute::NoBackend {
+        kind: KIND,
+        name: theirs.to_owned(),
+        backend: route.apex.clone(),
+    })?;
+    let kind = kind();
+    let mut body = route.own(&kind, &name, &spec);
+    let wanted = annotations(route, ingress, weights);
+    if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert(
+            "labels".to_owned(),
+            json!(strings(ingress, "/metadata/labels")),
+        );
+        metadata.insert("annotations".to_owned(), json!(wanted));
+    }
+    let seen = objects.get(KIND, &name);
+    if seen.is_some_and(|seen| !is_ours(route, seen)) {
+        return Err(CannotRoute::NotOurs { kind: KIND, name });
+    }
+    if seen.is_some_and(|seen| covers(seen, &body) && has_no_other(route, seen, &wanted)) {
+        return Ok(Vec::new());
+    }
+    Ok(vec![Write::Apply { kind, name, body }])
+}
+
+/// Whether no annotation that decides is left over from before.
+fn has_no_other(route: &Route, seen: &Value, wanted: &BTreeMap<String, String>) -> bool {
+    let annotations = strings(seen, "/metadata/annotations");
+    let mut ours = names::ALL.iter().map(|name| annotation(route, name));
+    ours.all(|name| wanted.contains_key(&name) || !annotations.contains_key(&name))
+}
+
+/// The person's rules with the target in the place of the apex; none if the apex is in none of them.
+fn retargeted(route: &Route, ingress: &Value) -> Option<Value> {
+    let mut spec = ingress.get("spec")?.clone();
+    let mut found = false;
+    let rules = spec.get_mut("rules").and_then(Value::as_array_mut);
+    for rule in rules.into_iter().flatten() {
+        let paths = rule
+            .pointer_mut("/http/paths")
+            .and_then(Value::as_array_mut);
+        for path in paths.into_iter().flatten() {
+            if text(path, "/backend/service/name") != Some(route.apex.as_str()) {
+                continue;
+            }
+            if let Some(name) = path.pointer_mut("/backend/service/name") {
+                *name = json!(route.target);
+                found = true;
+            }
+        }
+    }
+    found.then_some(spec)
+}
+
+/// The person's annotations, without what kubectl keeps there, and with what the target gets.
+fn annotations(route: &Route, ingress: &Value, weights: Weights) -> BTreeMap<String, String> {
+    let mut all = strings(ingress, "/metadata/annotations");
+    all.remove(slipway_api::flagger::LAST_APPLIED);
+    for name in names::ALL {
+        all.remove(&annotation(route, name));
+    }
+    let mut set = |name: &str, value: String| all.insert(annotation(route, name), value);
+    set(names::CANARY, "true".to_owned());
+    if !route.is_matching() {
+        set(names::WEIGHT, weights.target.to_string());
+        return all;
+    }
+    set(names::WEIGHT, "0".to_owned());
+    if weights.target == 0 {
+        return all;
+    }
+    let headers = route.matching.iter().flat_map(|one| &one.headers);
+    for (header, value) in headers {
+        if header.eq_ignore_ascii_case("cookie") {
+            set(names::BY_COOKIE, exact(value));
+            continue;
+        }
+        set(names::BY_HEADER, header.clone());
+        match &value.regex {
+            Some(pattern) => set(names::BY_HEADER_PATTERN, pattern.clone()),
+            None => set(names::BY_HEADER_VALUE, exact(value)),
+        };
+    }
+    all
+}
+
+fn exact(value: &StringMatch) -> String {
+    value.exact.clone().unwrap_or_default()
+}

@@ -1,0 +1,253 @@
+//! What the engine wants done, as writes of objects.
+//!
+//! Nothing is decided here but an order in which each write can be the last: configs are copied before the copy of the
+//! workload uses them, the apex turns to the copy when that is ready, and whatever is as it should be is not written.
+
+use serde_json::Value;
+use slipway_api::canary::Phase;
+use slipway_kernel::Kind;
+use slipway_kernel::identity::kinds;
+
+use super::configs::{Config, Copy};
+use super::primary;
+use super::readiness::Workload;
+use super::scene::{Obstacle, Seen, Stand, is_there};
+use super::{scaler, services};
+use crate::engine::{Deed, Deeds, Revision, Weights};
+use crate::reasons::Reason;
+use crate::router::{self, Ensured, Write};
+
+/// v1 Service.
+pub const SERVICE: Kind = Kind::namespaced("", "v1", "Service", "services");
+/// autoscaling/v2 `HorizontalPodAutoscaler`.
+pub const AUTOSCALER: Kind = Kind::namespaced(
+    "autoscaling",
+    "v2",
+    "HorizontalPodAutoscaler",
+    "horizontalpodautoscalers",
+);
+
+/// Something to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Act {
+    /// A write.
+    Write(Write),
+    /// A `ConfigMap` or Secret is to be copied, with all that is in it, and owned by the Canary as well.
+    Copy(Copy),
+}
+
+/// What is to be done now, and what stands in the way of the rest.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Acts {
+    /// What, in this order.
+    pub list: Vec<Act>,
+    /// What stands in the way.
+    pub obstacles: Vec<Obstacle>,
+}
+
+impl Acts {
+    fn write(&mut self, kind: Kind, name: &str, body: Value, is_ours: bool) {
+        let name = name.to_owned();
+        self.list.push(Act::Write(if is_ours {
+            Write::Apply { kind, name, body }
+        } else {
+            Write::Patch { kind, name, body }
+        }));
+    }
+}
+
+/// Makes acts of deeds. The run must have been written.
+pub fn acts(seen: &Seen<'_>, stand: &Stand, deeds: &Deeds) -> Acts {
+    let mut acts = Acts::default();
+    let is_over = matches!(stand.run.phase, Phase::Terminating | Phase::Terminated);
+    if stand.asked.rules.suspend || is_over {
+        return acts;
+    }
+    let kind = &seen.canary.spec.target_ref.kind;
+    let target = seen.objects.get(kind, &stand.names.target);
+    if let Some(target) = target {
+        side_services(seen, stand, target, &mut acts);
+    }
+    for deed in &deeds.list {
+        if let Deed::Template(revision) = deed {
+            template(seen, stand, target, revision, &mut acts);
+        }
+    }
+    copys_scaler(seen, stand, &mut acts);
+    if let Some(target) = target.filter(|_| stand.sight.source.state().is_ready()) {
+        one_service(seen, stand, target, services::Which::Apex, &mut acts);
+    }
+    routes(seen, stand, deeds, &mut acts);
+    sizes(stand, deeds, &mut acts);
+    acts
+}
+
+fn side_services(seen: &Seen<'_>, stand: &Stand, target: &Value, acts: &mut Acts) {
+    for which in [services::Which::Canary, services::Which::Primary] {
+        one_service(seen, stand, target, which, acts);
+    }
+}
+
+fn one_service(
+    seen: &Seen<'_>,
+    stand: &Stand,
+    target: &Value,
+    which: services::Which,
+    acts: &mut Acts,
+) {
+    let name = services::name(&stand.names, which);
+    let there = seen.objects.get("Service", name);
+    let wanted = services::service(&stand.services(target), which, there);
+    if !there.is_some_and(|there| router::covers(there, &wanted)) {
+        let is_ours = there.is_none_or(|there| router::is_ours(&stand.route, there));
+        if is_ours {
+            acts.write(SERVICE, name, wanted, true);
+        } else {
+            acts.obstacles.push(Obstacle {
+                reason: Reason::NotOurs,
+                message: format!("Service {name} is controlled by somebody else; choose another spec.service.name"),
+            });
+        }
+    }
+}
+
+/// The copy becomes of a version: first its configs, then itself.
+fn template(
+    seen: &Seen<'_>,
+    stand: &Stand,
+    target: Option<&Value>,
+    revision: &Revision,
+    acts: &mut Acts,
+) {
+    let kind = &seen.canary.spec.target_ref.kind;
+    let name = &stand.names.primary;
+    let there = seen.objects.get(kind, name);
+    let is_wanted = stand.sight.target.revision.as_ref() == Some(revision);
+    let Some(target) = target.filter(|_| is_wanted) else {
+        // A version that the workload is not any more: what the copy was before.
+        match there.and_then(|there| primary::give_back(there, revision)) {
+            Some(body) => acts.write(workload(stand.kind), name, body, false),
+            None => acts.obstacles.push(Obstacle {
+                reason: Reason::TemplateLost,
+                message: format!(
+                    "the template that {name} had is not known; apply that version to the workload"
+                ),
+            }),
+        }
+        return;
+    };
+    let missing: Vec<Copy> = stand
+        .tracked
+        .copies
+        .iter()
+        .filter(|copy| !is_copied(seen, copy))
+        .cloned()
+        .collect();
+    if !missing.is_empty() {
+        acts.list.extend(missing.into_iter().map(Act::Copy));
+        return;
+    }
+    let recipe = stand.recipe(seen, target, revision);
+    match there {
+        None => acts.write(workload(stand.kind), name, primary::make(&recipe), true),
+        Some(there) => {
+            let body = primary::promote(&recipe, there);
+            acts.write(workload(stand.kind), name, body, false);
+        }
+    }
+}
+
+fn is_copied(seen: &Seen<'_>, copy: &Copy) -> bool {
+    let of = |name: &str| {
+        let config = Config {
+            kind: copy.config.kind,
+            name: name.to_owned(),
+        };
+        seen.configs.get(&config).map(|known| &known.checksum)
+    };
+    of(&copy.to).is_some() && of(&copy.to) == of(&copy.config.name)
+}
+
+fn workload(kind: Workload) -> Kind {
+    match kind {
+        Workload::Deployment => kinds::DEPLOYMENT,
+        Workload::DaemonSet => kinds::DAEMON_SET,
+    }
+}
+
+/// The copy's autoscaler is made with the copy, and follows the person's own with each promotion.
+fn copys_scaler(seen: &Seen<'_>, stand: &Stand, acts: &mut Acts) {
+    let Some(asked) = &seen.canary.spec.autoscaler_ref else {
+        return;
+    };
+    let Ok(Some(theirs)) = stand.scaler(seen, false) else {
+        return;
+    };
+    if !is_there(&stand.sight.source) {
+        return;
+    }
+    let wanted = scaler::scaler(asked, theirs, &stand.names, &stand.owner);
+    let there = stand.scaler(seen, true).ok().flatten();
+    let is_due = there.is_none() || stand.run.phase == Phase::Promoting;
+    let is_so = there.is_some_and(|there| router::covers(there, &wanted));
+    if is_due && !is_so {
+        acts.write(AUTOSCALER, &scaler::name(asked), wanted, true);
+    }
+}
+
+/// Routing objects are as the run says; where the target is not to get more yet, they are left.
+fn routes(seen: &Seen<'_>, stand: &Stand, deeds: &Deeds, acts: &mut Acts) {
+    let wanted = stand.run.weights();
+    let asked = deeds.list.iter().any(|deed| matches!(deed, Deed::Route(_)));
+    let is_at = stand.sight.routing.weights == Some(wanted);
+    let is_first = stand.run.phase == Phase::Initializing;
+    let is_ready = !is_first || stand.sight.source.state().is_ready();
+    if !is_ready || !(asked || is_at) {
+        return;
+    }
+    let weights = if is_first { Weights::SOURCE } else { wanted };
+    match router::ensure(stand.asked.provider, &stand.route, seen.objects, weights) {
+        Ok(Ensured::Pending { writes, .. }) => {
+            acts.list.extend(writes.into_iter().map(Act::Write));
+        }
+        Ok(Ensured::Converged) => {}
+        Err(error) => acts.obstacles.push(error.into()),
+    }
+}
+
+fn sizes(stand: &Stand, deeds: &Deeds, acts: &mut Acts) {
+    for deed in &deeds.list {
+        let (name, size) = match deed {
+            Deed::SizeSource(size) => (&stand.names.primary, *size),
+            Deed::SizeTarget(size) => (&stand.names.target, *size),
+            Deed::Route(_) | Deed::Template(_) => continue,
+        };
+        // One write for each object: a template that is written in the same pass is followed by its replicas in the next.
+        let object = (&workload(stand.kind), name);
+        let is_written = acts.list.iter().any(|act| match act {
+            Act::Write(Write::Apply { kind, name, .. } | Write::Patch { kind, name, .. }) => {
+                (kind, name) == object
+            }
+            Act::Copy(_) => false,
+        });
+        if !is_written {
+            let body = primary::sized(stand.kind, size);
+            acts.write(workload(stand.kind), name, body, false);
+        }
+    }
+}
+
+/// How the apex is turned back to the workload, when the Canary gives it back; nothing if it is.
+pub fn give_back(seen: &Seen<'_>, stand: &Stand) -> Vec<Write> {
+    let mut all = router::restore(stand.asked.provider, &stand.route, seen.objects);
+    let body = services::give_back(&stand.label);
+    let there = seen.objects.get("Service", &stand.names.apex);
+    if there.is_some_and(|there| !router::covers(there, &body)) {
+        all.push(Write::Patch {
+            kind: SERVICE,
+            name: stand.names.apex.clone(),
+            body,
+        });
+    }
+    all
+}

@@ -1,0 +1,198 @@
+//! A run and the status that carries it. A status that Flagger wrote is read too, whatever phase it stopped in.
+//!
+//! Flagger's hashes are of values of its own and say nothing to others. Where a status has one, templates decide: if the
+//! copy that serves is what the workload is, that version serves; otherwise the workload is the version that is tried, and
+//! what serves keeps Flagger's hash as its name. Weights are read from the routing objects, because Flagger's status shows
+//! others in some phases.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use slipway_api::canary::{CanaryCondition, CanaryStatus, Phase, RunStatus};
+
+use super::hash;
+use crate::engine::{Revision, Run, Weights};
+
+/// What is to be known to read a status that somebody else wrote.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scene {
+    /// The workload's version.
+    pub target: Option<Revision>,
+    /// Whether the copy that serves is what the workload is.
+    pub is_alike: bool,
+    /// The weights that are routed.
+    pub weights: Option<Weights>,
+}
+
+/// The run that a status carries.
+pub fn run(status: &CanaryStatus, scene: &Scene) -> Run {
+    let phase = Phase::of(status.phase.as_deref());
+    let kept = status.run.clone().unwrap_or_default();
+    let count = |number: i64| u32::try_from(number).unwrap_or_default();
+    let run = Run {
+        phase,
+        serving: revision(
+            status.last_promoted_spec.as_ref(),
+            kept.promoted_configs.as_ref(),
+        ),
+        target: revision(
+            status.last_applied_spec.as_ref(),
+            status.tracked_configs.as_ref(),
+        ),
+        attempt: count(kept.attempt),
+        weight: u8::try_from(status.canary_weight.clamp(0, 100)).unwrap_or_default(),
+        mirrored: kept.mirrored,
+        iterations: count(status.iterations),
+        failed_checks: count(status.failed_checks),
+        prepared: kept.prepared,
+        skip: kept.skip,
+        closing: kept.closing,
+        draining: kept.draining,
+        due: kept.due.map(|time| time.0),
+        step_since: kept.step_since.map(|time| time.0),
+        held_since: kept.held_since.map(|time| time.0),
+        unmeasured_since: kept.unmeasured_since.map(|time| time.0),
+        command: kept.command,
+    };
+    if is_foreign(status) {
+        adopted(run, scene)
+    } else {
+        renamed(run, scene)
+    }
+}
+
+/// What serves may still have the name that Flagger gave it. When the workload is put back to it, it gets ours.
+fn renamed(mut run: Run, scene: &Scene) -> Run {
+    let is_idle = matches!(
+        run.phase,
+        Phase::Initialized | Phase::Succeeded | Phase::Failed | Phase::Waiting
+    );
+    let is_named = run
+        .serving
+        .as_ref()
+        .is_some_and(|serving| !hash::is_ours(&serving.template));
+    if is_idle && is_named && scene.is_alike {
+        run.serving.clone_from(&scene.target);
+    }
+    run
+}
+
+/// Whether somebody else wrote the status last.
+pub fn is_foreign(status: &CanaryStatus) -> bool {
+    let hashes = [&status.last_applied_spec, &status.last_promoted_spec];
+    let mut known = hashes.into_iter().flatten().filter(|hash| !hash.is_empty());
+    known.any(|hash| !hash::is_ours(hash)) && status.run.is_none()
+}
+
+fn revision(hash: Option<&String>, configs: Option<&BTreeMap<String, String>>) -> Option<Revision> {
+    let template = hash.filter(|hash| !hash.is_empty())?.clone();
+    Some(Revision {
+        template,
+        configs: configs.cloned(),
+    })
+}
+
+/// A run that Flagger began, as ours.
+fn adopted(mut run: Run, scene: &Scene) -> Run {
+    let Some(target) = &scene.target else {
+        return run;
+    };
+    let is_promotion = matches!(run.phase, Phase::Promoting | Phase::Finalising);
+    // The copy has the new template already in a promotion: then what served before is not known any more.
+    if scene.is_alike && !is_promotion {
+        run.serving = Some(target.clone());
+    }
+    let keeps = matches!(run.phase, Phase::Initialized | Phase::Succeeded);
+    run.target = if keeps && !scene.is_alike {
+        // A version came while nobody looked.
+        run.serving.clone()
+    } else {
+        Some(target.clone())
+    };
+    let weights = scene.weights.unwrap_or_default();
+    (run.weight, run.mirrored) = match run.phase {
+        Phase::Waiting | Phase::Progressing | Phase::WaitingPromotion | Phase::Promoting => {
+            (weights.target.min(100), weights.mirrored)
+        }
+        // Where a promotion failed, the workload has all traffic.
+        Phase::Failed if weights.target == 100 => (100, false),
+        _ => (0, false),
+    };
+    run.prepared = run.is_exposed();
+    run.draining = run.phase == Phase::Failed && run.weight == 0;
+    run
+}
+
+/// The status that carries a run: Flagger's fields, and ours beside them. What is not the run's (`checks`, `waitingFor`,
+/// cookies) stays as it is.
+pub fn status(run: &Run, before: &CanaryStatus, generation: i64, now: Timestamp) -> CanaryStatus {
+    let mut after = before.clone();
+    after.phase = Some(run.phase.as_str().to_owned());
+    after.failed_checks = i64::from(run.failed_checks);
+    after.canary_weight = i64::from(run.weight);
+    after.iterations = i64::from(run.iterations);
+    after.observed_generation = Some(generation);
+    let hash = |revision: &Option<Revision>| revision.as_ref().map(|one| one.template.clone());
+    let configs = |revision: &Option<Revision>| revision.as_ref()?.configs.clone();
+    after.last_applied_spec = hash(&run.target);
+    after.last_promoted_spec = hash(&run.serving);
+    after.tracked_configs = configs(&run.target);
+    after.run = Some(RunStatus {
+        attempt: i64::from(run.attempt),
+        mirrored: run.mirrored,
+        prepared: run.prepared,
+        skip: run.skip,
+        closing: run.closing,
+        draining: run.draining,
+        due: run.due.map(Time),
+        step_since: run.step_since.map(Time),
+        held_since: run.held_since.map(Time),
+        unmeasured_since: run.unmeasured_since.map(Time),
+        promoted_configs: configs(&run.serving),
+        command: run.command.clone(),
+    });
+    condition(&mut after, run.phase, now);
+    if after != *before {
+        after.last_transition_time = Some(Time(now));
+    }
+    after
+}
+
+/// `Promoted`, by which pipelines wait. Its time is that of its last change of status.
+fn condition(status: &mut CanaryStatus, phase: Phase, now: Timestamp) {
+    let (value, reason) = (phase.promoted(), phase.as_str());
+    let known = status.conditions.iter().find(|one| one.kind == "Promoted");
+    if known.is_some_and(|one| one.status == value && one.reason == reason) {
+        return;
+    }
+    let since = known
+        .filter(|one| one.status == value)
+        .and_then(|one| one.last_transition_time.clone());
+    let made = CanaryCondition {
+        kind: "Promoted".to_owned(),
+        status: value.to_owned(),
+        last_update_time: Some(Time(now)),
+        last_transition_time: since.or(Some(Time(now))),
+        reason: reason.to_owned(),
+        message: message(phase).to_owned(),
+    };
+    status.conditions.retain(|one| one.kind != "Promoted");
+    status.conditions.push(made);
+}
+
+fn message(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Initializing => "The serving copy is being made",
+        Phase::Initialized => "The serving copy is ready",
+        Phase::Waiting => "A new version waits for approval",
+        Phase::Progressing => "A new version is being analysed",
+        Phase::WaitingPromotion => "A new version waits for approval of its promotion",
+        Phase::Promoting => "A new version is being promoted",
+        Phase::Finalising => "The promotion is being completed",
+        Phase::Succeeded => "The new version serves",
+        Phase::Failed => "The new version was sent back",
+        Phase::Terminating => "The workload is being given back",
+        Phase::Terminated => "The workload was given back",
+    }
+}

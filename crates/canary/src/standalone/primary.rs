@@ -1,0 +1,334 @@
+//! The copy that serves: made once, and given the template of each version that is promoted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+use slipway_api::flagger::{FORMER_TEMPLATE, LAST_APPLIED, RESTART_ID, REVISION, SCALE_TO_ZERO};
+use slipway_kernel::fields::strings;
+
+use super::configs::{Copy, use_copies};
+use super::hash::normalise;
+use super::readiness::Workload;
+use super::{Names, PodLabel};
+use crate::engine::Revision;
+
+/// A former template that is longer than this is not kept: annotations have bounds.
+const MAX_KEPT: usize = 100 * 1024;
+
+/// All that the copy is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Recipe<'a> {
+    /// The workload.
+    pub target: &'a Value,
+    /// Its kind.
+    pub kind: Workload,
+    /// What things are called.
+    pub names: &'a Names,
+    /// The label by which its pods are known.
+    pub label: &'a PodLabel,
+    /// The Canary, as an owner.
+    pub owner: &'a Value,
+    /// Configs that the copy has copies of.
+    pub copies: &'a BTreeSet<Copy>,
+    /// The version that it becomes.
+    pub revision: &'a Revision,
+    /// How often that was tried again.
+    pub attempt: u32,
+    /// Whether an autoscaler sets its replicas.
+    pub is_scaled: bool,
+    /// What names of labels and annotations have to begin with to be copied; with `*` all are.
+    pub prefixes: &'a [String],
+}
+
+/// The copy, where there is none yet.
+pub fn make(recipe: &Recipe<'_>) -> Value {
+    let target = recipe.target;
+    let mut spec = shared_spec(recipe);
+    spec.insert("selector".to_owned(), selector(recipe));
+    spec.insert("template".to_owned(), template(recipe, &BTreeMap::new()));
+    if recipe.kind == Workload::Deployment {
+        let size = recipe.kind.size(target).max(1);
+        spec.insert("replicas".to_owned(), json!(size));
+    }
+    let mut labels = kept(recipe, "/metadata/labels");
+    labels.insert(recipe.label.key.clone(), recipe.label.primary());
+    let mut annotations = kept(recipe, "/metadata/annotations");
+    annotations.insert(REVISION.to_owned(), stamp(recipe.revision));
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": target.get("kind"),
+        "metadata": {
+            "name": recipe.names.primary,
+            "namespace": target.pointer("/metadata/namespace"),
+            "labels": labels,
+            "annotations": annotations,
+            "ownerReferences": [recipe.owner],
+        },
+        "spec": spec,
+    })
+}
+
+/// What is to be changed of the copy so that it is of a version: a merge patch. The former template is kept, so that it can
+/// be given back.
+pub fn promote(recipe: &Recipe<'_>, primary: &Value) -> Value {
+    let selected = strings(primary, "/spec/selector/matchLabels");
+    let mut after = shared_spec(recipe);
+    after.insert("template".to_owned(), template(recipe, &selected));
+    if recipe.kind == Workload::Deployment && !recipe.is_scaled {
+        let size = recipe.kind.size(recipe.target);
+        if size > 0 {
+            after.insert("replicas".to_owned(), json!(size));
+        }
+    }
+    let before = primary.get("spec").cloned().unwrap_or_default();
+    let mut annotations: BTreeMap<String, Value> = kept(recipe, "/metadata/annotations")
+        .into_iter()
+        .map(|(name, value)| (name, json!(value)))
+        .collect();
+    annotations.insert(REVISION.to_owned(), json!(stamp(recipe.revision)));
+    annotations.insert(FORMER_TEMPLATE.to_owned(), former(primary));
+    json!({
+        "metadata": {"annotations": annotations},
+        "spec": changes(&before, &Value::Object(after)),
+    })
+}
+
+/// Gives the copy its former template back, of the version that served; none if it was not kept.
+pub fn give_back(primary: &Value, serving: &Revision) -> Option<Value> {
+    let annotations = primary.pointer("/metadata/annotations")?;
+    let text = annotations.get(FORMER_TEMPLATE)?.as_str()?;
+    let template: Value = serde_json::from_str(text).ok()?;
+    let before = primary.get("spec").cloned().unwrap_or_default();
+    Some(json!({
+        "metadata": {"annotations": {REVISION: stamp(serving), FORMER_TEMPLATE: null}},
+        "spec": changes(&before, &json!({"template": template})),
+    }))
+}
+
+/// How a version is written on the copy.
+pub fn stamp(revision: &Revision) -> String {
+    let configs = revision.configs.iter().flatten();
+    let mut text = revision.template.clone();
+    for (name, checksum) in configs {
+        text = format!("{text},{name}={checksum}");
+    }
+    text
+}
+
+/// Whether the copy is of a version: by what is written on it, else by comparing templates.
+pub fn is_of(recipe: &Recipe<'_>, primary: &Value) -> bool {
+    let annotations = primary.pointer("/metadata/annotations");
+    let written = annotations.and_then(|all| all.get(REVISION)?.as_str());
+    match written {
+        Some(written) => written == stamp(recipe.revision),
+        None => is_alike(recipe, primary),
+    }
+}
+
+/// Whether the copy's template is what the target's would become: what is compared where somebody else made the copy.
+fn is_alike(recipe: &Recipe<'_>, primary: &Value) -> bool {
+    let selected = strings(primary, "/spec/selector/matchLabels");
+    let mut wanted = template(recipe, &selected);
+    let mut seen = primary
+        .pointer("/spec/template")
+        .cloned()
+        .unwrap_or_default();
+    for template in [&mut wanted, &mut seen] {
+        let annotations = template.pointer_mut("/metadata/annotations");
+        if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+            annotations.remove(RESTART_ID);
+        }
+        // Flagger lets only some labels through, and has its own idea of init containers.
+        if let Some(metadata) = template.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("labels");
+        }
+        if let Some(spec) = template.get_mut("spec").and_then(Value::as_object_mut) {
+            spec.remove("initContainers");
+        }
+        normalise(template);
+    }
+    wanted == seen
+}
+
+/// The former template, where it can be kept. The same promotion again keeps what is there.
+fn former(primary: &Value) -> Value {
+    let template = primary.pointer("/spec/template");
+    let text = template.map(Value::to_string).unwrap_or_default();
+    if text.is_empty() || text.len() > MAX_KEPT {
+        return Value::Null;
+    }
+    json!(text)
+}
+
+/// What target and copy have in common besides template, selector and replicas.
+fn shared_spec(recipe: &Recipe<'_>) -> Map<String, Value> {
+    let fields = [
+        "progressDeadlineSeconds",
+        "minReadySeconds",
+        "revisionHistoryLimit",
+        "strategy",
+        "updateStrategy",
+    ];
+    let spec = recipe.target.get("spec");
+    fields
+        .into_iter()
+        .filter_map(|field| Some((field.to_owned(), spec?.get(field)?.clone())))
+        .collect()
+}
+
+/// All labels that the target selects by, with the one that tells target and copy apart.
+fn selector(recipe: &Recipe<'_>) -> Value {
+    let mut selector = recipe
+        .target
+        .pointer("/spec/selector")
+        .cloned()
+        .unwrap_or_default();
+    if let Some(labels) = selector
+        .get_mut("matchLabels")
+        .and_then(Value::as_object_mut)
+    {
+        labels.insert(recipe.label.key.clone(), json!(recipe.label.primary()));
+    }
+    selector
+}
+
+/// The target's template as the copy has it. Labels that the copy selects by are those that it selects.
+fn template(recipe: &Recipe<'_>, selected: &BTreeMap<String, String>) -> Value {
+    let mut template = recipe
+        .target
+        .pointer("/spec/template")
+        .cloned()
+        .unwrap_or_default();
+    use_copies(&mut template, recipe.copies);
+    apart(&mut template, recipe.label);
+    let mut labels = strings(&template, "/metadata/labels");
+    labels.insert(recipe.label.key.clone(), recipe.label.primary());
+    labels.extend(selected.clone());
+    let mut annotations = strings(&template, "/metadata/annotations");
+    let id = format!("{}-{}", stamp(recipe.revision), recipe.attempt);
+    annotations.insert(RESTART_ID.to_owned(), super::hash::digest(id.as_bytes()));
+    let Some(fields) = template.as_object_mut() else {
+        return template;
+    };
+    let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+    if let Some(metadata) = metadata.as_object_mut() {
+        metadata.insert("labels".to_owned(), json!(labels));
+        metadata.insert("annotations".to_owned(), json!(annotations));
+    }
+    let selector = template.pointer_mut("/spec/nodeSelector");
+    if let Some(selector) = selector.and_then(Value::as_object_mut) {
+        selector.remove(SCALE_TO_ZERO);
+    }
+    template
+}
+
+/// Selectors in a pod's spec that are about the target's pods are about the copy's: who is to be kept apart, and how pods
+/// are spread.
+fn apart(template: &mut Value, label: &PodLabel) {
+    let Some(spec) = template.get_mut("spec") else {
+        return;
+    };
+    for path in ["/affinity/podAntiAffinity", "/affinity/podAffinity"] {
+        if let Some(rules) = spec.pointer_mut(path) {
+            rename(rules, label);
+        }
+    }
+    if let Some(spread) = spec.get_mut("topologySpreadConstraints") {
+        rename(spread, label);
+    }
+}
+
+/// Renames the label's value in every selector below.
+fn rename(value: &mut Value, label: &PodLabel) {
+    match value {
+        Value::Array(all) => all.iter_mut().for_each(|one| rename(one, label)),
+        Value::Object(fields) => {
+            if let Some(labels) = fields.get_mut("matchLabels").and_then(Value::as_object_mut)
+                && labels.get(&label.key).and_then(Value::as_str) == Some(label.value.as_str())
+            {
+                labels.insert(label.key.clone(), json!(label.primary()));
+            }
+            let is_about = fields.get("key").and_then(Value::as_str) == Some(label.key.as_str());
+            if is_about && let Some(Value::Array(values)) = fields.get_mut("values") {
+                for value in values {
+                    if value.as_str() == Some(label.value.as_str()) {
+                        *value = json!(label.primary());
+                    }
+                }
+            }
+            for field in fields.values_mut() {
+                rename(field, label);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Labels or annotations of the target that the copy has too.
+fn kept(recipe: &Recipe<'_>, path: &str) -> BTreeMap<String, String> {
+    let all = strings(recipe.target, path).into_iter();
+    let is_kept = |name: &String| {
+        let mut prefixes = recipe.prefixes.iter();
+        let is_wanted = prefixes.any(|prefix| prefix == "*" || name.starts_with(prefix.as_str()));
+        is_wanted && name != LAST_APPLIED && name != "deployment.kubernetes.io/revision"
+    };
+    all.filter(|(name, _)| is_kept(name)).collect()
+}
+
+/// The merge patch that makes one value out of another, where the other has the field: what is only in the former goes.
+pub fn changes(before: &Value, after: &Value) -> Value {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else {
+        return after.clone();
+    };
+    let mut patch = Map::new();
+    for (name, value) in after {
+        match before.get(name) {
+            Some(known) if known == value => {}
+            Some(known) => {
+                patch.insert(name.clone(), whole(known, value));
+            }
+            None => {
+                patch.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    Value::Object(patch)
+}
+
+/// The same, where all of the former is to be replaced.
+fn whole(before: &Value, after: &Value) -> Value {
+    let (Value::Object(known), Value::Object(wanted)) = (before, after) else {
+        return after.clone();
+    };
+    let mut patch = Map::new();
+    for name in known.keys().filter(|name| !wanted.contains_key(*name)) {
+        patch.insert(name.clone(), Value::Null);
+    }
+    for (name, value) in wanted {
+        match known.get(name) {
+            Some(known) if known == value => {}
+            Some(known) => {
+                patch.insert(name.clone(), whole(known, value));
+            }
+            None => {
+                patch.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    Value::Object(patch)
+}
+
+/// How a workload is given so many replicas. A `DaemonSet` is put away by a node selector that no node has.
+pub fn sized(kind: Workload, size: u32) -> Value {
+    match kind {
+        Workload::Deployment => json!({"spec": {"replicas": size}}),
+        Workload::DaemonSet => {
+            let value = if size == 0 {
+                json!("true")
+            } else {
+                Value::Null
+            };
+            json!({"spec": {"template": {"spec": {"nodeSelector": {SCALE_TO_ZERO: value}}}}})
+        }
+    }
+}

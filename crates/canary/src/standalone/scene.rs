@@ -1,0 +1,325 @@
+//! A Canary and the objects around it, as the engine sees them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use slipway_api::canary::Canary;
+use slipway_kernel::fields::strings;
+
+use super::about::{command, label, route, thresholds, tracked};
+use super::adopt::{self, Scene as Adoption};
+use super::configs::{Config, Known, Tracked};
+use super::primary::{self, Recipe};
+use super::readiness::{Demand, Workload, readiness};
+use super::{Names, PodLabel, cookies, hash, scaler, services};
+use crate::engine::{Readiness, Revision, Routing, Run, Side, Sight};
+use crate::reasons::Reason;
+use crate::router::{self, CannotRoute, Objects, Route};
+use crate::settings::Settings;
+use crate::spec::{self, Asked};
+
+/// All that is looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// The Canary.
+    pub canary: &'a Canary,
+    /// Workloads, Services, autoscalers and routing objects of its namespace that it may be about.
+    pub objects: &'a Objects,
+    /// `ConfigMap`s and Secrets of its namespace.
+    pub configs: &'a BTreeMap<Config, Known>,
+    /// What the person who runs the operator decides.
+    pub settings: &'a Settings,
+    /// What time it is.
+    pub now: Timestamp,
+}
+
+/// What keeps a Canary from being followed at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Obstacle {
+    /// A word that programs match on.
+    pub reason: Reason,
+    /// A sentence: what is wrong, and what to do.
+    pub message: String,
+}
+
+impl Obstacle {
+    pub(super) fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self {
+            reason,
+            message: message.into(),
+        }
+    }
+}
+
+impl From<CannotRoute> for Obstacle {
+    fn from(error: CannotRoute) -> Self {
+        let reason = match &error {
+            CannotRoute::Spec(_) => Reason::InvalidSpec,
+            CannotRoute::NotOurs { .. } => Reason::NotOurs,
+            CannotRoute::Missing { .. } | CannotRoute::NoBackend { .. } => Reason::RouteNotFound,
+        };
+        Self::new(reason, error.to_string())
+    }
+}
+
+/// A Canary that can be followed.
+#[derive(Debug, Clone)]
+pub struct Stand {
+    /// What it asks for.
+    pub asked: Asked,
+    /// The kind of its workload.
+    pub kind: Workload,
+    /// What things are called.
+    pub names: Names,
+    /// The label by which pods are known.
+    pub label: PodLabel,
+    /// The Canary, as an owner.
+    pub owner: Value,
+    /// How traffic comes to its Services.
+    pub route: Route,
+    /// What the workload is configured with.
+    pub tracked: Tracked,
+    /// What is remembered.
+    pub run: Run,
+    /// What the engine sees.
+    pub sight: Sight,
+}
+
+/// Looks at a Canary.
+pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
+    let spec = &seen.canary.spec;
+    let asked = spec::read(spec, seen.settings.provider).map_err(|problem| {
+        let reason = if problem.is_unsupported() {
+            Reason::Unsupported
+        } else {
+            Reason::InvalidSpec
+        };
+        Obstacle::new(reason, problem.to_string())
+    })?;
+    let kind = Workload::of(&spec.target_ref.kind).unwrap_or(Workload::Deployment);
+    let names = Names::of(&spec.target_ref.name, spec.apex());
+    let target = seen.objects.get(&spec.target_ref.kind, &names.target);
+    let primary = seen.objects.get(&spec.target_ref.kind, &names.primary);
+    let label = label(seen, target, primary)?;
+    let status = seen.canary.status.clone().unwrap_or_default();
+    let tracked = tracked(seen, target, &status)?;
+    let wanted = target.map(|target| Revision {
+        template: hash::template(target),
+        configs: seen
+            .settings
+            .config_tracking
+            .then(|| tracked.checksums.clone()),
+    });
+    let route = route(seen, &names);
+    let owner = route.owner();
+    let mut stand = Stand {
+        asked,
+        kind,
+        names,
+        label,
+        owner,
+        route,
+        tracked,
+        run: Run::default(),
+        sight: Sight::default(),
+    };
+    let routing = router::seen(stand.asked.provider, &stand.route, seen.objects)?;
+    let is_alike = stand.is_alike(target, primary, wanted.as_ref());
+    let adoption = Adoption {
+        target: wanted.clone(),
+        is_alike,
+        weights: routing.weights,
+    };
+    stand.run = adopt::run(&status, &adoption);
+    stand.route.affinity = cookies::affinity(seen.canary, &stand.run);
+    stand.sight = Sight {
+        source: stand.source(seen, primary, is_alike.then_some(wanted.as_ref()).flatten())?,
+        target: stand.target(seen, target, primary, wanted)?,
+        routing: stand.routing(seen, target, routing),
+        command: command(seen.canary),
+    };
+    Ok(stand)
+}
+
+impl Stand {
+    /// What the copy is made of, for a version.
+    pub fn recipe<'a>(
+        &'a self,
+        seen: &Seen<'a>,
+        target: &'a Value,
+        revision: &'a Revision,
+    ) -> Recipe<'a> {
+        Recipe {
+            target,
+            kind: self.kind,
+            names: &self.names,
+            label: &self.label,
+            owner: &self.owner,
+            copies: &self.tracked.copies,
+            revision,
+            attempt: self.run.attempt,
+            is_scaled: seen.canary.spec.autoscaler_ref.is_some(),
+            prefixes: &seen.settings.include_label_prefix,
+        }
+    }
+
+    /// What Services are made of.
+    pub fn services<'a>(&'a self, target: &'a Value) -> services::Recipe<'a> {
+        services::Recipe {
+            namespace: &self.route.namespace,
+            service: &self.route.service,
+            names: &self.names,
+            label: &self.label,
+            target,
+            owner: &self.owner,
+        }
+    }
+
+    fn is_alike(
+        &self,
+        target: Option<&Value>,
+        primary: Option<&Value>,
+        wanted: Option<&Revision>,
+    ) -> bool {
+        let (Some(target), Some(primary), Some(wanted)) = (target, primary, wanted) else {
+            return false;
+        };
+        let recipe = Recipe {
+            target,
+            kind: self.kind,
+            names: &self.names,
+            label: &self.label,
+            owner: &self.owner,
+            copies: &self.tracked.copies,
+            revision: wanted,
+            attempt: 0,
+            is_scaled: false,
+            prefixes: &[],
+        };
+        primary::is_of(&recipe, primary)
+    }
+
+    /// The copy that serves. Which version it is of is written on it, or found by comparing.
+    fn source(
+        &self,
+        seen: &Seen<'_>,
+        primary: Option<&Value>,
+        alike: Option<&Revision>,
+    ) -> Result<Side, Obstacle> {
+        let Some(primary) = primary else {
+            return Ok(Side {
+                full: 1,
+                ..Side::default()
+            });
+        };
+        if !router::is_ours(&self.route, primary) {
+            let name = &self.names.primary;
+            let message = format!("{name} is not controlled by this Canary; delete it");
+            return Err(Obstacle::new(Reason::NotOurs, message));
+        }
+        let threshold = thresholds(seen).0;
+        let scaler = self.scaler(seen, true)?;
+        Ok(Side {
+            revision: alike.cloned().or_else(|| self.known(primary)),
+            size: self.kind.size(primary),
+            full: self.kind.size(primary).max(1),
+            most: scaler.and_then(scaler::most),
+            readiness: readiness(self.kind, primary, self.demand(threshold), seen.now),
+        })
+    }
+
+    /// A version that is remembered, and that the copy is of.
+    fn known(&self, primary: &Value) -> Option<Revision> {
+        let annotations = strings(primary, "/metadata/annotations");
+        let written = annotations.get(slipway_api::flagger::REVISION);
+        let remembered = [&self.run.target, &self.run.serving];
+        let Some(written) = written else {
+            // Of somebody else's making, and not what the workload is: what was promoted last.
+            return self.run.serving.clone();
+        };
+        let mut known = remembered.into_iter().flatten();
+        let found = known.find(|one| primary::stamp(one) == *written).cloned();
+        found.or_else(|| {
+            Some(Revision {
+                template: written.clone(),
+                configs: None,
+            })
+        })
+    }
+
+    fn target(
+        &self,
+        seen: &Seen<'_>,
+        target: Option<&Value>,
+        primary: Option<&Value>,
+        wanted: Option<Revision>,
+    ) -> Result<Side, Obstacle> {
+        let Some(target) = target else {
+            return Ok(Side::default());
+        };
+        let threshold = thresholds(seen).1;
+        let scaler = self.scaler(seen, false)?;
+        Ok(Side {
+            revision: wanted,
+            size: self.kind.size(target),
+            full: scaler::from_zero(self.kind, target, primary, scaler),
+            most: scaler.and_then(scaler::most),
+            readiness: readiness(self.kind, target, self.demand(threshold), seen.now),
+        })
+    }
+
+    fn demand(&self, percent: u8) -> Demand {
+        Demand {
+            percent,
+            deadline: self.asked.rules.deadline,
+        }
+    }
+
+    /// The autoscaler of the copy, or the person's own, which has to be there if it is named.
+    pub fn scaler<'a>(
+        &self,
+        seen: &Seen<'a>,
+        of_copy: bool,
+    ) -> Result<Option<&'a Value>, Obstacle> {
+        let Some(asked) = &seen.canary.spec.autoscaler_ref else {
+            return Ok(None);
+        };
+        let kind = "HorizontalPodAutoscaler";
+        if of_copy {
+            return Ok(seen.objects.get(kind, &scaler::name(asked)));
+        }
+        let found = seen.objects.get(kind, &asked.name);
+        let message = || format!("{kind} {} does not exist; create it", asked.name);
+        found
+            .map(Some)
+            .ok_or_else(|| Obstacle::new(Reason::AutoscalerNotFound, message()))
+    }
+
+    /// Traffic is divided as the routing objects say, once the Services lead to the two sides.
+    fn routing(&self, seen: &Seen<'_>, target: Option<&Value>, routing: Routing) -> Routing {
+        let Some(target) = target else {
+            return routing;
+        };
+        let recipe = self.services(target);
+        let is_made = services::Which::ALL.into_iter().all(|which| {
+            let there = seen
+                .objects
+                .get("Service", services::name(&self.names, which));
+            let wanted = services::service(&recipe, which, there);
+            there.is_some_and(|there| router::covers(there, &wanted))
+        });
+        if is_made {
+            return routing;
+        }
+        Routing {
+            weights: None,
+            pending: Some("the Services do not lead to both sides yet".to_owned()),
+        }
+    }
+}
+
+/// Whether a side exists.
+pub(crate) fn is_there(side: &Side) -> bool {
+    side.readiness != Readiness::Missing
+}

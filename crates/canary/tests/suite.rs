@@ -1,0 +1,49 @@
+//! All tests of canary: the engine over plain values, routers and the standalone mode over objects.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    clippy::float_cmp,
+    missing_docs,
+    reason = "tests"
+)]
+
+#[path = "suite/adoption.rs"]
+mod adoption;
+#[path = "suite/changes.rs"]
+mod changes;
+#[path = "suite/cluster.rs"]
+mod cluster;
+#[path = "suite/commands.rs"]
+mod commands;
+#[path = "suite/endings.rs"]
+mod endings;
+#[path = "suite/exhaustive.rs"]
+mod exhaustive;
+#[path = "suite/gates.rs"]
+mod gates;
+#[path = "suite/gateway.rs"]
+mod gateway;
+#[path = "suite/iterations.rs"]
+mod iterations;
+#[path = "suite/meshes.rs"]
+mod meshes;
+#[path = "suite/metrics.rs"]
+mod metrics;
+#[path = "suite/play.rs"]
+mod play;
+#[path = "suite/properties.rs"]
+mod properties;
+#[path = "suite/routes.rs"]
+mod routes;
+#[path = "suite/specs.rs"]
+mod specs;
+#[path = "suite/standalone.rs"]
+mod standalone;
+#[path = "suite/weights.rs"]
+mod weights;
+#[path = "suite/workloads.rs"]
+mod workloads;

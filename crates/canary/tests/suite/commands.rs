@@ -1,0 +1,116 @@
+//! What people ask for: abort, promote, retry; in every phase, each once.
+
+use slipway_api::canary::{HookType, Phase};
+use slipway_canary::engine::{Answer, Deed, Readiness, Verb, Weights};
+
+use crate::play::{Play, by_weights, fine, hook, version};
+
+#[test]
+fn abort_sends_a_version_back_at_once() {
+    let mut play = Play::new(by_weights(&[10, 20, 30]));
+    play.push("v2").ticks(1);
+    play.command(Verb::Abort, "1").settle();
+    assert_eq!(play.run.phase, Phase::Failed);
+    assert_eq!(play.sight.routing.weights, Some(Weights::SOURCE));
+    assert!(play.alerts.iter().any(|alert| alert.contains("by ann")));
+    let writes = play.writes;
+    play.wait(1_000);
+    assert_eq!(play.writes, writes, "followed once");
+}
+
+#[test]
+fn abort_during_a_promotion_gives_the_source_its_former_version_back() {
+    let mut play = Play::new(by_weights(&[50]));
+    play.push("v2").settle();
+    play.heals = false;
+    play.ticks(1);
+    assert_eq!(play.sight.source.revision, Some(version("v2")));
+    play.command(Verb::Abort, "1").settle();
+    assert_eq!(play.run.phase, Phase::Failed);
+    assert_eq!(play.sight.source.revision, Some(version("v1")));
+    assert_eq!(play.sight.routing.weights, Some(Weights::SOURCE));
+    assert_eq!(play.sight.target.size, 0);
+}
+
+#[test]
+fn abort_while_the_start_waits_ends_that() {
+    let mut play = Play::new(by_weights(&[50]));
+    play.rules.hooks = vec![hook(HookType::ConfirmRollout)];
+    play.answer(|_, _| Some(Answer::No("403".to_owned())));
+    play.push("v2").ticks(1);
+    play.command(Verb::Abort, "1").settle();
+    assert_eq!(play.run.phase, Phase::Failed);
+    play.answer(fine);
+    play.wait(1_000);
+    assert_eq!(
+        play.run.phase,
+        Phase::Failed,
+        "the version is not tried again"
+    );
+}
+
+#[test]
+fn promote_ends_the_analysis() {
+    let mut play = Play::new(by_weights(&[10, 20, 30]));
+    play.push("v2").ticks(1);
+    let began = play.now;
+    play.command(Verb::Promote, "1").settle();
+    assert_eq!(play.run.phase, Phase::Succeeded);
+    assert_eq!(play.now, began);
+    assert_eq!(play.run.serving, Some(version("v2")));
+    // The next run has its analysis.
+    play.push("v3").settle();
+    assert_eq!(play.run.phase, Phase::Progressing);
+    assert!(!play.run.skip);
+}
+
+#[test]
+fn promote_goes_through_a_closed_gate_and_a_broken_source() {
+    let mut play = Play::new(by_weights(&[10]));
+    play.rules.hooks = vec![hook(HookType::ConfirmRollout)];
+    play.answer(|_, _| Some(Answer::No("403".to_owned())));
+    play.push("v2").ticks(1);
+    play.sight.source.readiness = Readiness::Down("crash loop".to_owned());
+    play.command(Verb::Promote, "1");
+    assert_eq!(play.finish(), Phase::Succeeded);
+    assert_eq!(play.sight.source.revision, Some(version("v2")));
+}
+
+#[test]
+fn promote_waits_for_the_version_to_be_ready() {
+    let mut play = Play::new(by_weights(&[10]));
+    play.heals = false;
+    play.push("v2").settle();
+    play.command(Verb::Promote, "1").settle();
+    assert_eq!(play.run.phase, Phase::Progressing);
+    assert!(!play.done.iter().any(|d| matches!(d, Deed::Template(_))));
+    play.heals = true;
+    play.sight.target.readiness = Readiness::Ready;
+    assert_eq!(play.finish(), Phase::Succeeded);
+}
+
+#[test]
+fn retry_tries_a_version_that_failed_again() {
+    let mut play = Play::new(by_weights(&[10]));
+    play.rules.hooks = vec![hook(HookType::PreRollout)];
+    play.answer(|_, _| Some(Answer::No("500".to_owned())));
+    play.push("v2");
+    assert_eq!(play.finish(), Phase::Failed);
+    play.answer(fine);
+    play.command(Verb::Retry, "1");
+    assert_eq!(play.finish(), Phase::Succeeded);
+    assert_eq!(play.run.attempt, 1);
+}
+
+#[test]
+fn every_command_is_taken_in_every_phase() {
+    for phase in Phase::ALL {
+        for verb in [Verb::Abort, Verb::Promote, Verb::Retry] {
+            let mut play = Play::new(by_weights(&[10]));
+            play.run.phase = phase;
+            play.command(verb, "1");
+            play.look();
+            assert_eq!(play.run.command.as_deref(), Some("1"), "{phase:?} {verb:?}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Asks a member now and then whether it answers, which cluster it is, and which kinds it serves.
+//!
+//! One small read for the whole member, so that its watches need none of their own: a member in which nothing happens costs one
+//! request in each [`crate::settings::Members::check`], and one that does not answer one in at most [`BACKOFF`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use slipway_api::purpose::runtime::{DISCOVERY, IDENTITY};
+use slipway_kernel::identity::{ClusterId, Kind, ObjectRef, kinds};
+use slipway_kernel::member::Discovery;
+use slipway_kernel::store::Meta;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+use crate::message::Message;
+use crate::request::{ApiRequest, Outcome};
+use crate::settings::Backoff;
+use crate::state::Shared;
+
+/// Between questions to a member that does not answer.
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_secs(1),
+    most: Duration::from_secs(30),
+};
+
+/// However often somebody doubts it, a member is not asked more often.
+const LEAST: Duration = Duration::from_secs(1);
+
+/// How often kinds are asked for, unless something hints that they have changed.
+const DISCOVER: Duration = Duration::from_mins(10);
+
+/// The namespace by whose uid a cluster is known: it is made with the cluster, and nobody can delete it.
+const SYSTEM: &str = "kube-system";
+
+/// What a member says to the question which cluster it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// The one of this uid.
+    Uid(String),
+    /// That we may not know.
+    Forbidden(String),
+    /// That it does not know us.
+    Refused(String),
+    /// That it cannot say so now.
+    Failed(String),
+    /// Nothing, or nothing that can be understood: whatever was open may be dead.
+    Silent(String),
+}
+
+/// Asks a member which cluster it is.
+pub(crate) async fn identify(client: &kube::Client, timeout: Duration) -> Said {
+    let object = ObjectRef::local(kinds::NAMESPACE, "", SYSTEM);
+    let wanted = ApiRequest::get(&object).traced(format!("purpose={IDENTITY}"));
+    match wanted.send(client, timeout).await {
+        Outcome::Done(value) => {
+            let uid = Meta::of(&value).uid;
+            if uid.is_empty() {
+                return Said::Failed(format!("namespace {SYSTEM} has no uid"));
+            }
+            Said::Uid(uid)
+        }
+        Outcome::Refused(refused) if refused.is_forbidden() => Said::Forbidden(refused.message),
+        Outcome::Refused(refused) if refused.reason.as_str() == "Unauthorized" => {
+            Said::Refused(refused.message)
+        }
+        Outcome::Unknown(refused, _) => Said::Silent(refused.message),
+        Outcome::Refused(refused) => Said::Failed(refused.message),
+        Outcome::Absent(_) => Said::Failed(format!("there is no namespace {SYSTEM}")),
+        Outcome::Conflict | Outcome::Busy(_) => Said::Failed("it has too much to do".to_owned()),
+    }
+}
+
+/// Somebody who attends to a member.
+pub(super) struct Attend {
+    pub(super) shared: Arc<Shared>,
+    pub(super) cluster: ClusterId,
+    pub(super) run: u64,
+    pub(super) client: kube::Client,
+    /// Somebody has a doubt.
+    pub(super) doubt: Arc<Notify>,
+    pub(super) inbox: mpsc::UnboundedSender<Message>,
+    /// Whether somebody wants to know which kinds it serves.
+    pub(super) discovers: bool,
+}
+
+impl Attend {
+    pub(super) async fn run(self) {
+        let (mut failures, mut discovered) = (0, None);
+        let mut known = None;
+        loop {
+            let timeout = self.shared.settings.request_timeout;
+            let said = identify(&self.client, timeout).await;
+            if let Said::Uid(uid) = &said
+                && known.as_ref() != Some(uid)
+            {
+                // Another cluster serves something else.
+                discovered = None;
+                known = Some(uid.clone());
+            }
+            let is_well = matches!(said, Said::Uid(_) | Said::Forbidden(_));
+            self.tell(Message::Attended(self.cluster.clone(), self.run, said));
+            let is_due = discovered.is_none_or(|at: Instant| at.elapsed() >= DISCOVER);
+            if is_well && self.discovers && is_due && self.discover(timeout).await {
+                discovered = Some(Instant::now());
+            }
+            let wait = if is_well {
+                failures = 0;
+                jittered(&self.shared, self.shared.settings.members.check)
+            } else {
+                failures += 1;
+                BACKOFF.after(failures)
+            };
+            self.shared.environment.sleep(LEAST.min(wait)).await;
+            tokio::select! {
+                biased;
+                () = self.doubt.notified() => {}
+                () = self.shared.environment.sleep(wait.saturating_sub(LEAST)) => {}
+            }
+        }
+    }
+
+    /// Asks which kinds it serves; gives whether it said so.
+    async fn discover(&self, timeout: Duration) -> bool {
+        let Some(kinds) = discover(&self.client, timeout).await else {
+            return false;
+        };
+        let kinds = Arc::new(kinds);
+        self.tell(Message::Discovered(self.cluster.clone(), self.run, kinds));
+        true
+    }
+
+    fn tell(&self, message: Message) {
+        // Nobody listens when the replica is about to end.
+        let _ = self.inbox.send(message);
+    }
+}
+
+/// A time, a quarter more or less: what many do as often is not done at once.
+pub(super) fn jittered(shared: &Shared, time: Duration) -> Duration {
+    let draw = u32::try_from(shared.environment.draw() % 500).unwrap_or_default();
+    time.saturating_mul(750 + draw) / 1_000
+}
+
+/// The kinds that a cluster serves; none if it does not say.
+pub(super) async fn discover(client: &kube::Client, timeout: Duration) -> Option<Discovery> {
+    let mut all = Vec::new();
+    for root in ["/api", "/apis"] {
+        let wanted = ApiRequest::discovery(root).traced(format!("purpose={DISCOVERY}"));
+        match wanted.send(client, timeout).await {
+            Outcome::Done(said) => all.extend(read(&said)),
+            _ => return None,
+        }
+    }
+    // A cluster without kinds has not said which ones it has.
+    (!all.is_empty()).then(|| Discovery::new(all))
+}
+
+/// Reads what the API calls an `APIGroupDiscoveryList`.
+fn read(said: &Value) -> Vec<Kind> {
+    let list = |value: &Value, field: &str| -> Vec<Value> {
+        let found = value.get(field).and_then(Value::as_array);
+        found.cloned().unwrap_or_default()
+    };
+    let mut all = Vec::new();
+    for group in list(said, "items") {
+        let name = Meta::of(&group).name;
+        for version in list(&group, "versions") {
+            let of = version.get("version").and_then(Value::as_str);
+            for resource in list(&version, "resources") {
+                let text = |path: &str| resource.pointer(path).and_then(Value::as_str);
+                let kind = text("/responseKind/kind");
+                if let (Some(of), Some(kind), Some(plural)) = (of, kind, text("/resource")) {
+                    let namespaced = text("/scope") == Some("Namespaced");
+                    all.push(Kind::owned(name.clone(), of, kind, plural, namespaced));
+                }
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_cluster_says_is_read_with_versions_and_scope() {
+        let said = json!({"items": [{
+            "metadata": {"name": "toy.dev"},
+            "versions": [
+                {"version": "v1", "resources": [
+                    {"resource": "gadgets", "responseKind": {"kind": "Gadget"}, "scope": "Namespaced"},
+                    {"resource": "worlds", "responseKind": {"kind": "World"}, "scope": "Cluster"},
+                ]},
+                {"version": "v1beta1", "resources": [
+                    {"resource": "gadgets", "responseKind": {"kind": "Gadget"}, "scope": "Namespaced"},
+                ]},
+            ],
+        }]});
+        let known = Discovery::new(read(&said));
+        let shown: Vec<String> = known
+            .kinds()
+            .map(|kind| format!("{} {} {}", kind.api_version(), kind.plural, kind.namespaced))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "toy.dev/v1 gadgets true",
+                "toy.dev/v1beta1 gadgets true",
+                "toy.dev/v1 worlds false"
+            ]
+        );
+        assert!(read(&json!({"kind": "APIVersions"})).is_empty());
+    }
+}

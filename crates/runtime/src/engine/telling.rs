@@ -1,0 +1,162 @@
+//! Tells events, each in its own time, and gives up for a while where none can be told.
+
+use std::time::Duration;
+
+use slipway_kernel::event::Event;
+use slipway_kernel::fact::{Missing, Right};
+use slipway_kernel::identity::{ClusterId, Key, ObjectRef, kinds};
+use tokio::time::{Instant, sleep};
+
+use super::Engine;
+use crate::clusters::Cluster;
+use crate::environment::after;
+use crate::events::{self, Slot, Telling, Untold};
+use crate::execute::is_meant;
+use crate::journal;
+use crate::message::Message;
+use crate::request::{ApiRequest, Outcome, Reason};
+use crate::state::Shared;
+
+/// How often an event is tried to be told.
+const TELLINGS: u32 = 3;
+/// For how long none is told in a namespace that refuses them although there is the right: it has no room for more, or goes.
+const EVENTS_PAUSE: Duration = Duration::from_secs(30);
+
+impl Engine {
+    /// Tells an event, in its own time.
+    pub(super) fn publish(&mut self, key: &Key, event: &Event, acted: Option<&ObjectRef>) {
+        let controller = key.controller;
+        let Some(telling) = self.recorder.take(event) else {
+            return;
+        };
+        let is_logged = telling == Telling::Again || {
+            let state = self.shared.lock();
+            let mut blockers = state.blockers.get(key).into_iter().flatten();
+            blockers.any(|blocker| blocker.message == event.note)
+        };
+        if !is_logged {
+            journal::told(event, acted);
+        }
+        let (now, slot) = (Instant::now(), events::slot(event));
+        let place = (slot.0.clone(), slot.1.clone());
+        if self
+            .events_off
+            .get(&place)
+            .is_some_and(|until| now < *until)
+        {
+            self.recorder.untold(&slot);
+            return;
+        }
+        if event.regarding.cluster != key.cluster {
+            tracing::error!(%key, object = %event.regarding, "event about another cluster's object; not told");
+            return;
+        }
+        let Some(cluster) = self.clusters.get(&event.regarding.cluster) else {
+            return;
+        };
+        let (shared, inbox) = (self.shared.clone(), self.sender.clone());
+        let replica = &shared.settings.replica;
+        let wanted = events::render(event, controller, replica, shared.environment.now());
+        self.telling += 1;
+        self.start(async move {
+            // An event brings something into being, which needs no object to be there.
+            let is_home = place.0.is_local();
+            if !is_home && !is_meant(&shared, &inbox, &place.0, &cluster.client).await {
+                return Message::Told(slot, Some(Untold::Elsewhere));
+            }
+            let untold = tell(&shared, &cluster, &wanted, (controller, &place)).await;
+            Message::Told(slot, untold)
+        });
+    }
+
+    /// An event was told, or none can be told in its namespace just now: then it is, if there is still cause for it later.
+    pub(super) fn told(&mut self, slot: &Slot, untold: Option<Untold>) {
+        self.telling = self.telling.saturating_sub(1);
+        let Some(untold) = untold else {
+            return;
+        };
+        self.recorder.untold(slot);
+        let (cluster, namespace) = (&slot.0, slot.1.as_str());
+        if !self.sites.contains_key(cluster) {
+            // Of a member that is gone nothing is remembered.
+            return;
+        }
+        let pause = match untold {
+            Untold::NoRight(why) => {
+                let mut state = self.shared.lock();
+                let is_new = state.of_mut(cluster).is_some_and(|known| {
+                    let missing = &mut known.facts.missing;
+                    let told_of = missing.iter().filter(|one| one.right == Right::Tell);
+                    told_of.count() < MAX_TOLD_OF && missing.insert(events_in(cluster, namespace))
+                });
+                if is_new {
+                    tracing::warn!(
+                        namespace,
+                        why,
+                        "no events can be told; the operator goes on without"
+                    );
+                }
+                self.shared.settings.heartbeat
+            }
+            Untold::Refused(why) => {
+                tracing::warn!(namespace, why, "event not told; later ones may be");
+                EVENTS_PAUSE
+            }
+            // Whoever works there waits until it is known which cluster it is.
+            Untold::Elsewhere => return,
+        };
+        let until = after(Instant::now(), pause);
+        let place = (cluster.clone(), namespace.to_owned());
+        self.events_off.insert(place, until);
+    }
+}
+
+/// In how many namespaces it is said that no events can be told: namespaces come and go.
+const MAX_TOLD_OF: usize = 64;
+
+/// What is missing where events cannot be told.
+fn events_in(cluster: &ClusterId, namespace: &str) -> Missing {
+    Missing::new(cluster, &kinds::EVENT, Right::Tell).within(namespace)
+}
+
+/// Tells an event; gives why none can be told in its namespace, if that is so.
+async fn tell(
+    shared: &Shared,
+    cluster: &Cluster,
+    wanted: &ApiRequest,
+    (controller, (of, namespace)): (&'static str, &(ClusterId, String)),
+) -> Option<Untold> {
+    let (settings, client) = (&shared.settings, &cluster.client);
+    let timeout = settings.request_timeout;
+    for attempt in 1..=TELLINGS {
+        let outcome = wanted.send(client, timeout).await;
+        let outcome = cluster.rights.tell_apart(client, wanted, outcome, timeout);
+        match outcome.await {
+            Outcome::Done(_) | Outcome::Conflict => {
+                shared.metrics.published(controller);
+                let mut state = shared.lock();
+                let missing = events_in(of, namespace);
+                if let Some(known) = state.of_mut(of)
+                    && known.facts.missing.contains(&missing)
+                {
+                    known.facts.missing.remove(&missing);
+                }
+                return None;
+            }
+            Outcome::Refused(refused) if refused.reason == Reason::NoRight => {
+                return Some(Untold::NoRight(refused.message));
+            }
+            Outcome::Refused(refused) if refused.is_forbidden() => {
+                return Some(Untold::Refused(refused.message));
+            }
+            Outcome::Refused(refused) | Outcome::Absent(refused) => {
+                tracing::warn!(message = refused.message, "event not told");
+                return None;
+            }
+            Outcome::Busy(asked) | Outcome::Unknown(_, asked) => {
+                sleep(asked.unwrap_or_else(|| settings.backoff.after(attempt))).await;
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,198 @@
+//! What is known of one cluster and done in it, apart from its objects.
+//!
+//! A cluster is the unit of watching, waiting, rights and failure: nothing in here is shared with another one, so nothing that
+//! goes wrong in one keeps another one waiting. Home is one of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use slipway_kernel::fact::{Facts, Missing, Right};
+use slipway_kernel::identity::{ClusterId, Kind, ObjectRef};
+use slipway_kernel::interest::Need;
+use slipway_kernel::member::{Member, MemberState};
+use slipway_kernel::store::StoreKey;
+use tokio::time::Instant;
+
+use super::{StoreSelector, WatchState};
+use crate::execute::{LATE, Throttle, UnconfirmedWrite};
+use crate::ledger::Ledger;
+use crate::queue::LaneId;
+use crate::status::Statuses;
+use crate::watch::WatchKey;
+
+/// Facts of which a snapshot costs nothing: whoever changes them while somebody looks changes a copy.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known(Arc<Facts>);
+
+impl Deref for Known {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.0
+    }
+}
+
+impl DerefMut for Known {
+    fn deref_mut(&mut self) -> &mut Facts {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+/// One cluster.
+#[derive(Default)]
+pub(crate) struct ClusterState {
+    pub(crate) facts: Known,
+    pub(crate) selectors: BTreeMap<StoreKey, StoreSelector>,
+    /// How refused objects looked.
+    pub(super) marks: BTreeMap<ObjectRef, Option<u64>>,
+    pub(crate) ledger: Ledger,
+    pub(crate) statuses: Statuses,
+    pub(crate) watches: BTreeMap<WatchKey, WatchState>,
+    /// What is there and may not be seen.
+    pub(crate) hidden: BTreeSet<WatchKey>,
+    /// What is listed again and again instead.
+    pub(crate) polled: BTreeSet<WatchKey>,
+    /// Objects that we may or may not have changed.
+    pub(crate) unconfirmed: BTreeMap<LaneId, BTreeMap<ObjectRef, UnconfirmedWrite>>,
+    /// What a busy server has kept each controller from.
+    pub(crate) throttles: BTreeMap<&'static str, Throttle>,
+    /// Kinds whose statuses are replaced, because patching them is forbidden, until it is tried again.
+    pub(crate) replaced: BTreeMap<Missing, Instant>,
+    /// How many holds there have been.
+    pub(crate) holds: u64,
+    /// Which history of versions this is: another one since they have run backwards, or since the cluster is another one. What
+    /// was decided before is not acted on. No two clusters have the same.
+    pub(crate) history: u64,
+    /// When everything was last listed again because of that.
+    pub(super) relisted: Option<Instant>,
+    /// Of a member: who it is.
+    pub(crate) member: Option<Membership>,
+}
+
+/// What home knows of a member.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    pub(crate) member: Member,
+    /// The number of the connection to it.
+    pub(crate) run: u64,
+    pub(crate) state: MemberState,
+    /// When it last answered which cluster it is; none if there is a doubt.
+    pub(crate) checked: Option<Instant>,
+    /// Whether it has not been asked since something was seen that another cluster would show.
+    pub(crate) is_doubted: bool,
+    /// Whether it did not answer when it was last asked.
+    pub(crate) is_lost: bool,
+    /// The uid of the cluster that what is known is about: the last that was read.
+    pub(crate) seen: Option<String>,
+    /// Whether it could be written to when that was last looked at.
+    pub(crate) was_open: bool,
+    /// Leases, and the leadership in which no former leader can act here any more.
+    pub(crate) fenced: BTreeMap<&'static str, i64>,
+}
+
+impl Membership {
+    /// Whether it may be written to: it is the cluster that was confirmed, and all of it is known.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state.synced && self.state.is_confirmed(&self.member)
+    }
+}
+
+impl ClusterState {
+    /// A member of which nothing else is known.
+    pub(crate) fn of_member(member: Option<Membership>) -> Self {
+        Self {
+            member,
+            ..Self::default()
+        }
+    }
+
+    /// The watches of the kind of one.
+    pub(crate) fn of_kind<'a>(
+        &'a self,
+        cluster: &ClusterId,
+        kind: &'a Kind,
+    ) -> impl Iterator<Item = (&'a WatchKey, &'a WatchState)> + use<'a> {
+        let all = self.watches.range(WatchKey::first(cluster, kind)..);
+        all.take_while(move |(other, _)| other.kind == *kind)
+    }
+
+    /// Whether watches of the kind differ about whether it is defined: it is in all namespaces or in none, so some are late.
+    pub(crate) fn is_disputed(&self, key: &WatchKey) -> bool {
+        let is_any = |is_off: bool| {
+            let mut all = self.of_kind(&key.cluster, &key.kind);
+            all.any(|(other, watch)| {
+                let is_meant = watch.need == Need::RequiredIfServed;
+                is_meant && watch.off == is_off && !self.hidden.contains(other)
+            })
+        };
+        is_any(true) && is_any(false)
+    }
+
+    /// Whether what is known of a watch's kind may be of before a restore. What may not be seen any more is not waited for:
+    /// whoever plans knows that it is old.
+    pub(crate) fn is_awaited(&self, key: &WatchKey) -> bool {
+        let watch = self.watches.get(key);
+        watch.is_some_and(|watch| watch.rewound.is_some()) && !self.hidden.contains(key)
+    }
+
+    /// Nothing is watched there any more, so nothing is said about it either.
+    pub(crate) fn forget_watch(&mut self, key: &WatchKey) {
+        self.watches.remove(key);
+        self.hidden.remove(key);
+        self.polled.remove(key);
+        if self.of_kind(&key.cluster, &key.kind).next().is_none() {
+            let (cluster, kind) = (&key.cluster, &key.kind);
+            let is_seen = |one: &Missing| one.cluster == *cluster && one.kind == *kind;
+            let sees = |one: &Missing| matches!(one.right, Right::See(_));
+            self.facts
+                .missing
+                .retain(|one| !(is_seen(one) && sees(one)));
+        }
+    }
+
+    /// A write to the object succeeded, or it is gone: what was refused is forgotten.
+    pub(crate) fn accept(&mut self, object: &ObjectRef) {
+        if self.facts.refusals.contains_key(object) {
+            self.facts.refusals.remove(object);
+        }
+        self.marks.remove(object);
+    }
+
+    /// Until when something may go that was let go.
+    pub(crate) fn held_until(&self, uid: &str) -> Option<Timestamp> {
+        self.facts.evictions_allowed_here.get(uid).copied()
+    }
+
+    /// Forgets a deletion of which it is known what became of it. If it may yet be carried out, it counts for as long as the
+    /// API server works on a request, from `now`.
+    pub(super) fn end_deletion(&mut self, uid: &str, now: Option<Timestamp>) {
+        if !self.facts.deletions.contains_key(uid) {
+            return;
+        }
+        let until = now.map(|now| now.checked_add(LATE).unwrap_or(Timestamp::MAX));
+        match (until, self.facts.deletions.get_mut(uid)) {
+            (Some(until), Some(known)) => *known = until,
+            _ => {
+                self.facts.deletions.remove(uid);
+            }
+        }
+    }
+
+    /// Nobody looks any more for what became of the deletions that are in doubt in these lanes: each may yet be carried out
+    /// for as long as the API server works on a request, and counts as gone no longer than that.
+    pub(super) fn bound_deletions(&mut self, now: Timestamp, is_meant: impl Fn(&LaneId) -> bool) {
+        let unconfirmed = self.unconfirmed.iter().filter(|(lane, _)| is_meant(lane));
+        let uids: Vec<String> = unconfirmed
+            .flat_map(|(_, unconfirmed)| unconfirmed.values())
+            .filter(|unconfirmed| unconfirmed.is_deletion())
+            .map(|unconfirmed| unconfirmed.uid.clone())
+            .collect();
+        for uid in uids {
+            if self.facts.deletions.get(&uid) == Some(&Timestamp::MAX) {
+                self.end_deletion(&uid, Some(now));
+            }
+        }
+    }
+}

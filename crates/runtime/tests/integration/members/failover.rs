@@ -1,0 +1,135 @@
+//! A new leader fences each member by itself: one that does not answer delays no other.
+
+use std::time::Duration;
+
+use slipway_api::names::FENCE;
+use slipway_apiserver::faults::{Fault, Frequency, Match, WatchFault};
+use slipway_kernel::capability::Fence;
+use tokio::time::Instant;
+
+use super::herd::{Herd, NAME};
+use super::line::Mode;
+use super::stage::{DEBOUNCE, Fleet};
+use super::{ALL, BAD, GOOD, Wrong};
+use crate::stage::{one_of_many, secs, virtually};
+
+/// How long the good members take to follow after the leader has died, with something wrong with the other one.
+async fn take_over(wrong: Wrong, fence: Fence) -> Duration {
+    let fleet = Fleet::new().await;
+    let herd = || Herd {
+        fence,
+        ..Herd::default()
+    };
+    let leader = fleet.start(one_of_many("one"), herd());
+    for name in ALL {
+        fleet.until_state(name, "Ready", 10).await;
+    }
+    let follower = fleet.start(one_of_many("two"), herd());
+    secs(5).await;
+    wrong.befall(&fleet).await;
+    drop(leader);
+    let began = Instant::now();
+    for name in ALL {
+        fleet.want(name, "2").await;
+    }
+    for name in GOOD {
+        fleet.until(name, "2", 120).await;
+    }
+    let took = began.elapsed();
+    assert!(follower.view.is_leader("herd"));
+    if wrong == Wrong::Dead {
+        fleet.lines.set(BAD, Mode::Up);
+    }
+    if matches!(wrong, Wrong::Dead | Wrong::Nothing) {
+        fleet.until(BAD, "2", 120).await;
+    }
+    took
+}
+
+#[test]
+fn a_member_that_something_is_wrong_with_delays_no_other_across_a_failover() {
+    for fence in [Fence::WaitOut, Fence::BumpVersions] {
+        let usual = virtually(take_over(Wrong::Nothing, fence));
+        for wrong in [
+            Wrong::Dead,
+            Wrong::Refused,
+            Wrong::Slow,
+            Wrong::Forbidden,
+            Wrong::Stranger,
+            Wrong::NoSecret,
+            Wrong::Failing,
+        ] {
+            let took = virtually(take_over(wrong, fence));
+            assert!(
+                took <= usual + DEBOUNCE,
+                "{wrong:?} {fence:?}: {took:?}, usually {usual:?}"
+            );
+        }
+    }
+}
+
+/// What a former leader has begun in a member is known at home only. The follower has not heard of it, and home's lists come
+/// late: the member's object is bumped all the same.
+#[test]
+fn what_is_bumped_in_a_member_is_known_when_home_has_been_listed() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let herd = || Herd {
+            fence: Fence::BumpVersions,
+            ..Herd::default()
+        };
+        let leader = fleet.start(one_of_many("one"), herd());
+        for name in ALL {
+            fleet.until_state(name, "Ready", 10).await;
+        }
+        let _follower = fleet.start(one_of_many("two"), herd());
+        secs(10).await;
+        let of_two = |verb: &str| Match {
+            agent: "two".to_owned(),
+            verb: verb.to_owned(),
+            resource: "/configmaps".to_owned(),
+            ..Match::default()
+        };
+        let faults = fleet.home.cluster.faults();
+        let deaf = WatchFault::Delay(Duration::from_mins(10));
+        faults.add_watch(of_two("watch"), Frequency::always(), deaf);
+        let late = Fault::Delay(Duration::from_secs(3));
+        faults.add(of_two("list"), Frequency::always(), late);
+        fleet.lines.set(BAD, Mode::Slow(Duration::from_secs(8)));
+        fleet.want(BAD, "2").await;
+        secs(1).await;
+        drop(leader);
+        fleet.lines.set(BAD, Mode::Up);
+        fleet.until(BAD, "2", 120).await;
+        let path = format!("/api/v1/namespaces/default/configmaps/{NAME}");
+        let map = fleet.members[BAD].get(&path).await;
+        assert!(
+            map["metadata"]["annotations"][FENCE].is_string(),
+            "it was not bumped: {map}"
+        );
+    });
+}
+
+#[test]
+fn followers_see_members_and_write_nothing_there() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let _leader = fleet.start(one_of_many("one"), Herd::default());
+        for name in ALL {
+            fleet.until_state(name, "Ready", 10).await;
+        }
+        let follower = fleet.start(one_of_many("two"), Herd::default());
+        secs(20).await;
+        fleet.follow(&ALL, "2").await;
+        secs(20).await;
+        let facts = follower.view.facts();
+        assert_eq!(facts.members.len(), ALL.len());
+        assert!(facts.members.values().all(|known| known.synced));
+        for name in ALL {
+            let written = fleet.members[name].records(|record| {
+                record.agent == "two" && !matches!(record.verb.as_str(), "get" | "list" | "watch")
+            });
+            assert!(written.is_empty(), "{written:?}");
+        }
+    });
+}

@@ -1,0 +1,217 @@
+//! A cluster is known by the uid of its `kube-system` namespace, and nothing is written into another one.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use slipway_api::names::CONFIRM_CLUSTER;
+
+use super::BAD;
+use super::herd::{Herd, NAME};
+use super::stage::Fleet;
+use crate::records::Records;
+use crate::stage::{Stage, alone, secs, virtually};
+
+pub(super) async fn uid(stage: &Stage) -> String {
+    let namespace = stage.get("/api/v1/namespaces/kube-system").await;
+    namespace["metadata"]["uid"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_uid_of_a_member_is_recorded_before_anything_is_written_there() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let _replica = fleet.start(alone(), Herd::default());
+        fleet.until(BAD, "1", 5).await;
+        let recorded = fleet.home.entry(BAD, "uid").await;
+        assert_eq!(recorded, Some(uid(&fleet.members[BAD]).await));
+    });
+}
+
+#[test]
+fn another_cluster_behind_the_same_name_gets_no_write_until_a_person_confirms_it() {
+    virtually(async {
+        let (mut fleet, replica, usual) = Fleet::running().await;
+        let other = Stage::seeded(99).await;
+        fleet.lines.lead(BAD, &other.cluster);
+        let former = fleet.members.insert(BAD.to_owned(), other).unwrap();
+        fleet.want(BAD, "29").await;
+        fleet.goes_on(usual).await;
+        assert_eq!(fleet.writes(BAD), 0, "nobody has confirmed it");
+        assert_eq!(fleet.state(BAD).await, "ClusterReplaced");
+        let blockers = replica.view.blockers();
+        let replaced = blockers
+            .iter()
+            .find(|b| b.reason == "ClusterReplaced")
+            .unwrap();
+        let new = uid(&fleet.members[BAD]).await;
+        assert!(
+            replaced
+                .unblock
+                .ends_with(&format!("{CONFIRM_CLUSTER}={new}"))
+        );
+        let confirm = json!({"metadata": {"annotations": {CONFIRM_CLUSTER: new}}});
+        fleet.patch(BAD, confirm).await;
+        fleet.until(BAD, "29", 10).await;
+        secs(1).await;
+        assert_eq!(fleet.home.entry(BAD, "uid").await, Some(new));
+        assert_eq!(
+            former.have(NAME).await,
+            "usual",
+            "the former one is not written to"
+        );
+    });
+}
+
+#[test]
+fn a_cluster_that_comes_back_in_the_place_of_another_one_goes_on_without_a_person() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let _replica = fleet.start(alone(), Herd::default());
+        fleet.until_state(BAD, "Ready", 5).await;
+        let other = Stage::seeded(99).await;
+        fleet.lines.lead(BAD, &other.cluster);
+        fleet.until_state(BAD, "ClusterReplaced", 60).await;
+        fleet.want(BAD, "2").await;
+        fleet.lines.lead(BAD, &fleet.members[BAD].cluster);
+        fleet.until(BAD, "2", 60).await;
+        assert_eq!(other.have(NAME).await, "");
+    });
+}
+
+#[test]
+fn where_the_uid_may_not_be_read_nothing_is_written_and_the_right_is_named() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]);
+        grant(&fleet.members[BAD], "herd", &rules).await;
+        fleet.rotate(BAD, "weak").await;
+        let replica = fleet.start(alone(), Herd::default());
+        fleet.until_state(BAD, "ClusterUnidentified", 10).await;
+        secs(300).await;
+        assert_eq!(fleet.writes(BAD), 0);
+        let blockers = replica.view.blockers();
+        let hidden = blockers
+            .iter()
+            .find(|b| b.reason == "ClusterUnidentified")
+            .unwrap();
+        assert!(
+            hidden.unblock.contains("get namespaces kube-system"),
+            "{}",
+            hidden.unblock
+        );
+        let rules = json!([
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]},
+            {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": ["kube-system"], "verbs": ["get"]},
+        ]);
+        let path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/herd";
+        let role = json!({"rules": rules});
+        fleet.members[BAD].send("PATCH", path, &role).await;
+        fleet.until(BAD, "1", 60).await;
+    });
+}
+
+/// Grants the weak user of a cluster something.
+pub(super) async fn grant(stage: &Stage, name: &str, rules: &serde_json::Value) {
+    let api = "rbac.authorization.k8s.io";
+    let role = json!({
+        "apiVersion": format!("{api}/v1"), "kind": "ClusterRole",
+        "metadata": {"name": name}, "rules": rules,
+    });
+    let root = format!("/apis/{api}/v1");
+    stage.create(&format!("{root}/clusterroles"), &role).await;
+    let binding = json!({
+        "apiVersion": format!("{api}/v1"), "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": name},
+        "subjects": [{"apiGroup": api, "kind": "User", "name": "weak"}],
+    });
+    let path = format!("{root}/clusterrolebindings");
+    stage.create(&path, &binding).await;
+}
+
+#[test]
+fn credentials_that_are_revoked_stop_a_member_and_new_ones_start_it_again() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let replica = fleet.start(alone(), Herd::default());
+        fleet.until_state(BAD, "Ready", 5).await;
+        fleet.rotate(BAD, "nobody").await;
+        fleet.until_state(BAD, "CredentialsRefused", 60).await;
+        fleet.want(BAD, "2").await;
+        secs(60).await;
+        assert_eq!(fleet.members[BAD].have(NAME).await, "1");
+        fleet.rotate(BAD, crate::stage::ADMIN).await;
+        fleet.until(BAD, "2", 10).await;
+        fleet.rotate(BAD, "").await;
+        fleet.until_state(BAD, "CredentialsMissing", 10).await;
+        let blockers = replica.view.blockers();
+        let missing = blockers
+            .iter()
+            .find(|b| b.reason == "CredentialsMissing")
+            .unwrap();
+        assert!(
+            missing.unblock.contains("Secret default/north"),
+            "{}",
+            missing.unblock
+        );
+    });
+}
+
+/// What people without a right to Secrets can read where an operator writes.
+async fn readable(stage: &Stage) -> String {
+    let mut all = String::new();
+    for path in [
+        "/api/v1/configmaps",
+        "/api/v1/events",
+        "/apis/events.k8s.io/v1/events",
+        "/apis/coordination.k8s.io/v1/leases",
+    ] {
+        all += &stage.get(path).await.to_string();
+    }
+    all
+}
+
+/// A token that is refused, and one that is none: what is made of either is told in every way there is.
+#[test]
+fn what_is_out_of_a_secret_is_in_no_fact_store_blocker_metric_log_line_or_object() {
+    let records = Records::default();
+    let _guard = tracing::subscriber::set_default(records.clone());
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let marker = "marker-out-of-a-secret";
+        fleet.rotate(BAD, marker).await;
+        let replica = fleet.start(alone(), Herd::default());
+        fleet.until_state(BAD, "CredentialsRefused", 60).await;
+        let mut seen = format!(
+            "{:?} {:?} {:?} {}",
+            replica.view.facts(),
+            replica.view.stores(),
+            replica.view.blockers(),
+            replica.view.metrics()
+        );
+        let path = format!("/api/v1/namespaces/default/secrets/{BAD}");
+        let body = json!({"data": {"token": null, "other": STANDARD.encode(marker)}});
+        fleet.home.send("PATCH", &path, &body).await;
+        fleet.until_state(BAD, "CredentialsMissing", 60).await;
+        let (facts, blockers) = (replica.view.facts(), replica.view.blockers());
+        seen.extend([format!("{facts:?}"), format!("{blockers:?}")]);
+        seen += &readable(&fleet.home).await;
+        for member in fleet.members.values() {
+            seen += &readable(member).await;
+        }
+        let logged = records.all();
+        assert!(
+            logged
+                .iter()
+                .any(|line| line.contains("CredentialsMissing"))
+        );
+        // The server is of this process and tells what it is sent; whoever runs the operator does not run it.
+        let ours = logged
+            .iter()
+            .filter(|line| !line.starts_with("slipway_apiserver"));
+        seen.extend(ours.map(String::as_str));
+        for form in [marker, &STANDARD.encode(marker)] {
+            assert!(!seen.contains(form), "{form} is told");
+        }
+    });
+}

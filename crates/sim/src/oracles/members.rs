@@ -1,0 +1,206 @@
+//! M1 to M3: what is written into clusters besides the one that the operator runs in.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use slipway_api::names::CONFIRM_CLUSTER;
+use slipway_kernel::identity::ClusterId;
+
+use super::{Case, Findings, workload};
+use crate::history::{Change, Course, History, Object, Request};
+use crate::spell::{Disturbance, Spell};
+
+/// All changes of the operator in clusters besides home.
+fn deeds(history: &History) -> impl Iterator<Item = (&ClusterId, &Change, &Request)> {
+    history.members.keys().flat_map(move |id| {
+        let deeds = history.deeds_in(id);
+        deeds.map(move |(change, request)| (id, change, request))
+    })
+}
+
+fn named(cluster: &ClusterId, object: &Object) -> String {
+    format!("{} in {cluster}", workload::name(object))
+}
+
+/// Resources at home that speak of no cluster, and are large or many.
+const SILENT: &[&str] = &[
+    "apiextensions.k8s.io/",
+    "rbac.authorization.k8s.io/",
+    "/nodes",
+];
+
+fn is_silent(object: &Object) -> bool {
+    SILENT.iter().any(|name| object.0.starts_with(name))
+}
+
+/// The changes at home that speak of a cluster's uid, each with the object and whether it does; of one that took another's place
+/// only where a person says so.
+struct Record<'a>(Vec<(Timestamp, &'a Object, bool)>);
+
+impl<'a> Record<'a> {
+    fn of(history: &'a History, uid: &str, took_a_place: bool) -> Self {
+        let changes = history.changes.iter().filter(|c| !is_silent(&c.object));
+        let speaks = |change: &Change| {
+            change.after.as_ref().is_some_and(|image| {
+                let confirmed = image.annotation(CONFIRM_CLUSTER) == Some(uid);
+                confirmed || !took_a_place && holds(image.value(), uid)
+            })
+        };
+        Self(
+            changes
+                .map(|change| (change.at, &change.object, speaks(change)))
+                .collect(),
+        )
+    }
+
+    /// Whether an object spoke of it at a moment.
+    fn is_there(&self, at: Timestamp) -> bool {
+        let until = self.0.iter().take_while(|(when, ..)| *when <= at);
+        let last: BTreeMap<&Object, bool> = until.map(|(_, object, is)| (*object, *is)).collect();
+        last.values().any(|is| *is)
+    }
+}
+
+/// Whether a text is in a value.
+fn holds(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(found) => found.contains(text),
+        Value::Array(all) => all.iter().any(|one| holds(one, text)),
+        Value::Object(all) => all.values().any(|one| holds(one, text)),
+        _ => false,
+    }
+}
+
+/// What a cluster is called at home, whichever one has the name.
+fn name(cluster: &ClusterId) -> &str {
+    let id = cluster.as_str();
+    id.split_once('~').map_or(id, |(name, _)| name)
+}
+
+/// Whether a cluster has taken the place of another one of its name that home knew before. Whoever is seen first is taken for the
+/// one that is meant: nobody has seen another.
+fn took_a_place(history: &History, cluster: &ClusterId) -> bool {
+    let of_name = history
+        .members
+        .iter()
+        .filter(|(id, _)| name(id) == name(cluster));
+    let all: Vec<(&ClusterId, &str)> = of_name
+        .filter_map(|(id, course)| Some((id, course.uid()?)))
+        .collect();
+    if all.len() < 2 {
+        return false;
+    }
+    let mut changes = history.changes.iter().filter(|c| !is_silent(&c.object));
+    let first = changes.find_map(|change| {
+        let image = change.after.as_ref()?;
+        let spoken_of = all.iter().find(|(_, uid)| holds(image.value(), uid));
+        spoken_of.map(|(_, uid)| *uid)
+    });
+    // Whoever takes the place a second time is the same that has taken it before.
+    let own = all.iter().find(|(id, _)| *id == cluster);
+    first.is_some_and(|first| own.is_none_or(|(_, uid)| first != *uid))
+}
+
+/// Whether in the end home takes another cluster of its name for the one that is meant, so that nothing may be done in this one:
+/// that which a person confirmed, or else that which was recorded.
+pub(super) fn is_disowned(history: &History, cluster: &ClusterId) -> bool {
+    let of_name = history
+        .members
+        .iter()
+        .filter(|(id, _)| name(id) == name(cluster));
+    let of_name = of_name.filter_map(|(id, course)| Some((id, course.uid()?)));
+    let last = history.last();
+    let is_spoken_of = |uid: &str, only_confirmed: bool| {
+        let mut images = last.iter().filter(|(object, _)| !is_silent(object));
+        images.any(|(_, image)| {
+            let is_confirmed = image.annotation(CONFIRM_CLUSTER) == Some(uid);
+            is_confirmed || !only_confirmed && holds(image.value(), uid)
+        })
+    };
+    let mut known: Vec<_> = of_name
+        .filter(|(_, uid)| is_spoken_of(uid, false))
+        .collect();
+    if known.iter().any(|(_, uid)| is_spoken_of(uid, true)) {
+        known.retain(|(_, uid)| is_spoken_of(uid, true));
+    }
+    let own = history.members.get(cluster).and_then(Course::uid);
+    !known.is_empty() && known.iter().all(|(_, uid)| own != Some(*uid))
+}
+
+/// Whether another one has the number that a scenario knows a cluster by which takes another's place: more have taken it than
+/// the scenario says.
+pub(super) fn is_counted_otherwise(case: &Case<'_>, cluster: &ClusterId) -> bool {
+    let is_meant = |spell: &Spell| {
+        spell.disturbance == Disturbance::Replaced
+            && spell.cluster.as_deref() == Some(name(cluster))
+    };
+    let found = case
+        .history
+        .all_spells()
+        .filter(|(_, spell)| is_meant(spell));
+    let known = case.scenario.spells.iter().filter(|spell| is_meant(spell));
+    cluster.as_str() != name(cluster) && found.count() > known.count()
+}
+
+/// M1.
+pub(super) fn identity(case: &Case<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let history = case.history;
+    for (cluster, course) in &history.members {
+        let uid = course.uid().unwrap_or_default();
+        let mut deeds = history.deeds_in(cluster).peekable();
+        if deeds.peek().is_none() {
+            continue;
+        }
+        let record = Record::of(history, uid, took_a_place(history, cluster));
+        for (change, request) in deeds {
+            // What was on its way when the record was taken back was right when it left.
+            let is_known = !uid.is_empty() && record.is_there(request.at);
+            findings.check(change.at, is_known, || {
+                let what = named(cluster, &change.object);
+                format!("{what} was written, and nothing at home says that it is {uid:?}")
+            });
+        }
+    }
+    findings
+}
+
+/// M2.
+pub(super) fn epochs(case: &Case<'_>) -> Findings {
+    let mut findings = Findings::default();
+    let mut newest: BTreeMap<(&ClusterId, &str), u64> = BTreeMap::new();
+    for (cluster, change, request) in deeds(case.history) {
+        let context = &request.context;
+        if context.controller.is_empty() || change.object.0.ends_with("/events") {
+            continue;
+        }
+        let newest = newest.entry((cluster, &context.controller)).or_default();
+        let mut own = case.specifics.iter();
+        let own = own.find(|one| one.name == context.controller);
+        let mut harmless = own.into_iter().flat_map(|one| one.harmless);
+        let holds = context.epoch >= *newest || harmless.any(|purpose| request.is_for(*purpose));
+        findings.check(change.at, holds, || {
+            let what = named(cluster, &change.object);
+            let (replica, epoch) = (&request.replica, context.epoch);
+            format!("{what}: {replica} wrote under leadership {epoch} after {newest}")
+        });
+        *newest = context.epoch.max(*newest);
+    }
+    findings
+}
+
+/// M3.
+pub(super) fn targets(case: &Case<'_>) -> Findings {
+    let mut findings = Findings::default();
+    for (cluster, change, request) in deeds(case.history) {
+        let mut specifics = case.specifics.iter();
+        let holds = change.object.0.ends_with("/events")
+            || specifics.any(|one| (one.may_change)(case, change, request));
+        findings.check(change.at, holds, || {
+            let what = named(cluster, &change.object);
+            format!("{what} is none of the operator's business")
+        });
+    }
+    findings
+}
