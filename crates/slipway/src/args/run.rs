@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
 
+use super::outside::Outside;
 use super::webhooks::Webhooks;
 
 /// Options of `slipway run`.
@@ -32,6 +33,8 @@ pub(crate) struct Run {
     /// API servers that kubeconfigs of members may name: names, `*.names`, addresses and ranges (default: any)
     #[arg(long, value_delimiter = ',', value_name = "HOST,…")]
     pub(crate) member_hosts: Vec<String>,
+    #[command(flatten)]
+    pub(crate) outside: Outside,
     #[command(flatten)]
     pub(crate) election: Election,
     /// How log lines are written

@@ -120,7 +120,7 @@ impl Engine {
             self.shown.remove(&key);
         }
         self.queue.drop_cluster(cluster);
-        self.questions.drop_cluster(cluster);
+        self.questions.take_back(cluster);
         self.recorder.drop_cluster(cluster);
     }
 
