@@ -17,6 +17,8 @@
 mod arguments;
 #[path = "simulation/convoy.rs"]
 mod convoy;
+#[path = "simulation/lookout.rs"]
+mod lookout;
 #[path = "simulation/mutants.rs"]
 mod mutants;
 
@@ -51,7 +53,7 @@ fn main() -> ExitCode {
     // Several clusters are played only when they are asked for: what their scenarios have found is not mended yet.
     let names = arguments.scenario.as_deref().unwrap_or_default();
     let is_abroad = names.contains("member") || arguments.replay.is_some();
-    let mut wiring = scenarios::wiring();
+    let mut wiring = lookout::wiring(scenarios::wiring());
     if is_abroad {
         wiring = convoy::wiring(wiring);
     }
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         return replay(&wiring, scenario, trial);
     }
     let mut chosen = scenarios::all().unwrap();
+    chosen.extend(lookout::scenarios());
     if is_abroad {
         chosen.extend(convoy::scenarios());
     }
@@ -92,10 +95,11 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     let known = explore::references(chosen, wiring, &mut report).unwrap();
     for known in &known {
         println!(
-            "{:24} {:>4} requests {:>4} watch events",
+            "{:24} {:>4} requests {:>4} watch events {:>4} calls",
             known.scenario.name,
             known.reference.history.requests.len(),
-            known.reference.events
+            known.reference.events,
+            known.reference.history.asked.len()
         );
     }
     if !report.failures.is_empty() && !arguments.keep_going {
@@ -131,7 +135,9 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
 fn broken(known: &[Arc<Known>], wiring: &Wiring, effort: &Effort, mut report: Report) -> Report {
     let mut shares: BTreeMap<&str, Vec<Arc<Known>>> = BTreeMap::new();
     for one in known {
-        let capability = scenarios::capability_of(&one.scenario.name).unwrap_or(convoy::NAME);
+        let is_lookout = lookout::find(&one.scenario.name).is_some();
+        let toy = if is_lookout { lookout::NAME } else { convoy::NAME };
+        let capability = scenarios::capability_of(&one.scenario.name).unwrap_or(toy);
         shares.entry(capability).or_default().push(one.clone());
     }
     let kept = mutants::killers::all();
@@ -291,7 +297,9 @@ fn measure(wiring: &Wiring, chosen: &[Scenario]) -> ExitCode {
 
 fn replay(wiring: &Wiring, name: &str, trial: &slipway_sim::trial::Trial) -> ExitCode {
     let known = scenarios::find(name).map(Result::unwrap);
-    let Some(scenario) = known.or_else(|| convoy::find(name)) else {
+    let Some(scenario) = known
+        .or_else(|| convoy::find(name))
+        .or_else(|| lookout::find(name)) else {
         println!("there is no scenario {name}");
         return ExitCode::from(2);
     };
