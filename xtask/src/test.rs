@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything, in tiers, one line each.
 
+mod prometheus;
 mod servers;
 mod tier;
 
@@ -70,6 +71,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             }
         }
     }
+    if !arguments.servers && !arguments.dist {
+        ask_prometheus(&mut tiers);
+    }
     drop_in(arguments, shipped.as_deref(), &mut tiers)?;
     let is_simulated = !arguments.servers && !arguments.dist;
     let run = beside(&mut tiers, is_simulated, |tiers| {
@@ -92,6 +96,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         report::error(error);
     }
     concluded.and(run)
+}
+
+/// The tier that asks a real Prometheus.
+const PROMETHEUS: &str = "prometheus";
+
+fn ask_prometheus(tiers: &mut Tiers) {
+    if !tiers.wants(PROMETHEUS) {
+        return;
+    }
+    let program = match prometheus::locate() {
+        Ok(program) => program,
+        Err(why) => {
+            tiers.left_out.push(format!("{PROMETHEUS}: {why:#}"));
+            return;
+        }
+    };
+    let mut command = workspace::cargo();
+    command
+        .args(["test", "--release", "--quiet", "--workspace"])
+        .args(["--test", "prometheus"])
+        .env("SLIPWAY_PROMETHEUS", program);
+    tiers.run(PROMETHEUS, &mut command);
 }
 
 /// The tier that asks an original and ours the same. Only who has an original can run it: it is never left out, but not there.

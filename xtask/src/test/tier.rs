@@ -29,6 +29,7 @@ const SUMMARIES: &[&str] = &[
     "replay: ",
     "fuzz: ",
     "drop-in: ",
+    "prometheus: ",
 ];
 
 /// Numbers out of the closing lines of test runners.
