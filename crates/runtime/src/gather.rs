@@ -175,12 +175,7 @@ impl Gatherer {
         Ok(request)
     }
 
-    fn pod(
-        &self,
-        id: &QuestionId,
-        method: &'static str,
-        url: &str,
-    ) -> BoxFuture<'static, Answer> {
+    fn pod(&self, id: &QuestionId, method: &'static str, url: &str) -> BoxFuture<'static, Answer> {
         let request = match self.request(id, method, url) {
             Ok(request) => request,
             Err(why) => return Box::pin(async { Answer::unreachable(why) }),

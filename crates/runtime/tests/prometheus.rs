@@ -181,11 +181,15 @@ async fn kinds(outside: &Outside, at: &Url, checks: &mut Checks) {
         ("probe_absent", Reading::NoData),
         ("0 * probe_value / 0", Reading::Vector(Number::NotANumber)),
         ("probe_value / 0", Reading::Vector(Number::Infinite)),
-        ("-probe_value / 0", Reading::Vector(Number::NegativeInfinite)),
+        (
+            "-probe_value / 0",
+            Reading::Vector(Number::NegativeInfinite),
+        ),
     ];
     for (query, expected) in table {
         let answer = ask(outside, &Query::new(at.clone(), query)).await;
-        let is_same = reading(&answer).is_some_and(|is| format!("{is:?}") == format!("{expected:?}"));
+        let is_same =
+            reading(&answer).is_some_and(|is| format!("{is:?}") == format!("{expected:?}"));
         let shown: String = query.chars().take(40).collect();
         checks.check(&shown, is_same, &answer);
     }

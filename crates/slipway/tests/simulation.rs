@@ -136,7 +136,11 @@ fn broken(known: &[Arc<Known>], wiring: &Wiring, effort: &Effort, mut report: Re
     let mut shares: BTreeMap<&str, Vec<Arc<Known>>> = BTreeMap::new();
     for one in known {
         let is_lookout = lookout::find(&one.scenario.name).is_some();
-        let toy = if is_lookout { lookout::NAME } else { convoy::NAME };
+        let toy = if is_lookout {
+            lookout::NAME
+        } else {
+            convoy::NAME
+        };
         let capability = scenarios::capability_of(&one.scenario.name).unwrap_or(toy);
         shares.entry(capability).or_default().push(one.clone());
     }
@@ -299,7 +303,8 @@ fn replay(wiring: &Wiring, name: &str, trial: &slipway_sim::trial::Trial) -> Exi
     let known = scenarios::find(name).map(Result::unwrap);
     let Some(scenario) = known
         .or_else(|| convoy::find(name))
-        .or_else(|| lookout::find(name)) else {
+        .or_else(|| lookout::find(name))
+    else {
         println!("there is no scenario {name}");
         return ExitCode::from(2);
     };

@@ -90,7 +90,11 @@ fn bench(arguments: &Arguments) -> Result<ExitCode> {
     let late = |percent: usize| {
         let place = figures.late.len() * percent / 100;
         let last = figures.late.len().saturating_sub(1);
-        figures.late.get(place.min(last)).copied().unwrap_or(f64::NAN)
+        figures
+            .late
+            .get(place.min(last))
+            .copied()
+            .unwrap_or(f64::NAN)
     };
     #[allow(clippy::cast_precision_loss, reason = "figures for people")]
     let each = figures.used.as_secs_f64() * 1e3 / figures.asked.max(1) as f64;

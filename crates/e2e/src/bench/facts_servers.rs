@@ -51,7 +51,8 @@ async fn serve(count: usize) -> Result<()> {
     let client = Client::new(home.service(TOKEN).with_agent("people"), PLACE);
     let maps: Api<ConfigMap> = Api::namespaced(client, PLACE);
     for number in 0..count {
-        let map = json!({"metadata": {"name": format!("key-{number:05}"), "labels": {LABEL: "yes"}}});
+        let map =
+            json!({"metadata": {"name": format!("key-{number:05}"), "labels": {LABEL: "yes"}}});
         let map = serde_json::from_value(map)?;
         maps.create(&PostParams::default(), &map).await?;
     }
@@ -102,7 +103,9 @@ async fn answer(
     } else {
         "go on"
     };
-    Ok(Response::new(Full::new(Bytes::from_static(body.as_bytes()))))
+    Ok(Response::new(Full::new(Bytes::from_static(
+        body.as_bytes(),
+    ))))
 }
 
 /// When a question was due is the last part of its name.
@@ -112,13 +115,17 @@ async fn answer(
 )]
 fn note(request: &Request<Incoming>, late: &Late) {
     let name = request.headers().get("idempotency-key");
-    let due = name
-        .and_then(|name| name.to_str().ok()?.rsplit('/').next()?.parse::<Timestamp>().ok());
+    let due = name.and_then(|name| {
+        name.to_str()
+            .ok()?
+            .rsplit('/')
+            .next()?
+            .parse::<Timestamp>()
+            .ok()
+    });
     let Some(due) = due else {
         return;
     };
     let by = Timestamp::now().duration_since(due).as_secs_f64() * 1e3;
-    late.lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(by);
+    late.lock().unwrap_or_else(PoisonError::into_inner).push(by);
 }

@@ -70,7 +70,10 @@ impl Watch {
         let mut text = hook("text");
         text.wanted = Wanted::Text;
         [
-            ("measure", Query::new(self.world.clone(), "sum(rate(errors[1m]))").call()),
+            (
+                "measure",
+                Query::new(self.world.clone(), "sum(rate(errors[1m]))").call(),
+            ),
             ("gate", hook("gate")),
             ("text", text),
         ]

@@ -15,8 +15,8 @@ use http_body_util::BodyExt;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_kernel::Purpose;
-use slipway_kernel::admission::Count;
 use slipway_kernel::address::Url;
+use slipway_kernel::admission::Count;
 use slipway_kernel::fact::{Answer, Question, QuestionId, Request as Asked, ScaleOf};
 use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::question::{Call, Failure};
@@ -179,7 +179,11 @@ async fn a_failure_is_an_answer() {
     assert_eq!(answer, Answer::unreachable("connection refused"));
     let url = Url::parse("http://somebody.example/").unwrap();
     let outside = question(Asked::Outside(Box::new(Call::get(url))));
-    for asked in [to_pod("POST", "http://["), to_pod("POST", "no url"), outside] {
+    for asked in [
+        to_pod("POST", "http://["),
+        to_pod("POST", "no url"),
+        outside,
+    ] {
         let answer = gatherer.gather(&whose(), asked.clone()).await;
         let is_failure = matches!(answer, Answer::Failed(Failure::Unreachable(_)));
         assert!(is_failure, "{asked:?}: {answer:?}");

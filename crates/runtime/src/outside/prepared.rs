@@ -173,10 +173,7 @@ async fn secret(
     Ok(text)
 }
 
-async fn read(
-    reference: &SecretRef,
-    secrets: &dyn Secrets,
-) -> Result<Sensitive<String>, Failure> {
+async fn read(reference: &SecretRef, secrets: &dyn Secrets) -> Result<Sensitive<String>, Failure> {
     let no = |why: &str| Failure::NotAllowed(format!("{reference} cannot be used: {why}"));
     let bytes = secrets.read(reference).await.map_err(|why| no(&why))?;
     let text = std::str::from_utf8(bytes.expose()).map_err(|_| no("it is no text"))?;

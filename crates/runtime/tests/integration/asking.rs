@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request as Sent, Response};
 use http_body_util::{BodyExt, Full};
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
 use slipway_kernel::address::{Rules, Url};
 use slipway_kernel::fact::{Request, ScaleOf};
@@ -52,13 +53,11 @@ fn said(code: u16, body: &str) -> Result<Response<Body>, Failure> {
 
 /// All that a request says.
 fn repeated(request: &Sent<Bytes>) -> String {
-    format!("{} {:?}", request.uri(), request.headers())
-        + &request
-            .headers()
-            .values()
-            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
-            .collect::<Vec<_>>()
-            .join(" ")
+    let values = request.headers().values();
+    let values: Vec<String> = values
+        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+        .collect();
+    format!("{} {}", request.uri(), values.join(" "))
 }
 
 impl Transport for World {
@@ -177,78 +176,57 @@ async fn deployment(stage: &Stage) {
     stage.create(path, &body).await;
 }
 
+/// One of each kind, and of each failure.
+fn one_of_each() -> Vec<(&'static str, Request)> {
+    let made = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}});
+    let api = |method, path: &str, body| Request::Api {
+        method,
+        path: format!("/api/v1/namespaces/default/configmaps{path}"),
+        body,
+    };
+    let scale = ScaleOf {
+        group: "apps".to_owned(),
+        kind: "Deployment".to_owned(),
+        namespace: "default".to_owned(),
+        name: "web".to_owned(),
+    };
+    let pod = Request::Pod {
+        method: "POST",
+        url: "http://web-0.web/prepare".to_owned(),
+    };
+    let mut slow = Call::get(url("https://slow.test/"));
+    slow.timeout = Duration::from_secs(2);
+    let score = Wanted::Number(Some("/score".to_owned()));
+    let query = Query::new(url("http://prometheus.test:9090/"), "up");
+    let metadata = "http://169.254.169.254/latest";
+    vec![
+        ("read", api("GET", "/none", Value::Null)),
+        ("write", api("POST", "", made)),
+        ("scale", Request::Scale(scale)),
+        ("pod", pod),
+        ("status", reading("https://hook.test/a", Wanted::Status)),
+        ("text", reading("https://hook.test/b", Wanted::Text)),
+        ("number", reading("https://hook.test/c", score)),
+        ("measured", outside(query.call())),
+        ("refused", reading("https://echo.test/", Wanted::Measured)),
+        (
+            "malformed",
+            reading("https://hook.test/d", Wanted::Number(None)),
+        ),
+        ("slow", outside(slow)),
+        ("nobody", reading("https://nobody.test/", Wanted::Status)),
+        ("forbidden", reading(metadata, Wanted::Text)),
+    ]
+}
+
 #[test]
 fn one_question_of_each_kind_is_asked_and_answered() {
     virtually(async {
         let stage = Stage::new().await;
         deployment(&stage).await;
         stage.map("asks", json!({})).await;
-        let made = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made"}});
         let world = World::default();
-        let mut slow = Call::get(url("https://slow.test/"));
-        slow.timeout = Duration::from_secs(2);
-        let replica = start(
-            &stage,
-            &world,
-            vec![
-                (
-                    "read",
-                    Request::Api {
-                        method: "GET",
-                        path: "/api/v1/namespaces/default/configmaps/none".to_owned(),
-                        body: Value::Null,
-                    },
-                ),
-                (
-                    "write",
-                    Request::Api {
-                        method: "POST",
-                        path: "/api/v1/namespaces/default/configmaps".to_owned(),
-                        body: made,
-                    },
-                ),
-                (
-                    "scale",
-                    Request::Scale(ScaleOf {
-                        group: "apps".to_owned(),
-                        kind: "Deployment".to_owned(),
-                        namespace: "default".to_owned(),
-                        name: "web".to_owned(),
-                    }),
-                ),
-                (
-                    "pod",
-                    Request::Pod {
-                        method: "POST",
-                        url: "http://web-0.web/prepare".to_owned(),
-                    },
-                ),
-                ("status", reading("https://hook.test/a", Wanted::Status)),
-                ("text", reading("https://hook.test/b", Wanted::Text)),
-                (
-                    "number",
-                    reading(
-                        "https://hook.test/c",
-                        Wanted::Number(Some("/score".to_owned())),
-                    ),
-                ),
-                (
-                    "measured",
-                    outside(Query::new(url("http://prometheus.test:9090/"), "up").call()),
-                ),
-                ("refused", reading("https://echo.test/", Wanted::Measured)),
-                (
-                    "malformed",
-                    reading("https://hook.test/d", Wanted::Number(None)),
-                ),
-                ("slow", outside(slow)),
-                ("nobody", reading("https://nobody.test/", Wanted::Status)),
-                (
-                    "forbidden",
-                    reading("http://169.254.169.254/latest", Wanted::Text),
-                ),
-            ],
-        );
+        let replica = start(&stage, &world, one_of_each());
         let told = told(&stage, "asks", 10).await;
         for expected in [
             "read: Said { code: 404,",
@@ -270,7 +248,14 @@ fn one_question_of_each_kind_is_asked_and_answered() {
         // Each was asked once, with its name.
         let hooks = world.of("hook.test");
         assert_eq!(hooks.len(), 4);
-        let uid = stage.maps().get("asks").await.unwrap().metadata.uid.unwrap();
+        let uid = stage
+            .maps()
+            .get("asks")
+            .await
+            .unwrap()
+            .metadata
+            .uid
+            .unwrap();
         let id = hooks[0].headers()["idempotency-key"].to_str().unwrap();
         assert_eq!(id, format!("curious/{uid}/status/0/1970-01-01T00:00:00Z"));
         assert!(world.of("169.254.169.254").is_empty());
@@ -311,11 +296,15 @@ fn answers_go_with_their_key() {
         secs(5).await;
         assert_eq!(replica.view.answers(), 2);
         let maps = stage.maps();
-        maps.delete("asks-a", &Default::default()).await.unwrap();
+        maps.delete("asks-a", &DeleteParams::default())
+            .await
+            .unwrap();
         secs(1).await;
         assert_eq!(replica.view.answers(), 1);
         // What comes later for a key that is gone is not kept.
-        maps.delete("asks-b", &Default::default()).await.unwrap();
+        maps.delete("asks-b", &DeleteParams::default())
+            .await
+            .unwrap();
         secs(60).await;
         assert_eq!(replica.view.answers(), 0);
     });
@@ -342,7 +331,8 @@ fn a_slow_target_delays_nobody_else() {
         let heard = world.heard.lock().unwrap().clone();
         let of = |host: &str| {
             let all = heard.iter().filter(|(_, r)| r.uri().host() == Some(host));
-            all.map(|(at, _)| at.duration_since(began)).collect::<Vec<_>>()
+            all.map(|(at, _)| at.duration_since(began))
+                .collect::<Vec<_>>()
         };
         assert_eq!(of("slow.test").len(), 4, "so many at once of one target");
         let quick = of("hook.test");
@@ -356,6 +346,47 @@ fn a_slow_target_delays_nobody_else() {
     });
 }
 
+/// A marker as token, header, query and address, of who repeats it, who fails and who is not there.
+fn with_secrets() -> Vec<(&'static str, Request)> {
+    let with = |to: &str, credential: Credential, wanted: Wanted| {
+        let mut call = Call::get(url(to));
+        call.headers.push(Header::new("X-Scope", "tenant").unwrap());
+        (call.credentials, call.wanted) = (vec![credential], wanted);
+        outside(call)
+    };
+    let header = || Credential::Header {
+        name: "X-Api-Key".to_owned(),
+        value: secret("header"),
+    };
+    let query = || Credential::Parameter {
+        name: "key".to_owned(),
+        value: secret("query"),
+    };
+    let bearer = || Credential::Bearer(secret("token"));
+    let mut hidden = Call::get(url("https://unused.test/"));
+    (hidden.target, hidden.wanted) = (Target::Secret(secret("address")), Wanted::Text);
+    let mut other = Call::get(url("https://echo.test/"));
+    other.credentials = vec![Credential::Bearer(SecretRef {
+        namespace: "slipway-system".to_owned(),
+        ..secret("token")
+    })];
+    let echo = "https://echo.test/";
+    let number = "https://echo-number.test/";
+    let nobody = "https://nobody.test/";
+    vec![
+        ("text-token", with(echo, bearer(), Wanted::Text)),
+        ("text-header", with(echo, header(), Wanted::Text)),
+        ("text-query", with(echo, query(), Wanted::Text)),
+        ("error-token", with(number, bearer(), Wanted::Number(None))),
+        ("error-header", with(number, header(), Wanted::Measured)),
+        ("error-query", with(number, query(), Wanted::Number(None))),
+        ("nobody-token", with(nobody, bearer(), Wanted::Text)),
+        ("nobody-query", with(nobody, query(), Wanted::Text)),
+        ("hidden", outside(hidden)),
+        ("other", outside(other)),
+    ]
+}
+
 /// A marker used as token, header, query and address is in no log, event, status, blocker, metric or error.
 #[test]
 fn a_secret_is_nowhere_but_with_whom_it_is_for() {
@@ -366,47 +397,7 @@ fn a_secret_is_nowhere_but_with_whom_it_is_for() {
         credentials(&stage).await;
         stage.map("asks", json!({})).await;
         let world = World::default();
-        let with = |to: &str, credential: Credential, wanted: Wanted| {
-            let mut call = Call::get(url(to));
-            call.headers.push(Header::new("X-Scope", "tenant").unwrap());
-            (call.credentials, call.wanted) = (vec![credential], wanted);
-            outside(call)
-        };
-        let header = || Credential::Header {
-            name: "X-Api-Key".to_owned(),
-            value: secret("header"),
-        };
-        let query = || Credential::Parameter {
-            name: "key".to_owned(),
-            value: secret("query"),
-        };
-        let bearer = || Credential::Bearer(secret("token"));
-        let mut hidden = Call::get(url("https://unused.test/"));
-        (hidden.target, hidden.wanted) = (Target::Secret(secret("address")), Wanted::Text);
-        let mut other = Call::get(url("https://echo.test/"));
-        other.credentials = vec![Credential::Bearer(SecretRef {
-            namespace: "slipway-system".to_owned(),
-            ..secret("token")
-        })];
-        let echo = "https://echo.test/";
-        let number = "https://echo-number.test/";
-        let nobody = "https://nobody.test/";
-        let replica = start(
-            &stage,
-            &world,
-            vec![
-                ("text-token", with(echo, bearer(), Wanted::Text)),
-                ("text-header", with(echo, header(), Wanted::Text)),
-                ("text-query", with(echo, query(), Wanted::Text)),
-                ("error-token", with(number, bearer(), Wanted::Number(None))),
-                ("error-header", with(number, header(), Wanted::Measured)),
-                ("error-query", with(number, query(), Wanted::Number(None))),
-                ("nobody-token", with(nobody, bearer(), Wanted::Text)),
-                ("nobody-query", with(nobody, query(), Wanted::Text)),
-                ("hidden", outside(hidden)),
-                ("other", outside(other)),
-            ],
-        );
+        let replica = start(&stage, &world, with_secrets());
         let told = told(&stage, "asks", 20).await;
         secs(5).await;
         // They were sent.
@@ -416,14 +407,19 @@ fn a_secret_is_nowhere_but_with_whom_it_is_for() {
             let holds = |text: &&String| text.contains(&marker);
             assert_eq!(sent.iter().filter(holds).count(), 1, "{part}: {sent:#?}");
         }
-        assert_eq!(told.matches("[secret]").count() >= 6, true, "{told}");
+        assert!(told.matches("[secret]").count() >= 6, "{told}");
         assert!(told.contains("other: must not be asked: the Secret slipway-system/credentials"));
-        let events = stage.get("/apis/events.k8s.io/v1/namespaces/default/events").await;
+        let events = stage
+            .get("/apis/events.k8s.io/v1/namespaces/default/events")
+            .await;
         assert!(events.to_string().contains("text-token"), "{events}");
         let mut seen = vec![
             told,
             events.to_string(),
-            stage.get("/api/v1/namespaces/default/configmaps").await.to_string(),
+            stage
+                .get("/api/v1/namespaces/default/configmaps")
+                .await
+                .to_string(),
             replica.view.metrics(),
             format!("{:?}", replica.view.blockers()),
             format!("{:?}", replica.view.facts()),

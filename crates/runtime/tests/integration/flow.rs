@@ -319,7 +319,9 @@ fn questions_are_asked_once_and_their_answers_are_facts() {
         drop(replica);
         stage.map("c", json!({"ask": "anybody"})).await;
         let _replica = stage.start(alone(), Toy::default());
-        stage.until_have("c", "Failed(Unreachable(\"no gatherer\"))", 3).await;
+        stage
+            .until_have("c", "Failed(Unreachable(\"no gatherer\"))", 3)
+            .await;
     });
 }
 

@@ -30,7 +30,10 @@ impl Gather for Clerk {
         Box::pin(async move {
             {
                 let mut counts = counts.lock().unwrap();
-                *counts.asked.entry(question.address().into_owned()).or_default() += 1;
+                *counts
+                    .asked
+                    .entry(question.address().into_owned())
+                    .or_default() += 1;
                 counts.at_once += 1;
                 counts.most_at_once = counts.most_at_once.max(counts.at_once);
             }

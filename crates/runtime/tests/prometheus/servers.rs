@@ -121,11 +121,7 @@ pub(crate) struct Prometheus {
 
 impl Prometheus {
     /// Starts one that scrapes a target every second.
-    pub(crate) async fn start(
-        program: &Path,
-        target: SocketAddr,
-        sealed: Option<&Issued>,
-    ) -> Self {
+    pub(crate) async fn start(program: &Path, target: SocketAddr, sealed: Option<&Issued>) -> Self {
         let address = free();
         let folder = std::env::temp_dir().join(format!("slipway-prometheus-{}", address.port()));
         std::fs::create_dir_all(&folder).unwrap();

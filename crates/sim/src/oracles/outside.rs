@@ -89,7 +89,11 @@ mod tests {
 
     #[test]
     fn a_name_for_two_questions_and_a_question_without_a_name_are_found() {
-        let good = vec![asked(0, "a", "x", 0), asked(1, "a", "x", 1), asked(2, "b", "y", 2)];
+        let good = vec![
+            asked(0, "a", "x", 0),
+            asked(1, "a", "x", 1),
+            asked(2, "b", "y", 2),
+        ];
         let findings = found(good, names);
         assert_eq!((findings.checked, findings.violations.len()), (3, 0));
         let twice = vec![asked(0, "a", "x", 0), asked(1, "a", "y", 1)];

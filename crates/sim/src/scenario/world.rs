@@ -95,7 +95,8 @@ impl Peer {
 
 /// What Prometheus answers.
 fn measured(value: &str) -> (u16, String) {
-    let series = |n: usize, value: &str| json!({"metric": {"n": n.to_string()}, "value": [0, value]});
+    let series =
+        |n: usize, value: &str| json!({"metric": {"n": n.to_string()}, "value": [0, value]});
     let vector = |result: Vec<Value>| {
         let body = json!({"status": "success", "data": {"resultType": "vector", "result": result}});
         (200, body.to_string())
@@ -142,6 +143,10 @@ mod tests {
     fn somebody_who_is_nobody_is_refused() {
         assert!(peer("{host: a}").check().is_err());
         assert!(peer("{host: a, chat: true}").check().is_ok());
-        assert!(peer("{host: a, webhook: [{path: /, code: 99}]}").check().is_err());
+        assert!(
+            peer("{host: a, webhook: [{path: /, code: 99}]}")
+                .check()
+                .is_err()
+        );
     }
 }

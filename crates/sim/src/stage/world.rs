@@ -61,9 +61,7 @@ impl Way {
     async fn carry(self, request: Request<Bytes>) -> Result<Response<Body>, Failure> {
         let (number, fault) = {
             let adversary = self.adversary.lock();
-            adversary
-                .unwrap_or_else(PoisonError::into_inner)
-                .on_call()
+            adversary.unwrap_or_else(PoisonError::into_inner).on_call()
         };
         let recorder = &self.world.recorder;
         recorder.calls(self.record(number, fault, &request));

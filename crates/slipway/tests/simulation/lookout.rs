@@ -130,7 +130,13 @@ fn gate(meta: &Meta, stage: u32) -> Option<Call> {
 
 /// Whether an answer is a yes.
 fn is_yes(answer: &Answer) -> bool {
-    matches!(answer, Answer::Read(Reply { code: 200..=299, .. }))
+    matches!(
+        answer,
+        Answer::Read(Reply {
+            code: 200..=299,
+            ..
+        })
+    )
 }
 
 /// Whether few errors were measured, on all data.

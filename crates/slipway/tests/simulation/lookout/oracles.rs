@@ -130,7 +130,10 @@ fn heard(case: &Case<'_>) -> Findings {
         let arrived: u32 = of.clone().map(|one| one.arrived).sum();
         if is_settled {
             findings.check(history.end, is_done && arrived > 0, || {
-                format!("{} is done: {is_done}, and was told {arrived} times", object.2)
+                format!(
+                    "{} is done: {is_done}, and was told {arrived} times",
+                    object.2
+                )
             });
         }
         let is_noted = text("/data/told").is_some();
@@ -164,7 +167,9 @@ fn shown(case: &Case<'_>) -> Findings {
         let is_clean = !tokens
             .iter()
             .any(|token| one.url.contains(token) || one.body.contains(token));
-        findings.check(one.at, is_clean, || format!("{} has a token in it", one.url));
+        findings.check(one.at, is_clean, || {
+            format!("{} has a token in it", one.url)
+        });
     }
     for request in case.history.requests.iter().filter(|r| r.is_write()) {
         let body = request.body.to_string();

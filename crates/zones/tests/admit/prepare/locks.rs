@@ -333,7 +333,12 @@ fn a_tracker_that_is_made_for_no_zones_is_empty() {
     let nobody = said(200, &json!({"items": []}));
     scenario.api.maps.fix("GET", "labelSelector", nobody);
     assert!(scenario.down(&hook).is_allowed());
-    let made = scenario.api.maps.asked.iter().find(|q| q.method() == "POST");
+    let made = scenario
+        .api
+        .maps
+        .asked
+        .iter()
+        .find(|q| q.method() == "POST");
     assert_eq!(made.unwrap().body.get("data"), None);
     let data = &scenario.api.maps.map(TRACKER)["data"];
     assert_eq!(data.as_object().unwrap().len(), 1);
