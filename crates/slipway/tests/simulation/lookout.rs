@@ -7,6 +7,8 @@
 //!
 //! It is part of no program: it is what calls to the world outside are broken with until a capability makes some.
 
+#[path = "lookout/mutants.rs"]
+pub(crate) mod mutants;
 #[path = "lookout/oracles.rs"]
 mod oracles;
 #[path = "lookout/setup.rs"]
@@ -85,7 +87,23 @@ impl Projection for Passage {
 
 /// The planner.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Lookout;
+pub(crate) struct Lookout {
+    /// What it gets wrong, if it is a mutant.
+    slip: Option<Slip>,
+}
+
+/// What can be got wrong about answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Slip {
+    /// Who does not answer has said yes.
+    Silence,
+    /// Where nothing was measured there are no errors.
+    NoData,
+    /// What was said once needs no second time, whatever came of it.
+    Once,
+    /// A name is used for whatever is asked next.
+    Name,
+}
 
 fn key(meta: &Meta) -> Key {
     Key {
@@ -129,7 +147,7 @@ fn gate(meta: &Meta, stage: u32) -> Option<Call> {
 }
 
 /// Whether an answer is a yes.
-fn is_yes(answer: &Answer) -> bool {
+fn is_good(answer: &Answer) -> bool {
     matches!(
         answer,
         Answer::Read(Reply {
@@ -159,14 +177,40 @@ fn why(answer: &Answer) -> String {
 }
 
 impl Lookout {
-    fn pass(meta: &Meta, passage: &Passage, facts: &Facts, now: Timestamp, plan: &mut Plan) {
+    fn has(self, slip: Slip) -> bool {
+        self.slip == Some(slip)
+    }
+
+    /// Whether an answer is a yes.
+    fn is_yes(self, answer: &Answer) -> bool {
+        is_good(answer) || self.has(Slip::Silence) && matches!(answer, Answer::Failed(_))
+    }
+
+    /// Whether few errors were measured.
+    fn is_calm(self, answer: &Answer) -> bool {
+        let is_nothing = || {
+            let Answer::Read(Reply {
+                value: Read::Measured(measured),
+                ..
+            }) = answer
+            else {
+                return false;
+            };
+            *measured.reading() == Reading::NoData
+        };
+        is_calm(answer) || self.has(Slip::NoData) && is_nothing()
+    }
+
+    fn pass(self, meta: &Meta, passage: &Passage, facts: &Facts, now: Timestamp, plan: &mut Plan) {
         let due = floor(now);
         let next = later(due, EVERY).unwrap_or(now);
         plan.wake(next);
         if passage.taken.as_deref() == Some(due.to_string().as_str()) {
             return;
         }
-        let (asked, measured) = (id(meta, ASK, due), id(meta, MEASURE, due));
+        let always = Timestamp::UNIX_EPOCH;
+        let of = if self.has(Slip::Name) { always } else { due };
+        let (asked, measured) = (id(meta, ASK, of), id(meta, MEASURE, due));
         let Some((gate, prometheus)) = gate(meta, passage.stage).zip(url(PROMETHEUS, "/")) else {
             return;
         };
@@ -181,11 +225,15 @@ impl Lookout {
                 }
             }
         }
+        if answers.len() == 2 && self.has(Slip::Name) {
+            // Whoever asks again under an old name has to have forgotten what it was told.
+            plan.keeps.clear();
+        }
         let [said, errors] = answers.as_slice() else {
             return;
         };
         let object = slipway_kernel::ObjectRef::local(kinds::CONFIG_MAP, PLACE, &meta.name);
-        if is_yes(said) && is_calm(errors) {
+        if self.is_yes(said) && self.is_calm(errors) {
             plan.act(Action::Patch {
                 target: Target::seen(object, meta),
                 purpose: TAKE,
@@ -196,7 +244,7 @@ impl Lookout {
             });
             return;
         }
-        let blocks = if is_yes(said) { errors } else { said };
+        let blocks = if self.is_yes(said) { errors } else { said };
         plan.blockers.push(Blocker {
             reason: "NotPassable",
             message: why(blocks),
@@ -208,7 +256,7 @@ impl Lookout {
     }
 
     /// Says that it is done, and that it was heard.
-    fn tell(meta: &Meta, facts: &Facts, now: Timestamp, plan: &mut Plan) {
+    fn tell(self, meta: &Meta, facts: &Facts, now: Timestamp, plan: &mut Plan) {
         let id = id(meta, TELL, Timestamp::UNIX_EPOCH);
         let Some(chat) = url(CHAT, "/say") else {
             return;
@@ -219,7 +267,7 @@ impl Lookout {
                 let call = Call::post(chat, text.to_string());
                 plan.act(Action::Ask(Question::outside(id, call)));
             }
-            Some((_, answer)) if is_yes(answer) => {
+            Some((_, answer)) if is_good(answer) => {
                 let object = slipway_kernel::ObjectRef::local(kinds::CONFIG_MAP, PLACE, &meta.name);
                 plan.keeps.insert(id);
                 plan.act(Action::Patch {
@@ -227,6 +275,9 @@ impl Lookout {
                     purpose: HEARD,
                     body: json!({"data": {"told": "yes"}}),
                 });
+            }
+            Some(_) if self.has(Slip::Once) => {
+                plan.keeps.insert(id);
             }
             // It is forgotten that it failed, and asked again under the same name.
             Some(_) => plan.wake(later(now, AGAIN).unwrap_or(now)),
@@ -270,9 +321,9 @@ impl Controller for Lookout {
             ..Plan::default()
         };
         if body.stage < body.last {
-            Self::pass(meta, body, facts, now, &mut plan);
+            self.pass(meta, body, facts, now, &mut plan);
         } else if !body.told {
-            Self::tell(meta, facts, now, &mut plan);
+            self.tell(meta, facts, now, &mut plan);
         }
         Some(plan)
     }

@@ -71,7 +71,7 @@ const AT_HOME: &[Permission] = &[
 
 /// The operator with the lookout.
 fn setup() -> Setup {
-    let capability: Arc<dyn Controller> = Arc::new(Lookout);
+    let capability: Arc<dyn Controller> = Arc::new(Lookout::default());
     Setup {
         settings: Settings::default(),
         capabilities: vec![capability],
