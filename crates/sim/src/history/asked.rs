@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 
+use crate::fault::CallFault;
+
 /// One call of the operator to the world outside of the API.
 #[derive(Debug, Clone)]
 pub struct Asked {
@@ -28,6 +30,12 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// Whether there is anything to be read in its answer: of others no more than the code can be known.
+    pub fn is_readable(&self) -> bool {
+        let garbled = [CallFault::Malformed.name(), CallFault::Endless.name()];
+        self.fault.is_none_or(|fault| !garbled.contains(&fault))
+    }
+
     /// Who was asked.
     pub fn host(&self) -> &str {
         let rest = self.url.split_once("://").map_or("", |(_, rest)| rest);

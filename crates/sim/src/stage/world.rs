@@ -101,6 +101,7 @@ impl Way {
             }
             Some(CallFault::Malformed) => {
                 let (code, _) = self.deliver(number, &request).await?;
+                recorder.told(number, code);
                 let body = stream::iter([
                     Ok(Frame::data(Bytes::from_static(b"{\"status\": \"succ\xff"))),
                     Err(Failure::Malformed("it ends before it is whole".to_owned())),
@@ -109,6 +110,7 @@ impl Way {
             }
             Some(CallFault::Endless) => {
                 let (code, _) = self.deliver(number, &request).await?;
+                recorder.told(number, code);
                 let more = || Ok(Frame::data(Bytes::from_static(&[b'x'; 16 * 1024])));
                 let body = StreamBody::new(stream::repeat_with(more));
                 Ok(answer(code, body.boxed_unsync()))

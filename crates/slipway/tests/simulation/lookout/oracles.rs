@@ -99,9 +99,9 @@ fn told(case: &Case<'_>) -> Findings {
             format!("stage {:?} without a yes of the gate", stage(change))
         });
         let mut measured = answers(history, (replica, PROMETHEUS), within);
-        let is_good = measured.any(|(_, at, code)| {
+        let is_good = measured.any(|(one, at, code)| {
             let errors = errors(case, at);
-            code == 200 && errors.is_some_and(|errors| errors < TOO_MANY)
+            code == 200 && one.is_readable() && errors.is_some_and(|errors| errors < TOO_MANY)
         });
         findings.check(change.at, is_good, || {
             format!("stage {:?} without few errors", stage(change))
