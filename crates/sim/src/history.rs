@@ -446,6 +446,16 @@ impl History {
         course::state(&self.changes, object, version)
     }
 
+    /// How an object in a cluster was at a version of that.
+    pub fn state_in(
+        &self,
+        cluster: &ClusterId,
+        object: &Object,
+        version: u64,
+    ) -> Option<&Arc<Image>> {
+        course::state(self.changes_in(cluster), object, version)
+    }
+
     /// All objects of a resource at home as they were at a version.
     pub fn states(&self, resource: &str, version: u64) -> BTreeMap<&Object, &Arc<Image>> {
         course::states(&self.changes, resource, version)

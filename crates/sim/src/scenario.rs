@@ -10,7 +10,7 @@ mod path;
 mod workload;
 mod world;
 
-pub use action::{Action, Deed};
+pub use action::{Action, Confirmation, Deed, Marks};
 pub use cluster::{Cluster, HOME};
 pub use expect::{Expectation, When};
 pub use object::{Named, UnknownKind};

@@ -50,21 +50,13 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // Several clusters are played only when they are asked for: what their scenarios have found is not mended yet.
-    let names = arguments.scenario.as_deref().unwrap_or_default();
-    let is_abroad = names.contains("member") || arguments.replay.is_some();
-    let mut wiring = lookout::wiring(scenarios::wiring());
-    if is_abroad {
-        wiring = convoy::wiring(wiring);
-    }
+    let wiring = lookout::wiring(convoy::wiring(scenarios::wiring()));
     if let Some((scenario, trial)) = &arguments.replay {
         return replay(&wiring, scenario, trial);
     }
     let mut chosen = scenarios::all().unwrap();
+    chosen.extend(convoy::scenarios());
     chosen.extend(lookout::scenarios());
-    if is_abroad {
-        chosen.extend(convoy::scenarios());
-    }
     if let Some(name) = &arguments.scenario {
         chosen.retain(|scenario| is_meant(name, &scenario.name));
     }
@@ -74,9 +66,6 @@ fn main() -> ExitCode {
     let report = run(&wiring, &chosen, &arguments);
     conclude(&report)
 }
-
-/// Oracles that only scenarios of several clusters ask.
-const OF_MEMBERS: [&str; 3] = ["M1", "M2", "M3"];
 
 /// Whether a scenario has this text in its name, or has not, if it begins with `!`.
 fn is_meant(text: &str, name: &str) -> bool {
@@ -120,8 +109,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     // Some rights are needed only when something went wrong.
     if arguments.scenario.is_none() && arguments.effort.exhaustive && arguments.effort.is_whole {
         unused_rights(wiring, chosen, &mut report);
-        let oracles = wiring.oracles.all().map(|oracle| oracle.id);
-        report.asked_all(oracles.filter(|id| !OF_MEMBERS.contains(id)));
+        report.asked_all(wiring.oracles.all().map(|oracle| oracle.id));
     }
     // Hunts are long: what was found is told before them, so that nobody waits for it.
     tell(&report);

@@ -59,8 +59,21 @@ impl Questions {
         self.outside.take_back(cluster);
     }
 
-    fn next(&mut self) -> Option<(Key, Question)> {
-        self.inside.next().or_else(|| self.outside.next())
+    /// Nothing more is asked for these controllers that has not been asked yet.
+    fn take_back_of(&mut self, controllers: &[&'static str]) {
+        self.inside.take_back_of(controllers);
+        self.outside.take_back_of(controllers);
+    }
+
+    /// Forgets all questions of a cluster. What is under way ends by itself.
+    pub(super) fn drop_cluster(&mut self, cluster: &ClusterId) {
+        self.inside.drop_cluster(cluster);
+        self.outside.drop_cluster(cluster);
+    }
+
+    fn next(&mut self, acts: impl Fn(&Key) -> bool) -> Option<(Key, Question)> {
+        let inside = self.inside.next(&acts);
+        inside.or_else(|| self.outside.next(&acts))
     }
 
     fn end(&mut self, key: &Key, id: &QuestionId) {
@@ -101,6 +114,11 @@ impl Engine {
         self.ask();
     }
 
+    /// This replica does not act for these any more: what they wait for is not asked.
+    pub(super) fn ask_no_more(&mut self, controllers: &[&'static str]) {
+        self.questions.take_back_of(controllers);
+    }
+
     /// A key has nothing to ask any more.
     pub(super) fn fall_silent(&mut self, key: &Key) {
         self.questions.want(key, Vec::new());
@@ -124,12 +142,17 @@ impl Engine {
 
     /// Asks as many as there is room for, and nothing for whom this replica does not act any more.
     fn ask(&mut self) {
-        while let Some((key, question)) = self.questions.next() {
-            if !self.acts_for(&key) {
-                self.questions.want(&key, Vec::new());
-                self.questions.end(&key, &question.id);
-                continue;
-            }
+        let (shared, capabilities) = (&self.shared, &self.capabilities);
+        let acts = |key: &Key| {
+            let capability = capabilities.get(key.controller);
+            let cluster = &key.cluster;
+            capability.is_some_and(|one| shared.leads_in(one.lease(), cluster).is_some())
+        };
+        let mut asked = Vec::new();
+        while let Some(next) = self.questions.next(acts) {
+            asked.push(next);
+        }
+        for (key, question) in asked {
             let (shared, gatherer) = (self.shared.clone(), self.gatherer_for(&key.cluster));
             self.start(async move {
                 let id = question.id.clone();
@@ -137,12 +160,6 @@ impl Engine {
                 Message::Answered(key, id, answer)
             });
         }
-    }
-
-    fn acts_for(&self, key: &Key) -> bool {
-        let capability = self.capabilities.get(key.controller);
-        let leads = |lease| self.shared.leads_in(lease, &key.cluster).is_some();
-        capability.is_some_and(|one| leads(one.lease()))
     }
 
     /// Who answers questions about a cluster.

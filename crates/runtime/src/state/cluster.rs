@@ -83,6 +83,12 @@ pub(crate) struct Membership {
     pub(crate) state: MemberState,
     /// When it last answered which cluster it is; none if there is a doubt.
     pub(crate) checked: Option<Instant>,
+    /// Whether it has not been asked since something was seen that another cluster would show.
+    pub(crate) is_doubted: bool,
+    /// Whether it did not answer when it was last asked.
+    pub(crate) is_lost: bool,
+    /// The uid of the cluster that what is known is about: the last that was read.
+    pub(crate) seen: Option<String>,
     /// Whether it could be written to when that was last looked at.
     pub(crate) was_open: bool,
     /// Leases, and the leadership in which no former leader can act here any more.

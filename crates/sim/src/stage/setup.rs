@@ -179,8 +179,7 @@ impl Prepared {
         }
         let mut permissions = setup.member_permissions.clone();
         permissions.retain(|one| !member.lacks.iter().any(|lacks| lacks == one.resource));
-        // Its rules are others: an audit must not take them for those at home.
-        let role = format!("{}-member", role(setup));
+        let role = role_in_members(setup);
         let granted = grant(&user, setup, &role, &permissions).await;
         granted.map_err(start)?;
         for manifest in scenario.manifests_in(member) {
@@ -213,7 +212,6 @@ pub(super) fn begin(
     let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(scenario.start));
     let began = tokio::time::Instant::now();
     let mut tasks = JoinSet::new();
-    let mut controllers = JoinSet::new();
     let (home, dialled) = Water::home(prepared, &clock, trial.seed);
     let recorder = home.recorder();
     recorder.mark(Event::User("everything is set up".to_owned()));
@@ -225,12 +223,16 @@ pub(super) fn begin(
     for water in &waters {
         tasks.spawn(water.recorder().follow());
     }
-    for water in &waters {
-        water.look_after(&mut controllers, scenario, trial.seed);
-    }
+    let controllers = waters.iter().map(|water| {
+        let port = water.port();
+        let tasks = water.look_after(&port, scenario, trial.seed);
+        (port.id, tasks)
+    });
+    let controllers = controllers.collect();
     let adversary = Adversary::new(trial.injections.clone(), trial.seed);
     let adversary = Arc::new(Mutex::new(adversary));
-    let storm = trial.storm.then(|| Storm::of(scenario, trial.seed));
+    let kinds = kinds(&wiring.definitions);
+    let storm = trial.storm.then(|| Storm::of(scenario, trial.seed, &kinds));
     let drawn = storm
         .as_ref()
         .map_or(&[][..], |storm| storm.spells.as_slice());
@@ -287,6 +289,15 @@ pub(super) fn begin(
     })
 }
 
+/// What definitions define, as `plural.group`.
+fn kinds(definitions: &[Value]) -> Vec<String> {
+    let names = definitions.iter().filter_map(|definition| {
+        let name = definition.pointer("/metadata/name");
+        name.and_then(Value::as_str).map(str::to_owned)
+    });
+    names.collect()
+}
+
 /// What was there before our definitions, and these.
 async fn prepare(user: &User, before: &[Value], definitions: &[Value]) -> Result<(), Undone> {
     for manifest in before.iter().chain(definitions) {
@@ -303,6 +314,11 @@ fn role(setup: &Setup) -> String {
     let names = setup.capabilities.iter().map(|c| c.name());
     let role = names.fold(ROLE.to_owned(), |role, name| format!("{role}-{name}"));
     format!("{role}-{}", setup.permissions.len())
+}
+
+/// The same in members. Its rules are others: an audit must not take them for those at home.
+fn role_in_members(setup: &Setup) -> String {
+    format!("{}-member", role(setup))
 }
 
 fn grantee<'a>(setup: &'a Setup, role: &'a str) -> Grantee<'a> {
@@ -328,12 +344,21 @@ async fn grant(
     Ok(())
 }
 
-/// All rights that the operator has in simulations, as an audit names them.
+/// All rights that the operator has in simulations, at home and in members, as an audit names them.
 pub fn rights(setup: &Setup) -> BTreeSet<Right> {
-    let name = role(setup);
-    let to = grantee(setup, &name);
+    let mut all = rights_of(setup, &role(setup), &setup.permissions);
+    let abroad = rights_of(setup, &role_in_members(setup), &setup.member_permissions);
+    all.extend(abroad.into_iter().map(|(role, rule, verb, about)| {
+        let about = format!("{about} in members");
+        (role, rule, verb, about)
+    }));
+    all
+}
+
+fn rights_of(setup: &Setup, name: &str, permissions: &[Permission]) -> BTreeSet<Right> {
+    let to = grantee(setup, name);
     let mut all = BTreeSet::new();
-    for manifest in roles(&setup.permissions, &to) {
+    for manifest in roles(permissions, &to) {
         let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
         let role = match (text("/kind"), text("/metadata/name")) {
             (Some("ClusterRole"), Some(name)) => format!("ClusterRole {name}"),

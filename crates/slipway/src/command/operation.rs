@@ -17,7 +17,7 @@ use slipway_runtime::outside::{self, NoSecrets, Outside, SystemResolver, Terms};
 use slipway_runtime::request_filter::RequestFilter;
 use slipway_runtime::tls::{self, Certificates, Source};
 use slipway_runtime::webhook::{self, Limits};
-use slipway_runtime::{Environment, Operator, Settings, probes};
+use slipway_runtime::{Environment, Operator, Settings, cores, probes};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -70,6 +70,10 @@ pub(crate) struct Webhooks {
 impl Operation {
     /// Runs until it is told to end, then ends in good order.
     pub(crate) fn run(self) -> Result<()> {
+        // It will hold credentials and keys. Where the system does not let us, it runs all the same.
+        if let Err(error) = cores::forbid() {
+            tracing::warn!(%error, "a core of this process can be written, with secrets in it");
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()

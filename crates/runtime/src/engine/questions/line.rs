@@ -1,7 +1,7 @@
-//! Who is asked next: keys take turns, so many at once for each key, and so many for each cluster.
+//! Whose question is asked next: clusters take turns, and within a cluster its keys do.
 //!
-//! A value without clock or tasks. What costs something is the logarithm of how many keys wait, and one step for each
-//! cluster of which as much is under way as may be.
+//! A value without clock or tasks. Who can be asked for is known beforehand, so that a turn costs no more than the logarithm
+//! of how many wait.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -21,12 +21,39 @@ pub(super) struct Line {
     in_all: usize,
     waiting: BTreeMap<Key, VecDeque<Question>>,
     under_way: BTreeMap<Key, BTreeSet<QuestionId>>,
-    /// Keys that wait and have room, by cluster.
-    ready: BTreeMap<ClusterId, BTreeSet<Key>>,
-    /// How many are under way in each cluster.
-    totals: BTreeMap<ClusterId, usize>,
-    /// Who was last to have a question asked: keys take turns.
+    rooms: BTreeMap<ClusterId, Room>,
+    /// The clusters in which something can be asked now.
+    open: BTreeSet<ClusterId>,
+    /// Which one was last to have a question asked.
+    last: Option<ClusterId>,
+}
+
+/// How it is in one cluster.
+#[derive(Debug, Default)]
+struct Room {
+    /// How many are under way.
+    total: usize,
+    /// Keys that wait, and for each of which another one may be asked.
+    ready: BTreeSet<Key>,
+    /// Who was last to have a question asked.
     last: Option<Key>,
+}
+
+impl Room {
+    fn is_open(&self, in_all: usize) -> bool {
+        self.total < in_all && !self.ready.is_empty()
+    }
+
+    /// Whether there is nothing to remember.
+    fn is_idle(&self) -> bool {
+        self.total == 0 && self.ready.is_empty() && self.last.is_none()
+    }
+}
+
+/// The first one after the last, or else the first of all.
+fn after<'a, T: Ord>(all: &'a BTreeSet<T>, last: Option<&T>) -> Option<&'a T> {
+    let later = last.and_then(|last| all.range((Bound::Excluded(last), Bound::Unbounded)).next());
+    later.or_else(|| all.first())
 }
 
 impl Line {
@@ -35,8 +62,8 @@ impl Line {
             in_all,
             waiting: BTreeMap::new(),
             under_way: BTreeMap::new(),
-            ready: BTreeMap::new(),
-            totals: BTreeMap::new(),
+            rooms: BTreeMap::new(),
+            open: BTreeSet::new(),
             last: None,
         }
     }
@@ -58,49 +85,73 @@ impl Line {
         self.settle(key);
     }
 
+    /// Notes whether something of a key, and of its cluster, can be asked now.
+    fn settle(&mut self, key: &Key) {
+        let busy = self.under_way.get(key).map_or(0, BTreeSet::len);
+        let is_ready = busy < AT_ONCE && self.waiting.contains_key(key);
+        let room = self.rooms.entry(key.cluster.clone()).or_default();
+        if is_ready {
+            room.ready.insert(key.clone());
+        } else {
+            room.ready.remove(key);
+        }
+        let (is_open, is_idle) = (room.is_open(self.in_all), room.is_idle());
+        if is_open {
+            self.open.insert(key.cluster.clone());
+        } else {
+            self.open.remove(&key.cluster);
+        }
+        if is_idle {
+            self.rooms.remove(&key.cluster);
+        }
+    }
+
     /// Nothing more of a cluster is asked that has not been asked yet.
     pub(super) fn take_back(&mut self, cluster: &ClusterId) {
-        let keys = self.waiting.range(first_key(cluster)..).map(|(key, _)| key);
-        let keys = keys.take_while(|key| key.cluster == *cluster);
-        for key in keys.cloned().collect::<Vec<Key>>() {
+        for key in drop_keys(&mut self.waiting, cluster) {
+            self.settle(&key);
+        }
+    }
+
+    /// Nothing more is asked for these controllers that has not been asked yet.
+    pub(super) fn take_back_of(&mut self, controllers: &[&'static str]) {
+        let is_meant = |key: &&Key| controllers.contains(&key.controller);
+        let meant: Vec<Key> = self.waiting.keys().filter(is_meant).cloned().collect();
+        for key in meant {
             self.want(&key, Vec::new());
         }
     }
 
-    /// The next question to be asked, if there is room for one.
-    pub(super) fn next(&mut self) -> Option<(Key, Question)> {
-        let key = self.whose_turn()?;
-        let question = self.waiting.get_mut(&key)?.pop_front()?;
-        let under_way = self.under_way.entry(key.clone()).or_default();
-        if under_way.insert(question.id.clone()) {
-            *self.totals.entry(key.cluster.clone()).or_default() += 1;
+    /// The next question to be asked, if there is room for one. Whatever waits for somebody who does not act is taken back.
+    pub(super) fn next(&mut self, acts: impl Fn(&Key) -> bool) -> Option<(Key, Question)> {
+        loop {
+            let cluster = after(&self.open, self.last.as_ref())?.clone();
+            let room = self.rooms.get(&cluster)?;
+            let key = after(&room.ready, room.last.as_ref())?.clone();
+            if !acts(&key) {
+                self.want(&key, Vec::new());
+                continue;
+            }
+            let question = self.take(&key)?;
+            self.last = Some(cluster);
+            return Some((key, question));
         }
-        self.settle(&key);
-        self.last = Some(key.clone());
-        Some((key, question))
     }
 
-    /// The first key with room after the one that was last; beyond the end of all, the first of all.
-    fn whose_turn(&self) -> Option<Key> {
-        let has_room = |cluster: &ClusterId| {
-            self.totals.get(cluster).copied().unwrap_or_default() < self.in_all
-        };
-        let first = |(cluster, keys): (&ClusterId, &BTreeSet<Key>)| {
-            let key = has_room(cluster).then(|| keys.first())?;
-            key.cloned()
-        };
-        let Some(last) = &self.last else {
-            return self.ready.iter().find_map(first);
-        };
-        let beside = || {
-            let keys = self.ready.get(&last.cluster)?;
-            let mut later = keys.range((Bound::Excluded(last), Bound::Unbounded));
-            has_room(&last.cluster).then(|| later.next().cloned())?
-        };
-        let behind = (Bound::Excluded(&last.cluster), Bound::Unbounded);
-        let after = || self.ready.range::<ClusterId, _>(behind).find_map(first);
-        let around = || self.ready.range(..=&last.cluster).find_map(first);
-        beside().or_else(after).or_else(around)
+    /// Takes out what a key waits for, as something that is under way.
+    fn take(&mut self, key: &Key) -> Option<Question> {
+        let waiting = self.waiting.get_mut(key)?;
+        let question = waiting.pop_front()?;
+        if waiting.is_empty() {
+            self.waiting.remove(key);
+        }
+        let under_way = self.under_way.entry(key.clone()).or_default();
+        let is_new = under_way.insert(question.id.clone());
+        let room = self.rooms.entry(key.cluster.clone()).or_default();
+        room.total += usize::from(is_new);
+        room.last = Some(key.clone());
+        self.settle(key);
+        Some(question)
     }
 
     /// A question is not under way any more. False if it was not.
@@ -112,14 +163,22 @@ impl Line {
         if under_way.is_empty() {
             self.under_way.remove(key);
         }
-        if was_under_way && let Some(total) = self.totals.get_mut(&key.cluster) {
-            *total = total.saturating_sub(1);
-            if *total == 0 {
-                self.totals.remove(&key.cluster);
-            }
+        if was_under_way && let Some(room) = self.rooms.get_mut(&key.cluster) {
+            room.total = room.total.saturating_sub(1);
         }
         self.settle(key);
         was_under_way
+    }
+
+    /// Forgets all questions of a cluster. What is under way ends by itself.
+    pub(super) fn drop_cluster(&mut self, cluster: &ClusterId) {
+        if let Some(room) = self.rooms.get_mut(cluster) {
+            room.last = None;
+        }
+        self.take_back(cluster);
+        if self.rooms.get(cluster).is_some_and(Room::is_idle) {
+            self.rooms.remove(cluster);
+        }
     }
 
     /// Whether anything has been asked and not been answered.
@@ -131,23 +190,17 @@ impl Line {
     pub(super) fn is_open(&self, key: &Key) -> bool {
         self.waiting.contains_key(key) || self.under_way.contains_key(key)
     }
+}
 
-    /// Notes whether a key is among those whose turn it can be.
-    fn settle(&mut self, key: &Key) {
-        if self.waiting.get(key).is_some_and(VecDeque::is_empty) {
-            self.waiting.remove(key);
-        }
-        let busy = self.under_way.get(key).map_or(0, BTreeSet::len);
-        if self.waiting.contains_key(key) && busy < AT_ONCE {
-            let keys = self.ready.entry(key.cluster.clone()).or_default();
-            keys.insert(key.clone());
-        } else if let Some(keys) = self.ready.get_mut(&key.cluster) {
-            keys.remove(key);
-            if keys.is_empty() {
-                self.ready.remove(&key.cluster);
-            }
-        }
+/// Takes out all keys of a cluster, and gives them.
+fn drop_keys<T>(of: &mut BTreeMap<Key, T>, cluster: &ClusterId) -> Vec<Key> {
+    let keys = of.range(first_key(cluster)..).map(|(key, _)| key);
+    let keys = keys.take_while(|key| key.cluster == *cluster);
+    let keys: Vec<Key> = keys.cloned().collect();
+    for key in &keys {
+        of.remove(key);
     }
+    keys
 }
 
 #[cfg(test)]

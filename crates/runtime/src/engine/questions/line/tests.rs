@@ -24,6 +24,10 @@ fn key(name: &str) -> Key {
     key_in(ClusterId::local(), name)
 }
 
+fn of(cluster: &str, name: &str) -> Key {
+    key_in(ClusterId::remote(cluster), name)
+}
+
 fn question(of: &str, attempt: u32) -> Question {
     let id = QuestionId {
         controller: "toy",
@@ -46,7 +50,7 @@ fn asked(of: &str, n: u32) -> Vec<Question> {
 }
 
 fn started(line: &mut Line) -> Vec<String> {
-    std::iter::from_fn(|| line.next())
+    std::iter::from_fn(|| line.next(|_| true))
         .map(|(_, question)| question.id.uid)
         .collect()
 }
@@ -71,21 +75,53 @@ fn a_key_asks_32_at_once_and_all_keys_take_turns() {
 }
 
 #[test]
-fn a_cluster_that_does_not_answer_keeps_no_other_from_asking() {
-    let mut line = Line::new(2);
-    let (one, other) = (ClusterId::remote("a"), ClusterId::remote("b"));
-    for cluster in [&one, &other] {
-        for name in ["x", "y", "z"] {
-            let key = key_in(cluster.clone(), name);
-            line.want(&key, asked(name, 1));
-        }
+fn clusters_take_turns_and_one_that_does_not_answer_keeps_no_other_from_being_asked() {
+    let mut line = Line::new(IN_ALL);
+    for n in 0..9 {
+        let name = format!("deaf-{n}");
+        line.want(&of("deaf", &name), asked(&name, 100));
     }
-    let first: Vec<Key> = std::iter::from_fn(|| line.next()).map(|(k, _)| k).collect();
-    assert_eq!(first.len(), 4);
-    line.end(&first[2], &question("x", 0).id);
-    let (next, _) = line.next().unwrap();
-    assert_eq!((&next.cluster, next.name.as_str()), (&other, "z"));
-    assert!(line.next().is_none());
+    line.want(&of("well", "a"), asked("well", 100));
+    let first = started(&mut line);
+    assert_eq!(first[..4], ["deaf-0", "well", "deaf-1", "well"]);
+    assert_eq!(first.len(), IN_ALL + AT_ONCE);
+    line.end(&of("well", "a"), &question("well", 0).id);
+    assert_eq!(started(&mut line), ["well"]);
+}
+
+#[test]
+fn nothing_is_asked_for_whom_this_replica_does_not_act() {
+    let mut line = Line::new(IN_ALL);
+    for name in ["a", "b"] {
+        line.want(&key(name), asked(name, 3));
+    }
+    let acts = |key: &Key| key.name == "b";
+    let names: Vec<String> = std::iter::from_fn(|| line.next(acts))
+        .map(|(key, _)| key.name)
+        .collect();
+    assert_eq!(names, ["b", "b", "b"]);
+    assert!(!line.is_open(&key("a")));
+    line.want(&key("a"), asked("a", 3));
+    line.take_back_of(&["other"]);
+    assert!(line.is_open(&key("a")));
+    line.take_back_of(&["toy"]);
+    assert!(!line.is_open(&key("a")) && started(&mut line).is_empty());
+}
+
+#[test]
+fn nothing_is_left_of_a_cluster_that_is_gone() {
+    let mut line = Line::new(IN_ALL);
+    let gone = of("gone", "a");
+    line.want(&gone, asked("a", 40));
+    assert_eq!(started(&mut line).len(), AT_ONCE);
+    line.end(&gone, &question("a", 0).id);
+    line.drop_cluster(&gone.cluster);
+    assert!(started(&mut line).is_empty());
+    for attempt in 1..32 {
+        line.end(&gone, &question("a", attempt).id);
+    }
+    assert!(line.rooms.is_empty() && line.open.is_empty());
+    assert!(!line.is_under_way());
 }
 
 #[test]
@@ -157,7 +193,7 @@ proptest! {
                     let key = numbered(n);
                     line.want(&key, asked(&key.name, count));
                 }
-                Step::Next => if let Some((key, question)) = line.next() {
+                Step::Next => if let Some((key, question)) = line.next(|_| true) {
                     prop_assert!(!running.contains(&(key.clone(), question.id.clone())));
                     running.push((key, question.id));
                 },
@@ -167,14 +203,21 @@ proptest! {
                 }
                 Step::End(_) => {}
             }
-            let of = |cluster: &ClusterId| running.iter().filter(|(k, _)| k.cluster == *cluster).count();
+            let total = |cluster: &ClusterId| running.iter().filter(|(k, _)| k.cluster == *cluster).count();
             let busy = |key: &Key| running.iter().filter(|(k, _)| k == key).count();
             for n in 0..6 {
                 let key = numbered(n);
-                prop_assert!(busy(&key) <= AT_ONCE && of(&key.cluster) <= 40);
+                prop_assert!(busy(&key) <= AT_ONCE && total(&key.cluster) <= 40);
                 let could = line.waiting.contains_key(&key) && busy(&key) < AT_ONCE;
-                let is_ready = line.ready.get(&key.cluster).is_some_and(|keys| keys.contains(&key));
-                prop_assert_eq!(could, is_ready);
+                let room = line.rooms.get(&key.cluster);
+                prop_assert_eq!(could, room.is_some_and(|room| room.ready.contains(&key)));
+                prop_assert_eq!(room.map_or(0, |room| room.total), total(&key.cluster));
+                if could && total(&key.cluster) < 40 {
+                    prop_assert!(line.open.contains(&key.cluster));
+                }
+            }
+            for cluster in &line.open {
+                prop_assert!(total(cluster) < 40 && !line.rooms[cluster].ready.is_empty());
             }
             prop_assert_eq!(line.is_under_way(), !running.is_empty());
         }
