@@ -169,7 +169,7 @@ mod tests {
         let mut kept = Kept::default();
         kept.put(&key("a"), id(0), at(0), said(1));
         let (one, other) = (kept.of(&key("a")), kept.of(&key("a")));
-        assert!(std::ptr::eq(&*one, &*other));
+        assert!(std::ptr::eq(&raw const *one, &raw const *other));
         // Whoever has them does not see what comes later.
         kept.put(&key("a"), id(1), at(0), said(1));
         assert_eq!((one.len(), kept.of(&key("a")).len()), (1, 2));

@@ -44,11 +44,11 @@ impl World {
     }
 }
 
-fn said(code: u16, body: &str) -> Result<Response<Body>, Failure> {
+fn said(code: u16, body: &str) -> Response<Body> {
     let body = Full::new(Bytes::from(body.to_owned()));
     let mut response = Response::new(body.map_err(|never| match never {}).boxed_unsync());
     *response.status_mut() = code.try_into().unwrap();
-    Ok(response)
+    response
 }
 
 /// All that a request says.
@@ -70,7 +70,7 @@ impl Transport for World {
         self.heard.lock().unwrap().push((now, request.clone()));
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(20)).await;
-            match request.uri().host().unwrap_or_default() {
+            Ok(match request.uri().host().unwrap_or_default() {
                 "prometheus.test" => said(
                     200,
                     r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[0,"0.25"]}]}}"#,
@@ -79,8 +79,11 @@ impl Transport for World {
                 "echo.test" => said(400, &repeated(&request)),
                 "echo-number.test" => said(500, &repeated(&request)),
                 "slow.test" => std::future::pending().await,
-                host => Err(Failure::Unreachable(format!("{host} is not there"))),
-            }
+                host => {
+                    let why = format!("{host} is not there");
+                    return Err(Failure::Unreachable(why));
+                }
+            })
         })
     }
 }

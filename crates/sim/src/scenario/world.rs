@@ -81,12 +81,12 @@ impl Peer {
             return (200, "ok".to_owned());
         }
         if let Some(query) = query {
-            let known = self.prometheus.iter().filter(|one| one.query == query);
-            let now = known.filter(|one| one.from <= since).next_back();
+            let mut known = self.prometheus.iter().filter(|one| one.query == query);
+            let now = known.rfind(|one| one.from <= since);
             return measured(now.map_or("none", |one| one.value.as_str()));
         }
-        let known = self.webhook.iter().filter(|one| one.path == path);
-        let now = known.filter(|one| one.from <= since).next_back();
+        let mut known = self.webhook.iter().filter(|one| one.path == path);
+        let now = known.rfind(|one| one.from <= since);
         now.map_or((404, "not found".to_owned()), |one| {
             (one.code, one.body.clone())
         })

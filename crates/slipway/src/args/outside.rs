@@ -9,40 +9,40 @@ use slipway_kernel::question::OtherNamespaces;
 pub(crate) struct Outside {
     /// Hosts that metrics and webhooks may be asked of: names, `*.names`, addresses and ranges (default: any with a public
     /// or private address)
-    #[arg(long, value_delimiter = ',', value_name = "HOST,…")]
-    pub(crate) call_only: Vec<String>,
+    #[arg(long = "call-only", value_delimiter = ',', value_name = "HOST,…")]
+    pub(crate) only: Vec<String>,
     /// Hosts that may be called although their addresses are special, such as loopback and link-local ones
-    #[arg(long, value_delimiter = ',', value_name = "HOST,…")]
-    pub(crate) call_special: Vec<String>,
+    #[arg(long = "call-special", value_delimiter = ',', value_name = "HOST,…")]
+    pub(crate) special: Vec<String>,
     /// Hosts that are never called
-    #[arg(long, value_delimiter = ',', value_name = "HOST,…")]
-    pub(crate) call_never: Vec<String>,
+    #[arg(long = "call-never", value_delimiter = ',', value_name = "HOST,…")]
+    pub(crate) never: Vec<String>,
     /// Namespaces whose Secrets calls for objects of any namespace may use (default: each its own only)
-    #[arg(long, value_delimiter = ',', value_name = "NS,…")]
-    pub(crate) call_secrets_of: Vec<String>,
+    #[arg(long = "call-secrets-of", value_delimiter = ',', value_name = "NS,…")]
+    pub(crate) secrets_of: Vec<String>,
 }
 
 impl Outside {
     /// Who may be called.
     pub(crate) fn rules(&self) -> Result<Rules> {
-        let only = if self.call_only.is_empty() {
+        let only = if self.only.is_empty() {
             AllowedHosts::any()
         } else {
-            AllowedHosts::only(patterns("--call-only", &self.call_only)?)
+            AllowedHosts::only(patterns("--call-only", &self.only)?)
         };
         Ok(Rules {
             only,
-            special: patterns("--call-special", &self.call_special)?,
-            denied: patterns("--call-never", &self.call_never)?,
+            special: patterns("--call-special", &self.special)?,
+            denied: patterns("--call-never", &self.never)?,
         })
     }
 
     /// Whose Secrets may be used.
     pub(crate) fn secrets(&self) -> OtherNamespaces {
-        if self.call_secrets_of.is_empty() {
+        if self.secrets_of.is_empty() {
             return OtherNamespaces::Refused;
         }
-        OtherNamespaces::Listed(self.call_secrets_of.iter().cloned().collect())
+        OtherNamespaces::Listed(self.secrets_of.iter().cloned().collect())
     }
 }
 
@@ -61,10 +61,10 @@ mod tests {
     fn who_may_be_called_is_as_the_options_say_and_a_typo_is_told() {
         let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
         let options = Outside {
-            call_only: texts(&["*.example.com", "127.0.0.1"]),
-            call_special: texts(&["127.0.0.1"]),
-            call_never: texts(&["bad.example.com"]),
-            call_secrets_of: texts(&["shared"]),
+            only: texts(&["*.example.com", "127.0.0.1"]),
+            special: texts(&["127.0.0.1"]),
+            never: texts(&["bad.example.com"]),
+            secrets_of: texts(&["shared"]),
         };
         let rules = options.rules().unwrap();
         let is_allowed = |host: &str, address: &str| {
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(usual.rules().unwrap(), Rules::default());
         assert_eq!(usual.secrets(), OtherNamespaces::Refused);
         let typo = Outside {
-            call_never: texts(&["not a host"]),
+            never: texts(&["not a host"]),
             ..Outside::default()
         };
         let why = typo.rules().unwrap_err().to_string();

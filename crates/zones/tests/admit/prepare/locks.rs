@@ -243,7 +243,7 @@ fn expiry_undoes_what_may_have_been_done() {
                 .any(|need| matches!(need, Action::Ask(q) if q.address().starts_with("http://")));
             if posts {
                 assert_eq!(asks("DELETE"), 2);
-                assert_eq!(undone.last().unwrap().method, "PUT", "the lock comes last");
+                assert_eq!(undone.last().unwrap().method(), "PUT", "the lock comes last");
             }
             for need in needs {
                 let Action::Ask(question) = need else {
@@ -339,7 +339,7 @@ fn a_tracker_that_is_made_for_no_zones_is_empty() {
         .asked
         .iter()
         .find(|q| q.method() == "POST");
-    assert_eq!(made.unwrap().body.get("data"), None);
+    assert_eq!(made.unwrap().request.body().get("data"), None);
     let data = &scenario.api.maps.map(TRACKER)["data"];
     assert_eq!(data.as_object().unwrap().len(), 1);
 }
