@@ -36,14 +36,14 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let peer = std::env::var_os("SLIPWAY_PEER").map(PathBuf::from);
-    let compared = sees().and_then(|()| match &peer {
-        Some(peer) => compare(peer),
-        None => {
+    let compared = sees().and_then(|()| {
+        let Some(peer) = &peer else {
             say(
                 "there is no original to compare with: cargo xtask test --only drop-in --peer PATH",
             );
-            Ok(0)
-        }
+            return Ok(0);
+        };
+        compare(peer)
     });
     match compared {
         Ok(0) => ExitCode::SUCCESS,

@@ -115,7 +115,7 @@ fn perf(id: u32) -> Vec<String> {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status();
-        recorded.ok().filter(|status| status.success())?;
+        recorded.ok().filter(std::process::ExitStatus::success)?;
         let report = Command::new("perf")
             .args(["report", "--stdio", "-q", "--sort", "symbol", "-i"])
             .arg(&file)

@@ -62,7 +62,9 @@ impl CallFault {
             RequestFault::Lost => Self::Lost,
             RequestFault::Unreachable | RequestFault::Standstill => Self::Unreachable,
             RequestFault::Conflict => Self::Doubled,
-            RequestFault::Throttled | RequestFault::ThrottledForLong | RequestFault::Forbidden => Self::Refused,
+            RequestFault::Throttled | RequestFault::ThrottledForLong | RequestFault::Forbidden => {
+                Self::Refused
+            }
             RequestFault::Error => Self::Malformed,
             RequestFault::Timeout => Self::Endless,
             RequestFault::Slow => Self::Late,

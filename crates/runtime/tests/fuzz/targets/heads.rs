@@ -75,7 +75,7 @@ fn read(answer: &[u8]) -> Option<Vec<Vec<String>>> {
         let meta = &head.metadata;
         let texts = [&meta.name, &meta.uid, &meta.resource_version];
         assert!(texts.iter().all(|text| !text.is_empty()));
-        all.push(texts.map(|text| text.to_string()).to_vec());
+        all.push(texts.map(ToString::to_string).to_vec());
     }
     assert!(!all[0][0].is_empty());
     Some(all)

@@ -243,7 +243,11 @@ fn expiry_undoes_what_may_have_been_done() {
                 .any(|need| matches!(need, Action::Ask(q) if q.address().starts_with("http://")));
             if posts {
                 assert_eq!(asks("DELETE"), 2);
-                assert_eq!(undone.last().unwrap().method(), "PUT", "the lock comes last");
+                assert_eq!(
+                    undone.last().unwrap().method(),
+                    "PUT",
+                    "the lock comes last"
+                );
             }
             for need in needs {
                 let Action::Ask(question) = need else {
