@@ -6,6 +6,7 @@
 
 #[path = "facts_operator.rs"]
 mod operator;
+#[expect(dead_code, reason = "faults and cores are of another bench")]
 #[path = "clusters_role.rs"]
 mod role;
 #[path = "facts_servers.rs"]

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, PostParams};
-use serde_json::{Value, json};
+use serde_json::json;
 use slipway_apiserver::cluster::Config;
 use slipway_apiserver::environment::InProcess;
 use slipway_apiserver::https::{self, Https};
