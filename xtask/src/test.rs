@@ -113,12 +113,8 @@ fn ask_prometheus(tiers: &mut Tiers) {
             return;
         }
     };
-    let mut command = workspace::cargo();
-    command
-        .args(["test", "--release", "--quiet", "--workspace"])
-        .args(["--test", "prometheus"])
-        .env("SLIPWAY_PROMETHEUS", program);
-    tiers.run(PROMETHEUS, &mut command);
+    let mut command = listed::tests(&[PROMETHEUS]);
+    tiers.run(PROMETHEUS, command.env("SLIPWAY_PROMETHEUS", program));
 }
 
 /// The tier that asks an original and ours the same. Only who has an original can run it: it is never left out, but not there.
