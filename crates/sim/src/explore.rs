@@ -1,10 +1,10 @@
 //! Breaks scenarios in every way there is, and sees whether what must hold still does.
 //!
-//! First each scenario without faults, twice: the reference, and the proof that a run is a function of its seed. Then
-//! every fault at every position: at each request, at each watch event, at each call to the world outside, and for a time from each moment at which the
-//! operator writes. There are many, so that a budget of processor time goes over them in an order that is drawn: first a
-//! few of each scenario, always the same, then others each time. Then seeds. Each run is single-threaded; many runs go on
-//! at once.
+//! First each scenario without faults, twice: the reference, and the proof that a run is a function of its seed. Then every
+//! fault at every position: at each request, at each watch event, at each call to the world outside, and for a time from
+//! each moment at which the operator writes. There are many, so that a budget of processor time goes over them in an order
+//! that is drawn: first a few of each scenario, always the same, then others each time. Then seeds. Each run is
+//! single-threaded; many runs go on at once.
 
 mod hunt;
 mod order;
