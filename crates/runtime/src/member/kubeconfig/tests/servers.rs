@@ -39,7 +39,7 @@ refused! {
     that_is_a_socket: "unix:///var/run/a.sock" => "http:// or https://";
     that_is_a_file: "file:///etc/passwd" => "http:// or https://";
     that_is_empty: "" => "clusters[0].cluster.server is missing";
-    that_is_a_number: 1 => "clusters[0].cluster.server is not a text";
+    that_is_a_number: 1 => "http:// or https://";
     that_is_a_list: ["https://a"] => "clusters[0].cluster.server is not a text";
     that_is_a_mapping: json!({"a": "b"}) => "clusters[0].cluster.server is not a text";
 }
