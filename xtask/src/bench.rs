@@ -76,6 +76,15 @@ enum Bench {
         #[arg(long, default_value_t = 300)]
         idle: u64,
     },
+    /// Questions to the world outside, every ten seconds: lateness, processor time, memory
+    Facts {
+        /// How many keys ask three questions each
+        #[arg(long, default_value_t = 1_000)]
+        keys: usize,
+        /// For how many minutes
+        #[arg(long, default_value_t = 10)]
+        minutes: u64,
+    },
     /// Rollouts of zones and their webhooks: memory, delays, requests, answers in a second
     Zones {
         /// The original's program, measured in the same way on the same control plane
@@ -117,6 +126,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
                 idle.to_string(),
             ];
             measure("bench-clusters", &size, None, None, keep)
+        }
+        Bench::Facts { keys, minutes } => {
+            let words = [
+                "--keys".to_owned(),
+                keys.to_string(),
+                "--minutes".to_owned(),
+                minutes.to_string(),
+            ];
+            measure("bench-facts", &words, None, None, keep)
         }
         Bench::Zones { peer, pods } => {
             let profile = Some((Profile::Full, "SLIPWAY_REAL_FULL"));

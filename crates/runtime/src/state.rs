@@ -3,6 +3,7 @@
 //! One lock, never held while waiting. Snapshots of the stores are cheap, and are taken only when somebody asks. What is about
 //! one cluster is in a value of its own ([`ClusterState`]).
 
+mod answers;
 mod clock;
 mod cluster;
 mod kinds;

@@ -91,7 +91,9 @@ impl Engine {
             let mut state = self.shared.lock();
             state.keep_time(now);
             let stores = state.stores.clone();
-            state.of(&key.cluster).map(|known| {
+            state.of_mut(&key.cluster).map(|known| {
+                // A plan sees what its own key was told.
+                known.facts.answers = known.answers.of(&key);
                 let doubtful = known.unconfirmed.contains_key(&lane);
                 let numbers = (known.holds, known.history);
                 (stores, known.facts.clone(), doubtful, numbers)
@@ -107,6 +109,7 @@ impl Engine {
             capability.plan(&stores, &facts, &key, now)
         }));
         drop((stores, facts));
+        self.take_answers_back(&key);
         let mut plan = match planned {
             Ok(Some(plan)) => plan,
             Ok(None) => {

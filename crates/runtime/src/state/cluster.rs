@@ -15,6 +15,7 @@ use slipway_kernel::member::{Member, MemberState};
 use slipway_kernel::store::StoreKey;
 use tokio::time::Instant;
 
+use super::answers::Kept;
 use super::{StoreSelector, WatchState};
 use crate::execute::{LATE, Throttle, UnconfirmedWrite};
 use crate::ledger::Ledger;
@@ -44,6 +45,8 @@ impl DerefMut for Known {
 #[derive(Default)]
 pub(crate) struct ClusterState {
     pub(crate) facts: Known,
+    /// Answers to the questions of keys.
+    pub(crate) answers: Kept,
     pub(crate) selectors: BTreeMap<StoreKey, StoreSelector>,
     /// How refused objects looked.
     pub(super) marks: BTreeMap<ObjectRef, Option<u64>>,

@@ -1,6 +1,7 @@
 //! Whose question is asked next: clusters take turns, and within a cluster its keys do.
 //!
-//! Who can be asked for is known beforehand, so that a turn costs no more where more is waited for.
+//! A value without clock or tasks. Who can be asked for is known beforehand, so that a turn costs no more than the logarithm
+//! of how many wait.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -11,17 +12,15 @@ use slipway_kernel::identity::{ClusterId, Key};
 use crate::queue::first_key;
 
 /// How many questions of one key are under way at once.
-const AT_ONCE: usize = 32;
-/// How many of all keys of a cluster: a cluster that does not answer keeps none of another from being asked.
-const IN_ALL: usize = 128;
+pub(super) const AT_ONCE: usize = 32;
 
-/// The questions of all keys.
-#[derive(Debug, Default)]
-pub(in crate::engine) struct Questions {
+/// The questions of all keys that wait in one line.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// How many of a cluster are under way at once.
+    in_all: usize,
     waiting: BTreeMap<Key, VecDeque<Question>>,
     under_way: BTreeMap<Key, BTreeSet<QuestionId>>,
-    /// What has been answered and not been forgotten.
-    answered: BTreeMap<Key, BTreeSet<QuestionId>>,
     rooms: BTreeMap<ClusterId, Room>,
     /// The clusters in which something can be asked now.
     open: BTreeSet<ClusterId>,
@@ -41,8 +40,8 @@ struct Room {
 }
 
 impl Room {
-    fn is_open(&self) -> bool {
-        self.total < IN_ALL && !self.ready.is_empty()
+    fn is_open(&self, in_all: usize) -> bool {
+        self.total < in_all && !self.ready.is_empty()
     }
 
     /// Whether there is nothing to remember.
@@ -57,7 +56,18 @@ fn after<'a, T: Ord>(all: &'a BTreeSet<T>, last: Option<&T>) -> Option<&'a T> {
     later.or_else(|| all.first())
 }
 
-impl Questions {
+impl Line {
+    pub(super) fn new(in_all: usize) -> Self {
+        Self {
+            in_all,
+            waiting: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            rooms: BTreeMap::new(),
+            open: BTreeSet::new(),
+            last: None,
+        }
+    }
+
     /// What a key's plan wants to know takes the place of what its last one did.
     pub(super) fn want(&mut self, key: &Key, questions: Vec<Question>) {
         let under_way = self.under_way.get(key);
@@ -85,7 +95,7 @@ impl Questions {
         } else {
             room.ready.remove(key);
         }
-        let (is_open, is_idle) = (room.is_open(), room.is_idle());
+        let (is_open, is_idle) = (room.is_open(self.in_all), room.is_idle());
         if is_open {
             self.open.insert(key.cluster.clone());
         } else {
@@ -97,7 +107,7 @@ impl Questions {
     }
 
     /// Nothing more of a cluster is asked that has not been asked yet.
-    pub(in crate::engine) fn take_back(&mut self, cluster: &ClusterId) {
+    pub(super) fn take_back(&mut self, cluster: &ClusterId) {
         for key in drop_keys(&mut self.waiting, cluster) {
             self.settle(&key);
         }
@@ -144,62 +154,41 @@ impl Questions {
         Some(question)
     }
 
-    /// A question has been answered.
-    pub(super) fn ended(&mut self, key: &Key, id: &QuestionId) {
-        self.end(key, id);
-        let answered = self.answered.entry(key.clone()).or_default();
-        answered.insert(id.clone());
-    }
-
-    /// A question is not under way any more.
-    pub(super) fn end(&mut self, key: &Key, id: &QuestionId) {
+    /// A question is not under way any more. False if it was not.
+    pub(super) fn end(&mut self, key: &Key, id: &QuestionId) -> bool {
         let Some(under_way) = self.under_way.get_mut(key) else {
-            return;
+            return false;
         };
-        if under_way.remove(id)
-            && let Some(room) = self.rooms.get_mut(&key.cluster)
-        {
-            room.total = room.total.saturating_sub(1);
-        }
+        let was_under_way = under_way.remove(id);
         if under_way.is_empty() {
             self.under_way.remove(key);
         }
+        if was_under_way && let Some(room) = self.rooms.get_mut(&key.cluster) {
+            room.total = room.total.saturating_sub(1);
+        }
         self.settle(key);
+        was_under_way
     }
 
-    /// Forgets all questions and answers of a cluster. What is under way ends by itself.
-    pub(in crate::engine) fn drop_cluster(&mut self, cluster: &ClusterId) {
+    /// Forgets all questions of a cluster. What is under way ends by itself.
+    pub(super) fn drop_cluster(&mut self, cluster: &ClusterId) {
         if let Some(room) = self.rooms.get_mut(cluster) {
             room.last = None;
         }
         self.take_back(cluster);
-        drop_keys(&mut self.answered, cluster);
         if self.rooms.get(cluster).is_some_and(Room::is_idle) {
             self.rooms.remove(cluster);
         }
     }
 
     /// Whether anything has been asked and not been answered.
-    pub(in crate::engine) fn is_under_way(&self) -> bool {
+    pub(super) fn is_under_way(&self) -> bool {
         !self.under_way.is_empty()
     }
 
     /// Whether a key waits for more answers.
     pub(super) fn is_open(&self, key: &Key) -> bool {
         self.waiting.contains_key(key) || self.under_way.contains_key(key)
-    }
-
-    /// Gives the answers of a key that nobody needs any more.
-    pub(super) fn forget(&mut self, key: &Key, keeps: &BTreeSet<QuestionId>) -> Vec<QuestionId> {
-        let Some(answered) = self.answered.get_mut(key) else {
-            return Vec::new();
-        };
-        let gone: Vec<QuestionId> = answered.difference(keeps).cloned().collect();
-        answered.retain(|id| keeps.contains(id));
-        if answered.is_empty() {
-            self.answered.remove(key);
-        }
-        gone
     }
 }
 
