@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -233,11 +233,16 @@ fn cached(folder: &str) -> Result<PathBuf> {
         .join(format!("{folder}-{digest}")))
 }
 
-/// Makes what is not there yet. One thread at a time, whoever needs what another makes waits for it; and under another name
-/// that is moved at the end, so that what is interrupted leaves no half of it, and another process may do the same.
+/// Makes what is not there yet. One thread at a time for each, so that whoever needs what another makes waits for it, and not
+/// for what that one makes next; and under another name that is moved at the end, so that what is interrupted leaves no half
+/// of it, and another process may do the same.
 fn once(kept: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    static MAKING: Mutex<()> = Mutex::new(());
-    let _alone = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    static MAKING: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
+    let turn = {
+        let mut all = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(kept.to_owned()).or_default().clone()
+    };
+    let _alone = turn.lock().unwrap_or_else(PoisonError::into_inner);
     if kept.exists() {
         return Ok(());
     }
