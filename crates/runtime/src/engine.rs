@@ -338,12 +338,17 @@ impl Engine {
 
     fn receive(&mut self, message: Message) {
         match message {
-            Message::Watch(key, run, news) => self.news(&key, run, news),
+            Message::Watch(key, run, news, room) => {
+                self.news(&key, run, news);
+                drop(room);
+            }
             Message::Rewound(cluster, history) => self.read_older(&cluster, history),
             Message::ListAgain(cluster) => self.list_if_due(&cluster),
             Message::Executed(key, tenure, report) => self.executed(&key, tenure, &report),
             Message::Publish(key, event, acted) => self.publish(&key, &event, acted.as_deref()),
-            Message::Answered(key, id, answer) => self.answered(&key, &id, answer),
+            Message::Answered(key, tenure, id, answer) => {
+                self.answered(&key, tenure, &id, answer);
+            }
             Message::Taken(lease, epoch, taken) => self.taken(lease, epoch, taken),
             Message::WaitedOut(cluster, lease, epoch) => self.waited_out(&cluster, lease, epoch),
             Message::Bumped(cluster, lease, epoch, bumped) => {
@@ -351,10 +356,10 @@ impl Engine {
             }
             Message::Connected(cluster, run, made) => self.connected(&cluster, run, made),
             Message::Reconnect(cluster, run) => self.reconnect(&cluster, run),
-            Message::Attended(cluster, run, said) => self.attended(&cluster, run, said),
+            Message::Attended(cluster, asked, said) => self.attended(&cluster, asked, said),
             Message::Discovered(cluster, run, kinds) => self.discovered(&cluster, run, kinds),
             Message::Lost(lease) => self.lost(lease),
-            Message::Told(slot, untold) => self.told(&slot, untold),
+            Message::Told(slot, tenure, untold) => self.told(&slot, tenure, untold),
             Message::Undo(actions) => self.undo(actions),
             Message::Held(hold) => self.held(*hold),
             Message::Undone => self.undoing = self.undoing.saturating_sub(1),

@@ -145,8 +145,10 @@ impl Engine {
         let (shared, capabilities) = (&self.shared, &self.capabilities);
         let acts = |key: &Key| {
             let capability = capabilities.get(key.controller);
-            let cluster = &key.cluster;
-            capability.is_some_and(|one| shared.leads_in(one.lease(), cluster).is_some())
+            capability.is_some_and(|one| {
+                let leads = shared.leads_in(one.lease(), &key.cluster, key.controller);
+                leads.is_some()
+            })
         };
         let mut asked = Vec::new();
         while let Some(next) = self.questions.next(acts) {
@@ -154,10 +156,11 @@ impl Engine {
         }
         for (key, question) in asked {
             let (shared, gatherer) = (self.shared.clone(), self.gatherer_for(&key.cluster));
+            let tenure = self.tenure(&key.cluster);
             self.start(async move {
                 let id = question.id.clone();
                 let answer = gather::put(&shared, gatherer.as_ref(), &key, question).await;
-                Message::Answered(key, id, answer)
+                Message::Answered(key, tenure, id, answer)
             });
         }
     }
@@ -173,7 +176,11 @@ impl Engine {
         }
     }
 
-    pub(super) fn answered(&mut self, key: &Key, id: &QuestionId, answer: Answer) {
+    pub(super) fn answered(&mut self, key: &Key, tenure: u64, id: &QuestionId, answer: Answer) {
+        if self.tenure(&key.cluster) != tenure {
+            self.answered_of_former(key, id);
+            return;
+        }
         let now = self.shared.environment.now();
         let is_known = {
             let mut state = self.shared.lock();
@@ -191,6 +198,16 @@ impl Engine {
         if self.questions.is_open(key) {
             self.queue.changed(key, Instant::now());
         } else {
+            self.queue.at_once(key, Instant::now());
+        }
+    }
+
+    /// A question has been answered that was about a cluster of which nothing is known any more: the answer says nothing about the
+    /// one that has its place. A plan of that one may have wanted to know the same, which was not asked while this was under way.
+    fn answered_of_former(&mut self, key: &Key, id: &QuestionId) {
+        self.questions.end(key, id);
+        self.ask();
+        if self.queue.knows(key) {
             self.queue.at_once(key, Instant::now());
         }
     }

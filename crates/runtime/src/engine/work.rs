@@ -130,7 +130,9 @@ impl Engine {
                 return;
             }
         };
-        let leads = self.shared.leads_in(capability.lease(), &key.cluster);
+        let leads = self
+            .shared
+            .leads_in(capability.lease(), &key.cluster, key.controller);
         let leads = leads.is_some();
         let pass = Pass::new(capability.as_ref(), &plan);
         if pass.is_shown {
