@@ -5,13 +5,13 @@ use std::sync::Arc;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::Hold;
 use slipway_kernel::event::Event;
-use slipway_kernel::fact::{Answer, QuestionId};
+use slipway_kernel::fact::Answer;
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
 use slipway_kernel::member::Discovery;
 
 use crate::connect::Unconnected;
 use crate::election::Taken;
-use crate::engine::{Bumped, Said};
+use crate::engine::{Asked, Bumped, Said};
 use crate::events::{Slot, Untold};
 use crate::execute::Report;
 use crate::watch::{News, WatchKey};
@@ -29,7 +29,7 @@ pub(crate) enum Message {
     /// A plan of this key has an event to be told, about what was done to an object if it was.
     Publish(Key, Box<Event>, Option<Box<ObjectRef>>),
     /// A question has been answered.
-    Answered(Key, QuestionId, Answer),
+    Answered(Box<Asked>, Answer),
     /// This replica has taken a lease.
     Taken(&'static str, i64, Taken),
     /// This replica has lost a lease.
