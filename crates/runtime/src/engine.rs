@@ -48,6 +48,7 @@ use crate::webhook::Readings;
 pub(crate) use bump::Bumped;
 pub(crate) use members::{Said, identify};
 use questions::Questions;
+pub(crate) use questions::UnderWay;
 use site::Site;
 
 /// The loop turns at least this often, so that its health shows.
@@ -346,9 +347,7 @@ impl Engine {
             Message::ListAgain(cluster) => self.list_if_due(&cluster),
             Message::Executed(key, tenure, report) => self.executed(&key, tenure, &report),
             Message::Publish(key, event, acted) => self.publish(&key, &event, acted.as_deref()),
-            Message::Answered(key, tenure, id, answer) => {
-                self.answered(&key, tenure, &id, answer);
-            }
+            Message::Answered(asked, answer) => self.answered(*asked, answer),
             Message::Taken(lease, epoch, taken) => self.taken(lease, epoch, taken),
             Message::WaitedOut(cluster, lease, epoch) => self.waited_out(&cluster, lease, epoch),
             Message::Bumped(cluster, lease, epoch, bumped) => {
@@ -371,12 +370,14 @@ impl Engine {
     async fn end(&mut self, client: &kube::Client) {
         self.shared.draining.store(true, Ordering::Release);
         let patience = after(Instant::now(), self.shared.settings.request_timeout);
+        // Whoever is slow outside does not keep the lease from the next leader, who asks again under the same name.
+        self.questions.leave_the_world();
         // What webhooks have just left to be undone is not lost.
         self.drain_inbox();
         while !self.executing.is_empty()
             || self.telling > 0
             || self.undoing > 0
-            || self.questions.is_under_way()
+            || self.questions.is_under_way_inside()
         {
             let message = tokio::select! {
                 biased;
@@ -387,7 +388,7 @@ impl Engine {
             self.receive(message);
         }
         // What is still under way has no answer: the next leader has to wait for it.
-        let clean = self.executing.is_empty() && !self.questions.is_under_way();
+        let clean = self.executing.is_empty() && !self.questions.is_under_way_inside();
         for candidacy in self.candidacies.drain(..) {
             candidacy.abort();
         }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::Hold;
 use slipway_kernel::event::Event;
-use slipway_kernel::fact::{Answer, QuestionId};
+use slipway_kernel::fact::Answer;
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
 use slipway_kernel::member::Discovery;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::connect::Unconnected;
 use crate::election::Taken;
-use crate::engine::{Bumped, Said};
+use crate::engine::{Bumped, Said, UnderWay};
 use crate::events::{Slot, Untold};
 use crate::execute::Report;
 use crate::state::Asked;
@@ -30,8 +30,8 @@ pub(crate) enum Message {
     Executed(Key, u64, Report),
     /// A plan of this key has an event to be told, about what was done to an object if it was.
     Publish(Key, Box<Event>, Option<Box<ObjectRef>>),
-    /// A question has been answered; the number is that of what was known of its cluster when it was asked.
-    Answered(Key, u64, QuestionId, Answer),
+    /// A question has been answered.
+    Answered(Box<UnderWay>, Answer),
     /// This replica has taken a lease.
     Taken(&'static str, i64, Taken),
     /// This replica has lost a lease.

@@ -11,24 +11,34 @@ use crate::workspace;
 /// Names a Prometheus that is there already.
 const GIVEN: &str = "SLIPWAY_PROMETHEUS";
 
-/// Where Prometheus is; an error says why there is none.
-pub(super) fn locate() -> Result<PathBuf> {
+/// Where a Prometheus comes from.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// It is there, or has been fetched.
+    Program(PathBuf),
+    /// There is nothing here that it could be fetched with.
+    NoApt(String),
+}
+
+/// Where Prometheus is. That it cannot be fetched with what is there is an error, and no reason to leave anything out.
+pub(super) fn locate() -> Result<Source> {
     if let Some(given) = std::env::var_os(GIVEN) {
-        return Ok(given.into());
+        return Ok(Source::Program(given.into()));
     }
     let folder = workspace::cache()?.join("prometheus");
     let program = folder.join("usr/bin/prometheus");
     if program.is_file() {
-        return Ok(program);
+        return Ok(Source::Program(program));
     }
     for tool in ["apt-get", "dpkg-deb"] {
         if workspace::which(tool).is_none() {
-            bail!("there is no {tool} here, and {GIVEN} names no Prometheus");
+            let why = format!("there is no {tool} here, and {GIVEN} names no Prometheus");
+            return Ok(Source::NoApt(why));
         }
     }
     report::line("downloading Prometheus with apt-get, once");
     fetch(&folder)?;
-    Ok(program)
+    Ok(Source::Program(program))
 }
 
 /// Downloads and unpacks the package beside the folder, and puts it in place when it is whole.
