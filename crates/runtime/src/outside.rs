@@ -266,14 +266,13 @@ impl Ask for Outside {
             let began = Instant::now();
             let longest = inner.terms.limits.longest;
             let deadline = after(began, asked.call.timeout.min(longest));
-            let (host, answer) =
-                match prepared::check(&asked, &inner.terms, inner.rules(&asked.key)) {
-                    Err(failure) => (None, Err(failure)),
-                    Ok(()) => {
-                        let answer = inner.ask(&asked, secrets.as_ref(), deadline).await;
-                        (Some(prepared::label(&asked.call)), answer)
-                    }
-                };
+            let checked = prepared::check(&asked, &inner.terms, inner.rules(&asked.key));
+            let (host, answer) = if let Err(failure) = checked {
+                (None, Err(failure))
+            } else {
+                let answer = inner.ask(&asked, secrets.as_ref(), deadline).await;
+                (Some(prepared::label(&asked.call)), answer)
+            };
             let answer = answer.map_err(Failure::shortened);
             let host = host.as_deref().unwrap_or(NONE);
             inner.metrics.asked(host, &answer, began.elapsed());

@@ -158,13 +158,12 @@ pub(crate) fn locate(shape: &Shape) -> Result<Programs> {
     };
     for program in needed(shape) {
         let folder = cached(program.folder)?;
-        let path = match asset(program.name) {
-            Some(path) => path,
-            None => {
-                let built = folder.join(program.name);
-                once(&built, |partial| build(program, &folder, partial))?;
-                built
-            }
+        let path = if let Some(path) = asset(program.name) {
+            path
+        } else {
+            let built = folder.join(program.name);
+            once(&built, |partial| build(program, &folder, partial))?;
+            built
         };
         programs.paths.insert(program.name, path);
         if let Some((module, inside)) = program.files {

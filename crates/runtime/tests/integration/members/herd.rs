@@ -26,6 +26,10 @@ pub(crate) const NAMESPACE: &str = "default";
 
 /// What means a cluster.
 #[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "one for each thing that a test may want of it"
+)]
 struct Sheep {
     want: String,
     uid: Option<String>,
