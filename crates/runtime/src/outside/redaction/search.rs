@@ -90,7 +90,7 @@ mod tests {
         let mut pattern = vec![b'a'; 8 * 1024];
         pattern.push(b'b');
         let text = vec![b'a'; 16 * 1024 * 1024];
-        let began = std::time::Instant::now();
+        let began = tokio::time::Instant::now();
         assert!(places(&pattern, &text).is_empty());
         assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
     }
