@@ -140,6 +140,11 @@ impl State {
         self.members.get_mut(cluster)
     }
 
+    /// What is known of a cluster as a member, to change it; none if it is home, or not worked on.
+    pub(crate) fn member_mut(&mut self, cluster: &ClusterId) -> Option<&mut Membership> {
+        self.of_mut(cluster)?.member.as_mut()
+    }
+
     /// The history of versions that is known of a cluster; none if it is not worked on.
     pub(crate) fn history(&self, cluster: &ClusterId) -> Option<u64> {
         self.of(cluster).map(|known| known.history)

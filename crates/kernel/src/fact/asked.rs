@@ -79,15 +79,11 @@ impl Request {
         match self {
             Self::Api { path, .. } => path.into(),
             Self::Pod { url, .. } => url.into(),
-            Self::Scale(of) => {
-                let ScaleOf {
-                    group,
-                    kind,
-                    namespace,
-                    name,
-                } = of;
-                format!("scale://{group}/{kind}/{namespace}/{name}").into()
-            }
+            Self::Scale(of) => format!(
+                "scale://{}/{}/{}/{}",
+                of.group, of.kind, of.namespace, of.name
+            )
+            .into(),
             Self::Outside(call) => match &call.target {
                 Target::Url(url) => url.to_string().into(),
                 Target::Secret(reference) => reference.to_string().into(),

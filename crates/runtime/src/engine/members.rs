@@ -198,9 +198,7 @@ impl Engine {
         }
         let before = {
             let mut state = self.shared.lock();
-            let known = state
-                .of_mut(cluster)
-                .and_then(|known| known.member.as_mut());
+            let known = state.member_mut(cluster);
             known.map(|known| {
                 let is_told_otherwise = known.is_confirmed_otherwise(&by);
                 known.named = by;
@@ -271,9 +269,7 @@ impl Engine {
         let run = self.runs;
         let member = {
             let mut state = self.shared.lock();
-            let known = state
-                .of_mut(cluster)
-                .and_then(|known| known.member.as_mut());
+            let known = state.member_mut(cluster);
             known.map(|known| {
                 known.run = run;
                 known.checked = None;

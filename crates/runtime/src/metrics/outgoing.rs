@@ -2,7 +2,7 @@
 //! those that nobody calls any more the place goes to others.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -89,11 +89,7 @@ impl Outgoing {
     }
 
     /// The host, or what stands for all further ones.
-    fn tell<'a>(
-        &self,
-        hosts: &mut MutexGuard<'_, BTreeMap<String, Instant>>,
-        host: &'a str,
-    ) -> &'a str {
+    fn tell<'a>(&self, hosts: &mut BTreeMap<String, Instant>, host: &'a str) -> &'a str {
         let now = Instant::now();
         if host.starts_with('<') {
             return host;

@@ -58,7 +58,7 @@ fn text_of(answer: &slipway_kernel::question::Answer) -> &str {
 async fn a_call_is_sent_as_it_is_written_with_its_name_and_credentials() {
     let safe = Safe::default()
         .with(&secret("token"), "t0ken\n")
-        .with(&secret("key"), "k y");
+        .with(&secret("key"), "k eys");
     let outside = Outside::new(Terms {
         secrets: Arc::new(safe),
         ..terms(&Book::default())
@@ -79,7 +79,7 @@ async fn a_call_is_sent_as_it_is_written_with_its_name_and_credentials() {
     assert_eq!(ask(&outside, call).await.unwrap().code, 200);
     let heard = heard.all().concat().to_ascii_lowercase();
     for line in [
-        "post /hook?a=b&key=k%20y http/1.1\r\n",
+        "post /hook?a=b&key=k%20eys http/1.1\r\n",
         "authorization: bearer t0ken\r\n",
         "content-type: application/json\r\n",
         "x-scope: tenant\r\n",

@@ -1,5 +1,7 @@
 //! Options about calls to the world outside of the API.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result};
 use slipway_kernel::address::{AllowedHosts, Patterns, Rules};
 use slipway_kernel::question::{OtherNamespaces, SharedSecrets};
@@ -55,7 +57,7 @@ impl Outside {
             .secrets_of
             .iter()
             .map(|text| SharedSecrets::parse(text));
-        let all = all.collect::<Result<_, _>>();
+        let all = all.collect::<Result<BTreeSet<_>, _>>();
         let all = all.context("reading --call-secrets-of")?;
         Ok(OtherNamespaces::Listed(all))
     }

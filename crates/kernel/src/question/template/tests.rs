@@ -66,7 +66,10 @@ fn every_name_is_filled_in() {
 #[test]
 fn functions_and_pipes_do_what_they_do_in_go() {
     assert_eq!(query("{{ name | printf \"%s\" }}"), "podinfo");
-    assert_eq!(query("{{ printf \"%s-%v\" name interval }}"), "podinfo-1m");
+    assert_eq!(
+        query("\"{{ printf \"%s-%v\" name interval }}\""),
+        "\"podinfo-1m\""
+    );
     assert_eq!(query("{a={{ name | printf \"%q\" }}}"), "{a=\"podinfo\"}");
     assert_eq!(
         query("{a={{ variables.hostile | printf \"%q\" }}}"),

@@ -29,9 +29,7 @@ impl Engine {
         let now = self.shared.environment.now();
         let turn = {
             let mut state = self.shared.lock();
-            let known = state
-                .of_mut(cluster)
-                .and_then(|known| known.member.as_mut());
+            let known = state.member_mut(cluster);
             let Some(member) = known else {
                 return;
             };
@@ -162,9 +160,7 @@ impl Engine {
         let is_synced = self.is_synced(cluster);
         let shared = self.shared.clone();
         let mut state = shared.lock();
-        let known = state
-            .of_mut(cluster)
-            .and_then(|known| known.member.as_mut());
+        let known = state.member_mut(cluster);
         let Some(member) = known else {
             return;
         };

@@ -157,14 +157,15 @@ impl Line {
             .collect();
         let mut unwanted = Vec::new();
         for (id, asked) in under_way {
-            match wanted.get(id) {
-                Some(request) if **request == asked.request => {}
-                _ if self.gives_up => unwanted.push(id.clone()),
-                Some(_) => {
-                    self.outdated.insert(asked.attempt);
-                }
-                // It ends by itself, and whoever asks the same again by then is told.
-                None => {}
+            let wanted = wanted.get(id);
+            if wanted.is_some_and(|request| **request == asked.request) {
+                continue;
+            }
+            if self.gives_up {
+                unwanted.push(id.clone());
+            } else if wanted.is_some() {
+                // What is not wanted at all ends by itself, and whoever asks the same again by then is told.
+                self.outdated.insert(asked.attempt);
             }
         }
         for id in unwanted {

@@ -55,9 +55,7 @@ fn a_secret_is_taken_out_in_every_form() {
         for around in ["", "\\", "%", "&", "+ \\n"] {
             let text = format!("before {around} {form} {around} after");
             let clean = redaction.of_text(text.clone());
-            let words = INSTEAD.replace(['[', ']'], "");
-            let rest = clean.replace(INSTEAD, "").replace(&words, "");
-            let rest = rest.replace(['=', '"'], "");
+            let rest = clean.replace(INSTEAD, "").replace(['=', '"'], "");
             let rest = rest
                 .trim_start_matches("before ")
                 .trim_end_matches(" after");
