@@ -122,12 +122,12 @@ fn floor(now: Timestamp) -> Timestamp {
     Timestamp::from_second(second - second.rem_euclid(30)).unwrap_or(now)
 }
 
-fn id(meta: &Meta, purpose: Purpose, due: Timestamp) -> QuestionId {
+fn id(meta: &Meta, purpose: Purpose, number: u32, due: Timestamp) -> QuestionId {
     QuestionId {
         controller: NAME,
         uid: meta.uid.clone(),
         purpose,
-        attempt: 0,
+        attempt: number,
         due,
     }
 }
@@ -214,8 +214,13 @@ impl Lookout {
             return;
         }
         let always = Timestamp::UNIX_EPOCH;
-        let of = if self.has(Slip::Name) { always } else { due };
-        let (asked, measured) = (id(meta, ASK, of), id(meta, MEASURE, due));
+        // A clock that is set back brings a moment twice, and the gate is asked about another stage then.
+        let (stage, of) = if self.has(Slip::Name) {
+            (0, always)
+        } else {
+            (passage.stage, due)
+        };
+        let (asked, measured) = (id(meta, ASK, stage, of), id(meta, MEASURE, 0, due));
         let Some((gate, prometheus)) = gate(meta, passage.stage).zip(url(PROMETHEUS, "/")) else {
             return;
         };
@@ -262,7 +267,7 @@ impl Lookout {
 
     /// Says that it is done, and that it was heard.
     fn tell(self, meta: &Meta, facts: &Facts, now: Timestamp, plan: &mut Plan) {
-        let id = id(meta, TELL, Timestamp::UNIX_EPOCH);
+        let id = id(meta, TELL, 0, Timestamp::UNIX_EPOCH);
         let Some(chat) = url(CHAT, "/say") else {
             return;
         };
