@@ -14,7 +14,7 @@ use slipway_runtime::outside::{Limits, NoSecrets, Outside, SystemResolver, Terms
 use slipway_runtime::{Environment, Operator, Settings};
 
 use crate::role;
-use crate::watch::Watch;
+use crate::watch::{PLACE, Watch};
 
 /// Runs until nobody asks any more. The first thing that it is told is the kubeconfig of home, and who is asked; after that it
 /// says how many answers it keeps, and how its calls have ended, whenever it is asked.
@@ -32,7 +32,10 @@ async fn serve() -> Result<()> {
     let text = |field: &str| told_first.get(field).and_then(Value::as_str);
     let home = text("home").context("home is no text")?;
     let world = Url::parse(text("world").context("nobody is to be asked")?)?;
+    // Its Lease is where its keys are: there is no other namespace at home.
     let settings = Settings {
+        replica: format!("operator-{}", std::process::id()),
+        namespace: PLACE.to_owned(),
         heartbeat: Duration::from_mins(5),
         ..Settings::default()
     };
