@@ -47,8 +47,8 @@ use crate::webhook::Readings;
 
 pub(crate) use bump::Bumped;
 pub(crate) use members::{Said, identify};
+pub(crate) use questions::Pending;
 use questions::Questions;
-pub(crate) use questions::UnderWay;
 use site::Site;
 
 /// The loop turns at least this often, so that its health shows.

@@ -12,7 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::connect::Unconnected;
 use crate::election::Taken;
-use crate::engine::{Bumped, Said, UnderWay};
+use crate::engine::{Bumped, Pending, Said};
 use crate::events::{Slot, Untold};
 use crate::execute::Report;
 use crate::state::Asked;
@@ -31,7 +31,7 @@ pub(crate) enum Message {
     /// A plan of this key has an event to be told, about what was done to an object if it was.
     Publish(Key, Box<Event>, Option<Box<ObjectRef>>),
     /// A question has been answered.
-    Answered(Box<UnderWay>, Answer),
+    Answered(Box<Pending>, Answer),
     /// This replica has taken a lease.
     Taken(&'static str, i64, Taken),
     /// This replica has lost a lease.

@@ -35,7 +35,7 @@ const IN_ALL: usize = 128;
 
 /// A question that has been asked and not been answered.
 #[derive(Debug, Clone)]
-pub(crate) struct UnderWay {
+pub(crate) struct Pending {
     key: Key,
     id: QuestionId,
     attempt: Attempt,
@@ -97,8 +97,8 @@ impl Questions {
         inside.or_else(|| self.outside.next(&acts))
     }
 
-    fn end(&mut self, asked: &UnderWay) -> Ended {
-        let UnderWay {
+    fn end(&mut self, asked: &Pending) -> Ended {
+        let Pending {
             key, id, attempt, ..
         } = asked;
         match self.inside.end(key, id, *attempt) {
@@ -189,7 +189,7 @@ impl Engine {
             attempt,
         } = next;
         let (shared, gatherer) = (self.shared.clone(), self.gatherer_for(&key.cluster));
-        let asked = UnderWay {
+        let asked = Pending {
             history: shared.lock().history(&key.cluster),
             key: key.clone(),
             id: question.id.clone(),
@@ -226,14 +226,14 @@ impl Engine {
         }
     }
 
-    pub(super) fn answered(&mut self, asked: UnderWay, answer: Answer) {
+    pub(super) fn answered(&mut self, asked: Pending, answer: Answer) {
         let now = self.shared.environment.now();
         let ended = self.questions.end(&asked);
         if ended == Ended::Unknown {
             // It was given up.
             return;
         }
-        let UnderWay {
+        let Pending {
             key, id, history, ..
         } = asked;
         let is_known = {
