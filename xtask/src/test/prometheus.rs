@@ -57,11 +57,7 @@ fn fetch(folder: &Path) -> Result<()> {
 
 fn fetch_into(beside: &Path) -> Result<PathBuf> {
     std::fs::create_dir_all(beside).context("making a folder in the cache")?;
-    succeed(
-        Command::new("apt-get")
-            .args(["download", "prometheus"])
-            .current_dir(beside),
-    )?;
+    download(beside)?;
     let package = std::fs::read_dir(beside)
         .context("looking for the package")?
         .filter_map(Result::ok)
@@ -79,6 +75,24 @@ fn fetch_into(beside: &Path) -> Result<PathBuf> {
         bail!("{} has no usr/bin/prometheus", package.display());
     }
     Ok(unpacked)
+}
+
+/// Downloads the package into a folder. The system's lists of packages may be missing or of long ago: then those of today are
+/// fetched beside it, which takes no rights and changes nothing of the system's.
+fn download(into: &Path) -> Result<()> {
+    let apt = |words: &[&str]| {
+        let mut apt = Command::new("apt-get");
+        apt.args(words).current_dir(into);
+        succeed(&mut apt)
+    };
+    if apt(&["download", "prometheus"]).is_ok() {
+        return Ok(());
+    }
+    let lists = into.join("lists");
+    std::fs::create_dir_all(lists.join("partial")).context("making a folder for lists")?;
+    let lists = format!("Dir::State::Lists={}", lists.display());
+    apt(&["-o", &lists, "update"])?;
+    apt(&["-o", &lists, "download", "prometheus"])
 }
 
 fn succeed(command: &mut Command) -> Result<()> {
