@@ -109,6 +109,12 @@ pub fn last(past: Past<'_>, now: Timestamp) -> Option<Timestamp> {
     }
 }
 
+/// When the last restart reads otherwise by time alone: what a clock ahead of ours wrote counts as soon as ours gets there.
+pub fn reads_otherwise_at(past: Past<'_>, now: Timestamp) -> Option<Timestamp> {
+    let written = past.template.at().into_iter().chain(past.rolled_back);
+    written.filter(|at| *at > now).min()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
