@@ -2,15 +2,19 @@
 //!
 //! The history is the artefact; oracles read it and nothing else. Objects are decoded when somebody looks.
 
+mod beginning;
 mod build;
 mod course;
 mod image;
 mod line;
+mod log;
 
+pub use beginning::Beginning;
 pub use build::Recorder;
 pub use course::Course;
 pub use image::Image;
 pub use line::tell;
+pub use log::Log;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -307,7 +311,7 @@ pub struct History {
     /// The operator's requests, in order.
     pub requests: Vec<Request>,
     /// All changes of objects at home, in order.
-    pub changes: Vec<Change>,
+    pub changes: Log,
     /// What happened in the other clusters. One that took another's place is one of its own.
     pub members: BTreeMap<ClusterId, Course>,
     /// What else happened, in order.
@@ -421,11 +425,15 @@ impl History {
 
     /// All changes of objects in a cluster, in order.
     pub fn changes_in(&self, cluster: &ClusterId) -> &[Change] {
+        self.log_of(cluster).map_or(&[], |log| log.as_slice())
+    }
+
+    /// The same, to be asked for states; none if there is no such cluster.
+    fn log_of(&self, cluster: &ClusterId) -> Option<&Log> {
         if cluster.is_local() {
-            return &self.changes;
+            return Some(&self.changes);
         }
-        let course = self.members.get(cluster);
-        course.map_or(&[], |course| course.changes.as_slice())
+        self.members.get(cluster).map(|course| &course.changes)
     }
 
     /// The version that everything began with in a cluster.
@@ -438,7 +446,7 @@ impl History {
 
     /// How an object at home was at a version.
     pub fn state(&self, object: &Object, version: u64) -> Option<&Arc<Image>> {
-        course::state(&self.changes, object, version)
+        self.changes.state(object, version)
     }
 
     /// How an object in a cluster was at a version of that.
@@ -448,16 +456,16 @@ impl History {
         object: &Object,
         version: u64,
     ) -> Option<&Arc<Image>> {
-        course::state(self.changes_in(cluster), object, version)
+        self.log_of(cluster)?.state(object, version)
     }
 
     /// All objects of a resource at home as they were at a version.
     pub fn states(&self, resource: &str, version: u64) -> BTreeMap<&Object, &Arc<Image>> {
-        course::states(&self.changes, resource, version)
+        self.changes.states(resource, version)
     }
 
     /// The objects of the end at home, of all resources.
     pub fn last(&self) -> BTreeMap<&Object, &Arc<Image>> {
-        course::last(&self.changes)
+        self.changes.ends()
     }
 }

@@ -10,8 +10,9 @@ use slipway_apiserver::environment::Clock;
 use slipway_apiserver::store;
 use slipway_kernel::identity::ClusterId;
 
+use super::beginning::{Beginning, named};
 use super::{
-    Call, Change, ChangeKind, Course, Event, History, Image, Mark, Object, Request, Review,
+    Call, Change, ChangeKind, Course, Event, History, Image, Log, Mark, Object, Request, Review,
 };
 
 #[derive(Debug, Default)]
@@ -47,8 +48,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A book in which is what there is already at home.
-    pub fn new(cluster: Arc<Cluster>, clock: Arc<dyn Clock>) -> Self {
+    /// A book in which is what there is already at home, from the beginning.
+    pub fn new(cluster: Arc<Cluster>, clock: Arc<dyn Clock>, beginning: &Beginning) -> Self {
         let start = clock.now();
         let book = Book {
             history: History {
@@ -65,36 +66,38 @@ impl Recorder {
             book: Arc::new(Mutex::new(book)),
             at: 0,
         };
-        home.beside(ClusterId::local(), cluster)
+        home.beside(ClusterId::local(), cluster, beginning)
     }
 
     /// One for another cluster, in the same book.
     #[must_use]
-    pub fn beside(&self, id: ClusterId, cluster: Arc<Cluster>) -> Self {
+    pub fn beside(&self, id: ClusterId, cluster: Arc<Cluster>, beginning: &Beginning) -> Self {
         let now = self.clock.now();
         let base = cluster.version();
-        let (mut objects, _) = cluster.everything();
-        objects.sort_by_key(|(_, object)| object.version);
         let mut book = self.lock();
         let at = book.waters.len();
         book.begin(id.clone(), base);
+        let log = book.history.log(&id);
+        log.extend(beginning.0.iter().map(|(version, object, image)| Change {
+            at: now,
+            version: *version,
+            kind: ChangeKind::Added,
+            object: object.clone(),
+            before: None,
+            after: Some(image.clone()),
+            by: None,
+        }));
+        let latest = beginning.0.iter();
         book.waters.push(Water {
             id,
             cluster: cluster.clone(),
-            latest: BTreeMap::new(),
+            latest: latest
+                .map(|(_, o, image)| (o.clone(), image.clone()))
+                .collect(),
             seen: base,
             shift: 0,
             restored: 0,
         });
-        for (resource, object) in objects {
-            let added = store::Change {
-                version: object.version,
-                kind: store::ChangeKind::Added,
-                object,
-                before: None,
-            };
-            book.add(at, now, &resource, added);
-        }
         drop(book);
         Self {
             cluster,
@@ -271,7 +274,7 @@ impl Book {
         }
         let course = Course {
             base,
-            changes: Vec::new(),
+            changes: Log::default(),
         };
         self.history.members.insert(id, course);
     }
@@ -292,12 +295,7 @@ impl Book {
     }
 
     fn add(&mut self, at: usize, now: Timestamp, resource: &str, change: store::Change) {
-        let header = &change.object.header;
-        let object: Object = (
-            resource.into(),
-            (*header.namespace).into(),
-            (*header.name).into(),
-        );
+        let object = named(resource, &change.object);
         let Some(water) = self.waters.get_mut(at) else {
             return;
         };
@@ -344,9 +342,7 @@ impl Book {
         let version = water.seen + water.shift;
         let mut found: BTreeMap<Object, Arc<store::Stored>> = BTreeMap::new();
         for (resource, stored) in objects {
-            let header = &stored.header;
-            let (namespace, name) = ((*header.namespace).into(), (*header.name).into());
-            found.insert(((*resource).into(), namespace, name), stored);
+            found.insert(named(&resource, &stored), stored);
         }
         let known: Vec<Object> = water.latest.keys().chain(found.keys()).cloned().collect();
         let known: std::collections::BTreeSet<Object> = known.into_iter().collect();
@@ -379,7 +375,7 @@ impl Book {
 
 impl History {
     /// Where the changes of a cluster are written down.
-    fn log(&mut self, cluster: &ClusterId) -> &mut Vec<Change> {
+    fn log(&mut self, cluster: &ClusterId) -> &mut Log {
         if cluster.is_local() {
             return &mut self.changes;
         }
