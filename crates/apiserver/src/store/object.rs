@@ -101,6 +101,11 @@ impl Stored {
         Text::of(object, self.version) == self.text
     }
 
+    /// Appends the JSON of the metadata.
+    pub(crate) fn write_metadata(&self, out: &mut Vec<u8>) {
+        self.text.write_metadata(out);
+    }
+
     /// Appends the JSON with `apiVersion` and `kind` spliced in.
     pub fn write_as(&self, api_version: &str, kind: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"apiVersion\":\"");

@@ -7,6 +7,8 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use serde::Deserialize as _;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::shelf::{Kept, Shelf};
@@ -73,6 +75,9 @@ impl PartialEq for Text {
 
 impl Eq for Text {}
 
+/// How an object begins.
+const METADATA: &[u8] = b"{\"metadata\":";
+
 /// The member that differs between clusters where nothing else does, as it stands in an object.
 const CREATED: &str = "creationTimestamp";
 
@@ -106,7 +111,8 @@ impl Text {
         let map = object.as_object().unwrap_or(&empty);
         let meta = map.get("metadata").and_then(Value::as_object);
         let mut writer = Writer::default();
-        writer.raw(b"{\"metadata\":{");
+        writer.raw(METADATA);
+        writer.raw(b"{");
         for (key, value) in meta.unwrap_or(&empty) {
             if key != "resourceVersion" {
                 writer.member(key, value, key == member);
@@ -166,6 +172,17 @@ impl Text {
             Piece::Own(short.into_bytes().into())
         });
         (text, rest)
+    }
+
+    /// Appends the text of the metadata, which come first; nothing behind them is looked at.
+    pub(super) fn write_metadata(&self, out: &mut Vec<u8>) {
+        let mut whole = Vec::with_capacity(self.len());
+        self.write(&mut whole);
+        let rest = whole.strip_prefix(METADATA).unwrap_or_default();
+        let mut reader = serde_json::Deserializer::from_slice(rest);
+        // It is our own encoding; an empty object stands in for what cannot happen.
+        let text = <&RawValue>::deserialize(&mut reader).map_or("{}", RawValue::get);
+        out.extend_from_slice(text.as_bytes());
     }
 
     /// The value.
