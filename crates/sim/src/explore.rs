@@ -235,10 +235,18 @@ fn singles(known: &Arc<Known>) -> Vec<Job> {
     let mut classes: BTreeMap<Class, usize> = BTreeMap::new();
     let history = &known.reference.history;
     let mut add = |injection, aim, is_always| {
-        let class = Class::of(history, injection);
+        let class = if known.scenario.faults.is_empty() {
+            Class::of(history, injection)
+        } else {
+            Class::Own(injection)
+        };
         if let Some(job) = classes.get(&class).and_then(|at| jobs.get_mut(*at)) {
             job.stands_for += 1;
-            job.is_always |= is_always;
+            if is_always && !job.is_always {
+                // Of those that cannot differ, the one that is made for its own sake.
+                job.is_always = true;
+                job.trial = Trial::with(injection);
+            }
             return;
         }
         classes.insert(class, jobs.len());
@@ -253,7 +261,11 @@ fn singles(known: &Arc<Known>) -> Vec<Job> {
     let always: BTreeSet<u64> = positions::always(history).into_iter().collect();
     for request in &history.requests {
         let (at, is_always) = (request.number, always.contains(&request.number));
-        for fault in REQUEST_FAULTS {
+        let method = request.method.as_str();
+        for fault in REQUEST_FAULTS
+            .into_iter()
+            .filter(|one| one.can_befall(method))
+        {
             add(Injection::Request(at, fault), Aim::Request, is_always);
         }
         if known.scenario.replicas > 1 {
