@@ -275,8 +275,8 @@ pub enum Event {
     CutOff(String, Duration),
     /// A replica's clock is off by these seconds from here on.
     Skewed(String, i64),
-    /// A watch event met a fault.
-    Watch(String, &'static str),
+    /// A watch event met a fault: in which cluster, of what kind, and which.
+    Watch(ClusterId, String, &'static str),
     /// Somebody did or said something.
     User(String),
     /// Somebody's deed failed.
