@@ -22,6 +22,7 @@ use crate::fault::Adversary;
 use crate::history::{Beginning, Event};
 use crate::oracles::Oracles;
 use crate::scenario::{Cluster, Scenario, Unreadable};
+use crate::share::Share;
 use crate::trial::{Storm, Trial};
 use crate::user::{Undone, User};
 use crate::wire::Weather;
@@ -115,6 +116,8 @@ pub struct Wiring {
     pub definitions: Arc<Vec<Value>>,
     /// Who judges.
     pub oracles: Oracles,
+    /// Which scenarios have a budget together.
+    pub shares: Vec<Share>,
 }
 
 /// The clusters of a scenario at its start, from which any number of runs can begin.
