@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything, in tiers, one line each.
 
 mod listed;
+mod prometheus;
 mod servers;
 mod tier;
 
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use self::prometheus::Source;
 use self::servers::OnServers;
 use self::tier::Outcome;
 use crate::bench::figures;
@@ -71,6 +73,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             }
         }
     }
+    if !arguments.servers && !arguments.dist {
+        ask_prometheus(&mut tiers);
+    }
     drop_in(arguments, shipped.as_deref(), &mut tiers)?;
     let is_simulated = !arguments.servers && !arguments.dist;
     let run = beside(&mut tiers, is_simulated, |tiers| {
@@ -93,6 +98,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         report::error(error);
     }
     concluded.and(run)
+}
+
+/// The tier that asks a real Prometheus.
+const PROMETHEUS: &str = "prometheus";
+
+fn ask_prometheus(tiers: &mut Tiers) {
+    if !tiers.wants(PROMETHEUS) {
+        return;
+    }
+    let program = match prometheus::locate() {
+        Ok(Source::Program(program)) => program,
+        Ok(Source::NoApt(why)) => {
+            tiers.left_out.push(format!("{PROMETHEUS}: {why}"));
+            return;
+        }
+        Err(why) => {
+            tiers.outcomes.push(Outcome {
+                name: PROMETHEUS,
+                summary: format!("{PROMETHEUS}: no Prometheus: {why:#}"),
+                time: Duration::ZERO,
+                failed: true,
+            });
+            return;
+        }
+    };
+    let mut command = listed::tests(&[PROMETHEUS]);
+    tiers.run(PROMETHEUS, command.env("SLIPWAY_PROMETHEUS", program));
 }
 
 /// The tier that asks an original and ours the same. Only who has an original can run it: it is never left out, but not there.

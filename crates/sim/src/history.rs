@@ -2,6 +2,7 @@
 //!
 //! The history is the artefact; oracles read it and nothing else. Objects are decoded when somebody looks.
 
+mod asked;
 mod beginning;
 mod build;
 mod course;
@@ -9,6 +10,7 @@ mod image;
 mod line;
 mod log;
 
+pub use asked::Asked;
 pub use beginning::Beginning;
 pub use build::Recorder;
 pub use course::Course;
@@ -320,6 +322,8 @@ pub struct History {
     pub reviews: Vec<Review>,
     /// What pods were asked, in order.
     pub calls: Vec<Call>,
+    /// What the world outside was asked, in order.
+    pub asked: Vec<Asked>,
 }
 
 impl History {
@@ -328,6 +332,7 @@ impl History {
         let events = self.marks.iter();
         self.calm > self.start
             || self.requests.iter().any(|request| request.fault.is_some())
+            || self.asked.iter().any(|call| call.fault.is_some())
             || events
                 .map(|mark| &mark.what)
                 .any(|what| matches!(what, Event::Watch(..)))

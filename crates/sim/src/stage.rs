@@ -9,6 +9,7 @@ mod pods;
 mod process;
 mod setup;
 mod water;
+mod world;
 
 pub use setup::{
     ADMIN, Feign, NAMESPACE, Prepared, Probe, Right, Setup, TOKEN, Tamper, Unplayable, Wiring,

@@ -17,6 +17,8 @@
 mod arguments;
 #[path = "simulation/convoy.rs"]
 mod convoy;
+#[path = "simulation/lookout.rs"]
+mod lookout;
 #[path = "simulation/mutants.rs"]
 mod mutants;
 
@@ -49,12 +51,13 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let wiring = convoy::wiring(scenarios::wiring());
+    let wiring = lookout::wiring(convoy::wiring(scenarios::wiring()));
     if let Some((scenario, trial)) = &arguments.replay {
         return replay(&wiring, scenario, trial);
     }
     let mut chosen = scenarios::all().unwrap();
     chosen.extend(convoy::scenarios());
+    chosen.extend(lookout::scenarios());
     if let Some(name) = &arguments.scenario {
         chosen.retain(|scenario| is_meant(name, &scenario.name));
     }
@@ -82,10 +85,11 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     let known = explore::references(chosen, wiring, &mut report).unwrap();
     for known in &known {
         println!(
-            "{:24} {:>4} requests {:>4} watch events",
+            "{:24} {:>4} requests {:>4} watch events {:>4} calls",
             known.scenario.name,
             known.reference.history.requests.len(),
-            known.reference.events
+            known.reference.events,
+            known.reference.history.asked.len()
         );
     }
     if !report.failures.is_empty() && !arguments.keep_going {
@@ -288,7 +292,10 @@ fn measure(wiring: &Wiring, chosen: &[Scenario]) -> ExitCode {
 
 fn replay(wiring: &Wiring, name: &str, trial: &slipway_sim::trial::Trial) -> ExitCode {
     let known = scenarios::find(name).map(Result::unwrap);
-    let Some(scenario) = known.or_else(|| convoy::find(name)) else {
+    let Some(scenario) = known
+        .or_else(|| convoy::find(name))
+        .or_else(|| lookout::find(name))
+    else {
         println!("there is no scenario {name}");
         return ExitCode::from(2);
     };

@@ -30,6 +30,7 @@ const SUMMARIES: &[&str] = &[
     "fuzz: ",
     "drop-in: ",
     "members: ",
+    "prometheus: ",
 ];
 
 /// Of these several programs of a tier have a line each, and all of them are shown.

@@ -1,48 +1,68 @@
 //! One call, to its end: the request, where answers point instead, and what is read of the last one.
 
-use std::error::Error;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, Request, Response};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use http_body_util::BodyExt;
 use slipway_kernel::address::{Rules, Scheme, Url};
-use slipway_kernel::question::{Answer, Call, Failure, Method, Wanted};
+use slipway_kernel::question::{Answer, Call, Failure, Method, Value, Wanted};
+use tokio::time::Instant;
 
-use super::dial::{Clients, LARGEST_HEAD, NoConnection};
+use super::Asked;
 use super::prepared::Prepared;
+use super::transport::{Body, Manner, Transport};
 
 /// How much of a text is wanted, and one byte to know that there is more.
 const TEXT: usize = 4 * 1024 + 1;
 
-/// Makes a call. Whoever drops it gives it up.
+/// By whom and under which rules requests are carried, and until when.
+pub(super) struct Way<'a> {
+    pub(super) transport: &'a dyn Transport,
+    pub(super) rules: &'a Rules,
+    pub(super) connecting: Duration,
+    pub(super) deadline: Instant,
+}
+
+impl Way<'_> {
+    /// No more than half of what is left goes to connecting: whoever is not there is told from who is slow.
+    fn manner(&self, asked: &Asked, prepared: &Prepared) -> Manner {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        Manner {
+            trust: prepared.trust.clone(),
+            for_others: !asked.key.cluster.is_local(),
+            connecting: self.connecting.min(left / 2),
+        }
+    }
+}
+
+/// Makes a call, and counts where it was sent on. Whoever drops it gives it up.
 pub(super) async fn make(
-    call: &Call,
+    asked: &Asked,
     prepared: &Prepared,
-    clients: &Clients,
-    rules: &Rules,
+    way: &Way<'_>,
+    followed: &mut u8,
 ) -> Answer {
-    let client = clients.get(prepared.trust.as_ref())?;
+    let call = &asked.call;
     let mut step = Step {
         method: call.method,
         url: prepared.url.clone(),
         body: call.body.clone(),
     };
-    let mut followed = 0;
     loop {
         let is_ours = step.url.is_same_origin(&prepared.url);
         let request = request(&step, prepared, is_ours)?;
-        let answer = client.request(request).await;
-        let answer = answer.map_err(|error| failure(&step.url, &error))?;
+        let manner = way.manner(asked, prepared);
+        let answer = way.transport.send(request, &manner).await?;
         if call.redirects == 0 {
             return read(call, prepared, answer).await;
         }
-        let Some(next) = step.next(&answer, prepared, rules)? else {
+        let Some(next) = step.next(&answer, prepared, way.rules)? else {
             return read(call, prepared, answer).await;
         };
-        followed += 1;
-        if followed > call.redirects {
+        *followed = followed.saturating_add(1);
+        if *followed > call.redirects {
             return Err(Failure::NotAllowed(format!(
                 "it points elsewhere more than {} times",
                 call.redirects
@@ -63,7 +83,7 @@ impl Step {
     /// Where an answer points, if it does.
     fn next(
         &self,
-        answer: &Response<Incoming>,
+        answer: &Response<Body>,
         prepared: &Prepared,
         rules: &Rules,
     ) -> Result<Option<Self>, Failure> {
@@ -88,6 +108,13 @@ impl Step {
         if !url.is_same_origin(&prepared.url) && prepared.redaction.is_in(&url.to_string()) {
             return Err(not_allowed("with a secret in the address".to_owned()));
         }
+        if keeps_method && !self.body.is_empty() && !url.is_same_origin(&prepared.url) {
+            // What people have written into it is meant for whom they named.
+            let to = url.host.bare();
+            return Err(not_allowed(format!(
+                "to {to} with the body, which is not for others"
+            )));
+        }
         let checked = rules.check_host(&url.host);
         checked.map_err(|why| not_allowed(why.to_string()))?;
         Ok(Some(Self {
@@ -106,13 +133,9 @@ impl Step {
     }
 }
 
-fn request(
-    step: &Step,
-    prepared: &Prepared,
-    is_ours: bool,
-) -> Result<Request<Full<Bytes>>, Failure> {
+fn request(step: &Step, prepared: &Prepared, is_ours: bool) -> Result<Request<Bytes>, Failure> {
     let uri = step.url.to_string();
-    let body = Full::new(Bytes::from(step.body.clone()));
+    let body = Bytes::from(step.body.clone());
     let request = Request::builder().method(step.method.as_str()).uri(uri);
     let mut request = request
         .body(body)
@@ -135,7 +158,7 @@ fn merge(into: &mut HeaderMap, from: &HeaderMap) {
 }
 
 /// Reads as much of an answer as is wanted.
-async fn read(call: &Call, prepared: &Prepared, answer: Response<Incoming>) -> Answer {
+async fn read(call: &Call, prepared: &Prepared, answer: Response<Body>) -> Answer {
     let code = answer.status().as_u16();
     let most = match call.wanted {
         // Whatever the body is, it is not waited for.
@@ -160,60 +183,32 @@ async fn read(call: &Call, prepared: &Prepared, answer: Response<Incoming>) -> A
     let mut body = answer.into_body();
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| broken(&error))?;
-        let Ok(data) = frame.into_data() else {
+        let Ok(data) = frame?.into_data() else {
             continue;
         };
         bytes.extend_from_slice(&data);
         if bytes.len() > most {
             if is_cut_off {
-                break;
+                return cut(call, prepared, code, &bytes);
             }
             return Err(too_large);
         }
     }
-    call.wanted.read(code, &prepared.redaction.of_bytes(bytes))
+    let bytes = prepared.redaction.of_bytes(&bytes);
+    call.wanted.read(code, &bytes)
+}
+
+/// Reads the beginning of an answer of which there is more.
+fn cut(call: &Call, prepared: &Prepared, code: u16, bytes: &[u8]) -> Answer {
+    let bytes = prepared.redaction.of_beginning(bytes);
+    let mut reply = call.wanted.read(code, &bytes)?;
+    if let Value::Text(text) = &mut reply.value {
+        // What stands in the place of a secret may be shorter.
+        text.is_cut = true;
+    }
+    Ok(reply)
 }
 
 fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-/// An answer that ends badly.
-fn broken(error: &hyper::Error) -> Failure {
-    if error.is_parse_too_large() {
-        return head_too_large();
-    }
-    Failure::Malformed("it ends before it is whole, or is no HTTP".to_owned())
-}
-
-fn head_too_large() -> Failure {
-    Failure::TooLarge {
-        what: "a head",
-        most: LARGEST_HEAD,
-    }
-}
-
-/// Why there is no answer: what stands behind an error is looked for, its text is not.
-fn failure(url: &Url, error: &(dyn Error + 'static)) -> Failure {
-    let host = url.host.bare();
-    let mut next = Some(error);
-    while let Some(cause) = next {
-        if let Some(no_connection) = cause.downcast_ref::<NoConnection>() {
-            return match no_connection {
-                NoConnection::Forbidden(why) => Failure::NotAllowed(why.to_string()),
-                NoConnection::Unreachable(why) => Failure::Unreachable(why.clone()),
-            };
-        }
-        if let Some(error) = cause.downcast_ref::<hyper::Error>() {
-            if error.is_parse_too_large() {
-                return head_too_large();
-            }
-            if error.is_parse() {
-                return Failure::Malformed(format!("{host} does not speak HTTP/1.1"));
-            }
-        }
-        next = cause.source();
-    }
-    Failure::Unreachable(format!("{host} hung up"))
 }

@@ -9,9 +9,11 @@
 )]
 
 mod answers;
+mod asking;
 mod barren;
 mod connections;
 mod contact;
+mod curious;
 mod drain;
 mod election;
 mod evictions;
@@ -25,6 +27,7 @@ mod member;
 mod members;
 mod no_right;
 mod outside;
+mod outside_tenants;
 mod peers;
 mod questions;
 mod records;

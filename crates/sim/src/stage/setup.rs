@@ -18,6 +18,7 @@ use super::door::door;
 use super::pods::Pods;
 use super::process::Crew;
 use super::water::{self, Water};
+use super::world::World;
 use crate::fault::Adversary;
 use crate::history::{Beginning, Event};
 use crate::oracles::Oracles;
@@ -277,6 +278,12 @@ pub(super) fn begin(
             clock: clock.clone(),
             recorder: recorder.clone(),
             prepared: Mutex::default(),
+        }),
+        world: Arc::new(World {
+            peers: scenario.world.clone(),
+            start: scenario.start,
+            clock: clock.clone(),
+            recorder: recorder.clone(),
         }),
         turns: AtomicUsize::new(0),
     });

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{ArgMatches, Command, FromArgMatches};
 
 use super::members::Members;
+use super::outside::Outside;
 use super::webhooks::Webhooks;
 
 /// Options of `slipway run`.
@@ -32,6 +33,8 @@ pub(crate) struct Run {
     pub(crate) bind: std::net::IpAddr,
     #[command(flatten)]
     pub(crate) members: Members,
+    #[command(flatten)]
+    pub(crate) outside: Outside,
     #[command(flatten)]
     pub(crate) election: Election,
     /// How log lines are written

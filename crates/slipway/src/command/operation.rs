@@ -8,10 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use futures::FutureExt;
 use slipway_kernel::Controller;
-use slipway_kernel::address::AllowedHosts;
+use slipway_kernel::address::{AllowedHosts, Rules};
 use slipway_kernel::admission::Admit;
+use slipway_kernel::question::OtherNamespaces;
 use slipway_runtime::gather::{Gatherer, Http};
 use slipway_runtime::member::ByKubeconfig;
+use slipway_runtime::outside::{self, NoSecrets, Outside, SystemResolver, Terms};
 use slipway_runtime::request_filter::RequestFilter;
 use slipway_runtime::tls::{self, Certificates, Source};
 use slipway_runtime::webhook::{self, Limits};
@@ -41,6 +43,12 @@ pub(crate) struct Operation {
     pub(crate) request_filter: Option<Arc<dyn RequestFilter>>,
     /// Which API servers kubeconfigs of members may name.
     pub(crate) member_hosts: AllowedHosts,
+    /// Who outside may be called.
+    pub(crate) rules: Rules,
+    /// Whose Secrets may be used for that.
+    pub(crate) other_namespaces: OtherNamespaces,
+    /// Whether that may be where anybody on the way can read it.
+    pub(crate) credentials_over_http: bool,
     /// What is served to the API server.
     pub(crate) webhooks: Option<Webhooks>,
 }
@@ -90,7 +98,17 @@ impl Operation {
         }
         let link = connect::link(self.cluster.request_timeout);
         operator = operator.connecting(Arc::new(ByKubeconfig::new(self.member_hosts, link)));
+        let outside = Outside::new(Terms {
+            rules: self.rules,
+            other_namespaces: self.other_namespaces,
+            credentials_over_http: self.credentials_over_http,
+            limits: outside::Limits::default(),
+            resolver: Arc::new(SystemResolver),
+            secrets: Arc::new(NoSecrets),
+            agent: connect::AGENT,
+        });
         let gatherer = Gatherer::new(operator.client(), Arc::new(Http::new()));
+        let gatherer = gatherer.asking(&outside);
         let origin = Origin::new(self.label.as_deref());
         operator = operator.gathering(Arc::new(gatherer.sent_by(Arc::new(origin))));
         if let Some(filter) = self.request_filter {

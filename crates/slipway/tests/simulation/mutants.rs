@@ -88,7 +88,8 @@ pub(crate) struct Mutant {
 /// All of them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Mutant> {
     let convoy = crate::convoy::mutants::ALL;
-    ALL.iter().chain(zones::ALL).chain(convoy)
+    let lookout = crate::lookout::mutants::ALL;
+    ALL.iter().chain(zones::ALL).chain(convoy).chain(lookout)
 }
 
 macro_rules! workloads {
