@@ -115,7 +115,8 @@ pub struct Request {
     pub ending: Ending,
     /// The cluster's version before and after it was carried out.
     pub versions: (u64, u64),
-    /// How much had changed in all clusters when it left.
+    /// How much had happened when it left that stays when a replica dies: a number that grows with every change in any cluster, with
+    /// every question to a webhook, to a pod and to the world outside, and with every answer.
     pub tide: u64,
 }
 

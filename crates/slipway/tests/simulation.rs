@@ -145,6 +145,9 @@ fn broken(known: &[Arc<Known>], wiring: &Wiring, effort: &Effort, mut report: Re
             started.elapsed().as_secs_f64()
         );
     }
+    if effort.exhaustive {
+        explore::twins(known, wiring, effort, &mut report).unwrap();
+    }
     explore::storms(known, wiring, effort, report).unwrap()
 }
 

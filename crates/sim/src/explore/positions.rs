@@ -3,13 +3,14 @@
 //! A run is a function of its trial, and up to its fault it is the run without. So two single faults make the same run if the
 //! stage is the same just after each of them, at the same moment:
 //!
-//! - A replica that dies leaves nothing behind but what the clusters have taken in. Between two requests of it at one moment, with
-//!   no change in any cluster meanwhile, it has only read, and a read changes nothing. So it does not matter at which of them it
-//!   dies before the request leaves, nor, of a read, whether that arrives, now or later.
+//! - A replica that dies leaves nothing behind but what others have taken in. Between two requests of it at one moment, with no
+//!   change in any cluster meanwhile and no word to or from a webhook, a pod or the world outside, it has only read, and a read
+//!   changes nothing. So it does not matter at which of them it dies before the request leaves, nor, of a read, whether that
+//!   arrives, now or later. It is back five seconds after it died, so nothing of that moment depends on it.
 //! - A read that is not answered: whether it arrived does not matter to anybody.
 //!
 //! Both hold only where nothing is drawn as requests are made: where the scenario has faults of its own by rates, the next
-//! request draws what the one before would have drawn.
+//! request draws what the one before would have drawn. That they hold is seen at drawn positions, in [`super::twins`].
 //!
 //! A fault that cannot befall a request is no position: no server answers a read with a conflict.
 
@@ -32,7 +33,7 @@ pub(super) const ALWAYS_EVENTS: usize = 2;
 pub(super) enum Class {
     /// A run of its own.
     Own(Injection),
-    /// A replica dies at this moment, when so much has changed in all clusters.
+    /// A replica dies at this moment, when so much has happened that stays.
     Dead(String, Timestamp, u64),
     /// This read is not answered.
     Broken(u64),

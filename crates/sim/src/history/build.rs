@@ -21,6 +21,8 @@ struct Book {
     history: History,
     /// What is known of each cluster; home is the first.
     waters: Vec<Water>,
+    /// How often webhooks, pods and the world outside were asked or answered.
+    spoken: u64,
 }
 
 /// What is known of one cluster.
@@ -60,6 +62,7 @@ impl Recorder {
                 ..History::default()
             },
             waters: Vec::new(),
+            spoken: 0,
         };
         let home = Self {
             cluster: cluster.clone(),
@@ -137,11 +140,13 @@ impl Recorder {
         self.cluster.version() + shift
     }
 
-    /// How much has changed in all clusters.
+    /// How much has happened that stays when a replica dies: changes in all clusters, what was said beside them, and what became of
+    /// replicas.
     pub fn tide(&self) -> u64 {
         let book = self.lock();
         let waters = book.waters.iter();
-        waters.map(|w| w.cluster.version() + w.shift).sum()
+        let changed: u64 = waters.map(|w| w.cluster.version() + w.shift).sum();
+        changed + book.spoken + book.history.marks.len() as u64
     }
 
     /// A version of the cluster's that the operator spoke of now, in this history.
@@ -202,15 +207,18 @@ impl Recorder {
 
     /// Writes down what a webhook is asked; gives the number of the review.
     pub fn asked(&self, review: Review) -> usize {
-        let reviews = &mut self.lock().history.reviews;
-        reviews.push(review);
-        reviews.len() - 1
+        let mut book = self.lock();
+        book.spoken += 1;
+        book.history.reviews.push(review);
+        book.history.reviews.len() - 1
     }
 
     /// Writes down what a webhook said.
     pub fn said(&self, number: usize, response: serde_json::Value) {
         let (at, version) = (self.clock.now(), self.version());
-        if let Some(review) = self.lock().history.reviews.get_mut(number) {
+        let mut book = self.lock();
+        book.spoken += 1;
+        if let Some(review) = book.history.reviews.get_mut(number) {
             review.ended = at;
             review.versions.1 = version;
             review.said = Some(response);
@@ -219,12 +227,16 @@ impl Recorder {
 
     /// Writes down what a pod was asked.
     pub fn called(&self, call: Call) {
-        self.lock().history.calls.push(call);
+        let mut book = self.lock();
+        book.spoken += 1;
+        book.history.calls.push(call);
     }
 
     /// Writes down a call to the world outside.
     pub fn calls(&self, asked: Asked) {
-        self.lock().history.asked.push(asked);
+        let mut book = self.lock();
+        book.spoken += 1;
+        book.history.asked.push(asked);
     }
 
     /// A call has arrived.
@@ -240,6 +252,7 @@ impl Recorder {
 
     fn of_call(&self, number: u64, change: impl FnOnce(&mut Asked)) {
         let mut book = self.lock();
+        book.spoken += 1;
         let mut all = book.history.asked.iter_mut().rev();
         if let Some(asked) = all.find(|asked| asked.number == number) {
             change(asked);
