@@ -141,7 +141,8 @@ fn is_enough(absent: &[String], is_ci: bool, words: &[String]) -> bool {
     absent.is_empty() || !is_ci || !words.is_empty()
 }
 
-/// Whether each recorded kubectl is missed where it alone is not here and nothing may be left out, and none where all are.
+/// Whether each recorded kubectl is missed where it alone is not here and nothing may be left out, and none where all are or something
+/// may be.
 fn is_missed(recorded: &[String]) -> bool {
     let without = |away: Option<&String>| {
         let here = recorded.iter().filter(|version| Some(*version) != away);
@@ -155,6 +156,9 @@ fn is_missed(recorded: &[String]) -> bool {
     recorded.len() > 1
         && is_enough_without(None)
         && !recorded.iter().any(|away| is_enough_without(Some(away)))
+        && recorded
+            .iter()
+            .all(|away| is_enough(&without(Some(away)), false, &[]))
 }
 
 /// Whether nothing may be left out.

@@ -4,10 +4,11 @@
 //! of it as it was. So the long members of an object (`spec`, `status`, `managedFields`) are pieces of their own, and
 //! the same text in another object, version or cluster is the same memory.
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use serde::Deserialize as _;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -174,28 +175,35 @@ impl Text {
         (text, rest)
     }
 
-    /// Appends the text of the metadata, which come first; nothing behind them is looked at.
+    /// Appends the text of the metadata.
     pub(super) fn write_metadata(&self, out: &mut Vec<u8>) {
+        let text: Option<Box<RawValue>> = self.metadata();
+        // It is our own encoding; an empty object stands in for what cannot happen.
+        let text = text.as_deref().map_or("{}", RawValue::get);
+        out.extend_from_slice(text.as_bytes());
+    }
+
+    /// The metadata, which come first: nothing behind them is looked at.
+    pub(super) fn metadata<T: DeserializeOwned>(&self) -> Option<T> {
+        let whole = self.whole();
+        let rest = whole.strip_prefix(METADATA)?;
+        T::deserialize(&mut serde_json::Deserializer::from_slice(rest)).ok()
+    }
+
+    /// All of it in one piece.
+    fn whole(&self) -> Cow<'_, [u8]> {
+        if let [piece] = &*self.0 {
+            return Cow::Borrowed(piece.bytes());
+        }
         let mut whole = Vec::with_capacity(self.len());
         self.write(&mut whole);
-        let rest = whole.strip_prefix(METADATA).unwrap_or_default();
-        let mut reader = serde_json::Deserializer::from_slice(rest);
-        // It is our own encoding; an empty object stands in for what cannot happen.
-        let text = <&RawValue>::deserialize(&mut reader).map_or("{}", RawValue::get);
-        out.extend_from_slice(text.as_bytes());
+        Cow::Owned(whole)
     }
 
     /// The value.
     pub(super) fn decode(&self) -> Value {
-        let parsed = if let [piece] = &*self.0 {
-            serde_json::from_slice(piece.bytes())
-        } else {
-            let mut whole = Vec::with_capacity(self.len());
-            self.write(&mut whole);
-            serde_json::from_slice(&whole)
-        };
         // It is our own encoding; an empty object stands in for what cannot happen.
-        parsed.unwrap_or_else(|_| Value::Object(Map::new()))
+        serde_json::from_slice(&self.whole()).unwrap_or_else(|_| Value::Object(Map::new()))
     }
 }
 
@@ -308,6 +316,23 @@ mod tests {
         }
         let (text, _) = Text::of(&json!({"metadata": {}}), 7).split("spec");
         assert!(text.bytes().is_empty());
+    }
+
+    #[test]
+    fn metadata_are_told_without_the_rest() {
+        let meta = json!({"name": "a", "annotations": {"b": "}\"{"}, "managedFields": [{"manager": "x".repeat(LONG)}]});
+        let object = json!({"metadata": meta, "spec": {"metadata": {"name": "other"}}});
+        let text = Text::of(&object, 7);
+        let mut expected = meta;
+        crate::value::put(&mut expected, "resourceVersion", "7");
+        assert_eq!(text.metadata(), Some(expected.clone()));
+        let mut written = Vec::new();
+        text.write_metadata(&mut written);
+        assert_eq!(serde_json::from_slice(&written).ok(), Some(expected));
+        assert_eq!(
+            Text::of(&json!({}), 1).metadata(),
+            Some(json!({"resourceVersion": "1"}))
+        );
     }
 
     #[test]
