@@ -71,8 +71,6 @@ struct Inner {
     /// Everything up to this version has been forgotten, also of resources that have no log yet.
     forgotten: u64,
     buckets: BTreeMap<Box<str>, Bucket>,
-    /// Who is rung at a write, by resource. They outlive the objects.
-    bells: BTreeMap<Box<str>, Arc<Notify>>,
 }
 
 /// The objects of one cluster.
@@ -90,7 +88,6 @@ impl Default for Store {
                 version: 0,
                 forgotten: 0,
                 buckets: BTreeMap::new(),
-                bells: BTreeMap::new(),
             }),
             written: Notify::new(),
         }
@@ -120,17 +117,6 @@ impl Store {
     /// Waits for the next write after this call.
     pub fn written(&self) -> Notified<'_> {
         self.written.notified()
-    }
-
-    /// What rings at every write of a resource. There are many watches, and a write concerns few of them.
-    pub fn bell(&self, bucket: &Bucketed) -> Arc<Notify> {
-        let mut inner = self.lock();
-        if let Some(bell) = inner.bells.get(bucket) {
-            return bell.clone();
-        }
-        let bell = Arc::new(Notify::new());
-        inner.bells.insert(bucket.into(), bell.clone());
-        bell
     }
 
     /// One object.
@@ -232,21 +218,6 @@ impl Store {
         }
         let changes = match inner.buckets.get(bucket) {
             Some(found) => found.log.since(since)?,
-            None => Vec::new(),
-        };
-        Ok((changes, inner.version))
-    }
-
-    /// The same for whoever has seen all changes of the resource up to `since`, and was there meanwhile: that others of the past are
-    /// forgotten does not matter to them.
-    pub fn further_changes(
-        &self,
-        bucket: &Bucketed,
-        since: u64,
-    ) -> Result<(Vec<Change>, u64), Compacted> {
-        let inner = self.lock();
-        let changes = match inner.buckets.get(bucket) {
-            Some(found) => found.log.further(since)?,
             None => Vec::new(),
         };
         Ok((changes, inner.version))
@@ -359,12 +330,8 @@ impl Store {
             before,
         });
         inner.version = version;
-        let bell = inner.bells.get(bucket).cloned();
         drop(inner);
         self.written.notify_waiters();
-        if let Some(bell) = bell {
-            bell.notify_waiters();
-        }
         Ok(stored)
     }
 
@@ -380,12 +347,8 @@ impl Store {
             found.objects.insert(key, object);
         }
         inner.version = version;
-        let bell = inner.bells.get(bucket).cloned();
         drop(inner);
         self.written.notify_waiters();
-        if let Some(bell) = bell {
-            bell.notify_waiters();
-        }
     }
 
     /// Has exactly these objects from now on, and this version, which may be older than the present one.
@@ -400,12 +363,8 @@ impl Store {
             found.objects.insert(key, object);
             found.log.forget(version);
         }
-        let bells: Vec<_> = inner.bells.values().cloned().collect();
         drop(inner);
         self.written.notify_waiters();
-        for bell in bells {
-            bell.notify_waiters();
-        }
     }
 
     /// Forgets the past of all resources: watches and pages that start before now get 410 from here on.

@@ -73,7 +73,9 @@ pub(super) fn list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> 
             retry_after: None,
         });
     };
-    if presenter.transform.shape == Shape::PartialList && ex.resource.as_is() {
+    // No definition has defaults for metadata, nor do its versions differ in them.
+    let has_own_metadata = ex.resource.as_is() || ex.resource.custom;
+    if presenter.transform.shape == Shape::PartialList && has_own_metadata {
         let content = Content::Json(heads(snapshot, metadata, presenter.transform.version));
         return Ok(Reply {
             code: 200,
@@ -87,10 +89,10 @@ pub(super) fn list(ex: &Exchange<'_>, snapshot: &Snapshot, metadata: &Value) -> 
         .iter()
         .map(|stored| decode_for(&ex.resource, presenter.cx.version, stored))
         .collect();
-    Ok(Reply::value(
-        200,
-        presenter.list(&json!({"metadata": metadata, "items": items}))?,
-    ))
+    let mut list = json!({"metadata": metadata});
+    // Moved: the macro would copy them.
+    list["items"] = Value::from(items);
+    Ok(Reply::value(200, presenter.list(&list)?))
 }
 
 /// How objects are transformed, if that is asked.

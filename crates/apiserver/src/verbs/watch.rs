@@ -52,10 +52,8 @@ struct Watch {
     agent: String,
     transform: Option<Transform>,
     include: IncludeObject,
-    /// Everything up to here has been sent. It is moved on when something of the resource is written, and when it is told.
+    /// Everything up to here has been sent.
     position: u64,
-    /// Whether it has been sent anything, and so misses nothing from then on.
-    is_following: bool,
     columns_sent: bool,
     out: mpsc::Sender<Bytes>,
 }
@@ -66,9 +64,6 @@ struct Definition {
     uid: Option<Box<str>>,
 }
 
-/// Where definitions are kept.
-const DEFINITIONS: &str = "apiextensions.k8s.io/customresourcedefinitions";
-
 impl Definition {
     fn of(cluster: &Cluster, resource: &Resource) -> Option<Self> {
         let name = || format!("{}.{}", resource.names.plural, resource.names.group);
@@ -78,7 +73,8 @@ impl Definition {
     }
 
     fn uid(cluster: &Cluster, name: &str) -> Option<Box<str>> {
-        let stored = cluster.store.get(DEFINITIONS, "", name);
+        let definitions = "apiextensions.k8s.io/customresourcedefinitions";
+        let stored = cluster.store.get(definitions, "", name);
         stored.map(|stored| stored.header.uid.clone())
     }
 
@@ -115,7 +111,6 @@ pub(super) fn watch(ex: &Exchange<'_>, options: ListOptions) -> Outcome<Reply> {
         transform: ex.form.transform,
         include: IncludeObject::parse(ex.query.get("includeObject"))?,
         columns_sent: false,
-        is_following: false,
         out,
     };
     if !initial && watch.position == 0 {
@@ -160,12 +155,10 @@ impl Watch {
         if initial {
             self.send_initial().await?;
         }
-        let bell = cluster.store.bell(&self.resource.bucket());
-        let definitions = cluster.store.bell(DEFINITIONS);
         let early = lasts.saturating_sub(BOOKMARK_BEFORE_END);
         let mut bookmark = start + BOOKMARK_EVERY.min(early);
         loop {
-            let (written, defined) = (bell.notified(), definitions.notified());
+            let written = cluster.store.written();
             self.send_changes().await?;
             if self.definition.take_if(|d| d.is_gone(&cluster)).is_some() {
                 end = end.min(Instant::now() + AFTER_DEFINITION);
@@ -176,10 +169,7 @@ impl Watch {
                 () = &mut drained => return Ok(()),
                 () = tokio::time::sleep_until(end) => return Ok(()),
                 () = written => {}
-                () = defined, if self.definition.is_some() => {}
                 () = tokio::time::sleep_until(bookmark), if self.options.bookmarks => {
-                    // Others may have written something since.
-                    self.send_changes().await?;
                     self.send_bookmark(false).await?;
                     let last = start + early;
                     let next = Instant::now() + BOOKMARK_EVERY;
@@ -208,14 +198,11 @@ impl Watch {
     }
 
     async fn send_changes(&mut self) -> Result<(), Ended> {
-        let (store, bucket) = (&self.cluster.store, self.resource.bucket());
-        let found = if self.is_following {
-            store.further_changes(&bucket, self.position)
-        } else {
-            store.changes(&bucket, self.position)
-        };
-        self.is_following = true;
-        let changes = match found {
+        let changes = match self
+            .cluster
+            .store
+            .changes(&self.resource.bucket(), self.position)
+        {
             Ok((changes, complete)) => {
                 if changes.is_empty() && complete > self.position {
                     self.position = complete;

@@ -55,7 +55,7 @@ fn widgets(folder: &Path) -> Result<Kind<'static>> {
         group: "applyx.dev",
         plural: "widgets",
         singular: "widget",
-        kind: "Widget",
+        name: "Widget",
         version: json!({"subresources": {"status": {}}, "schema": {"openAPIV3Schema": schema}}),
     })
 }

@@ -24,7 +24,7 @@ pub(crate) async fn record(asked: &Asked, folder: &Path) -> Result<usize> {
         group: "heads.example",
         plural: "ships",
         singular: "ship",
-        kind: "Ship",
+        name: "Ship",
         version: json!({"schema": {"openAPIV3Schema": {"type": "object"}}}),
     };
     prepare(asked, "heads", ship).await?;

@@ -16,7 +16,7 @@ pub(crate) struct Kind<'a> {
     pub(crate) group: &'a str,
     pub(crate) plural: &'a str,
     pub(crate) singular: &'a str,
-    pub(crate) kind: &'a str,
+    pub(crate) name: &'a str,
     /// Its `schema` and whatever else its version has.
     pub(crate) version: Value,
 }
@@ -38,12 +38,12 @@ pub(crate) async fn prepare(asked: &Asked, namespace: &str, kind: Kind<'_>) -> R
     version["name"] = json!("v1");
     version["served"] = json!(true);
     version["storage"] = json!(true);
-    let list = format!("{}List", kind.kind);
+    let list = format!("{}List", kind.name);
     let definition = json!({
         "metadata": {"name": format!("{plural}.{group}")},
         "spec": {
             "group": group, "scope": "Namespaced",
-            "names": {"plural": plural, "singular": singular, "kind": kind.kind, "listKind": list},
+            "names": {"plural": plural, "singular": singular, "kind": kind.name, "listKind": list},
             "versions": [version],
         },
     });
