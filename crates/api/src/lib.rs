@@ -4,7 +4,9 @@
 //! API server is (`interval` is a string): an object that was stored before a rule existed can always be read.
 
 pub mod crds;
+pub mod fleet;
 pub mod flipper;
+pub mod foreign;
 pub mod names;
 pub mod purpose;
 pub mod replica_template;
