@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: the fuzz targets of the API server for as many cases as one likes, or one case again.
+//! `cargo xtask fuzz`: all fuzz targets for as many cases as one likes, or one case again.
 
 use anyhow::{Context, Result, bail};
 
@@ -22,7 +22,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut command = workspace::cargo();
-    command.args(["test", "--release", "--quiet", "--workspace"]);
+    command.args(["test", "--release", "--quiet"]);
+    command.args(programs(arguments));
     command.args(["--test", "fuzz", "--"]);
     command.args(words(arguments));
     let status = command.status().context("starting cargo")?;
@@ -32,6 +33,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// The programs to be run: all, or that of a target, which its name begins with unless it is of the API server.
+fn programs(arguments: &Arguments) -> Vec<&'static str> {
+    let named = arguments.target.as_deref().or(arguments.replay.as_deref());
+    match named {
+        None => vec!["--workspace"],
+        Some(name) if name.starts_with("bindings-") => vec!["-p", "slipway-bindings"],
+        Some(_) => vec!["-p", "slipway-apiserver"],
+    }
 }
 
 fn words(arguments: &Arguments) -> Vec<String> {
