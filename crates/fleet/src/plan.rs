@@ -29,7 +29,7 @@ use crate::observe::{Strategy, Wanted, World};
 use crate::reasons::Reason;
 use survey::Survey;
 
-pub use report::status;
+pub use report::{blockers, status};
 
 /// What is to be done, and why not more.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

@@ -8,6 +8,8 @@ use slipway_kernel::reasons;
 enum Mark {
     /// It is waited for in every rollout.
     Expected,
+    /// See [`Reason::is_aside`].
+    Aside,
     /// See [`Reason::is_stalled`].
     Stalled,
 }
@@ -15,28 +17,28 @@ enum Mark {
 reasons! {
     /// Why nothing, or not more, is done.
     pub enum Reason: Mark {
-        AssemblageFull [] "The cluster has as many syncs as fit.",
-        BindingForbidden [] "A binding refers to a kind that we have no right to read.",
-        BindingUnread [Expected] "What a binding refers to has not been read yet.",
-        BindingUnresolved [] "A binding has no value: the object or the field is not there.",
+        AssemblageFull [Aside] "The cluster has as many syncs as fit.",
+        BindingForbidden [Aside] "A binding refers to a kind that we have no right to read.",
+        BindingUnread [Expected, Aside] "What a binding refers to has not been read yet.",
+        BindingUnresolved [Aside] "A binding has no value: the object or the field is not there.",
         CanaryFailed [] "The first cluster is not ready with the change, so no other one gets it.",
         CanaryPending [Expected] "The first cluster is not ready with the change yet.",
-        CircularBinding [] "Bindings mention each other in a circle.",
-        ClusterNotReady [Expected] "The control plane of the cluster has not been there yet.",
-        InvalidBinding [] "A binding cannot be followed.",
+        CircularBinding [Aside] "Bindings mention each other in a circle.",
+        ClusterNotReady [Expected, Aside] "The control plane of the cluster has not been there yet.",
+        InvalidBinding [Aside] "A binding cannot be followed.",
         InvalidRollout [Stalled] "The Rollout cannot be followed.",
-        InvalidSubstitute [Stalled] "What is to be substituted cannot be followed.",
+        InvalidSubstitute [Aside] "What is to be substituted cannot be followed.",
         MassUnassignment [Stalled] "More clusters than usual would lose the configuration at once: a person has to say so.",
         MaxUnreadyClusters [Expected] "As many clusters are unready as may be.",
-        OwnedByOther [] "Somebody else has an assignment of this name in the cluster.",
+        OwnedByOther [Aside] "Somebody else has an assignment of this name in the cluster.",
         Paused [] "The Rollout is paused.",
         RefusedByApi [] "The API refused the last attempt.",
-        RevisionGone [] "The module of a revision is not there any more.",
+        RevisionGone [Aside] "The module of a revision is not there any more.",
         SourceNotReady [Expected] "The new source has not been fetched yet; what was applied stays.",
         TooManyUnreachable [] "More clusters are unready or unreachable than may be left for later.",
-        UnknownName [] "A text mentions a name that is not bound.",
-        Unreachable [] "The cluster cannot be reached.",
-        UnreadyBefore [] "The cluster was unready before the change, which is left for later there.",
+        UnknownName [Aside] "A text mentions a name that is not bound.",
+        Unreachable [Aside] "The cluster cannot be reached.",
+        UnreadyBefore [Aside] "The cluster was unready before the change, which is left for later there.",
     }
 }
 
@@ -48,6 +50,11 @@ impl Reason {
             (false, true) => Severity::Expected,
             (false, false) => Severity::Warning,
         }
+    }
+
+    /// Whether it is about one cluster, and the others go on.
+    pub fn is_aside(self) -> bool {
+        self.is(Mark::Aside)
     }
 
     /// Whether nothing moves on before a person changes something.

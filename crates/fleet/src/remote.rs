@@ -19,7 +19,6 @@ use slipway_api::names::FIELD_MANAGER;
 use slipway_bindings::{Text, revision};
 
 use crate::kinds;
-use crate::reasons::Reason;
 use crate::render::Applied;
 use crate::render::assignment::{self, Place};
 use crate::specialise::{Assigned, Specialised};

@@ -130,7 +130,7 @@ fn what_fails_is_told_by_the_name_that_is_to_be_mended() {
                 literal("B", "$(C)"),
                 literal("C", "$(B)")
             ]),
-            "binding B: B, C mention each other",
+            "binding C: B, C mention each other",
         ),
         (
             json!([
@@ -246,8 +246,8 @@ fn optional_bindings_go_on_without_what_is_not_there() {
     // What may not be seen may be there.
     assert!(optional("/data/x", "hidden", yes()).is_err());
     assert!(optional("data", "m", yes()).is_err());
-    let null = json!({"name": "A", "optional": true, "objectFieldRef": {"kind": "Cluster", "name": "berlin", "path": "/spec/none"}});
-    assert_eq!(value(json!([null])), Ok(String::new()));
+    let nothing = json!({"name": "A", "optional": true, "objectFieldRef": {"kind": "Cluster", "name": "berlin", "path": "/spec/none"}});
+    assert_eq!(value(json!([nothing])), Ok(String::new()));
     assert!(optional("/data/x", "m", json!({"optional": false})).is_err());
 }
 

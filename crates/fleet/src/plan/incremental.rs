@@ -23,7 +23,7 @@ pub(super) fn decide(
     let Some(run) = decision.run.clone() else {
         // The next plan moves clusters: first it has to be written down who was unready now.
         decision.run = run::begin(world, survey, stable.as_deref(), now);
-        left(survey, None, decision);
+        left(survey, decision);
         return;
     };
     let pass = Pass {
@@ -41,7 +41,7 @@ pub(super) fn decide(
         wanted.max_unreachable.of(survey.total()),
     );
     decision.run = Some(next);
-    left(survey, Some(&run), decision);
+    left(survey, decision);
     if skipped > most {
         let message = format!(
             "{} unready or unreachable when this began, and at most {most} may be left for later",
@@ -202,8 +202,11 @@ impl Pass<'_> {
             Standing::New => !seen.can_move() || !seen.cluster.is_reachable,
             Standing::Going | Standing::Deselected | Standing::Foreign => true,
         };
+        // Whoever is back is not left for later any more.
+        let run = decision.run.as_ref();
+        let is_left = |seen: &Seen<'_>| run.is_some_and(|run| is_skipped(run, seen));
         let mut all = self.survey.selected();
-        decision.assign.is_empty() && all.all(|seen| is_done(seen) || is_skipped(self.run, seen))
+        decision.assign.is_empty() && all.all(|seen| is_done(seen) || is_left(seen))
     }
 }
 
@@ -238,25 +241,33 @@ fn pending(canary: &Seen<'_>) -> Hold {
 }
 
 /// Tells of the clusters that are left for later.
-fn left(survey: &Survey<'_>, run: Option<&Run>, decision: &mut Decision) {
-    for seen in survey.selected() {
-        let is_left = run.is_some_and(|run| is_skipped(run, seen));
+fn left(survey: &Survey<'_>, decision: &mut Decision) {
+    let run = decision.run.as_ref();
+    let is_left = |seen: &Seen<'_>| {
         let is_behind = matches!(seen.standing, Standing::New | Standing::Outdated);
-        if !is_behind || (!is_left && seen.cluster.is_reachable) {
-            continue;
-        }
-        let hold = if seen.cluster.is_reachable {
-            let message =
-                "the cluster was unready before the change, and gets it when it is ready again";
-            Hold::new(
-                Reason::UnreadyBefore,
-                message,
-                "the cluster, when it is ready again",
-            )
-        } else {
-            let message = "the cluster cannot be reached, and gets the change when it is back";
-            Hold::new(Reason::Unreachable, message, "the cluster, when it is back")
-        };
-        decision.holds.push(hold.at(seen.name));
-    }
+        let is_skipped = run.is_some_and(|run| is_skipped(run, seen));
+        is_behind && (is_skipped || !seen.cluster.is_reachable)
+    };
+    let all: Vec<Hold> = survey
+        .selected()
+        .filter(|seen| is_left(seen))
+        .map(later)
+        .collect();
+    decision.holds.extend(all);
+}
+
+fn later(seen: &Seen<'_>) -> Hold {
+    let hold = if seen.cluster.is_reachable {
+        let message =
+            "the cluster was unready before the change, and gets it when it is ready again";
+        Hold::new(
+            Reason::UnreadyBefore,
+            message,
+            "the cluster, when it is ready again",
+        )
+    } else {
+        let message = "the cluster cannot be reached, and gets the change when it is back";
+        Hold::new(Reason::Unreachable, message, "the cluster, when it is back")
+    };
+    hold.at(seen.name)
 }

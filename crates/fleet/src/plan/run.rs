@@ -61,8 +61,16 @@ pub(super) fn begin(
     Some(run)
 }
 
-/// Who goes first: of those that this Rollout made unready one, else whose turn it is. Nobody who cannot be reached.
+/// Who goes first: who has the change already, though it has not proved itself (it was taken back and came again); else of
+/// those that this Rollout made unready one, else whose turn it is. Nobody new who cannot be reached.
 pub(super) fn canary(survey: &Survey<'_>, run: &Run, stable: Option<&str>) -> Option<String> {
+    let target = Some(survey.target());
+    let has_it = |seen: &Seen<'_>| stable != target && seen.template() == target;
+    let holders = survey.in_order(has_it);
+    let ready = holders.iter().find(|seen| seen.is_settled());
+    if let Some(holder) = ready.or_else(|| holders.first()) {
+        return Some(holder.name.to_owned());
+    }
     let candidates = survey.in_order(|seen| is_candidate(survey, seen, run, stable));
     let broken = candidates.iter().find(|seen| seen.is_unready());
     let first = broken.or_else(|| candidates.first())?;
@@ -111,13 +119,18 @@ pub(super) fn end(
     let Some(run) = decision.run.take() else {
         return;
     };
-    let cases = report::cases(world, survey, &run.skipped);
+    // What takes its place counts by another revision: of one that was superseded, the last that was told is known.
+    let counts = if how == outcome::SUPERSEDED {
+        world.rollout.status.counts.unwrap_or_default()
+    } else {
+        report::counts(&report::cases(world, survey, &run.skipped))
+    };
     decision.ended.push(PastRun {
         revision: run.revision,
         started: run.started,
         finished: Time(now),
         outcome: how.to_owned(),
-        counts: report::counts(&cases),
+        counts,
     });
 }
 

@@ -222,8 +222,17 @@ fn incremental(story: &Story, wanted: &Wanted, decision: &Decision) {
         );
         assert!(!is_skipped(&one.cluster), "{one:?} is left for later");
     }
-    // Until some cluster has been ready with it, one has it.
-    let moves = decision.assign.iter().any(|one| is_target(&one.revision));
+    // Until some cluster has been ready with it, no second one gets it.
+    let had = |name: &String| {
+        let entry = world.clusters[name].entry.as_ref();
+        let revision = entry.and_then(|entry| entry.revision.as_deref());
+        revision.is_some_and(is_target)
+    };
+    let mut gets = decision
+        .assign
+        .iter()
+        .filter(|one| is_target(&one.revision));
+    let moves = gets.any(|one| !had(&one.cluster));
     if moves && !story.proved.contains(&wanted.target) {
         let have = world.clusters.iter().filter(|(name, cluster)| {
             let entry = cluster

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use slipway_api::fleet::rollout::status::RolloutStatus;
+use slipway_kernel::capability::Severity;
 use slipway_kernel::condition::{PROGRESSING, READY, RECONCILING, STALLED, clear, set as put};
 
 use crate::observe::World;
@@ -57,10 +58,11 @@ pub(super) fn set(world: &World, decision: &Decision, status: &mut RolloutStatus
     }
 }
 
-/// Whether nothing more is done because of it. What is waited for in every rollout is part of it.
+/// Whether nothing more is done because of it: what is waited for in every rollout is part of it, and what is about one cluster
+/// stops no other.
 fn is_in_the_way(hold: &Hold) -> bool {
-    let expected = slipway_kernel::capability::Severity::Expected;
-    Reason::of(hold.reason).is_none_or(|reason| reason.severity() != expected)
+    Reason::of(hold.reason)
+        .is_none_or(|reason| reason.severity() != Severity::Expected && !reason.is_aside())
 }
 
 fn readiness(
@@ -82,19 +84,25 @@ fn readiness(
             format!("{left} clusters still have it"),
         );
     }
-    if let Some(hold) = decision.holds.iter().find(|hold| is_in_the_way(hold)) {
-        let place = hold
-            .cluster
-            .as_ref()
-            .map(|name| format!("{name}: "))
-            .unwrap_or_default();
-        return (
+    let waits = |hold: &Hold| {
+        let place = hold.cluster.as_ref().map(|name| format!("{name}: "));
+        let place = place.unwrap_or_default();
+        (
             false,
             condition::WAITING,
             format!("{progress}; {place}{}", hold.message),
-        );
+        )
+    };
+    if let Some(hold) = decision.holds.iter().find(|hold| is_in_the_way(hold)) {
+        return waits(hold);
     }
-    if decision.run.is_some() || !decision.is_idle() || counts.ready < counts.total {
+    if decision.run.is_some() || !decision.is_idle() {
+        return (false, condition::ROLLING_OUT, progress);
+    }
+    if let Some(hold) = decision.holds.first() {
+        return waits(hold);
+    }
+    if counts.ready < counts.total {
         return (false, condition::ROLLING_OUT, progress);
     }
     (true, condition::UP_TO_DATE, progress)
