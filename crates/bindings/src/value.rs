@@ -1,0 +1,88 @@
+//! What a name comes to.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// How long a value may be, in bytes: names that mention each other twice could otherwise fill any memory.
+pub const MAX_TEXT: usize = 64 * 1024;
+
+/// A text that may be secret. If it is, it can be had only by [`Text::reveal`].
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Text {
+    text: String,
+    /// The Secrets that it was computed from, as uid and version: none where it is no secret.
+    secrets: BTreeSet<Stamp>,
+}
+
+/// A Secret at one time, which tells nothing of what is in it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stamp {
+    /// Its uid.
+    pub uid: String,
+    /// Its resourceVersion.
+    pub version: String,
+}
+
+impl Text {
+    /// A text that anybody may see.
+    pub fn public(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            secrets: BTreeSet::new(),
+        }
+    }
+
+    /// A text out of a Secret.
+    pub fn secret(text: String, stamp: Stamp) -> Self {
+        Self {
+            text,
+            secrets: BTreeSet::from([stamp]),
+        }
+    }
+
+    /// Whether it was computed from a Secret.
+    pub fn is_secret(&self) -> bool {
+        !self.secrets.is_empty()
+    }
+
+    /// The Secrets that it was computed from.
+    pub fn secrets(&self) -> &BTreeSet<Stamp> {
+        &self.secrets
+    }
+
+    /// The text, if anybody may see it.
+    pub fn shown(&self) -> Option<&str> {
+        (!self.is_secret()).then_some(self.text.as_str())
+    }
+
+    /// The text, to be put into a Secret.
+    pub fn reveal(&self) -> &str {
+        &self.text
+    }
+
+    /// Adds a piece that anybody may see. False if it would be too long.
+    #[must_use]
+    pub(crate) fn push(&mut self, piece: &str) -> bool {
+        if self.text.len() + piece.len() > MAX_TEXT {
+            return false;
+        }
+        self.text.push_str(piece);
+        true
+    }
+
+    /// Adds another text: the whole is as secret as its parts. False if it would be too long.
+    #[must_use]
+    pub(crate) fn append(&mut self, other: &Self) -> bool {
+        self.secrets.extend(other.secrets.iter().cloned());
+        self.push(&other.text)
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.shown() {
+            Some(text) => write!(f, "{text:?}"),
+            None => f.write_str("(secret)"),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! How far a sync is, by what Flux says of its Kustomization.
+//!
+//! Flux takes `Ready` to unknown and back whenever it looks again, and after a failure it leaves `observedGeneration` as it
+//! was: so what a condition is about is told by the condition's own generation, and nothing is made of a condition that only
+//! says that Flux is looking.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use slipway_api::fleet::assemblage::{SyncState, SyncStatus};
+use slipway_api::fleet::sync::NamedSync;
+
+use super::{KustomizationSeen, SourceSeen};
+
+/// How far a sync is: state, reason and a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    state: SyncState,
+    reason: String,
+    message: String,
+}
+
+impl Told {
+    pub(super) fn new(state: SyncState, reason: &str, message: String) -> Self {
+        Self {
+            state,
+            reason: reason.to_owned(),
+            message,
+        }
+    }
+}
+
+/// How long a message of Flux may be: it may hold whole manifests.
+const LONGEST_MESSAGE: usize = 512;
+
+/// Reasons that are none of the configuration's: Flux waits for something, and tries again.
+const WAITS: [&str; 3] = ["DependencyNotReady", "ArtifactFailed", "Progressing"];
+
+/// What a Kustomization that is as wanted says.
+pub(super) fn told(
+    seen: &KustomizationSeen,
+    source: Option<&SourceSeen>,
+    before: Option<&SyncStatus>,
+    sync: &NamedSync,
+) -> Told {
+    let updating =
+        |reason: &str, message: &str| Told::new(SyncState::Updating, reason, message.to_owned());
+    let Some(ready) = &seen.status.ready else {
+        return updating("Waiting", "Flux has not looked at it yet");
+    };
+    let about = ready
+        .observed_generation
+        .unwrap_or(seen.status.observed_generation);
+    if about < seen.generation {
+        return updating("Waiting", "Flux has not looked at it yet");
+    }
+    let fetched = source.and_then(|source| source.status.revision.as_ref());
+    let is_applied = seen.status.observed_generation >= seen.generation
+        && (fetched.is_none() || seen.status.applied.as_ref() == fetched);
+    match ready.status.as_str() {
+        "True" if is_applied => Told::new(SyncState::Succeeded, "Applied", String::new()),
+        "False" if !WAITS.contains(&ready.reason.as_str()) => {
+            Told::new(SyncState::Failed, &ready.reason, shortened(&ready.message))
+        }
+        // Flux looks again: what was true of this revision still is, until Flux says otherwise.
+        "Unknown" => match before.filter(|before| before.observed_revision == sync.revision) {
+            Some(before) if before.state == SyncState::Succeeded && is_applied => {
+                Told::new(SyncState::Succeeded, "Applied", String::new())
+            }
+            Some(before) if before.state == SyncState::Failed => Told::new(
+                SyncState::Failed,
+                before.reason.as_deref().unwrap_or_default(),
+                before.message.clone().unwrap_or_default(),
+            ),
+            _ => updating(&ready.reason, &shortened(&ready.message)),
+        },
+        _ => updating(&ready.reason, &shortened(&ready.message)),
+    }
+}
+
+/// What a source that could not be fetched says; none while it is on its way.
+pub(super) fn source_failed(seen: &SourceSeen) -> Option<Told> {
+    let ready = seen.status.ready.as_ref()?;
+    let about = ready
+        .observed_generation
+        .unwrap_or(seen.status.observed_generation);
+    let has_failed = ready.status == "False" && about >= seen.generation;
+    has_failed.then(|| Told::new(SyncState::Failed, &ready.reason, shortened(&ready.message)))
+}
+
+fn shortened(message: &str) -> String {
+    let end = message
+        .char_indices()
+        .nth(LONGEST_MESSAGE)
+        .map(|(at, _)| at);
+    match end.and_then(|end| message.get(..end)) {
+        Some(beginning) => format!("{beginning}…"),
+        None => message.to_owned(),
+    }
+}
+
+/// The status of a sync; since when, where it is as it was, is as it was.
+pub(super) fn since(
+    before: Option<&SyncStatus>,
+    name: &str,
+    revision: Option<String>,
+    told: Told,
+    now: Timestamp,
+) -> SyncStatus {
+    let known = before.filter(|b| b.observed_revision == revision && b.state == told.state);
+    let since = known.and_then(|known| known.since.clone());
+    SyncStatus {
+        name: name.to_owned(),
+        observed_revision: revision,
+        state: told.state,
+        reason: Some(told.reason).filter(|reason| !reason.is_empty()),
+        message: Some(told.message).filter(|message| !message.is_empty()),
+        since: Some(since.unwrap_or(Time(now))),
+    }
+}

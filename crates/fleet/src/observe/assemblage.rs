@@ -1,0 +1,56 @@
+//! What is assigned to a cluster, read out of its assemblage.
+
+use serde_json::Value;
+use slipway_api::fleet::assemblage::{AssemblageStatus, SyncStatus};
+use slipway_api::fleet::sync::NamedSync;
+use slipway_kernel::fields::{list, text};
+
+use super::{Entry, EntryStatus};
+
+/// The sync of this name in a `RemoteAssemblage` or an `Assemblage`, as an assignment of `by` (`Rollout/name`).
+pub fn entry(assemblage: &Value, name: &str, by: &str) -> Option<Entry> {
+    let remote = list(assemblage, "/spec/assemblage/syncs");
+    let mut all = remote.chain(list(assemblage, "/spec/syncs"));
+    let found = all.find(|sync| text(sync, "/name") == Some(name))?;
+    let assigned_by = text(found, "/assignedBy");
+    let revision = text(found, "/revision").or_else(|| text(found, "/module/revision"));
+    let mut statuses = list(assemblage, "/status/syncs");
+    let status = statuses.find(|status| text(status, "/name") == Some(name));
+    Some(Entry {
+        is_ours: assigned_by == Some(by),
+        revision: revision.map(str::to_owned),
+        status: status.and_then(self::status),
+    })
+}
+
+/// How many syncs there are besides the one of this name.
+pub fn others(assemblage: &Value, name: &str) -> usize {
+    let remote = list(assemblage, "/spec/assemblage/syncs");
+    let all = remote.chain(list(assemblage, "/spec/syncs"));
+    all.filter(|sync| text(sync, "/name") != Some(name)).count()
+}
+
+/// The Secret with the kubeconfig that an assemblage names.
+pub fn kubeconfig(assemblage: &Value) -> Option<&str> {
+    text(assemblage, "/spec/kubeconfigRef/name")
+}
+
+fn status(status: &Value) -> Option<EntryStatus> {
+    let read: SyncStatus = serde_json::from_value(status.clone()).ok()?;
+    Some(EntryStatus {
+        observed: read.observed_revision,
+        state: read.state,
+        reason: read.reason,
+        message: read.message,
+        since: read.since.map(|time| time.0),
+    })
+}
+
+/// The syncs of an assemblage, with what its status said of each before.
+pub fn syncs(assemblage: &Value) -> (Vec<NamedSync>, AssemblageStatus) {
+    let all = list(assemblage, "/spec/syncs");
+    let all = all.filter_map(|sync| serde_json::from_value(sync.clone()).ok());
+    let status = assemblage.get("status").cloned();
+    let status = status.and_then(|status| serde_json::from_value(status).ok());
+    (all.collect(), status.unwrap_or_default())
+}

@@ -1,0 +1,273 @@
+//! Incremental: one cluster first, then so many at a time that never more than the budget are unready.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use slipway_api::fleet::rollout::status::Run;
+use slipway_kernel::capability::show::count;
+
+use super::run::{self, is_candidate, is_skipped};
+use super::survey::{Seen, Standing, Survey};
+use super::{Decision, Hold};
+use crate::observe::{Wanted, World};
+use crate::reasons::{Reason, outcome};
+
+pub(super) fn decide(
+    world: &World,
+    wanted: &Wanted,
+    survey: &Survey<'_>,
+    decision: &mut Decision,
+    now: Timestamp,
+) {
+    run::supersede(world, survey, decision, now);
+    let stable = decision.stable.clone();
+    let Some(run) = decision.run.clone() else {
+        // The next plan moves clusters: first it has to be written down who was unready now.
+        decision.run = run::begin(world, survey, stable.as_deref(), now);
+        left(survey, decision);
+        return;
+    };
+    let pass = Pass {
+        wanted,
+        survey,
+        run: &run,
+        stable: stable.as_deref(),
+    };
+    let next = Run {
+        skipped: run::still_skipped(survey, &run),
+        ..run.clone()
+    };
+    let (skipped, most) = (
+        next.skipped.len(),
+        wanted.max_unreachable.of(survey.total()),
+    );
+    decision.run = Some(next);
+    left(survey, decision);
+    if skipped > most {
+        let message = format!(
+            "{} unready or unreachable when this began, and at most {most} may be left for later",
+            count(skipped, "cluster"),
+        );
+        let hold = Hold::new(
+            Reason::TooManyUnreachable,
+            message,
+            "the clusters, when they are back, or a higher maxUnreachable",
+        );
+        decision.holds.push(hold);
+        return;
+    }
+    if pass.has_passed() {
+        pass.others(decision, now);
+    } else {
+        pass.canary(decision);
+    }
+    if !pass.is_over(decision) {
+        return;
+    }
+    if pass.has_passed() {
+        run::end(world, survey, outcome::SUCCEEDED, decision, now);
+        decision.stable = Some(survey.target().to_owned());
+    } else if decision.run.as_ref().is_none_or(|run| run.canary.is_none()) {
+        // Nobody is left who could have it: it is over, but it has not proved itself.
+        run::end(world, survey, outcome::ABANDONED, decision, now);
+    }
+}
+
+/// What a plan looks at while a change is on its way.
+struct Pass<'a> {
+    wanted: &'a Wanted,
+    survey: &'a Survey<'a>,
+    /// As it is stored: who is not among the skipped there counts.
+    run: &'a Run,
+    stable: Option<&'a str>,
+}
+
+impl Pass<'_> {
+    /// Whether the first cluster is ready with the change.
+    fn has_passed(&self) -> bool {
+        let canary = self.run.canary.as_ref();
+        let canary = canary.and_then(|name| self.survey.get(name));
+        self.run.canary_passed.is_some() || canary.is_some_and(Seen::is_settled)
+    }
+
+    /// Whether a cluster counts against the budget.
+    fn is_counted(&self, seen: &Seen<'_>) -> bool {
+        seen.is_unready() && !is_skipped(self.run, seen)
+    }
+
+    fn unready(&self) -> usize {
+        let counted = self.survey.selected().filter(|seen| self.is_counted(seen));
+        counted.count()
+    }
+
+    fn allowed(&self) -> usize {
+        self.wanted.max_unready.of(self.survey.total())
+    }
+
+    fn over_budget(&self, unready: usize) -> Hold {
+        let message = format!(
+            "{} unready, and maxUnreadyClusters allows {}",
+            count(unready, "cluster"),
+            self.allowed(),
+        );
+        Hold::new(
+            Reason::MaxUnreadyClusters,
+            message,
+            "the clusters, when they are ready, or a higher maxUnreadyClusters",
+        )
+    }
+
+    /// Until the first cluster is ready with the change, nobody else gets it.
+    fn canary(&self, decision: &mut Decision) {
+        self.newcomers(decision);
+        let canary = self.run.canary.as_ref();
+        let canary = canary.and_then(|name| self.survey.get(name));
+        let can_get = |seen: &Seen<'_>| is_candidate(self.survey, seen, self.run, self.stable);
+        let valid = canary.filter(|seen| self.has_change(seen) || can_get(seen));
+        let Some(canary) = valid else {
+            // The next plan moves it: first it has to be written down who it is.
+            if let Some(run) = &mut decision.run {
+                run.canary = run::canary(self.survey, self.run, self.stable);
+            }
+            return;
+        };
+        let unready = self.unready();
+        if !can_get(canary) {
+            decision.holds.push(pending(canary));
+        } else if self.is_counted(canary) || unready < self.allowed() {
+            decision.assign.extend(canary.wanted());
+        } else {
+            decision.holds.push(self.over_budget(unready));
+        }
+    }
+
+    /// Whether a cluster has the change, maybe with other values by now: whoever goes first and has it is waited for, also if
+    /// it is lost.
+    fn has_change(&self, seen: &Seen<'_>) -> bool {
+        let target = Some(self.survey.target());
+        let has_template = self.stable != target && seen.template() == target;
+        seen.is_selected() && (seen.standing == Standing::Current || has_template)
+    }
+
+    /// Whoever has nothing yet gets what has proved itself, at once: an empty cluster is worse than an old version, and a
+    /// version that nobody has tried is worse than both.
+    fn newcomers(&self, decision: &mut Decision) {
+        let Some(stable) = self.stable else { return };
+        let is_new = |seen: &Seen<'_>| {
+            let cluster = seen.cluster;
+            let is_here = cluster.is_initialized && cluster.is_reachable;
+            seen.standing == Standing::New && is_here && !is_skipped(self.run, seen)
+        };
+        for seen in self.survey.in_order(is_new) {
+            let Some(assignment) = seen.proved(stable, self.survey.target()) else {
+                continue;
+            };
+            // It gets the change when it is ready with this, and does not count before.
+            if let Some(run) = &mut decision.run {
+                run.skipped.push(assignment.cluster.clone());
+                run.skipped.sort();
+                run.skipped.dedup();
+            }
+            decision.assign.push(assignment);
+        }
+    }
+
+    /// The others: those that are unready already first, because that costs nothing; then as many as the budget has room for.
+    fn others(&self, decision: &mut Decision, now: Timestamp) {
+        if let Some(run) = &mut decision.run {
+            run.canary_passed.get_or_insert(Time(now));
+        }
+        let can = |seen: &Seen<'_>| {
+            seen.can_move() && seen.cluster.is_reachable && !is_skipped(self.run, seen)
+        };
+        let (broken, waiting): (Vec<&Seen<'_>>, Vec<&Seen<'_>>) = self
+            .survey
+            .in_order(can)
+            .into_iter()
+            .partition(|seen| self.is_counted(seen));
+        let unready = self.unready();
+        let room = self.allowed().saturating_sub(unready);
+        let moved = broken.into_iter().chain(waiting.iter().copied().take(room));
+        decision.assign.extend(moved.filter_map(Seen::wanted));
+        if waiting.len() > room {
+            let in_flight = unready + room;
+            decision.holds.push(self.over_budget(in_flight));
+        }
+    }
+
+    /// Whether every cluster that can have the change is ready with it.
+    fn is_over(&self, decision: &Decision) -> bool {
+        let is_done = |seen: &Seen<'_>| match seen.standing {
+            Standing::Current => seen.is_settled(),
+            Standing::Outdated => seen.cluster.wanted.known().is_none(),
+            Standing::New => !seen.can_move() || !seen.cluster.is_reachable,
+            Standing::Going | Standing::Deselected | Standing::Foreign => true,
+        };
+        // Whoever is back is not left for later any more.
+        let run = decision.run.as_ref();
+        let is_left = |seen: &Seen<'_>| run.is_some_and(|run| is_skipped(run, seen));
+        let mut all = self.survey.selected();
+        decision.assign.is_empty() && all.all(|seen| is_done(seen) || is_left(seen))
+    }
+}
+
+/// Why the first cluster is not ready yet.
+fn pending(canary: &Seen<'_>) -> Hold {
+    let status = canary.entry().and_then(|entry| entry.status.as_ref());
+    let told = status
+        .and_then(|status| status.message.as_deref())
+        .unwrap_or_default();
+    let failed = canary.entry().is_some_and(|entry| entry.has_failed());
+    let (reason, what) = match (canary.cluster.is_reachable, failed) {
+        (false, _) => (
+            Reason::CanaryFailed,
+            "cannot be reached with the change".to_owned(),
+        ),
+        (true, true) => (
+            Reason::CanaryFailed,
+            format!("failed with the change: {told}"),
+        ),
+        (true, false) => (
+            Reason::CanaryPending,
+            "is not ready with the change yet".to_owned(),
+        ),
+    };
+    let message = format!("the first cluster {what}");
+    Hold::new(
+        reason,
+        message,
+        "the cluster, or another change of the template",
+    )
+    .at(canary.name)
+}
+
+/// Tells of the clusters that are left for later.
+fn left(survey: &Survey<'_>, decision: &mut Decision) {
+    let run = decision.run.as_ref();
+    let is_left = |seen: &Seen<'_>| {
+        let is_behind = matches!(seen.standing, Standing::New | Standing::Outdated);
+        let is_skipped = run.is_some_and(|run| is_skipped(run, seen));
+        is_behind && (is_skipped || !seen.cluster.is_reachable)
+    };
+    let all: Vec<Hold> = survey
+        .selected()
+        .filter(|seen| is_left(seen))
+        .map(later)
+        .collect();
+    decision.holds.extend(all);
+}
+
+fn later(seen: &Seen<'_>) -> Hold {
+    let hold = if seen.cluster.is_reachable {
+        let message =
+            "the cluster was unready before the change, and gets it when it is ready again";
+        Hold::new(
+            Reason::UnreadyBefore,
+            message,
+            "the cluster, when it is ready again",
+        )
+    } else {
+        let message = "the cluster cannot be reached, and gets the change when it is back";
+        Hold::new(Reason::Unreachable, message, "the cluster, when it is back")
+    };
+    hold.at(seen.name)
+}

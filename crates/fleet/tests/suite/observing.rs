@@ -1,0 +1,162 @@
+//! Objects as the API has them, read into the world of a Rollout.
+
+use serde_json::{Value, json};
+use slipway_api::fleet::assemblage::SyncState;
+use slipway_api::fleet::names::{CLUSTER, CONFIRM_UNASSIGN};
+use slipway_fleet::observe::assemblage::{entry, others};
+use slipway_fleet::observe::cluster::registered;
+use slipway_fleet::observe::rollout::{Asked, Rollout};
+use slipway_fleet::observe::{Strategy, Wanted};
+
+fn template() -> Value {
+    json!({"spec": {"sync": {"source": {"git": {"url": "https://example.com/a.git", "version": {"tag": "v1"}}}}}})
+}
+
+fn wanted(spec: Value) -> Result<Wanted, String> {
+    let object = json!({"metadata": {"namespace": "fleet", "name": "web"}, "spec": spec});
+    match Rollout::of(&object).wanted {
+        Asked::For(wanted) => Ok(wanted),
+        Asked::Invalid(problem) => Err(problem),
+    }
+}
+
+#[test]
+fn a_rollout_asks_for_what_it_says() {
+    let plain = wanted(json!({"template": template()})).unwrap();
+    assert_eq!(plain.strategy, Strategy::Incremental);
+    assert_eq!(
+        (
+            plain.min_ready_seconds,
+            plain.history_limit,
+            plain.is_paused
+        ),
+        (0, 10, false)
+    );
+    assert_eq!(plain.target.len(), 10);
+    let mut other = template();
+    other["spec"]["sync"]["source"]["git"]["version"]["tag"] = "v2".into();
+    assert_ne!(
+        wanted(json!({"template": other})).unwrap().target,
+        plain.target
+    );
+    let same =
+        wanted(json!({"template": template(), "paused": true, "strategy": "Replace"})).unwrap();
+    assert_eq!(
+        same.target, plain.target,
+        "only the template is the revision"
+    );
+    assert!(same.is_paused && same.strategy == Strategy::Replace);
+}
+
+/// What the schema refuses may have been stored before it did.
+#[test]
+fn what_cannot_be_followed_says_why() {
+    let with = |field: &str, value: Value| {
+        wanted(json!({"template": template(), field: value})).unwrap_err()
+    };
+    assert!(with("strategy", json!("Waves")).contains("none of Replace, Incremental and External"));
+    let selector = json!({"matchExpressions": [{"key": "env", "operator": "In"}]});
+    assert!(with("selector", selector).contains("env: In and NotIn need values"));
+    let told = with("rollout", json!({"maxUnreadyClusters": 0}));
+    assert!(
+        told.contains("rollout.maxUnreadyClusters") && told.contains("use paused instead"),
+        "{told}"
+    );
+    assert!(with("rollout", json!({"maxUnreachable": "some"})).contains("maxUnreachable"));
+    assert!(
+        wanted(json!({"strategy": "Replace"}))
+            .unwrap_err()
+            .contains("template")
+    );
+    let mut odd = template();
+    odd["spec"]["sync"]["package"] = json!({"kustomize": {"substitute": "A=a"}});
+    assert!(
+        wanted(json!({"template": odd}))
+            .unwrap_err()
+            .contains("neither a map nor a list")
+    );
+    let mut none = template();
+    none["spec"]["sync"]["source"]["git"]["version"] = json!({});
+    assert!(
+        wanted(json!({"template": none}))
+            .unwrap_err()
+            .contains("neither tag nor revision")
+    );
+}
+
+#[test]
+fn a_module_with_a_selector_replaces() {
+    let module =
+        |spec: Value| json!({"metadata": {"namespace": "fleet", "name": "web"}, "spec": spec});
+    let spec = template()["spec"].clone();
+    assert_eq!(Rollout::of_module(&module(spec.clone())), None);
+    let mut selecting = spec;
+    selecting["selector"] = json!({});
+    let read = Rollout::of_module(&module(selecting.clone())).unwrap();
+    let Asked::For(wanted) = read.wanted else {
+        panic!("{:?}", read.wanted);
+    };
+    assert_eq!(wanted.strategy, Strategy::Replace);
+    selecting["selector"] = json!({"matchExpressions": [{"key": "a", "operator": "Is"}]});
+    let read = Rollout::of_module(&module(selecting)).unwrap();
+    assert!(matches!(read.wanted, Asked::Invalid(_)));
+}
+
+#[test]
+fn a_persons_word_is_a_number() {
+    let with = |word: &str| {
+        let object = json!({"metadata": {"annotations": {CONFIRM_UNASSIGN: word}}, "spec": {"template": template()}});
+        Rollout::of(&object).confirmed
+    };
+    assert_eq!(with("12"), Some(12));
+    assert_eq!(with("all"), None);
+}
+
+#[test]
+fn assignments_are_told_from_those_of_others() {
+    let object = json!({
+        "spec": {"assemblage": {"syncs": [
+            {"name": "web", "revision": "r-1", "assignedBy": "Rollout/web"},
+            {"name": "db", "module": {"name": "db-x", "revision": "x"}},
+        ]}},
+        "status": {"syncs": [{"name": "web", "observedRevision": "r-1", "state": "succeeded", "since": "2026-03-04T12:00:00Z"}]},
+    });
+    let web = entry(&object, "web", "Rollout/web").unwrap();
+    assert!(web.is_ours && web.is_ready());
+    assert_eq!(web.status.unwrap().state, SyncState::Succeeded);
+    assert!(!entry(&object, "web", "Rollout/other").unwrap().is_ours);
+    let db = entry(&object, "db", "Rollout/db").unwrap();
+    assert!(!db.is_ours && !db.is_ready());
+    assert_eq!(db.revision.as_deref(), Some("x"));
+    assert_eq!(entry(&object, "none", "Rollout/none"), None);
+    assert_eq!((others(&object, "web"), others(&object, "new")), (1, 2));
+}
+
+#[test]
+fn clusters_are_those_of_cluster_api_and_labelled_secrets() {
+    let cluster = |name: &str, status: Value| json!({"metadata": {"namespace": "fleet", "name": name, "labels": {"env": "prod"}}, "status": status});
+    let secret = |name: &str, labels: Value| json!({"metadata": {"namespace": "fleet", "name": name, "labels": labels}});
+    let clusters = [
+        cluster("new", json!({})),
+        cluster("old", json!({"controlPlaneReady": true})),
+        cluster(
+            "both",
+            json!({"initialization": {"controlPlaneInitialized": true}}),
+        ),
+    ];
+    let secrets = [
+        secret("plain", json!({CLUSTER: "", "env": "edge"})),
+        secret("both", json!({CLUSTER: ""})),
+        secret("other", json!({})),
+    ];
+    let all = registered(&clusters, &secrets);
+    let names: Vec<&String> = all.keys().collect();
+    assert_eq!(names, ["both", "new", "old", "plain"]);
+    assert!(!all["new"].is_initialized && all["old"].is_initialized && all["both"].is_initialized);
+    assert_eq!(
+        all["both"].kubeconfig, "both-kubeconfig",
+        "a Cluster wins over a Secret of its name"
+    );
+    assert_eq!(all["plain"].kubeconfig, "plain");
+    assert_eq!(all["plain"].labels["env"], "edge");
+}

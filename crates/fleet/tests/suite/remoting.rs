@@ -1,0 +1,229 @@
+//! A `RemoteAssemblage` and the Assemblage in its cluster.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use slipway_api::fleet::assemblage::{SyncState, SyncStatus};
+use slipway_api::fleet::sync::NamedSync;
+use slipway_bindings::{Given, Known};
+use slipway_fleet::remote::fill::fill;
+use slipway_fleet::remote::{Decision, Leaf, WRITTEN, World, decide};
+use slipway_fleet::specialise::Specialised;
+
+use crate::stage::noon;
+
+fn sync(whole: Value) -> NamedSync {
+    serde_json::from_value(whole).unwrap()
+}
+
+fn plain(name: &str, tag: &str) -> NamedSync {
+    sync(json!({
+        "name": name, "revision": tag,
+        "source": {"git": {"url": "https://example.com/a.git", "version": {"tag": tag}}},
+    }))
+}
+
+fn world(syncs: &[NamedSync]) -> World {
+    World {
+        namespace: "fleet".to_owned(),
+        name: "berlin".to_owned(),
+        syncs: syncs.iter().map(|sync| (sync.clone(), None)).collect(),
+        is_reachable: true,
+        ..World::default()
+    }
+}
+
+/// Plans, and carries it out.
+fn step(world: &mut World) -> Decision {
+    let decision = decide(world, noon());
+    world.copied.extend(decision.copy.iter().cloned());
+    let made = decision.make.iter().map(|made| made.object.name.clone());
+    world.copied.extend(made);
+    if let Some(applied) = &decision.apply {
+        let leaf = world.leaf.get_or_insert_default();
+        let syncs = applied.body["spec"]["syncs"].as_array().unwrap();
+        leaf.syncs = syncs.iter().cloned().map(sync).collect();
+        leaf.written = applied.body["metadata"]["annotations"][WRITTEN]
+            .as_str()
+            .map(str::to_owned);
+    }
+    world
+        .copied
+        .retain(|name| !decision.delete_secrets.contains(name));
+    world.before.syncs.clone_from(&decision.syncs);
+    decision
+}
+
+fn report(leaf: &mut Leaf, name: &str, state: SyncState) {
+    let revision = leaf
+        .syncs
+        .iter()
+        .find(|sync| sync.name == name)
+        .unwrap()
+        .revision
+        .clone();
+    leaf.status.syncs.retain(|known| known.name != name);
+    leaf.status.syncs.push(SyncStatus {
+        name: name.to_owned(),
+        observed_revision: revision,
+        state,
+        ..SyncStatus::default()
+    });
+}
+
+fn states(decision: &Decision) -> BTreeMap<&str, SyncState> {
+    decision
+        .syncs
+        .iter()
+        .map(|sync| (sync.name.as_str(), sync.state))
+        .collect()
+}
+
+#[test]
+fn all_syncs_are_written_together_and_once() {
+    let mut world = world(&[plain("a", "v1"), plain("b", "v1")]);
+    let first = step(&mut world);
+    assert_eq!(first.apply.unwrap().object.name, "berlin");
+    assert_eq!(
+        world.leaf.as_ref().unwrap().syncs,
+        [plain("a", "v1"), plain("b", "v1")]
+    );
+    assert_eq!(
+        step(&mut world).apply,
+        None,
+        "nothing is written when nothing is to be done"
+    );
+    world.syncs[0].0 = plain("a", "v2");
+    assert!(step(&mut world).apply.is_some());
+    // One that is gone is taken away, which only the hash can tell.
+    world.syncs.remove(1);
+    assert!(step(&mut world).apply.is_some());
+    assert_eq!(world.leaf.as_ref().unwrap().syncs, [plain("a", "v2")]);
+    assert_eq!(step(&mut world).apply, None);
+}
+
+#[test]
+fn what_the_cluster_tells_is_of_a_revision() {
+    let mut world = world(&[plain("a", "v1")]);
+    step(&mut world);
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
+    assert_eq!(states(&step(&mut world))["a"], SyncState::Succeeded);
+    world.syncs[0].0 = plain("a", "v2");
+    let changed = step(&mut world);
+    assert_eq!(
+        states(&changed)["a"],
+        SyncState::Updating,
+        "that was of the version before"
+    );
+    assert_eq!((changed.summary.total, changed.summary.updating), (1, 1));
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Failed);
+    assert_eq!(step(&mut world).summary.failed, 1);
+}
+
+#[test]
+fn a_cluster_that_cannot_be_reached_is_not_written_to_and_what_was_known_stays() {
+    let mut world = world(&[plain("a", "v1")]);
+    step(&mut world);
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
+    let before = step(&mut world);
+    world.is_reachable = false;
+    let lost = step(&mut world);
+    assert_eq!(lost.syncs, before.syncs);
+    world.syncs[0].0 = plain("a", "v2");
+    let lost = step(&mut world);
+    assert_eq!(
+        (lost.apply.is_none(), states(&lost)["a"]),
+        (true, SyncState::Updating)
+    );
+}
+
+fn module(tag: &str) -> Value {
+    json!({"spec": {
+        "controlPlaneBindings": [{"name": "C", "value": "$(CLUSTER_NAME)"}],
+        "sync": {"source": {"git": {"url": "https://example.com/a.git", "version": {"tag": tag}}}},
+    }})
+}
+
+fn filled(
+    sync: &NamedSync,
+    module: Option<&Value>,
+) -> Specialised<slipway_fleet::specialise::Assigned> {
+    let given = Given::cluster("fleet", "berlin", &BTreeMap::new(), &BTreeMap::new());
+    let reference = sync.module.clone().unwrap();
+    fill("berlin", sync, &reference, module, &given, &Known::new())
+}
+
+/// A third party names a module's revision, and no more.
+#[test]
+fn a_reference_is_filled_in_on_the_way_and_never_here() {
+    let entry = sync(json!({"name": "a", "module": {"name": "m"}}));
+    let one = filled(&entry, Some(&module("v1")));
+    let mut world = world(&[]);
+    world.syncs = vec![(entry.clone(), Some(one))];
+    let decision = step(&mut world);
+    let there = &world.leaf.as_ref().unwrap().syncs[0];
+    assert_eq!(
+        there.source.as_ref().unwrap().git.version.tag.as_deref(),
+        Some("v1")
+    );
+    assert_eq!(
+        serde_json::to_value(&there.bindings).unwrap(),
+        json!([{"name": "C", "value": "berlin"}])
+    );
+    assert_eq!(
+        (there.module.clone(), there.assigned_by.clone()),
+        (None, None)
+    );
+    assert_eq!(decision.syncs[0].observed_revision, there.revision);
+    assert_eq!(world.syncs[0].0, entry);
+    // The module goes: what was applied stays, and it is told.
+    world.syncs[0].1 = Some(filled(&entry, None));
+    let gone = step(&mut world);
+    assert_eq!(gone.apply, None);
+    assert_eq!(states(&gone)["a"], SyncState::Blocked);
+    assert_eq!(gone.syncs[0].reason.as_deref(), Some("RevisionGone"));
+}
+
+#[test]
+fn a_module_of_another_revision_is_not_taken() {
+    let entry = sync(json!({"name": "a", "module": {"name": "m", "revision": "0000000000"}}));
+    let told = filled(&entry, Some(&module("v1")));
+    assert!(
+        matches!(
+            told,
+            Specialised::Blocked {
+                reason: "RevisionGone",
+                ..
+            }
+        ),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn secrets_are_copied_before_and_collected_after() {
+    let with = |secret: &str| {
+        let mut one = plain("a", secret);
+        one.bindings = serde_json::from_value(json!([
+            {"name": "P", "objectFieldRef": {"apiVersion": "v1", "kind": "Secret", "name": secret, "fieldPath": "/data/P"}},
+            {"name": "L", "objectFieldRef": {"kind": "Secret", "name": "of-the-cluster-itself", "fieldPath": "/data/P"}},
+        ]))
+        .unwrap();
+        one
+    };
+    let mut world = world(&[with("s1")]);
+    world.secrets.extend(["s1".to_owned(), "s2".to_owned()]);
+    let first = step(&mut world);
+    assert_eq!(
+        (first.copy, first.apply.is_none()),
+        (vec!["s1".to_owned()], true)
+    );
+    assert!(step(&mut world).apply.is_some());
+    world.syncs[0].0 = with("s2");
+    assert_eq!(step(&mut world).copy, ["s2"]);
+    let switch = step(&mut world);
+    assert!(switch.apply.is_some() && switch.delete_secrets.is_empty());
+    assert_eq!(step(&mut world).delete_secrets, ["s1"]);
+    let quiet = step(&mut world);
+    assert!(quiet.copy.is_empty() && quiet.apply.is_none() && quiet.delete_secrets.is_empty());
+}
