@@ -5,7 +5,7 @@
 use slipway_api::fleet::GROUP;
 use slipway_kernel::permission::{Permission, Scope};
 
-const fn of(
+pub(crate) const fn of(
     group: &'static str,
     resource: &'static str,
     verbs: &'static [&'static str],
@@ -95,6 +95,20 @@ pub const PERMISSIONS: &[Permission] = &[
         &["get", "list", "watch", "create", "patch", "delete"],
         "to reach clusters, and for values that are secret",
     ),
+    of(
+        "",
+        "configmaps",
+        &["list", "watch"],
+        "for values that bindings refer to",
+    ),
+    Permission {
+        group: "apiextensions.k8s.io",
+        resource: "customresourcedefinitions",
+        verbs: &["list", "watch"],
+        names: &[],
+        scope: Scope::Cluster,
+        why: "to know what kinds are called that bindings refer to",
+    },
     of(
         "apps",
         "controllerrevisions",

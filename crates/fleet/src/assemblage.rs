@@ -68,6 +68,10 @@ pub struct KustomizationSeen {
     pub spec: KustomizationSpec,
     /// How far it is.
     pub status: KustomizationStatus,
+    /// Whether it is being deleted.
+    pub is_deleting: bool,
+    /// Whether it applies and takes away nothing.
+    pub is_suspended: bool,
 }
 
 /// What is to be done.
@@ -212,7 +216,7 @@ fn collect(world: &World, secrets: &BTreeSet<String>, decision: &mut Decision) {
     let mut used_sources: BTreeSet<String> = world.wanted_by_others.clone();
     let mut used_secrets = secrets.clone();
     for (name, seen) in &world.kustomizations {
-        if ours(seen) && !wanted(name) {
+        if ours(seen) && !wanted(name) && !seen.is_deleting {
             decision.delete_kustomizations.push(name.clone());
         }
         // Also what is going still refers to its source: Flux may need it to take things away.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use slipway_api::fleet::assemblage::SyncState;
 use slipway_kernel::capability::Gauge;
 
 use crate::observe::World;
@@ -63,6 +64,25 @@ pub fn gauges<'a>(worlds: impl IntoIterator<Item = &'a World>, now: Timestamp) -
         ));
     }
     all
+}
+
+/// The numbers of an agent: its syncs by how far they are.
+pub fn syncs(all: &BTreeMap<SyncState, u32>) -> Vec<Gauge> {
+    let made = all.iter().map(|(state, count)| {
+        let word = match state {
+            SyncState::Succeeded => "succeeded",
+            SyncState::Failed => "failed",
+            SyncState::Updating => "updating",
+            SyncState::Blocked => "blocked",
+        };
+        gauge(
+            "slipway_agent_syncs",
+            "Syncs of this cluster, by how far they are",
+            Some(("state", word)),
+            *count,
+        )
+    });
+    made.collect()
 }
 
 /// What clusters are counted as, in the order of the counts of a status.

@@ -19,6 +19,19 @@ pub const REMOTE_ASSEMBLAGE: Kind =
 pub const ASSEMBLAGE: Kind = Kind::namespaced(GROUP, VERSION, "Assemblage", "assemblages");
 /// Cluster API's `Cluster`, in the newest version that we read.
 pub const CLUSTER: Kind = Kind::namespaced(cluster::GROUP, "v1beta2", cluster::KIND, "clusters");
+/// The same in the version before.
+pub const CLUSTER_BEFORE: Kind =
+    Kind::namespaced(cluster::GROUP, "v1beta1", cluster::KIND, "clusters");
+/// The definition of a kind.
+pub const DEFINITION: Kind = Kind::clustered(
+    "apiextensions.k8s.io",
+    "v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+);
+/// apps/v1 `ControllerRevision`.
+pub const CONTROLLER_REVISION: Kind =
+    Kind::namespaced("apps", "v1", "ControllerRevision", "controllerrevisions");
 /// Flux's `GitRepository`.
 pub const GIT_REPOSITORY: Kind = Kind::namespaced(
     git_repository::GROUP,

@@ -12,8 +12,8 @@
 //! what bindings come to ┘
 //! ```
 //!
-//! All are functions of values. What is here decides and renders; how it is watched and carried out in many clusters is the
-//! runtime's.
+//! All are functions of values. Two controllers gather the values and hand on what is decided: [`Hub`] in the control plane,
+//! which works on all clusters of the fleet, and [`Agent`] in each of them.
 //!
 //! What always holds:
 //!
@@ -27,9 +27,14 @@
 //! - When nothing is to be done, nothing is decided.
 
 pub mod access;
+pub mod agent;
 pub mod assemblage;
 pub mod budget;
+pub mod capability;
+mod conditions;
+mod expansion;
 pub mod gauges;
+pub mod hub;
 pub mod kinds;
 pub mod naming;
 pub mod observe;
@@ -41,9 +46,16 @@ pub mod render;
 pub mod settings;
 pub mod show;
 pub mod specialise;
+mod steps;
+mod work;
 
+pub use agent::Agent;
+pub use capability::{AGENT_CAPABILITY, CAPABILITY};
+pub use hub::Hub;
 pub use plan::{Decision, decide};
 pub use settings::Settings;
 
 /// Names the capability in keys, metrics, logs, events and claims.
 pub const NAME: &str = "fleet";
+/// Names the part of it that runs in workload clusters.
+pub const AGENT: &str = "agent";

@@ -7,7 +7,9 @@
 pub mod assemblage;
 pub mod cluster;
 pub mod gather;
+pub mod reference;
 pub mod rollout;
+pub mod seen;
 
 use std::collections::BTreeMap;
 

@@ -25,6 +25,7 @@ reasons! {
         CanaryPending [Expected] "The first cluster is not ready with the change yet.",
         CircularBinding [Aside] "Bindings mention each other in a circle.",
         ClusterNotReady [Expected, Aside] "The control plane of the cluster has not been there yet.",
+        FluxMissing [Aside] "Flux is not installed where the configuration is to be applied.",
         InvalidBinding [Aside] "A binding cannot be followed.",
         InvalidRollout [Stalled] "The Rollout cannot be followed.",
         InvalidSubstitute [Aside] "What is to be substituted cannot be followed.",
@@ -93,6 +94,12 @@ pub mod condition {
     pub const WAITING: &str = "Waiting";
     /// The Rollout is being deleted.
     pub const UNASSIGNING: &str = "Unassigning";
+    /// Of an assemblage: some syncs are on their way.
+    pub const UPDATING: &str = "Updating";
+    /// Of an assemblage: some syncs failed, or cannot be expanded.
+    pub const FAILED: &str = "Failed";
+    /// Of a module without a selector: others may assign it.
+    pub const ASSIGNABLE: &str = "Assignable";
 }
 
 /// How a change ended.

@@ -118,3 +118,60 @@ fn clusters(object: &Value) -> impl Iterator<Item = Row> {
         }
     })
 }
+
+const ASSEMBLAGES: &str = "fleet.squaremo.dev/assemblages";
+
+/// The assemblages of a workload cluster, each with its syncs that are not as they should be.
+pub fn show_agent(objects: &dyn Objects) -> Vec<Row> {
+    let all = objects.all(ASSEMBLAGES);
+    // One that names a cluster is the hub's, and is shown there.
+    let ours = all.filter(|object| object.pointer("/spec/clusterName").is_none());
+    ours.flat_map(|object| [assemblage(object)].into_iter().chain(syncs(object)))
+        .collect()
+}
+
+fn assemblage(object: &Value) -> Row {
+    let total = number(object, "/status/summary/total");
+    let done = number(object, "/status/summary/succeeded");
+    let name = format!("Assemblage {}", place(object, "/metadata"));
+    let (state, word, problem) = how(object);
+    Row {
+        namespace: text(object, "/metadata/namespace"),
+        icon: ("⚓", "&"),
+        title: format!("Assemblage/{}", text(object, "/metadata/name")),
+        waiting: waits(&name, object),
+        name,
+        state,
+        word,
+        problem,
+        progress: (done < total).then_some((done, total)),
+        info: vec![count(total, "sync")],
+        ..Row::default()
+    }
+}
+
+fn syncs(object: &Value) -> impl Iterator<Item = Row> {
+    let namespace = text(object, "/metadata/namespace");
+    let assemblage = text(object, "/metadata/name");
+    let all = list(object, "/status/syncs").iter();
+    let unsettled = all.filter(|sync| text(sync, "/state") != "succeeded");
+    unsettled.map(move |sync| {
+        let name = text(sync, "/name");
+        let word = text(sync, "/state");
+        Row {
+            namespace: namespace.clone(),
+            icon: ("◦", "-"),
+            title: format!("Assemblage/{assemblage}/{name}"),
+            name: format!("sync {namespace}/{assemblage}/{name}"),
+            state: match word.as_str() {
+                "failed" => State::Bad,
+                "blocked" => State::Warning,
+                _ => State::Busy,
+            },
+            problem: text(sync, "/message"),
+            info: vec![text(sync, "/reason")],
+            word,
+            ..Row::default()
+        }
+    })
+}

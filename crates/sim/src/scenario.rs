@@ -10,7 +10,7 @@ mod path;
 mod workload;
 
 pub use action::{Action, Deed};
-pub use cluster::{Cluster, HOME};
+pub use cluster::{Cluster, HOME, Within};
 pub use expect::{Expectation, When};
 pub use object::{Named, UnknownKind};
 pub use path::look;

@@ -73,6 +73,9 @@ pub struct AssemblageStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
+    /// Which cluster it is about, as it was seen first
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterRecord>,
     /// How many syncs there are, by how far they are
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<SyncSummary>,
@@ -80,6 +83,21 @@ pub struct AssemblageStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1000), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub syncs: Vec<SyncStatus>,
+}
+
+/// Which cluster an assemblage is about. Another cluster under the same name is another cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterRecord {
+    /// The uid of its `kube-system` namespace: nothing is written into a cluster that has another one
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+    /// Cluster, or Secret for one without Cluster API. Absent: no object in the control plane stands for it
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The uid of that object: when it is gone, so is what is assigned to the cluster
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_uid: Option<String>,
 }
 
 /// How far one sync is.

@@ -21,6 +21,14 @@ pub const CLUSTER: &str = "fleet.squaremo.dev/cluster";
 /// On a Secret with values for one cluster: the name of that cluster, the only one that it is copied to.
 pub const VALUES_FOR: &str = "fleet.squaremo.dev/values-for";
 
+/// On a Secret with values for one cluster: who made it, `Rollout.name`.
+pub const ASSIGNED_BY: &str = "fleet.squaremo.dev/assigned-by";
+/// On a `ClusterRole`: what bindings may read.
+pub const BINDINGS: &str = "fleet.squaremo.dev/bindings";
+/// On an `Assemblage` in a workload cluster: what was made for it is taken away before it goes.
+pub const EXPANDED: &str = "fleet.squaremo.dev/expanded";
+/// On a `RemoteAssemblage`: its cluster is cleared before it goes.
+pub const CLEARED: &str = "fleet.squaremo.dev/cluster";
 /// On a Kustomization: the revision of the sync that it was made from.
 pub const APPLIED: &str = "fleet.squaremo.dev/applied-revision";
 
@@ -39,6 +47,8 @@ pub const BOOTSTRAP_SUFFIX: &str = "-bootstrap";
 
 /// The Lease of the fleet.
 pub const LEASE: &str = "slipway-fleet";
+/// The Lease of the agent.
+pub const AGENT_LEASE: &str = "slipway-agent";
 
 /// The field manager of the assignments of one Rollout, or of one module with a selector: so each owns its own entries, and
 /// nobody's writes conflict with another's. Field managers have at most 128 characters; longer names end in their hash.

@@ -37,6 +37,8 @@ impl KustomizationSeen {
             revision: strings(object, "/metadata/annotations").remove(APPLIED),
             spec: spec.unwrap_or_default(),
             status: KustomizationStatus::of(object),
+            is_deleting: text(object, "/metadata/deletionTimestamp").is_some(),
+            is_suspended: object.pointer("/spec/suspend") == Some(&Value::Bool(true)),
         }
     }
 }

@@ -10,6 +10,7 @@ use slipway_api::fleet::assemblage::{SyncState, SyncStatus};
 use slipway_api::fleet::sync::NamedSync;
 
 use super::{KustomizationSeen, SourceSeen};
+use crate::reasons::Reason;
 
 /// How far a sync is: state, reason and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +21,11 @@ pub struct Told {
 }
 
 impl Told {
+    /// It cannot be expanded.
+    pub(crate) fn blocked(reason: Reason, message: &str) -> Self {
+        Self::new(SyncState::Blocked, reason.as_str(), message.to_owned())
+    }
+
     pub(super) fn new(state: SyncState, reason: &str, message: String) -> Self {
         Self {
             state,
@@ -99,7 +105,7 @@ fn shortened(message: &str) -> String {
 }
 
 /// The status of a sync; since when, where it is as it was, is as it was.
-pub(super) fn since(
+pub(crate) fn since(
     before: Option<&SyncStatus>,
     name: &str,
     revision: Option<String>,

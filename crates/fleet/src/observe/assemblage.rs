@@ -30,6 +30,16 @@ pub fn others(assemblage: &Value, name: &str) -> usize {
     all.filter(|sync| text(sync, "/name") != Some(name)).count()
 }
 
+/// The Secrets that bindings of its syncs refer to.
+pub fn secrets(assemblage: &Value) -> impl Iterator<Item = &str> {
+    let remote = list(assemblage, "/spec/assemblage/syncs");
+    let all = remote.chain(list(assemblage, "/spec/syncs"));
+    let bindings = all.flat_map(|sync| list(sync, "/bindings"));
+    let fields = bindings.filter_map(|binding| binding.get("objectFieldRef"));
+    let secrets = fields.filter(|field| text(field, "/kind") == Some("Secret"));
+    secrets.filter_map(|field| text(field, "/name"))
+}
+
 /// The Secret with the kubeconfig that an assemblage names.
 pub fn kubeconfig(assemblage: &Value) -> Option<&str> {
     text(assemblage, "/spec/kubeconfigRef/name")

@@ -10,6 +10,11 @@ use slipway_kernel::fields::{strings, text};
 
 use crate::naming;
 
+/// What stands for a cluster of Cluster API.
+pub const CLUSTER: &str = "Cluster";
+/// What stands for a cluster without it.
+pub const SECRET: &str = "Secret";
+
 /// A cluster that configuration can be assigned to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registered {
@@ -17,6 +22,10 @@ pub struct Registered {
     pub namespace: String,
     /// Its name.
     pub name: String,
+    /// The kind of the object that stands for it.
+    pub kind: &'static str,
+    /// The uid of that object.
+    pub uid: String,
     /// The Secret with its kubeconfig.
     pub kubeconfig: String,
     /// Its labels, by which it is selected.
@@ -36,6 +45,8 @@ impl Registered {
         let cluster = ApiCluster::of(object);
         Some(Self {
             kubeconfig: naming::kubeconfig(&name),
+            kind: CLUSTER,
+            uid: uid(object),
             namespace,
             name,
             labels: cluster.labels,
@@ -54,6 +65,8 @@ impl Registered {
         let (namespace, name) = place(object)?;
         Some(Self {
             kubeconfig: name.clone(),
+            kind: SECRET,
+            uid: uid(object),
             namespace,
             name,
             labels,
@@ -78,6 +91,11 @@ pub fn registered<'a>(
     let clusters = clusters.into_iter().filter_map(Registered::of_cluster);
     let all = secrets.chain(clusters);
     all.map(|one| (one.name.clone(), one)).collect()
+}
+
+fn uid(object: &Value) -> String {
+    let uid = text(object, "/metadata/uid");
+    uid.unwrap_or_default().to_owned()
 }
 
 fn place(object: &Value) -> Option<(String, String)> {

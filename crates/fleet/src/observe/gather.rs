@@ -7,12 +7,23 @@ use serde_json::Value;
 use slipway_api::fleet::MAX_SYNCS;
 use slipway_api::fleet::rollout::{RolloutSpec, TemplateSpec};
 use slipway_bindings::{Known, Reference};
+use slipway_kernel::fields::text;
 use slipway_kernel::selector::Selector;
 
 use super::cluster::Registered;
 use super::{Cluster, Revision, Rollout, World, assemblage};
 use crate::reasons::Reason;
 use crate::specialise::{Assigned, Assigning, Specialised, assignment};
+
+/// When it was asked for that an object be deleted.
+const DELETED: &str = "/metadata/deletionTimestamp";
+
+/// Who assigns: `Rollout/name`, or `Module/name` where a module with a selector stands for a Rollout.
+pub fn assigner(rollout: &Value) -> String {
+    let kind = text(rollout, "/kind").unwrap_or("Rollout");
+    let name = text(rollout, "/metadata/name").unwrap_or_default();
+    format!("{kind}/{name}")
+}
 
 /// What is known of the objects that a Rollout is about.
 #[derive(Debug, Clone, Copy)]
@@ -86,9 +97,12 @@ impl Gathered {
     ) {
         let (_, rollout) = self.world.rollout.name.split_once('/').unwrap_or_default();
         let rollout = rollout.to_owned();
-        let by = format!("Rollout/{rollout}");
+        let by = assigner(parts.rollout);
         let registered = parts.clusters.get(name);
-        let assemblage = parts.assemblages.get(name);
+        let found = parts.assemblages.get(name);
+        // One that is being deleted takes all with it, and then there is a new one.
+        let is_going = found.is_some_and(|found| text(found, DELETED).is_some());
+        let assemblage = found.filter(|_| !is_going);
         let entry = assemblage.and_then(|found| assemblage::entry(found, &rollout, &by));
         let is_selected = registered.is_some_and(is_selected);
         if !is_selected && entry.is_none() {
@@ -112,7 +126,8 @@ impl Gathered {
         let cluster = Cluster {
             is_selected,
             is_deleting: registered.is_none_or(|cluster| cluster.is_deleting),
-            is_initialized: registered.is_some_and(|cluster| cluster.is_initialized),
+            is_initialized: !is_going
+                && registered.is_some_and(|cluster| cluster.is_initialized),
             is_reachable: !parts.unreachable.contains(name),
             wanted,
             stable,

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use slipway_api::fleet::binding::Literal;
 use slipway_api::fleet::names::CONFIRM_UNASSIGN;
 use slipway_api::fleet::rollout::status::RolloutStatus;
-use slipway_api::fleet::rollout::{DEFAULT_HISTORY, RolloutSpec, Template, TemplateSpec};
+use slipway_api::fleet::rollout::{DEFAULT_HISTORY, RolloutSpec};
 use slipway_bindings::revision;
+use slipway_kernel::Kind;
 use slipway_kernel::fields::{integer, strings, text};
 
 use crate::budget::{self, Amount};
@@ -53,30 +54,6 @@ impl Rollout {
         }
     }
 
-    /// Reads a module with a selector: it is a Rollout that replaces, under its own name. None for one without.
-    pub fn of_module(object: &Value) -> Option<Self> {
-        object.pointer("/spec/selector")?;
-        let spec = serde_json::from_value::<TemplateSpec>(spec_of(object));
-        let template = spec.map_err(|error| format!("spec: {error}"));
-        let wanted = template.and_then(|spec| {
-            let selector = object.pointer("/spec/selector").cloned();
-            let selector = serde_json::from_value(selector.unwrap_or_default());
-            Wanted::read(&RolloutSpec {
-                selector: selector.map_err(|error| format!("selector: {error}"))?,
-                strategy: Some("Replace".to_owned()),
-                template: Template {
-                    metadata: None,
-                    spec,
-                },
-                ..RolloutSpec::default()
-            })
-        });
-        Some(Self::asking(
-            object,
-            wanted.map_or_else(Asked::Invalid, Asked::For),
-        ))
-    }
-
     fn asking(object: &Value, wanted: Asked) -> Self {
         let part = |path: &str| text(object, path).unwrap_or_default();
         let annotations = strings(object, "/metadata/annotations");
@@ -90,6 +67,27 @@ impl Rollout {
             status: RolloutStatus::default(),
         }
     }
+}
+
+/// A module with a selector as the Rollout that it stands for, which replaces; none for one without. `kind` is that of the
+/// module.
+pub fn of_module(kind: &Kind, module: &Value) -> Option<Value> {
+    let selector = module.pointer("/spec/selector")?;
+    let mut template = spec_of(module);
+    if let Some(fields) = template.as_object_mut() {
+        fields.remove("selector");
+        fields.remove("immutable");
+    }
+    let conditions = module.pointer("/status/conditions");
+    Some(json!({
+        "kind": kind.kind,
+        "metadata": module.get("metadata"),
+        "spec": {
+            "selector": selector, "strategy": "Replace", "targetKind": kind.kind,
+            "template": {"spec": template},
+        },
+        "status": {"conditions": conditions.cloned().unwrap_or_else(|| json!([]))},
+    }))
 }
 
 fn spec_of(object: &Value) -> Value {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use slipway_api::fleet::names::{VALUES_FOR, field_manager};
+use slipway_api::fleet::names::{ASSIGNED_BY, VALUES_FOR, field_manager};
 use slipway_api::fleet::sync::{ModuleReference, NamedSync};
 use slipway_bindings::Text;
 
@@ -87,7 +87,7 @@ pub fn values(place: Place<'_>, by: &str, name: &str, data: &BTreeMap<String, Te
         place.namespace,
         name,
         json!({
-            "metadata": {"labels": {VALUES_FOR: place.cluster}},
+            "metadata": {"labels": {VALUES_FOR: label(place.cluster), ASSIGNED_BY: label(by)}},
             "immutable": true,
             "data": revealed(data),
         }),
@@ -98,6 +98,11 @@ pub fn values(place: Place<'_>, by: &str, name: &str, data: &BTreeMap<String, Te
         force: false,
         body,
     }
+}
+
+/// A name as the value of a label.
+pub fn label(name: &str) -> String {
+    naming::fitted(&[&name.replace('/', ".")], naming::LONGEST_LABEL)
 }
 
 /// Secret values as the data of a Secret: the only place where they are written.

@@ -12,10 +12,6 @@ use super::{Applied, object};
 use crate::observe::Strategy;
 use crate::{kinds, naming};
 
-/// apps/v1 `ControllerRevision`.
-pub const CONTROLLER_REVISION: Kind =
-    Kind::namespaced("apps", "v1", "ControllerRevision", "controllerrevisions");
-
 /// The Rollout that modules are made for.
 #[derive(Debug, Clone, Copy)]
 pub struct Maker<'a> {
@@ -42,7 +38,7 @@ pub fn revision(maker: Maker<'_>, strategy: Strategy, revision: &str) -> Vec<App
             "data": {"spec": spec},
         });
         let name = naming::module(maker.name, revision);
-        let record = applied(maker, CONTROLLER_REVISION, &name, record);
+        let record = applied(maker, kinds::CONTROLLER_REVISION, &name, record);
         let module = json!({"metadata": metadata(maker, revision, Some(template)), "spec": spec});
         return vec![record, applied(maker, kind(maker), maker.name, module)];
     }

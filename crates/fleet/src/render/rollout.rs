@@ -9,7 +9,7 @@ use super::assignment::{self, Layer, Place};
 use super::module::{self, Maker};
 use crate::naming;
 use crate::observe::cluster::Registered;
-use crate::observe::gather::{Gathered, Parts};
+use crate::observe::gather::{Gathered, Parts, assigner};
 use crate::observe::rollout::Asked;
 use crate::observe::{Strategy, assemblage};
 use crate::plan::{Assignment, Decision};
@@ -58,7 +58,7 @@ pub fn writes(
             Some("BootstrapModule") => Layer::Bootstrap,
             _ => Layer::Remote,
         },
-        by: format!("Rollout/{}", maker.name),
+        by: assigner(parts.rollout),
         maker,
     };
     for assignment in &decision.assign {

@@ -3,9 +3,13 @@
 use serde_json::{Value, json};
 use slipway_api::fleet::assemblage::SyncState;
 use slipway_api::fleet::names::{CLUSTER, CONFIRM_UNASSIGN};
+use slipway_api::fleet::rollout::TemplateSpec;
+use slipway_bindings::revision;
 use slipway_fleet::observe::assemblage::{entry, others};
 use slipway_fleet::observe::cluster::registered;
-use slipway_fleet::observe::rollout::{Asked, Rollout};
+use slipway_fleet::kinds;
+use slipway_fleet::observe::gather::assigner;
+use slipway_fleet::observe::rollout::{Asked, Rollout, of_module};
 use slipway_fleet::observe::{Strategy, Wanted};
 
 fn template() -> Value {
@@ -89,17 +93,24 @@ fn a_module_with_a_selector_replaces() {
     let module =
         |spec: Value| json!({"metadata": {"namespace": "fleet", "name": "web"}, "spec": spec});
     let spec = template()["spec"].clone();
-    assert_eq!(Rollout::of_module(&module(spec.clone())), None);
+    let read = |spec: Value| {
+        let rollout = of_module(&kinds::MODULE, &module(spec))?;
+        assert_eq!(assigner(&rollout), "Module/web");
+        Some(Rollout::of(&rollout))
+    };
+    assert_eq!(read(spec.clone()), None);
     let mut selecting = spec;
     selecting["selector"] = json!({});
-    let read = Rollout::of_module(&module(selecting.clone())).unwrap();
-    let Asked::For(wanted) = read.wanted else {
-        panic!("{:?}", read.wanted);
+    let asked = read(selecting.clone()).unwrap();
+    let Asked::For(wanted) = asked.wanted else {
+        panic!("{:?}", asked.wanted);
     };
     assert_eq!(wanted.strategy, Strategy::Replace);
+    let plain: TemplateSpec = serde_json::from_value(template()["spec"].clone()).unwrap();
+    assert_eq!(wanted.target, revision::of_template(&plain));
     selecting["selector"] = json!({"matchExpressions": [{"key": "a", "operator": "Is"}]});
-    let read = Rollout::of_module(&module(selecting)).unwrap();
-    assert!(matches!(read.wanted, Asked::Invalid(_)));
+    let broken = read(selecting).unwrap();
+    assert!(matches!(broken.wanted, Asked::Invalid(_)));
 }
 
 #[test]

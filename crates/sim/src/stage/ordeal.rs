@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use slipway_apiserver::cluster::Snapshot;
 
-use super::Stage;
+use super::{Stage, water};
 use crate::history::{Event, Image};
 use crate::scenario::{Deed, Named};
 use crate::spell::{Disturbance, Spell};
@@ -106,14 +106,14 @@ impl Stage {
 
     /// Another cluster takes the place of one.
     fn replace(&mut self, number: usize, at: usize) {
-        let seed = self.seed;
+        let (seed, reach) = (self.seed, water::reach(&self.waters));
         let Some(water) = self.waters.get_mut(at) else {
             return;
         };
         if let Some(before) = water.replace(seed) {
             self.clusters.push(water.cluster());
             self.tasks.spawn(water.recorder().follow());
-            water.look_after(&mut self.controllers, &self.scenario, seed);
+            water.look_after(&mut self.controllers, &self.scenario, reach, seed);
             self.kept.insert(number, Kept::Cluster(before));
         }
     }
@@ -168,8 +168,10 @@ impl Stage {
         self.controllers.abort_all();
         let cluster = water.cluster();
         water.recorder().restore(|| cluster.restore(snapshot));
+        let reach = water::reach(&self.waters);
         for water in &self.waters {
-            water.look_after(&mut self.controllers, &self.scenario, self.seed);
+            let reach = reach.clone();
+            water.look_after(&mut self.controllers, &self.scenario, reach, self.seed);
         }
     }
 }

@@ -1,0 +1,427 @@
+//! The plan of an assemblage where it is expanded: by the hub, for one that names a cluster, and by the agent, for others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use slipway_api::fleet::assemblage::{AssemblageStatus, ClusterRecord, SyncState};
+use slipway_api::fleet::names::EXPANDED;
+use slipway_api::fleet::sync::NamedSync;
+use slipway_api::purpose::fleet as purpose;
+use slipway_bindings::{Known, Reference};
+use slipway_kernel::fields::{list, text};
+use slipway_kernel::finalizer::{self, Finalizers, Phase};
+use slipway_kernel::instant::later;
+use slipway_kernel::store::{Item, Meta, Store};
+use slipway_kernel::{Action, Facts, Kind, ObjectRef, Plan, Purpose, Target};
+
+use crate::assemblage::{self, Decision, KustomizationSeen, SourceSeen, World};
+use crate::hub::interests::MADE;
+use crate::hub::remote::{filled, has_namespace, namespace};
+use crate::hub::rollout::READING;
+use crate::hub::view::{View, items, reference, status_of};
+use crate::observe::reference::Place;
+use crate::observe::seen::{Assembled, Bare};
+use crate::reasons::Reason;
+use crate::render::flux::TARGET_NAMESPACE;
+use crate::remote::summary;
+use crate::specialise::{Specialised, Substitutions, substitutions};
+use crate::steps::Steps;
+use crate::{conditions, kinds};
+
+/// One assemblage, where it is expanded.
+pub(crate) struct Expansion<'a> {
+    pub(crate) view: &'a View<'a>,
+    pub(crate) item: &'a Item<Assembled>,
+    /// Whether the cluster that it is for is gone: what was applied there is gone with it.
+    pub(crate) is_gone: bool,
+    /// What is recorded of that cluster.
+    pub(crate) record: Option<ClusterRecord>,
+}
+
+impl Expansion<'_> {
+    fn object(&self) -> &Value {
+        self.item.body().object()
+    }
+
+    fn meta(&self) -> &Meta {
+        self.item.meta()
+    }
+
+    fn target(&self) -> Target {
+        Target::seen(reference(&kinds::ASSEMBLAGE, self.meta()), self.meta())
+    }
+
+    fn syncs(&self) -> Vec<NamedSync> {
+        let all = list(self.object(), "/spec/syncs");
+        all.filter_map(|sync| serde_json::from_value(sync.clone()).ok())
+            .collect()
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place {
+            stores: self.view.stores,
+            cluster: &self.view.home,
+            namespace: &self.meta().namespace,
+            assemblage: Some(&self.meta().name),
+        }
+    }
+
+    /// What its syncs refer to.
+    pub(crate) fn references(&self) -> BTreeSet<Reference> {
+        let facts = Facts::default();
+        let mut all = BTreeSet::new();
+        for sync in self.syncs() {
+            let (_, specialised) = self.specialised(&facts, sync);
+            all.extend(match specialised {
+                Specialised::Done(values) => values.references,
+                Specialised::Unread(needs) => needs,
+                Specialised::Blocked { .. } => BTreeSet::new(),
+            });
+        }
+        all
+    }
+
+    /// The namespaces that its syncs are to be in, where that is this cluster.
+    pub(crate) fn namespaces(&self) -> BTreeSet<String> {
+        if self.item.body().cluster().is_some() {
+            return BTreeSet::new();
+        }
+        let all = self.syncs().into_iter().filter_map(|sync| target_namespace(&sync));
+        all.collect()
+    }
+
+    /// A sync, with what its bindings come to.
+    fn specialised(
+        &self,
+        facts: &Facts,
+        sync: NamedSync,
+    ) -> (NamedSync, Specialised<Substitutions>) {
+        let sync = match self.filled(facts, &sync) {
+            None => sync,
+            Some(Specialised::Done(assigned)) => assigned.sync,
+            Some(Specialised::Unread(needs)) => return (sync, Specialised::Unread(needs)),
+            Some(Specialised::Blocked { reason, message }) => {
+                return (sync, Specialised::Blocked { reason, message });
+            }
+        };
+        let mut known = Known::new();
+        loop {
+            let specialised = substitutions(&sync, &known);
+            let Specialised::Unread(needs) = &specialised else {
+                return (sync, specialised);
+            };
+            let read = self.place().read(facts, needs);
+            if read.is_empty() {
+                return (sync, specialised);
+            }
+            known.extend(read);
+        }
+    }
+
+    /// What a sync that names a module comes to: only in the control plane there are modules.
+    fn filled(
+        &self,
+        facts: &Facts,
+        sync: &NamedSync,
+    ) -> Option<Specialised<crate::specialise::Assigned>> {
+        let cluster = self.item.body().cluster()?;
+        let place = (self.meta(), cluster);
+        filled(self.view, facts, &kinds::BOOTSTRAP_MODULE, place, sync)
+    }
+
+    fn world(&self, facts: &Facts) -> World {
+        let meta = self.meta();
+        let before = status_of(self.object()).syncs;
+        let others = self.view.assemblages(&meta.namespace);
+        let others = others.iter().filter(|one| one.meta().name != meta.name);
+        World {
+            namespace: meta.namespace.clone(),
+            name: meta.name.clone(),
+            uid: meta.uid.clone(),
+            kubeconfig: text(self.object(), "/spec/kubeconfigRef/name").map(str::to_owned),
+            syncs: self
+                .syncs()
+                .into_iter()
+                .map(|sync| self.specialised(facts, sync))
+                .collect(),
+            before: before
+                .into_iter()
+                .map(|told| (told.name.clone(), told))
+                .collect(),
+            sources: self.sources(),
+            kustomizations: self.kustomizations(),
+            secrets: self.secrets().into_keys().collect(),
+            wanted_by_others: others
+                .flat_map(|one| one.body().sources())
+                .cloned()
+                .collect(),
+        }
+    }
+
+    fn store<T: slipway_kernel::store::Projection>(&self, kind: &Kind) -> Option<&Store> {
+        self.view.stores.typed::<T>(&self.view.home, kind)
+    }
+
+    fn sources(&self) -> BTreeMap<String, SourceSeen> {
+        let store = self.store::<SourceSeen>(&kinds::GIT_REPOSITORY);
+        let all = items::<SourceSeen>(store, &self.meta().namespace);
+        all.iter()
+            .map(|item| (item.meta().name.clone(), item.body().clone()))
+            .collect()
+    }
+
+    fn kustomizations(&self) -> BTreeMap<String, KustomizationSeen> {
+        let store = self.store::<KustomizationSeen>(&kinds::KUSTOMIZATION);
+        let all = items::<KustomizationSeen>(store, &self.meta().namespace);
+        all.iter()
+            .map(|item| (item.meta().name.clone(), item.body().clone()))
+            .collect()
+    }
+
+    /// The Secrets that were made for it.
+    fn secrets(&self) -> BTreeMap<String, Meta> {
+        let all = items::<Bare>(self.view.secrets(MADE), &self.meta().namespace);
+        let is_ours = |item: &Item<Bare>| {
+            let mut owners = list(item.body().object(), "/metadata/ownerReferences");
+            owners.any(|owner| text(owner, "/uid") == Some(&self.meta().uid))
+        };
+        let ours = all.into_iter().filter(is_ours);
+        ours.map(|item| (item.meta().name.clone(), item.meta().clone()))
+            .collect()
+    }
+
+    /// Whether Flux is there; none while that is not known.
+    fn has_flux(&self, facts: &Facts) -> Option<bool> {
+        let kinds = [kinds::GIT_REPOSITORY, kinds::KUSTOMIZATION];
+        if kinds
+            .iter()
+            .any(|kind| facts.is_absent(&self.view.home, kind))
+        {
+            return Some(false);
+        }
+        let is_seen = self
+            .store::<SourceSeen>(&kinds::GIT_REPOSITORY)
+            .is_some_and(Store::is_synced)
+            && self
+                .store::<KustomizationSeen>(&kinds::KUSTOMIZATION)
+                .is_some_and(Store::is_synced);
+        is_seen.then_some(true)
+    }
+
+    /// The plan.
+    pub(crate) fn plan(&self, facts: &Facts, now: Timestamp) -> Plan {
+        let mut steps = Steps::new(facts, now);
+        let finalizers = Finalizers::of(self.object());
+        let has_flux = self.has_flux(facts);
+        match finalizers.phase(EXPANDED) {
+            Phase::Unguarded => {
+                let add = finalizer::add(self.target(), &finalizers, EXPANDED, purpose::GUARD);
+                steps.prepare(add);
+            }
+            Phase::Released => {}
+            Phase::Ending => self.end(&mut steps, facts, &finalizers, has_flux),
+            Phase::Guarded if self.is_gone => steps.delete(self.target(), purpose::FORGET),
+            Phase::Guarded => match has_flux {
+                Some(true) => self.expand(&mut steps, facts, now),
+                Some(false) => self.tell_no_flux(&mut steps, now),
+                None => wake(&mut steps, now),
+            },
+        }
+        steps.plan
+    }
+
+    fn expand(&self, steps: &mut Steps<'_>, facts: &Facts, now: Timestamp) {
+        let mut world = self.world(facts);
+        self.make_namespaces(&mut world, steps, facts, now);
+        let decision = assemblage::decide(&world, now);
+        let is_unread = world
+            .syncs
+            .iter()
+            .any(|(_, specialised)| matches!(specialised, Specialised::Unread(_)));
+        if is_unread {
+            wake(steps, now);
+        }
+        self.delete(&decision, steps);
+        let Decision { apply, syncs, .. } = decision;
+        for applied in apply {
+            let purpose = purpose_of(&applied.object.kind);
+            steps.plan.prepares |= purpose == purpose::VALUES;
+            steps.apply(applied, purpose, Vec::new());
+        }
+        self.tell(steps, syncs, now);
+    }
+
+    /// Namespaces that something is to be in are made first. A sync whose namespace has not been seen waits.
+    fn make_namespaces(
+        &self,
+        world: &mut World,
+        steps: &mut Steps<'_>,
+        facts: &Facts,
+        now: Timestamp,
+    ) {
+        for name in self.namespaces() {
+            match has_namespace(self.view.stores, facts, &self.view.home, &name) {
+                Some(true) => continue,
+                Some(false) => {
+                    steps.plan.prepares = true;
+                    steps.apply(namespace(&name), purpose::NAMESPACE, Vec::new());
+                }
+                None => wake(steps, now),
+            }
+            for (sync, specialised) in &mut world.syncs {
+                if target_namespace(sync).as_ref() == Some(&name) {
+                    *specialised = Specialised::Unread(BTreeSet::new());
+                }
+            }
+        }
+    }
+
+    fn tell(
+        &self,
+        steps: &mut Steps<'_>,
+        syncs: Vec<slipway_api::fleet::assemblage::SyncStatus>,
+        now: Timestamp,
+    ) {
+        let before = status_of(self.object());
+        let generation = self.meta().generation;
+        let mut after = AssemblageStatus {
+            observed_generation: Some(generation),
+            conditions: before.conditions.clone(),
+            cluster: self.record.clone(),
+            summary: Some(summary(&syncs)),
+            syncs,
+        };
+        conditions::set(&mut after, generation, now);
+        let stored = self.object().get("status");
+        steps.status(self.target(), (&before, stored), &after);
+    }
+
+    /// Without Flux nothing can be applied, and that is told on each sync.
+    fn tell_no_flux(&self, steps: &mut Steps<'_>, now: Timestamp) {
+        let before = status_of(self.object()).syncs;
+        let told = |sync: NamedSync| {
+            let before = before.iter().find(|told| told.name == sync.name);
+            let told = assemblage::state::Told::blocked(
+                Reason::FluxMissing,
+                "Flux is not installed here: there are no GitRepositories or Kustomizations",
+            );
+            assemblage::state::since(before, &sync.name, sync.revision, told, now)
+        };
+        let syncs = self.syncs().into_iter().map(told).collect();
+        self.tell(steps, syncs, now);
+    }
+
+    fn delete(&self, decision: &Decision, steps: &mut Steps<'_>) {
+        let kinds = [
+            (kinds::KUSTOMIZATION, &decision.delete_kustomizations),
+            (kinds::GIT_REPOSITORY, &decision.delete_sources),
+            (kinds::SECRET, &decision.delete_secrets),
+        ];
+        for (kind, names) in kinds {
+            for name in names {
+                if let Some(target) = self.made(&kind, name) {
+                    steps.delete(target, purpose::PRUNE);
+                }
+            }
+        }
+    }
+
+    /// Something that was made, as it was seen.
+    fn made(&self, kind: &Kind, name: &str) -> Option<Target> {
+        let namespace = &self.meta().namespace;
+        let store = if *kind == kinds::KUSTOMIZATION {
+            self.store::<KustomizationSeen>(kind)
+        } else if *kind == kinds::GIT_REPOSITORY {
+            self.store::<SourceSeen>(kind)
+        } else {
+            self.view.secrets(MADE)
+        };
+        let meta = &store?.get(namespace, name)?.meta;
+        let object = ObjectRef::local(kind.clone(), namespace, name);
+        Some(Target::seen(object, meta))
+    }
+
+    /// Takes away all that was made for it, Kustomizations first: Flux needs their sources until what was applied is gone.
+    fn end(
+        &self,
+        steps: &mut Steps<'_>,
+        facts: &Facts,
+        finalizers: &Finalizers,
+        has_flux: Option<bool>,
+    ) {
+        if has_flux.is_none() {
+            return;
+        }
+        let mut world = self.world(facts);
+        world.syncs.clear();
+        let is_ours = |seen: &KustomizationSeen| seen.owner.as_deref() == Some(&world.uid);
+        let ours: BTreeMap<&String, &KustomizationSeen> = world
+            .kustomizations
+            .iter()
+            .filter(|(_, seen)| is_ours(seen))
+            .collect();
+        if self.is_gone {
+            // Nothing can be taken away in a cluster that is not there: Flux has to be told not to try.
+            let active: Vec<&String> = ours
+                .iter()
+                .filter(|(_, seen)| !seen.is_suspended)
+                .map(|(name, _)| *name)
+                .collect();
+            for name in &active {
+                let target = self.made(&kinds::KUSTOMIZATION, name);
+                steps.prepare(target.map(|target| Action::Patch {
+                    target,
+                    purpose: purpose::CLEAR,
+                    body: json!({"spec": {"suspend": true}}),
+                }));
+            }
+            if !active.is_empty() {
+                return;
+            }
+        }
+        let decision = assemblage::decide(&world, Timestamp::UNIX_EPOCH);
+        self.delete(&decision, steps);
+        let is_clean = ours.is_empty() && self.secrets().is_empty();
+        let has_deletions = !decision.delete_sources.is_empty();
+        if is_clean && !has_deletions {
+            let remove =
+                finalizer::remove(self.target(), finalizers, EXPANDED, purpose::RELEASE);
+            if let Some(remove) = remove {
+                steps.act(remove, Vec::new());
+            }
+        }
+    }
+}
+
+fn wake(steps: &mut Steps<'_>, now: Timestamp) {
+    if let Some(at) = later(now, READING) {
+        steps.plan.wake(at);
+    }
+}
+
+/// The namespace that a sync is to be in, unless every cluster has it.
+fn target_namespace(sync: &NamedSync) -> Option<String> {
+    let package = sync.package.as_ref()?;
+    let name = package.kustomize.as_ref()?.target_namespace.clone()?;
+    (name != TARGET_NAMESPACE).then_some(name)
+}
+
+fn purpose_of(kind: &Kind) -> Purpose {
+    if *kind == kinds::SECRET {
+        purpose::VALUES
+    } else if *kind == kinds::GIT_REPOSITORY {
+        purpose::SOURCE
+    } else {
+        purpose::SWITCH
+    }
+}
+
+/// How many syncs of an assemblage are how far, for numbers.
+pub(crate) fn states(assemblage: &Value) -> BTreeMap<SyncState, u32> {
+    let mut all = BTreeMap::new();
+    for told in status_of(assemblage).syncs {
+        *all.entry(told.state).or_default() += 1;
+    }
+    all
+}
