@@ -51,7 +51,7 @@ pub(super) fn preconditions(case: &Case<'_>) -> Findings {
             "POST" => true,
             "PUT" => version,
             "PATCH" if request.media.starts_with("application/apply-patch") => {
-                ours && (own || !query.contains("force=true"))
+                is_unconditional || ours && (own || !query.contains("force=true"))
             }
             "PATCH" if request.path().contains("/events/") || is_unconditional => true,
             "PATCH" => version && has_text(body, "/metadata/uid"),

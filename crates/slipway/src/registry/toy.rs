@@ -186,10 +186,12 @@ static ENTRY: Entry = Entry {
         statuses: &[],
         orders: &[],
         is_unconditional: |_| false,
+        has_secret: |_| false,
         may_change: |_, _, _| false,
         harmless: &[],
         nothing_left: |_, _| {},
     },
+    abroad: &[],
 };
 
 /// The program with one line more.

@@ -17,6 +17,8 @@ macro_rules! sees {
 }
 
 mod bent;
+#[path = "fleet.rs"]
+mod fleet;
 #[path = "killers.rs"]
 pub(crate) mod killers;
 #[path = "zones.rs"]
@@ -88,7 +90,7 @@ pub(crate) struct Mutant {
 /// All of them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Mutant> {
     let convoy = crate::convoy::mutants::ALL;
-    ALL.iter().chain(zones::ALL).chain(convoy)
+    ALL.iter().chain(zones::ALL).chain(fleet::ALL).chain(convoy)
 }
 
 macro_rules! workloads {

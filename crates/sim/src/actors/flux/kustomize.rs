@@ -61,7 +61,12 @@ impl Look<'_> {
                     attempt: None,
                     rest: Some(rest),
                 };
-                step.wake_at(rest.until);
+                // What came meanwhile is looked at now.
+                let is_current = meta.deletion_timestamp.is_none()
+                    && self
+                        .source(world)
+                        .is_none_or(|(_, revision)| rest.is_about(self.generation(), &revision));
+                step.wake_at(if is_current { rest.until } else { self.now });
             }
             return step;
         }
