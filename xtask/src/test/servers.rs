@@ -27,6 +27,8 @@ pub(super) struct OnServers {
     is_driven_by_kubectl: bool,
     /// Whether Flux and Flagger run on the real one, and all of its programs on an embedded one too.
     is_foreign: bool,
+    /// Whether Flux runs on the real ones.
+    has_flux: bool,
     /// Minutes, about: who takes longest begins first.
     takes: u32,
 }
@@ -51,7 +53,7 @@ impl OnServers {
     /// What its real control plane is made of.
     pub(super) fn shape(&self) -> Shape {
         Shape {
-            flux: self.is_foreign,
+            flux: self.is_foreign || self.has_flux,
             flagger: self.is_foreign,
             own_etcd: usize::from(self.members > 0),
             ..self.profile.into()
@@ -69,6 +71,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 0,
         is_driven_by_kubectl: false,
         is_foreign: false,
+        has_flux: false,
         takes: 1,
     },
     OnServers {
@@ -79,6 +82,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
+        has_flux: false,
         takes: 3,
     },
     OnServers {
@@ -89,6 +93,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 0,
         is_driven_by_kubectl: false,
         is_foreign: false,
+        has_flux: true,
         takes: 3,
     },
     OnServers {
@@ -99,6 +104,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
+        has_flux: false,
         takes: 7,
     },
     OnServers {
@@ -109,6 +115,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
+        has_flux: false,
         takes: 8,
     },
     OnServers {
@@ -119,7 +126,19 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 3,
         is_driven_by_kubectl: true,
         is_foreign: false,
+        has_flux: false,
         takes: 2,
+    },
+    OnServers {
+        name: "end to end, fleet",
+        test: "fleet",
+        variable: "SLIPWAY_REAL_FULL",
+        profile: Profile::Full,
+        members: 3,
+        is_driven_by_kubectl: true,
+        is_foreign: false,
+        has_flux: true,
+        takes: 5,
     },
     OnServers {
         name: "pages",
@@ -129,6 +148,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
+        has_flux: false,
         takes: 1,
     },
     OnServers {
@@ -139,6 +159,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 0,
         is_driven_by_kubectl: true,
         is_foreign: true,
+        has_flux: false,
         takes: 2,
     },
 ];

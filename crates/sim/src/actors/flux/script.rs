@@ -120,6 +120,20 @@ pub(crate) struct Found<'a> {
 }
 
 impl Repository {
+    /// All folders of a version with their manifests.
+    pub fn manifests(&self, version: &str) -> BTreeMap<String, Vec<Value>> {
+        let found = Found {
+            repository: self,
+            version,
+        };
+        let changed = self.changed.get(version);
+        let changed = changed.into_iter().flat_map(BTreeMap::keys);
+        let names = self.folders.keys().chain(changed);
+        names
+            .filter_map(|name| Some((name.clone(), found.folder(name)?)))
+            .collect()
+    }
+
     /// The commit of a tag.
     pub(crate) fn commit(&self, version: &str) -> String {
         let part = |salt: &str| {
