@@ -74,6 +74,12 @@ enum Bench {
         #[arg(long, value_delimiter = ',', default_values_t = [10, 100, 1_000, 10_000])]
         members: Vec<usize>,
     },
+    /// The fleet over many clusters: memory, start, one rollout, delay from a cluster's news to a write, writes, growth
+    Fleet {
+        /// How many clusters, one run for each number
+        #[arg(long, value_delimiter = ',', default_values_t = [100, 1_000])]
+        clusters: Vec<usize>,
+    },
     /// Rollouts of zones and their webhooks: memory, delays, requests, answers in a second
     Zones {
         /// The original's program, measured in the same way on the same control plane
@@ -110,6 +116,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             let members: Vec<String> = members.iter().map(ToString::to_string).collect();
             let size = ["--members".to_owned(), members.join(",")];
             measure("bench-clusters", &size, None, None, keep)
+        }
+        Bench::Fleet { clusters } => {
+            let clusters: Vec<String> = clusters.iter().map(ToString::to_string).collect();
+            let size = ["--clusters".to_owned(), clusters.join(",")];
+            measure("bench-fleet", &size, None, None, keep)
         }
         Bench::Zones { peer, pods } => {
             let profile = Some((Profile::Full, "SLIPWAY_REAL_FULL"));
