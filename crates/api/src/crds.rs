@@ -5,13 +5,15 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::json;
 
-/// The definitions, ordered by name.
+/// The definitions, by capability.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    vec![
+    let mut all = vec![
         crate::flipper::definition(),
         crate::replica_template::definition(),
         crate::zpdb::definition(),
-    ]
+    ];
+    all.extend(crate::fleet::definitions());
+    all
 }
 
 /// A definition with a description, which accepts an object without a spec as the original's does.

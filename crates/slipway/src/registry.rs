@@ -224,11 +224,15 @@ pub(crate) fn permissions(profiles: &[&'static Profile], serves_webhooks: bool) 
     all
 }
 
-/// The definitions of these capabilities' kinds, as objects.
+/// The definitions of these capabilities' kinds, as objects. Two may have a kind in common: each is there once.
 pub(crate) fn definitions(profiles: &[&Profile]) -> Result<Vec<Value>> {
-    let mut all = Vec::new();
+    let mut all: Vec<Value> = Vec::new();
     for profile in profiles {
-        all.extend((profile.definitions)()?);
+        for definition in (profile.definitions)()? {
+            if !all.contains(&definition) {
+                all.push(definition);
+            }
+        }
     }
     Ok(all)
 }
