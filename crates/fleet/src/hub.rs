@@ -166,10 +166,6 @@ impl Controller for Hub {
     fn severity(&self, reason: &str) -> Severity {
         Reason::of(reason).map_or(Severity::Warning, Reason::severity)
     }
-
-    fn objects_to_bump(&self, _: &Stores, _: &Key) -> Vec<Target> {
-        Vec::new()
-    }
 }
 
 impl Hub {

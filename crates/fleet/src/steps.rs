@@ -47,9 +47,10 @@ impl<'a> Steps<'a> {
 
     /// Does something, unless the API has refused that a short while ago.
     pub(crate) fn act(&mut self, action: Action, events: Vec<Event>) {
+        let facts = self.facts;
         let refusal = action
             .object()
-            .and_then(|object| Some((object, self.facts.refusals.get(object)?)));
+            .and_then(|object| Some((object, facts.refusals.get(object)?)));
         if let Some((object, refusal)) = refusal {
             let blocker = Blocker {
                 reason: Reason::RefusedByApi.as_str(),

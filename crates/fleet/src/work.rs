@@ -14,7 +14,7 @@ const WORKED_ON: [Kind; 5] = [
 ];
 
 /// The work of an object in the control plane.
-pub fn at_home(kind: &Kind, namespace: &str, name: &str) -> Key {
+pub(crate) fn at_home(kind: &Kind, namespace: &str, name: &str) -> Key {
     Key {
         cluster: ClusterId::local(),
         controller: crate::NAME,
@@ -24,14 +24,14 @@ pub fn at_home(kind: &Kind, namespace: &str, name: &str) -> Key {
 }
 
 /// The kind and the name of the object that some work is about.
-pub fn object(key: &Key) -> Option<(Kind, &str)> {
+pub(crate) fn object(key: &Key) -> Option<(Kind, &str)> {
     let (kind, name) = key.name.split_once('/')?;
     let kind = WORKED_ON.into_iter().find(|known| known.kind == kind)?;
     Some((kind, name))
 }
 
 /// The work of a `RemoteAssemblage` in its cluster.
-pub fn over_there(cluster: &ClusterId, namespace: &str, name: &str) -> Key {
+pub(crate) fn over_there(cluster: &ClusterId, namespace: &str, name: &str) -> Key {
     Key {
         cluster: cluster.clone(),
         controller: crate::NAME,
@@ -41,7 +41,7 @@ pub fn over_there(cluster: &ClusterId, namespace: &str, name: &str) -> Key {
 }
 
 /// The work of the agent: one assemblage.
-pub fn of_agent(namespace: &str, name: &str) -> Key {
+pub(crate) fn of_agent(namespace: &str, name: &str) -> Key {
     Key {
         cluster: ClusterId::local(),
         controller: crate::AGENT,
@@ -51,12 +51,12 @@ pub fn of_agent(namespace: &str, name: &str) -> Key {
 }
 
 /// A cluster of the fleet, as members are called: names of namespaces and of clusters have no slash.
-pub fn member(namespace: &str, cluster: &str) -> ClusterId {
+pub(crate) fn member(namespace: &str, cluster: &str) -> ClusterId {
     ClusterId::remote(&format!("{namespace}/{cluster}"))
 }
 
 /// The namespace and the name of a member.
-pub fn place(member: &ClusterId) -> Option<(&str, &str)> {
+pub(crate) fn place(member: &ClusterId) -> Option<(&str, &str)> {
     member.as_str().split_once('/')
 }
 

@@ -12,7 +12,7 @@ pub const PERMISSIONS: &[Permission] = &[
     of(
         GROUP,
         "assemblages",
-        &["list", "watch", "patch"],
+        &["get", "list", "watch", "patch"],
         "to know what the cluster is to have, and to have a say before one goes",
     ),
     of(
@@ -24,19 +24,19 @@ pub const PERMISSIONS: &[Permission] = &[
     of(
         "source.toolkit.fluxcd.io",
         "gitrepositories",
-        &["list", "watch", "create", "patch", "delete"],
+        &["get", "list", "watch", "create", "patch", "delete"],
         "to have configuration fetched",
     ),
     of(
         "kustomize.toolkit.fluxcd.io",
         "kustomizations",
-        &["list", "watch", "create", "patch", "delete"],
+        &["get", "list", "watch", "create", "patch", "delete"],
         "to have it applied",
     ),
     of(
         "",
         "secrets",
-        &["list", "watch", "create", "patch", "delete"],
+        &["get", "list", "watch", "create", "patch", "delete"],
         "for values that are secret",
     ),
     of(
@@ -48,7 +48,7 @@ pub const PERMISSIONS: &[Permission] = &[
     Permission {
         group: "",
         resource: "namespaces",
-        verbs: &["list", "watch", "create", "patch"],
+        verbs: &["get", "list", "watch", "create", "patch"],
         names: &[],
         scope: Scope::Cluster,
         why: "to make the namespace that configuration is to be in, where it is missing",

@@ -8,30 +8,47 @@ use slipway_kernel::store::Item;
 
 use super::reach::is_known_unreachable;
 use crate::kinds;
+use crate::render::assignment::Layer;
 use crate::observe::assemblage::entry;
 use crate::observe::seen::Whole;
-use crate::reasons::state;
+use crate::reasons::{Reason, state};
 
-/// Whether what an assemblage says of a cluster has been told by a Rollout already: it is settled there, or has never had
+/// What is told of a cluster that cannot be reached.
+const AWAY: &str = Reason::Unreachable.as_str();
+
+/// Where somebody assigns.
+fn layer_of(kind: &Kind, object: &Value) -> Layer {
+    let target = text(object, "/spec/targetKind");
+    if *kind == kinds::BOOTSTRAP_MODULE || target == Some(&kinds::BOOTSTRAP_MODULE.kind) {
+        Layer::Bootstrap
+    } else {
+        Layer::Remote
+    }
+}
+
+/// Whether what an assemblage says of a cluster has been told already by who assigns: it is settled there, or has never had
 /// anything to do with it. A module tells of no cluster by name, so nothing has been told there.
 pub(super) fn is_told(
     kind: &Kind,
     assigner: &Item<Whole>,
-    cluster: &str,
+    (layer, cluster): (Layer, &str),
     assemblage: Option<&Value>,
 ) -> bool {
+    let object = assigner.body().object();
+    let told = list(object, "/status/clusters");
+    let told = told.into_iter().find(|told| text(told, "/name") == Some(cluster));
+    if layer != layer_of(kind, object) {
+        // Only whether the cluster can be reached is of interest in the other layer.
+        let is_away = assemblage.is_some_and(is_known_unreachable);
+        let was_away = told.and_then(|told| text(told, "/reason")) == Some(AWAY);
+        return layer == Layer::Bootstrap || is_away == was_away;
+    }
+    if *kind != kinds::ROLLOUT || object.pointer("/status/run").is_some() {
+        return false;
+    }
     let name = &assigner.meta().name;
     let by = format!("{}/{name}", kind.kind);
     let entry = assemblage.and_then(|found| entry(found, name, &by));
-    if *kind != kinds::ROLLOUT {
-        return false;
-    }
-    let object = assigner.body().object();
-    if object.pointer("/status/run").is_some() {
-        return false;
-    }
-    let mut told = list(object, "/status/clusters");
-    let told = told.find(|told| text(told, "/name") == Some(cluster));
     match (told, entry) {
         (None, None) => true,
         (Some(told), Some(entry)) => {

@@ -11,6 +11,7 @@ use super::concern::is_told;
 use super::view::{View, cluster_of, whole};
 use crate::assemblage::{KustomizationSeen, SourceSeen};
 use crate::observe::seen::{Assembled, Bare, Whole};
+use crate::render::assignment::Layer;
 use crate::{kinds, work};
 
 /// Secrets that stand for clusters.
@@ -241,8 +242,9 @@ fn by_remote(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     };
     let object = found.body().object();
     let mut keys = Vec::from(of_remote(meta, object));
+    let cluster = (Layer::Remote, cluster_of(object));
     keys.extend(assigning(&view, &meta.namespace, |kind, item| {
-        *kind == kinds::BOOTSTRAP_MODULE || !is_told(kind, item, &meta.name, Some(object))
+        !is_told(kind, item, cluster, Some(object))
     }));
     keys.extend(referred(&kinds::MODULE, meta, object, "/spec/assemblage/syncs"));
     keys
@@ -271,8 +273,9 @@ fn by_assemblage(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
         return keys;
     };
     let object = found.body().object();
+    let cluster = (Layer::Bootstrap, cluster);
     keys.extend(assigning(&view, &meta.namespace, |kind, item| {
-        *kind != kinds::MODULE && !is_told(kind, item, cluster, Some(object))
+        !is_told(kind, item, cluster, Some(object))
     }));
     keys.extend(referred(
         &kinds::BOOTSTRAP_MODULE,
