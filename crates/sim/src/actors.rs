@@ -182,6 +182,18 @@ impl Actors {
     }
 }
 
+/// What Flux says of a manifest that the API refuses.
+fn refused(manifest: &serde_json::Value, status: &kube::core::Status) -> String {
+    let text = |path: &str| slipway_apiserver::value::text(manifest, path);
+    let (kind, namespace, name) = (
+        text("kind"),
+        text("metadata.namespace"),
+        text("metadata.name"),
+    );
+    let (reason, message) = (&status.reason, &status.message);
+    format!("{kind}/{namespace}/{name} dry-run failed ({reason}): {message}\n")
+}
+
 /// One watch for each kind.
 fn feeds(client: &Client, plays_flux: bool) -> SelectAll<BoxStream<'static, News>> {
     use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -332,6 +344,7 @@ impl Stage {
                 match (write, status.code) {
                     (Write::Ensure { .. }, 409) | (Write::Remove { .. }, 404) => {}
                     (Write::Delete { kind, key, .. }, 404) => self.world.forget_key(*kind, key),
+                    (Write::Apply { body, .. }, _) => return Err(refused(body, &status)),
                     _ => return Err(status.message),
                 }
                 self.follow();

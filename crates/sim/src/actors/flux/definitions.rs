@@ -41,6 +41,7 @@ fn sources() -> Value {
         "type": "object", "required": ["interval", "url"], "x-kubernetes-preserve-unknown-fields": true,
         "properties": {
             "interval": duration(),
+            "timeout": {"type": "string", "default": "60s"},
             "url": {"type": "string", "pattern": "^(http|https|ssh)://.*$"},
         },
     });

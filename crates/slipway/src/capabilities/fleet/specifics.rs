@@ -34,7 +34,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
 };
 
 /// The same of the agent: what is true of it is true of the fleet.
-pub(in super::super) static AGENT_SPECIFICS: Specifics = Specifics {
+pub(crate) static AGENT_SPECIFICS: Specifics = Specifics {
     name: AGENT_CAPABILITY.profile.name,
     lease: AGENT_CAPABILITY.profile.lease,
     oracles: &[],
