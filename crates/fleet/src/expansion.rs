@@ -1,5 +1,7 @@
 //! The plan of an assemblage where it is expanded: by the hub, for one that names a cluster, and by the agent, for others.
 
+mod gather;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -8,24 +10,21 @@ use slipway_api::fleet::assemblage::{AssemblageStatus, ClusterRecord, SyncState}
 use slipway_api::fleet::names::EXPANDED;
 use slipway_api::fleet::sync::NamedSync;
 use slipway_api::purpose::fleet as purpose;
-use slipway_bindings::{Known, Reference};
-use slipway_kernel::fields::{list, text};
 use slipway_kernel::finalizer::{self, Finalizers, Phase};
 use slipway_kernel::instant::later;
-use slipway_kernel::store::{Item, Meta, Store};
+use slipway_kernel::store::{Item, Store};
 use slipway_kernel::{Action, Facts, Kind, ObjectRef, Plan, Purpose, Target};
 
 use crate::assemblage::{self, Decision, KustomizationSeen, SourceSeen, World};
 use crate::hub::interests::MADE;
-use crate::hub::remote::{filled, has_namespace, namespace};
 use crate::hub::rollout::READING;
-use crate::hub::view::{View, items, reference, status_of};
-use crate::observe::reference::Place;
-use crate::observe::seen::{Assembled, Bare};
+use crate::hub::view::{View, status_of};
+use crate::namespaces::{has_namespace, namespace};
+use crate::observe::seen::Assembled;
 use crate::reasons::Reason;
 use crate::render::flux::TARGET_NAMESPACE;
 use crate::remote::summary;
-use crate::specialise::{Specialised, Substitutions, substitutions};
+use crate::specialise::Specialised;
 use crate::steps::Steps;
 use crate::{conditions, kinds};
 
@@ -40,157 +39,6 @@ pub(crate) struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    fn object(&self) -> &Value {
-        self.item.body().object()
-    }
-
-    fn meta(&self) -> &Meta {
-        self.item.meta()
-    }
-
-    fn target(&self) -> Target {
-        Target::seen(reference(&kinds::ASSEMBLAGE, self.meta()), self.meta())
-    }
-
-    fn syncs(&self) -> Vec<NamedSync> {
-        let all = list(self.object(), "/spec/syncs");
-        all.filter_map(|sync| serde_json::from_value(sync.clone()).ok())
-            .collect()
-    }
-
-    fn place(&self) -> Place<'_> {
-        Place {
-            stores: self.view.stores,
-            cluster: &self.view.home,
-            namespace: &self.meta().namespace,
-            assemblage: Some(&self.meta().name),
-        }
-    }
-
-    /// What its syncs refer to.
-    pub(crate) fn references(&self) -> BTreeSet<Reference> {
-        let facts = Facts::default();
-        let mut all = BTreeSet::new();
-        for sync in self.syncs() {
-            let (_, specialised) = self.specialised(&facts, sync);
-            all.extend(match specialised {
-                Specialised::Done(values) => values.references,
-                Specialised::Unread(needs) => needs,
-                Specialised::Blocked { .. } => BTreeSet::new(),
-            });
-        }
-        all
-    }
-
-    /// The namespaces that its syncs are to be in, where that is this cluster.
-    pub(crate) fn namespaces(&self) -> BTreeSet<String> {
-        if self.item.body().cluster().is_some() {
-            return BTreeSet::new();
-        }
-        let all = self.syncs().into_iter().filter_map(|sync| target_namespace(&sync));
-        all.collect()
-    }
-
-    /// A sync, with what its bindings come to.
-    fn specialised(
-        &self,
-        facts: &Facts,
-        sync: NamedSync,
-    ) -> (NamedSync, Specialised<Substitutions>) {
-        let sync = match self.filled(facts, &sync) {
-            None => sync,
-            Some(Specialised::Done(assigned)) => assigned.sync,
-            Some(Specialised::Unread(needs)) => return (sync, Specialised::Unread(needs)),
-            Some(Specialised::Blocked { reason, message }) => {
-                return (sync, Specialised::Blocked { reason, message });
-            }
-        };
-        let mut known = Known::new();
-        loop {
-            let specialised = substitutions(&sync, &known);
-            let Specialised::Unread(needs) = &specialised else {
-                return (sync, specialised);
-            };
-            let read = self.place().read(facts, needs);
-            if read.is_empty() {
-                return (sync, specialised);
-            }
-            known.extend(read);
-        }
-    }
-
-    /// What a sync that names a module comes to: only in the control plane there are modules.
-    fn filled(
-        &self,
-        facts: &Facts,
-        sync: &NamedSync,
-    ) -> Option<Specialised<crate::specialise::Assigned>> {
-        let cluster = self.item.body().cluster()?;
-        let place = (self.meta(), cluster);
-        filled(self.view, facts, &kinds::BOOTSTRAP_MODULE, place, sync)
-    }
-
-    fn world(&self, facts: &Facts) -> World {
-        let meta = self.meta();
-        let before = status_of(self.object()).syncs;
-        let others = self.view.assemblages(&meta.namespace);
-        let others = others.iter().filter(|one| one.meta().name != meta.name);
-        World {
-            namespace: meta.namespace.clone(),
-            name: meta.name.clone(),
-            uid: meta.uid.clone(),
-            kubeconfig: text(self.object(), "/spec/kubeconfigRef/name").map(str::to_owned),
-            syncs: self
-                .syncs()
-                .into_iter()
-                .map(|sync| self.specialised(facts, sync))
-                .collect(),
-            before: before
-                .into_iter()
-                .map(|told| (told.name.clone(), told))
-                .collect(),
-            sources: self.sources(),
-            kustomizations: self.kustomizations(),
-            secrets: self.secrets().into_keys().collect(),
-            wanted_by_others: others
-                .flat_map(|one| one.body().sources())
-                .cloned()
-                .collect(),
-        }
-    }
-
-    fn store<T: slipway_kernel::store::Projection>(&self, kind: &Kind) -> Option<&Store> {
-        self.view.stores.typed::<T>(&self.view.home, kind)
-    }
-
-    fn sources(&self) -> BTreeMap<String, SourceSeen> {
-        let store = self.store::<SourceSeen>(&kinds::GIT_REPOSITORY);
-        let all = items::<SourceSeen>(store, &self.meta().namespace);
-        all.iter()
-            .map(|item| (item.meta().name.clone(), item.body().clone()))
-            .collect()
-    }
-
-    fn kustomizations(&self) -> BTreeMap<String, KustomizationSeen> {
-        let store = self.store::<KustomizationSeen>(&kinds::KUSTOMIZATION);
-        let all = items::<KustomizationSeen>(store, &self.meta().namespace);
-        all.iter()
-            .map(|item| (item.meta().name.clone(), item.body().clone()))
-            .collect()
-    }
-
-    /// The Secrets that were made for it.
-    fn secrets(&self) -> BTreeMap<String, Meta> {
-        let all = items::<Bare>(self.view.secrets(MADE), &self.meta().namespace);
-        let is_ours = |item: &Item<Bare>| {
-            let mut owners = list(item.body().object(), "/metadata/ownerReferences");
-            owners.any(|owner| text(owner, "/uid") == Some(&self.meta().uid))
-        };
-        let ours = all.into_iter().filter(is_ours);
-        ours.map(|item| (item.meta().name.clone(), item.meta().clone()))
-            .collect()
-    }
-
     /// Whether Flux is there; none while that is not known.
     fn has_flux(&self, facts: &Facts) -> Option<bool> {
         let kinds = [kinds::GIT_REPOSITORY, kinds::KUSTOMIZATION];

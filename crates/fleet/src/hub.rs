@@ -6,12 +6,16 @@
 
 mod concern;
 pub(crate) mod interests;
+mod leaf;
 mod members;
 mod module;
 mod reach;
 pub(crate) mod remote;
 pub(crate) mod rollout;
+mod telling;
+mod triggers;
 pub(crate) mod view;
+mod writing;
 
 use jiff::Timestamp;
 use slipway_api::fleet::names::LEASE;
@@ -58,7 +62,7 @@ impl Controller for Hub {
         let view = View::new(stores);
         if !cluster.is_local() {
             let namespace = work::place(cluster).map(|(namespace, _)| namespace);
-            let there = |name| interests::namespace(name, interests::by_member);
+            let there = |name| interests::namespace(name, triggers::by_member);
             return namespace.map(there).into_iter().collect();
         }
         let mut all = referred(&view);
@@ -79,10 +83,10 @@ impl Controller for Hub {
         let Some((namespace, name)) = work::place(cluster) else {
             return Vec::new();
         };
-        let keys = interests::of_member(&view, namespace, name);
+        let keys = triggers::of_member(&view, namespace, name);
         if keys.is_empty() {
             // Whoever wants to assign something to it waits for it.
-            return interests::assigners(&view, namespace);
+            return triggers::assigners(&view, namespace);
         }
         keys
     }
@@ -130,12 +134,12 @@ impl Controller for Hub {
         let view = View::new(stores);
         if !key.cluster.is_local() {
             let one = Remote::find(&view, &key.namespace, &key.name)?;
-            return remote::over_there(&one, facts, &key.cluster, now);
+            return leaf::over_there(&one, facts, &key.cluster, now);
         }
         let (kind, name) = work::object(key)?;
         if kind == kinds::REMOTE_ASSEMBLAGE {
             let one = Remote::find(&view, &key.namespace, name)?;
-            return Some(remote::at_home(&one, facts, now));
+            return Some(telling::at_home(&one, facts, now));
         }
         if kind == kinds::ASSEMBLAGE {
             let item = view.assemblage(&key.namespace, name)?;

@@ -36,6 +36,7 @@ mod expansion;
 pub mod gauges;
 pub mod hub;
 pub mod kinds;
+mod namespaces;
 pub mod naming;
 pub mod observe;
 pub mod order;

@@ -6,7 +6,7 @@ use slipway_api::fleet::binding::Binding;
 use slipway_api::fleet::rollout::TemplateSpec;
 use slipway_api::fleet::sync::{BoundSync, Kustomize, NamedSync, Package};
 use slipway_bindings::evaluate::{Outcome, Place};
-use slipway_bindings::{Failure, Given, Known, Reference, Text, evaluate, export, revision};
+use slipway_bindings::{Evaluation, Failure, Given, Known, Reference, Text, evaluate, export, revision};
 
 use crate::naming;
 use crate::reasons::Reason;
@@ -24,6 +24,8 @@ pub enum Specialised<T> {
         reason: &'static str,
         /// A sentence for people, without anything secret.
         message: String,
+        /// What was read for it: a change of one may mend it.
+        references: BTreeSet<Reference>,
     },
 }
 
@@ -32,11 +34,16 @@ impl<T> Specialised<T> {
         Self::Blocked {
             reason,
             message: message.to_string(),
+            references: BTreeSet::new(),
         }
     }
 
-    fn failed(failure: &Failure) -> Self {
-        Self::blocked(failure.why.reason(), failure)
+    fn failed(failure: &Failure, evaluation: &Evaluation<'_>) -> Self {
+        Self::Blocked {
+            reason: failure.why.reason(),
+            message: failure.to_string(),
+            references: evaluation.references().clone(),
+        }
     }
 }
 
@@ -73,7 +80,7 @@ pub fn assignment(
     let evaluation = evaluate(bindings, Place::ControlPlane(given), known);
     let values = match evaluation.values() {
         Ok(values) => values,
-        Err(Some(failure)) => return Specialised::failed(&failure),
+        Err(Some(failure)) => return Specialised::failed(&failure, &evaluation),
         Err(None) => return Specialised::Unread(evaluation.needs().clone()),
     };
     let BoundSync {
@@ -164,7 +171,7 @@ pub fn substitutions(sync: &NamedSync, known: &Known) -> Specialised<Substitutio
     let evaluation = evaluate(bindings, Place::Workload, known);
     match evaluation.values() {
         Ok(_) => {}
-        Err(Some(failure)) => return Specialised::failed(&failure),
+        Err(Some(failure)) => return Specialised::failed(&failure, &evaluation),
         Err(None) => return Specialised::Unread(evaluation.needs().clone()),
     }
     let mut all = Substitutions {
@@ -177,7 +184,7 @@ pub fn substitutions(sync: &NamedSync, known: &Known) -> Specialised<Substitutio
                 Some(shown) => drop(all.public.insert(name, shown.to_owned())),
                 None => drop(all.secret.insert(name, text)),
             },
-            Outcome::Failed(failure) => return Specialised::failed(&failure),
+            Outcome::Failed(failure) => return Specialised::failed(&failure, &evaluation),
             Outcome::Unread => return Specialised::Unread(evaluation.needs().clone()),
         }
     }

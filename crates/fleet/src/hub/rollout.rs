@@ -4,29 +4,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
-use slipway_api::fleet::names::{ASSIGNED_BY, CONFIRM_UNASSIGN, FINALIZER, REVISION};
+use serde_json::Value;
+use slipway_api::fleet::names::{ASSIGNED_BY, FINALIZER, REVISION};
 use slipway_api::fleet::rollout::TemplateSpec;
 use slipway_api::purpose::fleet as purpose;
 use slipway_bindings::Known;
-use slipway_kernel::event::EventType;
 use slipway_kernel::fields::{list, strings, text};
 use slipway_kernel::finalizer::{self, Finalizers, Phase};
 use slipway_kernel::instant::later;
 use slipway_kernel::store::Item;
-use slipway_kernel::{Action, Event, Facts, Kind, ObjectRef, Plan, Target};
+use slipway_kernel::{Facts, Kind, ObjectRef, Plan, Target};
 
 use super::reach;
 use super::view::{View, reference};
+use super::writing::Writing;
 use crate::observe::gather::{Gathered, Parts, assigner, gather};
 use crate::observe::reference::Place;
 use crate::observe::rollout::Asked;
 use crate::observe::seen::{Assembled, Whole};
-use crate::observe::assemblage;
-use crate::plan::{self, Decision};
-use crate::reasons::{news, outcome};
+use crate::plan::{self, Decision, Hold};
+use crate::reasons::Reason;
 use crate::render::assignment::{self, Layer};
-use crate::render::rollout::writes;
 use crate::settings::Settings;
 use crate::steps::Steps;
 use crate::{kinds, naming};
@@ -62,18 +60,18 @@ impl<'a> Assigner<'a> {
         })
     }
 
-    fn layer(&self) -> Layer {
+    pub(super) fn layer(&self) -> Layer {
         match text(&self.rollout, "/spec/targetKind") {
             Some("BootstrapModule") => Layer::Bootstrap,
             _ => Layer::Remote,
         }
     }
 
-    fn namespace(&self) -> &str {
+    pub(super) fn namespace(&self) -> &str {
         &self.item.meta().namespace
     }
 
-    fn target(&self) -> Target {
+    pub(super) fn target(&self) -> Target {
         Target::seen(reference(&self.kind, self.item.meta()), self.item.meta())
     }
 }
@@ -139,7 +137,9 @@ pub(crate) fn course<T>(
         let gathered = gather(&parts);
         let read = place.read(facts, &gathered.needs);
         if read.is_empty() {
-            let decision = plan::decide(&gathered.world, now);
+            let mut decision = plan::decide(&gathered.world, now);
+            let refused = refused(one, facts, &decision);
+            decision.holds.extend(refused);
             let status = plan::status(&gathered.world, &decision, now);
             let course = Course {
                 gathered,
@@ -150,6 +150,32 @@ pub(crate) fn course<T>(
         }
         known.extend(read);
     }
+}
+
+/// Clusters whose assignment the API does not let us write, for instance because somebody else has taken it over.
+fn refused(one: &Assigner<'_>, facts: &Facts, decision: &Decision) -> Vec<Hold> {
+    if facts.refusals.is_empty() {
+        return Vec::new();
+    }
+    let assigned = decision.assign.iter().map(|one| &one.cluster);
+    let all = assigned.chain(&decision.unassign);
+    let hold = |cluster: &String| {
+        let object = match one.layer() {
+            Layer::Remote => ObjectRef::local(kinds::REMOTE_ASSEMBLAGE, one.namespace(), cluster),
+            Layer::Bootstrap => {
+                let name = naming::bootstrap(cluster);
+                ObjectRef::local(kinds::ASSEMBLAGE, one.namespace(), name)
+            }
+        };
+        let refusal = facts.refusals.get(&object)?;
+        Some(Hold {
+            reason: Reason::RefusedByApi.as_str(),
+            message: format!("the API refused to change {object}: {}", refusal.message),
+            cluster: Some(cluster.clone()),
+            unblock: "whoever mends what the API refuses; it is tried again by itself".to_owned(),
+        })
+    };
+    all.filter_map(hold).collect()
 }
 
 /// The revisions that are kept: modules of this Rollout, and records of what its module was.
@@ -207,7 +233,7 @@ fn target_kind(one: &Assigner<'_>) -> Kind {
 }
 
 /// What was made to keep revisions of this Rollout.
-fn kept(view: &View<'_>, one: &Assigner<'_>) -> Vec<(Kind, Item<Whole>)> {
+pub(super) fn kept(view: &View<'_>, one: &Assigner<'_>) -> Vec<(Kind, Item<Whole>)> {
     let uid = one.item.meta().uid.as_str();
     let is_ours = |item: &Item<Whole>| {
         let mut owners = list(item.body().object(), "/metadata/ownerReferences");
@@ -227,7 +253,7 @@ fn kept(view: &View<'_>, one: &Assigner<'_>) -> Vec<(Kind, Item<Whole>)> {
 }
 
 /// The Secrets with values that were made for this assigner.
-fn values(view: &View<'_>, one: &Assigner<'_>) -> Vec<Item<Whole>> {
+pub(super) fn values(view: &View<'_>, one: &Assigner<'_>) -> Vec<Item<Whole>> {
     let by = assignment::label(&assigner(&one.rollout));
     let mut all = view.all(&kinds::SECRET, one.namespace());
     all.retain(|item| {
@@ -284,208 +310,6 @@ pub(crate) fn plan(
         plan.wake(at);
     }
     (plan, Some(course))
-}
-
-struct Writing<'a> {
-    view: &'a View<'a>,
-    one: &'a Assigner<'a>,
-    parts: &'a Parts<'a>,
-    course: &'a Course,
-    settings: &'a Settings,
-}
-
-impl Writing<'_> {
-    fn write(&self, steps: &mut Steps<'_>, finalizers: &Finalizers) {
-        let values = values(self.view, self.one);
-        let there: BTreeSet<String> = values.iter().map(|item| item.meta().name.clone()).collect();
-        let decision = &self.course.decision;
-        let all = writes(self.parts, &self.course.gathered, decision, &there);
-        let most = self.settings.max_steps;
-        steps.plan.prepares |= all.prepares || all.applied.len() > most;
-        for applied in all.applied.into_iter().take(most) {
-            let purpose = purpose_of(&applied.object.kind, &applied.body);
-            // What refers to a revision comes after it.
-            let is_revision = purpose == purpose::KEEP;
-            if decision.make.is_some() && !is_revision && purpose != purpose::VALUES {
-                steps.plan.prepares = true;
-                continue;
-            }
-            let events = self.told_when(purpose, &applied.object);
-            steps.apply(applied, purpose, events);
-        }
-        self.retire(steps);
-        self.collect(&values, steps);
-        if decision.word_is_followed {
-            steps.act(
-                Action::Patch {
-                    target: self.one.target(),
-                    purpose: purpose::FOLLOWED,
-                    body: json!({"metadata": {"annotations": {CONFIRM_UNASSIGN: null}}}),
-                },
-                Vec::new(),
-            );
-        }
-        if decision.is_released {
-            self.release(&values, steps, finalizers);
-        }
-        steps.plan.events.extend(self.news());
-    }
-
-    fn told_when(&self, purpose: slipway_kernel::Purpose, object: &ObjectRef) -> Vec<Event> {
-        let (reason, note, instance) = if purpose == purpose::ASSIGN {
-            let mut assigned = self.course.decision.assign.iter();
-            let found = assigned.find(|one| {
-                one.cluster == object.name || naming::bootstrap(&one.cluster) == object.name
-            });
-            let Some(found) = found else {
-                return Vec::new();
-            };
-            let note = format!("cluster {} gets revision {}", found.cluster, found.revision);
-            let instance = format!("{}-{}", found.cluster, found.revision);
-            (news::ASSIGNED, note, instance)
-        } else if purpose == purpose::UNASSIGN {
-            let note = format!("{object} loses this configuration");
-            (news::UNASSIGNED, note, object.name.clone())
-        } else {
-            return Vec::new();
-        };
-        vec![self.event((EventType::Normal, reason, "Assign"), note, &instance)]
-    }
-
-    fn event(
-        &self,
-        told: (EventType, &'static str, &'static str),
-        note: String,
-        instance: &str,
-    ) -> Event {
-        let meta = self.one.item.meta();
-        Event::on(
-            reference(&self.one.kind, meta),
-            &meta.uid,
-            told,
-            note,
-            instance,
-        )
-    }
-
-    /// What is told whether or not anything is done.
-    fn news(&self) -> Vec<Event> {
-        if self.one.kind != kinds::ROLLOUT {
-            return Vec::new();
-        }
-        let mut all = Vec::new();
-        let decision = &self.course.decision;
-        for past in &decision.ended {
-            let (severity, reason) = match past.outcome.as_str() {
-                outcome::SUCCEEDED => (EventType::Normal, news::FINISHED),
-                outcome::SUPERSEDED => (EventType::Normal, news::SUPERSEDED),
-                _ => (EventType::Warning, news::FINISHED),
-            };
-            let note = format!(
-                "revision {}: {}, {} of {} clusters ready",
-                past.revision, past.outcome, past.counts.ready, past.counts.total
-            );
-            let instance = format!("{}-{}", past.revision, past.started.0);
-            all.push(self.event((severity, reason, "Roll"), note, &instance));
-        }
-        let before = self.course.gathered.world.rollout.status.run.as_ref();
-        if let Some(run) = &decision.run
-            && before.is_none_or(|before| before.revision != run.revision)
-        {
-            let first = run.canary.as_ref();
-            let first = first.map(|name| format!(", {name} first")).unwrap_or_default();
-            let note = format!("revision {} is brought to clusters{first}", run.revision);
-            let instance = format!("{}-{}", run.revision, run.started.0);
-            all.push(self.event((EventType::Normal, news::STARTED, "Roll"), note, &instance));
-        }
-        all
-    }
-
-    /// Revisions that nobody needs any more.
-    fn retire(&self, steps: &mut Steps<'_>) {
-        let retired = &self.course.decision.retire;
-        if retired.is_empty() {
-            return;
-        }
-        let own = &self.one.item.meta().name;
-        for (kind, item) in kept(self.view, self.one) {
-            let labels = strings(item.body().object(), "/metadata/labels");
-            let is_retired = labels
-                .get(REVISION)
-                .is_some_and(|revision| retired.contains(revision));
-            // The module of Replace is changed, and never retired.
-            if is_retired && (kind == kinds::CONTROLLER_REVISION || item.meta().name != *own) {
-                steps.delete(
-                    Target::seen(reference(&kind, item.meta()), item.meta()),
-                    purpose::RETIRE,
-                );
-            }
-        }
-    }
-
-    /// Secrets with values that no assignment refers to, or is about to.
-    fn collect(&self, values: &[Item<Whole>], steps: &mut Steps<'_>) {
-        let wanted = self.course.gathered.assignments.values();
-        let mut used: BTreeSet<&str> = wanted
-            .filter_map(|assigned| Some(assigned.secret.as_ref()?.0.as_str()))
-            .collect();
-        for found in self.parts.assemblages.values() {
-            used.extend(assemblage::secrets(found));
-        }
-        // While something cannot be read, it is not known what is wanted.
-        if !self.course.gathered.needs.is_empty() || self.course.decision.is_released {
-            return;
-        }
-        for item in values {
-            if !used.contains(item.meta().name.as_str()) {
-                steps.delete(secret(item), purpose::COLLECT);
-            }
-        }
-    }
-
-    /// Nothing is left in any cluster: what is kept here goes, and then the finalizer.
-    fn release(&self, values: &[Item<Whole>], steps: &mut Steps<'_>, finalizers: &Finalizers) {
-        let kept = kept(self.view, self.one);
-        let is_clean = kept.is_empty() && values.is_empty();
-        for (kind, item) in kept {
-            let going = text(item.body().object(), "/metadata/deletionTimestamp").is_some();
-            if !going {
-                let target = Target::seen(reference(&kind, item.meta()), item.meta());
-                steps.delete(target, purpose::RETIRE);
-            }
-        }
-        for item in values {
-            steps.delete(secret(item), purpose::COLLECT);
-        }
-        if is_clean {
-            let target = self.one.target();
-            let remove = finalizer::remove(target, finalizers, FINALIZER, purpose::RELEASE);
-            if let Some(remove) = remove {
-                steps.act(remove, Vec::new());
-            }
-        }
-    }
-}
-
-fn secret(item: &Item<Whole>) -> Target {
-    Target::seen(reference(&kinds::SECRET, item.meta()), item.meta())
-}
-
-fn purpose_of(kind: &Kind, body: &Value) -> slipway_kernel::Purpose {
-    if *kind == kinds::SECRET {
-        return purpose::VALUES;
-    }
-    let path = if *kind == kinds::REMOTE_ASSEMBLAGE {
-        "/spec/assemblage/syncs"
-    } else if *kind == kinds::ASSEMBLAGE {
-        "/spec/syncs"
-    } else {
-        return purpose::KEEP;
-    };
-    match list(body, path).next() {
-        Some(_) => purpose::ASSIGN,
-        None => purpose::UNASSIGN,
-    }
 }
 
 /// What the bindings of an assigner refer to, in the control plane.

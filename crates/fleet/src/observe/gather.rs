@@ -159,10 +159,17 @@ impl Gathered {
                     message: "what its bindings refer to has not been read yet".to_owned(),
                 }
             }
-            Specialised::Blocked { reason, message } => Revision::Blocked {
-                reason: reason.to_owned(),
+            Specialised::Blocked {
+                reason,
                 message,
-            },
+                references,
+            } => {
+                self.references.extend(references);
+                Revision::Blocked {
+                    reason: reason.to_owned(),
+                    message,
+                }
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
 use slipway_bindings::known::Version;
 use slipway_bindings::{Found, Known, Read, Reference};
 use slipway_kernel::interest::{Interest, Triggers};
@@ -86,7 +87,7 @@ impl Place<'_> {
         let store = self.stores.slot::<Referred>(self.cluster, &kind, &slot)?;
         let found = store.entries::<Referred>().next();
         if let Some(found) = found {
-            return Some(Read::Found(Found::new(found.body.object().clone())));
+            return Some(of_kind(&kind, found.body.object()));
         }
         if facts.is_hidden_in(self.cluster, &kind, &namespace) && !store.is_synced() {
             let absent = facts.is_absent_in(self.cluster, &kind, &namespace);
@@ -107,7 +108,7 @@ impl Place<'_> {
         let found = self
             .stores
             .get::<Whole>(self.cluster, kind, namespace, name)?;
-        Some(Read::Found(Found::new(found.body.object().clone())))
+        Some(of_kind(kind, found.body.object()))
     }
 
     /// What has to be watched for these to be known.
@@ -281,6 +282,16 @@ impl Place<'_> {
         kind.namespaced = !applied.namespace.is_empty();
         Ok((kind, applied.namespace, is_known))
     }
+}
+
+/// An object that was found. Lists leave out which kind their objects are of.
+fn of_kind(kind: &Kind, object: &Value) -> Read {
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("apiVersion".to_owned(), kind.api_version().into());
+        fields.insert("kind".to_owned(), kind.kind.as_ref().into());
+    }
+    Read::Found(Found::new(object))
 }
 
 fn slot(namespace: &str, name: &str) -> String {

@@ -1,5 +1,7 @@
 //! A sync that only names a module's revision, filled in: so nobody who assigns modules has to evaluate bindings.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use slipway_api::fleet::rollout::TemplateSpec;
 use slipway_api::fleet::sync::{ModuleReference, NamedSync};
@@ -57,5 +59,6 @@ fn gone(message: String) -> Specialised<Assigned> {
     Specialised::Blocked {
         reason: Reason::RevisionGone.as_str(),
         message,
+        references: BTreeSet::new(),
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use slipway_api::fleet::names::{ASSIGNED_BY, VALUES_FOR, field_manager};
 use slipway_api::fleet::sync::{ModuleReference, NamedSync};
 use slipway_bindings::Text;
+use slipway_kernel::fields::{list, text};
 
 use super::{Applied, object};
 use crate::{kinds, naming};
@@ -32,9 +33,9 @@ pub struct Place<'a> {
     pub kubeconfig: &'a str,
 }
 
-/// Writes the one entry of `by` (`Rollout/name`), or takes it away. Entries of others are not in it, and so not touched.
-pub fn assign(layer: Layer, place: Place<'_>, by: &str, sync: Option<&NamedSync>) -> Applied {
-    let syncs: Vec<&NamedSync> = sync.into_iter().collect();
+/// Writes the one entry of `by` (`Rollout/name`). Entries of others are not in it, and so not touched.
+pub fn assign(layer: Layer, place: Place<'_>, by: &str, sync: &NamedSync) -> Applied {
+    let syncs = [sync];
     let kubeconfig = json!({"name": place.kubeconfig});
     let (object, body) = match layer {
         Layer::Remote => {
@@ -64,6 +65,21 @@ pub fn assign(layer: Layer, place: Place<'_>, by: &str, sync: Option<&NamedSync>
         manager: field_manager(by),
         force: false,
         body,
+    }
+}
+
+/// Takes the entry of this name out of an assemblage, as a merge patch that is good for exactly this version of it: a list has
+/// to be written as a whole. To apply none in its place would leave no list at all where it was the last one, which is no list.
+pub fn take_away(layer: Layer, assemblage: &Value, name: &str) -> Value {
+    let path = match layer {
+        Layer::Remote => "/spec/assemblage/syncs",
+        Layer::Bootstrap => "/spec/syncs",
+    };
+    let others = list(assemblage, path).filter(|sync| text(sync, "/name") != Some(name));
+    let others: Vec<&Value> = others.collect();
+    match layer {
+        Layer::Remote => json!({"spec": {"assemblage": {"syncs": others}}}),
+        Layer::Bootstrap => json!({"spec": {"syncs": others}}),
     }
 }
 

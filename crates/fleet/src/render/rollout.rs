@@ -26,7 +26,7 @@ pub struct Writes {
     pub prepares: bool,
 }
 
-/// What is written for a decision. `secrets` are the Secrets with values that are there.
+/// What is applied for a decision. `secrets` are the Secrets with values that are there.
 pub fn writes(
     parts: &Parts<'_>,
     gathered: &Gathered,
@@ -63,11 +63,6 @@ pub fn writes(
     };
     for assignment in &decision.assign {
         writing.assign(assignment, wanted.strategy, secrets, &mut all);
-    }
-    for cluster in &decision.unassign {
-        let place = writing.place(cluster);
-        let taken = assignment::assign(writing.layer, place, &writing.by, None);
-        all.applied.push(taken);
     }
     all
 }
@@ -106,7 +101,7 @@ impl<'a> Writing<'a> {
             let template = template_of(&assignment.revision);
             let module = naming::module(self.maker.name, template);
             let sync = assignment::reference(self.maker.name, &self.by, &module, template);
-            let applied = assignment::assign(self.layer, place, &self.by, Some(&sync));
+            let applied = assignment::assign(self.layer, place, &self.by, &sync);
             all.applied.push(applied);
             return;
         }
@@ -122,7 +117,7 @@ impl<'a> Writing<'a> {
             all.prepares = true;
             return;
         }
-        let applied = assignment::assign(self.layer, place, &self.by, Some(&assigned.sync));
+        let applied = assignment::assign(self.layer, place, &self.by, &assigned.sync);
         all.applied.push(applied);
     }
 }

@@ -129,7 +129,8 @@ fn when_nothing_is_to_be_done_nothing_is_written() {
             fleet.hub.writes().len() + leaves
         };
         let before = count(&fleet);
-        secs(7_200).await;
+        fleet.stop_flux();
+        secs(3_600).await;
         let writes = fleet.hub.writes();
         assert_eq!(count(&fleet), before, "{:#?}", writes.last());
     });

@@ -51,8 +51,12 @@ fn a_module_that_is_only_named_is_filled_in_and_the_name_stays_as_it_was_written
         assert_eq!(made["spec"]["postBuild"]["substitute"], json!({"CLUSTER": "berlin"}));
         let entry = fleet.assigned("berlin", "app").await.unwrap();
         assert_eq!(entry, json!({"name": "app", "module": {"name": "app-1", "revision": revision}}));
-        let found = fleet.get("modules", "app-1").await.unwrap();
-        assert_eq!(found["status"]["summary"]["succeeded"], 1);
+        fleet
+            .until("told on the module", 10, async |fleet: &Fleet| {
+                let found = fleet.get("modules", "app-1").await?;
+                (found["status"]["summary"]["succeeded"] == 1).then_some(())
+            })
+            .await;
         // A revision that is not there changes nothing, and that is told.
         let missing = naming("berlin", "app-1", "0000000000");
         fleet.hub.apply(&format!("{REMOTES}/berlin"), "pipeline", &missing).await;
@@ -144,7 +148,7 @@ fn an_invalid_rollout_says_so_and_stops_no_other() {
     virtually(async {
         let fleet = Fleet::new().await;
         let mut broken = rollout("Incremental", "v1");
-        broken["selector"] = json!({"matchExpressions": [{"key": "env", "operator": "In"}]});
+        broken["template"]["spec"]["sync"]["package"]["kustomize"]["substitute"] = json!({"a.b": "c"});
         fleet.make("rollouts", "broken", &broken).await;
         let mut circle = rollout("Replace", "v1");
         circle["template"]["spec"]["controlPlaneBindings"] =

@@ -14,7 +14,7 @@ use slipway_apiserver::cluster::{Cluster, Config};
 use slipway_apiserver::trace::Record;
 use slipway_fleet::{Agent, Hub};
 use slipway_kernel::Controller;
-use slipway_runtime::{Environment, Error, Operator, Settings, View};
+use slipway_runtime::{Environment, Error, Operator, Settings};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -161,7 +161,6 @@ impl Server {
 
 /// A running replica. Dropping it is a crash.
 pub(crate) struct Replica {
-    pub(crate) view: View,
     task: JoinHandle<Result<(), Error>>,
 }
 
@@ -172,9 +171,8 @@ impl Drop for Replica {
 }
 
 fn run(operator: Operator) -> Replica {
-    let view = operator.view();
     let task = tokio::spawn(async move { operator.run(std::future::pending()).await });
-    Replica { view, task }
+    Replica { task }
 }
 
 fn operator(server: &Server, name: &str, controller: Arc<dyn Controller>) -> Operator {
@@ -199,7 +197,7 @@ pub(crate) struct Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        self.flux.iter().for_each(JoinHandle::abort);
+        self.stop_flux();
     }
 }
 
@@ -240,6 +238,11 @@ impl Fleet {
             _agents: agents,
             flux: working,
         }
+    }
+
+    /// Flux does nothing any more.
+    pub(crate) fn stop_flux(&self) {
+        self.flux.iter().for_each(JoinHandle::abort);
     }
 
     /// Starts the hub's controller.
@@ -367,6 +370,10 @@ impl Fleet {
                 let rollouts = self.hub.list(&format!("{FLEET}/rollouts")).await;
                 let remotes = self.hub.list(&format!("{FLEET}/remoteassemblages")).await;
                 let told: Vec<&Value> = rollouts.iter().chain(&remotes).map(|one| &one["status"]).collect();
+                let writes = self.hub.writes();
+                for write in writes.iter().rev().take(6) {
+                    eprintln!("{} {} {} {:?}", write.verb, write.resource, write.context, write.ending);
+                }
                 panic!("not {what} after {at_most} s: {}", serde_json::to_string_pretty(&told).unwrap());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;

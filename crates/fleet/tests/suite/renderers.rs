@@ -5,7 +5,7 @@ use slipway_api::fleet::rollout::RolloutSpec;
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::Known;
 use slipway_fleet::observe::{Strategy, Wanted};
-use slipway_fleet::render::assignment::{Layer, Place, assign, reference};
+use slipway_fleet::render::assignment::{Layer, Place, assign, reference, take_away};
 use slipway_fleet::render::{Applied, flux, module};
 use slipway_fleet::specialise::{Specialised, substitutions};
 
@@ -47,17 +47,29 @@ fn rollout() -> RolloutSpec {
 fn an_assignment_is_one_entry_and_no_other() {
     let sync = sync();
     let all = [
-        assign(Layer::Remote, place(), "Rollout/web", Some(&sync)),
-        assign(Layer::Remote, place(), "Rollout/web", None),
-        assign(Layer::Bootstrap, place(), "Rollout/web", Some(&sync)),
+        assign(Layer::Remote, place(), "Rollout/web", &sync),
+        assign(Layer::Bootstrap, place(), "Rollout/web", &sync),
         assign(
             Layer::Remote,
             place(),
             "Rollout/web",
-            Some(&reference("web", "Rollout/web", "web-abc", "abc")),
+            &reference("web", "Rollout/web", "web-abc", "abc"),
         ),
     ];
     insta::assert_yaml_snapshot!(shown(&all));
+}
+
+#[test]
+fn an_entry_is_taken_away_and_the_list_stays_a_list() {
+    let of = |syncs: Value| json!({"spec": {"assemblage": {"syncs": syncs}}});
+    let both = of(json!([{"name": "db", "x": 1}, {"name": "web"}]));
+    let left = take_away(Layer::Remote, &both, "web");
+    assert_eq!(left, of(json!([{"name": "db", "x": 1}])));
+    let none = take_away(Layer::Remote, &of(json!([{"name": "web"}])), "web");
+    assert_eq!(none, of(json!([])));
+    let bootstrap = json!({"spec": {"syncs": [{"name": "web"}]}});
+    let none = take_away(Layer::Bootstrap, &bootstrap, "web");
+    assert_eq!(none, json!({"spec": {"syncs": []}}));
 }
 
 #[test]

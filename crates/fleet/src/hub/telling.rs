@@ -1,0 +1,114 @@
+//! A `RemoteAssemblage` at home: what is known of its cluster is told on it.
+
+use jiff::Timestamp;
+use slipway_api::fleet::assemblage::AssemblageStatus;
+use slipway_api::fleet::names::CLEARED;
+use slipway_api::purpose::fleet as purpose;
+use slipway_kernel::finalizer::{self, Finalizers, Phase};
+use slipway_kernel::instant::later;
+use slipway_kernel::member::Reach;
+use slipway_kernel::{Facts, Member, MemberState, Plan};
+
+use super::remote::{Remote, is_gone, record};
+use super::view::status_of;
+use super::{members, reach};
+use crate::remote;
+use crate::steps::Steps;
+
+/// The plan at home.
+pub(super) fn at_home(one: &Remote<'_>, facts: &Facts, now: Timestamp) -> Plan {
+    let mut steps = Steps::new(facts, now);
+    let finalizers = Finalizers::of(one.object());
+    let before = status_of(one.object());
+    let registered = one.cluster();
+    let is_gone = is_gone(one.view, facts, before.cluster.as_ref(), registered.as_ref());
+    let member = members::one(one.view, &one.member);
+    let state = facts.members.get(&one.member).map(AsRef::as_ref);
+    match finalizers.phase(CLEARED) {
+        Phase::Unguarded => {
+            let add = finalizer::add(one.target(), &finalizers, CLEARED, purpose::GUARD);
+            steps.prepare(add);
+            return steps.plan;
+        }
+        Phase::Released => return steps.plan,
+        Phase::Ending => {
+            if is_gone || is_cleared(one, member.as_ref(), state) {
+                let target = one.target();
+                let remove = finalizer::remove(target, &finalizers, CLEARED, purpose::RELEASE);
+                if let Some(remove) = remove {
+                    steps.act(remove, Vec::new());
+                }
+                return steps.plan;
+            }
+        }
+        Phase::Guarded if is_gone => {
+            steps.delete(one.target(), purpose::FORGET);
+            return steps.plan;
+        }
+        Phase::Guarded => {}
+    }
+    tell(one, &mut steps, facts, (member.as_ref(), state), now);
+    steps.plan
+}
+
+/// Whether nothing is left in the cluster, or nobody could ever look.
+fn is_cleared(one: &Remote<'_>, member: Option<&Member>, state: Option<&MemberState>) -> bool {
+    let Some(member) = member else {
+        return true;
+    };
+    let has_no_credentials =
+        state.is_some_and(|state| matches!(state.reach, Reach::NoCredentials(_)));
+    let is_clean = one.leaf().is_none() && one.copied().is_empty();
+    // It was never written to.
+    let is_untouched = member.confirmed.is_none();
+    has_no_credentials || is_untouched || (reach::is_open(member, state) && is_clean)
+}
+
+/// Tells on it how its cluster is.
+fn tell(
+    one: &Remote<'_>,
+    steps: &mut Steps<'_>,
+    facts: &Facts,
+    (member, state): (Option<&Member>, Option<&MemberState>),
+    now: Timestamp,
+) {
+    let before = status_of(one.object());
+    let is_open = member.is_some_and(|member| reach::is_open(member, state));
+    let (world, is_unread) = one.world(facts, is_open);
+    let decision = remote::decide(&world, now);
+    let generation = one.item.meta().generation;
+    let mut after = AssemblageStatus {
+        observed_generation: Some(generation),
+        conditions: before.conditions.clone(),
+        cluster: record(
+            before.cluster.as_ref(),
+            one.cluster().as_ref(),
+            recorded(member, state),
+        ),
+        summary: Some(decision.summary.clone()),
+        syncs: decision.syncs,
+    };
+    crate::conditions::set(&mut after, generation, now);
+    if let Some(member) = member {
+        let again = reach::tell(&mut after.conditions, member, state, generation, now);
+        if let Some(at) = again {
+            steps.plan.wake(at);
+        }
+        steps
+            .plan
+            .blockers
+            .extend(state.and_then(|state| state.blocker(member)));
+    }
+    if is_unread && let Some(at) = later(now, super::rollout::READING) {
+        steps.plan.wake(at);
+    }
+    let stored = one.object().get("status");
+    steps.status(one.target(), (&before, stored), &after);
+}
+
+/// The uid to be recorded: that of a cluster that is seen for the first time, or that a person confirmed.
+fn recorded<'a>(member: Option<&Member>, state: Option<&'a MemberState>) -> Option<&'a str> {
+    let uid = state?.uid()?;
+    let confirmed = member?.confirmed.as_deref();
+    confirmed.is_none_or(|known| known == uid).then_some(uid)
+}
