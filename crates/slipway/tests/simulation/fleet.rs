@@ -1,12 +1,14 @@
 //! The fleet with bugs on purpose.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use slipway_api::fleet::names::APPLIED;
 use slipway_fleet::assemblage::{KustomizationSeen, SourceSeen};
 use slipway_fleet::kinds;
 use slipway_fleet::observe::seen::{Assembled, Whole};
+use slipway_kernel::Action;
 use slipway_kernel::store::Projection;
 
 use super::{ANNOTATIONS, Bend, Mutant, hide};
@@ -50,15 +52,9 @@ pub(crate) const ALL: &[Mutant] = &[
         by: &["F1"],
         bend: || {
             Bend::Requests(|method, path, body| {
-                if method == "PATCH"
-                    && path.contains("/remoteassemblages/")
-                    && !path.contains("/status")
-                {
-                    // Every other one is empty.
-                    let is_new = body.to_string().len() % 2 == 0;
-                    if let (true, Some(syncs)) = (is_new, syncs(path, body)) {
-                        syncs.clear();
-                    }
+                let is_new = body.to_string().contains("\"v2\"");
+                if let (true, "PATCH", Some(syncs)) = (is_new, method, syncs(path, body)) {
+                    syncs.clear();
                 }
             })
         },
@@ -66,13 +62,19 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "fleet: a Kustomization is named after its revision",
         scenarios: &["fleet-canary"],
-        by: &["F2", "expect"],
+        by: &["F2"],
         bend: || {
             Bend::Sees(
-                kinds::KUSTOMIZATION,
-                sees!(KustomizationSeen, |object| {
-                    // It takes what is there for something that is not wanted.
-                    object["metadata"]["name"] = json!("another");
+                kinds::ASSEMBLAGE,
+                sees!(Assembled, |object| {
+                    let syncs = object
+                        .pointer_mut("/spec/syncs")
+                        .and_then(Value::as_array_mut);
+                    for sync in syncs.into_iter().flatten() {
+                        let named =
+                            |field: &str| sync[field].as_str().unwrap_or_default().to_owned();
+                        sync["name"] = json!(format!("{}-{}", named("name"), named("revision")));
+                    }
                 }),
             )
         },
@@ -145,15 +147,16 @@ pub(crate) const ALL: &[Mutant] = &[
     Mutant {
         name: "fleet: a source is changed in place",
         scenarios: &["fleet-canary"],
-        by: &["F7", "expect"],
+        by: &["F7"],
         bend: || {
-            Bend::Requests(|method, path, body| {
-                if method == "PATCH"
-                    && path.contains("/gitrepositories/")
-                    && body.pointer("/spec").is_some()
-                {
-                    body["spec"]["interval"] = json!(format!("{}m", 5 + path.len() % 2));
-                    body["spec"]["ref"] = json!({"tag": "v1"});
+            Bend::Plans(|plan| {
+                for step in &mut plan.steps {
+                    if let Action::Apply { object, body, .. } = &mut step.action
+                        && object.kind == kinds::GIT_REPOSITORY
+                    {
+                        "shared".clone_into(&mut object.name);
+                        body["metadata"]["name"] = json!("shared");
+                    }
                 }
             })
         },
@@ -200,17 +203,18 @@ pub(crate) const ALL: &[Mutant] = &[
         },
     },
     Mutant {
-        name: "fleet: another sync's change is written to all",
-        scenarios: &["fleet-third-party", "fleet-canary"],
-        by: &["F3", "F9", "G2"],
+        name: "fleet: a Kustomization changes although nothing is assigned",
+        scenarios: &["fleet-canary"],
+        by: &["F3"],
         bend: || {
             Bend::Requests(|method, path, body| {
+                static TURNS: AtomicUsize = AtomicUsize::new(0);
                 if method == "PATCH"
                     && path.contains("/kustomizations/")
-                    && body.pointer("/spec").is_some()
+                    && body.get("spec").is_some()
                 {
-                    body["spec"]["interval"] =
-                        json!(format!("{}m", 5 + body.to_string().len() % 7));
+                    let turn = TURNS.fetch_add(1, Ordering::Relaxed) % 2;
+                    body["spec"]["interval"] = json!(format!("{}m", 5 + turn));
                 }
             })
         },

@@ -160,15 +160,17 @@ pub(in super::super) fn budget(case: &Case<'_>) -> Findings {
                 .get(name)
                 .is_some_and(|labels| selects(step.image, labels))
         };
-        let unready: Vec<&&Step<'_>> = before
+        let mut unready: Vec<&&Step<'_>> = before
             .iter()
             .filter(is_unready)
-            .filter(|s| selected(&s.cluster))
+            .filter(|other| selected(&other.cluster))
             .collect();
         // Who is unready already costs nothing.
         if step.before.is_none() || unready.iter().any(|other| other.cluster == step.cluster) {
             continue;
         }
+        // Nor who had nothing before: that one gets what has proved itself, at once.
+        unready.retain(|other| other.before.is_some());
         let total = clusters
             .values()
             .filter(|labels| selects(step.image, labels))

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use slipway_api::fleet::names::{ASSEMBLAGE, SYNC};
 use slipway_kernel::identity::ClusterId;
-use slipway_sim::history::{Change, ChangeKind, History, Image};
+use slipway_sim::history::{Change, History, Image};
 use slipway_sim::oracles::{Case, Findings};
 
 use super::{ASSEMBLAGES, KUSTOMIZATIONS, SOURCES, clusters, deeds, entries, text};
@@ -38,12 +38,20 @@ pub(in super::super) fn kept(case: &Case<'_>) -> Findings {
                 image.is_none_or(|image| image.at("/metadata/deletionTimestamp").is_some())
             };
             let goes = is_going(change.after.as_deref()) && !is_going(change.before.as_deref());
-            let Some(before) = change.before.as_deref() else {
-                findings.check(change.at, change.kind == ChangeKind::Added, String::new);
-                continue;
-            };
             // What was decided on an older look was right then.
             let versions = [request.versions.0, change.version];
+            let Some(before) = change.before.as_deref() else {
+                let is_assigned = change.after.as_deref().is_some_and(|after| {
+                    let mut entries = versions
+                        .iter()
+                        .map(|version| entry(history, &cluster, after, &change.object.1, *version));
+                    entries.any(|entry| entry.is_some())
+                });
+                findings.check(change.at, is_assigned, || {
+                    format!("{} in {cluster} was made for no sync", change.object.2)
+                });
+                continue;
+            };
             let mut wanted = versions
                 .iter()
                 .map(|version| entry(history, &cluster, before, &change.object.1, *version));
