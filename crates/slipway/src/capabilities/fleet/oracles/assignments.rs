@@ -1,5 +1,6 @@
 //! What is assigned, and by whom.
 
+use slipway_api::purpose::fleet::UNASSIGN;
 use slipway_kernel::identity::ClusterId;
 use slipway_sim::history::{Change, History, Image, Request};
 use slipway_sim::oracles::{Case, Findings};
@@ -96,6 +97,10 @@ pub(in super::super) fn others(case: &Case<'_>) -> Findings {
     let home = ClusterId::local();
     for resource in [REMOTES, ASSEMBLAGES] {
         for (change, request) in deeds(history, &home, resource) {
+            // An assemblage goes with its cluster, whoever has something in it.
+            if change.after.is_none() {
+                continue;
+            }
             let owner = owner(request);
             let (before, after) = (
                 entries(change.before.as_deref()),
@@ -106,14 +111,16 @@ pub(in super::super) fn others(case: &Case<'_>) -> Findings {
                     continue;
                 }
                 let by = text(was, "/assignedBy");
-                let what = || {
+                let stays = after.contains_key(name);
+                // What is taken away is taken out of the whole list: that it is not assigned any more is for F1.
+                let is_taken = request.is_for(UNASSIGN) && !stays;
+                let is_own = by.is_some() && (is_taken || by == owner.as_deref());
+                findings.check(change.at, is_own, || {
                     format!(
                         "{}: {name}, which is {by:?}'s, was changed by {owner:?}",
                         change.object.2
                     )
-                };
-                findings.check(change.at, by.is_some() && by == owner.as_deref(), what);
-                let stays = after.contains_key(name);
+                });
                 let is_external =
                     by.is_some_and(|by| strategy(history, change, by) == Some("External"));
                 findings.check(change.at, !(is_external && stays), || {
