@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use slipway_api::fleet::names::{AGENT_LEASE, LEASE};
+use slipway_api::fleet::names::{AGENT_LEASE, BINDINGS, LEASE};
 use slipway_api::fleet::{GROUP, assemblage, definitions};
-use slipway_kernel::capability::{Capability, PeoplesRole, Profile};
+use slipway_kernel::capability::{Capability, OpenRole, PeoplesRole, Profile};
 
 use crate::reasons::Reason;
 use crate::show::{show, show_agent};
@@ -19,6 +19,7 @@ pub static CAPABILITY: Capability<Settings> = Capability {
         registrations: &[],
         webhook_permissions: &[],
         peoples_roles: ROLES,
+        open_roles: &[BINDINGS_ROLE],
         definitions: || definitions().iter().map(serde_json::to_value).collect(),
         pages: &[],
         reasons: Reason::MEANINGS,
@@ -38,6 +39,7 @@ pub static AGENT_CAPABILITY: Capability<()> = Capability {
         registrations: &[],
         webhook_permissions: &[],
         peoples_roles: &[],
+        open_roles: &[BINDINGS_ROLE],
         definitions: || Ok(vec![serde_json::to_value(assemblage::definition())?]),
         pages: &[],
         reasons: Reason::MEANINGS,
@@ -46,6 +48,12 @@ pub static AGENT_CAPABILITY: Capability<()> = Capability {
     },
     controller: |()| Arc::new(Agent),
     webhooks: |()| Vec::new(),
+};
+
+/// What bindings may read besides ConfigMaps and Secrets: administrators say so by roles with this label.
+const BINDINGS_ROLE: OpenRole = OpenRole {
+    name: "slipway-fleet-bindings",
+    label: BINDINGS,
 };
 
 /// Who may edit a namespace may roll configuration out in it; who may view it sees how far that is. Assemblages are what

@@ -206,3 +206,40 @@ fn a_value_that_is_missing_blocks_its_cluster_only_and_goes_on_when_it_is_there(
         fleet.until_ready("web", 60).await;
     });
 }
+
+#[test]
+fn a_value_of_another_modules_object_is_found_by_what_that_module_applied() {
+    virtually(async {
+        let fleet = stage().await;
+        for cluster in CLUSTERS {
+            let leaf = &fleet.leaves[cluster];
+            leaf.create(MAPS, &map("made", &format!("db of {cluster}"))).await;
+        }
+        let mut web = rollout("Replace", "v1");
+        let sync = &mut web["template"]["spec"]["sync"];
+        sync["bindings"] = json!([
+            {"name": "DB", "moduleFieldRef": {"module": "db", "kind": "ConfigMap", "name": "made", "fieldPath": "/data/value"}},
+        ]);
+        sync["package"]["kustomize"]["substitute"] = json!({"DB": "$(DB)"});
+        sync["package"]["kustomize"]["targetNamespace"] = json!("web");
+        fleet.make("rollouts", "web", &web).await;
+        fleet
+            .until("blocked", 60, async |fleet: &Fleet| {
+                let found = fleet.get("remoteassemblages", "berlin").await?;
+                let told = &found["status"]["syncs"][0];
+                (told["state"] == "blocked" && told["reason"] == "BindingUnresolved").then_some(())
+            })
+            .await;
+        fleet.make("rollouts", "db", &rollout("Replace", "v1")).await;
+        fleet.until_ready("db", 60).await;
+        fleet.until_ready("web", 60).await;
+        for cluster in CLUSTERS {
+            let made = fleet.kustomization(cluster, "web").await.unwrap();
+            let substitute = &made["spec"]["postBuild"]["substitute"];
+            assert_eq!(*substitute, json!({"DB": format!("db of {cluster}")}));
+            // The namespace that it is to be in was made.
+            let namespace = fleet.leaves[cluster].find("/api/v1/namespaces/web").await;
+            assert!(namespace.is_some(), "{cluster}");
+        }
+    });
+}

@@ -165,3 +165,38 @@ fn an_invalid_rollout_says_so_and_stops_no_other() {
         assert_eq!(found["status"]["clusters"][0]["reason"], "CircularBinding");
     });
 }
+
+#[test]
+fn somebody_else_may_have_an_assemblage_of_their_own_for_a_cluster() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        fleet.make("rollouts", "web", &rollout("Replace", "v1")).await;
+        fleet.until_ready("web", 60).await;
+        let extra = json!({
+            "clusterName": "berlin", "kubeconfigRef": {"name": "berlin-kubeconfig"},
+            "assemblage": {"syncs": [{
+                "name": "app", "source": {"git": {"url": "https://example.com/app.git", "version": {"revision": "0123abc"}}},
+            }]},
+        });
+        fleet.make("remoteassemblages", "extra", &extra).await;
+        fleet
+            .until("applied", 60, async |fleet: &Fleet| {
+                let told = state(fleet, "extra", "app").await?;
+                (told["state"] == "succeeded").then_some(())
+            })
+            .await;
+        let path = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/fleet/kustomizations";
+        let berlin = &fleet.leaves["berlin"];
+        assert!(berlin.find(&format!("{path}/extra-app")).await.is_some());
+        assert!(berlin.find(&format!("{path}/berlin-web")).await.is_some());
+        fleet.delete("remoteassemblages", "extra").await;
+        fleet
+            .until("cleared", 60, async |fleet: &Fleet| {
+                let is_gone = fleet.get("remoteassemblages", "extra").await.is_none();
+                is_gone.then_some(())
+            })
+            .await;
+        assert!(berlin.find(&format!("{path}/extra-app")).await.is_none());
+        assert!(berlin.find(&format!("{path}/berlin-web")).await.is_some());
+    });
+}

@@ -106,6 +106,7 @@ static CAPABILITY: Capability<ToyOptions> = Capability {
             resources: &["toys"],
             verbs: &["get"],
         }],
+        open_roles: &[],
         definitions: || Ok(vec![definition()]),
         pages: &["Toy"],
         reasons: &[("Broken", "Somebody has to mend it.")],
