@@ -7,7 +7,7 @@ use slipway_api::purpose::fleet as purpose;
 use slipway_kernel::fields::text;
 use slipway_kernel::finalizer::{Finalizers, Phase};
 use slipway_kernel::instant::later;
-use slipway_kernel::{ClusterId, Facts, Kind, ObjectRef, Plan, Target};
+use slipway_kernel::{Action, ClusterId, Facts, Kind, ObjectRef, Plan, Target};
 
 use super::remote::{Remote, is_gone};
 use super::view::{cluster_of, status_of};
@@ -79,8 +79,22 @@ pub(super) fn over_there(
     for made in decision.make {
         apply(made, purpose::VALUES);
     }
-    if let Some(assemblage) = decision.apply {
-        apply(assemblage, purpose::TELL);
+    let emptied = one.leaf().filter(|_| world.syncs.is_empty());
+    match (decision.apply, emptied) {
+        // To apply none would leave no list at all, which is no list.
+        (Some(assemblage), Some(leaf)) => {
+            let meta = leaf.meta();
+            let object = there(kinds::ASSEMBLAGE, &meta.namespace, &meta.name);
+            let annotations = assemblage.body.pointer("/metadata/annotations");
+            let action = Action::Patch {
+                target: Target::seen(object, meta),
+                purpose: purpose::TELL,
+                body: json!({"metadata": {"annotations": annotations}, "spec": {"syncs": []}}),
+            };
+            steps.act(action, Vec::new());
+        }
+        (Some(assemblage), None) => apply(assemblage, purpose::TELL),
+        (None, _) => {}
     }
     let copies = one.copies();
     let unused = copies
