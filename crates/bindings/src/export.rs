@@ -29,25 +29,24 @@ pub fn export(values: &BTreeMap<String, Text>, secret: &str) -> Export {
             name: name.clone(),
             ..Binding::default()
         };
-        made.bindings.push(match text.shown() {
-            Some(shown) => Binding {
+        made.bindings.push(if let Some(shown) = text.shown() {
+            Binding {
                 value: Some(Literal::Text(escape(shown))),
                 ..binding
-            },
-            None => {
-                let key = key(name);
-                let path = Pointer::to(["data", &key]).to_string();
-                made.secret.insert(key, text.clone());
-                Binding {
-                    object_field_ref: Some(ObjectFieldRef {
-                        api_version: Some("v1".to_owned()),
-                        kind: "Secret".to_owned(),
-                        name: secret.to_owned(),
-                        field_path: Some(path),
-                        path: None,
-                    }),
-                    ..binding
-                }
+            }
+        } else {
+            let key = key(name);
+            let path = Pointer::to(["data", &key]).to_string();
+            made.secret.insert(key, text.clone());
+            Binding {
+                object_field_ref: Some(ObjectFieldRef {
+                    api_version: Some("v1".to_owned()),
+                    kind: "Secret".to_owned(),
+                    name: secret.to_owned(),
+                    field_path: Some(path),
+                    path: None,
+                }),
+                ..binding
             }
         });
     }

@@ -118,7 +118,9 @@ fn expand(
             let message = "what its bindings refer to has not been read yet".to_owned();
             return state::Told::new(SyncState::Updating, Reason::BindingUnread.as_str(), message);
         }
-        Specialised::Blocked { reason, message, .. } => {
+        Specialised::Blocked {
+            reason, message, ..
+        } => {
             return state::Told::new(SyncState::Blocked, reason, message.clone());
         }
     };

@@ -50,7 +50,7 @@ pub static AGENT_CAPABILITY: Capability<()> = Capability {
     webhooks: |()| Vec::new(),
 };
 
-/// What bindings may read besides ConfigMaps and Secrets: administrators say so by roles with this label.
+/// What bindings may read besides `ConfigMaps` and Secrets: administrators say so by roles with this label.
 const BINDINGS_ROLE: OpenRole = OpenRole {
     name: "slipway-fleet-bindings",
     label: BINDINGS,

@@ -22,8 +22,8 @@ use crate::hub::view::{View, status_of};
 use crate::namespaces::{has_namespace, namespace};
 use crate::observe::seen::Assembled;
 use crate::reasons::Reason;
-use crate::render::flux::TARGET_NAMESPACE;
 use crate::remote::summary;
+use crate::render::flux::TARGET_NAMESPACE;
 use crate::specialise::Specialised;
 use crate::steps::Steps;
 use crate::{conditions, kinds};
@@ -233,8 +233,7 @@ impl Expansion<'_> {
         let is_clean = ours.is_empty() && self.secrets().is_empty();
         let has_deletions = !decision.delete_sources.is_empty();
         if is_clean && !has_deletions {
-            let remove =
-                finalizer::remove(self.target(), finalizers, EXPANDED, purpose::RELEASE);
+            let remove = finalizer::remove(self.target(), finalizers, EXPANDED, purpose::RELEASE);
             if let Some(remove) = remove {
                 steps.act(remove, Vec::new());
             }

@@ -173,13 +173,7 @@ impl Controller for Hub {
 }
 
 impl Hub {
-    fn rollout(
-        &self,
-        view: &View<'_>,
-        item: &Item<Whole>,
-        facts: &Facts,
-        now: Timestamp,
-    ) -> Plan {
+    fn rollout(&self, view: &View<'_>, item: &Item<Whole>, facts: &Facts, now: Timestamp) -> Plan {
         let one = Assigner::rollout(item);
         let (plan, course) = rollout::plan(view, facts, &self.settings, &one, now);
         let mut steps = Steps::new(facts, now);
@@ -267,12 +261,20 @@ fn referred(view: &View<'_>) -> Vec<Interest> {
     };
     for item in entries(view, &kinds::ROLLOUT) {
         let one = Assigner::rollout(&item);
-        add(&item.meta().namespace, None, rollout::references(view, &one));
+        add(
+            &item.meta().namespace,
+            None,
+            rollout::references(view, &one),
+        );
     }
     for kind in [kinds::MODULE, kinds::BOOTSTRAP_MODULE] {
         for item in entries(view, &kind) {
             if let Some(one) = Assigner::module(kind.clone(), &item) {
-                add(&item.meta().namespace, None, rollout::references(view, &one));
+                add(
+                    &item.meta().namespace,
+                    None,
+                    rollout::references(view, &one),
+                );
             }
         }
     }

@@ -204,6 +204,6 @@ fn act(
         decision.stable = Some(wanted.target.clone());
     }
     unassign::deselected(world, survey, decision);
-    let held = survey.all().filter_map(|seen| seen.hold());
+    let held = survey.all().filter_map(survey::Seen::hold);
     decision.holds.extend(held);
 }

@@ -107,9 +107,9 @@ impl<'a> Wanted<'a> {
             Some(Specialised::Done(assigned)) => (Some(assigned.sync.clone()), None),
             // It stays as it was, and so does what is told of it.
             Some(Specialised::Unread(_)) => (world.in_leaf(&sync.name), None),
-            Some(Specialised::Blocked { reason, message, .. }) => {
-                (world.in_leaf(&sync.name), Some((*reason, message.as_str())))
-            }
+            Some(Specialised::Blocked {
+                reason, message, ..
+            }) => (world.in_leaf(&sync.name), Some((*reason, message.as_str()))),
         };
         Self {
             name: &sync.name,

@@ -6,7 +6,9 @@ use slipway_api::fleet::binding::Binding;
 use slipway_api::fleet::rollout::TemplateSpec;
 use slipway_api::fleet::sync::{BoundSync, Kustomize, NamedSync, Package};
 use slipway_bindings::evaluate::{Outcome, Place};
-use slipway_bindings::{Evaluation, Failure, Given, Known, Reference, Text, evaluate, export, revision};
+use slipway_bindings::{
+    Evaluation, Failure, Given, Known, Reference, Text, evaluate, export, revision,
+};
 
 use crate::naming;
 use crate::reasons::Reason;

@@ -58,7 +58,8 @@ impl<'a> Steps<'a> {
                 object: object.clone(),
                 since: refusal.since,
                 until: None,
-                unblock: "whoever mends what the API refuses; it is tried again by itself".to_owned(),
+                unblock: "whoever mends what the API refuses; it is tried again by itself"
+                    .to_owned(),
             };
             self.plan.blockers.push(blocker);
             if refusal.retry_at > self.now {

@@ -131,7 +131,11 @@ pub(crate) fn install(
     all.extend(roles(permissions, &to).into_iter().map(labelled));
     let for_people = install.profiles.iter().flat_map(|one| one.peoples_roles);
     all.extend(for_people.map(role_for_people));
-    let mut open: Vec<&OpenRole> = install.profiles.iter().flat_map(|one| one.open_roles).collect();
+    let mut open: Vec<&OpenRole> = install
+        .profiles
+        .iter()
+        .flat_map(|one| one.open_roles)
+        .collect();
     open.sort();
     open.dedup();
     all.extend(open.into_iter().flat_map(|role| open_role(role, &to)));

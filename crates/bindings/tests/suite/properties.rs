@@ -122,7 +122,7 @@ proptest! {
             return Err(TestCaseError::fail("no value"));
         };
         prop_assert!(text.is_secret());
-        let debug = format!("{:?}", text);
+        let debug = format!("{text:?}");
         prop_assert!(!debug.contains("hunter2"));
     }
 }

@@ -55,7 +55,9 @@ impl Expansion<'_> {
             let (_, specialised) = self.specialised(&facts, sync);
             all.extend(match specialised {
                 Specialised::Done(values) => values.references,
-                Specialised::Unread(references) | Specialised::Blocked { references, .. } => references,
+                Specialised::Unread(references) | Specialised::Blocked { references, .. } => {
+                    references
+                }
             });
         }
         all
@@ -66,7 +68,10 @@ impl Expansion<'_> {
         if self.item.body().cluster().is_some() {
             return BTreeSet::new();
         }
-        let all = self.syncs().into_iter().filter_map(|sync| target_namespace(&sync));
+        let all = self
+            .syncs()
+            .into_iter()
+            .filter_map(|sync| target_namespace(&sync));
         all.collect()
     }
 
@@ -147,7 +152,10 @@ impl Expansion<'_> {
         }
     }
 
-    pub(super) fn store<T: slipway_kernel::store::Projection>(&self, kind: &Kind) -> Option<&Store> {
+    pub(super) fn store<T: slipway_kernel::store::Projection>(
+        &self,
+        kind: &Kind,
+    ) -> Option<&Store> {
         self.view.stores.typed::<T>(&self.view.home, kind)
     }
 

@@ -8,10 +8,10 @@ use slipway_kernel::store::Item;
 
 use super::reach::is_known_unreachable;
 use crate::kinds;
-use crate::render::assignment::Layer;
 use crate::observe::assemblage::entry;
 use crate::observe::seen::Whole;
 use crate::reasons::{Reason, state};
+use crate::render::assignment::Layer;
 
 /// What is told of a cluster that cannot be reached.
 const AWAY: &str = Reason::Unreachable.as_str();
@@ -36,7 +36,9 @@ pub(super) fn is_told(
 ) -> bool {
     let object = assigner.body().object();
     let told = list(object, "/status/clusters");
-    let told = told.into_iter().find(|told| text(told, "/name") == Some(cluster));
+    let told = told
+        .into_iter()
+        .find(|told| text(told, "/name") == Some(cluster));
     if layer != layer_of(kind, object) {
         // Only whether the cluster can be reached is of interest in the other layer.
         let is_away = assemblage.is_some_and(is_known_unreachable);

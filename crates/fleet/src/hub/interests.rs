@@ -7,7 +7,7 @@ use slipway_kernel::interest::{Interest, Triggers, Where};
 use super::triggers::{
     by_assemblage, by_bootstrap_module, by_cluster, by_kubeconfig, by_kustomization, by_leaf,
     by_made, by_member, by_module, by_remote, by_revision, by_source, by_values, itself,
-    meant_by_kubeconfig, meant_by_remote, means_itself, of_cluster,
+    means_itself, meant_by_kubeconfig, meant_by_remote, of_cluster,
 };
 use crate::assemblage::{KustomizationSeen, SourceSeen};
 use crate::kinds;

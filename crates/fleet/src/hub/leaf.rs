@@ -109,11 +109,7 @@ pub(super) fn over_there(
 }
 
 /// Takes away what is in the cluster.
-fn clear(
-    one: &Remote<'_>,
-    steps: &mut Steps<'_>,
-    there: impl Fn(Kind, &str, &str) -> ObjectRef,
-) {
+fn clear(one: &Remote<'_>, steps: &mut Steps<'_>, there: impl Fn(Kind, &str, &str) -> ObjectRef) {
     if let Some(leaf) = one.leaf() {
         let is_going = text(leaf.body().object(), "/metadata/deletionTimestamp").is_some();
         if !is_going {

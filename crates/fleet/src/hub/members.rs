@@ -43,9 +43,11 @@ pub(super) fn one(view: &View<'_>, member: &ClusterId) -> Option<Member> {
     }
     let object = remote.map(|remote| remote.body().object());
     let named = object.and_then(|object| text(object, "/spec/kubeconfigRef/name"));
-    let secret = named
-        .map(str::to_owned)
-        .or_else(|| registered.as_ref().map(|cluster| cluster.kubeconfig.clone()))?;
+    let secret = named.map(str::to_owned).or_else(|| {
+        registered
+            .as_ref()
+            .map(|cluster| cluster.kubeconfig.clone())
+    })?;
     let version = view.kubeconfig_version(namespace, &secret);
     Some(Member {
         cluster: member.clone(),
@@ -54,16 +56,17 @@ pub(super) fn one(view: &View<'_>, member: &ClusterId) -> Option<Member> {
             (None, Some(cluster)) => standing_for(cluster),
             (None, None) => return None,
         },
-        uid: identity(registered.as_ref(), remote.map(|remote| &*remote.meta().uid)),
+        uid: identity(
+            registered.as_ref(),
+            remote.map(|remote| &*remote.meta().uid),
+        ),
         credentials: Credentials {
             namespace: namespace.to_owned(),
             name: secret,
             key: KUBECONFIG_KEY.to_owned(),
             version: version.unwrap_or_default().to_owned(),
         },
-        labels: registered
-            .map(|cluster| cluster.labels)
-            .unwrap_or_default(),
+        labels: registered.map(|cluster| cluster.labels).unwrap_or_default(),
         confirmed: object.and_then(confirmed_by),
         attention: attention(object),
     })

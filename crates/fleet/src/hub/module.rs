@@ -35,23 +35,20 @@ pub(super) fn plan(
     let finalizers = Finalizers::of(object);
     let target = || Target::seen(reference(kind, item.meta()), item.meta());
     let mut steps = Steps::new(facts, now);
-    let after = match Assigner::module(kind.clone(), item) {
-        Some(one) => {
-            let (plan, course) = assign(view, facts, settings, &one, now);
-            steps.plan = plan;
-            let Some(course) = course else {
-                return steps.plan;
-            };
-            selecting(object, &course.status)
+    let after = if let Some(one) = Assigner::module(kind.clone(), item) {
+        let (plan, course) = assign(view, facts, settings, &one, now);
+        steps.plan = plan;
+        let Some(course) = course else {
+            return steps.plan;
+        };
+        selecting(object, &course.status)
+    } else {
+        // One that has lost its selector has nothing to take away: whoever wants that deletes it before.
+        let remove = finalizer::remove(target(), &finalizers, FINALIZER, purpose::RELEASE);
+        if let Some(remove) = remove {
+            steps.act(remove, Vec::new());
         }
-        None => {
-            // One that has lost its selector has nothing to take away: whoever wants that deletes it before.
-            let remove = finalizer::remove(target(), &finalizers, FINALIZER, purpose::RELEASE);
-            if let Some(remove) = remove {
-                steps.act(remove, Vec::new());
-            }
-            inert(view, kind, item, now)
-        }
+        inert(view, kind, item, now)
     };
     let before: ModuleStatus = object
         .get("status")

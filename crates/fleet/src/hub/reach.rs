@@ -72,7 +72,13 @@ pub(super) fn tell(
     };
     let Some(blocker) = state.blocker(member) else {
         set(
-            conditions, REACHABLE, true, REACHED, "it answers", generation, now,
+            conditions,
+            REACHABLE,
+            true,
+            REACHED,
+            "it answers",
+            generation,
+            now,
         );
         return None;
     };

@@ -47,7 +47,8 @@ impl<'a> Remote<'a> {
 
     pub(super) fn cluster(&self) -> Option<Registered> {
         let meta = self.item.meta();
-        self.view.cluster(&meta.namespace, cluster_of(self.object()))
+        self.view
+            .cluster(&meta.namespace, cluster_of(self.object()))
     }
 
     /// The assemblage in the cluster, if it is there.
@@ -92,7 +93,13 @@ impl<'a> Remote<'a> {
         facts: &Facts,
         sync: &NamedSync,
     ) -> Option<Specialised<crate::specialise::Assigned>> {
-        filled(self.view, facts, &kinds::MODULE, (self.item.meta(), cluster_of(self.object())), sync)
+        filled(
+            self.view,
+            facts,
+            &kinds::MODULE,
+            (self.item.meta(), cluster_of(self.object())),
+            sync,
+        )
     }
 
     /// The Secrets with values at home that are for this cluster.
@@ -130,9 +137,9 @@ impl<'a> Remote<'a> {
             };
             all.extend(match self.filled(&Facts::default(), &sync) {
                 Some(Specialised::Done(assigned)) => assigned.references,
-                Some(
-                    Specialised::Unread(references) | Specialised::Blocked { references, .. },
-                ) => references,
+                Some(Specialised::Unread(references) | Specialised::Blocked { references, .. }) => {
+                    references
+                }
                 None => BTreeSet::new(),
             });
         }

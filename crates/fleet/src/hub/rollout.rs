@@ -116,7 +116,9 @@ pub(crate) fn course<T>(
     let unreachable = reach::unreachable(
         view,
         facts,
-        clusters.values().map(|cluster| (cluster, has(&cluster.name))),
+        clusters
+            .values()
+            .map(|cluster| (cluster, has(&cluster.name))),
     );
     let place = Place {
         stores: view.stores,
@@ -179,10 +181,7 @@ fn refused(one: &Assigner<'_>, facts: &Facts, decision: &Decision) -> Vec<Hold> 
 }
 
 /// The revisions that are kept: modules of this Rollout, and records of what its module was.
-fn revisions(
-    view: &View<'_>,
-    one: &Assigner<'_>,
-) -> BTreeMap<String, (TemplateSpec, Timestamp)> {
+fn revisions(view: &View<'_>, one: &Assigner<'_>) -> BTreeMap<String, (TemplateSpec, Timestamp)> {
     if one.kind != kinds::ROLLOUT {
         // A module is its own only revision.
         let spec = one.rollout.pointer("/spec/template/spec").cloned();
@@ -317,7 +316,11 @@ pub(crate) fn references(
     view: &View<'_>,
     one: &Assigner<'_>,
 ) -> BTreeSet<slipway_bindings::Reference> {
-    if !refers(&one.rollout) && !revisions(view, one).values().any(|(template, _)| has_references(template)) {
+    if !refers(&one.rollout)
+        && !revisions(view, one)
+            .values()
+            .any(|(template, _)| has_references(template))
+    {
         return BTreeSet::new();
     }
     course(

@@ -21,7 +21,12 @@ pub(super) fn at_home(one: &Remote<'_>, facts: &Facts, now: Timestamp) -> Plan {
     let finalizers = Finalizers::of(one.object());
     let before = status_of(one.object());
     let registered = one.cluster();
-    let is_gone = is_gone(one.view, facts, before.cluster.as_ref(), registered.as_ref());
+    let is_gone = is_gone(
+        one.view,
+        facts,
+        before.cluster.as_ref(),
+        registered.as_ref(),
+    );
     let member = members::one(one.view, &one.member);
     let state = facts.members.get(&one.member).map(AsRef::as_ref);
     match finalizers.phase(CLEARED) {

@@ -143,7 +143,12 @@ pub(super) fn by_remote(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key>
     keys.extend(assigning(&view, &meta.namespace, |kind, item| {
         !is_told(kind, item, cluster, Some(object))
     }));
-    keys.extend(referred(&kinds::MODULE, meta, object, "/spec/assemblage/syncs"));
+    keys.extend(referred(
+        &kinds::MODULE,
+        meta,
+        object,
+        "/spec/assemblage/syncs",
+    ));
     keys
 }
 
@@ -308,7 +313,8 @@ pub(super) fn by_kustomization(_: &ClusterId, meta: &Meta, stores: &Stores) -> V
     let store = view
         .stores
         .typed::<KustomizationSeen>(&view.home, &kinds::KUSTOMIZATION);
-    let seen = store.and_then(|store| Item::<KustomizationSeen>::of(store.get(&meta.namespace, &meta.name)?));
+    let seen = store
+        .and_then(|store| Item::<KustomizationSeen>::of(store.get(&meta.namespace, &meta.name)?));
     let owner = seen.and_then(|seen| seen.body().owner.clone());
     if keys.is_empty() {
         keys = match owner {

@@ -115,12 +115,9 @@ impl<'a> View<'a> {
     /// The `RemoteAssemblages` of a cluster; the one of its own name first.
     pub(crate) fn remotes(&self, namespace: &str, cluster: &str) -> Vec<Item<Whole>> {
         let value = format!("{namespace}/{cluster}");
-        let found = self.stores.indexed::<Whole>(
-            &self.home,
-            &kinds::REMOTE_ASSEMBLAGE,
-            OF_CLUSTER,
-            &value,
-        );
+        let found =
+            self.stores
+                .indexed::<Whole>(&self.home, &kinds::REMOTE_ASSEMBLAGE, OF_CLUSTER, &value);
         let mut all: Vec<Item<Whole>> = found
             .filter_map(|entry| {
                 self.get(
@@ -142,8 +139,7 @@ impl<'a> View<'a> {
         }
         let versions = [kinds::CLUSTER, kinds::CLUSTER_BEFORE];
         let is_seen = |kind: &Kind| {
-            self.stores.is_synced::<Whole>(&self.home, kind)
-                && !facts.is_absent(&self.home, kind)
+            self.stores.is_synced::<Whole>(&self.home, kind) && !facts.is_absent(&self.home, kind)
         };
         let is_blind = |kind: &Kind| facts.is_blind_to(&self.home, kind);
         versions.iter().any(is_seen) && !versions.iter().any(is_blind)

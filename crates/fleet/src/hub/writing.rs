@@ -129,7 +129,9 @@ impl Writing<'_> {
             && before.is_none_or(|before| before.revision != run.revision)
         {
             let first = run.canary.as_ref();
-            let first = first.map(|name| format!(", {name} first")).unwrap_or_default();
+            let first = first
+                .map(|name| format!(", {name} first"))
+                .unwrap_or_default();
             let note = format!("revision {} is brought to clusters{first}", run.revision);
             let instance = format!("{}-{}", run.revision, run.started.0);
             all.push(self.event((EventType::Normal, news::STARTED, "Roll"), note, &instance));

@@ -126,8 +126,7 @@ impl Gathered {
         let cluster = Cluster {
             is_selected,
             is_deleting: registered.is_none_or(|cluster| cluster.is_deleting),
-            is_initialized: !is_going
-                && registered.is_some_and(|cluster| cluster.is_initialized),
+            is_initialized: !is_going && registered.is_some_and(|cluster| cluster.is_initialized),
             is_reachable: !parts.unreachable.contains(name),
             wanted,
             stable,

@@ -216,7 +216,9 @@ fn pending(canary: &Seen<'_>) -> Hold {
     let told = status
         .and_then(|status| status.message.as_deref())
         .unwrap_or_default();
-    let failed = canary.entry().is_some_and(|entry| entry.has_failed());
+    let failed = canary
+        .entry()
+        .is_some_and(super::super::observe::Entry::has_failed);
     let (reason, what) = match (canary.cluster.is_reachable, failed) {
         (false, _) => (
             Reason::CanaryFailed,

@@ -24,7 +24,10 @@ fn map(name: &str, value: &str) -> Value {
 async fn stage() -> Fleet {
     let fleet = Fleet::new().await;
     fleet.hub.define(&gadgets()).await;
-    fleet.hub.create(MAPS, &map("common", "$(not expanded)")).await;
+    fleet
+        .hub
+        .create(MAPS, &map("common", "$(not expanded)"))
+        .await;
     fleet.hub.create(SECRETS, &secret("door", "hunter2")).await;
     let gadget = json!({
         "apiVersion": "toys.example.com/v1", "kind": "Gadget", "metadata": {"name": "spinner"}, "spec": {"speed": 3},
@@ -33,9 +36,11 @@ async fn stage() -> Fleet {
     fleet.hub.create(path, &gadget).await;
     for cluster in CLUSTERS {
         let leaf = &fleet.leaves[cluster];
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
         leaf.create("/api/v1/namespaces", &namespace).await;
-        leaf.create(MAPS, &map("local", &format!("in {cluster}"))).await;
+        leaf.create(MAPS, &map("local", &format!("in {cluster}")))
+            .await;
         leaf.create(SECRETS, &secret("cellar", "swordfish")).await;
     }
     fleet
@@ -68,8 +73,12 @@ fn spec() -> Value {
 /// The data of the Secret that a cluster's Kustomization is substituted from.
 async fn hidden(fleet: &Fleet, cluster: &str) -> Value {
     let made = fleet.kustomization(cluster, "web").await.unwrap();
-    let name = made["spec"]["postBuild"]["substituteFrom"][0]["name"].as_str().unwrap();
-    let found = fleet.leaves[cluster].get(&format!("{SECRETS}/{name}")).await;
+    let name = made["spec"]["postBuild"]["substituteFrom"][0]["name"]
+        .as_str()
+        .unwrap();
+    let found = fleet.leaves[cluster]
+        .get(&format!("{SECRETS}/{name}"))
+        .await;
     found["data"].clone()
 }
 
@@ -154,7 +163,13 @@ fn secret_values_are_in_no_object_but_secrets() {
         fleet.until_ready("web", 120).await;
         let words: Vec<String> = ["hunter2", "swordfish"]
             .iter()
-            .flat_map(|word| [(*word).to_owned(), STANDARD.encode(word), STANDARD.encode(format!("{word}!"))])
+            .flat_map(|word| {
+                [
+                    (*word).to_owned(),
+                    STANDARD.encode(word),
+                    STANDARD.encode(format!("{word}!")),
+                ]
+            })
             .collect();
         let paths = [
             "/apis/fleet.squaremo.dev/v1alpha1/rollouts",
@@ -184,7 +199,10 @@ fn a_value_that_is_missing_blocks_its_cluster_only_and_goes_on_when_it_is_there(
     virtually(async {
         let fleet = Fleet::new().await;
         for cluster in ["berlin", "rome"] {
-            fleet.hub.create(MAPS, &map(&format!("ip-{cluster}"), "10.0.0.1")).await;
+            fleet
+                .hub
+                .create(MAPS, &map(&format!("ip-{cluster}"), "10.0.0.1"))
+                .await;
         }
         let mut spec = rollout("Incremental", "v1");
         spec["template"]["spec"]["controlPlaneBindings"] = json!([
@@ -201,7 +219,10 @@ fn a_value_that_is_missing_blocks_its_cluster_only_and_goes_on_when_it_is_there(
         let found = fleet.get("rollouts", "web").await.unwrap();
         let told = crate::stage::of_cluster(&found, "paris");
         assert_eq!(told["reason"], "BindingUnresolved");
-        assert!(told["message"].as_str().unwrap().contains("ip-paris"), "{told}");
+        assert!(
+            told["message"].as_str().unwrap().contains("ip-paris"),
+            "{told}"
+        );
         fleet.hub.create(MAPS, &map("ip-paris", "10.0.0.2")).await;
         fleet.until_ready("web", 60).await;
     });
@@ -213,7 +234,8 @@ fn a_value_of_another_modules_object_is_found_by_what_that_module_applied() {
         let fleet = stage().await;
         for cluster in CLUSTERS {
             let leaf = &fleet.leaves[cluster];
-            leaf.create(MAPS, &map("made", &format!("db of {cluster}"))).await;
+            leaf.create(MAPS, &map("made", &format!("db of {cluster}")))
+                .await;
         }
         let mut web = rollout("Replace", "v1");
         let sync = &mut web["template"]["spec"]["sync"];
@@ -230,7 +252,9 @@ fn a_value_of_another_modules_object_is_found_by_what_that_module_applied() {
                 (told["state"] == "blocked" && told["reason"] == "BindingUnresolved").then_some(())
             })
             .await;
-        fleet.make("rollouts", "db", &rollout("Replace", "v1")).await;
+        fleet
+            .make("rollouts", "db", &rollout("Replace", "v1"))
+            .await;
         fleet.until_ready("db", 60).await;
         fleet.until_ready("web", 60).await;
         for cluster in CLUSTERS {

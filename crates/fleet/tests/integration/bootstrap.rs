@@ -17,7 +17,8 @@ fn bootstrapping(strategy: &str, tag: &str) -> Value {
     spec["targetKind"] = json!("BootstrapModule");
     spec["template"]["spec"]["controlPlaneBindings"] =
         json!([{"name": "C", "value": "$(CLUSTER_NAME)"}]);
-    spec["template"]["spec"]["sync"]["package"]["kustomize"]["substitute"] = json!({"CLUSTER": "$(C)"});
+    spec["template"]["spec"]["sync"]["package"]["kustomize"]["substitute"] =
+        json!({"CLUSTER": "$(C)"});
     spec
 }
 
@@ -25,7 +26,9 @@ fn bootstrapping(strategy: &str, tag: &str) -> Value {
 fn each_cluster_has_a_kustomization_with_its_kubeconfig_and_a_change_goes_one_by_one() {
     virtually(async {
         let fleet = Fleet::new().await;
-        fleet.make("rollouts", "agent", &bootstrapping("Incremental", "v1")).await;
+        fleet
+            .make("rollouts", "agent", &bootstrapping("Incremental", "v1"))
+            .await;
         fleet.until_ready("agent", 120).await;
         for cluster in CLUSTERS {
             let found = made(&fleet, cluster, "agent").await.unwrap();
@@ -34,8 +37,14 @@ fn each_cluster_has_a_kustomization_with_its_kubeconfig_and_a_change_goes_one_by
             } else {
                 format!("{cluster}-kubeconfig")
             };
-            assert_eq!(found["spec"]["kubeConfig"]["secretRef"]["name"], secret.as_str());
-            assert_eq!(found["spec"]["postBuild"]["substitute"], json!({"CLUSTER": cluster}));
+            assert_eq!(
+                found["spec"]["kubeConfig"]["secretRef"]["name"],
+                secret.as_str()
+            );
+            assert_eq!(
+                found["spec"]["postBuild"]["substitute"],
+                json!({"CLUSTER": cluster})
+            );
         }
         assert_eq!(fleet.hub.list(SOURCES).await.len(), 1);
         fleet.roll("agent", "v2").await;
@@ -88,7 +97,11 @@ fn a_bootstrap_module_with_a_selector_is_everywhere_and_goes_with_its_cluster() 
         fleet.delete("bootstrapmodules", "base").await;
         fleet
             .until("gone", 60, async |fleet: &Fleet| {
-                fleet.get("bootstrapmodules", "base").await.is_none().then_some(())
+                fleet
+                    .get("bootstrapmodules", "base")
+                    .await
+                    .is_none()
+                    .then_some(())
             })
             .await;
         secs(10).await;

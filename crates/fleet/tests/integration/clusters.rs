@@ -8,7 +8,9 @@ const CLUSTER: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/fleet/clusters"
 
 async fn settled() -> Fleet {
     let fleet = Fleet::new().await;
-    fleet.make("rollouts", "web", &rollout("Incremental", "v1")).await;
+    fleet
+        .make("rollouts", "web", &rollout("Incremental", "v1"))
+        .await;
     fleet.until_ready("web", 60).await;
     fleet
 }
@@ -50,7 +52,10 @@ fn a_deselected_cluster_loses_the_configuration_and_many_wait_for_a_persons_word
     virtually(async {
         let fleet = settled().await;
         let labels = |env: &str| json!({"metadata": {"labels": {"env": env}}});
-        fleet.hub.patch(&format!("{CLUSTER}/berlin"), &labels("dev")).await;
+        fleet
+            .hub
+            .patch(&format!("{CLUSTER}/berlin"), &labels("dev"))
+            .await;
         fleet
             .until("taken away", 60, async |fleet: &Fleet| {
                 let is_gone = fleet.kustomization("berlin", "web").await.is_none();
@@ -64,8 +69,12 @@ fn a_deselected_cluster_loses_the_configuration_and_many_wait_for_a_persons_word
         secs(120).await;
         assert_eq!(fleet.with_tag("web", "v1").await, 2);
         let found = fleet.get("rollouts", "web").await.unwrap();
-        assert_eq!(found["status"]["waitingFor"][0]["reason"], "MassUnassignment");
-        let word = json!({"metadata": {"annotations": {"fleet.squaremo.dev/confirm-unassign": "2"}}});
+        assert_eq!(
+            found["status"]["waitingFor"][0]["reason"],
+            "MassUnassignment"
+        );
+        let word =
+            json!({"metadata": {"annotations": {"fleet.squaremo.dev/confirm-unassign": "2"}}});
         fleet.change("rollouts", "web", &word).await;
         fleet
             .until("followed", 60, async |fleet: &Fleet| {
@@ -100,7 +109,9 @@ fn a_deleted_cluster_takes_its_assignments_with_it() {
 fn a_deleted_rollout_leaves_nothing_behind() {
     virtually(async {
         let fleet = settled().await;
-        fleet.make("rollouts", "other", &rollout("Replace", "v1")).await;
+        fleet
+            .make("rollouts", "other", &rollout("Replace", "v1"))
+            .await;
         fleet.until_ready("other", 60).await;
         fleet.delete("rollouts", "web").await;
         fleet
@@ -116,7 +127,11 @@ fn a_deleted_rollout_leaves_nothing_behind() {
         }
         let path = format!("/apis/fleet.squaremo.dev/v1alpha1/namespaces/{NAMESPACE}/modules");
         let modules = fleet.hub.list(&path).await;
-        assert!(modules.iter().all(|module| module["metadata"]["name"] == "other"));
+        assert!(
+            modules
+                .iter()
+                .all(|module| module["metadata"]["name"] == "other")
+        );
     });
 }
 
@@ -147,7 +162,10 @@ fn another_cluster_behind_the_same_name_is_not_written_to() {
         secs(60).await;
         let found = fleet.get("remoteassemblages", "rome").await.unwrap();
         let conditions = found["status"]["conditions"].as_array().unwrap();
-        let reachable = conditions.iter().find(|one| one["type"] == "Reachable").unwrap();
+        let reachable = conditions
+            .iter()
+            .find(|one| one["type"] == "Reachable")
+            .unwrap();
         assert_eq!(reachable["status"], "False");
         assert_eq!(reachable["reason"], "ClusterReplaced");
         let path = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/assemblages/rome";

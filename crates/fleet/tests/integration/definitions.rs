@@ -27,14 +27,29 @@ fn of_others(group: &str, kind: &str, plural: &str, versions: &[&str]) -> Value 
 /// Flux.
 pub(crate) fn flux() -> Vec<Value> {
     vec![
-        of_others("source.toolkit.fluxcd.io", "GitRepository", "gitrepositories", &["v1"]),
-        of_others("kustomize.toolkit.fluxcd.io", "Kustomization", "kustomizations", &["v1"]),
+        of_others(
+            "source.toolkit.fluxcd.io",
+            "GitRepository",
+            "gitrepositories",
+            &["v1"],
+        ),
+        of_others(
+            "kustomize.toolkit.fluxcd.io",
+            "Kustomization",
+            "kustomizations",
+            &["v1"],
+        ),
     ]
 }
 
 /// Cluster API.
 pub(crate) fn cluster_api() -> Value {
-    of_others("cluster.x-k8s.io", "Cluster", "clusters", &["v1beta2", "v1beta1"])
+    of_others(
+        "cluster.x-k8s.io",
+        "Cluster",
+        "clusters",
+        &["v1beta2", "v1beta1"],
+    )
 }
 
 /// Some kind that nobody knows.

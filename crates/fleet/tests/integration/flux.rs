@@ -114,7 +114,11 @@ impl Flux {
         let text = |field: &str| object["metadata"][field].as_str().unwrap();
         let is_source = object["spec"].get("url").is_some();
         let root = if is_source { SOURCES } else { KUSTOMIZATIONS };
-        let plural = if is_source { "gitrepositories" } else { "kustomizations" };
+        let plural = if is_source {
+            "gitrepositories"
+        } else {
+            "kustomizations"
+        };
         let (namespace, name) = (text("namespace"), text("name"));
         let path = format!("{root}/namespaces/{namespace}/{plural}/{name}/status");
         self.server.patch(&path, &json!({ "status": status })).await;

@@ -14,7 +14,8 @@ async fn unready(fleet: &Fleet, tag: &str) -> usize {
         let found = fleet.get("remoteassemblages", cluster).await.unwrap();
         let told = &found["status"]["syncs"][0];
         let entry = &found["spec"]["assemblage"]["syncs"][0];
-        let is_there = told["state"] == "succeeded" && told["observedRevision"] == entry["revision"];
+        let is_there =
+            told["state"] == "succeeded" && told["observedRevision"] == entry["revision"];
         count += usize::from(!is_there);
     }
     count
@@ -22,7 +23,9 @@ async fn unready(fleet: &Fleet, tag: &str) -> usize {
 
 async fn settled() -> Fleet {
     let fleet = Fleet::new().await;
-    fleet.make("rollouts", "web", &rollout("Incremental", "v1")).await;
+    fleet
+        .make("rollouts", "web", &rollout("Incremental", "v1"))
+        .await;
     fleet.until_ready("web", 60).await;
     fleet
 }
@@ -59,7 +62,9 @@ fn a_change_reaches_one_cluster_first_and_then_the_others_within_the_budget() {
         }
         // One write for each switch.
         let writes = fleet.hub.writes().split_off(before);
-        let switches = writes.iter().filter(|write| write.context.contains("purpose=assign"));
+        let switches = writes
+            .iter()
+            .filter(|write| write.context.contains("purpose=assign"));
         assert_eq!(switches.count(), 3, "{writes:#?}");
         let found = fleet.get("rollouts", "web").await.unwrap();
         let history = found["status"]["history"].as_array().unwrap();
@@ -92,7 +97,10 @@ fn a_bad_version_stops_at_the_first_cluster_and_the_next_one_mends_it() {
         let found = fleet.get("rollouts", "web").await.unwrap();
         assert!(!is_ready(&found));
         assert_eq!(found["status"]["waitingFor"][0]["reason"], "CanaryFailed");
-        assert_eq!(found["status"]["waitingFor"][0]["object"]["name"], canary.as_str());
+        assert_eq!(
+            found["status"]["waitingFor"][0]["object"]["name"],
+            canary.as_str()
+        );
         // What was applied before is what the others still have.
         fleet.roll("web", "v3").await;
         let found = fleet.until_ready("web", 60).await;
@@ -140,11 +148,15 @@ fn when_nothing_is_to_be_done_nothing_is_written() {
 fn a_paused_rollout_changes_nothing_and_goes_on_where_it_was() {
     virtually(async {
         let fleet = settled().await;
-        fleet.change("rollouts", "web", &json!({"spec": {"paused": true}})).await;
+        fleet
+            .change("rollouts", "web", &json!({"spec": {"paused": true}}))
+            .await;
         fleet.roll("web", "v2").await;
         secs(120).await;
         assert_eq!(fleet.with_tag("web", "v2").await, 0);
-        fleet.change("rollouts", "web", &json!({"spec": {"paused": false}})).await;
+        fleet
+            .change("rollouts", "web", &json!({"spec": {"paused": false}}))
+            .await;
         fleet.until_ready("web", 60).await;
         assert_eq!(fleet.with_tag("web", "v2").await, 3);
     });

@@ -31,7 +31,9 @@ fn a_module_that_is_only_named_is_filled_in_and_the_name_stays_as_it_was_written
         first["controlPlaneBindings"] = json!([{"name": "C", "value": "$(CLUSTER_NAME)"}]);
         first["sync"]["package"]["kustomize"]["substitute"] = json!({"CLUSTER": "$(C)"});
         fleet.make("modules", "app-1", &first).await;
-        fleet.make("rollouts", "web", &rollout("Replace", "v1")).await;
+        fleet
+            .make("rollouts", "web", &rollout("Replace", "v1"))
+            .await;
         fleet.until_ready("web", 60).await;
         let revision = fleet
             .until("the module has a revision", 30, async |fleet: &Fleet| {
@@ -40,7 +42,10 @@ fn a_module_that_is_only_named_is_filled_in_and_the_name_stays_as_it_was_written
             })
             .await;
         let assigned = naming("berlin", "app-1", &revision);
-        fleet.hub.apply(&format!("{REMOTES}/berlin"), "pipeline", &assigned).await;
+        fleet
+            .hub
+            .apply(&format!("{REMOTES}/berlin"), "pipeline", &assigned)
+            .await;
         fleet
             .until("applied", 60, async |fleet: &Fleet| {
                 let told = state(fleet, "berlin", "app").await?;
@@ -48,9 +53,15 @@ fn a_module_that_is_only_named_is_filled_in_and_the_name_stays_as_it_was_written
             })
             .await;
         let made = fleet.kustomization("berlin", "app").await.unwrap();
-        assert_eq!(made["spec"]["postBuild"]["substitute"], json!({"CLUSTER": "berlin"}));
+        assert_eq!(
+            made["spec"]["postBuild"]["substitute"],
+            json!({"CLUSTER": "berlin"})
+        );
         let entry = fleet.assigned("berlin", "app").await.unwrap();
-        assert_eq!(entry, json!({"name": "app", "module": {"name": "app-1", "revision": revision}}));
+        assert_eq!(
+            entry,
+            json!({"name": "app", "module": {"name": "app-1", "revision": revision}})
+        );
         fleet
             .until("told on the module", 10, async |fleet: &Fleet| {
                 let found = fleet.get("modules", "app-1").await?;
@@ -59,7 +70,10 @@ fn a_module_that_is_only_named_is_filled_in_and_the_name_stays_as_it_was_written
             .await;
         // A revision that is not there changes nothing, and that is told.
         let missing = naming("berlin", "app-1", "0000000000");
-        fleet.hub.apply(&format!("{REMOTES}/berlin"), "pipeline", &missing).await;
+        fleet
+            .hub
+            .apply(&format!("{REMOTES}/berlin"), "pipeline", &missing)
+            .await;
         fleet
             .until("blocked", 30, async |fleet: &Fleet| {
                 let told = state(fleet, "berlin", "app").await?;
@@ -67,7 +81,10 @@ fn a_module_that_is_only_named_is_filled_in_and_the_name_stays_as_it_was_written
             })
             .await;
         let still = fleet.kustomization("berlin", "app").await.unwrap();
-        assert_eq!(still["metadata"]["generation"], made["metadata"]["generation"]);
+        assert_eq!(
+            still["metadata"]["generation"],
+            made["metadata"]["generation"]
+        );
         // A rollout of ours does not touch it.
         fleet.roll("web", "v2").await;
         fleet.until_ready("web", 60).await;
@@ -79,9 +96,14 @@ fn a_module_that_is_only_named_is_filled_in_and_the_name_stays_as_it_was_written
 fn an_external_rollout_gives_new_clusters_something_and_moves_nobody() {
     virtually(async {
         let fleet = Fleet::new().await;
-        fleet.make("rollouts", "app", &rollout("External", "v1")).await;
+        fleet
+            .make("rollouts", "app", &rollout("External", "v1"))
+            .await;
         let found = fleet.until_ready("app", 60).await;
-        let first = found["status"]["targetRevision"].as_str().unwrap().to_owned();
+        let first = found["status"]["targetRevision"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         fleet.roll("app", "v2").await;
         let second = fleet
             .until("another revision", 30, async |fleet: &Fleet| {
@@ -102,7 +124,10 @@ fn an_external_rollout_gives_new_clusters_something_and_moves_nobody() {
         moved["spec"]["assemblage"]["syncs"][0]["assignedBy"] = json!("Rollout/app");
         let forced = format!("{path}?fieldManager=pipeline&force=true");
         let sent = fleet.hub.apply_at(&forced, &moved).await;
-        assert_eq!(sent["spec"]["assemblage"]["syncs"][0]["module"]["revision"], second.as_str());
+        assert_eq!(
+            sent["spec"]["assemblage"]["syncs"][0]["module"]["revision"],
+            second.as_str()
+        );
         fleet
             .until("moved", 60, async |fleet: &Fleet| {
                 let made = fleet.kustomization("berlin", "app").await?;
@@ -128,8 +153,13 @@ fn an_assignment_of_the_same_name_that_somebody_else_made_is_left_alone() {
                 "name": "web", "source": {"git": {"url": "https://example.com/theirs.git", "version": {"tag": "t1"}}},
             }]}},
         });
-        fleet.hub.apply(&format!("{REMOTES}/berlin"), "pipeline", &theirs).await;
-        fleet.make("rollouts", "web", &rollout("Incremental", "v1")).await;
+        fleet
+            .hub
+            .apply(&format!("{REMOTES}/berlin"), "pipeline", &theirs)
+            .await;
+        fleet
+            .make("rollouts", "web", &rollout("Incremental", "v1"))
+            .await;
         fleet
             .until("the others have it", 60, async |fleet: &Fleet| {
                 let found = fleet.get("rollouts", "web").await?;
@@ -148,13 +178,16 @@ fn an_invalid_rollout_says_so_and_stops_no_other() {
     virtually(async {
         let fleet = Fleet::new().await;
         let mut broken = rollout("Incremental", "v1");
-        broken["template"]["spec"]["sync"]["package"]["kustomize"]["substitute"] = json!({"a.b": "c"});
+        broken["template"]["spec"]["sync"]["package"]["kustomize"]["substitute"] =
+            json!({"a.b": "c"});
         fleet.make("rollouts", "broken", &broken).await;
         let mut circle = rollout("Replace", "v1");
         circle["template"]["spec"]["controlPlaneBindings"] =
             json!([{"name": "A", "value": "$(B)"}, {"name": "B", "value": "$(A)"}]);
         fleet.make("rollouts", "circle", &circle).await;
-        fleet.make("rollouts", "web", &rollout("Replace", "v1")).await;
+        fleet
+            .make("rollouts", "web", &rollout("Replace", "v1"))
+            .await;
         fleet.until_ready("web", 60).await;
         let found = fleet.get("rollouts", "broken").await.unwrap();
         let stalled = found["status"]["conditions"].as_array().unwrap().iter();
@@ -170,7 +203,9 @@ fn an_invalid_rollout_says_so_and_stops_no_other() {
 fn somebody_else_may_have_an_assemblage_of_their_own_for_a_cluster() {
     virtually(async {
         let fleet = Fleet::new().await;
-        fleet.make("rollouts", "web", &rollout("Replace", "v1")).await;
+        fleet
+            .make("rollouts", "web", &rollout("Replace", "v1"))
+            .await;
         fleet.until_ready("web", 60).await;
         let extra = json!({
             "clusterName": "berlin", "kubeconfigRef": {"name": "berlin-kubeconfig"},

@@ -8,7 +8,9 @@ use crate::stage::{CLUSTERS, Fleet, is_ready, module, rollout, secs, virtually};
 fn all_clusters_get_a_change_at_once_and_its_module_is_changed_in_place() {
     virtually(async {
         let fleet = Fleet::new().await;
-        fleet.make("rollouts", "web", &rollout("Replace", "v1")).await;
+        fleet
+            .make("rollouts", "web", &rollout("Replace", "v1"))
+            .await;
         fleet.until_ready("web", 60).await;
         let made = fleet.get("modules", "web").await.unwrap();
         fleet.roll("web", "v2").await;
@@ -23,7 +25,10 @@ fn all_clusters_get_a_change_at_once_and_its_module_is_changed_in_place() {
         fleet.until_ready("web", 60).await;
         let changed = fleet.get("modules", "web").await.unwrap();
         assert_eq!(changed["metadata"]["uid"], made["metadata"]["uid"]);
-        assert_eq!(changed["spec"]["sync"]["source"]["git"]["version"]["tag"], "v2");
+        assert_eq!(
+            changed["spec"]["sync"]["source"]["git"]["version"]["tag"],
+            "v2"
+        );
         let path = "/apis/apps/v1/namespaces/fleet/controllerrevisions";
         assert_eq!(fleet.hub.list(path).await.len(), 2);
     });
@@ -47,11 +52,15 @@ fn a_module_with_a_selector_is_everywhere_and_one_without_nowhere() {
                 .then_some(())
         };
         fleet
-            .until("in two clusters", 60, async |fleet: &Fleet| ready(fleet, 2).await)
+            .until("in two clusters", 60, async |fleet: &Fleet| {
+                ready(fleet, 2).await
+            })
             .await;
         fleet.register("rome").await;
         fleet
-            .until("in three clusters", 60, async |fleet: &Fleet| ready(fleet, 3).await)
+            .until("in three clusters", 60, async |fleet: &Fleet| {
+                ready(fleet, 3).await
+            })
             .await;
         for cluster in CLUSTERS {
             assert_eq!(fleet.tag(cluster, "all").await.as_deref(), Some("v1"));
@@ -71,7 +80,11 @@ fn a_module_with_a_selector_is_everywhere_and_one_without_nowhere() {
         assert_eq!(fleet.assigned("berlin", "all").await, None);
         fleet
             .until("taken away in the cluster", 60, async |fleet: &Fleet| {
-                fleet.kustomization("berlin", "all").await.is_none().then_some(())
+                fleet
+                    .kustomization("berlin", "all")
+                    .await
+                    .is_none()
+                    .then_some(())
             })
             .await;
     });

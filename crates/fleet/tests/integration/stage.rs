@@ -215,7 +215,8 @@ impl Fleet {
     /// A hub that knows no cluster yet, and nobody works.
     pub(crate) async fn empty() -> Self {
         let hub = Server::new("hub", 1).await;
-        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
         hub.create("/api/v1/namespaces", &namespace).await;
         hub.define(&definitions::cluster_api()).await;
         let (mut leaves, mut agents, mut working) = (BTreeMap::new(), Vec::new(), Vec::new());
@@ -227,8 +228,8 @@ impl Fleet {
         }
         working.push(flux::run(&hub));
         let clusters = leaves.iter();
-        let clusters = clusters
-            .map(|(name, leaf)| (format!("{NAMESPACE}/{name}"), leaf.cluster.clone()));
+        let clusters =
+            clusters.map(|(name, leaf)| (format!("{NAMESPACE}/{name}"), leaf.cluster.clone()));
         secs(1).await;
         Self {
             lines: Lines::new(clusters.collect()),
@@ -278,11 +279,14 @@ impl Fleet {
         let path = format!("/apis/cluster.x-k8s.io/v1beta2/namespaces/{NAMESPACE}/clusters");
         self.hub.create(&path, &cluster).await;
         let status = json!({"status": {"initialization": {"controlPlaneInitialized": true}}});
-        self.hub.patch(&format!("{path}/{name}/status"), &status).await;
+        self.hub
+            .patch(&format!("{path}/{name}/status"), &status)
+            .await;
     }
 
     pub(crate) fn cut(&self, name: &str) {
-        self.lines.set(&format!("{NAMESPACE}/{name}"), Mode::Refused);
+        self.lines
+            .set(&format!("{NAMESPACE}/{name}"), Mode::Refused);
     }
 
     pub(crate) fn mend(&self, name: &str) {
@@ -305,7 +309,9 @@ impl Fleet {
     }
 
     pub(crate) async fn change(&self, plural: &str, name: &str, patch: &Value) {
-        self.hub.patch(&format!("{FLEET}/{plural}/{name}"), patch).await;
+        self.hub
+            .patch(&format!("{FLEET}/{plural}/{name}"), patch)
+            .await;
     }
 
     pub(crate) async fn get(&self, plural: &str, name: &str) -> Option<Value> {
@@ -369,12 +375,22 @@ impl Fleet {
             if began.elapsed() > Duration::from_secs(at_most) {
                 let rollouts = self.hub.list(&format!("{FLEET}/rollouts")).await;
                 let remotes = self.hub.list(&format!("{FLEET}/remoteassemblages")).await;
-                let told: Vec<&Value> = rollouts.iter().chain(&remotes).map(|one| &one["status"]).collect();
+                let told: Vec<&Value> = rollouts
+                    .iter()
+                    .chain(&remotes)
+                    .map(|one| &one["status"])
+                    .collect();
                 let writes = self.hub.writes();
                 for write in writes.iter().rev().take(6) {
-                    eprintln!("{} {} {} {:?}", write.verb, write.resource, write.context, write.ending);
+                    eprintln!(
+                        "{} {} {} {:?}",
+                        write.verb, write.resource, write.context, write.ending
+                    );
                 }
-                panic!("not {what} after {at_most} s: {}", serde_json::to_string_pretty(&told).unwrap());
+                panic!(
+                    "not {what} after {at_most} s: {}",
+                    serde_json::to_string_pretty(&told).unwrap()
+                );
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -382,10 +398,14 @@ impl Fleet {
 
     /// Waits until a Rollout says that it is ready with this tag everywhere.
     pub(crate) async fn until_ready(&self, rollout: &str, at_most: u64) -> Value {
-        self.until(&format!("{rollout} ready"), at_most, async |fleet: &Self| {
-            let found = fleet.get("rollouts", rollout).await?;
-            is_ready(&found).then_some(found)
-        })
+        self.until(
+            &format!("{rollout} ready"),
+            at_most,
+            async |fleet: &Self| {
+                let found = fleet.get("rollouts", rollout).await?;
+                is_ready(&found).then_some(found)
+            },
+        )
         .await
     }
 }

@@ -51,7 +51,7 @@ fn cluster(state: usize) -> Cluster {
         }),
     };
     Cluster {
-        is_reachable: state % 2 == 0,
+        is_reachable: state.is_multiple_of(2),
         wanted: known("b"),
         stable: Some(known("a")),
         entry: made,

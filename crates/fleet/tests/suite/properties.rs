@@ -127,7 +127,7 @@ impl Story {
             Event::Template(number) => self.wanted().target = format!("t{number}"),
             Event::Value(at) => self.values[at] += 1,
             Event::Selected(at, is) => {
-                self.world.clusters.get_mut(&name(at)).unwrap().is_selected = is
+                self.world.clusters.get_mut(&name(at)).unwrap().is_selected = is;
             }
             Event::Paused(is) => self.wanted().is_paused = is,
             Event::Nothing => {}

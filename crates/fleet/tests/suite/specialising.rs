@@ -101,7 +101,10 @@ fn a_changed_value_is_another_revision() {
         "berlin",
         &Known::from([(reference, Read::Missing)]),
     );
-    let Specialised::Blocked { reason, message, .. } = blocked else {
+    let Specialised::Blocked {
+        reason, message, ..
+    } = blocked
+    else {
         panic!("{blocked:?}");
     };
     assert_eq!(reason, "BindingUnresolved");
