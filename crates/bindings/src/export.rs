@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use sha2::{Digest, Sha256};
 use slipway_api::fleet::binding::{Binding, Literal, ObjectFieldRef};
 
 use crate::expand::escape;
 use crate::pointer::Pointer;
+use crate::revision::digest;
 use crate::value::Text;
 
 /// Values as bindings, in the order of their names, and what has to be in the Secret that some refer to.
@@ -66,7 +66,5 @@ pub fn key(name: &str) -> String {
     if is_key {
         return name.to_owned();
     }
-    let hash = Sha256::digest(name.as_bytes());
-    let digits: String = hash.iter().take(16).map(|b| format!("{b:02x}")).collect();
-    format!("name-{digits}")
+    format!("name-{}", digest(name, 32))
 }

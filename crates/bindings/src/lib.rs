@@ -19,6 +19,11 @@
 //!
 //! It reads nothing itself: in which cluster and namespace a [`Reference`] is looked up is for the caller to say.
 
+#![allow(
+    clippy::result_large_err,
+    reason = "a failure says where it comes from, and is made once for a binding that is to be mended"
+)]
+
 pub mod canonical;
 pub mod evaluate;
 pub mod expand;

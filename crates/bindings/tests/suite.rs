@@ -4,6 +4,8 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::result_large_err,
+    clippy::too_many_lines,
     missing_docs,
     reason = "tests"
 )]

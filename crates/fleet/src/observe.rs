@@ -36,6 +36,7 @@ pub struct World {
 /// A cluster, as far as one Rollout is concerned.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Cluster {
     /// Whether the Rollout selects it.
     pub is_selected: bool,

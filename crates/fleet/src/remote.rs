@@ -250,7 +250,7 @@ fn assemblage(world: &World, syncs: &[&NamedSync], hash: &str) -> Applied {
         kinds::ASSEMBLAGE,
         &world.namespace,
         &world.name,
-        json!({"metadata": {"annotations": {WRITTEN: hash}}, "spec": {"syncs": syncs}}),
+        &json!({"metadata": {"annotations": {WRITTEN: hash}}, "spec": {"syncs": syncs}}),
     );
     Applied {
         object,

@@ -25,12 +25,12 @@ pub struct Applied {
 }
 
 /// An object of this kind, namespace and name, with what is said of it.
-pub(crate) fn object(kind: Kind, namespace: &str, name: &str, rest: Value) -> (ObjectRef, Value) {
+pub(crate) fn object(kind: Kind, namespace: &str, name: &str, rest: &Value) -> (ObjectRef, Value) {
     let mut body = json!({
         "apiVersion": kind.api_version(),
         "kind": kind.kind,
         "metadata": {"namespace": namespace, "name": name},
     });
-    slipway_kernel::fields::merge(&mut body, &rest);
+    slipway_kernel::fields::merge(&mut body, rest);
     (ObjectRef::local(kind, namespace, name), body)
 }

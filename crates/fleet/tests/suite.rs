@@ -5,6 +5,7 @@
     clippy::panic,
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
     missing_docs,
     reason = "tests"
 )]

@@ -50,8 +50,9 @@ pub(super) fn over_there(
     }
     let has_namespace = has_namespace(one.view.stores, facts, cluster, &meta.namespace);
     if has_namespace.is_none() {
-        let again = later(now, super::rollout::READING);
-        again.into_iter().for_each(|at| steps.plan.wake(at));
+        if let Some(at) = later(now, super::rollout::READING) {
+            steps.plan.wake(at);
+        }
         return Some(steps.plan);
     }
     if has_namespace == Some(false) {
@@ -135,7 +136,7 @@ fn copy(one: &Remote<'_>, name: &str) -> Option<Applied> {
         kinds::SECRET,
         &meta.namespace,
         name,
-        json!({
+        &json!({
             "metadata": {"labels": {VALUES_FOR: label(cluster_of(one.object()))}},
             "immutable": true,
             "data": object.get("data"),

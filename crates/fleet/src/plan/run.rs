@@ -32,7 +32,8 @@ pub(super) fn begin(
             !seen.cluster.is_reachable || (!seen.is_ready() && !is_ours_to_mend(seen))
         }
         Standing::Current => {
-            !seen.is_settled() && !(seen.cluster.is_reachable && is_ours_to_mend(seen))
+            let is_mended = seen.cluster.is_reachable && is_ours_to_mend(seen);
+            !seen.is_settled() && !is_mended
         }
         Standing::Going | Standing::Deselected | Standing::Foreign => false,
     };

@@ -45,7 +45,7 @@ pub fn assign(layer: Layer, place: Place<'_>, by: &str, sync: &NamedSync) -> App
                 kinds::REMOTE_ASSEMBLAGE,
                 place.namespace,
                 place.cluster,
-                rest,
+                &rest,
             )
         }
         Layer::Bootstrap => {
@@ -56,7 +56,7 @@ pub fn assign(layer: Layer, place: Place<'_>, by: &str, sync: &NamedSync) -> App
                 kinds::ASSEMBLAGE,
                 place.namespace,
                 &name,
-                json!({ "spec": spec }),
+                &json!({ "spec": spec }),
             )
         }
     };
@@ -102,7 +102,7 @@ pub fn values(place: Place<'_>, by: &str, name: &str, data: &BTreeMap<String, Te
         kinds::SECRET,
         place.namespace,
         name,
-        json!({
+        &json!({
             "metadata": {"labels": {VALUES_FOR: label(place.cluster), ASSIGNED_BY: label(by)}},
             "immutable": true,
             "data": revealed(data),

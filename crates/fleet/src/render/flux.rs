@@ -90,7 +90,7 @@ pub fn source(namespace: &str, source: &Source) -> Applied {
         kinds::GIT_REPOSITORY,
         namespace,
         &naming::source(source),
-        rest,
+        &rest,
     ))
 }
 
@@ -153,7 +153,7 @@ pub fn kustomization(maker: Maker<'_>, sync: &NamedSync, spec: &KustomizationSpe
         "spec": spec,
     });
     let name = naming::kustomization(maker.name, &sync.name);
-    forced(object(kinds::KUSTOMIZATION, maker.namespace, &name, rest))
+    forced(object(kinds::KUSTOMIZATION, maker.namespace, &name, &rest))
 }
 
 /// The Secret with the secret values of a sync, which its Kustomization refers to.
@@ -163,5 +163,5 @@ pub fn values(maker: Maker<'_>, sync: &NamedSync, name: &str, all: &Substitution
         "immutable": true,
         "data": revealed(&all.secret),
     });
-    forced(object(kinds::SECRET, maker.namespace, name, rest))
+    forced(object(kinds::SECRET, maker.namespace, name, &rest))
 }

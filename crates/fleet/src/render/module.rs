@@ -38,14 +38,14 @@ pub fn revision(maker: Maker<'_>, strategy: Strategy, revision: &str) -> Vec<App
             "data": {"spec": spec},
         });
         let name = naming::module(maker.name, revision);
-        let record = applied(maker, kinds::CONTROLLER_REVISION, &name, record);
+        let record = applied(maker, kinds::CONTROLLER_REVISION, &name, &record);
         let module = json!({"metadata": metadata(maker, revision, Some(template)), "spec": spec});
-        return vec![record, applied(maker, kind(maker), maker.name, module)];
+        return vec![record, applied(maker, kind(maker), maker.name, &module)];
     }
     let mut rest = json!({"metadata": metadata(maker, revision, Some(template)), "spec": spec});
     slipway_kernel::fields::merge(&mut rest, &json!({"spec": {"immutable": true}}));
     let name = naming::module(maker.name, revision);
-    vec![applied(maker, kind(maker), &name, rest)]
+    vec![applied(maker, kind(maker), &name, &rest)]
 }
 
 /// What a Rollout makes.
@@ -81,7 +81,7 @@ fn metadata(maker: Maker<'_>, revision: &str, template: Option<&Template>) -> Va
     })
 }
 
-fn applied(maker: Maker<'_>, kind: Kind, name: &str, rest: Value) -> Applied {
+fn applied(maker: Maker<'_>, kind: Kind, name: &str, rest: &Value) -> Applied {
     let (object, body) = object(kind, maker.namespace, name, rest);
     Applied {
         object,
