@@ -152,8 +152,23 @@ fn owner(request: &Request) -> Option<String> {
     let (_, query) = request.uri.split_once('?')?;
     let mut parts = query.split('&');
     let manager = parts.find_map(|part| part.strip_prefix("fieldManager="))?;
-    let manager = manager.replace("%2F", "/").replace("%2f", "/");
+    let manager = decoded(manager);
     manager.strip_prefix("slipway-fleet/").map(str::to_owned)
+}
+
+/// A part of a query, as it was meant.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut made = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (code, rest) = part.split_at_checked(2).unwrap_or((part, ""));
+        match u8::from_str_radix(code, 16) {
+            Ok(byte) => made.push(char::from(byte)),
+            Err(_) => made.push_str(code),
+        }
+        made.push_str(rest);
+    }
+    made
 }
 
 /// The strategy of a Rollout, as it was before a change.
