@@ -9,6 +9,7 @@ use slipway_fleet::assemblage::{KustomizationSeen, SourceSeen};
 use slipway_fleet::kinds;
 use slipway_fleet::observe::seen::{Assembled, Whole};
 use slipway_kernel::Action;
+use slipway_kernel::action::FieldManager;
 use slipway_kernel::store::Projection;
 
 use super::{ANNOTATIONS, Bend, Mutant, hide};
@@ -47,14 +48,16 @@ fn all_is_well(object: &mut Value) {
 /// All of them.
 pub(crate) const ALL: &[Mutant] = &[
     Mutant {
-        name: "fleet: an assignment is taken away before it is replaced",
+        name: "fleet: an assignment is taken away when another comes",
         scenarios: &["fleet-canary"],
         by: &["F1"],
         bend: || {
             Bend::Requests(|method, path, body| {
                 let is_new = body.to_string().contains("\"v2\"");
                 if let (true, "PATCH", Some(syncs)) = (is_new, method, syncs(path, body)) {
-                    syncs.clear();
+                    for sync in syncs {
+                        sync["name"] = json!("web-next");
+                    }
                 }
             })
         },
@@ -93,16 +96,19 @@ pub(crate) const ALL: &[Mutant] = &[
         },
     },
     Mutant {
-        name: "fleet: an assignment of others is taken over",
-        scenarios: &["fleet-third-party"],
+        name: "fleet: assignments are written in everybody's name",
+        scenarios: &["fleet-canary", "fleet-third-party"],
         by: &["F4"],
         bend: || {
-            Bend::Sees(
-                kinds::ROLLOUT,
-                sees!(Whole, |object| {
-                    object["spec"]["strategy"] = json!("Replace");
-                }),
-            )
+            Bend::Plans(|plan| {
+                for step in &mut plan.steps {
+                    if let Action::Apply { object, by, .. } = &mut step.action
+                        && object.kind == kinds::REMOTE_ASSEMBLAGE
+                    {
+                        *by = FieldManager::default();
+                    }
+                }
+            })
         },
     },
     Mutant {
