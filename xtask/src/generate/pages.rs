@@ -29,10 +29,7 @@ const PAGES: &[(&str, &[&str])] = &[
         "deploy/agent.yaml",
         &["manifests", "--controllers", "agent"],
     ),
-    (
-        "docs/reference/assemblage.md",
-        &["reference", "assemblage"],
-    ),
+    ("docs/reference/assemblage.md", &["reference", "assemblage"]),
     (
         "docs/reference/bootstrapmodule.md",
         &["reference", "bootstrapmodule"],
