@@ -192,9 +192,9 @@ async fn stand_in(number: usize, leaf: Arc<Cluster>, news: News) {
         if let Ok(Some(found)) = assemblages.get_opt(leaf.name()).await
             && let Some(status) = wanted(&found.data)
         {
-            let (name, patch) = (leaf.name(), json!({ "status": status }));
-            let patched =
-                assemblages.patch_status(name, &PatchParams::default(), &Patch::Merge(patch));
+            let (parameters, patch) = (PatchParams::default(), json!({ "status": status }));
+            let patch = Patch::Merge(patch);
+            let patched = assemblages.patch_status(leaf.name(), &parameters, &patch);
             if patched.await.is_ok() {
                 let mut news = news.lock().unwrap_or_else(PoisonError::into_inner);
                 news.push((number, Instant::now()));
