@@ -89,7 +89,10 @@ impl Stage {
 
     /// Starts the operator in the hub.
     pub(crate) fn start(&self) -> Result<()> {
-        let mut operator = Operator::start(&self.hub.kubeconfig, &["--controllers", "fleet"])?;
+        let mut operator = Operator::start(
+            &self.hub.kubeconfig,
+            &["--controllers", "fleet", "--operator-namespace", PLACE],
+        )?;
         operator.wait_until_ready(SOON)?;
         *self.operator() = Some(operator);
         Ok(())
