@@ -15,6 +15,7 @@ use slipway_kernel::{Facts, Member, MemberState};
 
 use super::view::View;
 use crate::observe::cluster::Registered;
+use crate::render::assignment::Layer;
 use crate::{kinds, work};
 
 /// Whether the cluster of a `RemoteAssemblage` can be reached.
@@ -30,17 +31,20 @@ pub(super) fn is_known_unreachable(assemblage: &Value) -> bool {
     condition(assemblage, REACHABLE).is_some_and(|known| known.status == "False")
 }
 
-/// The clusters of these that cannot be reached now.
+/// The clusters of these that cannot be reached now. What is applied from the control plane needs nothing to be there yet: so
+/// it can bring what is missing.
 pub(super) fn unreachable<'a>(
     view: &View<'_>,
     facts: &Facts,
+    layer: Layer,
     clusters: impl IntoIterator<Item = (&'a Registered, bool)>,
 ) -> BTreeSet<String> {
     let is_away = |(cluster, has_assemblage): &(&Registered, bool)| {
         let remote = view.get(&kinds::REMOTE_ASSEMBLAGE, &cluster.namespace, &cluster.name);
         let told = remote.and_then(|item| condition(item.body().object(), REACHABLE));
         if let Some(told) = told {
-            return told.status == "False";
+            let is_bare = layer == Layer::Bootstrap && told.reason == reasons::NOT_SYNCED;
+            return told.status == "False" && !is_bare;
         }
         let member = work::member(&cluster.namespace, &cluster.name);
         match facts.members.get(&member).map(|state| &state.reach) {

@@ -116,6 +116,7 @@ pub(crate) fn course<T>(
     let unreachable = reach::unreachable(
         view,
         facts,
+        one.layer(),
         clusters
             .values()
             .map(|cluster| (cluster, has(&cluster.name))),

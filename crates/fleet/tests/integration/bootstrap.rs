@@ -109,3 +109,40 @@ fn a_bootstrap_module_with_a_selector_is_everywhere_and_goes_with_its_cluster() 
         assert_eq!(fleet.hub.list(SOURCES).await.len(), 0);
     });
 }
+
+#[test]
+fn a_cluster_without_our_definition_gets_it_from_the_control_plane_and_then_the_rest() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let paris = &fleet.leaves["paris"];
+        paris
+            .delete(&format!("{definitions}/assemblages.fleet.squaremo.dev"))
+            .await;
+        secs(10).await;
+        fleet
+            .make("rollouts", "web", &rollout("Replace", "v1"))
+            .await;
+        fleet
+            .until("waiting for the definition", 120, async |fleet: &Fleet| {
+                let found = fleet.get("remoteassemblages", "paris").await?;
+                let conditions = found["status"]["conditions"].as_array()?.clone();
+                let reachable = conditions
+                    .into_iter()
+                    .find(|one| one["type"] == "Reachable")?;
+                (reachable["reason"] == "NotSynced").then_some(())
+            })
+            .await;
+        fleet
+            .make("rollouts", "agent", &bootstrapping("Incremental", "v1"))
+            .await;
+        fleet.until_ready("agent", 120).await;
+        // That is what it would have brought.
+        for definition in crate::definitions::fleet() {
+            if definition["spec"]["names"]["kind"] == "Assemblage" {
+                paris.define(&definition).await;
+            }
+        }
+        fleet.until_ready("web", 180).await;
+    });
+}
