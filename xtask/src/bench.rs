@@ -1,7 +1,6 @@
 //! `cargo xtask bench`: figures, side by side on the embedded and on a real server.
 
-mod figures;
-#[cfg(test)]
+pub(crate) mod figures;
 #[allow(
     dead_code,
     unreachable_pub,
@@ -73,6 +72,18 @@ enum Bench {
         /// How many members, one run for each number
         #[arg(long, value_delimiter = ',', default_values_t = [10, 100, 1_000, 10_000])]
         members: Vec<usize>,
+        /// For how many seconds is looked what it costs when nothing happens; less than 300 s leave heartbeats out
+        #[arg(long, default_value_t = 300)]
+        idle: u64,
+    },
+    /// Questions to the world outside, every ten seconds: lateness, processor time, memory
+    Facts {
+        /// How many keys ask three questions each
+        #[arg(long, default_value_t = 1_000)]
+        keys: usize,
+        /// For how many minutes
+        #[arg(long, default_value_t = 10)]
+        minutes: u64,
     },
     /// The fleet over many clusters: memory, start, one rollout, delay from a cluster's news to a write, writes, growth
     Fleet {
@@ -112,15 +123,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             let size = ["--deployments".to_owned(), deployments.to_string()];
             measure("bench-restarts", &size, peer.as_deref(), profile, keep)
         }
-        Bench::Clusters { members } => {
+        Bench::Clusters { members, idle } => {
             let members: Vec<String> = members.iter().map(ToString::to_string).collect();
-            let size = ["--members".to_owned(), members.join(",")];
+            let size = [
+                "--members".to_owned(),
+                members.join(","),
+                "--idle".to_owned(),
+                idle.to_string(),
+            ];
             measure("bench-clusters", &size, None, None, keep)
         }
         Bench::Fleet { clusters } => {
             let clusters: Vec<String> = clusters.iter().map(ToString::to_string).collect();
             let size = ["--clusters".to_owned(), clusters.join(",")];
             measure("bench-fleet", &size, None, None, keep)
+        }
+        Bench::Facts { keys, minutes } => {
+            let words = [
+                "--keys".to_owned(),
+                keys.to_string(),
+                "--minutes".to_owned(),
+                minutes.to_string(),
+            ];
+            measure("bench-facts", &words, None, None, keep)
         }
         Bench::Zones { peer, pods } => {
             let profile = Some((Profile::Full, "SLIPWAY_REAL_FULL"));
@@ -157,6 +182,8 @@ fn measure(
             .env(variable, real.kubeconfig(0))
             .env("SLIPWAY_KUBECTL", kubectl.path("kubectl")?);
     }
+    let heading = figures::heading()?;
+    report::line(&heading);
     report::line("measuring; this takes some minutes");
     let mut child = bench
         .stdout(Stdio::piped())
@@ -176,7 +203,7 @@ fn measure(
         bail!("the bench ended with {ended}");
     }
     if keep {
-        figures::keep(program, &said)?;
+        figures::keep(program, &heading, &said)?;
     }
     if is_missed {
         return Err(Missed.into());

@@ -51,8 +51,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// All programs of fuzz targets, before what they are told.
 fn programs() -> Command {
     let mut command = workspace::cargo();
-    command.args(["test", "--release", "--quiet", "--workspace"]);
-    command.args(["--test", "fuzz", "--"]);
+    // What one program finds keeps no other from looking.
+    command.args(["test", "--release", "--quiet", "--no-fail-fast"]);
+    command.args(["--workspace", "--test", "fuzz", "--"]);
     command
 }
 

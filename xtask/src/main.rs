@@ -59,8 +59,8 @@ enum Command {
     /// A real Kubernetes control plane on loopback
     #[command(subcommand)]
     Controlplane(controlplane::Command),
-    /// Record what foreign programs ask of a real kube-apiserver, for the replay test
-    Record,
+    /// Record of a real kube-apiserver what tests are held against
+    Record(record::Arguments),
     /// Feed the API server's readers with damaged input, a million cases each
     Fuzz(fuzz::Arguments),
     /// Run a command again and again beside a load, and keep what each run said
@@ -76,7 +76,7 @@ fn main() -> ExitCode {
         Command::Tidy => test::tidy(),
         Command::Bench(command) => bench::run(&command),
         Command::Controlplane(command) => controlplane::run(&command),
-        Command::Record => record::run(),
+        Command::Record(arguments) => record::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
@@ -85,10 +85,28 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report::error(&error);
-            match error.downcast_ref::<bench::Missed>() {
-                Some(_) => ExitCode::from(bench::MISSED),
-                None => ExitCode::FAILURE,
-            }
+            ExitCode::from(code(&error))
         }
+    }
+}
+
+/// What this program ends with after an error.
+fn code(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<bench::Missed>() {
+        Some(_) => bench::MISSED,
+        None => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bench, code};
+
+    #[test]
+    fn a_missed_goal_is_told_from_other_failures() {
+        assert_eq!(code(&anyhow::anyhow!("the bench could not run")), 1);
+        assert_eq!(code(&anyhow::Error::from(bench::Missed)), 3);
+        let told = anyhow::Error::from(bench::Missed).context("measuring zones");
+        assert_eq!(code(&told), 3);
     }
 }

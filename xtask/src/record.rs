@@ -1,4 +1,7 @@
-//! `cargo xtask record`: what foreign programs ask of a real kube-apiserver, recorded for the replay test.
+//! `cargo xtask record`: what tests of the embedded server are held against, recorded of a real kube-apiserver, or said by its own
+//! packages where no request shows it. `docs/recordings.md` names all of it.
+
+mod server;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,7 +19,42 @@ const CROWD: &str = "280";
 /// How long the recorder may take to answer.
 const WITHIN: Duration = Duration::from_secs(30);
 
-pub(crate) fn run() -> Result<()> {
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// What to record
+    #[arg(value_enum, default_value_t = What::Foreign)]
+    what: What,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum What {
+    /// What foreign programs ask, for the replay test
+    Foreign,
+    /// Server-side apply and the ownership of fields
+    Apply,
+    /// Metadata of lists, in protobuf and in JSON
+    Heads,
+    /// What CEL rules cost, by kube-apiserver's packages
+    Cost,
+    /// Objects in protobuf, by kube-apiserver's packages
+    Protobuf,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    match arguments.what {
+        What::Foreign => foreign(),
+        What::Apply => server::answers("apply", "crates/apiserver/src/apply/testdata"),
+        What::Heads => server::answers("heads", "crates/runtime/src/collection/testdata"),
+        What::Cost => server::packages(
+            "cost",
+            "crates/apiserver/src/crd/rules/cost",
+            "recorded.txt",
+        ),
+        What::Protobuf => server::packages("protobuf", "crates/apiserver/src/decode/testdata", ""),
+    }
+}
+
+fn foreign() -> Result<()> {
     workspace::build_programs()?;
     let real = Borrowed::start(1, &Profile::Bare.into()).context("starting a real API server")?;
     let folder = workspace::target().join(format!("recording-{}", std::process::id()));

@@ -1,5 +1,7 @@
 //! `cargo xtask test`: everything, in tiers, one line each.
 
+mod listed;
+mod prometheus;
 mod servers;
 mod tier;
 
@@ -11,6 +13,7 @@ use anyhow::{Context, Result, bail};
 
 use self::servers::OnServers;
 use self::tier::Outcome;
+use crate::bench::figures;
 use crate::controlplane::{Shape, tools};
 use crate::report;
 use crate::workspace;
@@ -58,17 +61,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let shipped = arguments.dist.then(workspace::build_shipped).transpose()?;
     if !arguments.servers {
-        for (name, cargo_arguments) in STATIC {
-            let mut command = workspace::cargo();
-            command.args(*cargo_arguments);
+        for listed in listed::ALONE {
+            let mut command = listed.command();
             match &shipped {
-                None => tiers.run(name, &mut command),
-                Some(program) if *name == PROGRAM => {
-                    tiers.run(name, command.env(SLIPWAY_BIN, program));
+                None => tiers.run(listed.name, &mut command),
+                Some(program) if listed.name == listed::PROGRAM => {
+                    tiers.run(listed.name, command.env(SLIPWAY_BIN, program));
                 }
                 Some(_) => {}
             }
         }
+    }
+    if !arguments.servers && !arguments.dist {
+        ask_prometheus(&mut tiers);
     }
     drop_in(arguments, shipped.as_deref(), &mut tiers)?;
     let is_simulated = !arguments.servers && !arguments.dist;
@@ -94,6 +99,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     concluded.and(run)
 }
 
+/// The tier that asks a real Prometheus.
+const PROMETHEUS: &str = "prometheus";
+
+fn ask_prometheus(tiers: &mut Tiers) {
+    if !tiers.wants(PROMETHEUS) {
+        return;
+    }
+    let program = match prometheus::locate() {
+        Ok(program) => program,
+        Err(why) => {
+            tiers.left_out.push(format!("{PROMETHEUS}: {why:#}"));
+            return;
+        }
+    };
+    let mut command = listed::tests(&[PROMETHEUS]);
+    tiers.run(PROMETHEUS, command.env("SLIPWAY_PROMETHEUS", program));
+}
+
 /// The tier that asks an original and ours the same. Only who has an original can run it: it is never left out, but not there.
 const DROP_IN: &str = "drop-in";
 
@@ -107,17 +130,8 @@ fn drop_in(arguments: &Arguments, shipped: Option<&Path>, tiers: &mut Tiers) -> 
     };
     workspace::build_program()?;
     let peer = std::path::absolute(peer).context("finding the original's program")?;
-    let mut command = workspace::cargo();
-    command
-        .args([
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--test",
-            "peer",
-        ])
-        .env("SLIPWAY_PEER", peer);
+    let mut command = listed::tests(&["peer"]);
+    command.env("SLIPWAY_PEER", peer);
     if let Some(program) = shipped {
         command.env(SLIPWAY_BIN, program);
     }
@@ -128,19 +142,13 @@ fn drop_in(arguments: &Arguments, shipped: Option<&Path>, tiers: &mut Tiers) -> 
 /// The variable by which tests find the program that they drive.
 const SLIPWAY_BIN: &str = "SLIPWAY_BIN";
 
-/// The tier that runs the program as people do.
-const PROGRAM: &str = "program";
-
 /// What was tested, for whoever writes it down.
 fn shipped_line(program: &Path) -> Result<String> {
     let size = std::fs::metadata(program)
         .context("looking at the program")?
         .len();
-    let commit = workspace::commit();
-    Ok(format!(
-        "as shipped: {} of {size} bytes, profile dist, commit {commit}",
-        program.display()
-    ))
+    let heading = figures::heading()?;
+    Ok(format!("as shipped: {size} bytes, profile dist. {heading}"))
 }
 
 /// Where nothing may be left out, what cannot be run is said before anything is.
@@ -182,11 +190,10 @@ fn beside(
     is_wanted: bool,
     waiting: impl FnOnce(&mut Tiers) -> Result<()>,
 ) -> Result<()> {
-    if !is_wanted || !tiers.wants(SIMULATION.0) {
+    if !is_wanted || !tiers.wants(listed::SIMULATION) {
         return waiting(tiers);
     }
-    let mut command = workspace::gently(&workspace::cargo());
-    command.args(SIMULATION.1);
+    let mut command = workspace::gently(&listed::tests(&["simulation"]));
     if workspace::is_ci() {
         // Other positions with every commit.
         command.args(["--", "--draw", &workspace::commit()]);
@@ -196,7 +203,7 @@ fn beside(
         tiers.left_out.push(text.to_owned());
     }
     std::thread::scope(|scope| {
-        let simulation = scope.spawn(move || tier::run_beside(SIMULATION.0, &mut command));
+        let simulation = scope.spawn(move || tier::run_beside(listed::SIMULATION, &mut command));
         let result = waiting(tiers);
         match simulation.join() {
             Ok((outcome, lines)) => {
@@ -233,147 +240,9 @@ impl Tiers {
     }
 }
 
-/// Tiers that need nothing but Rust. Each selects the whole workspace and then targets by name: with a single package
-/// selected, cargo would build the dependencies anew with that package's features.
-const STATIC: &[(&str, &[&str])] = &[
-    ("format", &["fmt", "--all", "--check"]),
-    (
-        "lint",
-        &[
-            "clippy",
-            "--release",
-            "--workspace",
-            "--all-targets",
-            "--quiet",
-            "--",
-            "-D",
-            "warnings",
-        ],
-    ),
-    // All at once, so that the cores are busy; each of the tiers below finds its programs ready.
-    (
-        "build",
-        &[
-            "test",
-            "--no-run",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--bins",
-            "--tests",
-        ],
-    ),
-    ("tidy", TIDY),
-    (
-        "units",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--lib",
-            "--bins",
-        ],
-    ),
-    (
-        "integration",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--test",
-            "integration",
-        ],
-    ),
-    (
-        "capabilities",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--test",
-            "suite",
-            "--test",
-            "admit",
-        ],
-    ),
-    (
-        "actors alone",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--test",
-            "actors",
-        ],
-    ),
-    (
-        PROGRAM,
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--test",
-            "cli",
-        ],
-    ),
-    (
-        "replay",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--test",
-            "replay",
-        ],
-    ),
-    (
-        "fuzz",
-        &[
-            "test",
-            "--release",
-            "--quiet",
-            "--workspace",
-            "--test",
-            "fuzz",
-        ],
-    ),
-    (
-        "documentation",
-        &["test", "--release", "--quiet", "--workspace", "--doc"],
-    ),
-];
-
-/// The tier that goes the whole way only where nobody waits for it.
-const SIMULATION: (&str, &[&str]) = (
-    "simulation",
-    &[
-        "test",
-        "--release",
-        "--quiet",
-        "--workspace",
-        "--test",
-        "simulation",
-    ],
-);
-
-const TIDY: &[&str] = &[
-    "test",
-    "--release",
-    "--quiet",
-    "--workspace",
-    "--test",
-    "tidy",
-];
-
 /// `cargo xtask tidy`.
 pub(crate) fn tidy() -> Result<()> {
-    let outcome = tier::run("tidy", workspace::cargo().args(TIDY));
+    let outcome = tier::run("tidy", &mut listed::tests(&["tidy"]));
     let time = outcome.time;
     conclude(&[outcome], &[], time)
 }

@@ -47,6 +47,13 @@ pub(crate) fn commit() -> String {
         .unwrap_or_default()
 }
 
+/// The day, as recordings and figures bear it.
+pub(crate) fn today() -> Result<String> {
+    let said = Command::new("date").args(["-u", "+%Y-%m-%d"]).output();
+    let said = said.context("asking for the date")?;
+    Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())
+}
+
 /// A cargo of the same toolchain, in the workspace.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

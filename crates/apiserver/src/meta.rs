@@ -8,6 +8,7 @@
 //! [`match_name`] and [`match_namespace`], [`prepare_update`], [`validate_update`], [`validate_update_again`], and the
 //! strategy's errors.
 
+mod again;
 mod conditions;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use crate::field::{self, FieldError};
 use crate::status::{Outcome, Status};
 use crate::value::{self, has, put, take, text};
 
+pub use again::{has_standard_finalizers, validate_update_again};
 pub use conditions::validate_conditions;
 pub use validate::{
     validate_annotations, validate_create, validate_field_manager, validate_labels,
@@ -228,4 +230,16 @@ pub fn dedup_owner_references(object: &mut Value) -> Option<String> {
         ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
         duplicates.join(", ")
     ))
+}
+
+/// Before an update of the status of a kind whose status is written alone: everything else is as it was, but for who wrote what.
+pub fn keep_all_but_status(object: &mut Value, old: &Value) {
+    let written = ["status", "metadata.managedFields"].map(|path| (path, take(object, path)));
+    *object = old.clone();
+    for (path, kept) in written {
+        take(object, path);
+        if let Some(kept) = kept {
+            put(object, path, kept);
+        }
+    }
 }

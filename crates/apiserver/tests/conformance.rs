@@ -52,7 +52,7 @@ use target::{Call, Target};
 use tokio::runtime::Runtime;
 
 /// So many there are: none goes missing unseen. Who adds one raises it.
-const AT_LEAST: usize = 326;
+const AT_LEAST: usize = 331;
 /// Behaviours mostly wait for the server.
 const THREADS: usize = 6;
 

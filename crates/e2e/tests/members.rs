@@ -15,6 +15,8 @@ mod operator;
 #[allow(dead_code, reason = "the bench asks more of it")]
 #[path = "../src/bench/clusters_role.rs"]
 mod role;
+#[path = "members/secrecy.rs"]
+mod secrecy;
 #[path = "members/ship.rs"]
 mod ship;
 #[path = "members/stage.rs"]
@@ -26,13 +28,17 @@ use std::time::Duration;
 use anyhow::Result;
 use slipway_e2e::suite::{Suite, Test, say};
 
+use ship::Ship;
 use stage::Stage;
 
 /// The word by which this program is the operator.
 const OPERATOR: &str = "--operator";
+/// The word by which it tells everything that it could log.
+const LOGGED: &str = "--logged";
 /// How long something may take that nothing delays.
 const SOON: Duration = Duration::from_secs(10);
-/// How long the first writes may take: whoever leads first waits until no request of a former leader can be on its way.
+/// How long the first writes may take: an operator that was killed is waited for until its Lease has run out, and until no
+/// request of it can be on its way.
 const BEGIN: Duration = Duration::from_secs(90);
 /// How long it may take to come back to a member that was away: it is asked every 30 s at least.
 const BACK: Duration = Duration::from_mins(1);
@@ -46,6 +52,10 @@ const TESTS: &[Test<Stage>] = &[
         rotated,
     ),
     (
+        "what_is_secret_of_a_member_is_in_no_log_event_status_metric_or_core",
+        secrecy::kept,
+    ),
+    (
         "another_cluster_of_the_same_name_gets_no_write_before_somebody_confirms_it",
         replaced,
     ),
@@ -53,7 +63,8 @@ const TESTS: &[Test<Stage>] = &[
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(OPERATOR) {
-        return match operator::run() {
+        let is_logged = std::env::args().nth(2).as_deref() == Some(LOGGED);
+        return match secrecy::prepare(is_logged).and_then(|()| operator::run()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 say(&format!("the operator failed: {error:#}"));
@@ -73,23 +84,19 @@ fn main() -> ExitCode {
 }
 
 fn stopped(stage: &Stage) -> Result<()> {
-    let _operator = stage.operator()?;
     let [lost, others @ ..] = stage.ships() else {
         anyhow::bail!("there are no members");
     };
-    stage.all_get("1", BEGIN)?;
-    lost.stop()?;
-    for round in ["2", "3", "4"] {
-        for other in others {
-            other.wants(round)?;
-        }
-        for other in others {
-            other.gets(round, SOON)?;
-        }
-    }
-    lost.start()?;
-    lost.wants("4")?;
-    lost.gets("4", BACK)
+    stage.operated(|| {
+        stage.all_get("1", BEGIN)?;
+        lost.stop()?;
+        // Whatever becomes of this, those who come after it find it answering.
+        let went_on = go_on(others, &["2", "3", "4"]);
+        lost.start()?;
+        went_on?;
+        lost.wants("4")?;
+        lost.gets("4", BACK)
+    })
 }
 
 fn rotated(stage: &Stage) -> Result<()> {
@@ -98,38 +105,50 @@ fn rotated(stage: &Stage) -> Result<()> {
     };
     let before = turned.account("before")?;
     stage.name(turned, &before)?;
-    let _operator = stage.operator()?;
-    stage.all_get("1", BEGIN)?;
-    let after = turned.account("after")?;
-    stage.name(turned, &after)?;
-    turned.dismiss("before")?;
-    for ship in others.iter().chain([first]) {
-        ship.wants("2")?;
-        ship.gets("2", SOON)?;
-    }
-    turned.wants("2")?;
-    turned.gets("2", BACK)
+    stage.operated(|| {
+        stage.all_get("1", BEGIN)?;
+        let after = turned.account("after")?;
+        stage.name(turned, &after)?;
+        turned.dismiss("before")?;
+        for ship in others.iter().chain([first]) {
+            ship.wants("2")?;
+            ship.gets("2", SOON)?;
+        }
+        turned.wants("2")?;
+        turned.gets("2", BACK)
+    })
 }
 
 fn replaced(stage: &Stage) -> Result<()> {
-    let _operator = stage.operator()?;
     let [others @ .., last] = stage.ships() else {
         anyhow::bail!("there are no members");
     };
-    stage.all_get("1", BEGIN)?;
-    let before = last.uid()?;
-    let address = last.replace()?;
-    if let Some(address) = address {
-        stage.name_as(last, &address, &before)?;
+    stage.operated(|| {
+        stage.all_get("1", BEGIN)?;
+        let before = last.uid()?;
+        let address = last.replace()?;
+        if let Some(address) = address {
+            stage.name_as(last, &address, &before)?;
+        }
+        let after = last.uid()?;
+        anyhow::ensure!(before != after, "{} is the same cluster still", last.name);
+        last.wants("2")?;
+        go_on(others, &["2"])?;
+        last.never_gets("2", QUIET)?;
+        stage.confirm(last, &after)?;
+        last.gets("2", BACK)
+    })
+}
+
+/// These want one thing after the other, and soon get it.
+fn go_on(ships: &[Ship], rounds: &[&str]) -> Result<()> {
+    for round in rounds {
+        for ship in ships {
+            ship.wants(round)?;
+        }
+        for ship in ships {
+            ship.gets(round, SOON)?;
+        }
     }
-    let after = last.uid()?;
-    anyhow::ensure!(before != after, "{} is the same cluster still", last.name);
-    last.wants("2")?;
-    for other in others {
-        other.wants("2")?;
-        other.gets("2", SOON)?;
-    }
-    last.never_gets("2", QUIET)?;
-    stage.confirm(last, &after)?;
-    last.gets("2", BACK)
+    Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! Both run on one embedded server, each in a namespace of its own with the same zones, and get the same admission calls over TLS.
 //! Their answers, the flags that they take and the metrics that they have must be the same, but for what is known and says why.
-//! Without `SLIPWAY_PEER` there is nobody to compare with, and nothing is run.
+//! Without `SLIPWAY_PEER` there is nobody to compare with, and all that is looked at is whether a difference would be seen.
 
 #[path = "peer/calls.rs"]
 mod calls;
@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use calls::Call;
+use serde_json::json;
 use slipway_e2e::client;
 use slipway_e2e::cluster::Cluster;
 use slipway_e2e::flood::{Connection, Target};
@@ -34,13 +35,17 @@ fn main() -> ExitCode {
     if std::env::args().any(|word| word == "--list") {
         return ExitCode::SUCCESS;
     }
-    let Some(peer) = std::env::var_os("SLIPWAY_PEER").map(PathBuf::from) else {
-        say(
-            "drop-in: not run: name the original's program, cargo xtask test --only drop-in --peer PATH",
-        );
-        return ExitCode::SUCCESS;
-    };
-    match compare(&peer) {
+    let peer = std::env::var_os("SLIPWAY_PEER").map(PathBuf::from);
+    let compared = sees().and_then(|()| {
+        let Some(peer) = &peer else {
+            say(
+                "there is no original to compare with: cargo xtask test --only drop-in --peer PATH",
+            );
+            return Ok(0);
+        };
+        compare(peer)
+    });
+    match compared {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
@@ -48,6 +53,39 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Whether a difference is seen: in an answer, a flag and a metric. Everything is as it was but for one word.
+fn sees() -> Result<()> {
+    let review = |allowed: bool, message: &str| {
+        let review =
+            json!({"response": {"allowed": allowed, "status": {"message": message, "code": 400}}});
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n";
+        Answer::read(format!("{head}{review}").as_bytes(), "theirs")
+    };
+    let call = calls::all()
+        .into_iter()
+        .next()
+        .context("nothing is asked")?;
+    let same = told::difference(&call, &review(false, "no"), &review(false, "no"));
+    ensure!(same.is_none(), "a difference that is none: {same:?}");
+    for other in [review(true, "no"), review(false, "yes"), Answer::none()] {
+        let found = told::difference(&call, &review(false, "no"), &other);
+        let found = found.context("an answer that differs is not seen")?;
+        ensure!(told::why(&found).is_none(), "it is excused: {found}");
+    }
+    let metrics = |name: &str| told::families(&format!("# TYPE {name} counter\n{name} 1\n"));
+    let missing = told::missing("metric", &metrics("a"), &metrics("b"));
+    ensure!(
+        missing == ["metric a counter: ours has none"],
+        "{missing:?}"
+    );
+    let all = told::missing("metric", &metrics("go_a"), &metrics("b"));
+    ensure!(all.is_empty(), "what the original's runtime has: {all:?}");
+    let flags = told::flags_in("Usage:\n  -a.b value\n    \tabout it (default 1)\n  -c\tshort\n");
+    let none = BTreeSet::new();
+    ensure!(told::missing("flag", &flags, &none).len() == 2, "{flags:?}");
+    Ok(())
 }
 
 /// What one of the two said.

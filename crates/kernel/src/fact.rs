@@ -2,88 +2,24 @@
 //!
 //! Facts are volatile: a new process starts without. What must survive is in an object's status.
 
+mod answers;
+mod asked;
 mod missing;
 mod reading;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value;
-use slipway_api::purpose::Purpose;
 
 use crate::identity::{ClusterId, Kind, ObjectRef};
-use crate::instant::later;
 use crate::member::{Discovery, MemberState};
 use crate::store::Stores;
 
+pub use answers::Answers;
+pub use asked::{Answer, Question, QuestionId, Request, ScaleOf};
 pub use missing::{Missing, Right, Unseen};
 pub use reading::{Collection, Reading};
-
-/// Names a question, the same for every attempt to deliver it: the peer sees it as idempotency key.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct QuestionId {
-    /// Whose.
-    pub controller: &'static str,
-    /// The uid of the object that it is asked for.
-    pub uid: String,
-    /// What for.
-    pub purpose: Purpose,
-    /// Which one of several.
-    pub attempt: u32,
-    /// For when.
-    pub due: Timestamp,
-}
-
-/// Something to be asked outside of the API.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// Its name.
-    pub id: QuestionId,
-    /// `GET` or `POST`.
-    pub method: &'static str,
-    /// Whom.
-    pub url: String,
-    /// What is sent along.
-    pub body: Value,
-    /// How long to pause before: whoever asks again leaves time for things to get better.
-    pub pause: Duration,
-    /// How long to wait for the answer.
-    pub timeout: Duration,
-    /// From when on it must not be asked any more, because somebody else may have asked otherwise.
-    pub until: Option<Timestamp>,
-}
-
-impl Question {
-    /// Whether it is too late to ask: the answer might come when it must not be asked any more.
-    pub fn is_too_late(&self, now: Timestamp) -> bool {
-        let answered = later(now, self.pause.saturating_add(self.timeout));
-        self.until
-            .is_some_and(|until| answered.is_none_or(|answered| until < answered))
-    }
-}
-
-/// How a question ended. A failure is an answer too, never an absence.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// The peer answered with this code and body.
-    Said {
-        /// The HTTP status code.
-        code: u16,
-        /// The body.
-        body: String,
-    },
-    /// No answer within the time.
-    Timeout,
-    /// The peer could not be reached.
-    Refused(String),
-    /// The answer could not be understood.
-    Malformed(String),
-    /// The API refused it, and says itself that we have no right to it. A refusal that has another cause (a quota, a
-    /// policy, a namespace that is going) has the same code and is [`Answer::Said`].
-    NoRight(String),
-}
 
 /// What stands behind a refusal. What is left out for want of a right is not left out for any other cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,8 +54,8 @@ pub struct Refusal {
 pub struct Facts {
     /// Refused writes, by object.
     pub refusals: BTreeMap<ObjectRef, Refusal>,
-    /// Answers, by question.
-    pub answers: BTreeMap<QuestionId, (Timestamp, Answer)>,
+    /// Answers to the questions of the key that is planned, or of the review that is judged; to no others.
+    pub answers: Answers,
     /// What is off because of a missing right or definition.
     pub missing: BTreeSet<Missing>,
     /// Objects, by uid, that this replica has let go, and until when they may go. They count as away for as long as they

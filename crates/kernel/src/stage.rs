@@ -235,7 +235,7 @@ fn body(action: &Action) -> Value {
         Action::Delete { target, .. } => {
             json!({"preconditions": {"uid": target.uid(), "resourceVersion": target.version()}})
         }
-        Action::Ask(question) => json!(format!("{} {}", question.method, question.url)),
+        Action::Ask(question) => json!(format!("{} {}", question.method(), question.address())),
     }
 }
 

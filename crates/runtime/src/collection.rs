@@ -5,6 +5,8 @@
 //! objects that no store is for.
 
 mod heads;
+#[cfg(test)]
+mod heads_tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +26,7 @@ use slipway_kernel::identity::{ClusterId, ObjectRef};
 use slipway_kernel::store::{Meta, Store, StoreKey, Stores, number};
 use tokio::sync::mpsc;
 
-use self::heads::{HEADS, Head, HeadMeta, Heads, ListMeta};
+use self::heads::{HEADS, Head, HeadMeta, Heads, ListMeta, NoList};
 use crate::message::Message;
 use crate::state::{Shared, State};
 
@@ -98,7 +100,7 @@ impl Reader {
         };
         let path = collection.kind.path(&collection.namespace);
         let (kind, answer) = self.get(&path, HEADS).await?;
-        let heads = Heads::read(&kind, &answer).map_err(|why| no_list(&why))?;
+        let heads = Heads::read(&kind, &answer).map_err(|why| no_list(&why.to_string()))?;
         // A consistent answer is never older than what was seen before it was asked for.
         let version = number(&heads.metadata.resource_version);
         if version < known {
@@ -137,6 +139,9 @@ impl Reader {
             let (_, answer) = self.get(&page, WHOLE).await?;
             let page: Page =
                 serde_json::from_slice(&answer).map_err(|error| no_list(&error.to_string()))?;
+            if page.metadata.resource_version.is_empty() {
+                return Err(no_list(&NoList::NoVersion.to_string()));
+            }
             let mut state = self.shared.lock();
             stays(&state, collection, history)?;
             for value in page.items.unwrap_or_default() {

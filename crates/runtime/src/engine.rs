@@ -159,6 +159,7 @@ impl Engine {
                 problem: problem.to_owned(),
             });
         }
+        self.shared.settings.members.check()?;
         selections::agree(self.capabilities.values().flat_map(|c| c.interests()))
     }
 
@@ -340,7 +341,7 @@ impl Engine {
             Message::Watch(key, run, news) => self.news(&key, run, news),
             Message::Rewound(cluster, history) => self.read_older(&cluster, history),
             Message::ListAgain(cluster) => self.list_if_due(&cluster),
-            Message::Executed(key, report) => self.executed(&key, &report),
+            Message::Executed(key, tenure, report) => self.executed(&key, tenure, &report),
             Message::Publish(key, event, acted) => self.publish(&key, &event, acted.as_deref()),
             Message::Answered(key, id, answer) => self.answered(&key, &id, answer),
             Message::Taken(lease, epoch, taken) => self.taken(lease, epoch, taken),

@@ -50,6 +50,8 @@ pub(crate) enum Untold {
     NoRight(String),
     /// It is forbidden for another cause, such as a quota.
     Refused(String),
+    /// The member does not say that it is the cluster that was confirmed.
+    Elsewhere,
 }
 
 /// What has been told.

@@ -1,8 +1,8 @@
 //! Asks what plans and webhooks want to know from outside of what is watched.
 //!
-//! [`Gatherer`] tells three kinds of addresses apart: `/…` is a request to the API of the cluster, `scale://…` the scale
-//! of a resource whose kind is found by discovery, and `http://…` a pod, reached by a [`Dial`]: [`Http`] over sockets,
-//! or whatever a simulation puts in its place. A failure is an answer. Nothing is tried twice here.
+//! [`Gatherer`] knows every [`Request`]: one to the API of the cluster, the scale of a resource whose kind is found by
+//! discovery, a pod, reached by a [`Dial`] ([`Http`] over sockets, or whatever a simulation puts in its place), and the
+//! world outside ([`Outside`]). A failure is an answer. Nothing is tried twice here.
 
 mod api;
 mod http;
@@ -10,15 +10,19 @@ mod scale;
 mod sender;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::http::header::{CONTENT_TYPE, HeaderName};
 use ::http::{HeaderValue, Method, Request, Response};
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use serde_json::Value;
-use slipway_kernel::fact::{Answer, Question, QuestionId};
+use prometheus_client::registry::Registry;
+use slipway_kernel::fact::{Answer, Question, QuestionId, Request as Asked};
+use slipway_kernel::identity::Key;
+use slipway_kernel::question::Failure;
 use tokio::time::Instant;
 
+use crate::outside::{self, ApiSecrets, Ask as _, Outside};
 use crate::state::Shared;
 
 pub use self::http::Http;
@@ -29,10 +33,19 @@ use scale::Scales;
 /// How much of a pod's answer is kept: answers are many, and stay for as long as plans need them.
 const LONGEST_SAYING: usize = 4 * 1024;
 
+/// How much longer somebody is waited for who keeps the time himself.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// Puts a question to whoever it is for. A failure is an answer; the caller enforces [`Question::timeout`].
 pub trait Gather: Send + Sync + 'static {
-    /// Asks.
-    fn gather(&self, question: Question) -> BoxFuture<'static, Answer>;
+    /// Asks, on behalf of a key.
+    fn gather(&self, key: &Key, question: Question) -> BoxFuture<'static, Answer>;
+    /// Whoever asks in the same way about another cluster, which this client reaches.
+    fn elsewhere(&self, client: kube::Client) -> Arc<dyn Gather> {
+        Arc::new(Gatherer::new(client, Arc::new(NoPods)))
+    }
+    /// Has what it counts shown.
+    fn register(&self, _registry: &mut Registry) {}
     /// What is in a pod's answer, if it is that it takes no requests from here.
     fn rejection(&self, _code: u16, _body: &str) -> Option<Rejection> {
         None
@@ -44,8 +57,8 @@ pub trait Gather: Send + Sync + 'static {
 pub struct Nobody;
 
 impl Gather for Nobody {
-    fn gather(&self, _question: Question) -> BoxFuture<'static, Answer> {
-        Box::pin(async { Answer::Refused("no gatherer".to_owned()) })
+    fn gather(&self, _: &Key, _: Question) -> BoxFuture<'static, Answer> {
+        Box::pin(async { Answer::unreachable("no gatherer") })
     }
 }
 
@@ -83,12 +96,14 @@ impl Dial for NoPods {
     }
 }
 
-/// Asks pods and the API of one cluster.
+/// Asks pods and the API of one cluster, and the world outside.
 #[derive(Clone)]
 pub struct Gatherer {
+    client: kube::Client,
     api: Api,
     scales: Arc<Scales>,
     pods: Arc<dyn Dial>,
+    outside: Option<Outside>,
     sender: Option<Arc<dyn Sender>>,
 }
 
@@ -104,12 +119,24 @@ pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempote
 impl Gatherer {
     /// Asks the API by `client` and pods by `pods`.
     pub fn new(client: kube::Client, pods: Arc<dyn Dial>) -> Self {
-        let api = Api::new(client);
+        let api = Api::new(client.clone());
         Self {
+            client,
             scales: Arc::new(Scales::new(api.clone())),
             api,
             pods,
+            outside: None,
             sender: None,
+        }
+    }
+
+    /// The same, who also asks the world outside, with Secrets of the cluster.
+    #[must_use]
+    pub fn asking(self, outside: &Outside) -> Self {
+        let secrets = Arc::new(ApiSecrets::new(self.client.clone()));
+        Self {
+            outside: Some(outside.reading(secrets)),
+            ..self
         }
     }
 
@@ -122,18 +149,19 @@ impl Gatherer {
         self
     }
 
-    fn request(&self, question: &Question) -> Result<Request<Bytes>, String> {
-        let method = Method::from_bytes(question.method.as_bytes()).map_err(|e| e.to_string())?;
+    fn request(
+        &self,
+        id: &QuestionId,
+        method: &'static str,
+        url: &str,
+    ) -> Result<Request<Bytes>, String> {
+        let method = Method::from_bytes(method.as_bytes()).map_err(|e| e.to_string())?;
         let sends = method != Method::GET;
-        let body = match &question.body {
-            Value::Null => Bytes::new(),
-            body => Bytes::from(body.to_string()),
-        };
         let mut request = Request::builder()
             .method(method)
-            .uri(&question.url)
-            .body(body)
-            .map_err(|error| format!("{}: {error}", question.url))?;
+            .uri(url)
+            .body(Bytes::new())
+            .map_err(|error| format!("{url}: {error}"))?;
         let headers = request.headers_mut();
         if sends {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -141,10 +169,28 @@ impl Gatherer {
         if let Some((name, value)) = self.sender.as_ref().and_then(|sender| sender.header()) {
             headers.insert(name, value);
         }
-        if let Ok(key) = HeaderValue::from_str(&key(&question.id)) {
+        if let Ok(key) = HeaderValue::from_str(&key(id)) {
             headers.insert(IDEMPOTENCY_KEY, key);
         }
         Ok(request)
+    }
+
+    fn pod(&self, id: &QuestionId, method: &'static str, url: &str) -> BoxFuture<'static, Answer> {
+        let request = match self.request(id, method, url) {
+            Ok(request) => request,
+            Err(why) => return Box::pin(async { Answer::unreachable(why) }),
+        };
+        let call = self.pods.call(request);
+        Box::pin(async move {
+            match call.await {
+                Ok(response) => Answer::Said {
+                    code: response.status().as_u16(),
+                    body: String::from_utf8_lossy(response.body()).into_owned(),
+                },
+                Err(Unreached::Refused(why)) => Answer::unreachable(why),
+                Err(Unreached::Malformed(why)) => Answer::malformed(why),
+            }
+        })
     }
 }
 
@@ -165,45 +211,68 @@ impl Gather for Gatherer {
         self.sender.as_ref()?.rejection(code, body)
     }
 
-    fn gather(&self, question: Question) -> BoxFuture<'static, Answer> {
-        if question.url.starts_with('/') {
-            let api = self.api.clone();
-            return Box::pin(async move { api.ask(&question).await });
-        }
-        if let Some(of) = question.url.strip_prefix(scale::SCHEME) {
-            let (scales, of) = (self.scales.clone(), of.to_owned());
-            return Box::pin(async move { scales.ask(&of, &question).await });
-        }
-        let request = match self.request(&question) {
-            Ok(request) => request,
-            Err(why) => return Box::pin(async { Answer::Refused(why) }),
-        };
-        let call = self.pods.call(request);
-        Box::pin(async move {
-            match call.await {
-                Ok(response) => Answer::Said {
-                    code: response.status().as_u16(),
-                    body: String::from_utf8_lossy(response.body()).into_owned(),
-                },
-                Err(Unreached::Refused(why)) => Answer::Refused(why),
-                Err(Unreached::Malformed(why)) => Answer::Malformed(why),
-            }
+    fn elsewhere(&self, client: kube::Client) -> Arc<dyn Gather> {
+        let other = Self::new(client, Arc::new(NoPods));
+        Arc::new(match &self.outside {
+            Some(outside) => other.asking(outside),
+            None => other,
         })
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        if let Some(outside) = &self.outside {
+            outside.register(registry);
+        }
+    }
+
+    fn gather(&self, whose: &Key, question: Question) -> BoxFuture<'static, Answer> {
+        match question.request {
+            Asked::Api { .. } => {
+                let api = self.api.clone();
+                Box::pin(async move { api.ask(&question).await })
+            }
+            Asked::Scale(of) => {
+                let (scales, purpose) = (self.scales.clone(), question.id.purpose);
+                Box::pin(async move { scales.ask(&of, purpose).await })
+            }
+            Asked::Pod { method, url } => self.pod(&question.id, method, &url),
+            Asked::Outside(call) => {
+                let Some(outside) = &self.outside else {
+                    return Box::pin(async { Answer::unreachable("nobody asks outside") });
+                };
+                let answer = outside.ask(outside::Asked {
+                    key: whose.clone(),
+                    id: key(&question.id),
+                    call: *call,
+                });
+                Box::pin(async move { answer.await.into() })
+            }
+        }
     }
 }
 
 /// Puts a question, keeps its time and measures it. Whoever was paused does not ask on waking what is out of time.
-pub(crate) async fn put(shared: &Shared, gatherer: &dyn Gather, question: Question) -> Answer {
+pub(crate) async fn put(
+    shared: &Shared,
+    gatherer: &dyn Gather,
+    key: &Key,
+    question: Question,
+) -> Answer {
     if !question.pause.is_zero() {
         shared.environment.sleep(question.pause).await;
     }
     let began = Instant::now();
-    let path = path(&question.url).map(str::to_owned);
-    let (method, timeout) = (question.method, question.timeout);
-    let asked = gatherer.gather(question);
+    let method = question.method();
+    let (path, timeout) = match &question.request {
+        Asked::Pod { url, .. } => (Some(path(url).to_owned()), question.timeout),
+        Asked::Api { .. } | Asked::Scale(_) => (None, question.timeout),
+        // A call keeps its time itself, and knows what was waited for.
+        Asked::Outside(call) => (None, call.timeout.saturating_add(GRACE)),
+    };
+    let asked = gatherer.gather(key, question);
     let answer = tokio::select! {
         biased;
-        () = tokio::time::sleep(timeout) => Answer::Timeout,
+        () = tokio::time::sleep(timeout) => Answer::timeout(),
         answer = asked => answer,
     };
     let Some(path) = path else {
@@ -212,15 +281,18 @@ pub(crate) async fn put(shared: &Shared, gatherer: &dyn Gather, question: Questi
     let answer = shortened(answer);
     let traffic = &shared.metrics.traffic;
     traffic.asked_pod(&path, method, code(&answer), began.elapsed());
-    let rejection = match &answer {
-        Answer::Said { code, body } => gatherer.rejection(*code, body),
-        _ => None,
+    let (code, rejection) = match &answer {
+        Answer::Said { code, body } => (*code, gatherer.rejection(*code, body)),
+        _ => (0, None),
     };
     let Some(Rejection { count, message }) = rejection else {
         return answer;
     };
     traffic.count(&count);
-    Answer::Refused(format!("request rejected by the server: {message}"))
+    Answer::Failed(Failure::Refused {
+        code,
+        message: format!("request rejected by the server: {message}"),
+    })
 }
 
 /// What is kept of what a pod says: no more than anybody reads.
@@ -239,21 +311,19 @@ fn shortened(answer: Answer) -> Answer {
     }
 }
 
-/// The path of a pod's address; none if it is none.
-fn path(url: &str) -> Option<&str> {
-    let (scheme, rest) = url.split_once("://")?;
-    if !scheme.starts_with("http") {
-        return None;
-    }
+/// The path of an address.
+fn path(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/");
-    path.split('?').next()
+    path.split('?').next().unwrap_or_default()
 }
 
 fn code(answer: &Answer) -> Option<u16> {
     match answer {
         Answer::Said { code, .. } => Some(*code),
+        Answer::Read(reply) => Some(reply.code),
         Answer::NoRight(_) => Some(403),
-        Answer::Timeout | Answer::Refused(_) | Answer::Malformed(_) => None,
+        Answer::Failed(_) => None,
     }
 }
 

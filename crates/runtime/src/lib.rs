@@ -14,6 +14,7 @@ mod clusters;
 mod collection;
 pub mod connect;
 mod connections;
+pub mod cores;
 mod election;
 mod engine;
 pub mod environment;

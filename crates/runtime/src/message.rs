@@ -24,8 +24,8 @@ pub(crate) enum Message {
     Rewound(ClusterId, u64),
     /// Everything in this cluster is to be listed again, if it still is.
     ListAgain(ClusterId),
-    /// A plan has been carried out.
-    Executed(Key, Report),
+    /// A plan has been carried out; the number is that of what is known of its cluster.
+    Executed(Key, u64, Report),
     /// A plan of this key has an event to be told, about what was done to an object if it was.
     Publish(Key, Box<Event>, Option<Box<ObjectRef>>),
     /// A question has been answered.

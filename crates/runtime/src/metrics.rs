@@ -21,6 +21,7 @@ use slipway_kernel::Purpose;
 use slipway_kernel::capability::ReconcileMetricNames;
 use slipway_kernel::identity::Key;
 
+use crate::gather::Gather;
 use crate::state::Shared;
 pub(crate) use passes::Pass;
 use passes::Shows;
@@ -146,6 +147,12 @@ impl Metrics {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         let mut shows = self.passes.lock().unwrap_or_else(PoisonError::into_inner);
         shows.add(controller, passes, namespaced, &mut registry);
+    }
+
+    /// From now on what a gatherer counts is shown too.
+    pub(crate) fn show_also(&self, gatherer: &dyn Gather) {
+        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        gatherer.register(&mut registry);
     }
 
     /// A pass over a key has ended.

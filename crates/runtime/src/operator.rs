@@ -81,6 +81,7 @@ impl Operator {
     /// The same with somebody who answers questions, of plans and of webhooks.
     #[must_use]
     pub fn gathering(mut self, gatherer: Arc<dyn Gather>) -> Self {
+        self.shared.metrics.show_also(gatherer.as_ref());
         self.gatherer = gatherer;
         self
     }

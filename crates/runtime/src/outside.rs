@@ -17,6 +17,7 @@ mod prepared;
 mod redaction;
 mod resolve;
 mod secrets;
+mod transport;
 mod turns;
 mod waits;
 
@@ -33,13 +34,14 @@ use tokio::time::{Instant, timeout_at};
 use crate::environment::after;
 use crate::metrics::outgoing::Outgoing;
 use crate::settings::Backoff;
-use dial::Clients;
+use dial::Sockets;
 use gate::Gate;
 use prepared::Prepared;
 use waits::Waits;
 
 pub use resolve::{Resolve, SystemResolver};
 pub use secrets::{ApiSecrets, NoSecrets, Secrets};
+pub use transport::{Body, Transport};
 
 /// A call to be made.
 #[derive(Debug, Clone)]
@@ -102,13 +104,17 @@ pub struct Terms {
     pub agent: &'static str,
 }
 
-/// Makes calls over sockets. Clones are the same.
+/// Makes calls. Clones are the same.
 #[derive(Clone)]
-pub struct Outside(Arc<Inner>);
+pub struct Outside {
+    inner: Arc<Inner>,
+    /// Where Secrets are read.
+    secrets: Arc<dyn Secrets>,
+}
 
 struct Inner {
     terms: Terms,
-    clients: Clients,
+    transport: Arc<dyn Transport>,
     /// Of each target.
     targets: Gate<Key>,
     /// Of all targets together.
@@ -124,31 +130,46 @@ impl std::fmt::Debug for Outside {
 }
 
 impl Outside {
-    /// One without connections. Calls need a tokio runtime with real time and I/O.
+    /// Over sockets, as yet without connections. Calls need a tokio runtime with real time and I/O.
     pub fn new(terms: Terms) -> Self {
-        Self(Arc::new(Inner {
-            clients: Clients::new(&terms),
+        let sockets = Sockets::new(&terms);
+        Self::over(terms, Arc::new(sockets))
+    }
+
+    /// Over something else: the same calls, bounds and waits, whoever carries requests to and fro.
+    pub fn over(terms: Terms, transport: Arc<dyn Transport>) -> Self {
+        let secrets = terms.secrets.clone();
+        let inner = Arc::new(Inner {
+            transport,
             targets: Gate::new(terms.limits.per_target),
             all: Gate::new(terms.limits.at_once),
             waits: Mutex::new(Waits::new(terms.limits.backoff)),
             metrics: Outgoing::default(),
             terms,
-        }))
+        });
+        Self { inner, secrets }
+    }
+
+    /// The same with Secrets of another place: turns and waits are shared.
+    #[must_use]
+    pub fn reading(&self, secrets: Arc<dyn Secrets>) -> Self {
+        let inner = self.inner.clone();
+        Self { inner, secrets }
     }
 
     /// Has calls shown, by target host and outcome.
     pub fn register(&self, registry: &mut Registry) {
-        self.0.metrics.register(registry);
+        self.inner.metrics.register(registry);
     }
 }
 
 impl Ask for Outside {
     fn ask(&self, asked: Asked) -> BoxFuture<'static, Answer> {
-        let inner = self.0.clone();
+        let (inner, secrets) = (self.inner.clone(), self.secrets.clone());
         Box::pin(async move {
             let began = Instant::now();
             let deadline = after(began, asked.call.timeout);
-            let prepared = inner.prepare(&asked, deadline).await;
+            let prepared = inner.prepare(&asked, secrets.as_ref(), deadline).await;
             let (host, answer) = match prepared {
                 Err(failure) => (String::new(), Err(failure)),
                 Ok(prepared) => {
@@ -167,8 +188,13 @@ impl Inner {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn prepare(&self, asked: &Asked, deadline: Instant) -> Result<Prepared, Failure> {
-        let prepared = timeout_at(deadline, prepared::prepare(asked, &self.terms));
+    async fn prepare(
+        &self,
+        asked: &Asked,
+        secrets: &dyn Secrets,
+        deadline: Instant,
+    ) -> Result<Prepared, Failure> {
+        let prepared = timeout_at(deadline, prepared::prepare(asked, &self.terms, secrets));
         prepared
             .await
             .unwrap_or(Err(Failure::Timeout(Waiting::Answer)))
@@ -190,7 +216,12 @@ impl Inner {
         let Ok(_turn) = timeout_at(deadline, turn).await else {
             return Err(Failure::Timeout(Waiting::Turn));
         };
-        let exchange = exchange::make(&asked.call, prepared, &self.clients, &self.terms.rules);
+        let exchange = exchange::make(
+            &asked.call,
+            prepared,
+            self.transport.as_ref(),
+            &self.terms.rules,
+        );
         let answer = timeout_at(deadline, exchange).await;
         let answer = answer.unwrap_or(Err(Failure::Timeout(Waiting::Answer)));
         let mut waits = self.waits();

@@ -1,6 +1,11 @@
 //! What an operator is told when it starts.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
+
+use slipway_kernel::identity::ClusterId;
+
+use crate::error::Error;
 
 /// How one replica of the operator runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +61,20 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// After how long everything of a cluster is listed again. Members differ by their names, a quarter more or less: those that
+    /// came at once are not listed at once for ever.
+    pub(crate) fn relist_of(&self, cluster: &ClusterId) -> Duration {
+        if cluster.is_local() {
+            return self.relist;
+        }
+        let mut name = DefaultHasher::new();
+        cluster.as_str().hash(&mut name);
+        let part = u32::try_from(name.finish() % 500).unwrap_or_default();
+        self.relist.saturating_mul(750 + part) / 1_000
+    }
+}
+
 /// How clusters are looked at besides the one that the operator runs in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Members {
@@ -86,6 +105,24 @@ impl Default for Members {
             quiet: Quiet::Watch,
             check: Duration::from_secs(30),
             series: 1_000,
+        }
+    }
+}
+
+impl Members {
+    /// What would ask members without a pause is refused.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let refused = |field| {
+            Err(Error::Settings {
+                field,
+                problem: "must be longer than nothing, or members would be asked all the time"
+                    .to_owned(),
+            })
+        };
+        match self.quiet {
+            _ if self.check.is_zero() => refused("members.check"),
+            Quiet::Read { every } if every.is_zero() => refused("members.quiet"),
+            Quiet::Watch | Quiet::Read { .. } => Ok(()),
         }
     }
 }
@@ -155,6 +192,8 @@ impl Backoff {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -163,5 +202,36 @@ mod tests {
         let waits: Vec<u64> = (0..12).map(|n| backoff.after(n).as_secs()).collect();
         assert_eq!(waits, [1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
         assert_eq!(backoff.after(u32::MAX), backoff.most);
+    }
+
+    #[test]
+    fn members_are_listed_again_at_different_times_and_home_when_it_was_said() {
+        let settings = Settings::default();
+        let relist = settings.relist;
+        assert_eq!(settings.relist_of(&ClusterId::local()), relist);
+        let times: BTreeSet<Duration> = (0..100)
+            .map(|n| settings.relist_of(&ClusterId::remote(&format!("member-{n}"))))
+            .collect();
+        assert!(times.len() > 50, "{times:?}");
+        let range = relist * 3 / 4..=relist * 5 / 4;
+        assert!(times.iter().all(|time| range.contains(time)), "{times:?}");
+    }
+
+    #[test]
+    fn members_are_not_asked_all_the_time() {
+        let none = Duration::ZERO;
+        let usual = Members::default();
+        assert!(usual.check().is_ok());
+        let every = |every| Members {
+            quiet: Quiet::Read { every },
+            ..usual.clone()
+        };
+        assert!(every(Duration::from_secs(1)).check().is_ok());
+        assert!(every(none).check().is_err());
+        let check = Members {
+            check: none,
+            ..usual.clone()
+        };
+        assert!(check.check().is_err());
     }
 }

@@ -3,8 +3,10 @@
 //! One lock, never held while waiting. Snapshots of the stores are cheap, and are taken only when somebody asks. What is about
 //! one cluster is in a value of its own ([`ClusterState`]).
 
+mod answers;
 mod clock;
 mod cluster;
+mod kinds;
 mod lists;
 mod shared;
 
@@ -12,7 +14,7 @@ pub(crate) use cluster::{ClusterState, Membership};
 pub(crate) use lists::reference;
 pub(crate) use shared::Shared;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -127,7 +129,7 @@ pub(crate) struct State {
     /// Addresses at which something is being undone, and by which undoing.
     pub(crate) undoing: BTreeMap<String, u64>,
     /// What clusters serve, each set of kinds once.
-    kinds: BTreeSet<Arc<Discovery>>,
+    kinds: kinds::Kinds,
     /// How many histories of versions there have been, in all clusters.
     histories: u64,
     /// Changes that our own writes made.
@@ -412,13 +414,7 @@ impl State {
 
     /// What clusters serve that some cluster has said already, so that many have it once; or this, which none has.
     pub(crate) fn shared_kinds(&mut self, kinds: Arc<Discovery>) -> Arc<Discovery> {
-        // Those that nobody has any more go when the next one comes.
-        self.kinds.retain(|known| Arc::strong_count(known) > 1);
-        if let Some(known) = self.kinds.get(&kinds) {
-            return known.clone();
-        }
-        self.kinds.insert(kinds.clone());
-        kinds
+        self.kinds.shared(kinds)
     }
 
     /// Forgets all about a member.

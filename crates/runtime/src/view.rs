@@ -119,7 +119,7 @@ impl View {
         self.shared.lock().stores.clone()
     }
 
-    /// What is known of home besides: refused writes, answers, features that are off, and the state of each member.
+    /// What is known of home besides: refused writes, features that are off, and the state of each member.
     pub fn facts(&self) -> Facts {
         Facts::clone(&self.shared.lock().home.facts)
     }
@@ -128,6 +128,14 @@ impl View {
     pub fn facts_of(&self, cluster: &ClusterId) -> Option<Facts> {
         let state = self.shared.lock();
         state.of(cluster).map(|known| Facts::clone(&known.facts))
+    }
+
+    /// How many answers to questions of keys are kept, in all clusters.
+    pub fn answers(&self) -> usize {
+        let state = self.shared.lock();
+        let members = state.members.values();
+        let all = std::iter::once(&state.home).chain(members);
+        all.map(|known| known.answers.len()).sum()
     }
 
     /// How much is under way: watches, writes, elections, and all else that is waited for.

@@ -107,6 +107,8 @@ pub(crate) enum News {
     Reached,
     /// The API's newest version is older than one that it told of before.
     Rewound,
+    /// A stream has ended, which need not mean anything: the next one is opened at once.
+    Ended,
 }
 
 /// The times of a watch.

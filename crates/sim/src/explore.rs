@@ -1,10 +1,10 @@
 //! Breaks scenarios in every way there is, and sees whether what must hold still does.
 //!
-//! First each scenario without faults, twice: the reference, and the proof that a run is a function of its seed. Then
-//! every fault at every position: at each request, at each watch event, and for a time from each moment at which the
-//! operator writes. There are many, so that a budget of processor time goes over them in an order that is drawn: first a
-//! few of each scenario, always the same, then others each time. Then seeds. Each run is single-threaded; many runs go on
-//! at once.
+//! First each scenario without faults, twice: the reference, and the proof that a run is a function of its seed. Then every
+//! fault at every position: at each request, at each watch event, at each call to the world outside, and for a time from
+//! each moment at which the operator writes. There are many, so that a budget of processor time goes over them in an order
+//! that is drawn: first a few of each scenario, always the same, then others each time. Then seeds. Each run is
+//! single-threaded; many runs go on at once.
 
 mod hunt;
 mod order;
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use positions::Class;
 
-use crate::fault::{EVENT_FAULTS, Injection, REQUEST_FAULTS, RequestFault};
+use crate::fault::{CALL_FAULTS, EVENT_FAULTS, Injection, REQUEST_FAULTS, RequestFault};
 use crate::oracles::Verdict;
 use crate::runner::{self, Outcome};
 use crate::scenario::Scenario;
@@ -93,6 +93,7 @@ pub struct Known {
 enum Aim {
     Request,
     Event,
+    Call,
     Standstill,
     Spell(&'static str),
     Seed,
@@ -269,6 +270,12 @@ fn singles(known: &Arc<Known>) -> Vec<Job> {
                 Aim::Event,
                 always.contains(&at),
             );
+        }
+    }
+    // Few, and no two alike: whoever is asked decides what happens next.
+    for asked in &history.asked {
+        for fault in CALL_FAULTS {
+            add(Injection::Call(asked.number, fault), Aim::Call, true);
         }
     }
     jobs

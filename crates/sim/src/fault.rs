@@ -1,5 +1,9 @@
 //! What goes wrong between the operator and the API, and where: named, so that a run can be told in a line.
 
+mod call;
+
+pub use call::{CALL_FAULTS, CallFault};
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -128,6 +132,8 @@ pub enum Injection {
     Request(u64, RequestFault),
     /// At the n-th event of its watches, from 0.
     Event(u64, EventFault),
+    /// At the n-th call to the world outside, from 0.
+    Call(u64, CallFault),
 }
 
 impl fmt::Display for Injection {
@@ -135,13 +141,14 @@ impl fmt::Display for Injection {
         match self {
             Self::Request(at, fault) => write!(f, "request:{at}:{}", fault.name()),
             Self::Event(at, fault) => write!(f, "event:{at}:{}", fault.name()),
+            Self::Call(at, fault) => write!(f, "call:{at}:{}", fault.name()),
         }
     }
 }
 
 /// Why a text is no fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no fault; write `request:17:crash-after` or `event:5:drop`")]
+#[error("{0:?} is no fault; write `request:17:crash-after`, `event:5:drop` or `call:2:late`")]
 pub struct NoFault(String);
 
 impl FromStr for Injection {
@@ -167,6 +174,11 @@ impl FromStr for Injection {
                 .into_iter()
                 .find(|fault| fault.name() == name)
                 .map(|fault| Self::Event(at, fault))
+                .ok_or_else(wrong),
+            "call" => CALL_FAULTS
+                .into_iter()
+                .find(|fault| fault.name() == name)
+                .map(|fault| Self::Call(at, fault))
                 .ok_or_else(wrong),
             _ => Err(wrong()),
         }
@@ -250,9 +262,10 @@ fn draw<F: Copy>(dice: &SeededEntropy, rates: &[(u16, F)]) -> Option<F> {
 pub struct Adversary {
     injections: Vec<Injection>,
     rates: Rates,
-    dice: (SeededEntropy, SeededEntropy),
+    dice: (SeededEntropy, SeededEntropy, SeededEntropy),
     requests: u64,
     events: u64,
+    calls: u64,
 }
 
 impl Adversary {
@@ -264,9 +277,11 @@ impl Adversary {
             dice: (
                 SeededEntropy::new(seed ^ 0x5eed),
                 SeededEntropy::new(seed ^ 0xe7e7),
+                SeededEntropy::new(seed ^ 0xca11),
             ),
             requests: 0,
             events: 0,
+            calls: 0,
         }
     }
 
@@ -293,6 +308,20 @@ impl Adversary {
             });
         let drawn = injected.or_else(|| {
             (self.rates != Rates::default()).then(|| draw(&self.dice.0, &self.rates.requests()))?
+        });
+        (number, drawn)
+    }
+
+    /// What happens to the next call, and its number.
+    pub fn on_call(&mut self) -> (u64, Option<CallFault>) {
+        let number = self.calls;
+        self.calls += 1;
+        let injected = self.injections.iter().find_map(|one| match one {
+            Injection::Call(at, fault) if *at == number => Some(*fault),
+            _ => None,
+        });
+        let drawn = injected.or_else(|| {
+            (self.rates != Rates::default()).then(|| draw(&self.dice.2, &self.rates.calls()))?
         });
         (number, drawn)
     }
@@ -324,8 +353,10 @@ mod tests {
     fn every_fault_can_be_told_and_read() {
         let requests = REQUEST_FAULTS.map(|fault| Injection::Request(17, fault));
         let events = EVENT_FAULTS.map(|fault| Injection::Event(3, fault));
+        let calls = CALL_FAULTS.map(|fault| Injection::Call(2, fault));
         let standstill = Injection::Request(1, RequestFault::Standstill);
-        for injection in requests.into_iter().chain(events).chain([standstill]) {
+        let all = requests.into_iter().chain(events).chain(calls);
+        for injection in all.chain([standstill]) {
             assert_eq!(injection.to_string().parse(), Ok(injection));
         }
         assert!("request:x:lost".parse::<Injection>().is_err());
@@ -338,6 +369,11 @@ mod tests {
         let hits: Vec<_> = (0..4).map(|_| adversary.on_request().1).collect();
         assert_eq!(hits, [None, None, Some(RequestFault::Lost), None]);
         assert_eq!(adversary.on_event().1, None);
+        let mut adversary = Adversary::new(vec!["call:1:doubled".parse().unwrap()], 1);
+        let hits: Vec<_> = (0..3).map(|_| adversary.on_call()).collect();
+        let doubled = Some(CallFault::Doubled);
+        assert_eq!(hits, [(0, None), (1, doubled), (2, None)]);
+        assert_eq!(adversary.on_request(), (0, None));
     }
 
     #[test]

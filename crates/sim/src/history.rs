@@ -2,11 +2,13 @@
 //!
 //! The history is the artefact; oracles read it and nothing else. Objects are decoded when somebody looks.
 
+mod asked;
 mod build;
 mod course;
 mod image;
 mod line;
 
+pub use asked::Asked;
 pub use build::Recorder;
 pub use course::Course;
 pub use image::Image;
@@ -324,6 +326,8 @@ pub struct History {
     pub reviews: Vec<Review>,
     /// What pods were asked, in order.
     pub calls: Vec<Call>,
+    /// What the world outside was asked, in order.
+    pub asked: Vec<Asked>,
 }
 
 impl History {
@@ -332,6 +336,7 @@ impl History {
         let events = self.marks.iter();
         self.calm > self.start
             || self.requests.iter().any(|request| request.fault.is_some())
+            || self.asked.iter().any(|call| call.fault.is_some())
             || events
                 .map(|mark| &mark.what)
                 .any(|what| matches!(what, Event::Watch(..)))
@@ -447,6 +452,16 @@ impl History {
     /// How an object at home was at a version.
     pub fn state(&self, object: &Object, version: u64) -> Option<&Arc<Image>> {
         course::state(&self.changes, object, version)
+    }
+
+    /// How an object in a cluster was at a version of that.
+    pub fn state_in(
+        &self,
+        cluster: &ClusterId,
+        object: &Object,
+        version: u64,
+    ) -> Option<&Arc<Image>> {
+        course::state(self.changes_in(cluster), object, version)
     }
 
     /// All objects of a resource at home as they were at a version.

@@ -12,6 +12,7 @@ mod leadership;
 mod liveness;
 mod masks;
 mod members;
+mod outside;
 mod own;
 mod specifics;
 pub mod workload;
@@ -157,6 +158,20 @@ const OF_MEMBERS: &[Oracle] = &[
     },
 ];
 
+/// Those that look at calls to the world outside.
+const OF_CALLS: &[Oracle] = &[
+    Oracle {
+        id: "A1",
+        what: "every call to the world outside has a name, and calls of one name are the same",
+        check: outside::names,
+    },
+    Oracle {
+        id: "A2",
+        what: "nobody outside is asked in a loop",
+        check: outside::pace,
+    },
+];
+
 /// Those that look at how a run went on as a whole.
 const OF_RUNS: &[Oracle] = &[
     Oracle {
@@ -208,7 +223,7 @@ impl Oracles {
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &'static Oracle> {
         let brought = self.specifics.iter().flat_map(|one| one.oracles);
-        let writes = OF_WRITES.iter().chain(OF_MEMBERS);
+        let writes = OF_WRITES.iter().chain(OF_MEMBERS).chain(OF_CALLS);
         writes.chain(brought).chain(OF_RUNS)
     }
 

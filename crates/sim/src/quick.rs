@@ -58,6 +58,7 @@ impl Rollouts {
             .filter(|(resource, _)| &**resource == DEPLOYMENTS)
         {
             self.look(stored).await;
+            self.resume(stored);
         }
         let cluster = self.cluster.clone();
         loop {
@@ -112,6 +113,18 @@ impl Rollouts {
         )
         .await;
         if !paused {
+            self.done.insert(name(stored), Instant::now() + self.takes);
+        }
+    }
+
+    /// A rollout goes on that somebody else began, who looks after it no more.
+    fn resume(&mut self, stored: &Stored) {
+        let object = stored.decode();
+        let number = |pointer: &str| object.pointer(pointer).and_then(Value::as_i64);
+        let is_begun = number("/status/observedGeneration") == number("/metadata/generation");
+        let paused = object.pointer("/spec/paused").and_then(Value::as_bool) == Some(true);
+        let replicas = number("/spec/replicas").unwrap_or(1);
+        if is_begun && !paused && number("/status/updatedReplicas") < Some(replicas) {
             self.done.insert(name(stored), Instant::now() + self.takes);
         }
     }

@@ -8,13 +8,15 @@ mod expect;
 mod object;
 mod path;
 mod workload;
+mod world;
 
-pub use action::{Action, Deed};
+pub use action::{Action, Confirmation, Deed, Marks};
 pub use cluster::{Cluster, HOME, Within};
 pub use expect::{Expectation, When};
 pub use object::{Named, UnknownKind};
 pub use path::look;
 pub use workload::{Workload, WorkloadKind};
+pub use world::{Measures, Peer, Says};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -94,6 +96,9 @@ pub struct Scenario {
     /// Manifests of everything else at the start.
     #[serde(default)]
     pub objects: Vec<Value>,
+    /// Who there is outside of clusters.
+    #[serde(default)]
+    pub world: Vec<Peer>,
     /// What is done when.
     #[serde(default)]
     pub actions: Vec<Action>,
@@ -213,6 +218,10 @@ impl Scenario {
             workload
                 .check()
                 .map_err(|problem| nonsense(format!("workloads[{n}]"), problem))?;
+        }
+        for (n, peer) in self.world.iter().enumerate() {
+            peer.check()
+                .map_err(|problem| nonsense(format!("world[{n}]"), problem))?;
         }
         self.clusters_make_sense(&nonsense)?;
         for (n, action) in self.actions.iter().enumerate() {

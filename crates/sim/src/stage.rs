@@ -9,6 +9,7 @@ mod pods;
 mod process;
 mod setup;
 mod water;
+mod world;
 mod yard;
 
 pub use setup::{
@@ -20,16 +21,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use slipway_api::names::CONFIRM_CLUSTER;
 use slipway_apiserver::authorize::Denied;
 use slipway_apiserver::cluster::Cluster;
 use slipway_apiserver::environment::Clock;
+use slipway_kernel::identity::ClusterId;
 use slipway_runtime::View;
 use tokio::task::JoinSet;
 
 use crate::fault::{Adversary, Rates};
 use crate::history::{Event, Recorder};
 use crate::runner::Outcome;
-use crate::scenario::{Deed, Scenario};
+use crate::scenario::{Confirmation, Deed, Marks, Scenario};
 use crate::trial::{Blow, Storm, Trial};
 use crate::user::Undone;
 use crate::wire::Weather;
@@ -67,8 +70,8 @@ pub struct Stage {
     /// Operators that run in other clusters, and when they start.
     within: Vec<(Duration, Arc<Crew>)>,
     tasks: JoinSet<()>,
-    /// Who looks after workloads.
-    controllers: JoinSet<()>,
+    /// Who looks after workloads, in each cluster.
+    controllers: BTreeMap<ClusterId, JoinSet<()>>,
     kept: BTreeMap<usize, Kept>,
     weather: Arc<Weather>,
     definitions: Arc<Vec<serde_json::Value>>,
@@ -257,6 +260,14 @@ impl Stage {
             Deed::Skew(skew) => return self.strike(skew.replica, Blow::Skew(skew.by), false),
             _ => {}
         }
+        let marks;
+        let deed = match deed {
+            Deed::Confirm(confirmation) => {
+                marks = self.confirmation(confirmation);
+                Deed::Annotate(&marks)
+            }
+            deed => deed,
+        };
         let at = self.scenario.place(action.cluster.as_deref());
         let Some(water) = at.and_then(|at| self.waters.get(at)) else {
             return;
@@ -284,6 +295,19 @@ impl Stage {
             (Err(error), _) => Event::Failed(error.to_string()),
         };
         self.recorder.mark(event);
+    }
+
+    /// What a person writes to say that the cluster that has a name now is the one that is meant.
+    fn confirmation(&self, confirmation: &Confirmation) -> Marks {
+        let at = self.scenario.place(Some(&confirmation.member));
+        let water = at.and_then(|at| self.waters.get(at));
+        let system = ("/namespaces".into(), "".into(), "kube-system".into());
+        let system = water.and_then(|water| water.recorder().latest(&system));
+        let uid = system.and_then(|image| image.text("/metadata/uid").map(str::to_owned));
+        Marks {
+            object: confirmation.object.clone(),
+            set: BTreeMap::from([(CONFIRM_CLUSTER.to_owned(), uid)]),
+        }
     }
 
     /// Something happens to a replica; `fault` says that it is none of the scenario's own doing.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use slipway_apiserver::environment::{Entropy, SeededEntropy};
 
 use crate::fault::{Injection, Rates};
-use crate::scenario::Scenario;
+use crate::scenario::{Cluster, Scenario};
 use crate::spell::{Disturbance, Spell};
 
 /// What distinguishes one run of a scenario from another.
@@ -142,8 +142,8 @@ pub struct Storm {
 const MAX_SKEW: u64 = 30;
 
 impl Storm {
-    /// The storm of a seed: over before two thirds of the scenario are.
-    pub fn of(scenario: &Scenario, seed: u64) -> Self {
+    /// The storm of a seed: over before two thirds of the scenario are. A definition that goes missing is one of these `kinds`.
+    pub fn of(scenario: &Scenario, seed: u64, kinds: &[String]) -> Self {
         let dice = SeededEntropy::new(seed ^ 0x0057_0412);
         let below = |most: u64| u64::try_from(dice.draw() % u128::from(most.max(1))).unwrap_or(0);
         let millis = u64::try_from(scenario.duration.as_millis()).unwrap_or(u64::MAX);
@@ -175,7 +175,7 @@ impl Storm {
         storm.blows.sort_by_key(|(at, _, _)| *at);
         // Drawn last, so that a scenario without other clusters has the storms that it always had.
         if !scenario.clusters.is_empty() {
-            storm.spells = squalls(scenario, (from, latest), &below);
+            storm.spells = squalls(scenario, (from, latest), kinds, &below);
         }
         storm
     }
@@ -185,29 +185,54 @@ impl Storm {
 fn squalls(
     scenario: &Scenario,
     (from, latest): (u64, u64),
+    kinds: &[String],
     below: &dyn Fn(u64) -> u64,
 ) -> Vec<Spell> {
-    let mut all = Vec::new();
+    let (mut all, mut is_other) = (Vec::new(), false);
     for _ in 0..below(4) {
         let n = below(scenario.clusters.len() as u64);
         let cluster = usize::try_from(n)
             .ok()
             .and_then(|n| scenario.clusters.get(n));
         let Some(cluster) = cluster else { continue };
-        let disturbance = match below(6) {
-            0 => Disturbance::Outage,
-            1 => Disturbance::BlackHole,
-            2 => Disturbance::AnswersLost,
-            3 => Disturbance::RequestsLost,
-            4 => Disturbance::Slow(1 + below(15)),
-            _ => Disturbance::Revoked,
-        };
+        let disturbance = befalls(kinds, cluster, &mut is_other, below);
         let at = from + below(latest.saturating_sub(from));
-        let lasts = below(latest.saturating_sub(at)).min(120_000);
+        let mut lasts = below(latest.saturating_sub(at)).min(120_000);
+        if disturbance == Disturbance::Restore {
+            // It is put back to a time that there was.
+            lasts = lasts.min(at);
+        }
         let (at, lasts) = (Duration::from_millis(at), Duration::from_millis(lasts));
         all.push(Spell::new(disturbance, at, lasts).within(&cluster.name));
     }
     all
+}
+
+/// What befalls one of them. What makes another cluster of it comes once in a storm: two of these would undo each other.
+fn befalls(
+    kinds: &[String],
+    cluster: &Cluster,
+    is_other: &mut bool,
+    below: &dyn Fn(u64) -> u64,
+) -> Disturbance {
+    let kind = below(kinds.len() as u64);
+    let kind = usize::try_from(kind).ok().and_then(|n| kinds.get(n));
+    let kind = kind.filter(|_| cluster.definitions);
+    let drawn = below(9);
+    if drawn >= 6 && std::mem::replace(is_other, true) {
+        return Disturbance::Outage;
+    }
+    match (drawn, kind) {
+        (0, _) => Disturbance::Outage,
+        (1, _) => Disturbance::BlackHole,
+        (2, _) => Disturbance::AnswersLost,
+        (3, _) => Disturbance::RequestsLost,
+        (4, _) => Disturbance::Slow(1 + below(15)),
+        (5, _) => Disturbance::Revoked,
+        (6, _) => Disturbance::Replaced,
+        (7, Some(kind)) => Disturbance::Undefined(kind.clone()),
+        _ => Disturbance::Restore,
+    }
 }
 
 /// Rates of up to 30 % in all, spread over some of the kinds.
@@ -255,5 +280,34 @@ mod tests {
             assert_eq!(trial.to_string().parse(), Ok(trial));
         }
         assert!("fault=request:3".parse::<Trial>().is_err());
+    }
+
+    #[test]
+    fn whatever_can_befall_a_cluster_is_drawn() {
+        let scenario =
+            "{about: A., name: a, duration: 10m, settings: {}, clusters: [{name: east}]}";
+        let scenario = Scenario::read("a", scenario).unwrap();
+        let kinds = ["widgets.toy.dev".to_owned()];
+        let storms = (0..500).map(|seed| Storm::of(&scenario, seed, &kinds));
+        let mut drawn: Vec<String> = Vec::new();
+        for spell in storms.flat_map(|storm| storm.spells) {
+            assert_eq!(spell.cluster.as_deref(), Some("east"));
+            let name = spell.disturbance.to_string();
+            drawn.push(name.split(':').next().unwrap_or_default().to_owned());
+        }
+        drawn.sort();
+        drawn.dedup();
+        let all = [
+            "answers-lost",
+            "black-hole",
+            "outage",
+            "replaced",
+            "requests-lost",
+            "restore",
+            "revoked",
+            "slow",
+            "undefined",
+        ];
+        assert_eq!(drawn, all);
     }
 }

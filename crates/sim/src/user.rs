@@ -98,9 +98,12 @@ impl User {
             }
             Deed::Evict(app) => self.evict(app).await,
             Deed::Drain(pods) => Ok(self.drain(pods).await),
-            Deed::Note | Deed::Crash(_) | Deed::Pause(_) | Deed::Partition(_) | Deed::Skew(_) => {
-                Ok(String::new())
-            }
+            Deed::Note
+            | Deed::Confirm(_)
+            | Deed::Crash(_)
+            | Deed::Pause(_)
+            | Deed::Partition(_)
+            | Deed::Skew(_) => Ok(String::new()),
         }
     }
 

@@ -3,6 +3,8 @@
 mod apiserver;
 mod demo;
 mod install;
+mod members;
+mod outside;
 mod rollout_controller;
 mod rollout_operator;
 mod run;

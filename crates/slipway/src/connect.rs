@@ -11,7 +11,7 @@ use kube::{Client, Config};
 use slipway_runtime::Link;
 
 /// What we call ourselves in requests.
-const AGENT: &str = concat!("slipway/", env!("CARGO_PKG_VERSION"));
+pub(crate) const AGENT: &str = concat!("slipway/", env!("CARGO_PKG_VERSION"));
 /// What says which cluster a request is meant for, to servers that look at it.
 const CLUSTER: HeaderName = HeaderName::from_static("x-cluster");
 

@@ -9,6 +9,7 @@
 )]
 
 mod cli {
+    pub(crate) mod cores;
     pub(crate) mod demo;
     pub(crate) mod files;
     pub(crate) mod install;

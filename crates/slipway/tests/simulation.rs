@@ -17,6 +17,8 @@
 mod arguments;
 #[path = "simulation/convoy.rs"]
 mod convoy;
+#[path = "simulation/lookout.rs"]
+mod lookout;
 #[path = "simulation/mutants.rs"]
 mod mutants;
 
@@ -48,24 +50,17 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // Several clusters are played only when they are asked for: what their scenarios have found is not mended yet.
-    let names = arguments.scenario.as_deref().unwrap_or_default();
-    let is_abroad = names.contains("member") || arguments.replay.is_some();
-    let mut wiring = scenarios::wiring();
-    if is_abroad {
-        wiring = convoy::wiring(wiring);
-    }
+    let wiring = lookout::wiring(convoy::wiring(scenarios::wiring()));
     if let Some((scenario, trial)) = &arguments.replay {
         return replay(&wiring, scenario, trial);
     }
     let mut chosen = scenarios::all().unwrap();
-    // So is the fleet: its scenarios have been played without faults only.
+    // The fleet is played when it is asked for: its scenarios have been played without faults only.
     if arguments.scenario.is_none() {
         chosen.retain(|one| scenarios::capability_of(&one.name) != Some("fleet"));
     }
-    if is_abroad {
-        chosen.extend(convoy::scenarios());
-    }
+    chosen.extend(convoy::scenarios());
+    chosen.extend(lookout::scenarios());
     if let Some(name) = &arguments.scenario {
         chosen.retain(|scenario| is_meant(name, &scenario.name));
     }
@@ -75,9 +70,6 @@ fn main() -> ExitCode {
     let report = run(&wiring, &chosen, &arguments);
     conclude(&report)
 }
-
-/// Oracles that only scenarios of several clusters ask.
-const OF_MEMBERS: [&str; 3] = ["M1", "M2", "M3"];
 
 /// Whether a scenario has this text in its name, or has not, if it begins with `!`.
 fn is_meant(text: &str, name: &str) -> bool {
@@ -96,10 +88,11 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     let known = explore::references(chosen, wiring, &mut report).unwrap();
     for known in &known {
         println!(
-            "{:24} {:>4} requests {:>4} watch events",
+            "{:24} {:>4} requests {:>4} watch events {:>4} calls",
             known.scenario.name,
             known.reference.history.requests.len(),
-            known.reference.events
+            known.reference.events,
+            known.reference.history.asked.len()
         );
     }
     if !report.failures.is_empty() && !arguments.keep_going {
@@ -121,7 +114,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     if arguments.scenario.is_none() && arguments.effort.exhaustive && arguments.effort.is_whole {
         unused_rights(wiring, chosen, &mut report);
         let oracles = wiring.oracles.all().map(|oracle| oracle.id);
-        report.asked_all(oracles.filter(|id| !OF_MEMBERS.contains(id) && !id.starts_with('F')));
+        report.asked_all(oracles.filter(|id| !id.starts_with('F')));
     }
     // Hunts are long: what was found is told before them, so that nobody waits for it.
     tell(&report);
@@ -135,13 +128,25 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
 fn broken(known: &[Arc<Known>], wiring: &Wiring, effort: &Effort, mut report: Report) -> Report {
     let mut shares: BTreeMap<&str, Vec<Arc<Known>>> = BTreeMap::new();
     for one in known {
-        let capability = scenarios::capability_of(&one.scenario.name).unwrap_or(convoy::NAME);
+        let is_lookout = lookout::find(&one.scenario.name).is_some();
+        let toy = if is_lookout {
+            lookout::NAME
+        } else {
+            convoy::NAME
+        };
+        let capability = scenarios::capability_of(&one.scenario.name).unwrap_or(toy);
         shares.entry(capability).or_default().push(one.clone());
     }
     let kept = mutants::killers::all();
     for (capability, share) in shares.iter().filter(|_| effort.exhaustive) {
         let (runs, started) = (report.runs, Instant::now());
-        report = explore::explore(share, wiring, effort, &kept, report).unwrap();
+        // The convoy is there for what it shows of the runtime: a quarter of what a capability gets.
+        let parts = if *capability == convoy::NAME { 4 } else { 1 };
+        let effort = Effort {
+            budget: effort.budget.map(|budget| budget / parts),
+            ..effort.clone()
+        };
+        report = explore::explore(share, wiring, &effort, &kept, report).unwrap();
         println!(
             "{capability}: {} runs in {:.1} s",
             report.runs - runs,
@@ -295,7 +300,10 @@ fn measure(wiring: &Wiring, chosen: &[Scenario]) -> ExitCode {
 
 fn replay(wiring: &Wiring, name: &str, trial: &slipway_sim::trial::Trial) -> ExitCode {
     let known = scenarios::find(name).map(Result::unwrap);
-    let Some(scenario) = known.or_else(|| convoy::find(name)) else {
+    let Some(scenario) = known
+        .or_else(|| convoy::find(name))
+        .or_else(|| lookout::find(name))
+    else {
         println!("there is no scenario {name}");
         return ExitCode::from(2);
     };

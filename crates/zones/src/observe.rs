@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use slipway_api::{names, zones};
 use slipway_kernel::basis::{Basis, basis};
-use slipway_kernel::fact::{Answer, Facts, QuestionId, Refusal, Unseen};
+use slipway_kernel::fact::{Answers, Facts, Refusal, Unseen};
 use slipway_kernel::identity::kinds;
 use slipway_kernel::instant::Written;
 use slipway_kernel::interest::Interest;
@@ -193,7 +193,7 @@ pub struct World {
     /// When zones were last scaled down, by a map whose entries are to be put on them.
     pub downscales: BTreeMap<String, Written>,
     /// Answers to our questions about these zones.
-    pub answers: BTreeMap<QuestionId, (Timestamp, Answer)>,
+    pub answers: Answers,
     /// Writes that the API refused.
     pub refusals: BTreeMap<ObjectRef, Refusal>,
     /// Pods, by uid, that have been let go, and until when they count as away although they are still seen.
@@ -254,13 +254,6 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         .filter(|set| is_neighbour(set.body(), &zones, &budgets))
         .map(|set| zone(stores, cluster, set))
         .collect();
-    let uids: BTreeSet<&str> = zones.iter().map(|z| z.set.meta().uid.as_str()).collect();
-    let answers = facts
-        .answers
-        .iter()
-        .filter(|(id, _)| id.controller == crate::NAME && uids.contains(id.uid.as_str()))
-        .map(|(id, answer)| (id.clone(), answer.clone()))
-        .collect();
     let tracker = stores.get::<Tracker>(
         cluster,
         &kinds::CONFIG_MAP,
@@ -286,7 +279,7 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         downscales: downscales(stores, key),
         announced: announced(stores, facts, key),
         is_alone: settings.replicas.is_one(facts),
-        answers,
+        answers: facts.answers.clone(),
         refusals: facts.refusals.clone(),
         holds: holds(stores, facts, key),
         basis: basis(stores, cluster),

@@ -2,6 +2,7 @@
 //! from Go modules.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +17,7 @@ use crate::report;
 use crate::workspace;
 
 /// The Kubernetes version that the binaries say they are.
-const KUBERNETES: &str = "v1.36.3";
+pub(crate) const KUBERNETES: &str = "v1.36.3";
 
 /// A program that is built from a Go module.
 struct Program {
@@ -193,6 +194,22 @@ fn flags(folder: &str) -> String {
     format!(
         "-s -w -X {version}.gitVersion={KUBERNETES} -X {version}.gitMajor={major} -X {version}.gitMinor={minor}"
     )
+}
+
+/// Runs the program that records what packages of Kubernetes say; gives the version of the Go that it was built with.
+pub(crate) fn run_recorder(words: &[&OsStr]) -> Result<String> {
+    let go = |command: &mut Command| -> Result<std::process::Output> {
+        let ended = command.current_dir(source(STAMPED)).output();
+        let output = ended.context("starting go; is it on the PATH?")?;
+        if !output.status.success() {
+            bail!("{}", String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(output)
+    };
+    let build = ["run", "-mod=readonly", "-trimpath", "-buildvcs=false"];
+    go(Command::new("go").args(build).arg("./recorder").args(words))?;
+    let said = go(Command::new("go").args(["env", "GOVERSION"]))?;
+    Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())
 }
 
 /// The cache folder of a folder's programs: named by the content that decides what is built.

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 
+use super::listed;
 use super::tier::{self, Outcome};
 use crate::controlplane::{self, Borrowed, Profile, Shape};
 use crate::workspace;
@@ -228,15 +229,7 @@ fn run(
     unavailable: Option<String>,
 ) -> Result<Ran> {
     let mut ran = Ran::default();
-    let mut command = workspace::cargo();
-    command.args([
-        "test",
-        "--release",
-        "--quiet",
-        "--workspace",
-        "--test",
-        tier.test,
-    ]);
+    let mut command = listed::tests(&[tier.test]);
     if !words.is_empty() {
         command.arg("--").args(words);
     }

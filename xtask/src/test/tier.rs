@@ -29,14 +29,19 @@ const SUMMARIES: &[&str] = &[
     "replay: ",
     "fuzz: ",
     "drop-in: ",
+    "members: ",
+    "prometheus: ",
 ];
+
+/// Of these several programs of a tier have a line each, and all of them are shown.
+const OF_EACH: &str = "fuzz: ";
 
 /// Numbers out of the closing lines of test runners.
 #[derive(Default)]
 struct Counts {
     passed: u64,
     failed: u64,
-    summary: Option<String>,
+    summary: Vec<String>,
 }
 
 /// Runs one tier: its output goes through, its closing lines are counted.
@@ -65,13 +70,13 @@ fn watch(name: &'static str, command: &mut Command, tell: &mut dyn FnMut(&str)) 
     let mut counts = Counts::default();
     let result = stream(command, &mut counts, tell);
     let failed = !matches!(result, Ok(true)) || counts.failed > 0;
-    let summary = match (result, &counts.summary) {
-        (Err(error), _) => error.to_string(),
-        (Ok(_), Some(line)) => line.clone(),
-        (Ok(_), None) if counts.passed + counts.failed > 0 => {
+    let summary = match result {
+        Err(error) => error.to_string(),
+        Ok(_) if !counts.summary.is_empty() => counts.summary.join("; "),
+        Ok(_) if counts.passed + counts.failed > 0 => {
             format!("{} passed, {} failed", counts.passed, counts.failed)
         }
-        (Ok(_), None) => String::new(),
+        Ok(_) => String::new(),
     };
     Outcome {
         name,
@@ -99,7 +104,10 @@ fn stream(command: &mut Command, counts: &mut Counts, tell: &mut dyn FnMut(&str)
 impl Counts {
     fn read(&mut self, line: &str) {
         if SUMMARIES.iter().any(|start| line.starts_with(start)) {
-            self.summary = Some(line.to_owned());
+            if !line.starts_with(OF_EACH) {
+                self.summary.clear();
+            }
+            self.summary.push(line.to_owned());
         }
         let Some(rest) = line.strip_prefix("test result: ") else {
             return;
@@ -116,5 +124,38 @@ impl Counts {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Counts;
+
+    fn summary(lines: &[&str]) -> String {
+        let mut counts = Counts::default();
+        for line in lines {
+            counts.read(line);
+        }
+        counts.summary.join("; ")
+    }
+
+    #[test]
+    fn the_last_line_counts_and_every_program_of_fuzz_targets() {
+        let of_replay = ["replay: a rule moved", "replay: 5910 pairs"];
+        assert_eq!(summary(&of_replay), "replay: 5910 pairs");
+        let of_fuzz = ["fuzz: 16 targets", "test result: ok.", "fuzz: 5 targets"];
+        assert_eq!(summary(&of_fuzz), "fuzz: 16 targets; fuzz: 5 targets");
+    }
+
+    #[test]
+    fn failures_of_all_programs_are_added_up() {
+        let mut counts = Counts::default();
+        for line in [
+            "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured",
+            "test result: FAILED. 4 passed; 2 failed; 0 ignored; 0 measured",
+        ] {
+            counts.read(line);
+        }
+        assert_eq!((counts.passed, counts.failed), (7, 3));
     }
 }

@@ -81,15 +81,6 @@ fn object(properties: impl Into<Value>) -> Value {
     json!({ "type": "object", "properties": properties })
 }
 
-fn list_map(keys: &[&str], properties: impl Into<Value>) -> Value {
-    json!({
-        "type": "array",
-        "x-kubernetes-list-type": "map",
-        "x-kubernetes-list-map-keys": keys,
-        "items": object(properties),
-    })
-}
-
 fn metadata() -> Value {
     let texts = json!({ "type": "object", "additionalProperties": text() });
     object(json!({
@@ -109,41 +100,11 @@ fn whole(spec: &Value, status: &Value) -> Schema {
     })))
 }
 
-/// The custom resource of the recordings: one field for each way in which things merge.
+/// The custom resource of the recordings: one field for each way in which things merge. Who records defines it by the same file.
 pub(super) fn widget() -> Schema {
-    let texts = json!({ "type": "object", "additionalProperties": text() });
-    let mut atomic = texts.clone();
-    atomic["x-kubernetes-map-type"] = "atomic".into();
-    let set =
-        |item: Value| json!({ "type": "array", "x-kubernetes-list-type": "set", "items": item });
-    let port = json!({
-        "port": { "type": "integer" },
-        "protocol": { "type": "string", "default": "TCP" },
-        "name": text(),
-    });
-    let item = json!({
-        "name": text(), "value": text(), "tags": set(text()),
-        "ports": list_map(&["port", "protocol"], port),
-    });
-    let spec = object(json!({
-        "name": text(), "replicas": { "type": "integer" }, "ratio": { "type": "number" },
-        "on": { "type": "boolean" }, "size": { "x-kubernetes-int-or-string": true },
-        "labels": texts, "atomicMap": atomic,
-        "deep": { "type": "object", "additionalProperties": texts },
-        "items": list_map(&["name"], item),
-        "names": set(text()), "nums": set(json!({ "type": "integer" })),
-        "plain": { "type": "array", "items": text() },
-        "any": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
-        "nested": object(json!({
-            "a": text(),
-            "b": object(json!({ "c": text(), "d": { "type": "integer" } })),
-        })),
-    }));
-    let conditions = list_map(&["type"], json!({ "type": text(), "status": text() }));
-    whole(
-        &spec,
-        &object(json!({ "phase": text(), "conditions": conditions })),
-    )
+    let document: Value = serde_json::from_str(include_str!("testdata/widget.json")).unwrap();
+    let part = |name: &str| &document["properties"][name];
+    whole(part("spec"), part("status"))
 }
 
 fn at(seconds: i64) -> Timestamp {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::cells;
 use super::checks::immutable;
 use super::describe::{Description, resource};
-use super::rules::{PLAIN, Rules, spec_changed};
+use super::rules::{BesideStatus, PLAIN, Rules, spec_changed};
 use crate::resource::{Part, Resource};
 use crate::value;
 
@@ -26,6 +26,7 @@ const TEMPLATE: Rules = Rules {
 
 const CLAIM: Rules = Rules {
     status: true,
+    beside_status: BesideStatus::Nothing,
     validate_update: |part, object, old, _| match part {
         Part::Status => Vec::new(),
         Part::Main | Part::Scale => immutable(object, old, "spec"),

@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 
 use crate::field::FieldErrors;
+use crate::meta;
 use crate::resource::{Context, Derived, Part, Strategy};
 use crate::table::Column;
 use crate::value;
@@ -17,11 +18,22 @@ pub type ColumnRow = (&'static str, &'static str, i32);
 /// A field for field selectors, and how to read it.
 pub type Selectable = (&'static str, fn(&Value) -> String);
 
+/// What a write to the status may change besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BesideStatus {
+    /// Labels, annotations and the rest of the metadata.
+    Metadata,
+    /// Nothing.
+    Nothing,
+}
+
 /// The rules of one kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
     /// Has a `status` that the main resource may not write.
     pub status: bool,
+    /// What else whoever writes the status may write.
+    pub beside_status: BesideStatus,
     /// See [`Strategy::default`].
     pub default: fn(&mut Value),
     /// See [`Strategy::prepare_create`]; called when the status is gone.
@@ -61,6 +73,7 @@ pub struct Rules {
 /// What most kinds are like.
 pub const PLAIN: Rules = Rules {
     status: false,
+    beside_status: BesideStatus::Metadata,
     default: |_| (),
     prepare_create: |_, _| (),
     prepare_update: |_, _, _, _| (),
@@ -131,7 +144,9 @@ impl Strategy for Rules {
     }
 
     fn prepare_update(&self, part: Part, object: &mut Value, old: &Value, cx: &Context<'_>) {
-        if self.status {
+        if self.beside_status == BesideStatus::Nothing && part == Part::Status {
+            meta::keep_all_but_status(object, old);
+        } else if self.status {
             keep_other_part(part, object, old);
         }
         (self.prepare_update)(part, object, old, cx);
@@ -161,6 +176,9 @@ impl Strategy for Rules {
 
     fn reset_fields(&self, part: Part) -> Vec<&'static str> {
         let mut fields = (self.reset)(part);
+        if self.beside_status == BesideStatus::Nothing && part == Part::Status {
+            fields.push("metadata");
+        }
         if self.status {
             fields.push(other_part(part));
         }

@@ -13,7 +13,7 @@ use super::cells;
 use super::checks::{immutable, invalid_texts, optional_one_of};
 use super::describe::{Description, resource};
 use super::names;
-use super::rules::{PLAIN, Rules};
+use super::rules::{BesideStatus, PLAIN, Rules};
 use crate::field::{FieldError, FieldErrors};
 use crate::resource::{Context, Resource};
 use crate::value;
@@ -201,6 +201,10 @@ const CSI_NODE: Rules = Rules {
 
 const ATTACHMENT: Rules = Rules {
     status: true,
+    beside_status: BesideStatus::Nothing,
+    // Go has a boolean there, which is never absent.
+    default: |object| value::put_default(object, "status.attached", false),
+    prepare_create: |object, _| value::put(object, "status.attached", false),
     validate: |object, _| {
         let mut errors = Vec::new();
         if value::text(object, "spec.attacher").is_empty() {

@@ -14,6 +14,7 @@ use super::structural::Structural;
 use super::{embedded, lists, prune, scale};
 use crate::builtin::names;
 use crate::field::{Fault, FieldError, FieldErrors};
+use crate::meta;
 use crate::resource::{Context, Part, Scale, Strategy};
 use crate::schema::Schema;
 use crate::table::Column;
@@ -211,18 +212,7 @@ impl Strategy for CustomStrategy {
                     value::copy(object, old, "status");
                 }
             }
-            Part::Status => {
-                let status = value::take(object, "status");
-                let managed = value::take(object, "metadata.managedFields");
-                *object = old.clone();
-                value::take(object, "status");
-                value::take(object, "metadata.managedFields");
-                for (path, kept) in [("status", status), ("metadata.managedFields", managed)] {
-                    if let Some(kept) = kept {
-                        value::put(object, path, kept);
-                    }
-                }
-            }
+            Part::Status => meta::keep_all_but_status(object, old),
         }
     }
 

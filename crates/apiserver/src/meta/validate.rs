@@ -23,7 +23,7 @@ pub fn validate_update(object: &Value, old: &Value) -> FieldErrors {
 }
 
 /// What an update may not change.
-fn unchangeable(object: &Value, old: &Value) -> FieldErrors {
+pub(super) fn unchangeable(object: &Value, old: &Value) -> FieldErrors {
     let mut wrong = FieldErrors::new();
     if at(old, "metadata.deletionTimestamp").is_some_and(|t| !t.is_null()) {
         wrong.extend(new_finalizers(object, old));
@@ -65,7 +65,7 @@ fn unchangeable(object: &Value, old: &Value) -> FieldErrors {
     wrong
 }
 
-fn new_metadata(
+pub(super) fn new_metadata(
     object: &Value,
     namespaced: bool,
     check_name: impl Fn(&str, bool) -> Vec<String>,
@@ -262,7 +262,7 @@ fn finalizers(object: &Value) -> FieldErrors {
     wrong
 }
 
-/// Built-in kinds only, right after [`validate_create`] and [`validate_update`]: finalizers are qualified names.
+/// Most built-in kinds, right after [`validate_create`] and with all that judges an update again: finalizers are qualified names.
 /// Custom resources get a warning instead.
 pub fn validate_standard_finalizers(object: &Value) -> FieldErrors {
     let mut wrong = FieldErrors::new();

@@ -136,7 +136,7 @@ pub(crate) async fn insert(
     super::allocate::on_create(ex, &mut object)?;
     check_kind(ex, &object)?;
     let mut errors = meta::validate_create(&object, ex.resource.namespaced, &**strategy);
-    if !ex.resource.custom {
+    if meta::has_standard_finalizers(&ex.resource) {
         errors.extend(meta::validate_standard_finalizers(&object));
     }
     errors.extend(strategy.validate(&object, &ex.context()));

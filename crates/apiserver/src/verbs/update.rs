@@ -323,6 +323,12 @@ fn prepare_by(
     prepare(&mut new, old);
     write::bump_generation(ex, Part::Main, &mut new, old);
     let mut errors = meta::validate_update(&new, old);
+    errors.extend(meta::validate_update_again(
+        &ex.resource,
+        Part::Status,
+        &new,
+        old,
+    ));
     errors.extend(validate(&new, old));
     write::judge(ex, &ex.target.name, &errors)?;
     Ok(new)

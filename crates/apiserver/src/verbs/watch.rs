@@ -33,6 +33,10 @@ const BOOKMARK_EVERY: Duration = Duration::from_mins(1);
 /// A bookmark is sent so long before the watch ends, so that the client can go on from there.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
+/// A watch of a custom resource goes on for so long after its definition has gone, as with the real server, which lets requests
+/// that have just come find what they are about.
+const AFTER_DEFINITION: Duration = Duration::from_secs(1);
+
 /// How many encoded events may wait for a slow client before the watch waits too.
 const BUFFER: usize = 100;
 
@@ -40,6 +44,7 @@ const BUFFER: usize = 100;
 struct Watch {
     cluster: Arc<Cluster>,
     resource: Arc<Resource>,
+    definition: Option<Definition>,
     options: ListOptions,
     namespace: String,
     version: String,
@@ -51,6 +56,32 @@ struct Watch {
     position: u64,
     columns_sent: bool,
     out: mpsc::Sender<Bytes>,
+}
+
+/// The definition that a custom resource was watched under.
+struct Definition {
+    name: String,
+    uid: Option<Box<str>>,
+}
+
+impl Definition {
+    fn of(cluster: &Cluster, resource: &Resource) -> Option<Self> {
+        let name = || format!("{}.{}", resource.names.plural, resource.names.group);
+        let name = resource.custom.then(name)?;
+        let uid = Self::uid(cluster, &name);
+        Some(Self { name, uid })
+    }
+
+    fn uid(cluster: &Cluster, name: &str) -> Option<Box<str>> {
+        let definitions = "apiextensions.k8s.io/customresourcedefinitions";
+        let stored = cluster.store.get(definitions, "", name);
+        stored.map(|stored| stored.header.uid.clone())
+    }
+
+    /// Whether it has gone; one that was made anew since is another.
+    fn is_gone(&self, cluster: &Cluster) -> bool {
+        self.uid.is_none() || Self::uid(cluster, &self.name) != self.uid
+    }
 }
 
 /// The stream has ended: the client has gone, or the server said the last word.
@@ -69,6 +100,7 @@ pub(super) fn watch(ex: &Exchange<'_>, options: ListOptions) -> Outcome<Reply> {
     let initial = initial && options.initial_events != Some(false);
     let mut watch = Watch {
         position: options.version.unwrap_or_default(),
+        definition: Definition::of(&cluster, &ex.resource),
         cluster,
         resource: ex.resource.clone(),
         options,
@@ -116,7 +148,7 @@ impl Watch {
             .timeout_seconds
             .map_or(DEFAULT_TIMEOUT, Duration::from_secs)
             .min(LONGEST_TIMEOUT);
-        let end = start + lasts;
+        let mut end = start + lasts;
         let cluster = self.cluster.clone();
         let drained = cluster.drained();
         tokio::pin!(drained);
@@ -128,6 +160,9 @@ impl Watch {
         loop {
             let written = cluster.store.written();
             self.send_changes().await?;
+            if self.definition.take_if(|d| d.is_gone(&cluster)).is_some() {
+                end = end.min(Instant::now() + AFTER_DEFINITION);
+            }
             tokio::select! {
                 biased;
                 () = self.out.closed() => return Err(Ended),

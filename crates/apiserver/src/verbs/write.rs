@@ -55,9 +55,7 @@ pub(super) fn update_errors(
     old: &Value,
 ) -> FieldErrors {
     let mut errors = meta::validate_update(new, old);
-    if !ex.resource.custom {
-        errors.extend(meta::validate_standard_finalizers(new));
-    }
+    errors.extend(meta::validate_update_again(&ex.resource, part, new, old));
     errors.extend(
         ex.resource
             .strategy

@@ -108,12 +108,6 @@ pub(crate) static ORDER: Mask = Mask::new(
     "the server sorts by whole seconds, and a run may cross one",
 );
 
-pub(crate) static REPEATED: Mask = Mask::new(
-    "causes that stand there again",
-    "shown once",
-    "the real server runs the same rules up to four times, depending on the kind; the message shows each once",
-);
-
 pub(crate) static PROSE: Mask = Mask::new(
     "descriptions of Table columns",
     "<prose>",
@@ -121,9 +115,8 @@ pub(crate) static PROSE: Mask = Mask::new(
 );
 
 /// Everything that is masked.
-pub(crate) static MASKS: [&Mask; 17] = [
+pub(crate) static MASKS: [&Mask; 16] = [
     &PROSE,
-    &REPEATED,
     &ORDER,
     &HASH,
     &NAMESPACE,

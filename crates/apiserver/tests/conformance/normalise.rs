@@ -5,7 +5,7 @@
 
 use crate::masks::{
     AGE, BOOKMARK, CLUSTER_IP, CONTINUE, CURRENT, GENERATED, HASH, LIST_VERSION, Mask, NAMESPACE,
-    NODE_PORT, ORDER, PROSE, REPEATED, TIME, TOKEN, UID, VERSION,
+    NODE_PORT, ORDER, PROSE, TIME, TOKEN, UID, VERSION,
 };
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -105,7 +105,6 @@ impl Normaliser {
                     Value::String("<hash>".to_owned())
                 }
                 ("columnDefinitions", Value::Array(columns)) => self.columns(columns),
-                ("causes", Value::Array(causes)) => self.causes(causes),
                 ("managedFields", Value::Array(entries)) => self.managed_fields(entries),
                 ("cells", Value::Array(cells)) => {
                     Value::Array(cells.iter().map(|cell| self.cell(cell)).collect())
@@ -155,19 +154,6 @@ impl Normaliser {
             ["operation", "manager", "subresource", "apiVersion"].map(|key| text(entry, key))
         });
         Value::Array(entries.into_iter().map(|entry| self.value(entry)).collect())
-    }
-
-    /// Each cause once.
-    fn causes(&mut self, causes: &[Value]) -> Value {
-        let mut unique: Vec<Value> = Vec::new();
-        for cause in causes.iter().map(|cause| self.value(cause)) {
-            if unique.contains(&cause) {
-                REPEATED.count();
-            } else {
-                unique.push(cause);
-            }
-        }
-        Value::Array(unique)
     }
 
     fn columns(&mut self, columns: &[Value]) -> Value {

@@ -17,11 +17,13 @@ use super::stage::{self, ALICE, config, send, whole};
 
 const CLUSTERS: u32 = if cfg!(debug_assertions) { 200 } else { 1000 };
 /// Bytes of memory and microseconds of time that one more cluster may cost, with a definition of 150 fields and an
-/// object of it.
+/// object of it. Less than 1,000 microseconds until the units of a crate came to be optimised apart in what tests run on (see
+/// Cargo.toml), 1,370 since.
 const BYTES: usize = 50_000;
-const MICROSECONDS: usize = 1000;
+const MICROSECONDS: usize = 1500;
 
-const TEST: &str = "integration::cost::a_cluster_costs_less_than_50_kilobytes_and_a_millisecond";
+const TEST: &str =
+    "integration::cost::a_cluster_costs_less_than_50_kilobytes_and_one_and_a_half_milliseconds";
 
 /// Clusters with three large definitions, and bytes of memory that one more of them may cost.
 const LARGE_CLUSTERS: u32 = 200;
@@ -114,7 +116,7 @@ fn measure() {
 }
 
 #[test]
-fn a_cluster_costs_less_than_50_kilobytes_and_a_millisecond() {
+fn a_cluster_costs_less_than_50_kilobytes_and_one_and_a_half_milliseconds() {
     if std::env::var_os("APISERVER_COST").is_some() {
         measure();
         return;

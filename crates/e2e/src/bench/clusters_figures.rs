@@ -123,23 +123,39 @@ const LIMITED: &[&str] = &[
     "processor, idle",
 ];
 
-/// Each goal in a line, and whether it is met. One of which nothing was measured is left out.
+fn column(name: &str) -> Option<&'static Column> {
+    COLUMNS.iter().find(|column| column.0 == name)
+}
+
+fn word(is_met: bool) -> &'static str {
+    if is_met { "met" } else { "MISSED" }
+}
+
+/// Each goal of this number of members in a line, and whether it is missed.
+pub(crate) fn of_size(figures: &Figures) -> Vec<(String, bool)> {
+    let goals = GOALS.iter().filter(|goal| goal.0 == figures.members);
+    goals
+        .filter_map(|(members, name, most)| {
+            let (_, unit, read) = column(name)?;
+            let is_met = read(figures) <= *most;
+            let line = format!(
+                "{members} members: {name} {:.1} {unit}, at most {most} {unit}: {}",
+                read(figures),
+                word(is_met)
+            );
+            Some((line, !is_met))
+        })
+        .collect()
+}
+
+/// Each goal in a line, and whether it is missed. One of which nothing was measured is neither met nor missed, and says so.
 pub(crate) fn goals(all: &[Figures]) -> Vec<(String, bool)> {
-    let column = |name: &str| COLUMNS.iter().find(|column| column.0 == name);
-    let word = |is_met: bool| if is_met { "met" } else { "MISSED" };
-    let mut lines = Vec::new();
+    let mut lines: Vec<_> = all.iter().flat_map(of_size).collect();
     for (members, name, most) in GOALS {
-        let figures = all.iter().find(|figures| figures.members == *members);
-        let Some((figures, (_, unit, read))) = figures.zip(column(name)) else {
-            continue;
-        };
-        let is_met = read(figures) <= *most;
-        let line = format!(
-            "{members} members: {name} {:.1} {unit}, at most {most} {unit}: {}",
-            read(figures),
-            word(is_met)
-        );
-        lines.push((line, is_met));
+        if !all.iter().any(|figures| figures.members == *members) {
+            let line = format!("{members} members: {name}, at most {most}: nothing to tell by");
+            lines.push((line, false));
+        }
     }
     for name in LIMITED {
         let grows = column(name).and_then(|(_, _, read)| exponent(all, *read));
@@ -149,7 +165,7 @@ pub(crate) fn goals(all: &[Figures]) -> Vec<(String, bool)> {
             "growth of {name}: {grows:.2}, at most {MOST_GROWTH}: {}",
             word(is_met)
         );
-        lines.push((line, is_met));
+        lines.push((line, !is_met));
     }
     lines
 }

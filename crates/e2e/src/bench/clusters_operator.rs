@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use kube::config::{KubeConfigOptions, Kubeconfig as HomeConfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
@@ -14,9 +14,13 @@ use slipway_runtime::link::Link;
 use slipway_runtime::member::Kubeconfig;
 use slipway_runtime::{Environment, Operator, Settings, View};
 
-use crate::flotilla::Flotilla;
+use crate::flotilla::{Flotilla, PLACE};
 use crate::role;
 
+/// The word by which it is asked what keeps it from going on.
+pub(crate) const WHY: &str = "why";
+/// Of so many blockers is said what they are.
+const SHOWN: usize = 10;
 /// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -36,8 +40,8 @@ impl Connect for Members {
     }
 }
 
-/// Runs until nobody asks any more. The first thing that it is told is the kubeconfig of home; after that it says how far it
-/// is whenever it is asked.
+/// Runs until nobody asks any more, and then ends in good order. The first thing that it is told is the kubeconfig of home; after
+/// that it says how far it is whenever it is asked.
 pub(crate) fn run() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -50,35 +54,46 @@ async fn serve() -> Result<()> {
     let mut told = role::told();
     let home = told.recv().await.context("nobody says where home is")?;
     let home = home.as_str().context("home is no text")?;
-    let operator = Operator::new(
-        Environment::system()?,
-        client(home).await?,
-        Settings::default(),
-    );
+    let operator = Operator::new(Environment::system()?, client(home).await?, settings());
     let operator = operator
         .with(Arc::new(Flotilla))
         .connecting(Arc::new(Members));
     let view = operator.view();
-    let asked = async {
-        while told.recv().await.is_some() {
-            role::say(&state(&view))?;
+    let asked = async move {
+        while let Some(asked) = told.recv().await {
+            if role::say(&state(&view, asked == WHY)).is_err() {
+                return;
+            }
         }
-        Ok(())
     };
-    tokio::select! {
-        ended = operator.run(std::future::pending()) => ended.map_err(|error| anyhow!(error)),
-        ended = asked => ended,
+    operator.run(asked).await.context("running the operator")
+}
+
+/// As they are unless somebody says otherwise, in a namespace that every cluster has: a Lease cannot be where there is none.
+fn settings() -> Settings {
+    Settings {
+        replica: format!("operator-{}", std::process::id()),
+        namespace: PLACE.to_owned(),
+        ..Settings::default()
     }
 }
 
-fn state(view: &View) -> Value {
+/// How far it is; with what keeps it from going on, of which there may be a lot.
+fn state(view: &View, why: bool) -> Value {
     let facts = view.facts();
     let synced = facts.members.values().filter(|member| member.synced);
-    json!({
+    let mut state = json!({
         "known": facts.members.len(),
         "synced": synced.count(),
         "tasks": view.tasks(),
-    })
+    });
+    if why {
+        let blockers = view.blockers().into_iter().take(SHOWN);
+        let said = blockers.map(|blocker| format!("{}: {}", blocker.reason, blocker.message));
+        state[WHY] = said.collect();
+        state["metrics"] = view.metrics().into();
+    }
+    state
 }
 
 async fn client(home: &str) -> Result<Client> {

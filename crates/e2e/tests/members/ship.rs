@@ -161,6 +161,11 @@ impl Ship {
         })
     }
 
+    /// Runs kubectl there, and gives what it printed.
+    pub(crate) fn kubectl(&self, arguments: &[&str]) -> Result<String> {
+        locked(&self.cluster).kubectl(arguments)
+    }
+
     /// Takes the object away, if somebody answers.
     pub(crate) fn clear(&self) -> Result<()> {
         let arguments = ["delete", "configmap", OBJECT, "-n", PLACE];

@@ -10,6 +10,7 @@ use slipway_e2e::server::{Real, Server};
 
 use crate::OPERATOR;
 use crate::flotilla::{ENTRY, PLACE, SHIP, UID};
+use crate::operator::WHY;
 use crate::role::Role;
 use crate::ship::Ship;
 
@@ -96,12 +97,31 @@ impl Stage {
         Ok(())
     }
 
-    /// The operator, for as long as this value is kept.
-    pub(crate) fn operator(&self) -> Result<Role> {
+    /// Runs a test beside an operator. If it fails, it is told what the operator says.
+    pub(crate) fn operated(&self, test: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut operator = Role::start(&[OPERATOR.to_owned()])?;
+        self.show_home(&mut operator)?;
+        test().map_err(|error| match asked(&mut operator) {
+            Ok(said) => error.context(format!("the operator says {}", said[WHY])),
+            Err(silence) => error.context(format!("{silence:#}")),
+        })
+    }
+
+    /// Tells an operator where home is.
+    pub(crate) fn show_home(&self, operator: &mut Role) -> Result<()> {
         let home = std::fs::read_to_string(&self.home.kubeconfig)?;
-        operator.tell(&json!(home))?;
-        Ok(operator)
+        operator.tell(&json!(home))
+    }
+
+    /// Everything that people without a right to Secrets can read at home and in members, where operators write.
+    pub(crate) fn readable(&self) -> Result<String> {
+        let kinds = "events,configmaps,leases.coordination.k8s.io";
+        let arguments = ["get", kinds, "-A", "-o", "json"];
+        let mut all = self.home.kubectl(&arguments)?;
+        for ship in &self.ships {
+            all += &ship.kubectl(&arguments)?;
+        }
+        Ok(all)
     }
 
     /// Every member wants this and gets it.
@@ -114,6 +134,12 @@ impl Stage {
         }
         Ok(())
     }
+}
+
+/// What the operator says of itself.
+pub(crate) fn asked(operator: &mut Role) -> Result<Value> {
+    operator.tell(&json!(WHY))?;
+    operator.answer(Duration::from_secs(5))
 }
 
 fn name(index: usize) -> String {

@@ -79,11 +79,15 @@ pub(crate) fn flags(program: &Path, words: &[&str]) -> Result<BTreeSet<String>> 
         .arg("-h")
         .output()
         .with_context(|| format!("asking {} for its flags", program.display()))?;
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok(flags_in(&String::from_utf8_lossy(&output.stderr)))
+}
+
+/// The flags of such a text.
+pub(crate) fn flags_in(text: &str) -> BTreeSet<String> {
     let flags = text.lines().filter_map(|line| line.strip_prefix("  -"));
     // A flag of one letter has its description on the same line.
     let names = flags.filter_map(|line| line.split('\t').next());
-    Ok(names.map(|name| name.trim().to_owned()).collect())
+    names.map(|name| name.trim().to_owned()).collect()
 }
 
 /// Metrics that are the program's own, and not its runtime's.

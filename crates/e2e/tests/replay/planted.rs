@@ -8,12 +8,18 @@ use slipway_e2e::record::Content;
 pub(crate) enum Flaw {
     /// It shows everything, whatever was selected.
     IgnoresSelectors,
+    /// The same, and only watches: lists are right.
+    IgnoresSelectorsOfWatches,
     /// It answers reads with 200 and nothing.
     SaysNothing,
     /// It answers reads with 200 and something that is no JSON.
     SaysNonsense,
     /// An object has another id when it is read again.
     ChangesIds,
+    /// A Service has another address when it is read again.
+    ChangesAddresses,
+    /// Its documents of the API have no paths.
+    EmptiesDocuments,
     /// An object that is being deleted does not look like it.
     HidesDeletions,
     /// Lists come the other way round.
@@ -31,9 +37,12 @@ pub(crate) enum Flaw {
 /// All of them.
 pub(crate) const FLAWS: &[Flaw] = &[
     Flaw::IgnoresSelectors,
+    Flaw::IgnoresSelectorsOfWatches,
     Flaw::SaysNothing,
     Flaw::SaysNonsense,
     Flaw::ChangesIds,
+    Flaw::ChangesAddresses,
+    Flaw::EmptiesDocuments,
     Flaw::HidesDeletions,
     Flaw::TurnsLists,
     Flaw::DropsNulls,
@@ -45,10 +54,13 @@ pub(crate) const FLAWS: &[Flaw] = &[
 impl Flaw {
     /// What such a server takes a path for.
     pub(crate) fn path(self, path: &str) -> String {
-        let Some((place, query)) = path
-            .split_once('?')
-            .filter(|_| self == Self::IgnoresSelectors)
-        else {
+        let ignores = |query: &str| match self {
+            Self::IgnoresSelectors => true,
+            Self::IgnoresSelectorsOfWatches => query.contains("watch="),
+            _ => false,
+        };
+        let query = path.split_once('?').filter(|(_, query)| ignores(query));
+        let Some((place, query)) = query else {
             return path.to_owned();
         };
         let kept: Vec<&str> = query
@@ -74,6 +86,13 @@ impl Flaw {
                     }
                 });
             }
+            Self::ChangesAddresses if is_read => on_field(&mut value, "spec", &mut |spec| {
+                let address = spec.get("clusterIP").and_then(Value::as_str);
+                if address.is_some_and(|address| address != "None") {
+                    spec["clusterIP"] = json!("10.0.9.9");
+                }
+            }),
+            Self::EmptiesDocuments => drop_field(&mut value, "paths"),
             Self::HidesDeletions => on_field(&mut value, "metadata", &mut |metadata| {
                 drop_field(metadata, "deletionTimestamp");
             }),

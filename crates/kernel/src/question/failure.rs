@@ -1,5 +1,7 @@
 //! Why a question has no answer.
 
+use std::borrow::Cow;
+
 /// What was waited for when the time was over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waiting {
@@ -57,6 +59,24 @@ impl Failure {
             Self::TooLarge { .. } => "too_large",
             Self::Unreachable(_) => "unreachable",
             Self::NotAllowed(_) => "not_allowed",
+        }
+    }
+
+    /// What stands behind it, without what kind of failure it is.
+    pub fn why(&self) -> Cow<'_, str> {
+        match self {
+            Self::Refused { message, .. } => message.into(),
+            Self::Malformed(why) | Self::Unreachable(why) | Self::NotAllowed(why) => why.into(),
+            Self::Timeout(_) | Self::TooLarge { .. } => self.to_string().into(),
+        }
+    }
+
+    /// How many bytes of text there are in it.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Refused { message, .. } => message.len(),
+            Self::Malformed(why) | Self::Unreachable(why) | Self::NotAllowed(why) => why.len(),
+            Self::Timeout(_) | Self::TooLarge { .. } => 0,
         }
     }
 

@@ -33,6 +33,19 @@ pub struct Reply {
     pub value: Value,
 }
 
+impl Reply {
+    /// How many bytes of text there are in it.
+    pub(crate) fn size(&self) -> usize {
+        match &self.value {
+            Value::Text(text) => text.text.len(),
+            Value::Measured(Measured::Partial { warnings, .. }) => {
+                warnings.iter().map(String::len).sum()
+            }
+            Value::Nothing | Value::Number(_) | Value::Measured(Measured::Whole(_)) => 0,
+        }
+    }
+}
+
 /// What was read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {

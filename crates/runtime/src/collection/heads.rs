@@ -1,5 +1,8 @@
 //! The metadata of a list, as far as it takes to see whether anything has changed. Of JSON, or of protobuf, which costs
 //! kube-apiserver a fraction of that: of a pod most of it is `managedFields`, which nobody reads here.
+//!
+//! Both are read alike: what is no list, has no version, or has an object in it without a name, a uid or a version, is none.
+//! What a real kube-apiserver writes is in `testdata`, in both forms.
 
 use std::borrow::Cow;
 
@@ -14,6 +17,28 @@ pub(super) const HEADS: &str = "application/vnd.kubernetes.protobuf;as=PartialOb
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 /// What such an answer begins with.
 const MAGIC: &[u8] = b"k8s\0";
+/// What the envelope of such an answer says that it is.
+const KIND: &str = "PartialObjectMetadataList";
+
+/// Why an answer is no list.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoList {
+    /// It is not JSON, or other JSON.
+    #[error("{0}")]
+    Json(String),
+    /// It ends in the middle of something, or is no protobuf.
+    #[error("its protobuf is torn")]
+    Torn,
+    /// It is something else.
+    #[error("it is a {0:?}")]
+    Other(String),
+    /// It does not say of which moment it is.
+    #[error("it has no resourceVersion")]
+    NoVersion,
+    /// It is not known of what.
+    #[error("an object in it has no name, uid or resourceVersion")]
+    Nameless,
+}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -61,19 +86,28 @@ impl From<Meta> for Head<'static> {
 
 impl<'a> Heads<'a> {
     /// Reads an answer of this type.
-    pub(super) fn read(content_type: &str, answer: &'a [u8]) -> Result<Self, String> {
-        if content_type.starts_with(PROTOBUF) {
-            return Self::of_protobuf(answer).ok_or_else(|| "its protobuf is torn".to_owned());
-        }
-        serde_json::from_slice(answer).map_err(|error| error.to_string())
+    pub(super) fn read(content_type: &str, answer: &'a [u8]) -> Result<Self, NoList> {
+        let heads = if content_type.starts_with(PROTOBUF) {
+            Self::of_protobuf(answer)?
+        } else {
+            let read = serde_json::from_slice(answer);
+            read.map_err(|error: serde_json::Error| NoList::Json(error.to_string()))?
+        };
+        heads.whole()
     }
 
     /// `PartialObjectMetadataList` in the envelope that Kubernetes puts around messages. Numbers of fields are those of its
     /// published definitions.
-    fn of_protobuf(answer: &'a [u8]) -> Option<Self> {
-        let raw = last(answer.strip_prefix(MAGIC)?, 2)??;
+    fn of_protobuf(answer: &'a [u8]) -> Result<Self, NoList> {
+        let envelope = answer.strip_prefix(MAGIC).ok_or(NoList::Torn)?;
+        let said = last(envelope, 1)?.unwrap_or_default();
+        let kind = text(last(said, 2)?.unwrap_or_default())?;
+        if kind != KIND {
+            return Err(NoList::Other(kind.to_owned()));
+        }
+        let list = last(envelope, 2)?.ok_or(NoList::Torn)?;
         let (mut metadata, mut items) = (&[][..], Vec::new());
-        for field in Fields(raw) {
+        for field in Fields(list) {
             match field? {
                 (1, message) => metadata = message,
                 (2, item) => items.push(Head {
@@ -82,20 +116,35 @@ impl<'a> Heads<'a> {
                 _ => {}
             }
         }
-        let text = |number| Some(text(last(metadata, number)?.unwrap_or_default())?.to_owned());
+        let text = |number| Ok(text(last(metadata, number)?.unwrap_or_default())?.to_owned());
         let metadata = ListMeta {
             resource_version: text(2)?,
             r#continue: text(3)?,
         };
-        Some(Self {
+        Ok(Self {
             metadata,
             items: Some(items),
         })
     }
+
+    /// The same, if it says what a list says. Protobuf has no way to be without a field: one that was left out is empty.
+    fn whole(self) -> Result<Self, NoList> {
+        if self.metadata.resource_version.is_empty() {
+            return Err(NoList::NoVersion);
+        }
+        let is_nameless = |head: &Head<'_>| {
+            let meta = &head.metadata;
+            meta.name.is_empty() || meta.uid.is_empty() || meta.resource_version.is_empty()
+        };
+        if self.items.iter().flatten().any(is_nameless) {
+            return Err(NoList::Nameless);
+        }
+        Ok(self)
+    }
 }
 
 impl<'a> HeadMeta<'a> {
-    fn of_protobuf(message: &'a [u8]) -> Option<Self> {
+    fn of_protobuf(message: &'a [u8]) -> Result<Self, NoList> {
         let mut meta = Self::default();
         for field in Fields(message) {
             match field? {
@@ -105,17 +154,16 @@ impl<'a> HeadMeta<'a> {
                 _ => {}
             }
         }
-        (!meta.name.is_empty()).then_some(meta)
+        Ok(meta)
     }
 }
 
-fn text(bytes: &[u8]) -> Option<&str> {
-    std::str::from_utf8(bytes).ok()
+fn text(bytes: &[u8]) -> Result<&str, NoList> {
+    std::str::from_utf8(bytes).map_err(|_| NoList::Torn)
 }
 
-/// The last field of this number, as protobuf has it; the outer none is that the message is torn.
-#[expect(clippy::option_option, reason = "torn, and not there")]
-fn last(message: &[u8], wanted: u64) -> Option<Option<&[u8]>> {
+/// The last field of this number, as protobuf has it.
+fn last(message: &[u8], wanted: u64) -> Result<Option<&[u8]>, NoList> {
     let mut found = None;
     for field in Fields(message) {
         let (number, bytes) = field?;
@@ -123,11 +171,10 @@ fn last(message: &[u8], wanted: u64) -> Option<Option<&[u8]>> {
             found = Some(bytes);
         }
     }
-    Some(found)
+    Ok(found)
 }
 
-/// The fields of a message that have a length, with their numbers; all others are passed over. A none is the end of a
-/// message that is torn.
+/// The fields of a message that have a length, with their numbers; all others are passed over. One that is torn is the last.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -168,90 +215,19 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = Option<(u64, &'a [u8])>;
+    type Item = Result<(u64, &'a [u8]), NoList>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.0.is_empty() {
             match self.field() {
                 Some(None) => {}
-                Some(found) => return Some(found),
+                Some(Some(field)) => return Some(Ok(field)),
                 None => {
                     self.0 = &[];
-                    return Some(None);
+                    return Some(Err(NoList::Torn));
                 }
             }
         }
         None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-    use super::*;
-
-    fn number(mut value: usize) -> Vec<u8> {
-        let mut all = Vec::new();
-        while value > 0x7f {
-            all.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
-            value >>= 7;
-        }
-        all.push(u8::try_from(value).unwrap());
-        all
-    }
-
-    fn field(key: usize, bytes: &[u8]) -> Vec<u8> {
-        [&number(key << 3 | 2), &number(bytes.len()), bytes].concat()
-    }
-
-    fn answer() -> Vec<u8> {
-        let pod = |name: &str, version: &str| {
-            let mut meta = field(1, name.as_bytes());
-            meta.extend(field(3, b"mimir"));
-            meta.extend(field(5, b"7a"));
-            meta.extend(field(6, version.as_bytes()));
-            // A generation, which has no length, and managedFields.
-            meta.extend([7 << 3, 0x96, 0x01]);
-            meta.extend(field(17, &[b'x'; 200]));
-            field(2, &field(1, &meta))
-        };
-        let mut list = field(1, &[field(2, b"4711"), field(3, b"")].concat());
-        list.extend(pod("zone-a-0", "12"));
-        list.extend(pod("zone-a-1", "13"));
-        let mut all = MAGIC.to_vec();
-        all.extend(field(1, b"type"));
-        all.extend(field(2, &list));
-        all
-    }
-
-    #[test]
-    fn names_uids_and_versions_are_read_of_protobuf() {
-        let answer = answer();
-        let heads = Heads::read(PROTOBUF, &answer).unwrap();
-        assert_eq!(heads.metadata.resource_version, "4711");
-        let read = heads.items.unwrap().into_iter().map(|head| {
-            let meta = head.metadata;
-            format!("{} {} {}", meta.name, meta.uid, meta.resource_version)
-        });
-        let read: Vec<String> = read.collect();
-        assert_eq!(read, ["zone-a-0 7a 12", "zone-a-1 7a 13"]);
-    }
-
-    /// What is torn is no shorter list.
-    #[test]
-    fn an_answer_that_is_cut_off_anywhere_is_none() {
-        let answer = answer();
-        for end in 0..answer.len() {
-            assert!(Heads::read(PROTOBUF, &answer[..end]).is_err(), "{end}");
-        }
-    }
-
-    #[test]
-    fn an_object_without_a_name_is_none() {
-        let list = field(2, &field(1, &field(5, b"7a")));
-        let mut answer = MAGIC.to_vec();
-        answer.extend(field(2, &list));
-        assert!(Heads::read(PROTOBUF, &answer).is_err());
     }
 }

@@ -43,6 +43,8 @@ pub(crate) enum Bumped {
     Failed(ObjectRef),
     /// This replica is not the leader any more.
     Lost,
+    /// What was listed is not what is there now: it may act on something that nobody knows of.
+    Outlived,
 }
 
 /// Objects that are to be changed.
@@ -71,6 +73,10 @@ impl Bump {
                 return bumped;
             }
         }
+        drop(all);
+        if self.is_outlived() {
+            return Bumped::Outlived;
+        }
         Bumped::All
     }
 
@@ -78,7 +84,7 @@ impl Bump {
         let object = target.object();
         let timeout = self.shared.settings.request_timeout;
         let Some(cluster) = self.clusters.get(&object.cluster) else {
-            return Bumped::All;
+            return Bumped::Outlived;
         };
         let Ok(_slot) = cluster.slots.acquire().await else {
             return Bumped::Lost;
@@ -94,7 +100,7 @@ impl Bump {
             let metrics = &self.shared.metrics;
             metrics.acted(controller, ("patch", kind, purpose::FENCE), ended);
             if self.is_outlived() {
-                return Bumped::Failed(object.clone());
+                return Bumped::Outlived;
             }
             let wait = match outcome {
                 Outcome::Done(value) => {
@@ -117,7 +123,7 @@ impl Bump {
             }
             let read = ApiRequest::get(object).send(&cluster.client, timeout).await;
             if self.is_outlived() {
-                return Bumped::Failed(object.clone());
+                return Bumped::Outlived;
             }
             match read {
                 Outcome::Absent(_) => return self.gone(&target),
@@ -174,5 +180,39 @@ impl Bump {
         state.overlay(object, value);
         // Another object of this name is not what the former leader knows.
         (meta.uid == target.uid()).then(|| Target::seen(object.clone(), &meta))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::environment::Environment;
+    use crate::settings::Settings;
+
+    /// A member was removed and has come back, or another cluster has taken its place: that there was nothing to be bumped says
+    /// nothing about what is there now.
+    #[test]
+    fn what_was_listed_of_another_history_fences_nothing() {
+        let environment = Environment::virtual_from(Timestamp::UNIX_EPOCH, 1);
+        let shared = Arc::new(Shared::new(environment, Settings::default()));
+        let bump = |cluster: ClusterId, history: u64| Bump {
+            shared: shared.clone(),
+            clusters: Clusters::default(),
+            cluster,
+            lease: "toy",
+            epoch: 1,
+            history,
+            targets: Vec::new(),
+        };
+        let ended = |bump: Bump| bump.run().now_or_never();
+        let home = ClusterId::local;
+        let history = shared.lock().history(&home()).unwrap_or_default();
+        assert_eq!(ended(bump(home(), history)), Some(Bumped::All));
+        assert_eq!(ended(bump(home(), history + 1)), Some(Bumped::Outlived));
+        let gone = ClusterId::remote("gone");
+        assert_eq!(ended(bump(gone, history)), Some(Bumped::Outlived));
     }
 }

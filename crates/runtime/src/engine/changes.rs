@@ -5,13 +5,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::interest::Need;
-use slipway_kernel::store::Stores;
+use slipway_kernel::store::{StoreKey, Stores};
 use tokio::time::Instant;
 
 use super::Engine;
 use crate::queue::first_key;
 use crate::state::State;
 use crate::watch::WatchKey;
+
+/// What a planner makes of a change; nothing if it panics.
+fn survived<T>(of: impl FnOnce() -> Vec<T>, (cluster, kind, _): &StoreKey) -> Vec<T> {
+    catch_unwind(AssertUnwindSafe(of)).unwrap_or_else(|_| {
+        let kind = kind.kind.as_ref();
+        tracing::error!(%cluster, kind, "planner panicked when told of a change; it is looked at with the next heartbeat");
+        Vec::new()
+    })
+}
 
 impl Engine {
     /// Lets those begin to work whose stores are complete now.
@@ -59,9 +68,25 @@ impl Engine {
             drop(stores);
             self.look_for_interests(cluster, controller);
         }
-        if !cluster.is_local() && is_any {
+        if !cluster.is_local() && (is_any || self.is_said_otherwise(cluster)) {
             self.assess(cluster);
         }
+    }
+
+    /// Whether it is said of a member that all of it is known, and it is not, or the other way round: home's plans go by that.
+    fn is_said_otherwise(&self, cluster: &ClusterId) -> bool {
+        let is_synced = self.is_synced(cluster);
+        let state = self.shared.lock();
+        let known = state.of(cluster).and_then(|known| known.member.as_ref());
+        known.is_some_and(|member| member.state.synced != is_synced)
+    }
+
+    /// Whether all that is needed of a member is known to those who work on it.
+    pub(super) fn is_synced(&self, cluster: &ClusterId) -> bool {
+        let controllers = self.controllers_of(cluster);
+        let site = self.sites.get(cluster);
+        let is_started = |name: &&str| site.is_some_and(|site| site.started.contains(*name));
+        !controllers.is_empty() && controllers.iter().all(is_started)
     }
 
     /// Whether all that a controller needs of a cluster is known.
@@ -76,7 +101,7 @@ impl Engine {
         };
         let is_reached = known.member.as_ref().is_none_or(|member| {
             let is_open = site.link.as_ref().is_some_and(|link| link.is_open);
-            is_open && member.state.is_reached()
+            is_open && member.state.is_reached() && !member.is_doubted
         });
         let needs = site.needs.get(controller);
         let is_known = |key: &WatchKey| {
@@ -87,7 +112,9 @@ impl Engine {
             let is_failing = !cluster.is_local()
                 && watch.need != Need::Optional
                 && watch.control.failing().is_some();
-            (watch.listed || watch.off) && !known.is_awaited(key) && !is_failing
+            let is_listed = watch.listed || watch.off;
+            let is_awaited = known.is_awaited(key) || site.returning.contains_key(key);
+            is_listed && !is_awaited && !is_failing
         };
         is_reached && needs.into_iter().flatten().all(is_known)
     }
@@ -109,14 +136,16 @@ impl Engine {
             let Some(feeds) = site.and_then(|site| site.feeds.get(&store)) else {
                 continue;
             };
+            // Objects are anybody's: one that a planner stumbles over keeps no other waiting.
             for triggers in feeds.triggers.values().flatten() {
-                for key in triggers(&store.0, &meta, &stores) {
+                let keys = || triggers(&store.0, &meta, &stores);
+                for key in survived(keys, &store) {
                     self.queue.changed(&key, now);
                 }
             }
             for (controller, means) in &feeds.means {
-                let clusters = means(&meta, &stores).into_iter();
-                meant.extend(clusters.map(|cluster| (cluster, *controller)));
+                let clusters = survived(|| means(&meta, &stores), &store);
+                meant.extend(clusters.into_iter().map(|cluster| (cluster, *controller)));
             }
             changed.insert(store.0);
         }

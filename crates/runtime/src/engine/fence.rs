@@ -10,8 +10,9 @@
 //! last writes are seen.
 //!
 //! Each cluster is fenced by itself, and home goes first: in a member nothing is done before home is fenced, because its plans
-//! rest on what home says, and before the member itself is. A member that does not answer is fenced when it does, and delays
-//! no other.
+//! rest on what home says, and before the member itself is. What is bumped in a member is known when home has been listed: a
+//! former leader may have begun something there that only home tells of. A member that does not answer is fenced when it does,
+//! and delays no other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -47,8 +48,27 @@ pub(super) struct Fencing {
     since: Instant,
     /// Whether objects are bumped after the lists.
     bump: bool,
-    /// Lists of at least this number.
-    lists: Option<BTreeMap<WatchKey, u64>>,
+    progress: Progress,
+}
+
+/// How far a fence has come.
+#[derive(Debug)]
+enum Progress {
+    /// The former leader is waited for.
+    Waits,
+    /// Lists of at least these numbers are.
+    Lists(BTreeMap<WatchKey, u64>),
+    /// Home's lists are, without which nobody knows what is to be bumped here.
+    Parked,
+    /// Objects are being bumped.
+    Bumps,
+}
+
+impl Fencing {
+    /// Whether the last writes of the former leader may not be known yet.
+    fn is_unlisted(&self) -> bool {
+        matches!(self.progress, Progress::Waits | Progress::Lists(_))
+    }
 }
 
 impl Engine {
@@ -89,7 +109,7 @@ impl Engine {
             epoch,
             since,
             bump,
-            lists: None,
+            progress: Progress::Waits,
         };
         let Some(site) = self.sites.get_mut(cluster) else {
             return;
@@ -162,7 +182,7 @@ impl Engine {
         }
         let done = lists.is_empty();
         if let Some(fencing) = self.fencing_mut(cluster, lease) {
-            fencing.lists = Some(lists);
+            fencing.progress = Progress::Lists(lists);
         }
         if done {
             self.listed_all(cluster, lease, epoch);
@@ -174,9 +194,16 @@ impl Engine {
         let Some(site) = self.sites.get_mut(&key.cluster) else {
             return;
         };
+        if site
+            .returning
+            .get(key)
+            .is_some_and(|wanted| round >= *wanted)
+        {
+            site.returning.remove(key);
+        }
         let mut done = Vec::new();
         for (lease, fencing) in &mut site.fences {
-            let Some(lists) = &mut fencing.lists else {
+            let Progress::Lists(lists) = &mut fencing.progress else {
                 continue;
             };
             if lists.get(key).is_some_and(|wanted| round >= *wanted) {
@@ -199,7 +226,8 @@ impl Engine {
         };
         let mut done = Vec::new();
         for (lease, fencing) in &mut site.fences {
-            if fencing.lists.take().is_some() {
+            if matches!(fencing.progress, Progress::Lists(_) | Progress::Parked) {
+                fencing.progress = Progress::Waits;
                 done.push((*lease, fencing.epoch, fencing.bump));
             }
         }
@@ -212,16 +240,41 @@ impl Engine {
         }
     }
 
-    /// The last writes of the former leader that were done are known.
+    /// The last writes of the former leader that were done in a cluster are known.
     fn listed_all(&mut self, cluster: &ClusterId, lease: &'static str, epoch: i64) {
+        let home = self.fencing(&ClusterId::local(), lease, epoch);
+        let is_early = !cluster.is_local() && home.is_some_and(Fencing::is_unlisted);
         let Some(fencing) = self.fencing_mut(cluster, lease) else {
             return;
         };
-        fencing.lists = None;
         if !fencing.bump {
             self.acts(cluster, lease, epoch);
-            return;
+        } else if is_early {
+            fencing.progress = Progress::Parked;
+        } else {
+            fencing.progress = Progress::Bumps;
+            self.bump(cluster, lease, epoch);
         }
+        if cluster.is_local() {
+            self.unpark(lease, epoch);
+        }
+    }
+
+    /// Home has been listed: members whose fences wait for that go on.
+    fn unpark(&mut self, lease: &'static str, epoch: i64) {
+        let is_parked = |fencing: &Fencing| matches!(fencing.progress, Progress::Parked);
+        let parked = self.sites.iter().filter(|(_, site)| {
+            let fencing = site.fences.get(lease);
+            fencing.is_some_and(|fencing| fencing.epoch == epoch && is_parked(fencing))
+        });
+        let parked: Vec<ClusterId> = parked.map(|(cluster, _)| cluster.clone()).collect();
+        for cluster in parked {
+            self.listed_all(&cluster, lease, epoch);
+        }
+    }
+
+    /// Changes all that the former leader could act on in a cluster.
+    fn bump(&mut self, cluster: &ClusterId, lease: &'static str, epoch: i64) {
         let Some(targets) = self.targets(cluster, lease) else {
             self.wait_instead(cluster, lease, epoch);
             return;
@@ -273,6 +326,7 @@ impl Engine {
     fn wait_instead(&mut self, cluster: &ClusterId, lease: &'static str, epoch: i64) {
         if let Some(fencing) = self.fencing_mut(cluster, lease) {
             fencing.bump = false;
+            fencing.progress = Progress::Waits;
         }
         self.wait_out(cluster, lease, epoch);
     }
@@ -285,7 +339,9 @@ impl Engine {
         epoch: i64,
         bumped: Bumped,
     ) {
-        if self.fencing(cluster, lease, epoch).is_none() {
+        let fencing = self.fencing(cluster, lease, epoch);
+        // It may be about a cluster that has been removed, and has come back meanwhile.
+        if fencing.is_none_or(|fencing| !matches!(fencing.progress, Progress::Bumps)) {
             return;
         }
         match bumped {
@@ -316,6 +372,10 @@ impl Engine {
             }
             Bumped::Failed(object) => {
                 tracing::warn!(%object, "object not bumped; the former leader is waited for");
+                self.wait_instead(cluster, lease, epoch);
+            }
+            Bumped::Outlived => {
+                tracing::warn!(%cluster, "what was bumped is of before a restore, or of another cluster; the former leader is waited for");
                 self.wait_instead(cluster, lease, epoch);
             }
         }
@@ -390,6 +450,7 @@ impl Engine {
             state.bound_deletions(cluster, now, |lane| names.contains(&lane.controller));
         }
         drop(state);
+        self.ask_no_more(&names);
         self.shared.notify_observers();
     }
 }

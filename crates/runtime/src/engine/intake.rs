@@ -32,6 +32,10 @@ impl Engine {
             News::Missing(_) | News::Hidden(_) => Some(u64::MAX),
             _ => None,
         };
+        if matches!(news, News::Ended) {
+            self.doubt(&key.cluster);
+            return;
+        }
         if let News::Failed(why) = &news
             && (why.is_about_the_server() || why.code() == Some(401))
         {
@@ -113,6 +117,7 @@ impl Engine {
                     self.rewound(state, &key.cluster);
                 }
             }
+            News::Ended => {}
         }
     }
 

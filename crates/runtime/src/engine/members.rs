@@ -57,9 +57,11 @@ pub(super) struct Link {
     /// Ends what is under way besides watches.
     ends: Vec<AbortHandle>,
     /// Makes that it is asked at once whether it answers.
-    doubt: Arc<Notify>,
+    pub(super) doubt: Arc<Notify>,
     /// Whether it is watched.
     pub(super) is_open: bool,
+    /// The number of what is known of it: another one since all of that was dropped. Plans of before have no lane any more.
+    pub(super) tenure: u64,
     /// When its work is looked for again.
     pub(super) beat: Instant,
 }
@@ -161,6 +163,19 @@ impl Engine {
         self.attend_to(cluster);
     }
 
+    /// Whether a controller works on a cluster: on home, and on the members that it names.
+    pub(super) fn works_on(&self, cluster: &ClusterId, controller: &str) -> bool {
+        let by = || self.members.named.get(cluster);
+        cluster.is_local() || by().is_some_and(|by| by.contains_key(controller))
+    }
+
+    /// The number of what is known of a cluster; of home it is always the same.
+    pub(super) fn tenure(&self, cluster: &ClusterId) -> u64 {
+        let site = self.sites.get(cluster);
+        let link = site.and_then(|site| site.link.as_ref());
+        link.map_or(0, |link| link.tenure)
+    }
+
     /// Who works on a cluster.
     pub(super) fn controllers_of(&self, cluster: &ClusterId) -> Vec<&'static str> {
         if cluster.is_local() {
@@ -222,6 +237,9 @@ impl Engine {
                 run: 0,
                 state: MemberState::new(now),
                 checked: None,
+                is_doubted: false,
+                is_lost: false,
+                seen: None,
                 was_open: false,
                 fenced: BTreeMap::new(),
             }));
@@ -230,8 +248,10 @@ impl Engine {
         }
         let beat = jittered(&self.shared, self.shared.settings.heartbeat);
         let beat = after(Instant::now(), beat);
+        self.runs += 1;
         let site = Site::of_member(Link {
             beat,
+            tenure: self.runs,
             run: 0,
             attempts: 0,
             ends: Vec::new(),
@@ -375,7 +395,7 @@ impl Engine {
         link.is_some_and(|link| link.run == run)
     }
 
-    /// A watch of a member does not get on: is it the member?
+    /// A watch of a member does not get on, or its stream has ended, as whoever takes the member's place makes it: is it the member?
     pub(super) fn doubt(&mut self, cluster: &ClusterId) {
         if let Some(link) = self.link(cluster) {
             link.doubt.notify_one();
@@ -393,6 +413,8 @@ impl Engine {
         self.close_member(cluster);
         if let Some(link) = self.link(cluster) {
             link.end();
+            let beat = link.beat;
+            self.beats.remove(&(beat, cluster.clone()));
         }
         self.sites.remove(cluster);
         self.clusters.remove(cluster);

@@ -68,6 +68,8 @@ pub(super) struct Site {
     pub(super) started: BTreeSet<&'static str>,
     pub(super) fences: BTreeMap<&'static str, Fencing>,
     pub(super) outages: Outages,
+    /// Lists that are waited for since the cluster answers again, by their numbers.
+    pub(super) returning: BTreeMap<WatchKey, u64>,
     /// Of a member: how it is reached.
     pub(super) link: Option<Link>,
 }
@@ -136,9 +138,12 @@ impl Engine {
         if !(user.1 && triggers.iter().any(is_same)) {
             triggers.push(interest.triggers);
         }
-        feeds
-            .means
-            .extend(interest.means.map(|means| (user.0, means)));
+        let is_known = |means: &Means| {
+            let mut known = feeds.means.iter();
+            known.any(|(name, known)| *name == user.0 && std::ptr::fn_addr_eq(*known, *means))
+        };
+        let means = interest.means.filter(|means| !is_known(means));
+        feeds.means.extend(means.map(|means| (user.0, means)));
         for key in &keys {
             feeds.watches.insert(key.clone());
             let run = self.runs;
@@ -239,7 +244,7 @@ impl Engine {
             times: Times {
                 answer: LIST_PATIENCE,
                 missing: settings.heartbeat,
-                relist: settings.relist,
+                relist: settings.relist_of(&cluster),
                 poll: settings.poll,
                 // Whether a member answers is asked once for all of its watches.
                 silence: cluster.is_local().then_some(SILENCE),
@@ -355,7 +360,7 @@ impl Engine {
                     end.abort();
                 }
                 self.runs += 1;
-                watched.control = Arc::new(Control::new(self.runs));
+                watched.control = Arc::new(watched.control.anew(self.runs));
                 begun.insert(key);
                 continue;
             }
@@ -409,6 +414,7 @@ impl Engine {
                 end.abort();
             }
             site.watches.remove(key);
+            site.returning.remove(key);
             known.forget_watch(key);
         } else if let Some(watch) = known.watches.get_mut(key) {
             watch.stores.retain(|known| known != store);
@@ -428,6 +434,7 @@ impl Engine {
         let feeds = std::mem::take(&mut site.feeds);
         site.needs.clear();
         site.asked.clear();
+        site.returning.clear();
         let mut state = self.shared.lock();
         // What was asked for at run time may not be when it goes on.
         let is_asked = |feeds: &Feeds| feeds.triggers.keys().all(|(_, is_asked)| *is_asked);

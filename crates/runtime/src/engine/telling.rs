@@ -11,6 +11,7 @@ use super::Engine;
 use crate::clusters::Cluster;
 use crate::environment::after;
 use crate::events::{self, Slot, Telling, Untold};
+use crate::execute::is_meant;
 use crate::journal;
 use crate::message::Message;
 use crate::request::{ApiRequest, Outcome, Reason};
@@ -53,11 +54,16 @@ impl Engine {
         let Some(cluster) = self.clusters.get(&event.regarding.cluster) else {
             return;
         };
-        let shared = self.shared.clone();
+        let (shared, inbox) = (self.shared.clone(), self.sender.clone());
         let replica = &shared.settings.replica;
         let wanted = events::render(event, controller, replica, shared.environment.now());
         self.telling += 1;
         self.start(async move {
+            // An event brings something into being, which needs no object to be there.
+            let is_home = place.0.is_local();
+            if !is_home && !is_meant(&shared, &inbox, &place.0, &cluster.client).await {
+                return Message::Told(slot, Some(Untold::Elsewhere));
+            }
             let untold = tell(&shared, &cluster, &wanted, (controller, &place)).await;
             Message::Told(slot, untold)
         });
@@ -71,6 +77,10 @@ impl Engine {
         };
         self.recorder.untold(slot);
         let (cluster, namespace) = (&slot.0, slot.1.as_str());
+        if !self.sites.contains_key(cluster) {
+            // Of a member that is gone nothing is remembered.
+            return;
+        }
         let pause = match untold {
             Untold::NoRight(why) => {
                 let mut state = self.shared.lock();
@@ -92,6 +102,8 @@ impl Engine {
                 tracing::warn!(namespace, why, "event not told; later ones may be");
                 EVENTS_PAUSE
             }
+            // Whoever works there waits until it is known which cluster it is.
+            Untold::Elsewhere => return,
         };
         let until = after(Instant::now(), pause);
         let place = (cluster.clone(), namespace.to_owned());

@@ -77,7 +77,10 @@ impl Engine {
     /// Plans a key that was taken from the queue.
     pub(super) fn work(&mut self, key: Key) {
         let began = Instant::now();
-        let Some(capability) = self.capabilities.get(key.controller).cloned() else {
+        let capability = self.capabilities.get(key.controller);
+        // Of a member that a controller does not name it sees nothing.
+        let capability = capability.filter(|_| self.works_on(&key.cluster, key.controller));
+        let Some(capability) = capability.cloned() else {
             self.queue.finish(&key, Requeue::Done, began);
             self.queue.forget(&key);
             return;
@@ -88,7 +91,9 @@ impl Engine {
             let mut state = self.shared.lock();
             state.keep_time(now);
             let stores = state.stores.clone();
-            state.of(&key.cluster).map(|known| {
+            state.of_mut(&key.cluster).map(|known| {
+                // A plan sees what its own key was told.
+                known.facts.answers = known.answers.of(&key);
                 let doubtful = known.unconfirmed.contains_key(&lane);
                 let numbers = (known.holds, known.history);
                 (stores, known.facts.clone(), doubtful, numbers)
@@ -104,6 +109,7 @@ impl Engine {
             capability.plan(&stores, &facts, &key, now)
         }));
         drop((stores, facts));
+        self.take_answers_back(&key);
         let mut plan = match planned {
             Ok(Some(plan)) => plan,
             Ok(None) => {
@@ -234,6 +240,7 @@ impl Engine {
             numbers,
         );
         *self.executing.entry(key.cluster.clone()).or_default() += 1;
+        let tenure = self.tenure(&key.cluster);
         self.start(async move {
             let began = Instant::now();
             let report = if doubtful {
@@ -253,12 +260,16 @@ impl Engine {
             shared.metrics.reconciled(key.controller, outcome, seconds);
             let failed = report.failed || report.verdict == Requeue::Failed;
             pass.end(&shared, &key, took, failed);
-            Message::Executed(key, report)
+            Message::Executed(key, tenure, report)
         });
     }
 
-    pub(super) fn executed(&mut self, key: &Key, report: &Report) {
+    pub(super) fn executed(&mut self, key: &Key, tenure: u64, report: &Report) {
         self.execution_ended(&key.cluster);
+        if self.tenure(&key.cluster) != tenure {
+            // Its lane has been dropped. One of its name may be another plan's by now.
+            return;
+        }
         let now = Instant::now();
         self.queue.finish(key, report.verdict, now);
         if !self.queue.knows(key) {

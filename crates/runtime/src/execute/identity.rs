@@ -1,19 +1,21 @@
 //! Where a plan may write: into the cluster of its key, and if that is a member, only while it is the cluster that it is taken for.
 //!
 //! Whatever changes or deletes an object names its uid, which no other cluster has. What brings an object into being does not: so
-//! before each plan is carried out the member is asked who it is, unless it has just said so. It is asked again whenever a watch
+//! before each plan is carried out, and before an event is told, the member is asked who it is, unless it has just said so. It is asked again whenever a watch
 //! of it has failed, because whoever takes its place ends the connections to it.
 
 use std::time::Duration;
 
 use slipway_api::purpose::runtime::STATUS;
 use slipway_kernel::Purpose;
-use slipway_kernel::identity::ObjectRef;
+use slipway_kernel::identity::{ClusterId, ObjectRef};
 use slipway_kernel::member::Member;
+use tokio::sync::mpsc;
 
 use super::Execution;
 use crate::engine::{Said, identify};
 use crate::message::Message;
+use crate::state::Shared;
 
 /// For how long it counts what a member has said.
 const FRESH: Duration = Duration::from_secs(10);
@@ -45,31 +47,47 @@ impl Execution {
 
     /// Whether the cluster of the key may be written to: home, or a member that is the one that was confirmed.
     pub(super) async fn is_identified(&self) -> bool {
-        if self.key.cluster.is_local()
-            || self.plan.steps.is_empty() && self.plan.statuses.is_empty()
-        {
+        let plan = &self.plan;
+        let is_idle = plan.steps.is_empty() && plan.statuses.is_empty() && plan.events.is_empty();
+        if is_idle || self.key.cluster.is_local() {
             return true;
         }
-        let (member, run) = {
-            let state = self.shared.lock();
-            let known = state.of(&self.key.cluster);
-            let Some(membership) = known.and_then(|known| known.member.as_ref()) else {
-                return false;
-            };
-            if membership.checked.is_some_and(|at| at.elapsed() < FRESH) {
-                return membership.is_open();
-            }
-            (membership.member.clone(), membership.run)
-        };
         let Some(reached) = self.clusters.get(&self.key.cluster) else {
             return false;
         };
-        let timeout = self.shared.settings.request_timeout;
-        let said = identify(&reached.client, timeout).await;
-        let is_meant = is_confirmed(&member, &said);
-        self.tell(Message::Attended(self.key.cluster.clone(), run, said));
-        is_meant
+        is_meant(
+            &self.shared,
+            &self.inbox,
+            &self.key.cluster,
+            &reached.client,
+        )
+        .await
     }
+}
+
+/// Whether a member is the cluster that was confirmed: by what it has just said, or says now. What it says is told.
+pub(crate) async fn is_meant(
+    shared: &Shared,
+    inbox: &mpsc::UnboundedSender<Message>,
+    cluster: &ClusterId,
+    client: &kube::Client,
+) -> bool {
+    let (member, run) = {
+        let state = shared.lock();
+        let known = state.of(cluster);
+        let Some(membership) = known.and_then(|known| known.member.as_ref()) else {
+            return false;
+        };
+        if membership.checked.is_some_and(|at| at.elapsed() < FRESH) {
+            return membership.is_open();
+        }
+        (membership.member.clone(), membership.run)
+    };
+    let said = identify(client, shared.settings.request_timeout).await;
+    let is_meant = is_confirmed(&member, &said);
+    // Nobody listens when the replica is about to end.
+    let _ = inbox.send(Message::Attended(cluster.clone(), run, said));
+    is_meant
 }
 
 fn is_confirmed(member: &Member, said: &Said) -> bool {

@@ -7,7 +7,7 @@ use ::http::{HeaderName, HeaderValue, Method, Request};
 use kube::client::Body;
 use serde_json::Value;
 use slipway_kernel::Purpose;
-use slipway_kernel::fact::{Answer, Question};
+use slipway_kernel::fact::{Answer, Question, Request as Asked};
 
 use super::Sender;
 use crate::request::{FIELD_MANAGER, exchange};
@@ -40,7 +40,10 @@ impl Api {
     /// Asks what a question says.
     pub(super) async fn ask(&self, question: &Question) -> Answer {
         let purpose = question.id.purpose;
-        let request = self.request(question.method, &question.url, &question.body, purpose);
+        let Asked::Api { method, path, body } = &question.request else {
+            return Answer::unreachable("that is no question to the API");
+        };
+        let request = self.request(method, path, body, purpose);
         match self.send(request).await {
             Answer::Said { code: 403, body } if self.is_no_right(question).await => {
                 Answer::NoRight(sentence(&body))
@@ -51,13 +54,12 @@ impl Api {
 
     /// Whether it is for want of a right that a question was refused.
     async fn is_no_right(&self, question: &Question) -> bool {
-        let Ok(method) = Method::from_bytes(question.method.as_bytes()) else {
+        let Ok(method) = Method::from_bytes(question.method().as_bytes()) else {
             return false;
         };
         let (client, timeout) = (&self.client, question.timeout);
-        let missing = self
-            .rights
-            .is_missing(client, &method, &question.url, timeout);
+        let address = question.address();
+        let missing = self.rights.is_missing(client, &method, &address, timeout);
         missing.await
     }
 
@@ -70,14 +72,14 @@ impl Api {
     async fn send(&self, request: Result<Request<Body>, String>) -> Answer {
         let request = match request {
             Ok(request) => request,
-            Err(why) => return Answer::Refused(why),
+            Err(why) => return Answer::unreachable(why),
         };
         match exchange(&self.client, request).await {
             Ok((code, _, body)) => Answer::Said {
                 code,
                 body: String::from_utf8_lossy(&body).into_owned(),
             },
-            Err(why) => Answer::Refused(why),
+            Err(why) => Answer::unreachable(why),
         }
     }
 

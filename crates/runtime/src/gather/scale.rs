@@ -1,4 +1,4 @@
-//! The scale of any resource: `scale://group/Kind/namespace/name`.
+//! The scale of any resource.
 //!
 //! Version and plural are found by discovery and remembered. All versions that know the kind are tried, the preferred
 //! one first; the first answer counts, or else the first error. A kind that is not found is looked for again with the
@@ -9,12 +9,9 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use slipway_kernel::Purpose;
-use slipway_kernel::fact::{Answer, Question};
+use slipway_kernel::fact::{Answer, ScaleOf};
 
 use super::api::Api;
-
-/// How the address of such a question begins.
-pub(super) const SCHEME: &str = "scale://";
 
 /// A kind, as the API spells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,13 +38,14 @@ impl Scales {
     }
 
     /// Gives the scale with the names that the API has for its resource.
-    pub(super) async fn ask(&self, of: &str, question: &Question) -> Answer {
-        let parts: Vec<&str> = of.split('/').collect();
-        let &[group, kind, namespace, name] = parts.as_slice() else {
-            return Answer::Refused(format!("{} names no resource", question.url));
-        };
-        let purpose = question.id.purpose;
-        let wanted = (group.to_owned(), kind.to_owned());
+    pub(super) async fn ask(&self, of: &ScaleOf, purpose: Purpose) -> Answer {
+        let ScaleOf {
+            group,
+            kind,
+            namespace,
+            name,
+        } = of;
+        let wanted = (group.clone(), kind.clone());
         let mappings = match self.mappings(&wanted, purpose).await {
             Ok(mappings) => mappings,
             Err(answer) => return answer,
@@ -60,7 +58,7 @@ impl Scales {
                 Answer::Said { code: 200, body } => {
                     return match serde_json::from_str::<Value>(&body) {
                         Ok(scale) => found(group, kind, version, plural, &scale),
-                        Err(error) => Answer::Malformed(format!("{path}: {error}")),
+                        Err(error) => Answer::malformed(format!("{path}: {error}")),
                     };
                 }
                 other => {
@@ -136,7 +134,7 @@ impl Scales {
     async fn read(&self, path: &str, purpose: Purpose) -> Result<Value, Answer> {
         match self.api.get(path, purpose).await {
             Answer::Said { code: 200, body } => serde_json::from_str(&body)
-                .map_err(|error| Answer::Malformed(format!("{path}: {error}"))),
+                .map_err(|error| Answer::malformed(format!("{path}: {error}"))),
             other => Err(message(other)),
         }
     }

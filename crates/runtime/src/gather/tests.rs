@@ -15,27 +15,52 @@ use http_body_util::BodyExt;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_kernel::Purpose;
+use slipway_kernel::address::Url;
 use slipway_kernel::admission::Count;
-use slipway_kernel::fact::{Answer, Question, QuestionId};
+use slipway_kernel::fact::{Answer, Question, QuestionId, Request as Asked, ScaleOf};
+use slipway_kernel::identity::{ClusterId, Key};
+use slipway_kernel::question::{Call, Failure};
 
 use super::{Dial, Gather, Gatherer, Rejection, Sender, Unreached, put};
 use crate::{Environment, Operator, Settings};
 
-fn question(method: &'static str, url: &str, body: Value) -> Question {
-    Question {
-        id: QuestionId {
-            controller: "zones",
-            uid: "u-1".to_owned(),
-            purpose: Purpose::new("prepare"),
-            attempt: 3,
-            due: Timestamp::UNIX_EPOCH,
-        },
-        method,
-        url: url.to_owned(),
-        body,
-        pause: Duration::ZERO,
-        timeout: Duration::from_secs(5),
-        until: None,
+fn question(request: Asked) -> Question {
+    let id = QuestionId {
+        controller: "zones",
+        uid: "u-1".to_owned(),
+        purpose: Purpose::new("prepare"),
+        attempt: 3,
+        due: Timestamp::UNIX_EPOCH,
+    };
+    Question::new(id, request, Duration::from_secs(5))
+}
+
+fn to_pod(method: &'static str, url: &str) -> Question {
+    let url = url.to_owned();
+    question(Asked::Pod { method, url })
+}
+
+fn to_api(method: &'static str, path: &str, body: Value) -> Question {
+    let path = path.to_owned();
+    question(Asked::Api { method, path, body })
+}
+
+fn scale(group: &str) -> Question {
+    question(Asked::Scale(ScaleOf {
+        group: group.to_owned(),
+        kind: "Widget".to_owned(),
+        namespace: "ns".to_owned(),
+        name: "w".to_owned(),
+    }))
+}
+
+/// On whose behalf.
+fn whose() -> Key {
+    Key {
+        cluster: ClusterId::local(),
+        controller: "zones",
+        namespace: "a".to_owned(),
+        name: "group".to_owned(),
     }
 }
 
@@ -125,7 +150,7 @@ async fn pods_are_sent_what_they_know_from_the_original() {
     let gatherer = Gatherer::new(api(&[]).0, Arc::new(pod.clone())).sent_by(Arc::new(Us));
     let url = "http://zone-a-2.zone-a.mimir.svc.cluster.local.:8080/ingester/prepare";
     for method in ["POST", "DELETE", "GET"] {
-        let answer = gatherer.gather(question(method, url, Value::Null)).await;
+        let answer = gatherer.gather(&whose(), to_pod(method, url)).await;
         let body = String::new();
         assert_eq!(answer, Answer::Said { code: 204, body });
     }
@@ -149,12 +174,19 @@ async fn pods_are_sent_what_they_know_from_the_original() {
 async fn a_failure_is_an_answer() {
     let gatherer = Gatherer::new(api(&[]).0, Arc::new(Pod::default()));
     let answer = gatherer
-        .gather(question("POST", "http://a/b", Value::Null))
+        .gather(&whose(), to_pod("POST", "http://a/b"))
         .await;
-    assert_eq!(answer, Answer::Refused("connection refused".to_owned()));
-    for url in ["http://[", "scale://apps/Deployment/a", "no url"] {
-        let answer = gatherer.gather(question("POST", url, Value::Null)).await;
-        assert!(matches!(answer, Answer::Refused(_)), "{url}: {answer:?}");
+    assert_eq!(answer, Answer::unreachable("connection refused"));
+    let url = Url::parse("http://somebody.example/").unwrap();
+    let outside = question(Asked::Outside(Box::new(Call::get(url))));
+    for asked in [
+        to_pod("POST", "http://["),
+        to_pod("POST", "no url"),
+        outside,
+    ] {
+        let answer = gatherer.gather(&whose(), asked.clone()).await;
+        let is_failure = matches!(answer, Answer::Failed(Failure::Unreachable(_)));
+        assert!(is_failure, "{asked:?}: {answer:?}");
     }
 }
 
@@ -172,7 +204,9 @@ async fn the_api_is_asked_and_its_refusals_are_told_as_they_are() {
     let gatherer = Gatherer::new(client, Arc::new(Pod::default())).sent_by(Arc::new(Us));
     let body = json!({"data": {"a": "b"}});
     for method in ["GET", "PUT", "PATCH"] {
-        let answer = gatherer.gather(question(method, path, body.clone())).await;
+        let answer = gatherer
+            .gather(&whose(), to_api(method, path, body.clone()))
+            .await;
         let said = r#"{"message":"changed"}"#.to_owned();
         assert_eq!(
             answer,
@@ -183,11 +217,10 @@ async fn the_api_is_asked_and_its_refusals_are_told_as_they_are() {
         );
     }
     let answer = gatherer
-        .gather(question(
-            "POST",
-            "/api/v1/namespaces/a/configmaps",
-            body.clone(),
-        ))
+        .gather(
+            &whose(),
+            to_api("POST", "/api/v1/namespaces/a/configmaps", body.clone()),
+        )
         .await;
     assert!(matches!(answer, Answer::Said { code: 201, .. }));
     let sent = sent.lock().unwrap();
@@ -203,7 +236,7 @@ async fn the_api_is_asked_and_its_refusals_are_told_as_they_are() {
 
 #[tokio::test(start_paused = true)]
 async fn a_scale_is_found_by_discovery_once() {
-    let scale = json!({"kind": "Scale", "spec": {"replicas": 3}});
+    let found = json!({"kind": "Scale", "spec": {"replicas": 3}});
     let (client, sent) = api(&[
         (
             "/apis/example.com",
@@ -223,24 +256,18 @@ async fn a_scale_is_found_by_discovery_once() {
         (
             "/apis/example.com/v1/namespaces/ns/widgets/w/scale",
             200,
-            scale.clone(),
+            found.clone(),
         ),
     ]);
     let gatherer = Gatherer::new(client, Arc::new(Pod::default()));
-    let ask = || {
-        gatherer.gather(question(
-            "GET",
-            "scale://example.com/Widget/ns/w",
-            Value::Null,
-        ))
-    };
+    let ask = || gatherer.gather(&whose(), scale("example.com"));
     for _ in 0..2 {
         let Answer::Said { code: 200, body } = ask().await else {
             panic!("no scale");
         };
         let body: Value = serde_json::from_str(&body).unwrap();
         let expected = json!({
-            "group": "example.com", "version": "v1", "kind": "Widget", "plural": "widgets", "scale": scale,
+            "group": "example.com", "version": "v1", "kind": "Widget", "plural": "widgets", "scale": found,
         });
         assert_eq!(
             body, expected,
@@ -264,9 +291,9 @@ async fn a_scale_is_found_by_discovery_once() {
 async fn a_kind_that_nobody_serves_is_said_and_looked_for_again() {
     let (client, sent) = api(&[("/api/v1", 200, json!({"resources": []}))]);
     let gatherer = Gatherer::new(client, Arc::new(Pod::default()));
-    for url in ["scale:///Widget/ns/w", "scale://example.com/Widget/ns/w"] {
+    for group in ["", "example.com"] {
         for _ in 0..2 {
-            let answer = gatherer.gather(question("GET", url, Value::Null)).await;
+            let answer = gatherer.gather(&whose(), scale(group)).await;
             let Answer::Said { code: 404, body } = answer else {
                 panic!("{answer:?}");
             };
@@ -286,13 +313,15 @@ async fn a_pod_of_another_cluster_says_so_and_is_counted() {
     let environment = Environment::virtual_from(Timestamp::UNIX_EPOCH, 1);
     let operator = Operator::new(environment, client, Settings::default());
     let gatherer = Gatherer::new(operator.client(), Arc::new(pod)).sent_by(Arc::new(Us));
-    let asked = question("POST", "http://pod:80/a/b?c=d", Value::Null);
-    let answer = put(operator.shared(), &gatherer, asked).await;
-    let why = "request rejected by the server: wrong cluster".to_owned();
-    assert_eq!(answer, Answer::Refused(why));
-    gatherer
-        .gather(question("GET", "/api/v1/namespaces/a/pods/b", Value::Null))
-        .await;
+    let asked = to_pod("POST", "http://pod:80/a/b?c=d");
+    let answer = put(operator.shared(), &gatherer, &whose(), asked).await;
+    let message = "request rejected by the server: wrong cluster".to_owned();
+    assert_eq!(
+        answer,
+        Answer::Failed(Failure::Refused { code: 511, message })
+    );
+    let read = to_api("GET", "/api/v1/namespaces/a/pods/b", Value::Null);
+    gatherer.gather(&whose(), read).await;
     let text = operator.view().metrics();
     for line in [
         r#"rejections_total{code="511"} 1"#,
@@ -313,12 +342,9 @@ async fn an_api_that_cannot_be_reached_is_counted_as_an_error() {
     let environment = Environment::virtual_from(Timestamp::UNIX_EPOCH, 1);
     let operator = Operator::new(environment, client, Settings::default());
     let gatherer = Gatherer::new(operator.client(), Arc::new(Pod::default()));
-    let asked = question(
-        "GET",
-        "/apis/apps/v1/namespaces/a/statefulsets/b",
-        Value::Null,
-    );
-    let Answer::Refused(why) = gatherer.gather(asked).await else {
+    let path = "/apis/apps/v1/namespaces/a/statefulsets/b";
+    let asked = to_api("GET", path, Value::Null);
+    let Answer::Failed(Failure::Unreachable(why)) = gatherer.gather(&whose(), asked).await else {
         panic!("it was answered")
     };
     assert!(why.contains("connection reset"), "{why}");
@@ -331,15 +357,15 @@ async fn an_api_that_cannot_be_reached_is_counted_as_an_error() {
 async fn who_does_not_answer_in_time_has_timed_out() {
     struct Silent;
     impl Gather for Silent {
-        fn gather(&self, _: Question) -> BoxFuture<'static, Answer> {
+        fn gather(&self, _: &Key, _: Question) -> BoxFuture<'static, Answer> {
             Box::pin(std::future::pending())
         }
     }
     let environment = Environment::virtual_from(Timestamp::UNIX_EPOCH, 1);
     let operator = Operator::new(environment, api(&[]).0, Settings::default());
     let began = tokio::time::Instant::now();
-    let asked = question("POST", "http://pod/a", Value::Null);
-    let answer = put(operator.shared(), &Silent, asked).await;
-    assert_eq!(answer, Answer::Timeout);
+    let asked = to_pod("POST", "http://pod/a");
+    let answer = put(operator.shared(), &Silent, &whose(), asked).await;
+    assert_eq!(answer, Answer::timeout());
     assert_eq!(began.elapsed(), Duration::from_secs(5));
 }

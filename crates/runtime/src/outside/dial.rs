@@ -1,6 +1,7 @@
 //! Opens connections: resolves, checks, dials what was checked, speaks TLS.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,8 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::Uri;
-use http_body_util::Full;
+use http::{Request, Response, Uri};
+use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::RootCertStore;
@@ -24,6 +25,7 @@ use tower::Service;
 
 use super::Terms;
 use super::resolve::Resolve;
+use super::transport::{Body, Transport};
 use crate::line::{self, HTTP_1_1, Line};
 use crate::roots;
 use crate::tls::certificates;
@@ -31,7 +33,7 @@ use crate::tls::certificates;
 /// How many headers an answer may have.
 const MOST_HEADERS: usize = 100;
 /// How large its head may be; what comes in one go may be twice as much.
-pub(super) const LARGEST_HEAD: usize = 64 * 1024;
+const LARGEST_HEAD: usize = 64 * 1024;
 /// How long a connection without a request is kept.
 const IDLE: Duration = Duration::from_secs(30);
 /// How many sets of authorities have connections of their own.
@@ -39,19 +41,19 @@ const MOST_TRUSTS: usize = 64;
 /// How many of a name's addresses are tried.
 const MOST_ADDRESSES: usize = 8;
 
-pub(super) type Client = legacy::Client<Dialler, Full<Bytes>>;
+type Client = legacy::Client<Dialler, Full<Bytes>>;
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoConnection {
+enum NoConnection {
     #[error(transparent)]
     Forbidden(#[from] Forbidden),
     #[error("{0}")]
     Unreachable(String),
 }
 
-/// Clients by whose word they take: connections are shared only by those who trust alike.
-pub(super) struct Clients {
+/// Carries requests over sockets: clients by whose word they take. Connections are shared only by those who trust alike.
+pub(super) struct Sockets {
     rules: Arc<Rules>,
     resolver: Arc<dyn Resolve>,
     connecting: Duration,
@@ -59,7 +61,7 @@ pub(super) struct Clients {
     by_trust: Mutex<BTreeMap<Option<String>, Client>>,
 }
 
-impl Clients {
+impl Sockets {
     pub(super) fn new(terms: &Terms) -> Self {
         Self {
             rules: Arc::new(terms.rules.clone()),
@@ -71,7 +73,7 @@ impl Clients {
     }
 
     /// The client that takes the word of these authorities, or of the system's.
-    pub(super) fn get(&self, trust: Option<&String>) -> Result<Client, Failure> {
+    fn get(&self, trust: Option<&String>) -> Result<Client, Failure> {
         let mut clients = self.by_trust.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&trust.cloned()) {
             return Ok(client.clone());
@@ -115,9 +117,67 @@ impl Clients {
     }
 }
 
+impl Transport for Sockets {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+        trust: Option<&String>,
+    ) -> BoxFuture<'static, Result<Response<Body>, Failure>> {
+        let client = match self.get(trust) {
+            Ok(client) => client,
+            Err(failure) => return Box::pin(async { Err(failure) }),
+        };
+        Box::pin(async move {
+            let host = Host::parse(request.uri().host().unwrap_or_default());
+            let host = host.map(|host| host.bare()).unwrap_or_default();
+            let answer = client.request(request.map(Full::new)).await;
+            let answer = answer.map_err(|error| failure(&host, &error))?;
+            Ok(answer.map(|body| body.map_err(|error| broken(&error)).boxed_unsync()))
+        })
+    }
+}
+
+/// An answer that ends badly.
+fn broken(error: &hyper::Error) -> Failure {
+    if error.is_parse_too_large() {
+        return head_too_large();
+    }
+    Failure::Malformed("it ends before it is whole, or is no HTTP".to_owned())
+}
+
+fn head_too_large() -> Failure {
+    Failure::TooLarge {
+        what: "a head",
+        most: LARGEST_HEAD,
+    }
+}
+
+/// Why there is no answer: what stands behind an error is looked for, its text is not.
+fn failure(host: &str, error: &(dyn Error + 'static)) -> Failure {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if let Some(no_connection) = cause.downcast_ref::<NoConnection>() {
+            return match no_connection {
+                NoConnection::Forbidden(why) => Failure::NotAllowed(why.to_string()),
+                NoConnection::Unreachable(why) => Failure::Unreachable(why.clone()),
+            };
+        }
+        if let Some(error) = cause.downcast_ref::<hyper::Error>() {
+            if error.is_parse_too_large() {
+                return head_too_large();
+            }
+            if error.is_parse() {
+                return Failure::Malformed(format!("{host} does not speak HTTP/1.1"));
+            }
+        }
+        next = cause.source();
+    }
+    Failure::Unreachable(format!("{host} hung up"))
+}
+
 /// Opens connections to who may be called.
 #[derive(Clone)]
-pub(super) struct Dialler {
+struct Dialler {
     rules: Arc<Rules>,
     resolver: Arc<dyn Resolve>,
     tls: TlsConnector,

@@ -1,17 +1,14 @@
 //! One call, to its end: the request, where answers point instead, and what is read of the last one.
 
-use std::error::Error;
-
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, Request, Response};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use http_body_util::BodyExt;
 use slipway_kernel::address::{Rules, Scheme, Url};
 use slipway_kernel::question::{Answer, Call, Failure, Method, Wanted};
 
-use super::dial::{Clients, LARGEST_HEAD, NoConnection};
 use super::prepared::Prepared;
+use super::transport::{Body, Transport};
 
 /// How much of a text is wanted, and one byte to know that there is more.
 const TEXT: usize = 4 * 1024 + 1;
@@ -20,10 +17,9 @@ const TEXT: usize = 4 * 1024 + 1;
 pub(super) async fn make(
     call: &Call,
     prepared: &Prepared,
-    clients: &Clients,
+    transport: &dyn Transport,
     rules: &Rules,
 ) -> Answer {
-    let client = clients.get(prepared.trust.as_ref())?;
     let mut step = Step {
         method: call.method,
         url: prepared.url.clone(),
@@ -33,8 +29,7 @@ pub(super) async fn make(
     loop {
         let is_ours = step.url.is_same_origin(&prepared.url);
         let request = request(&step, prepared, is_ours)?;
-        let answer = client.request(request).await;
-        let answer = answer.map_err(|error| failure(&step.url, &error))?;
+        let answer = transport.send(request, prepared.trust.as_ref()).await?;
         if call.redirects == 0 {
             return read(call, prepared, answer).await;
         }
@@ -63,7 +58,7 @@ impl Step {
     /// Where an answer points, if it does.
     fn next(
         &self,
-        answer: &Response<Incoming>,
+        answer: &Response<Body>,
         prepared: &Prepared,
         rules: &Rules,
     ) -> Result<Option<Self>, Failure> {
@@ -106,13 +101,9 @@ impl Step {
     }
 }
 
-fn request(
-    step: &Step,
-    prepared: &Prepared,
-    is_ours: bool,
-) -> Result<Request<Full<Bytes>>, Failure> {
+fn request(step: &Step, prepared: &Prepared, is_ours: bool) -> Result<Request<Bytes>, Failure> {
     let uri = step.url.to_string();
-    let body = Full::new(Bytes::from(step.body.clone()));
+    let body = Bytes::from(step.body.clone());
     let request = Request::builder().method(step.method.as_str()).uri(uri);
     let mut request = request
         .body(body)
@@ -135,7 +126,7 @@ fn merge(into: &mut HeaderMap, from: &HeaderMap) {
 }
 
 /// Reads as much of an answer as is wanted.
-async fn read(call: &Call, prepared: &Prepared, answer: Response<Incoming>) -> Answer {
+async fn read(call: &Call, prepared: &Prepared, answer: Response<Body>) -> Answer {
     let code = answer.status().as_u16();
     let most = match call.wanted {
         // Whatever the body is, it is not waited for.
@@ -160,8 +151,7 @@ async fn read(call: &Call, prepared: &Prepared, answer: Response<Incoming>) -> A
     let mut body = answer.into_body();
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| broken(&error))?;
-        let Ok(data) = frame.into_data() else {
+        let Ok(data) = frame?.into_data() else {
             continue;
         };
         bytes.extend_from_slice(&data);
@@ -177,43 +167,4 @@ async fn read(call: &Call, prepared: &Prepared, answer: Response<Incoming>) -> A
 
 fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-/// An answer that ends badly.
-fn broken(error: &hyper::Error) -> Failure {
-    if error.is_parse_too_large() {
-        return head_too_large();
-    }
-    Failure::Malformed("it ends before it is whole, or is no HTTP".to_owned())
-}
-
-fn head_too_large() -> Failure {
-    Failure::TooLarge {
-        what: "a head",
-        most: LARGEST_HEAD,
-    }
-}
-
-/// Why there is no answer: what stands behind an error is looked for, its text is not.
-fn failure(url: &Url, error: &(dyn Error + 'static)) -> Failure {
-    let host = url.host.bare();
-    let mut next = Some(error);
-    while let Some(cause) = next {
-        if let Some(no_connection) = cause.downcast_ref::<NoConnection>() {
-            return match no_connection {
-                NoConnection::Forbidden(why) => Failure::NotAllowed(why.to_string()),
-                NoConnection::Unreachable(why) => Failure::Unreachable(why.clone()),
-            };
-        }
-        if let Some(error) = cause.downcast_ref::<hyper::Error>() {
-            if error.is_parse_too_large() {
-                return head_too_large();
-            }
-            if error.is_parse() {
-                return Failure::Malformed(format!("{host} does not speak HTTP/1.1"));
-            }
-        }
-        next = cause.source();
-    }
-    Failure::Unreachable(format!("{host} hung up"))
 }

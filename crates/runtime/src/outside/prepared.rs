@@ -10,7 +10,7 @@ use slipway_kernel::question::{Call, Credential, Failure, Header, SecretRef, Tar
 use zeroize::Zeroize;
 
 use super::redaction::Redaction;
-use super::{Asked, Terms};
+use super::{Asked, Secrets, Terms};
 use crate::gather::IDEMPOTENCY_KEY;
 
 /// What stands for the host in metrics where the address is secret.
@@ -40,18 +40,22 @@ impl Prepared {
 }
 
 /// Reads the Secrets of a call and puts them in.
-pub(super) async fn prepare(asked: &Asked, terms: &Terms) -> Result<Prepared, Failure> {
+pub(super) async fn prepare(
+    asked: &Asked,
+    terms: &Terms,
+    secrets: &dyn Secrets,
+) -> Result<Prepared, Failure> {
     let Asked { key, id, call } = asked;
     for reference in call.references() {
         let checked = terms.other_namespaces.check(&key.namespace, reference);
         checked.map_err(|why| Failure::NotAllowed(why.to_string()))?;
     }
     let mut redaction = Redaction::default();
-    let (url, label) = address(call, terms, &mut redaction).await?;
+    let (url, label) = address(call, secrets, &mut redaction).await?;
     let trust = match &call.trust {
         Trust::System => None,
         Trust::Pem(pem) => Some(pem.clone()),
-        Trust::Secret(reference) => Some(read(reference, terms).await?.expose().clone()),
+        Trust::Secret(reference) => Some(read(reference, secrets).await?.expose().clone()),
     };
     let mut prepared = Prepared {
         url,
@@ -63,7 +67,7 @@ pub(super) async fn prepare(asked: &Asked, terms: &Terms) -> Result<Prepared, Fa
     };
     common(call, id, terms.agent, &mut prepared)?;
     for credential in &call.credentials {
-        add(credential, terms, &mut prepared).await?;
+        add(credential, secrets, &mut prepared).await?;
     }
     let checked = terms.rules.check_host(&prepared.url.host);
     checked.map_err(|why| Failure::NotAllowed(prepared.redaction.of_text(why.to_string())))?;
@@ -73,14 +77,14 @@ pub(super) async fn prepare(asked: &Asked, terms: &Terms) -> Result<Prepared, Fa
 /// Whom to call, and what metrics say of that.
 async fn address(
     call: &Call,
-    terms: &Terms,
+    secrets: &dyn Secrets,
     redaction: &mut Redaction,
 ) -> Result<(Url, String), Failure> {
     let reference = match &call.target {
         Target::Url(url) => return Ok((url.clone(), url.host.bare())),
         Target::Secret(reference) => reference,
     };
-    let text = read(reference, terms).await?;
+    let text = read(reference, secrets).await?;
     let text = text.expose().trim();
     let url = Url::parse(text).map_err(|why| {
         Failure::NotAllowed(format!("the address in {reference} cannot be used: {why}"))
@@ -111,16 +115,20 @@ fn common(call: &Call, id: &str, agent: &'static str, to: &mut Prepared) -> Resu
     Ok(())
 }
 
-async fn add(credential: &Credential, terms: &Terms, to: &mut Prepared) -> Result<(), Failure> {
+async fn add(
+    credential: &Credential,
+    secrets: &dyn Secrets,
+    to: &mut Prepared,
+) -> Result<(), Failure> {
     let (name, mut value) = match credential {
         Credential::Bearer(reference) => {
-            let token = secret(reference, terms, to).await?;
+            let token = secret(reference, secrets, to).await?;
             (AUTHORIZATION, format!("Bearer {}", token.expose()))
         }
         Credential::Basic { user, password } => {
             let (user, password) = (
-                secret(user, terms, to).await?,
-                secret(password, terms, to).await?,
+                secret(user, secrets, to).await?,
+                secret(password, secrets, to).await?,
             );
             let both = Sensitive::new(format!("{}:{}", user.expose(), password.expose()));
             to.redaction.add(both.expose());
@@ -132,11 +140,11 @@ async fn add(credential: &Credential, terms: &Terms, to: &mut Prepared) -> Resul
         Credential::Header { name, value } => {
             let checked = Header::check_name(name);
             let name = checked.map_err(|why| Failure::NotAllowed(why.to_string()))?;
-            let value = secret(value, terms, to).await?;
+            let value = secret(value, secrets, to).await?;
             (pair(&name, "")?.0, value.expose().clone())
         }
         Credential::Parameter { name, value } => {
-            let value = secret(value, terms, to).await?;
+            let value = secret(value, secrets, to).await?;
             to.url = to.url.clone().with_parameter(name, value.expose());
             return Ok(());
         }
@@ -155,23 +163,19 @@ async fn add(credential: &Credential, terms: &Terms, to: &mut Prepared) -> Resul
 /// A value that must not be seen from now on.
 async fn secret(
     reference: &SecretRef,
-    terms: &Terms,
+    secrets: &dyn Secrets,
     to: &mut Prepared,
 ) -> Result<Sensitive<String>, Failure> {
-    let text = read(reference, terms).await?;
+    let text = read(reference, secrets).await?;
     // Files and editors leave a line break.
     let text = Sensitive::new(text.expose().trim_end_matches(['\r', '\n']).to_owned());
     to.redaction.add(text.expose());
     Ok(text)
 }
 
-async fn read(reference: &SecretRef, terms: &Terms) -> Result<Sensitive<String>, Failure> {
+async fn read(reference: &SecretRef, secrets: &dyn Secrets) -> Result<Sensitive<String>, Failure> {
     let no = |why: &str| Failure::NotAllowed(format!("{reference} cannot be used: {why}"));
-    let bytes = terms
-        .secrets
-        .read(reference)
-        .await
-        .map_err(|why| no(&why))?;
+    let bytes = secrets.read(reference).await.map_err(|why| no(&why))?;
     let text = std::str::from_utf8(bytes.expose()).map_err(|_| no("it is no text"))?;
     Ok(Sensitive::new(text.to_owned()))
 }

@@ -37,6 +37,7 @@ impl State {
         let members = self.members.values_mut();
         for known in std::iter::once(&mut self.home).chain(members) {
             shift(&mut known.facts, by);
+            known.answers.shift(by);
         }
     }
 }
@@ -44,8 +45,7 @@ impl State {
 /// Moves what is kept of one cluster.
 fn shift(facts: &mut Facts, by: SignedDuration) {
     let retries = facts.refusals.values_mut().map(|one| &mut one.retry_at);
-    let answers = facts.answers.values_mut().map(|(at, _)| at);
-    let all = retries.chain(answers).chain(facts.deletions.values_mut());
+    let all = retries.chain(facts.deletions.values_mut());
     for moment in all {
         // Without an end is without an end.
         if *moment != Timestamp::MAX {
@@ -75,12 +75,18 @@ mod tests {
                 attempt: 0,
                 due: then,
             };
-            let answer = Answer::Timeout;
-            state.home.facts.answers.insert(id.clone(), (then, answer));
+            let key = slipway_kernel::Key {
+                cluster: ClusterId::local(),
+                controller: "zones",
+                namespace: "default".to_owned(),
+                name: "group".to_owned(),
+            };
+            let kept = &mut state.home.answers;
+            kept.put(&key, id.clone(), then, Answer::timeout());
             tokio::time::advance(Duration::from_secs(10)).await;
             let now = then + SignedDuration::from_secs(10) + SignedDuration::from_hours(hours);
             state.keep_time(now);
-            let at = state.home.facts.answers.get(&id).map(|(at, _)| *at);
+            let at = state.home.answers.of(&key).get(&id).map(|(at, _)| *at);
             assert_eq!(at, Some(now - SignedDuration::from_secs(10)));
         }
     }

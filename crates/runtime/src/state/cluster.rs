@@ -15,6 +15,7 @@ use slipway_kernel::member::{Member, MemberState};
 use slipway_kernel::store::StoreKey;
 use tokio::time::Instant;
 
+use super::answers::Kept;
 use super::{StoreSelector, WatchState};
 use crate::execute::{LATE, Throttle, UnconfirmedWrite};
 use crate::ledger::Ledger;
@@ -44,6 +45,8 @@ impl DerefMut for Known {
 #[derive(Default)]
 pub(crate) struct ClusterState {
     pub(crate) facts: Known,
+    /// Answers to the questions of keys.
+    pub(crate) answers: Kept,
     pub(crate) selectors: BTreeMap<StoreKey, StoreSelector>,
     /// How refused objects looked.
     pub(super) marks: BTreeMap<ObjectRef, Option<u64>>,
@@ -80,6 +83,12 @@ pub(crate) struct Membership {
     pub(crate) state: MemberState,
     /// When it last answered which cluster it is; none if there is a doubt.
     pub(crate) checked: Option<Instant>,
+    /// Whether it has not been asked since something was seen that another cluster would show.
+    pub(crate) is_doubted: bool,
+    /// Whether it did not answer when it was last asked.
+    pub(crate) is_lost: bool,
+    /// The uid of the cluster that what is known is about: the last that was read.
+    pub(crate) seen: Option<String>,
     /// Whether it could be written to when that was last looked at.
     pub(crate) was_open: bool,
     /// Leases, and the leadership in which no former leader can act here any more.

@@ -75,7 +75,7 @@ impl State {
         known.ledger.clear();
         known.bound_deletions(now, |_| true);
         known.unconfirmed.clear();
-        known.facts.answers.clear();
+        known.answers.clear();
         let refused: Vec<ObjectRef> = known.facts.refusals.keys().cloned().collect();
         for object in &refused {
             known.accept(object);

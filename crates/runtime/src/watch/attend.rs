@@ -129,7 +129,10 @@ impl Attended {
                 self.ear.hear();
             }
             (Some(Ok(_)), None) if self.is_good => self.ear.control.hear_part(),
-            (Some(Err(_)) | None, Some(_)) => self.ear.control.ended(self.is_mute),
+            (Some(Err(_)) | None, Some(_)) => {
+                self.ear.control.ended(self.is_mute);
+                self.ear.tell(News::Ended);
+            }
             _ => {}
         }
     }

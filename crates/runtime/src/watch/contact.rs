@@ -107,6 +107,16 @@ impl Control {
 }
 
 impl Control {
+    /// One for another watch of the same, of this number. Whoever waits for a list that the former one was asked for gets it from
+    /// this one: its first list is newer than that.
+    pub(crate) fn anew(&self, run: u64) -> Self {
+        let round = self.round.load(Ordering::Acquire);
+        Self {
+            round: AtomicU64::new(round),
+            ..Self::new(run)
+        }
+    }
+
     /// How often it is read instead of being watched, if it is.
     pub(super) fn quiet(&self) -> Option<Duration> {
         let millis = self.quiet.load(Ordering::Acquire);
@@ -393,5 +403,19 @@ impl Watch {
     pub(super) fn fail(&self, failure: Failure) {
         self.control.fail(&failure);
         self.tell(News::Failed(failure));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_in_the_place_of_another_one_makes_the_lists_that_were_asked_for() {
+        let before = Control::new(1);
+        let wanted = before.relist();
+        let after = before.anew(2);
+        assert_eq!(after.run, 2);
+        assert!(after.round.load(Ordering::Acquire) >= wanted);
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use slipway_kernel::action::Action;
-use slipway_kernel::fact::{Answer, Question};
+use slipway_kernel::fact::{Answer, Question, QuestionId, Request};
+use slipway_kernel::identity::{ClusterId, Key};
+use slipway_kernel::question::{Failure, Reply};
 use tokio::time::Instant;
 
 use super::judgement::Told;
@@ -50,13 +52,12 @@ impl Carrier {
     pub(super) async fn tell(&self, action: Action) -> Told {
         match action {
             Action::Ask(question) => {
-                if is_pod(&question.url) {
+                if let Request::Pod { url, .. } = &question.request {
                     // Whatever was to be undone at this pod is overtaken.
-                    self.shared.lock().undoing.remove(&question.url);
+                    self.shared.lock().undoing.remove(url);
                 }
                 let id = question.id.clone();
-                let answer = gather::put(&self.shared, self.gatherer.as_ref(), question).await;
-                Some((id, answer))
+                Some((id, self.put(question).await))
             }
             action => {
                 self.once(action).await;
@@ -65,13 +66,17 @@ impl Carrier {
         }
     }
 
+    async fn put(&self, question: Question) -> Answer {
+        let whose = of_review(&question.id);
+        gather::put(&self.shared, self.gatherer.as_ref(), &whose, question).await
+    }
+
     /// Does something once.
     pub(super) async fn once(&self, action: Action) -> Ended {
         let purpose = action.purpose();
         let wanted = match action {
             Action::Ask(question) => {
-                let answer = gather::put(&self.shared, self.gatherer.as_ref(), question).await;
-                return ended(&answer);
+                return ended(&self.put(question).await);
             }
             Action::Patch { target, body, .. } => ApiRequest::patch(&target, "", body),
             Action::Delete { target, .. } => ApiRequest::delete(&target),
@@ -171,14 +176,23 @@ impl Carrier {
     }
 }
 
-fn is_pod(url: &str) -> bool {
-    !url.starts_with('/')
+/// On whose behalf a review asks. It is in no namespace: no Secret is read for it.
+fn of_review(id: &QuestionId) -> Key {
+    Key {
+        cluster: ClusterId::local(),
+        controller: id.controller,
+        namespace: String::new(),
+        name: id.uid.clone(),
+    }
 }
 
 /// The address of the pod that an action is about.
 fn pod(action: &Action) -> Option<&str> {
     match action {
-        Action::Ask(Question { url, .. }) if is_pod(url) => Some(url),
+        Action::Ask(Question {
+            request: Request::Pod { url, .. },
+            ..
+        }) => Some(url),
         _ => None,
     }
 }
@@ -195,9 +209,15 @@ fn ended(answer: &Answer) -> Ended {
             code: 408 | 429 | 500..,
             ..
         }
-        | Answer::Timeout
-        | Answer::Refused(_)
-        | Answer::Malformed(_) => Ended::Open,
-        Answer::Said { .. } | Answer::NoRight(_) => Ended::Done,
+        | Answer::Read(Reply {
+            code: 408 | 429 | 500..,
+            ..
+        }) => Ended::Open,
+        // Who must not be asked will not be asked the next time either.
+        Answer::Failed(Failure::NotAllowed(_))
+        | Answer::Said { .. }
+        | Answer::Read(_)
+        | Answer::NoRight(_) => Ended::Done,
+        Answer::Failed(_) => Ended::Open,
     }
 }

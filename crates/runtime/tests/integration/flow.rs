@@ -8,7 +8,7 @@ use serde_json::json;
 use slipway_apiserver::faults::{Fault, Frequency, Match};
 use slipway_apiserver::trace::Ending;
 use slipway_kernel::fact::{Answer, Question};
-use slipway_kernel::identity::{ClusterId, kinds};
+use slipway_kernel::identity::{ClusterId, Key, kinds};
 use slipway_runtime::gather::Gather;
 use slipway_runtime::{Environment, Operator};
 use tower::ServiceExt;
@@ -292,17 +292,13 @@ fn those_who_look_are_told_of_changes() {
 struct Oracle;
 
 impl Gather for Oracle {
-    fn gather(&self, question: Question) -> BoxFuture<'static, Answer> {
+    fn gather(&self, _: &Key, question: Question) -> BoxFuture<'static, Answer> {
         Box::pin(async move {
-            tokio::time::sleep(Duration::from_secs(if question.url == "slow" {
-                60
-            } else {
-                1
-            }))
-            .await;
+            let takes = if question.address() == "slow" { 60 } else { 1 };
+            tokio::time::sleep(Duration::from_secs(takes)).await;
             Answer::Said {
                 code: 200,
-                body: format!("{} it is", question.url),
+                body: format!("{} it is", question.address()),
             }
         })
     }
@@ -319,11 +315,13 @@ fn questions_are_asked_once_and_their_answers_are_facts() {
             Operator::new(environment, stage.client("one"), alone()).with(Arc::new(Toy::default()));
         let replica = Replica::run(operator.gathering(Arc::new(Oracle)));
         stage.until_have("a", "blue it is", 3).await;
-        stage.until_have("b", "Timeout", 5).await;
+        stage.until_have("b", "Failed(Timeout(Answer))", 5).await;
         drop(replica);
         stage.map("c", json!({"ask": "anybody"})).await;
         let _replica = stage.start(alone(), Toy::default());
-        stage.until_have("c", "Refused(\"no gatherer\")", 3).await;
+        stage
+            .until_have("c", "Failed(Unreachable(\"no gatherer\"))", 3)
+            .await;
     });
 }
 

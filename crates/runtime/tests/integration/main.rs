@@ -9,9 +9,11 @@
 )]
 
 mod answers;
+mod asking;
 mod barren;
 mod connections;
 mod contact;
+mod curious;
 mod drain;
 mod election;
 mod evictions;

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use slipway_apiserver::faults::{Fault, Frequency, Match};
 use slipway_apiserver::status::Status;
 use slipway_kernel::Purpose;
-use slipway_kernel::fact::{Answer, Cause, Question, QuestionId};
-use slipway_kernel::identity::{ObjectRef, kinds};
+use slipway_kernel::fact::{Answer, Cause, Question, QuestionId, Request};
+use slipway_kernel::identity::{ClusterId, Key, ObjectRef, kinds};
 use slipway_runtime::gather::{Gather, Gatherer};
 
 use crate::role::{grant, rule};
@@ -20,22 +20,30 @@ use crate::webhook::NoPods;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-fn asked(method: &'static str, url: &str) -> Question {
+fn asked(method: &'static str, path: &str) -> Question {
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}});
-    Question {
-        id: QuestionId {
-            controller: "toy",
-            uid: "u".to_owned(),
-            purpose: Purpose::new("ask"),
-            attempt: 0,
-            due: Timestamp::UNIX_EPOCH,
-        },
+    let id = QuestionId {
+        controller: "toy",
+        uid: "u".to_owned(),
+        purpose: Purpose::new("ask"),
+        attempt: 0,
+        due: Timestamp::UNIX_EPOCH,
+    };
+    let request = Request::Api {
         method,
-        url: url.to_owned(),
+        path: path.to_owned(),
         body: if method == "POST" { map } else { Value::Null },
-        pause: Duration::ZERO,
-        timeout: Duration::from_secs(5),
-        until: None,
+    };
+    Question::new(id, request, Duration::from_secs(5))
+}
+
+/// On whose behalf.
+fn key() -> Key {
+    Key {
+        cluster: ClusterId::local(),
+        controller: "toy",
+        namespace: "default".to_owned(),
+        name: "k".to_owned(),
     }
 }
 
@@ -72,7 +80,7 @@ fn a_missing_right_is_told_from_a_quota_by_the_apis_own_word() {
         let stage = Stage::new().await;
         let gatherer = weak(&stage);
         for (method, path) in [("GET", format!("{MAPS}/x")), ("POST", MAPS.to_owned())] {
-            let answer = gatherer.gather(asked(method, &path)).await;
+            let answer = gatherer.gather(&key(), asked(method, &path)).await;
             assert!(
                 matches!(&answer, Answer::NoRight(why) if why.contains("weak")),
                 "{answer:?}"
@@ -80,13 +88,13 @@ fn a_missing_right_is_told_from_a_quota_by_the_apis_own_word() {
         }
         // Asked once in a while, not with every question.
         assert_eq!(reviews(&stage), 2);
-        gatherer.gather(asked("POST", MAPS)).await;
+        gatherer.gather(&key(), asked("POST", MAPS)).await;
         assert_eq!(reviews(&stage), 2);
         let maps = rule("", "configmaps", &["get", "create"]);
         grant(&stage, "maps", vec![maps]).await;
         exhaust(&stage);
         secs(11).await;
-        let answer = gatherer.gather(asked("POST", MAPS)).await;
+        let answer = gatherer.gather(&key(), asked("POST", MAPS)).await;
         assert!(
             matches!(&answer, Answer::Said { code: 403, body } if body.contains("exceeded quota")),
             "{answer:?}"
@@ -104,7 +112,7 @@ fn without_an_answer_about_rights_none_counts_as_missing() {
             ..Match::default()
         };
         stage.refuse(about, 403, "Forbidden", Frequency::always());
-        let answer = weak(&stage).gather(asked("POST", MAPS)).await;
+        let answer = weak(&stage).gather(&key(), asked("POST", MAPS)).await;
         assert!(
             matches!(answer, Answer::Said { code: 403, .. }),
             "{answer:?}"

@@ -10,7 +10,7 @@ use slipway_kernel::action::{Action, Target};
 use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::{Controller, Fence, Gauge};
 use slipway_kernel::event::{Event, EventType};
-use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
+use slipway_kernel::fact::{Answer, Facts, Question, QuestionId, Request};
 use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef, kinds};
 use slipway_kernel::interest::{Interest, Need};
 use slipway_kernel::parts::{Part, Parts};
@@ -230,15 +230,7 @@ impl Toy {
                 continue;
             }
             is_open = true;
-            plan.act(Action::Ask(Question {
-                id,
-                method: "GET",
-                url: attempt.to_string(),
-                body: Value::Null,
-                pause: std::time::Duration::ZERO,
-                timeout: std::time::Duration::from_secs(3),
-                until: None,
-            }));
+            plan.act(Self::question(id, attempt.to_string()));
         }
         if !is_open {
             let body = json!({"data": {"asks": null, "have": "all", "want": "all"}});
@@ -248,6 +240,12 @@ impl Toy {
                 body,
             });
         }
+    }
+
+    fn question(id: QuestionId, url: String) -> Action {
+        let request = Request::Pod { method: "GET", url };
+        let timeout = std::time::Duration::from_secs(3);
+        Action::Ask(Question::new(id, request, timeout))
     }
 
     fn ask(facts: &Facts, meta: &Meta, ask: &str, target: Target, plan: &mut Plan) {
@@ -260,15 +258,7 @@ impl Toy {
         };
         let value = match facts.answers.get(&id) {
             None => {
-                return plan.act(Action::Ask(Question {
-                    id,
-                    method: "GET",
-                    url: ask.to_owned(),
-                    body: Value::Null,
-                    pause: std::time::Duration::ZERO,
-                    timeout: std::time::Duration::from_secs(3),
-                    until: None,
-                }));
+                return plan.act(Self::question(id, ask.to_owned()));
             }
             Some((_, Answer::Said { body, .. })) => body.clone(),
             Some((_, answer)) => format!("{answer:?}"),

@@ -13,7 +13,7 @@ use slipway_apiserver::environment::{Call, InProcess};
 use slipway_kernel::Purpose;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Admission, Admit, Expiry, Remarks, Review, Verdict};
-use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
+use slipway_kernel::fact::{Answer, Facts, Question, QuestionId, Request as ToApi};
 use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Stores;
 use slipway_runtime::gather::{Dial, Gatherer, Unreached};
@@ -27,21 +27,19 @@ pub(crate) struct Guard;
 
 impl Guard {
     fn question(review: &Review) -> Question {
-        Question {
-            id: QuestionId {
-                controller: "toy",
-                uid: review.uid.clone(),
-                purpose: Purpose::new("read-namespace"),
-                attempt: 0,
-                due: Timestamp::UNIX_EPOCH,
-            },
+        let id = QuestionId {
+            controller: "toy",
+            uid: review.uid.clone(),
+            purpose: Purpose::new("read-namespace"),
+            attempt: 0,
+            due: Timestamp::UNIX_EPOCH,
+        };
+        let request = ToApi::Api {
             method: "GET",
-            url: format!("/api/v1/namespaces/{}", review.namespace),
+            path: format!("/api/v1/namespaces/{}", review.namespace),
             body: Value::Null,
-            pause: Duration::ZERO,
-            timeout: Duration::from_secs(5),
-            until: None,
-        }
+        };
+        Question::new(id, request, Duration::from_secs(5))
     }
 }
 

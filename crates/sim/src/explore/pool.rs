@@ -62,6 +62,7 @@ pub(super) fn work(
         match job.aim {
             Aim::Request => report.requests.of += job.stands_for,
             Aim::Event => report.events.of += job.stands_for,
+            Aim::Call => report.calls.of += job.stands_for,
             Aim::Standstill => report.standstills.of += job.stands_for,
             Aim::Spell(class) => report.spells.entry(class).or_default().of += job.stands_for,
             Aim::Seed => report.seeds.of += job.stands_for,
@@ -79,6 +80,7 @@ fn count(report: &mut Report, job: &Job) {
     let score = match job.aim {
         Aim::Request => &mut report.requests,
         Aim::Event => &mut report.events,
+        Aim::Call => &mut report.calls,
         Aim::Standstill => &mut report.standstills,
         Aim::Spell(class) => report.spells.entry(class).or_default(),
         Aim::Seed => &mut report.seeds,

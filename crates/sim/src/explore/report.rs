@@ -107,6 +107,8 @@ pub struct Report {
     pub requests: Score,
     /// Places among watch events × faults.
     pub events: Score,
+    /// Places among calls to the world outside × faults.
+    pub calls: Score,
     /// Places at which a leader stood still.
     pub standstills: Score,
     /// Spells, by class.
@@ -232,6 +234,9 @@ impl Report {
             format!("requests × faults {}", self.requests),
             format!("watch events × faults {}", self.events),
         ];
+        if self.calls.of > 0 {
+            parts.push(format!("calls × faults {}", self.calls));
+        }
         if self.standstills.of > 0 {
             parts.push(format!("standstills {}", self.standstills));
         }

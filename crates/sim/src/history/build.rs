@@ -11,7 +11,7 @@ use slipway_apiserver::store;
 use slipway_kernel::identity::ClusterId;
 
 use super::{
-    Call, Change, ChangeKind, Course, Event, History, Image, Mark, Object, Request, Review,
+    Asked, Call, Change, ChangeKind, Course, Event, History, Image, Mark, Object, Request, Review,
 };
 
 #[derive(Debug, Default)]
@@ -216,6 +216,30 @@ impl Recorder {
     /// Writes down what a pod was asked.
     pub fn called(&self, call: Call) {
         self.lock().history.calls.push(call);
+    }
+
+    /// Writes down a call to the world outside.
+    pub fn calls(&self, asked: Asked) {
+        self.lock().history.asked.push(asked);
+    }
+
+    /// A call has arrived.
+    pub fn arrived(&self, number: u64) {
+        self.of_call(number, |asked| asked.arrived += 1);
+    }
+
+    /// The operator is told what came of a call.
+    pub fn told(&self, number: u64, code: u16) {
+        let now = self.clock.now();
+        self.of_call(number, |asked| asked.told = Some((now, code)));
+    }
+
+    fn of_call(&self, number: u64, change: impl FnOnce(&mut Asked)) {
+        let mut book = self.lock();
+        let mut all = book.history.asked.iter_mut().rev();
+        if let Some(asked) = all.find(|asked| asked.number == number) {
+            change(asked);
+        }
     }
 
     /// An object as it is now.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use slipway_kernel::identity::ClusterId;
 
-use super::{Call, Change, ChangeKind, Ending, Event, History, Request, Review};
+use super::{Asked, Call, Change, ChangeKind, Ending, Event, History, Request, Review};
 
 /// The last `count` lines of a history up to a moment: requests of the operator, changes by others, marks.
 pub fn tell(history: &History, until: Timestamp, count: usize) -> Vec<String> {
@@ -26,6 +26,8 @@ pub fn tell(history: &History, until: Timestamp, count: usize) -> Vec<String> {
     lines.extend(reviews.map(|r| (r.ended, r.versions.1, u64::MAX, review(r))));
     let calls = history.calls.iter().filter(|c| c.at <= until);
     lines.extend(calls.map(|c| (c.at, u64::MAX - 1, 0, call(c))));
+    let asked = history.asked.iter().filter(|a| a.at <= until);
+    lines.extend(asked.map(|a| (a.at, u64::MAX - 1, a.number, outside(a))));
     lines.sort_by_key(|line| (line.0, line.1, line.2));
     let skip = lines.len().saturating_sub(count);
     lines
@@ -99,6 +101,22 @@ fn call(call: &Call) -> String {
         "     {} {} {} → {code}",
         call.replica, call.method, call.url
     )
+}
+
+fn outside(asked: &Asked) -> String {
+    let Asked {
+        number,
+        replica,
+        method,
+        url,
+        id,
+        ..
+    } = asked;
+    let told = asked
+        .told
+        .map_or("no answer".to_owned(), |(_, code)| code.to_string());
+    let fault = asked.fault.map_or(String::new(), |f| format!(" ⚡{f}"));
+    format!("@{number:<3} {replica} {method} {url} → {told} ({id}){fault}")
 }
 
 /// The name of a cluster besides home, before what is told of it.

@@ -4,7 +4,7 @@
 //! often its spec was changed by the operator. Where a storm delayed restarts, there may be fewer of them, as many as
 //! fit into the delay, but never more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use serde_json::Value;
@@ -29,33 +29,25 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
     }
     let end = case.history.end;
     let (wanted, found) = (spec_changes(reference), spec_changes(case.history));
-    let mut delayed: Vec<&Object> = Vec::new();
-    let mut objects: Vec<&Object> = wanted.keys().chain(found.keys()).copied().collect();
-    objects.sort();
-    objects.dedup();
-    for object in objects {
-        let want = wanted.get(object).copied().unwrap_or_default();
-        let have = found.get(object).copied().unwrap_or_default();
+    let mut is_delayed = false;
+    let places: BTreeSet<&Place<'_>> = wanted.keys().chain(found.keys()).collect();
+    for place in places {
+        let want = wanted.get(place).copied().unwrap_or_default();
+        let have = found.get(place).copied().unwrap_or_default();
         // What goes down and up again is missed as a whole.
-        let pair = if is_unchanged(reference, object) {
-            2
-        } else {
-            1
-        };
+        let pair = if is_unchanged(reference, place) { 2 } else { 1 };
         let fewer = have < want && have + pair * missed(case) >= want;
         let more = have > want && is_misled(case);
-        if fewer {
-            delayed.push(object);
-        }
+        is_delayed |= fewer;
         findings.check(end, have == want || fewer || more, || {
+            let (cluster, object) = (&place.0, workload::name(place.1));
             format!(
-                "{}: {have} changes of its spec by the operator, {want} without faults",
-                workload::name(object)
+                "{object} in {cluster}: {have} changes of its spec by the operator, {want} without faults"
             )
         });
     }
     let settled = case.history.calm.checked_add(AFTERMATH);
-    if delayed.is_empty() && !is_misled(case) && settled.is_ok_and(|settled| settled <= end) {
+    if !is_delayed && !is_misled(case) && settled.is_ok_and(|settled| settled <= end) {
         compare(&mut findings, case, reference);
     }
     findings
@@ -105,7 +97,7 @@ fn missed(case: &Case<'_>) -> u64 {
     // Whoever is asked to wait for long waits for five minutes.
     let long = RequestFault::ThrottledForLong.name();
     let is_held_up = case.history.requests.iter().any(|r| r.fault == Some(long))
-        || case.history.spells().next().is_some();
+        || case.history.all_spells().next().is_some();
     if lost.is_empty() && faulty + others.len() <= 1 && !is_held_up {
         return 0;
     }
@@ -114,21 +106,27 @@ fn missed(case: &Case<'_>) -> u64 {
 }
 
 /// Whether an object is asked for the same in the end as in the beginning.
-fn is_unchanged(history: &History, object: &Object) -> bool {
+fn is_unchanged(history: &History, (cluster, object): &Place<'_>) -> bool {
     let spec = |version| {
-        history
-            .state(object, version)
-            .and_then(|image| image.at("/spec"))
+        let state = history.state_in(cluster, object, version);
+        state.and_then(|image| image.at("/spec"))
     };
-    spec(history.base) == spec(u64::MAX)
+    spec(history.base_in(cluster)) == spec(u64::MAX)
 }
 
+/// An object, and where it is.
+type Place<'a> = (ClusterId, &'a Object);
+
 /// How often the operator changed each workload's spec.
-fn spec_changes(history: &History) -> BTreeMap<&Object, u64> {
+fn spec_changes(history: &History) -> BTreeMap<Place<'_>, u64> {
     let mut counts = BTreeMap::new();
-    for touch in workload::touches(history) {
-        if touch.before.at("/spec") != touch.after.at("/spec") {
-            *counts.entry(&touch.change.object).or_default() += 1;
+    let home = ClusterId::local();
+    for cluster in std::iter::once(&home).chain(history.members.keys()) {
+        for touch in workload::touches_in(history, cluster) {
+            if touch.before.at("/spec") != touch.after.at("/spec") {
+                let place = (cluster.clone(), &touch.change.object);
+                *counts.entry(place).or_default() += 1;
+            }
         }
     }
     counts
@@ -161,7 +159,7 @@ fn compare_in(findings: &mut Findings, case: &Case<'_>, reference: &History, clu
 /// The objects of the end by name, masked, as far as they have changed since the start, which both runs share. Those
 /// whose names no two runs share are counted by owner and state.
 fn ends(case: &Case<'_>, history: &History, of: &ClusterId) -> BTreeMap<String, Vec<Value>> {
-    let masked = left_out(case);
+    let masked = left_out(case, of);
     let mut last: BTreeMap<&Object, &Change> = BTreeMap::new();
     let base = history.base_in(of);
     let changes = history.changes_in(of).iter();

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use slipway_kernel::identity::ClusterId;
 
-use super::{Case, Findings, workload};
+use super::{Case, Findings, members, workload};
 use crate::history::{Change, Image, Object, Review};
 use crate::scenario::{Expectation, Named, When, look};
 
@@ -35,6 +35,14 @@ pub(super) fn met(case: &Case<'_>) -> Findings {
         // Events are told once at most: a process that dies takes those with it that it has not sent.
         let volatile = !expectation.restarts.is_empty() || !expectation.events.is_empty();
         if disturbed && volatile {
+            continue;
+        }
+        // Where another cluster was the first that home saw under a name, this one waits for a person.
+        let member = expectation.cluster.as_deref().map(ClusterId::remote);
+        let is_another = |id: ClusterId| {
+            members::is_disowned(history, &id) || members::is_counted_otherwise(case, &id)
+        };
+        if disturbed && member.is_some_and(is_another) {
             continue;
         }
         expect(&mut findings, case, expectation, when);

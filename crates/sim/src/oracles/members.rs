@@ -8,7 +8,8 @@ use slipway_api::names::CONFIRM_CLUSTER;
 use slipway_kernel::identity::ClusterId;
 
 use super::{Case, Findings, workload};
-use crate::history::{Change, History, Object, Request};
+use crate::history::{Change, Course, History, Object, Request};
+use crate::spell::{Disturbance, Spell};
 
 /// All changes of the operators in clusters besides home.
 fn deeds(history: &History) -> impl Iterator<Item = (&ClusterId, &Change, &Request)> {
@@ -29,15 +30,17 @@ const SILENT: &[&str] = &[
     "/nodes",
 ];
 
+fn is_silent(object: &Object) -> bool {
+    SILENT.iter().any(|name| object.0.starts_with(name))
+}
+
 /// The changes at home that speak of a cluster's uid, each with the object and whether it does; of one that took another's place
 /// only where a person says so.
 struct Record<'a>(Vec<(Timestamp, &'a Object, bool)>);
 
 impl<'a> Record<'a> {
     fn of(history: &'a History, uid: &str, took_a_place: bool) -> Self {
-        let is_silent =
-            |change: &&Change| SILENT.iter().any(|name| change.object.0.starts_with(name));
-        let changes = history.changes.iter().filter(|c| !is_silent(c));
+        let changes = history.changes.iter().filter(|c| !is_silent(&c.object));
         let speaks = |change: &Change| {
             change.after.as_ref().is_some_and(|image| {
                 let confirmed = image.annotation(CONFIRM_CLUSTER) == Some(uid);
@@ -69,6 +72,77 @@ fn holds(value: &Value, text: &str) -> bool {
     }
 }
 
+/// What a cluster is called at home, whichever one has the name.
+fn name(cluster: &ClusterId) -> &str {
+    let id = cluster.as_str();
+    id.split_once('~').map_or(id, |(name, _)| name)
+}
+
+/// Whether a cluster has taken the place of another one of its name that home knew before. Whoever is seen first is taken for the
+/// one that is meant: nobody has seen another.
+fn took_a_place(history: &History, cluster: &ClusterId) -> bool {
+    let of_name = history
+        .members
+        .iter()
+        .filter(|(id, _)| name(id) == name(cluster));
+    let all: Vec<(&ClusterId, &str)> = of_name
+        .filter_map(|(id, course)| Some((id, course.uid()?)))
+        .collect();
+    if all.len() < 2 {
+        return false;
+    }
+    let mut changes = history.changes.iter().filter(|c| !is_silent(&c.object));
+    let first = changes.find_map(|change| {
+        let image = change.after.as_ref()?;
+        let spoken_of = all.iter().find(|(_, uid)| holds(image.value(), uid));
+        spoken_of.map(|(_, uid)| *uid)
+    });
+    // Whoever takes the place a second time is the same that has taken it before.
+    let own = all.iter().find(|(id, _)| *id == cluster);
+    first.is_some_and(|first| own.is_none_or(|(_, uid)| first != *uid))
+}
+
+/// Whether in the end home takes another cluster of its name for the one that is meant, so that nothing may be done in this one:
+/// that which a person confirmed, or else that which was recorded.
+pub(super) fn is_disowned(history: &History, cluster: &ClusterId) -> bool {
+    let of_name = history
+        .members
+        .iter()
+        .filter(|(id, _)| name(id) == name(cluster));
+    let of_name = of_name.filter_map(|(id, course)| Some((id, course.uid()?)));
+    let last = history.last();
+    let is_spoken_of = |uid: &str, only_confirmed: bool| {
+        let mut images = last.iter().filter(|(object, _)| !is_silent(object));
+        images.any(|(_, image)| {
+            let is_confirmed = image.annotation(CONFIRM_CLUSTER) == Some(uid);
+            is_confirmed || !only_confirmed && holds(image.value(), uid)
+        })
+    };
+    let mut known: Vec<_> = of_name
+        .filter(|(_, uid)| is_spoken_of(uid, false))
+        .collect();
+    if known.iter().any(|(_, uid)| is_spoken_of(uid, true)) {
+        known.retain(|(_, uid)| is_spoken_of(uid, true));
+    }
+    let own = history.members.get(cluster).and_then(Course::uid);
+    !known.is_empty() && known.iter().all(|(_, uid)| own != Some(*uid))
+}
+
+/// Whether another one has the number that a scenario knows a cluster by which takes another's place: more have taken it than
+/// the scenario says.
+pub(super) fn is_counted_otherwise(case: &Case<'_>, cluster: &ClusterId) -> bool {
+    let is_meant = |spell: &Spell| {
+        spell.disturbance == Disturbance::Replaced
+            && spell.cluster.as_deref() == Some(name(cluster))
+    };
+    let found = case
+        .history
+        .all_spells()
+        .filter(|(_, spell)| is_meant(spell));
+    let known = case.scenario.spells.iter().filter(|spell| is_meant(spell));
+    cluster.as_str() != name(cluster) && found.count() > known.count()
+}
+
 /// M1.
 pub(super) fn identity(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
@@ -81,7 +155,7 @@ pub(super) fn identity(case: &Case<'_>) -> Findings {
         if deeds.peek().is_none() {
             continue;
         }
-        let record = Record::of(history, uid, cluster.as_str().contains('~'));
+        let record = Record::of(history, uid, took_a_place(history, cluster));
         for (change, request) in deeds {
             // What was on its way when the record was taken back was right when it left.
             let is_known = !uid.is_empty() && record.is_there(request.at);

@@ -39,6 +39,8 @@ pub struct Action {
     pub evict: Option<String>,
     /// Evicts these pods all at once, as a drain does: `[Pod shop/cart-0, …]`. Some may be refused.
     pub drain: Option<Vec<Named>>,
+    /// Says that whatever cluster now has a name is the one that is meant, as a person does by an annotation.
+    pub confirm: Option<Confirmation>,
     /// Kills a replica of the operator; another one starts in its place.
     pub crash: Option<u32>,
     /// Stops a replica for a time, as a suspended machine does.
@@ -96,6 +98,16 @@ pub struct Marks {
     pub set: BTreeMap<String, Option<String>>,
 }
 
+/// That another cluster is the one that is meant.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Confirmation {
+    /// The object that means it.
+    pub object: Named,
+    /// Whichever cluster has this name.
+    pub member: String,
+}
+
 /// A replica that stands still or is cut off.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -143,6 +155,8 @@ pub enum Deed<'a> {
     Evict(&'a str),
     /// See [`Action::drain`].
     Drain(&'a [Named]),
+    /// See [`Action::confirm`].
+    Confirm(&'a Confirmation),
     /// See [`Action::crash`].
     Crash(u32),
     /// See [`Action::pause`].
@@ -156,7 +170,7 @@ pub enum Deed<'a> {
 impl Action {
     /// What is asked for; an error if it is more than one thing.
     pub fn deed(&self) -> Result<Deed<'_>, String> {
-        let all: [(&str, Option<Deed<'_>>); 14] = [
+        let all: [(&str, Option<Deed<'_>>); 15] = [
             ("apply", self.apply.as_ref().map(Deed::Apply)),
             ("patch", self.patch.as_ref().map(Deed::Patch)),
             ("delete", self.delete.as_ref().map(Deed::Delete)),
@@ -167,6 +181,7 @@ impl Action {
             ("annotate", self.annotate.as_ref().map(Deed::Annotate)),
             ("evict", self.evict.as_deref().map(Deed::Evict)),
             ("drain", self.drain.as_deref().map(Deed::Drain)),
+            ("confirm", self.confirm.as_ref().map(Deed::Confirm)),
             ("crash", self.crash.map(Deed::Crash)),
             ("pause", self.pause.as_ref().map(Deed::Pause)),
             ("partition", self.partition.as_ref().map(Deed::Partition)),
@@ -194,6 +209,10 @@ impl Action {
             return Err(format!("cluster: there is no {cluster:?}"));
         }
         let replica = match self.deed()? {
+            Deed::Confirm(confirmation) if scenario.place(Some(&confirmation.member)).is_none() => {
+                let member = &confirmation.member;
+                return Err(format!("confirm: there is no {member:?}"));
+            }
             Deed::Crash(replica) => replica,
             Deed::Pause(stop) | Deed::Partition(stop) => stop.replica,
             Deed::Skew(skew) => skew.replica,

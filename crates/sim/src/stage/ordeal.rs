@@ -16,12 +16,12 @@ use crate::wire::Port;
 
 /// What is kept until a spell ends.
 pub(super) enum Kept {
-    /// What there was, to be put back.
-    Everything(Snapshot),
+    /// What there was in a cluster, to be put back there.
+    Everything(Snapshot, Port),
     /// Manifests, to be applied again.
     Manifests(Vec<Value>),
-    /// The cluster whose place another one has taken.
-    Cluster(Port),
+    /// A place, to be given back.
+    Place,
 }
 
 /// When something has to be done about a spell.
@@ -74,7 +74,8 @@ impl Stage {
             }
             Disturbance::Restore => {
                 if let Some(water) = self.waters.get(at) {
-                    let kept = Kept::Everything(water.cluster().snapshot());
+                    let port = water.port();
+                    let kept = Kept::Everything(port.cluster.snapshot(), port);
                     self.kept.insert(number, kept);
                 }
             }
@@ -93,11 +94,11 @@ impl Stage {
     /// What was kept is put back.
     async fn relieve(&mut self, number: usize, at: usize) {
         match self.kept.remove(&number) {
-            Some(Kept::Everything(snapshot)) => self.restore(&snapshot, at),
+            Some(Kept::Everything(snapshot, port)) => self.restore(&snapshot, &port, at),
             Some(Kept::Manifests(manifests)) => self.define(&manifests, at).await,
-            Some(Kept::Cluster(port)) => {
+            Some(Kept::Place) => {
                 if let Some(water) = self.waters.get_mut(at) {
-                    water.lead_to(port);
+                    water.give_back(number);
                 }
             }
             None => {}
@@ -110,11 +111,13 @@ impl Stage {
         let Some(water) = self.waters.get_mut(at) else {
             return;
         };
-        if let Some(before) = water.replace(seed) {
+        if water.replace(number, seed) {
             self.clusters.push(water.cluster());
             self.tasks.spawn(water.recorder().follow());
-            water.look_after(&mut self.controllers, &self.scenario, reach, seed);
-            self.kept.insert(number, Kept::Cluster(before));
+            let port = water.port();
+            let controllers = water.look_after(&port, &self.scenario, reach, seed);
+            self.controllers.insert(port.id, controllers);
+            self.kept.insert(number, Kept::Place);
         }
     }
 
@@ -160,19 +163,16 @@ impl Stage {
         });
     }
 
-    /// Everything in a cluster is put back, and whoever looks after workloads begins again.
-    fn restore(&mut self, snapshot: &Snapshot, at: usize) {
+    /// Everything in a cluster is put back, and whoever looks after its workloads begins again.
+    fn restore(&mut self, snapshot: &Snapshot, port: &Port, at: usize) {
         let Some(water) = self.waters.get(at) else {
             return;
         };
-        self.controllers.abort_all();
-        let cluster = water.cluster();
-        water.recorder().restore(|| cluster.restore(snapshot));
+        self.controllers.remove(&port.id);
+        port.recorder.restore(|| port.cluster.restore(snapshot));
         let reach = water::reach(&self.waters);
-        for water in &self.waters {
-            let reach = reach.clone();
-            water.look_after(&mut self.controllers, &self.scenario, reach, self.seed);
-        }
+        let controllers = water.look_after(port, &self.scenario, reach, self.seed);
+        self.controllers.insert(port.id.clone(), controllers);
     }
 }
 

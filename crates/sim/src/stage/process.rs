@@ -18,6 +18,7 @@ use slipway_runtime::{Environment, Operator, Settings, View};
 use super::connect::{Anchorage, Sockets};
 use super::pods::{Line, Pods};
 use super::setup::{Feign, Probe, Tamper};
+use super::world::{Way, World};
 use crate::fault::Adversary;
 use crate::history::{Event, Recorder};
 use crate::replica::{Alive, End, Replica};
@@ -63,6 +64,7 @@ pub(super) struct Crew {
     pub(super) berths: Mutex<BTreeMap<u32, Berth>>,
     pub(super) hooks: Vec<Arc<dyn Admit>>,
     pub(super) pods: Arc<Pods>,
+    pub(super) world: Arc<World>,
     /// How many times somebody came to the door.
     pub(super) turns: AtomicUsize,
 }
@@ -164,7 +166,12 @@ impl Crew {
             pods: self.pods.clone(),
             replica: replica.name().to_owned(),
         };
-        let gatherer = Gatherer::new(operator.client(), Arc::new(line));
+        let way = Way {
+            world: self.world.clone(),
+            replica: replica.clone(),
+            adversary: self.adversary.clone(),
+        };
+        let gatherer = Gatherer::new(operator.client(), Arc::new(line)).asking(&way.outside());
         let operator = self
             .capabilities
             .iter()

@@ -184,8 +184,7 @@ impl Prepared {
         }
         let mut permissions = setup.member_permissions.clone();
         permissions.retain(|one| !member.lacks.iter().any(|lacks| lacks == one.resource));
-        // Its rules are others: an audit must not take them for those at home.
-        let called = format!("{}-member", role(setup));
+        let called = role_in_members(setup);
         let to = grantee(setup, &called, ACCOUNT);
         grant(&user, &to, &permissions).await.map_err(start)?;
         if let Some(within) = &member.operator {
@@ -245,7 +244,6 @@ pub(super) fn begin(
     let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(scenario.start));
     let began = tokio::time::Instant::now();
     let mut tasks = JoinSet::new();
-    let mut controllers = JoinSet::new();
     let (home, dialled) = Water::home(prepared, &clock, trial.seed);
     let recorder = home.recorder();
     recorder.mark(Event::User("everything is set up".to_owned()));
@@ -258,12 +256,16 @@ pub(super) fn begin(
     for water in all() {
         tasks.spawn(water.recorder().follow());
     }
-    for water in all() {
-        water.look_after(&mut controllers, scenario, reach.clone(), trial.seed);
-    }
+    let controllers = all().map(|water| {
+        let port = water.port();
+        let tasks = water.look_after(&port, scenario, reach.clone(), trial.seed);
+        (port.id, tasks)
+    });
+    let controllers = controllers.collect();
     let adversary = Adversary::new(trial.injections.clone(), trial.seed);
     let adversary = Arc::new(Mutex::new(adversary));
-    let storm = trial.storm.then(|| Storm::of(scenario, trial.seed));
+    let kinds = kinds(&wiring.definitions);
+    let storm = trial.storm.then(|| Storm::of(scenario, trial.seed, &kinds));
     let drawn = storm
         .as_ref()
         .map_or(&[][..], |storm| storm.spells.as_slice());
@@ -302,6 +304,15 @@ pub(super) fn begin(
     })
 }
 
+/// What definitions define, as `plural.group`.
+fn kinds(definitions: &[Value]) -> Vec<String> {
+    let names = definitions.iter().filter_map(|definition| {
+        let name = definition.pointer("/metadata/name");
+        name.and_then(Value::as_str).map(str::to_owned)
+    });
+    names.collect()
+}
+
 /// What was there before our definitions, and these.
 async fn prepare(user: &User, before: &[Value], definitions: &[Value]) -> Result<(), Undone> {
     for manifest in before.iter().chain(definitions) {
@@ -318,6 +329,11 @@ fn role(setup: &Setup) -> String {
     let names = setup.capabilities.iter().map(|c| c.name());
     let role = names.fold(ROLE.to_owned(), |role, name| format!("{role}-{name}"));
     format!("{role}-{}", setup.permissions.len())
+}
+
+/// The same in members. Its rules are others: an audit must not take them for those at home.
+fn role_in_members(setup: &Setup) -> String {
+    format!("{}-member", role(setup))
 }
 
 fn grantee<'a>(setup: &'a Setup, role: &'a str, account: &'a str) -> Grantee<'a> {
@@ -337,12 +353,21 @@ async fn grant(user: &User, to: &Grantee<'_>, permissions: &[Permission]) -> Res
     Ok(())
 }
 
-/// All rights that the operator has in simulations, as an audit names them.
+/// All rights that the operator has in simulations, at home and in members, as an audit names them.
 pub fn rights(setup: &Setup) -> BTreeSet<Right> {
-    let name = role(setup);
-    let to = grantee(setup, &name, ACCOUNT);
+    let mut all = rights_of(setup, &role(setup), &setup.permissions);
+    let abroad = rights_of(setup, &role_in_members(setup), &setup.member_permissions);
+    all.extend(abroad.into_iter().map(|(role, rule, verb, about)| {
+        let about = format!("{about} in members");
+        (role, rule, verb, about)
+    }));
+    all
+}
+
+fn rights_of(setup: &Setup, name: &str, permissions: &[Permission]) -> BTreeSet<Right> {
+    let to = grantee(setup, name, ACCOUNT);
     let mut all = BTreeSet::new();
-    for manifest in roles(&setup.permissions, &to) {
+    for manifest in roles(permissions, &to) {
         let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);
         let role = match (text("/kind"), text("/metadata/name")) {
             (Some("ClusterRole"), Some(name)) => format!("ClusterRole {name}"),

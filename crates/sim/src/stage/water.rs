@@ -133,6 +133,9 @@ pub(super) struct Water {
     has_actors: bool,
     /// The start of a cluster that can take its place.
     other: Option<Snapshot>,
+    /// The cluster of the beginning, and those that have taken its place, each by the number of the spell that it is there for.
+    first: Port,
+    others: Vec<(usize, Port)>,
     /// How many have been there under this name.
     incarnations: u64,
 }
@@ -175,6 +178,8 @@ impl Water {
     fn of(port: Port, clock: Arc<dyn Clock>, has_actors: bool, other: Option<Snapshot>) -> Self {
         Self {
             user: User::new(&port.cluster, ADMIN, clock.clone()),
+            first: port.clone(),
+            others: Vec::new(),
             address: Arc::new(Address::new(port.id.clone(), port)),
             clock,
             has_actors,
@@ -193,37 +198,53 @@ impl Water {
         self.address.port().recorder
     }
 
-    /// Another cluster takes its place, if there is one that can. Gives the one that was there.
-    pub(super) fn replace(&mut self, seed: u64) -> Option<Port> {
-        let other = self.other.as_ref()?;
-        let before = self.address.port();
+    /// Another cluster takes its place for a spell, if there is one that can; gives whether there is.
+    pub(super) fn replace(&mut self, spell: usize, seed: u64) -> bool {
+        let Some(other) = &self.other else {
+            return false;
+        };
         self.incarnations += 1;
         let name = &self.address.name;
         let id = ClusterId::remote(&format!("{name}~{}", self.incarnations));
         let seed = seed.wrapping_add(1_000_033 * self.incarnations);
-        let port = begin(name, &id, other, &self.clock, &before.recorder, seed);
-        self.lead_to(port);
-        Some(before)
+        let beside = &self.first.recorder;
+        let port = begin(name, &id, other, &self.clock, beside, seed);
+        self.others.push((spell, port));
+        self.lead();
+        true
     }
 
-    /// The name leads there from now on, also for people.
-    pub(super) fn lead_to(&mut self, port: Port) {
+    /// A spell is over: whoever was there for it is there no more.
+    pub(super) fn give_back(&mut self, spell: usize) {
+        self.others.retain(|(number, _)| *number != spell);
+        self.lead();
+    }
+
+    /// The name leads to whoever came last, also for people.
+    fn lead(&mut self) {
+        let port = self.others.last().map_or(&self.first, |(_, port)| port);
         self.user = User::new(&port.cluster, ADMIN, self.clock.clone());
-        self.address.lead_to(port);
+        self.address.lead_to(port.clone());
     }
 
-    /// Starts whoever looks after workloads.
+    /// What the name leads to now.
+    pub(super) fn port(&self) -> Port {
+        self.address.port()
+    }
+
+    /// Starts whoever looks after workloads in one of the clusters of this name. They end when what this gives is dropped.
     pub(super) fn look_after(
         &self,
-        tasks: &mut JoinSet<()>,
+        port: &Port,
         scenario: &Scenario,
         reach: Reach,
         seed: u64,
-    ) {
-        let cluster = self.cluster();
+    ) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        let cluster = port.cluster.clone();
         tasks.spawn(collect::run(cluster.clone()));
         if !self.has_actors {
-            return;
+            return tasks;
         }
         match scenario.controllers {
             Controllers::Full => {
@@ -237,6 +258,7 @@ impl Water {
                 tasks.spawn(Rollouts::new(cluster, client, clock, takes).run());
             }
         }
+        tasks
     }
 }
 

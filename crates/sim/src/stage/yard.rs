@@ -10,6 +10,7 @@ use super::pods::Pods;
 use super::process::Crew;
 use super::setup::{Setup, TOKEN, Unplayable, Wiring, assemble, assemble_within};
 use super::water::{self, Water};
+use super::world::World;
 use crate::fault::Adversary;
 use crate::history::WITHIN;
 use crate::scenario::Scenario;
@@ -101,8 +102,14 @@ impl Yard<'_> {
                 script: self.scenario.script.clone(),
                 start: self.scenario.start,
                 clock: self.clock.clone(),
-                recorder,
+                recorder: recorder.clone(),
                 prepared: Mutex::default(),
+            }),
+            world: Arc::new(World {
+                peers: self.scenario.world.clone(),
+                start: self.scenario.start,
+                clock: self.clock.clone(),
+                recorder: recorder.clone(),
             }),
             turns: AtomicUsize::new(0),
         })

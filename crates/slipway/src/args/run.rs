@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
 
+use super::members::Members;
+use super::outside::Outside;
 use super::webhooks::Webhooks;
 
 /// Options of `slipway run`.
@@ -29,9 +31,10 @@ pub(crate) struct Run {
     /// On which address they are served
     #[arg(long, default_value = "0.0.0.0", value_name = "ADDRESS")]
     pub(crate) bind: std::net::IpAddr,
-    /// API servers that kubeconfigs of members may name: names, `*.names`, addresses and ranges (default: any)
-    #[arg(long, value_delimiter = ',', value_name = "HOST,…")]
-    pub(crate) member_hosts: Vec<String>,
+    #[command(flatten)]
+    pub(crate) members: Members,
+    #[command(flatten)]
+    pub(crate) outside: Outside,
     #[command(flatten)]
     pub(crate) election: Election,
     /// How log lines are written

@@ -402,6 +402,13 @@ fn a_warning_excuses_the_change_that_it_came_with() {
 }
 
 #[test]
+fn a_pod_that_is_back_before_the_verdict_is_missed_by_nobody() {
+    for (is_back, is_bad) in [(true, false), (false, true)] {
+        assert_eq!(objects("W7", &zoned::let_go_meanwhile(is_back)), is_bad);
+    }
+}
+
+#[test]
 fn who_stood_still_is_late_while_it_did() {
     for (seconds, is_bad) in [(30, false), (600, true)] {
         assert_eq!(objects("W6", &zoned::late_after_pause(seconds)), is_bad);

@@ -8,14 +8,16 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use futures::FutureExt;
 use slipway_kernel::Controller;
-use slipway_kernel::address::AllowedHosts;
+use slipway_kernel::address::{AllowedHosts, Rules};
 use slipway_kernel::admission::Admit;
+use slipway_kernel::question::OtherNamespaces;
 use slipway_runtime::gather::{Gatherer, Http};
 use slipway_runtime::member::ByKubeconfig;
+use slipway_runtime::outside::{self, NoSecrets, Outside, SystemResolver, Terms};
 use slipway_runtime::request_filter::RequestFilter;
 use slipway_runtime::tls::{self, Certificates, Source};
 use slipway_runtime::webhook::{self, Limits};
-use slipway_runtime::{Environment, Operator, Settings, probes};
+use slipway_runtime::{Environment, Operator, Settings, cores, probes};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -41,6 +43,10 @@ pub(crate) struct Operation {
     pub(crate) request_filter: Option<Arc<dyn RequestFilter>>,
     /// Which API servers kubeconfigs of members may name.
     pub(crate) member_hosts: AllowedHosts,
+    /// Who outside may be called.
+    pub(crate) rules: Rules,
+    /// Whose Secrets may be used for that.
+    pub(crate) other_namespaces: OtherNamespaces,
     /// What is served to the API server.
     pub(crate) webhooks: Option<Webhooks>,
 }
@@ -64,6 +70,10 @@ pub(crate) struct Webhooks {
 impl Operation {
     /// Runs until it is told to end, then ends in good order.
     pub(crate) fn run(self) -> Result<()> {
+        // It will hold credentials and keys. Where the system does not let us, it runs all the same.
+        if let Err(error) = cores::forbid() {
+            tracing::warn!(%error, "a core of this process can be written, with secrets in it");
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
@@ -86,7 +96,16 @@ impl Operation {
         }
         let link = connect::link(self.cluster.request_timeout);
         operator = operator.connecting(Arc::new(ByKubeconfig::new(self.member_hosts, link)));
+        let outside = Outside::new(Terms {
+            rules: self.rules,
+            other_namespaces: self.other_namespaces,
+            limits: outside::Limits::default(),
+            resolver: Arc::new(SystemResolver),
+            secrets: Arc::new(NoSecrets),
+            agent: connect::AGENT,
+        });
         let gatherer = Gatherer::new(operator.client(), Arc::new(Http::new()));
+        let gatherer = gatherer.asking(&outside);
         let origin = Origin::new(self.label.as_deref());
         operator = operator.gathering(Arc::new(gatherer.sent_by(Arc::new(origin))));
         if let Some(filter) = self.request_filter {

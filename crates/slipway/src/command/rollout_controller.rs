@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use slipway_kernel::address::AllowedHosts;
+use slipway_kernel::address::{AllowedHosts, Rules};
+use slipway_kernel::question::OtherNamespaces;
 use slipway_restarts::CAPABILITY;
 use slipway_runtime::Election;
 
@@ -91,6 +92,8 @@ fn operation(options: &RolloutController) -> Result<Operation> {
         metrics: options.metrics().map_err(|why| anyhow!(why))?,
         label: None,
         member_hosts: AllowedHosts::any(),
+        rules: Rules::default(),
+        other_namespaces: OtherNamespaces::Refused,
         request_filter: None,
         webhooks: None,
     })

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
-use slipway_kernel::address::AllowedHosts;
+use slipway_kernel::address::{AllowedHosts, Rules};
+use slipway_kernel::question::OtherNamespaces;
 use slipway_runtime::request_filter::RequestFilter;
 use slipway_runtime::tls::{Files, Injection, SelfSigned, Source};
 use slipway_runtime::webhook::Limits;
@@ -123,6 +124,8 @@ fn operation(options: &RolloutOperator) -> Result<Operation> {
         metrics: None,
         label: given(&options.namespace),
         member_hosts: AllowedHosts::any(),
+        rules: Rules::default(),
+        other_namespaces: OtherNamespaces::Refused,
         request_filter: ClusterLabel::new(&options.namespace, &options.validation)?.map(shared),
         webhooks,
     })

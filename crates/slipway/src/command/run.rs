@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use slipway_api::zones::injected;
 use slipway_kernel::address::{AllowedHosts, Patterns};
 use slipway_runtime::Election;
@@ -13,6 +13,7 @@ use super::operation::{Operation, Webhooks};
 use crate::args::{PROGRAM, Run};
 use crate::capabilities::{Common, Served};
 use crate::connect::Cluster;
+use crate::exit::Usage;
 use crate::registry::Registry;
 
 /// Runs until it is told to end, then ends in good order.
@@ -60,7 +61,9 @@ pub(crate) fn operation(registry: &Registry, arguments: &Run) -> Result<Operatio
         probes: SocketAddr::new(arguments.bind, arguments.port),
         metrics: None,
         label: told.or(label),
-        member_hosts: member_hosts(&arguments.member_hosts)?,
+        member_hosts: member_hosts(&arguments.members.hosts)?,
+        rules: arguments.outside.rules()?,
+        other_namespaces: arguments.outside.secrets(),
         request_filter: None,
         webhooks: (!hooks.is_empty()).then(|| Webhooks {
             hooks,
@@ -82,9 +85,8 @@ fn member_hosts(named: &[String]) -> Result<AllowedHosts> {
         return Ok(AllowedHosts::any());
     }
     let patterns = Patterns::parse(named.iter().map(String::as_str));
-    Ok(AllowedHosts::only(
-        patterns.context("reading --member-hosts")?,
-    ))
+    let patterns = patterns.map_err(|error| Usage(format!("--member-hosts: {error}")))?;
+    Ok(AllowedHosts::only(patterns))
 }
 
 /// How the operator runs.
@@ -108,6 +110,7 @@ fn operator(arguments: &Run) -> slipway_runtime::Settings {
             without_lease: usual.without_lease,
         }),
         request_timeout: arguments.connection.request_timeout,
+        members: arguments.members.settings(),
         ..slipway_runtime::Settings::default()
     }
 }

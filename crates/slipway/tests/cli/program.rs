@@ -1,6 +1,7 @@
 //! Runs the program, and ends it with the test.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
@@ -135,6 +136,21 @@ impl Running {
     /// Takes in the lines that have come.
     pub(crate) fn catch_up(&mut self) {
         self.seen.extend(self.lines.try_iter());
+    }
+
+    /// What the kernel says of it in a file of `/proc`.
+    pub(crate) fn proc(&self, file: &str) -> String {
+        std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap()
+    }
+
+    /// Ends it as a fault of its own would, and gives whether a core was written.
+    pub(crate) fn abort(mut self) -> bool {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-ABRT", &id]).status().unwrap();
+        assert!(sent.success());
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.signal(), Some(6), "{status}");
+        status.core_dumped()
     }
 
     /// Asks it to end, as kubelet does, and gives its exit code.

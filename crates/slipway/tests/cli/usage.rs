@@ -22,6 +22,9 @@ fn what_is_not_there_is_wrong_usage() {
     refused(&["run", "--restarts-default-interval", "soon"]);
     refused(&["run", "--restarts-default-labels", "mesh"]);
     refused(&["run", "--lease-duration", "0"]);
+    refused(&["run", "--member-quiet", "0"]);
+    refused(&["run", "--member-check", "10ms"]);
+    refused(&["run", "--member-hosts", "*.*"]);
     refused(&["run", "--log-level", "loud"]);
     refused(&["apiserver", "--service", "rollout-operator=8443"]);
     refused(&[]);

@@ -3,7 +3,7 @@
 //! An order at home (`ConfigMap convoy-order`: `image`, `most`) is carried out in every member: its Deployment `app` gets the
 //! image, and the flavour that the member's own `ConfigMap convoy-local` names. A member is a `ConfigMap convoy-NAME` at home
 //! with the label `convoy=member`, and a Secret of its name. It is changed when that map says that it has its turn; no more than
-//! `most` members have a turn that is not done. A Flipper in a member holds everything there, so a member whose Flippers cannot be
+//! `most` members have a turn that is not done. What is done and is not so any more is to be done again, in its turn. A Flipper in a member holds everything there, so a member whose Flippers cannot be
 //! known is left alone.
 //!
 //! It is part of no program: it is what scenarios of several clusters are played with until a capability is.
@@ -16,6 +16,8 @@ mod oracles;
 mod seen;
 #[path = "convoy/setup.rs"]
 mod setup;
+#[path = "convoy/work.rs"]
+mod work;
 
 pub(crate) use setup::{find, scenarios, wiring};
 
@@ -33,6 +35,7 @@ use slipway_kernel::{Action, Controller, Facts, Fence, Key, Lane, Plan, Purpose}
 use slipway_restarts::kinds::FLIPPER;
 
 use seen::{App, Map, Nothing};
+use work::{IN, home_key, member_key};
 
 pub(crate) const NAME: &str = "convoy";
 pub(crate) const LEASE: &str = "convoy.slipway.dev";
@@ -80,24 +83,6 @@ pub(crate) enum Slip {
     Identity,
 }
 
-fn home_key(name: &str) -> Key {
-    Key {
-        cluster: ClusterId::local(),
-        controller: NAME,
-        namespace: PLACE.to_owned(),
-        name: name.to_owned(),
-    }
-}
-
-fn member_key(cluster: &ClusterId) -> Key {
-    Key {
-        cluster: cluster.clone(),
-        controller: NAME,
-        namespace: PLACE.to_owned(),
-        name: "app".to_owned(),
-    }
-}
-
 /// The member that a map at home is about.
 fn named(map: &str) -> Option<ClusterId> {
     let name = map.strip_prefix(PREFIX)?;
@@ -116,27 +101,6 @@ fn map<'a>(stores: &'a Stores, cluster: &ClusterId, name: &str) -> Option<Entry<
 
 fn own_map<'a>(stores: &'a Stores, member: &ClusterId) -> Option<Entry<'a, Map>> {
     map(stores, &ClusterId::local(), &format!("{PREFIX}{member}"))
-}
-
-/// A change at home may free the budget for any member, or begin a turn; one in a member is about this member.
-fn on_map(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
-    if !cluster.is_local() {
-        return vec![member_key(cluster)];
-    }
-    let mut keys: Vec<Key> = maps(stores)
-        .map(|(member, _)| home_key(member.as_str()))
-        .collect();
-    keys.extend(named(&meta.name).map(|member| member_key(&member)));
-    keys
-}
-
-/// Whether a turn is done is seen in the member, and written down at home.
-fn on_app(cluster: &ClusterId, _: &Meta, _: &Stores) -> Vec<Key> {
-    vec![member_key(cluster), home_key(cluster.as_str())]
-}
-
-fn on_hold(cluster: &ClusterId, _: &Meta, _: &Stores) -> Vec<Key> {
-    vec![member_key(cluster)]
 }
 
 fn member(stores: &Stores, cluster: ClusterId, map: &Entry<'_, Map>) -> Option<Member> {
@@ -215,18 +179,25 @@ impl Convoy {
             return Some(plan);
         }
         let turn = own.body.turn();
+        let app = stores.get::<App>(&cluster, &kinds::DEPLOYMENT, PLACE, "app");
+        let has_it = app
+            .as_ref()
+            .is_some_and(|app| Some(app.body.image.as_str()) == turn);
         if own.body.is_under_way() {
-            let app = stores.get::<App>(&cluster, &kinds::DEPLOYMENT, PLACE, "app");
-            if app
-                .is_some_and(|app| Some(app.body.image.as_str()) == turn && app.body.is_rolled_out)
-            {
+            if has_it && app.is_some_and(|app| app.body.is_rolled_out) {
                 record(stores, &own, DONE, turn.unwrap_or_default(), &mut plan);
             }
             return Some(plan);
         }
         let under_way = maps(stores).filter(|(_, map)| map.body.is_under_way());
-        if turn != Some(image.as_str()) && under_way.count() < most {
+        if under_way.count() >= most {
+            return Some(plan);
+        }
+        if turn != Some(image.as_str()) {
             record(stores, &own, TURN, &image, &mut plan);
+        } else if !has_it {
+            // Its storage was restored, or somebody has changed it: what was done is to be done again.
+            record(stores, &own, DONE, "", &mut plan);
         }
         Some(plan)
     }
@@ -279,14 +250,6 @@ impl Convoy {
         });
         Some(plan)
     }
-
-    /// The work in a member.
-    fn work(self, cluster: &ClusterId) -> Key {
-        if self.has(Slip::Key) {
-            return home_key(&format!("app in {cluster}"));
-        }
-        member_key(cluster)
-    }
 }
 
 /// The change of a member's Deployment.
@@ -307,6 +270,7 @@ impl Controller for Convoy {
         let mean =
             |meta: &Meta, _: &Stores| -> Vec<ClusterId> { named(&meta.name).into_iter().collect() };
         let of_secret = |meta: &Meta, _: &Stores| vec![ClusterId::remote(&meta.name)];
+        let [on_map, on_app, on_hold] = self.triggers();
         vec![
             Interest::of::<Map>(kinds::CONFIG_MAP, on_map)
                 .labelled(LABEL)
@@ -381,7 +345,7 @@ impl Controller for Convoy {
     }
 
     fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, _: Timestamp) -> Option<Plan> {
-        if let Some(member) = key.name.strip_prefix("app in ") {
+        if let Some(member) = key.name.strip_prefix(IN) {
             // What a mutant has mistaken for work at home.
             return self.plan_member(stores, facts, &member_key(&ClusterId::remote(member)));
         }

@@ -90,7 +90,9 @@ pub(crate) struct Mutant {
 /// All of them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Mutant> {
     let convoy = crate::convoy::mutants::ALL;
-    ALL.iter().chain(zones::ALL).chain(fleet::ALL).chain(convoy)
+    let lookout = crate::lookout::mutants::ALL;
+    let ours = ALL.iter().chain(zones::ALL).chain(fleet::ALL);
+    ours.chain(convoy).chain(lookout)
 }
 
 macro_rules! workloads {

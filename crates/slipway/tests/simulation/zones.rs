@@ -41,7 +41,7 @@ pub(crate) struct Twisted {
 
 fn undo(action: &Action) -> Option<QuestionId> {
     match action {
-        Action::Ask(question) if question.method == "DELETE" => Some(question.id.clone()),
+        Action::Ask(question) if question.method() == "DELETE" => Some(question.id.clone()),
         _ => None,
     }
 }

@@ -11,8 +11,9 @@ use serde_json::Value;
 use slipway_kernel::Action;
 use slipway_kernel::Purpose;
 use slipway_kernel::admission::{Admission, Collection, Expiry, Reading, Remarks, Review, Verdict};
-use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
+use slipway_kernel::fact::{Answer, Facts, Question, QuestionId, Request};
 use slipway_kernel::identity::Kind;
+use slipway_kernel::question::Failure as NoAnswer;
 
 /// How long one request to the API may take.
 const API_TIMEOUT: Duration = Duration::from_secs(5);
@@ -82,20 +83,10 @@ impl<'a> Inquiry<'a> {
         &self,
         purpose: Purpose,
         attempt: u32,
-        method: &'static str,
-        url: String,
-        body: Value,
+        request: Request,
         timeout: Duration,
     ) -> Question {
-        Question {
-            id: self.id(purpose, attempt),
-            method,
-            url,
-            body,
-            pause: Duration::ZERO,
-            timeout,
-            until: None,
-        }
+        Question::new(self.id(purpose, attempt), request, timeout)
     }
 
     fn id(&self, purpose: Purpose, attempt: u32) -> QuestionId {
@@ -114,7 +105,7 @@ impl<'a> Inquiry<'a> {
             return Ok(answer.clone());
         }
         if self.is_over {
-            return Ok(Answer::Timeout);
+            return Ok(Answer::timeout());
         }
         self.needs.push(Action::Ask(question));
         Err(Pending)
@@ -190,7 +181,8 @@ impl<'a> Inquiry<'a> {
         path: String,
         body: Value,
     ) -> Question {
-        self.question(purpose, attempt, method, path, body, API_TIMEOUT)
+        let request = Request::Api { method, path, body };
+        self.question(purpose, attempt, request, API_TIMEOUT)
     }
 
     /// Asks the API itself.
@@ -313,7 +305,8 @@ fn object(answer: &Answer) -> Result<Value, Failure> {
             is_no_right: true,
             message: why.clone(),
         }),
-        Answer::Timeout => Err(silent("context deadline exceeded")),
-        Answer::Refused(why) | Answer::Malformed(why) => Err(silent(why)),
+        Answer::Failed(NoAnswer::Timeout(_)) => Err(silent("context deadline exceeded")),
+        Answer::Failed(failure) => Err(silent(&failure.why())),
+        Answer::Read(_) => Err(silent("it is no answer of the API")),
     }
 }

@@ -99,14 +99,20 @@ pub(super) fn refused(
 enum Held {
     Nobody,
     Us(Timestamp),
+    /// Our claim has ended by itself: nobody's, but still to be seen.
+    Lapsed,
     Other(Claim),
 }
 
 fn held(zone: &Zone, now: Timestamp) -> Held {
     let claim = zone.set.body().claim.as_deref();
+    let is_ours = |claim: &Claim| claim.holder == crate::NAME;
     match claim.and_then(|claim| Claim::read(claim, now)) {
-        None => Held::Nobody,
-        Some(claim) if claim.holder == crate::NAME => Held::Us(claim.until),
+        None => {
+            let ended = claim.and_then(|claim| Claim::read(claim, Timestamp::MIN));
+            ended.filter(is_ours).map_or(Held::Nobody, |_| Held::Lapsed)
+        }
+        Some(claim) if is_ours(&claim) => Held::Us(claim.until),
         Some(claim) => Held::Other(claim),
     }
 }
@@ -152,6 +158,10 @@ fn may_act(
             (Held::Us(until), None) if rollout.turn == Some(place) => {
                 renew(settings, world, zone, until, plan, now);
             }
+            // After an outage that it did not outlast; people would take it for a disruption that still goes on.
+            (Held::Lapsed, None) if turn.is_none() && is_done && !is_settling => {
+                plan.prepare(render::release(world, zone));
+            }
             (Held::Other(claim), _) if turn.is_some() => {
                 is_free = false;
                 claimed(world, zone, &claim, plan, now);
@@ -174,7 +184,7 @@ fn may_act(
             }
             is_free
         }
-        Held::Nobody => match refusal {
+        Held::Nobody | Held::Lapsed => match refusal {
             Some(refusal) if refusal.cause == Cause::Busy => {
                 let set = world.set_ref(zone);
                 let what = format!("claiming {}", set.name);

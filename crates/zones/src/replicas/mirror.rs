@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_api::purpose::zones::SCALE;
-use slipway_kernel::fact::{Answer, Question, QuestionId};
+use slipway_kernel::fact::{Answer, Question, QuestionId, Request, ScaleOf};
 use slipway_kernel::identity::Kind;
 use slipway_kernel::plan::Status;
+use slipway_kernel::question::Failure;
 use slipway_kernel::store::Meta;
 use slipway_kernel::{ObjectRef, Target};
 
@@ -18,47 +19,6 @@ use crate::group::api_group;
 use crate::observe::{Mirror, World, Zone};
 use crate::reasons::Reason;
 use crate::settings::Settings;
-
-/// How the URL of a question for a scale begins.
-const SCHEME: &str = "scale://";
-
-/// Whose scale is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScaleOf {
-    /// The API group; empty for the core.
-    pub group: String,
-    /// The kind; the version and the plural are found by discovery.
-    pub kind: String,
-    /// The namespace.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-}
-
-impl ScaleOf {
-    /// As the URL of a question.
-    pub fn url(&self) -> String {
-        let Self {
-            group,
-            kind,
-            namespace,
-            name,
-        } = self;
-        format!("{SCHEME}{group}/{kind}/{namespace}/{name}")
-    }
-
-    /// Out of the URL of a question; none if it is about something else.
-    pub fn parse(url: &str) -> Option<Self> {
-        let mut parts = url.strip_prefix(SCHEME)?.split('/').map(str::to_owned);
-        let found = Self {
-            group: parts.next()?,
-            kind: parts.next()?,
-            namespace: parts.next()?,
-            name: parts.next()?,
-        };
-        parts.next().is_none().then_some(found)
-    }
-}
 
 /// The answer to the question for a scale.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -192,28 +152,23 @@ fn reference(
         due: prepare::floor(now, settings.poll),
     };
     match world.answers.get(&id).map(|(_, answer)| answer) {
-        None => Err(Unknown::Asking(Box::new(Question {
-            id,
-            method: "GET",
-            url: ScaleOf {
+        None => {
+            let of = ScaleOf {
                 group: group.to_owned(),
                 kind: mirror.kind.clone(),
                 namespace: world.namespace.clone(),
                 name: mirror.name.clone(),
-            }
-            .url(),
-            body: Value::Null,
-            pause: std::time::Duration::ZERO,
-            timeout: settings.question_timeout,
-            until: None,
-        }))),
+            };
+            let question = Question::new(id, Request::Scale(of), settings.question_timeout);
+            Err(Unknown::Asking(Box::new(question)))
+        }
         Some(Answer::Said { code: 200, body }) => serde_json::from_str(body)
             .map_err(|error| unknown(format!("its answer cannot be read: {error}"))),
         Some(Answer::Said { code, body }) => Err(unknown(format!("{code} {body}"))),
-        Some(Answer::Timeout) => Err(unknown("no answer in time".to_owned())),
-        Some(Answer::Refused(why) | Answer::Malformed(why) | Answer::NoRight(why)) => {
-            Err(unknown(why.clone()))
-        }
+        Some(Answer::Read(reply)) => Err(unknown(format!("{} is no scale", reply.code))),
+        Some(Answer::Failed(Failure::Timeout(_))) => Err(unknown("no answer in time".to_owned())),
+        Some(Answer::Failed(failure)) => Err(unknown(failure.why().into_owned())),
+        Some(Answer::NoRight(why)) => Err(unknown(why.clone())),
     }
 }
 

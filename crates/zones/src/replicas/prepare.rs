@@ -10,8 +10,9 @@ use serde_json::Value;
 use slipway_api::purpose::zones::{CANCEL, KEEP, PREPARE};
 use slipway_api::zones;
 use slipway_kernel::Purpose;
-use slipway_kernel::fact::{Answer, Question, QuestionId};
+use slipway_kernel::fact::{Answer, Question, QuestionId, Request};
 use slipway_kernel::instant::later;
+use slipway_kernel::question::Failure;
 
 use super::{Adjustment, Held};
 use crate::group::{pod_host, prometheus_duration, with_host};
@@ -35,7 +36,7 @@ pub(crate) fn next(now: Timestamp, period: Duration) -> Option<Timestamp> {
 /// resource whose replicas are mirrored. Which zone has its turn makes no difference.
 pub(crate) fn kept(world: &World) -> BTreeSet<QuestionId> {
     let mut last: BTreeMap<Slot<'_>, (Timestamp, &QuestionId)> = BTreeMap::new();
-    for (id, (at, _)) in &world.answers {
+    for (id, (at, _)) in world.answers.iter() {
         let slot = (id.uid.as_str(), id.purpose, id.attempt);
         let newest = last.entry(slot).or_insert((*at, id));
         // Of two that came at once, the one that was due later.
@@ -156,15 +157,9 @@ impl<'a> Pods<'a> {
             &self.world.namespace,
             &self.settings.cluster_domain,
         );
-        Question {
-            id,
-            method,
-            url: with_host(self.url, &host).unwrap_or_default(),
-            body: Value::Null,
-            pause: Duration::ZERO,
-            timeout: self.settings.question_timeout,
-            until: None,
-        }
+        let url = with_host(self.url, &host).unwrap_or_default();
+        let request = Request::Pod { method, url };
+        Question::new(id, request, self.settings.question_timeout)
     }
 
     /// The last answer of a pod.
@@ -270,10 +265,10 @@ fn timestamp(answer: &Answer) -> Result<Timestamp, String> {
             body,
         } => body,
         Answer::Said { code, .. } => return Err(format!("it answered {code}")),
-        Answer::Timeout => return Err("it did not answer in time".to_owned()),
-        Answer::Refused(why) | Answer::Malformed(why) | Answer::NoRight(why) => {
-            return Err(why.clone());
-        }
+        Answer::Read(reply) => return Err(format!("it answered {}", reply.code)),
+        Answer::Failed(Failure::Timeout(_)) => return Err("it did not answer in time".to_owned()),
+        Answer::Failed(failure) => return Err(failure.why().into_owned()),
+        Answer::NoRight(why) => return Err(why.clone()),
     };
     let parsed: Value =
         serde_json::from_str(body).map_err(|_| "its answer is no JSON".to_owned())?;

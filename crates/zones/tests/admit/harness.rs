@@ -52,7 +52,7 @@ pub(crate) struct Nobody;
 
 impl Peer for Nobody {
     fn answer(&mut self, question: &Question) -> Answer {
-        panic!("asked {} {}", question.method, question.url);
+        panic!("asked {} {}", question.method(), question.address());
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Fixed(pub(crate) BTreeMap<String, Answer>);
 
 impl Peer for Fixed {
     fn answer(&mut self, question: &Question) -> Answer {
-        let key = format!("{} {}", question.method, question.url);
+        let key = format!("{} {}", question.method(), question.address());
         self.0
             .get(&key)
             .cloned()

@@ -152,9 +152,9 @@ fn an_unreadable_parent_lets_the_change_pass_with_a_warning() {
             "statefulsets.apps \"x\" not found",
         ),
         (said(403, &json!({"message": "forbidden"})), "forbidden"),
-        (Answer::Timeout, "context deadline exceeded"),
+        (Answer::timeout(), "context deadline exceeded"),
         (
-            Answer::Refused("connection refused".to_owned()),
+            Answer::unreachable("connection refused"),
             "connection refused",
         ),
     ] {

@@ -64,7 +64,7 @@ impl Peer for Cluster {
     }
 
     fn answer(&mut self, question: &Question) -> Answer {
-        let Question { method, url, .. } = question;
+        let (method, url) = (&question.method(), &*question.address());
         if url.starts_with("http://") {
             self.maps.log.push(format!("{method} {url}"));
             let host = url.trim_start_matches("http://").split('.').next().unwrap();
@@ -100,7 +100,7 @@ impl Peer for Cluster {
             }
             "PATCH" => {
                 self.annotated
-                    .push((named.to_owned(), question.body.clone()));
+                    .push((named.to_owned(), question.request.body().clone()));
                 self.annotate.clone()
             }
             other => panic!("{other} {url}"),
@@ -358,9 +358,9 @@ fn a_failing_pod_stops_it_and_all_are_told_to_stay() {
 /// Whoever is refused is told which pods to look at, and why, but never more than fits into a message.
 #[test]
 fn a_refusal_names_the_pods_and_the_cause() {
-    let refused = Answer::Refused(format!("connection\nrefused{}", "!".repeat(10_000)));
+    let refused = Answer::unreachable(format!("connection\nrefused{}", "!".repeat(10_000)));
     for (answer, cause) in [
-        (Answer::Timeout, "no answer in time".to_owned()),
+        (Answer::timeout(), "no answer in time".to_owned()),
         (
             refused,
             format!("connection refused{}", "!".repeat(200 - 18)),

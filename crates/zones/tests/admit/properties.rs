@@ -123,8 +123,8 @@ impl Peer for Always {
 
 fn answers() -> impl Strategy<Value = Answer> {
     prop_oneof![
-        Just(Answer::Timeout),
-        Just(Answer::Refused("refused".to_owned())),
+        Just(Answer::timeout()),
+        Just(Answer::unreachable("refused")),
         (100_u16..600, prop_oneof![workload(), any_json()])
             .prop_map(|(code, body)| said(code, &body)),
         (200_u16..210, ".{0,10}").prop_map(|(code, body)| Answer::Said { code, body }),
@@ -221,7 +221,7 @@ proptest! {
         if let Ok((version, review)) = parse(body.to_string().as_bytes(), "application/json", Parts::NONE) {
             prop_assert_eq!(version, Version::V1);
             for hook in hooks() {
-                serve(&*hook, &review, &Stores::default(), &Facts::default(), &mut Always(Answer::Timeout));
+                serve(&*hook, &review, &Stores::default(), &Facts::default(), &mut Always(Answer::timeout()));
             }
         }
         // W6: the answer names the request, whatever that calls itself.

@@ -157,36 +157,36 @@ impl Api {
 
     fn store(&mut self, question: &Question) -> Answer {
         let missing = said(404, &json!({"message": "not found"}));
-        match question.method {
+        match question.method() {
             "GET" => self
                 .maps
-                .get(&question.url)
+                .get(&*question.address())
                 .map_or(missing, |map| said(200, map)),
             "POST" => {
-                let name = question.body["metadata"]["name"]
+                let name = question.request.body()["metadata"]["name"]
                     .as_str()
                     .unwrap()
                     .to_owned();
                 if self.maps.contains_key(&format!("{MAPS}/{name}")) {
                     return said(409, &json!({"message": "already exists"}));
                 }
-                self.put(&name, question.body.clone());
+                self.put(&name, question.request.body().clone());
                 said(201, self.map(&name))
             }
             "PUT" => {
-                let Some(known) = self.maps.get(&question.url) else {
+                let Some(known) = self.maps.get(&*question.address()) else {
                     return missing;
                 };
-                let seen = &question.body["metadata"]["resourceVersion"];
+                let seen = &question.request.body()["metadata"]["resourceVersion"];
                 assert!(seen.is_string(), "a write that names no version");
                 if known["metadata"]["resourceVersion"] != *seen {
                     return said(409, &json!({"message": "the object has been modified"}));
                 }
-                let name = question.url.rsplit('/').next().unwrap().to_owned();
-                self.put(&name, question.body.clone());
+                let name = question.address().rsplit('/').next().unwrap().to_owned();
+                self.put(&name, question.request.body().clone());
                 said(200, self.map(&name))
             }
-            other => panic!("{other} {}", question.url),
+            other => panic!("{other} {}", question.address()),
         }
     }
 }
@@ -194,20 +194,20 @@ impl Api {
 impl Peer for Api {
     fn answer(&mut self, question: &Question) -> Answer {
         self.log
-            .push(format!("{} {}", question.method, question.url));
+            .push(format!("{} {}", question.method(), question.address()));
         self.asked.push(question.clone());
         let fixed = self.fixed.iter().find(|(method, part, _)| {
-            *method == question.method && question.url.contains(part.as_str())
+            *method == question.method() && question.address().contains(part.as_str())
         });
         if let Some((_, _, answer)) = fixed {
             return answer.clone();
         }
-        if question.url.starts_with(MAPS) {
+        if question.address().starts_with(MAPS) {
             return self.store(question);
         }
         said(
             404,
-            &json!({"message": format!("{} not found", question.url)}),
+            &json!({"message": format!("{} not found", question.address())}),
         )
     }
 }

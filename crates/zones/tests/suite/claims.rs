@@ -74,6 +74,19 @@ fn another_capability_s_claim_on_any_zone_is_waited_for_until_its_end() {
 }
 
 #[test]
+fn a_claim_of_ours_that_ended_by_itself_is_taken_away_and_holds_nobody_up() {
+    let ended = "2026-03-04T11:00:00Z";
+    let done = stage(&[claimed(zone(A), "zones", ended), zone(B)]).plan();
+    assert_eq!(names(&done, "release"), [A]);
+    // Where there is work it is in nobody's way.
+    let busy = stage(&[claimed(zone(A), "zones", ended), outdated(B)]).plan();
+    assert_eq!(names(&busy, "claim"), [B]);
+    // It is not ours to take away what others left.
+    let theirs = stage(&[claimed(zone(A), "restarts", ended), zone(B)]).plan();
+    assert!(names(&theirs, "release").is_empty());
+}
+
+#[test]
 fn a_claim_is_renewed_in_time_and_not_before() {
     for (until, renewals) in [("2026-03-04T12:04:00Z", 1), ("2026-03-04T12:06:00Z", 0)] {
         let plan = stage(&[claimed(outdated(A), "zones", until)]).plan();

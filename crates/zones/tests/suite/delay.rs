@@ -118,7 +118,7 @@ fn a_pod_that_fails_in_any_way_no_scaling() {
             code: 500,
             body: String::new(),
         },
-        Answer::Refused("connection refused".to_owned()),
+        Answer::unreachable("connection refused"),
         Answer::Said {
             code: 200,
             body: "OK".to_owned(),
@@ -127,7 +127,7 @@ fn a_pod_that_fails_in_any_way_no_scaling() {
             code: 200,
             body: json!({"timestamp": 0}).to_string(),
         },
-        Answer::Timeout,
+        Answer::timeout(),
     ] {
         let (_, plan) = drive(&[delayed(A, 5)], 3, |method, pod| {
             if method == "POST" && ordinal(pod) == 3 {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_kernel::ClusterId;
+use slipway_kernel::fact::Answers;
 use slipway_kernel::instant::Written;
 use slipway_kernel::store::{Item, Meta};
 use slipway_zones::group::MaxUnavailable;
@@ -176,7 +177,7 @@ fn world(sets: &[Item<Set>]) -> World {
         announced: Some(BTreeMap::new()),
         is_alone: false,
         status_map: None,
-        answers: BTreeMap::new(),
+        answers: Answers::default(),
         refusals: BTreeMap::new(),
         holds: BTreeMap::new(),
         basis: BTreeMap::new(),

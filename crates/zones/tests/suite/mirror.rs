@@ -1,11 +1,10 @@
 //! Mirrored replicas, as the original tests them.
 
 use serde_json::{Value, json};
-use slipway_kernel::fact::{Answer, QuestionId};
+use slipway_kernel::fact::{Answer, QuestionId, ScaleOf};
 use slipway_kernel::stage::Stage;
 use slipway_kernel::{Action, Plan};
 use slipway_zones::Zones;
-use slipway_zones::replicas::mirror::ScaleOf;
 
 use crate::objects::*;
 
@@ -37,18 +36,32 @@ pub(crate) fn answer(
     let mut asked = Vec::new();
     for step in &plan.steps {
         if let Action::Ask(question) = &step.action {
-            asked.push(format!("{} {}", question.method, question.url));
+            asked.push(format!("{} {}", question.method(), question.address()));
             let id: QuestionId = question.id.clone();
-            let said = say(question.method, &question.url);
+            let said = say(question.method(), &question.address());
             stage.facts.answers.insert(id, (stage.now, said));
         }
     }
     asked
 }
 
+/// Whose scale was asked for.
+fn scale_of(url: &str) -> ScaleOf {
+    let parts: Vec<&str> = url.strip_prefix("scale://").unwrap().split('/').collect();
+    let &[group, kind, namespace, name] = parts.as_slice() else {
+        panic!("{url} names no resource");
+    };
+    ScaleOf {
+        group: group.to_owned(),
+        kind: kind.to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
 /// A reference with these replicas in spec and status.
 pub(crate) fn reference(url: &str, wanted: i64, has: i64) -> Answer {
-    let of = ScaleOf::parse(url).unwrap();
+    let of = scale_of(url);
     assert_eq!(
         (of.group.as_str(), of.namespace.as_str()),
         ("rollout-operator.grafana.com", NS)
@@ -126,7 +139,7 @@ fn all_equal_nothing() {
 #[test]
 fn an_unknown_kind_or_a_failing_scale_is_told_and_does_not_fail_the_pass() {
     for said in [
-        Answer::Refused("no matches for kind".to_owned()),
+        Answer::unreachable("no matches for kind"),
         Answer::Said {
             code: 500,
             body: "broken".to_owned(),
@@ -135,7 +148,7 @@ fn an_unknown_kind_or_a_failing_scale_is_told_and_does_not_fail_the_pass() {
             code: 200,
             body: "no json".to_owned(),
         },
-        Answer::Timeout,
+        Answer::timeout(),
     ] {
         let mut outdated_b = outdated("ingester-zone-b");
         outdated_b["metadata"]["annotations"]["rollout-max-unavailable"] = json!("1");

@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use super::{rule, webhook};
 use crate::builtin::cells;
 use crate::builtin::checks::{child, each, optional_one_of};
-use crate::builtin::rules::{PLAIN, Rules, spec_changed};
+use crate::builtin::rules::{BesideStatus, PLAIN, Rules, spec_changed};
 use crate::field::{FieldError, FieldErrors};
 use crate::resource::Part;
 use crate::value;
 
 pub(super) const POLICY: Rules = Rules {
     status: true,
+    beside_status: BesideStatus::Nothing,
     default: |object| {
         value::put_default(object, "spec.failurePolicy", "Fail");
         default_match(object, "spec.matchConstraints");

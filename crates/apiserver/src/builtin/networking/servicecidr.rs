@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::builtin::cells;
 use crate::builtin::checks::invalid_texts;
 use crate::builtin::names;
-use crate::builtin::rules::{PLAIN, Rules};
+use crate::builtin::rules::{BesideStatus, PLAIN, Rules};
 use crate::field::{FieldError, FieldErrors};
 use crate::resource::Part;
 use crate::value;
@@ -14,6 +14,7 @@ const PATH: &str = "spec.cidrs";
 
 pub(super) const RULES: Rules = Rules {
     status: true,
+    beside_status: BesideStatus::Nothing,
     validate: |object, _| validate(object),
     validate_update: |part, object, old, _| match part {
         Part::Status => Vec::new(),

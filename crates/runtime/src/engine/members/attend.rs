@@ -43,8 +43,10 @@ pub(crate) enum Said {
     Forbidden(String),
     /// That it does not know us.
     Refused(String),
-    /// Nothing, or nothing that can be understood.
+    /// That it cannot say so now.
     Failed(String),
+    /// Nothing, or nothing that can be understood: whatever was open may be dead.
+    Silent(String),
 }
 
 /// Asks a member which cluster it is.
@@ -63,7 +65,8 @@ pub(crate) async fn identify(client: &kube::Client, timeout: Duration) -> Said {
         Outcome::Refused(refused) if refused.reason.as_str() == "Unauthorized" => {
             Said::Refused(refused.message)
         }
-        Outcome::Refused(refused) | Outcome::Unknown(refused, _) => Said::Failed(refused.message),
+        Outcome::Unknown(refused, _) => Said::Silent(refused.message),
+        Outcome::Refused(refused) => Said::Failed(refused.message),
         Outcome::Absent(_) => Said::Failed(format!("there is no namespace {SYSTEM}")),
         Outcome::Conflict | Outcome::Busy(_) => Said::Failed("it has too much to do".to_owned()),
     }
@@ -85,9 +88,17 @@ pub(super) struct Attend {
 impl Attend {
     pub(super) async fn run(self) {
         let (mut failures, mut discovered) = (0, None);
+        let mut known = None;
         loop {
             let timeout = self.shared.settings.request_timeout;
             let said = identify(&self.client, timeout).await;
+            if let Said::Uid(uid) = &said
+                && known.as_ref() != Some(uid)
+            {
+                // Another cluster serves something else.
+                discovered = None;
+                known = Some(uid.clone());
+            }
             let is_well = matches!(said, Said::Uid(_) | Said::Forbidden(_));
             self.tell(Message::Attended(self.cluster.clone(), self.run, said));
             let is_due = discovered.is_none_or(|at: Instant| at.elapsed() >= DISCOVER);

@@ -26,6 +26,8 @@ struct Turn {
     /// It is another cluster than the one that was seen before.
     is_other: bool,
     is_reached: bool,
+    /// It answers again, and had not answered before.
+    returns: bool,
 }
 
 impl Engine {
@@ -50,6 +52,9 @@ impl Engine {
             self.forget_member(cluster);
         }
         if turn.is_reached {
+            if turn.returns {
+                self.list_anew(cluster);
+            }
             self.recognise(cluster);
         } else {
             self.hold(cluster);
@@ -85,6 +90,18 @@ impl Engine {
         }
     }
 
+    /// Has all lists of a member made again, and nothing planned before: a stream may have died without a word while nobody
+    /// answered, and what happened meanwhile would be told by none.
+    fn list_anew(&mut self, cluster: &ClusterId) {
+        self.hold(cluster);
+        let Some(site) = self.sites.get_mut(cluster) else {
+            return;
+        };
+        let watches = site.watches.iter();
+        let lists = watches.map(|(key, watched)| (key.clone(), watched.control.relist()));
+        site.returning = lists.collect();
+    }
+
     /// Ends the watches of a member. What they have shown stays to be seen, and nothing is decided on it.
     pub(super) fn close_member(&mut self, cluster: &ClusterId) {
         self.hold(cluster);
@@ -102,6 +119,11 @@ impl Engine {
     fn forget_member(&mut self, cluster: &ClusterId) {
         self.close_member(cluster);
         self.forget_work(cluster);
+        self.runs += 1;
+        let tenure = self.runs;
+        if let Some(link) = self.link(cluster) {
+            link.tenure = tenure;
+        }
         for controller in self.controllers_of(cluster) {
             self.queue.hold(&(cluster.clone(), controller), true);
         }
@@ -139,11 +161,7 @@ impl Engine {
 
     /// Says of a member what is known of it now: as facts, as a blocker, and to those whose work it is.
     pub(in crate::engine) fn assess(&mut self, cluster: &ClusterId) {
-        let is_synced = {
-            let controllers = self.controllers_of(cluster);
-            let started = self.started(cluster);
-            !controllers.is_empty() && controllers.iter().all(|name| started.contains(name))
-        };
+        let is_synced = self.is_synced(cluster);
         let shared = self.shared.clone();
         let mut state = shared.lock();
         let known = state
@@ -156,7 +174,7 @@ impl Engine {
         let said = Arc::new(member.state.clone());
         let blocker = member.state.blocker(&member.member);
         let is_open = member.is_open();
-        let is_opened = is_open && !std::mem::replace(&mut member.was_open, is_open);
+        let is_opened = !std::mem::replace(&mut member.was_open, is_open) && is_open;
         let home = &mut state.home.facts.members;
         let before = home.insert(cluster.clone(), said.clone());
         if let Some(known) = state.of_mut(cluster) {
@@ -274,17 +292,21 @@ impl Engine {
 
 /// Takes in what a member says.
 fn hear(member: &mut Membership, said: Said, now: jiff::Timestamp) -> Turn {
-    let before = member.state.uid().map(str::to_owned);
     let (reach, identity) = match said {
         Said::Uid(uid) => (Reach::Reached, Some(Identity::Uid(uid))),
         Said::Forbidden(why) => (Reach::Reached, Some(Identity::Forbidden(why))),
         Said::Refused(why) => (Reach::Refused(why), None),
         Said::Failed(why) => (Reach::Unreachable(why), None),
+        Said::Silent(why) => {
+            member.is_lost = true;
+            (Reach::Unreachable(why), None)
+        }
     };
     let is_reached = reach == Reach::Reached;
     turn(member, reach, now);
     if is_reached {
         member.state.contact = Some(now);
+        member.is_doubted = false;
     }
     member.checked = None;
     if let Some(identity) = identity {
@@ -293,12 +315,27 @@ fn hear(member: &mut Membership, said: Said, now: jiff::Timestamp) -> Turn {
         }
         member.state.identity = identity;
     }
-    let after = member.state.uid();
-    let is_other = before.is_some() && after.is_some() && before.as_deref() != after;
+    let is_other = is_other(member);
+    if is_other {
+        // What the former one serves is not what this one does.
+        member.state.discovery = None;
+    }
+    let returns = is_reached && std::mem::take(&mut member.is_lost);
     Turn {
         is_other,
         is_reached,
+        returns,
     }
+}
+
+/// Whether the cluster that answers is another one than the last that has said which one it is: in between it may have been one
+/// that does not say so.
+fn is_other(member: &mut Membership) -> bool {
+    let Identity::Uid(uid) = &member.state.identity else {
+        return false;
+    };
+    let before = member.seen.replace(uid.clone());
+    before.is_some_and(|before| before != *uid)
 }
 
 /// Notes whether a member can be reached, and since when that is so. Another text about the same is no other state.
@@ -326,4 +363,94 @@ fn show(state: &mut State, cluster: &ClusterId, blocker: Option<Blocker>) -> Opt
     let before = state.blockers.insert(key, vec![blocker.clone()]);
     let is_known = before.is_some_and(|all| all.iter().any(|b| b.reason == blocker.reason));
     (!is_known).then_some(blocker)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use jiff::Timestamp;
+    use slipway_kernel::identity::{ObjectRef, kinds};
+    use slipway_kernel::member::{Attention, Credentials, Member, MemberState};
+
+    use super::*;
+
+    fn member() -> Membership {
+        let name = "north";
+        Membership {
+            member: Member {
+                cluster: ClusterId::remote(name),
+                object: ObjectRef::local(kinds::CONFIG_MAP, "default", name),
+                uid: "object".to_owned(),
+                credentials: Credentials {
+                    namespace: "default".to_owned(),
+                    name: name.to_owned(),
+                    key: "token".to_owned(),
+                    version: "1".to_owned(),
+                },
+                labels: BTreeMap::new(),
+                confirmed: None,
+                attention: Attention::Close,
+            },
+            run: 1,
+            state: MemberState::new(Timestamp::UNIX_EPOCH),
+            checked: None,
+            is_doubted: false,
+            is_lost: false,
+            seen: None,
+            was_open: false,
+            fenced: BTreeMap::new(),
+        }
+    }
+
+    /// Whether what a member says last, after all of these, is said by another cluster.
+    fn is_other(member: &mut Membership, said: impl IntoIterator<Item = Said>) -> bool {
+        let now = Timestamp::UNIX_EPOCH;
+        let turns = said.into_iter().map(|said| hear(member, said, now));
+        turns.last().is_some_and(|turn| turn.is_other)
+    }
+
+    fn uid(text: &str) -> Said {
+        Said::Uid(text.to_owned())
+    }
+
+    #[test]
+    fn another_cluster_is_noticed_whatever_was_said_in_between() {
+        let betweens = [
+            Said::Forbidden("no right".to_owned()),
+            Said::Refused("nobody".to_owned()),
+            Said::Failed("busy".to_owned()),
+            Said::Silent("no answer".to_owned()),
+        ];
+        assert!(!is_other(&mut member(), [uid("a")]));
+        assert!(is_other(&mut member(), [uid("a"), uid("b")]));
+        for between in betweens {
+            let said = |last: &str| [uid("a"), between.clone(), uid(last)];
+            assert!(is_other(&mut member(), said("b")), "{between:?}");
+            assert!(!is_other(&mut member(), said("a")), "{between:?}");
+        }
+    }
+
+    #[test]
+    fn what_another_cluster_serves_is_not_what_the_former_one_did() {
+        let mut member = member();
+        hear(&mut member, uid("a"), Timestamp::UNIX_EPOCH);
+        member.state.discovery = Some(Arc::new(Discovery::new(Vec::new())));
+        hear(&mut member, uid("a"), Timestamp::UNIX_EPOCH);
+        assert!(member.state.discovery.is_some());
+        hear(&mut member, uid("b"), Timestamp::UNIX_EPOCH);
+        assert!(member.state.discovery.is_none());
+    }
+
+    #[test]
+    fn only_one_that_did_not_answer_is_listed_anew() {
+        let returns = |said: Said| {
+            let mut member = member();
+            hear(&mut member, said, Timestamp::UNIX_EPOCH);
+            hear(&mut member, uid("a"), Timestamp::UNIX_EPOCH).returns
+        };
+        assert!(returns(Said::Silent("no answer".to_owned())));
+        assert!(!returns(Said::Failed("busy".to_owned())));
+        assert!(!returns(Said::Refused("nobody".to_owned())));
+    }
 }

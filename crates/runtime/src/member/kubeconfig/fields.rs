@@ -19,6 +19,14 @@ pub(super) struct Fields {
     refused: &'static [(&'static str, &'static str)],
 }
 
+#[cfg(test)]
+impl Fields {
+    /// The names of those that are refused.
+    pub(super) fn refused(self) -> impl Iterator<Item = &'static str> {
+        self.refused.iter().map(|(name, _)| *name)
+    }
+}
+
 const PATH: &str =
     "it names a file of the operator's; put what is in the file into the field that ends in -data";
 const IMPERSONATES: &str =

@@ -7,7 +7,7 @@ use serde_json::Value;
 use slipway_kernel::Purpose;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Admission, Remarks, Review};
-use slipway_kernel::fact::{Question, QuestionId};
+use slipway_kernel::fact::{Question, QuestionId, Request};
 use tokio::time::Instant;
 
 use super::stage::{Pods, Toy, allowed, operator, post, questions, said};
@@ -20,15 +20,12 @@ fn unlock(review: &Review) -> Action {
         attempt: 0,
         due: jiff::Timestamp::UNIX_EPOCH,
     };
-    Action::Ask(Question {
-        id,
+    let request = Request::Api {
         method: "PUT",
-        url: "/api/v1/namespaces/a/configmaps/locks".to_owned(),
+        path: "/api/v1/namespaces/a/configmaps/locks".to_owned(),
         body: Value::Null,
-        pause: Duration::ZERO,
-        timeout: Duration::from_secs(5),
-        until: None,
-    })
+    };
+    Action::Ask(Question::new(id, request, Duration::from_secs(5)))
 }
 
 fn preparing(pods: u32) -> Toy {

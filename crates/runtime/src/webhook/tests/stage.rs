@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use slipway_kernel::Purpose;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::{Admission, Admit, Expiry, InFlight, Remarks, Review, Verdict};
-use slipway_kernel::fact::{Answer, Facts, Question, QuestionId};
+use slipway_kernel::fact::{Answer, Facts, Question, QuestionId, Request as Asked};
+use slipway_kernel::identity::Key;
 use slipway_kernel::parts::Parts;
 use slipway_kernel::store::Stores;
 
@@ -100,21 +101,18 @@ pub(super) fn allowed() -> (Admission, Remarks) {
 }
 
 pub(super) fn ask(review: &Review, purpose: &'static str, pod: u32) -> Action {
-    Action::Ask(Question {
-        id: QuestionId {
-            controller: "toy",
-            uid: review.uid.clone(),
-            purpose: Purpose::new(purpose),
-            attempt: pod,
-            due: Timestamp::UNIX_EPOCH,
-        },
+    let id = QuestionId {
+        controller: "toy",
+        uid: review.uid.clone(),
+        purpose: Purpose::new(purpose),
+        attempt: pod,
+        due: Timestamp::UNIX_EPOCH,
+    };
+    let request = Asked::Pod {
         method: if purpose == "undo" { "DELETE" } else { "POST" },
         url: format!("http://pod-{pod}/prepare"),
-        body: Value::Null,
-        pause: Duration::ZERO,
-        timeout: Duration::from_secs(5),
-        until: None,
-    })
+    };
+    Action::Ask(Question::new(id, request, Duration::from_secs(5)))
 }
 
 pub(super) fn questions(
@@ -180,12 +178,12 @@ impl Pods {
         };
         {
             let mut heard = self.heard.lock().unwrap();
-            let what = format!("{} {}", question.method, question.url);
+            let what = format!("{} {}", question.method(), question.address());
             heard.all.push((self.began.elapsed(), what));
-            if question.method != "POST" {
+            if question.method() != "POST" {
                 let fails = heard.failures > 0;
                 heard.failures = heard.failures.saturating_sub(1);
-                return if fails { Answer::Timeout } else { said(200) };
+                return if fails { Answer::timeout() } else { said(200) };
             }
             heard.at_once += 1;
             heard.most_at_once = heard.most_at_once.max(heard.at_once);
@@ -200,7 +198,7 @@ impl Pods {
 }
 
 impl Gather for Pods {
-    fn gather(&self, question: Question) -> BoxFuture<'static, Answer> {
+    fn gather(&self, _: &Key, question: Question) -> BoxFuture<'static, Answer> {
         Box::pin(self.clone().reply(question))
     }
 }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use slipway_api::names::FENCE;
+use slipway_apiserver::faults::{Fault, Frequency, Match, WatchFault};
 use slipway_kernel::capability::Fence;
 use tokio::time::Instant;
 
-use super::herd::Herd;
+use super::herd::{Herd, NAME};
 use super::line::Mode;
 use super::stage::{DEBOUNCE, Fleet};
 use super::{ALL, BAD, GOOD, Wrong};
@@ -64,6 +66,48 @@ fn a_member_that_something_is_wrong_with_delays_no_other_across_a_failover() {
             );
         }
     }
+}
+
+/// What a former leader has begun in a member is known at home only. The follower has not heard of it, and home's lists come
+/// late: the member's object is bumped all the same.
+#[test]
+fn what_is_bumped_in_a_member_is_known_when_home_has_been_listed() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let herd = || Herd {
+            fence: Fence::BumpVersions,
+            ..Herd::default()
+        };
+        let leader = fleet.start(one_of_many("one"), herd());
+        for name in ALL {
+            fleet.until_state(name, "Ready", 10).await;
+        }
+        let _follower = fleet.start(one_of_many("two"), herd());
+        secs(10).await;
+        let of_two = |verb: &str| Match {
+            agent: "two".to_owned(),
+            verb: verb.to_owned(),
+            resource: "/configmaps".to_owned(),
+            ..Match::default()
+        };
+        let faults = fleet.home.cluster.faults();
+        let deaf = WatchFault::Delay(Duration::from_mins(10));
+        faults.add_watch(of_two("watch"), Frequency::always(), deaf);
+        let late = Fault::Delay(Duration::from_secs(3));
+        faults.add(of_two("list"), Frequency::always(), late);
+        fleet.lines.set(BAD, Mode::Slow(Duration::from_secs(8)));
+        fleet.want(BAD, "2").await;
+        secs(1).await;
+        drop(leader);
+        fleet.lines.set(BAD, Mode::Up);
+        fleet.until(BAD, "2", 120).await;
+        let path = format!("/api/v1/namespaces/default/configmaps/{NAME}");
+        let map = fleet.members[BAD].get(&path).await;
+        assert!(
+            map["metadata"]["annotations"][FENCE].is_string(),
+            "it was not bumped: {map}"
+        );
+    });
 }
 
 #[test]

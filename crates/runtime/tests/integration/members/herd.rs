@@ -10,6 +10,7 @@ use slipway_api::names::CONFIRM_CLUSTER;
 use slipway_kernel::Purpose;
 use slipway_kernel::action::{Action, FieldManager, Target};
 use slipway_kernel::capability::{Controller, Fence, Gauge, Lane};
+use slipway_kernel::event::{Event, EventType};
 use slipway_kernel::fact::Facts;
 use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef, kinds};
 use slipway_kernel::interest::{Interest, Where};
@@ -33,6 +34,8 @@ struct Sheep {
     quiet: bool,
     /// A config map of home that is to be written by the key of a member, which must not be.
     stray: bool,
+    /// What is to be told in the member, on its namespace.
+    tells: Option<String>,
 }
 
 impl Projection for Sheep {
@@ -54,6 +57,7 @@ impl Projection for Sheep {
             sees: entry("sees").is_some(),
             quiet: entry("quiet").is_some(),
             stray: entry("stray").is_some(),
+            tells: entry("tells"),
         })
     }
 }
@@ -215,6 +219,15 @@ impl Herd {
             let stray = ObjectRef::local(kinds::CONFIG_MAP, NAMESPACE, "stray");
             plan.act(Action::apply(stray, Purpose::new("stray"), body("stray")));
         }
+        if let Some(note) = &sheep.tells {
+            let regarding = ObjectRef {
+                cluster: key.cluster.clone(),
+                ..ObjectRef::local(kinds::NAMESPACE, "", NAMESPACE)
+            };
+            let what = (EventType::Normal, "Told", "Tell");
+            let event = Event::on(regarding, "", what, note.clone(), note);
+            plan.events.push(event);
+        }
         Some(plan)
     }
 }
@@ -328,7 +341,16 @@ impl Controller for Herd {
                 .into_iter()
                 .collect();
         }
-        Vec::new()
+        // What a former leader may be about to change: where home wants something else than there is.
+        let wanted = sheep(stores, key.cluster.as_str()).map(|(_, sheep)| &sheep.want);
+        let wool = stores.get::<Wool>(&key.cluster, &kinds::CONFIG_MAP, NAMESPACE, NAME);
+        let wool = wool.filter(|wool| wanted.is_some_and(|want| *want != wool.body.have));
+        let object = ObjectRef {
+            cluster: key.cluster.clone(),
+            ..ObjectRef::local(kinds::CONFIG_MAP, NAMESPACE, NAME)
+        };
+        let target = wool.map(|wool| Target::seen(object, wool.meta));
+        target.into_iter().collect()
     }
 
     fn keys(&self, stores: &Stores) -> Vec<Key> {

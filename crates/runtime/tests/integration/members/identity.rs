@@ -1,14 +1,17 @@
 //! A cluster is known by the uid of its `kube-system` namespace, and nothing is written into another one.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use slipway_api::names::CONFIRM_CLUSTER;
 
 use super::BAD;
 use super::herd::{Herd, NAME};
 use super::stage::Fleet;
+use crate::records::Records;
 use crate::stage::{Stage, alone, secs, virtually};
 
-async fn uid(stage: &Stage) -> String {
+pub(super) async fn uid(stage: &Stage) -> String {
     let namespace = stage.get("/api/v1/namespaces/kube-system").await;
     namespace["metadata"]["uid"].as_str().unwrap().to_owned()
 }
@@ -108,7 +111,7 @@ fn where_the_uid_may_not_be_read_nothing_is_written_and_the_right_is_named() {
 }
 
 /// Grants the weak user of a cluster something.
-async fn grant(stage: &Stage, name: &str, rules: &serde_json::Value) {
+pub(super) async fn grant(stage: &Stage, name: &str, rules: &serde_json::Value) {
     let api = "rbac.authorization.k8s.io";
     let role = json!({
         "apiVersion": format!("{api}/v1"), "kind": "ClusterRole",
@@ -154,21 +157,61 @@ fn credentials_that_are_revoked_stop_a_member_and_new_ones_start_it_again() {
     });
 }
 
+/// What people without a right to Secrets can read where an operator writes.
+async fn readable(stage: &Stage) -> String {
+    let mut all = String::new();
+    for path in [
+        "/api/v1/configmaps",
+        "/api/v1/events",
+        "/apis/events.k8s.io/v1/events",
+        "/apis/coordination.k8s.io/v1/leases",
+    ] {
+        all += &stage.get(path).await.to_string();
+    }
+    all
+}
+
+/// A token that is refused, and one that is none: what is made of either is told in every way there is.
 #[test]
-fn what_is_out_of_a_secret_is_in_no_fact_store_blocker_or_metric() {
+fn what_is_out_of_a_secret_is_in_no_fact_store_blocker_metric_log_line_or_object() {
+    let records = Records::default();
+    let _guard = tracing::subscriber::set_default(records.clone());
     virtually(async {
         let fleet = Fleet::new().await;
         let marker = "marker-out-of-a-secret";
         fleet.rotate(BAD, marker).await;
         let replica = fleet.start(alone(), Herd::default());
         fleet.until_state(BAD, "CredentialsRefused", 60).await;
-        let seen = format!(
+        let mut seen = format!(
             "{:?} {:?} {:?} {}",
             replica.view.facts(),
             replica.view.stores(),
             replica.view.blockers(),
             replica.view.metrics()
         );
-        assert!(!seen.contains(marker));
+        let path = format!("/api/v1/namespaces/default/secrets/{BAD}");
+        let body = json!({"data": {"token": null, "other": STANDARD.encode(marker)}});
+        fleet.home.send("PATCH", &path, &body).await;
+        fleet.until_state(BAD, "CredentialsMissing", 60).await;
+        let (facts, blockers) = (replica.view.facts(), replica.view.blockers());
+        seen.extend([format!("{facts:?}"), format!("{blockers:?}")]);
+        seen += &readable(&fleet.home).await;
+        for member in fleet.members.values() {
+            seen += &readable(member).await;
+        }
+        let logged = records.all();
+        assert!(
+            logged
+                .iter()
+                .any(|line| line.contains("CredentialsMissing"))
+        );
+        // The server is of this process and tells what it is sent; whoever runs the operator does not run it.
+        let ours = logged
+            .iter()
+            .filter(|line| !line.starts_with("slipway_apiserver"));
+        seen.extend(ours.map(String::as_str));
+        for form in [marker, &STANDARD.encode(marker)] {
+            assert!(!seen.contains(form), "{form} is told");
+        }
     });
 }

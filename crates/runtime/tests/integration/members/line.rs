@@ -19,6 +19,8 @@ pub(crate) enum Mode {
     Up,
     /// Nothing that is sent is ever answered.
     Dead,
+    /// The same, and streams that are open stay so, and say nothing any more, also when it is over.
+    Mute,
     /// What is sent is refused at once.
     Refused,
     /// Every answer takes so long.
@@ -98,26 +100,30 @@ impl Connect for Lines {
                 let line = lines.line(&name);
                 match line.mode {
                     Mode::Up => {}
-                    Mode::Dead => std::future::pending().await,
+                    Mode::Dead | Mode::Mute => std::future::pending().await,
                     Mode::Refused => return Err(tower::BoxError::from(Dead)),
                     Mode::Slow(time) => tokio::time::sleep(time).await,
                 }
                 let mut changes = lines.changes.subscribe();
                 let mut inner = line.cluster.service(&token).with_agent(&lines.agent);
                 let response = inner.call(request).await.map_err(tower::BoxError::from)?;
-                let is_cut = Box::pin(async move {
+                let end = Box::pin(async move {
                     loop {
                         let _ = changes.changed().await;
                         let now = lines.line(&name);
                         let is_same = Arc::ptr_eq(&now.cluster, &line.cluster);
                         if !is_same || matches!(now.mode, Mode::Dead | Mode::Refused) {
-                            return;
+                            return End::Broken;
+                        }
+                        if now.mode == Mode::Mute {
+                            return End::Mute;
                         }
                     }
                 });
                 Ok(response.map(|body| Cut {
                     body: Box::pin(body),
-                    is_cut,
+                    end,
+                    is_mute: false,
                 }))
             }
         });
@@ -128,7 +134,14 @@ impl Connect for Lines {
 /// A body that ends with its line.
 struct Cut<B> {
     body: Pin<Box<B>>,
-    is_cut: Pin<Box<dyn Future<Output = ()> + Send>>,
+    end: Pin<Box<dyn Future<Output = End> + Send>>,
+    is_mute: bool,
+}
+
+/// How a line ends for a stream.
+enum End {
+    Broken,
+    Mute,
 }
 
 impl<B> Body for Cut<B>
@@ -143,8 +156,16 @@ where
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        if self.is_cut.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Some(Err(Dead.into())));
+        if self.is_mute {
+            return Poll::Pending;
+        }
+        match self.end.as_mut().poll(cx) {
+            Poll::Ready(End::Broken) => return Poll::Ready(Some(Err(Dead.into()))),
+            Poll::Ready(End::Mute) => {
+                self.is_mute = true;
+                return Poll::Pending;
+            }
+            Poll::Pending => {}
         }
         let frame = self.body.as_mut().poll_frame(cx);
         frame.map(|frame| frame.map(|frame| frame.map_err(Into::into)))

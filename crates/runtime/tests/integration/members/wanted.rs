@@ -13,7 +13,7 @@ use crate::stage::{alone, secs, virtually};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-fn definition() -> serde_json::Value {
+pub(super) fn definition() -> serde_json::Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "gadgets.toy.dev"},

@@ -332,6 +332,28 @@ pub(super) fn late_after_pause(seconds: i64) -> Made {
     made
 }
 
+/// While one eviction waits, one of another zone is let through; its pod is replaced before the first is let through too.
+pub(super) fn let_go_meanwhile(is_back: bool) -> Made {
+    let mut made = good();
+    made.budget(&json!({}));
+    made.review(EVICTION, eviction("zone-a-0"), "1");
+    let waiting = made.history.reviews.pop();
+    made.pass(1);
+    made.pod("zone-b-0", "old", true);
+    made.review(EVICTION, eviction("zone-b-1"), "1");
+    made.pass(4);
+    made.pod("zone-b-1", "new", is_back);
+    let pod = object(PODS, "zone-b-1");
+    let mut another = made.current(&pod);
+    another["metadata"]["uid"] = json!("another");
+    made.put(pod, another, None);
+    let mut waiting = waiting.unwrap();
+    waiting.ended = made.now();
+    waiting.versions.1 = made.history.changes.last().unwrap().version + 1;
+    made.history.reviews.push(waiting);
+    made
+}
+
 /// One bad history for each oracle of webhooks.
 fn bad_review(id: &str) -> Option<Made> {
     let mut made = good();

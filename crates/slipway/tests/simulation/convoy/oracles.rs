@@ -1,10 +1,13 @@
 //! What must be true of every history of the convoy. Read from the history alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod apart;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use slipway_kernel::ClusterId;
-use slipway_sim::history::{Change, Event, History, Image, Object, Request};
+use slipway_sim::history::{Change, History, Image, Object, Request};
 use slipway_sim::oracles::{Case, Findings, Oracle, Specifics, workload};
 
 use super::{DONE, FLAVOUR, LEASE, NAME, PLACE, PREFIX, RECORD, SAIL, TURN, UID};
@@ -41,7 +44,7 @@ const ORACLES: &[Oracle] = &[
     Oracle {
         id: "C3",
         what: "a member with a problem delays no other",
-        check: apart,
+        check: apart::apart,
     },
     Oracle {
         id: "C4",
@@ -54,9 +57,6 @@ const ORACLES: &[Oracle] = &[
         check: recorded,
     },
 ];
-
-/// A member is delayed by so much at most when another one has a problem.
-const SLACK: SignedDuration = SignedDuration::from_secs(2);
 
 /// A new leader knows what has been there for so long, and has fenced off the former one so long after it took over.
 const HELD: SignedDuration = SignedDuration::from_secs(25);
@@ -107,11 +107,13 @@ fn under_way(history: &History, version: u64) -> usize {
     let maps = maps
         .iter()
         .filter(|(object, _)| object.2.starts_with(PREFIX));
-    maps.filter(|(_, map)| {
-        let turn = map.annotation(TURN);
-        turn.is_some() && turn != map.annotation(DONE)
-    })
-    .count()
+    maps.filter(|(_, map)| is_under_way(map)).count()
+}
+
+/// Whether a member has its turn, by its map, and is not done.
+fn is_under_way(map: &Image) -> bool {
+    let turn = map.annotation(TURN);
+    turn.is_some() && turn != map.annotation(DONE)
 }
 
 /// Whether a member's Deployment was rolled out between two moments.
@@ -129,7 +131,7 @@ fn is_done(changes: &[Change], from: Timestamp, to: Timestamp) -> bool {
 fn marks<'a>(change: &'a Change, name: &str) -> (Option<&'a str>, Option<&'a str>) {
     let before = change.before.as_ref();
     let after = change.after.as_ref();
-    let mark = |image: &'a std::sync::Arc<Image>| image.annotation(name);
+    let mark = |image: &'a Arc<Image>| image.annotation(name);
     (before.and_then(mark), after.and_then(mark))
 }
 
@@ -138,7 +140,8 @@ fn budget(case: &Case<'_>) -> Findings {
     let mut findings = Findings::default();
     let history = case.history;
     for (change, request) in history.deeds().filter(|(_, r)| r.is_for(RECORD)) {
-        if marks(change, TURN).0 == marks(change, TURN).1 {
+        let is_under_way = |map: &Option<Arc<Image>>| map.as_deref().is_some_and(is_under_way);
+        if is_under_way(&change.before) || !is_under_way(&change.after) {
             continue;
         }
         let allowed = most(history, change.version).max(most(history, request.versions.0));
@@ -201,64 +204,6 @@ fn own(case: &Case<'_>) -> Findings {
         });
         findings.check(change.at, has_turn, || {
             format!("{member} got {wanted:?}, and never had the turn for it")
-        });
-    }
-    findings
-}
-
-/// Clusters with a problem; none if something else went wrong as well.
-fn hurt(history: &History) -> Option<BTreeSet<&str>> {
-    let mut clusters = BTreeSet::new();
-    for (_, spell) in history.all_spells() {
-        clusters.insert(spell.cluster.as_deref()?);
-    }
-    let by_spell = |request: &Request| clusters.contains(meant(&request.cluster));
-    let faults = history.requests.iter().filter(|r| r.fault.is_some());
-    let mut others = history.marks.iter().filter(|mark| {
-        matches!(
-            mark.what,
-            Event::Watch(..)
-                | Event::Crashed(_)
-                | Event::Paused(..)
-                | Event::CutOff(..)
-                | Event::Skewed(..)
-        )
-    });
-    let only = faults.clone().all(by_spell) && others.next().is_none();
-    only.then_some(clusters)
-}
-
-/// When each image came to a member for the first time.
-fn arrivals(history: &History) -> BTreeMap<(&str, String), Timestamp> {
-    let mut all = BTreeMap::new();
-    for (member, change, _) in sails(history) {
-        let image = change.after.as_deref().and_then(image).unwrap_or_default();
-        let key = (meant(member), image.to_owned());
-        all.entry(key).or_insert(change.at);
-    }
-    all
-}
-
-/// C3: where the budget is no reason to wait for each other.
-fn apart(case: &Case<'_>) -> Findings {
-    let mut findings = Findings::default();
-    let history = case.history;
-    let Some((reference, hurt)) = case.reference.zip(hurt(history)) else {
-        return findings;
-    };
-    if most(history, history.base) < case.scenario.clusters.len() {
-        return findings;
-    }
-    let found = arrivals(history);
-    for ((member, image), want) in arrivals(reference) {
-        if hurt.contains(member) {
-            continue;
-        }
-        let latest = want.checked_add(SLACK).unwrap_or(Timestamp::MAX);
-        let when = found.get(&(member, image.clone()));
-        findings.check(latest, when.is_some_and(|at| *at <= latest), || {
-            let when = when.map_or("never".to_owned(), Timestamp::to_string);
-            format!("{member} got {image} {when}, not {want}, because of {hurt:?}")
         });
     }
     findings

@@ -18,6 +18,7 @@ const FILES: &[(&str, &str)] = &[
     ("members-apart", include_str!("members-apart.yaml")),
     ("member-lost", include_str!("member-lost.yaml")),
     ("member-replaced", include_str!("member-replaced.yaml")),
+    ("member-confirmed", include_str!("member-confirmed.yaml")),
     ("member-rotated", include_str!("member-rotated.yaml")),
     ("member-forbidden", include_str!("member-forbidden.yaml")),
     ("members-failover", include_str!("members-failover.yaml")),
@@ -56,7 +57,7 @@ const fn right(
 const AT_HOME: &[Permission] = &[
     right(
         ("", "configmaps"),
-        &["list", "watch", "patch"],
+        &["get", "list", "watch", "patch"],
         &[],
         Scope::Watched,
     ),

@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use slipway_api::purpose::zones as purpose;
 use slipway_kernel::Purpose;
 use slipway_kernel::admission::Review;
-use slipway_kernel::fact::{Answer, Question};
+use slipway_kernel::fact::{Answer, Question, Request};
+use slipway_kernel::question::Failure;
 
 use super::case::Rejection;
 use crate::admit::inquiry::{Inquiry, Pending};
@@ -87,7 +87,8 @@ fn questions<'q>(
     (0_u32..)
         .zip(addresses)
         .map(|(index, url)| {
-            inquiry.question(purpose, index, method, url.clone(), Value::Null, timeout)
+            let url = url.clone();
+            inquiry.question(purpose, index, Request::Pod { method, url }, timeout)
         })
         .collect()
 }
@@ -111,17 +112,17 @@ pub(super) fn prepare(
     };
     let told = all
         .iter()
-        .filter_map(|question| Some((question.url.as_str(), inquiry.told(&question.id)?)));
+        .zip(addresses)
+        .filter_map(|(question, url)| Some((url.as_str(), inquiry.told(&question.id)?)));
     let failed: Vec<_> = told.filter(|(_, answer)| !is_well(answer)).collect();
     if !failed.is_empty() {
         return Ok(Err(unprepared(set, &failed)));
     }
     let mut open = 0;
-    for question in all {
-        let url = question.url.clone();
+    for (question, url) in all.into_iter().zip(addresses) {
         match inquiry.ask(question) {
             Ok(answer) if is_well(&answer) => {}
-            Ok(answer) => return Ok(Err(unprepared(set, &[(&url, &answer)]))),
+            Ok(answer) => return Ok(Err(unprepared(set, &[(url, &answer)]))),
             Err(Pending) => open += 1,
         }
         if open == AT_ONCE {
@@ -154,13 +155,16 @@ fn pod<'u>(url: &'u str, set: &str) -> &'u str {
 
 /// Why a pod counts as not prepared. What it wrote is not passed on.
 fn cause(answer: &Answer) -> String {
+    let plain = |why: &str| {
+        let plain = why.chars().map(|c| if c.is_control() { ' ' } else { c });
+        plain.take(MAX_CAUSE).collect()
+    };
     match answer {
         Answer::Said { code, .. } => format!("answered {code}"),
-        Answer::Timeout => "no answer in time".to_owned(),
-        Answer::Refused(why) | Answer::Malformed(why) | Answer::NoRight(why) => {
-            let plain = why.chars().map(|c| if c.is_control() { ' ' } else { c });
-            plain.take(MAX_CAUSE).collect()
-        }
+        Answer::Read(reply) => format!("answered {}", reply.code),
+        Answer::Failed(Failure::Timeout(_)) => "no answer in time".to_owned(),
+        Answer::Failed(failure) => plain(&failure.why()),
+        Answer::NoRight(why) => plain(why),
     }
 }
 

@@ -86,7 +86,7 @@ struct Reads(fn(&Collection) -> Reading, usize);
 
 impl Peer for Reads {
     fn answer(&mut self, question: &Question) -> Answer {
-        panic!("asked {} {}", question.method, question.url);
+        panic!("asked {} {}", question.method(), question.address());
     }
 
     fn read(&mut self, collection: &Collection, _: &Facts) -> Reading {

@@ -204,8 +204,8 @@ fn what_cannot_be_recorded_is_not_allowed() {
         ("GET", exceeded()),
         ("POST", exceeded()),
         ("GET", said(500, &json!({"message": "boom"}))),
-        ("GET", Answer::Timeout),
-        ("POST", Answer::Refused("no".to_owned())),
+        ("GET", Answer::timeout()),
+        ("POST", Answer::unreachable("no")),
     ] {
         let mut api = Api::default();
         api.fix(method, "configmaps", answer);

@@ -12,7 +12,7 @@ fn a_map_that_fails_late_stops_it_and_all_are_told_to_stay() {
     impl Peer for Late {
         fn answer(&mut self, question: &Question) -> Answer {
             let is_late = self.0.maps.count("POST http://") > 0;
-            if is_late && question.method == "PUT" {
+            if is_late && question.method() == "PUT" {
                 return said(500, &json!({"message": "boom"}));
             }
             self.0.answer(question)
@@ -83,7 +83,7 @@ fn until_told(
             })
             .collect();
         let mut all = questions.iter();
-        if all.any(|question| question.url.starts_with("http://")) {
+        if all.any(|question| question.address().starts_with("http://")) {
             return (facts, questions);
         }
         for question in questions {
@@ -235,15 +235,19 @@ fn expiry_undoes_what_may_have_been_done() {
             let asks = |method: &str| {
                 undone
                     .iter()
-                    .filter(|question| question.method == method)
+                    .filter(|question| question.method() == method)
                     .count()
             };
             let posts = needs
                 .iter()
-                .any(|need| matches!(need, Action::Ask(q) if q.url.starts_with("http://")));
+                .any(|need| matches!(need, Action::Ask(q) if q.address().starts_with("http://")));
             if posts {
                 assert_eq!(asks("DELETE"), 2);
-                assert_eq!(undone.last().unwrap().method, "PUT", "the lock comes last");
+                assert_eq!(
+                    undone.last().unwrap().method(),
+                    "PUT",
+                    "the lock comes last"
+                );
             }
             for need in needs {
                 let Action::Ask(question) = need else {
@@ -290,7 +294,7 @@ fn a_lock_whose_answer_was_lost_is_known_again() {
             let answer = self.0.answer(question);
             let is_lock = question.id.purpose.as_str() == "lock";
             if is_lock && !std::mem::replace(&mut self.1, true) {
-                return Answer::Timeout;
+                return Answer::timeout();
             }
             answer
         }
@@ -333,8 +337,13 @@ fn a_tracker_that_is_made_for_no_zones_is_empty() {
     let nobody = said(200, &json!({"items": []}));
     scenario.api.maps.fix("GET", "labelSelector", nobody);
     assert!(scenario.down(&hook).is_allowed());
-    let made = scenario.api.maps.asked.iter().find(|q| q.method == "POST");
-    assert_eq!(made.unwrap().body.get("data"), None);
+    let made = scenario
+        .api
+        .maps
+        .asked
+        .iter()
+        .find(|q| q.method() == "POST");
+    assert_eq!(made.unwrap().request.body().get("data"), None);
     let data = &scenario.api.maps.map(TRACKER)["data"];
     assert_eq!(data.as_object().unwrap().len(), 1);
 }

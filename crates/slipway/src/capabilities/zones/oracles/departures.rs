@@ -35,25 +35,45 @@ fn decided_at(case: &Case<'_>, review: &Review) -> u64 {
     decisive.map_or(review.versions.0, |request| request.versions.0)
 }
 
-/// Pods that were let go before an eviction, or while it was being judged: namespace and name.
+fn uid_of(scene: &Scene<'_>, (namespace, name): (&str, &str)) -> Option<String> {
+    let pod = scene.pod(namespace, name);
+    pod.and_then(|pod| pod.text("/metadata/uid").map(str::to_owned))
+}
+
+/// Pods that were let go before an eviction, or while it was being judged, and are not back: namespace and name. A review may
+/// wait for so long that there is another pod in the place of one that went meanwhile.
 fn leaving(
     history: &History,
     scene: &Scene<'_>,
     review: &Review,
     version: u64,
 ) -> Vec<(String, String)> {
-    let mut leaving = on_their_way(history, scene, version, review.ended);
+    let before = on_their_way(history, scene, version, review.ended);
+    let before = before.into_iter().map(|(namespace, name)| {
+        let uid = uid_of(scene, (&namespace, &name));
+        (namespace, name, uid)
+    });
     let meanwhile = evictions_allowed(history).filter(|other| {
         !std::ptr::eq(*other, review)
             && (review.at..=review.ended).contains(&other.ended)
             && version < other.versions.1
             && other.versions.1 < review.versions.1
     });
-    leaving.extend(meanwhile.map(|other| {
-        let text = |path| other.text(path).to_owned();
-        (text("/namespace"), text("/name"))
-    }));
-    leaving
+    let meanwhile = meanwhile.map(|other| {
+        let (namespace, name) = (other.text("/namespace"), other.text("/name"));
+        let uid = uid_of(&Scene::at(history, other.versions.1), (namespace, name));
+        (namespace.to_owned(), name.to_owned(), uid)
+    });
+    let later = Scene::at(history, review.versions.1);
+    let is_back = |namespace: &str, name: &str, uid: &Option<String>| {
+        let is_ready = later.pod(namespace, name).is_some_and(is_ready);
+        is_ready && uid_of(&later, (namespace, name)) != *uid
+    };
+    before
+        .chain(meanwhile)
+        .filter(|(namespace, name, uid)| !is_back(namespace, name, uid))
+        .map(|(namespace, name, _)| (namespace, name))
+        .collect()
 }
 
 /// A ready pod under a budget that was let go or deleted.

@@ -1,0 +1,137 @@
+//! Nothing is decided on a member while it is not sure that what is known of it is all, and of the cluster that it is taken for.
+
+use std::time::Duration;
+
+use serde_json::json;
+use slipway_api::names::CONFIRM_CLUSTER;
+use slipway_kernel::identity::ClusterId;
+
+use super::BAD;
+use super::herd::{Herd, NAME};
+use super::identity::{grant, uid};
+use super::line::Mode;
+use super::stage::Fleet;
+use crate::stage::{Stage, alone, secs, virtually};
+
+const MAP: &str = "/api/v1/namespaces/default/configmaps/herd";
+
+/// A stream that died without a word tells nothing of what happened while the member did not answer.
+#[test]
+fn a_member_that_did_not_answer_is_listed_before_anything_is_planned() {
+    virtually(async {
+        let (fleet, _replica, _) = Fleet::running().await;
+        fleet.lines.set(BAD, Mode::Mute);
+        fleet.until_state(BAD, "Unreachable", 60).await;
+        let other = json!({"data": {"have": "other"}});
+        fleet.members[BAD].send("PATCH", MAP, &other).await;
+        fleet.lines.set(BAD, Mode::Up);
+        // It is asked again within half a minute. Without a list the stream would be found dead two minutes after its last word.
+        fleet.until(BAD, "usual", 35).await;
+    });
+}
+
+/// While the lists after a restore are made, what is in the stores is of two histories: home's plans must know.
+#[test]
+fn home_is_told_that_a_member_whose_storage_was_restored_is_not_known() {
+    virtually(async {
+        let (fleet, replica, _) = Fleet::running().await;
+        let cluster = &fleet.members[BAD].cluster;
+        let before = cluster.snapshot();
+        for round in ["a", "b", "c"] {
+            fleet.follow(&[BAD], round).await;
+        }
+        fleet.lines.set(BAD, Mode::Slow(Duration::from_secs(4)));
+        cluster.restore(&before);
+        fleet.want(BAD, "after").await;
+        let is_synced = || replica.view.facts().members[&ClusterId::remote(BAD)].synced;
+        let mut waited = Duration::ZERO;
+        while is_synced() {
+            assert!(waited < Duration::from_mins(1), "it is said to be known");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            waited += Duration::from_millis(100);
+        }
+        fleet.lines.set(BAD, Mode::Up);
+        fleet.until(BAD, "after", 120).await;
+        fleet.until_state(BAD, "Ready", 10).await;
+    });
+}
+
+/// What was planned while the uid could not be read is done when it can, and not with the next heartbeat.
+#[test]
+fn a_member_that_says_again_which_one_it_is_goes_on_at_once() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let maps = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]});
+        let system = json!({
+            "apiGroups": [""], "resources": ["namespaces"],
+            "resourceNames": ["kube-system"], "verbs": ["get"],
+        });
+        grant(&fleet.members[BAD], "herd", &json!([maps, system])).await;
+        fleet.rotate(BAD, "weak").await;
+        let _replica = fleet.start(alone(), Herd::default());
+        fleet.until_state(BAD, "Ready", 10).await;
+        let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/herd";
+        let blind = json!({"rules": [maps]});
+        fleet.members[BAD].send("PATCH", role, &blind).await;
+        fleet.until_state(BAD, "ClusterUnidentified", 60).await;
+        fleet.want(BAD, "2").await;
+        secs(10).await;
+        assert_eq!(fleet.members[BAD].have(NAME).await, "1");
+        let seeing = json!({"rules": [maps, system]});
+        fleet.members[BAD].send("PATCH", role, &seeing).await;
+        fleet.until(BAD, "2", 40).await;
+    });
+}
+
+/// An event needs no object to be there, and would be told to whoever answers.
+#[test]
+fn nothing_is_told_in_another_cluster_behind_the_same_name() {
+    virtually(async {
+        let (fleet, _replica, _) = Fleet::running().await;
+        secs(20).await;
+        let told = |stage: &Stage| {
+            stage
+                .records(|r| r.resource.contains("events") && r.verb != "list")
+                .len()
+        };
+        fleet.patch(BAD, json!({"data": {"tells": "first"}})).await;
+        secs(5).await;
+        assert!(told(&fleet.members[BAD]) > 0);
+        let other = Stage::seeded(99).await;
+        fleet.lines.set(BAD, Mode::Slow(Duration::from_secs(5)));
+        fleet.lines.lead(BAD, &other.cluster);
+        fleet.patch(BAD, json!({"data": {"tells": "second"}})).await;
+        secs(60).await;
+        assert_eq!(told(&other), 0);
+    });
+}
+
+/// What another cluster serves is asked for when it takes the place, and not with the next round.
+#[test]
+fn what_a_cluster_serves_that_has_taken_the_place_of_another_one_is_known_at_once() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let gadgets = super::wanted::definition();
+        fleet.members[BAD].create(definitions, &gadgets).await;
+        secs(1).await;
+        let herd = Herd {
+            discovers: true,
+            ..Herd::default()
+        };
+        let _replica = fleet.start(alone(), herd);
+        fleet.until_state(BAD, "Ready", 10).await;
+        secs(5).await;
+        let serves = fleet.home.entry(BAD, "serves").await;
+        assert_eq!(serves.as_deref(), Some("true"));
+        let other = Stage::seeded(99).await;
+        fleet.lines.lead(BAD, &other.cluster);
+        fleet.until_state(BAD, "ClusterReplaced", 60).await;
+        let new = uid(&other).await;
+        let confirm = json!({"metadata": {"annotations": {CONFIRM_CLUSTER: new}}});
+        fleet.patch(BAD, confirm).await;
+        secs(45).await;
+        let serves = fleet.home.entry(BAD, "serves").await;
+        assert_eq!(serves.as_deref(), Some("false"));
+    });
+}

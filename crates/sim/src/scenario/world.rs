@@ -1,0 +1,152 @@
+//! Who there is outside of clusters, and what they answer when.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::length;
+
+/// Somebody outside.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Peer {
+    /// The name that leads there, at any port.
+    pub host: String,
+    /// Somebody who measures: what each query comes to.
+    #[serde(default)]
+    pub prometheus: Vec<Measures>,
+    /// Somebody who is asked for a yes or a no.
+    #[serde(default)]
+    pub webhook: Vec<Says>,
+    /// Somebody who is told things, and takes all of them.
+    #[serde(default)]
+    pub chat: bool,
+    /// What has to be shown, as `Authorization` has it; others are sent away.
+    #[serde(default)]
+    pub authorization: Option<String>,
+}
+
+/// What a query comes to from a moment on.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Measures {
+    /// The query, whole.
+    pub query: String,
+    /// From when.
+    #[serde(default, deserialize_with = "length")]
+    pub from: Duration,
+    /// A number; `none`, `several`, or `error`.
+    pub value: String,
+}
+
+/// What is said at a path from a moment on.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Says {
+    /// The path, whole.
+    pub path: String,
+    /// From when.
+    #[serde(default, deserialize_with = "length")]
+    pub from: Duration,
+    /// The status code.
+    pub code: u16,
+    /// The body.
+    #[serde(default)]
+    pub body: String,
+}
+
+impl Peer {
+    /// What is wrong with it.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let kinds = [
+            !self.prometheus.is_empty(),
+            !self.webhook.is_empty(),
+            self.chat,
+        ];
+        let kinds = kinds.into_iter().filter(|is| *is).count();
+        if kinds != 1 {
+            return Err("it is one of prometheus, webhook and chat".to_owned());
+        }
+        let mut codes = self.webhook.iter().map(|says| says.code);
+        match codes.find(|code| !(200..600).contains(code)) {
+            Some(code) => Err(format!("{code} is no status code")),
+            None => Ok(()),
+        }
+    }
+
+    /// What it answers this long after the start to whoever may ask: code and body.
+    pub fn answer(&self, since: Duration, path: &str, query: Option<&str>) -> (u16, String) {
+        if self.chat {
+            return (200, "ok".to_owned());
+        }
+        if let Some(query) = query {
+            let mut known = self.prometheus.iter().filter(|one| one.query == query);
+            let now = known.rfind(|one| one.from <= since);
+            return measured(now.map_or("none", |one| one.value.as_str()));
+        }
+        let mut known = self.webhook.iter().filter(|one| one.path == path);
+        let now = known.rfind(|one| one.from <= since);
+        now.map_or((404, "not found".to_owned()), |one| {
+            (one.code, one.body.clone())
+        })
+    }
+}
+
+/// What Prometheus answers.
+fn measured(value: &str) -> (u16, String) {
+    let series =
+        |n: usize, value: &str| json!({"metric": {"n": n.to_string()}, "value": [0, value]});
+    let vector = |result: Vec<Value>| {
+        let body = json!({"status": "success", "data": {"resultType": "vector", "result": result}});
+        (200, body.to_string())
+    };
+    match value {
+        "none" => vector(Vec::new()),
+        "several" => vector(vec![series(0, "0"), series(1, "1")]),
+        "error" => {
+            let body = json!({"status": "error", "errorType": "bad_data", "error": "on purpose"});
+            (422, body.to_string())
+        }
+        value => vector(vec![series(0, value)]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(text: &str) -> Peer {
+        serde_saphyr::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn the_last_that_has_begun_is_what_is_said() {
+        let hook = peer(
+            "{host: a, webhook: [{path: /gate, code: 403, body: shut}, {path: /gate, from: 1m, code: 200}]}",
+        );
+        let at = |seconds| hook.answer(Duration::from_secs(seconds), "/gate", None);
+        assert_eq!(at(59), (403, "shut".to_owned()));
+        assert_eq!(at(60), (200, String::new()));
+        assert_eq!(hook.answer(Duration::ZERO, "/other", None).0, 404);
+    }
+
+    #[test]
+    fn a_query_that_nobody_knows_has_no_data() {
+        let prometheus = peer("{host: a, prometheus: [{query: up, value: '0.5'}]}");
+        let ask = |query| prometheus.answer(Duration::ZERO, "/api/v1/query", Some(query));
+        assert!(ask("up").1.contains(r#""value":[0,"0.5"]"#));
+        assert!(ask("down").1.contains(r#""result":[]"#));
+    }
+
+    #[test]
+    fn somebody_who_is_nobody_is_refused() {
+        assert!(peer("{host: a}").check().is_err());
+        assert!(peer("{host: a, chat: true}").check().is_ok());
+        assert!(
+            peer("{host: a, webhook: [{path: /, code: 99}]}")
+                .check()
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,248 @@
+//! The world outside of clusters: stand-ins for Prometheus, webhooks and chat, and the way there, where calls are written
+//! down and go wrong.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream;
+use http::header::AUTHORIZATION;
+use http::{Request, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::{BodyExt, Full, StreamBody};
+use jiff::Timestamp;
+use slipway_apiserver::environment::Clock;
+use slipway_kernel::address::Rules;
+use slipway_kernel::question::{Failure, OtherNamespaces};
+use slipway_runtime::outside::{
+    Body, Limits, NoSecrets, Outside, SystemResolver, Terms, Transport,
+};
+
+use crate::fault::{Adversary, CallFault, SLOW};
+use crate::history::{Asked, Recorder};
+use crate::replica::Replica;
+use crate::scenario::Peer;
+
+/// How long a call is on its way, there and back.
+const LATENCY: Duration = Duration::from_millis(10);
+
+/// Everybody outside. They outlive the operator's replicas, which each have a [`Way`] to them.
+pub(super) struct World {
+    pub(super) peers: Vec<Peer>,
+    pub(super) start: Timestamp,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) recorder: Recorder,
+}
+
+/// One replica's way to the world.
+#[derive(Clone)]
+pub(super) struct Way {
+    pub(super) world: Arc<World>,
+    pub(super) replica: Arc<Replica>,
+    pub(super) adversary: Arc<Mutex<Adversary>>,
+}
+
+impl Way {
+    /// The product's own client over this way: what it bounds, waits for and refuses is what it does in earnest.
+    pub(super) fn outside(self) -> Outside {
+        let terms = Terms {
+            rules: Rules::default(),
+            other_namespaces: OtherNamespaces::Refused,
+            limits: Limits::default(),
+            // Nothing is resolved on this way.
+            resolver: Arc::new(SystemResolver),
+            secrets: Arc::new(NoSecrets),
+            agent: "slipway/simulated",
+        };
+        Outside::over(terms, Arc::new(self))
+    }
+
+    async fn carry(self, request: Request<Bytes>) -> Result<Response<Body>, Failure> {
+        let (number, fault) = {
+            let adversary = self.adversary.lock();
+            adversary.unwrap_or_else(PoisonError::into_inner).on_call()
+        };
+        let recorder = &self.world.recorder;
+        recorder.calls(self.record(number, fault, &request));
+        if let Some(fault) = fault {
+            recorder.disturbed_for(aftermath(fault));
+        }
+        self.replica.gate().await;
+        let host = request.uri().host().unwrap_or_default().to_owned();
+        let broken = || Err(Failure::Unreachable(format!("{host} hung up")));
+        if self.replica.is_cut_off() {
+            return broken();
+        }
+        match fault {
+            Some(CallFault::CrashBefore) => self.die().await,
+            Some(CallFault::Unreachable) => broken(),
+            Some(CallFault::Refused) => {
+                tokio::time::sleep(LATENCY).await;
+                Ok(self.told(number, 503, "too much to do".to_owned()))
+            }
+            Some(CallFault::CrashAfter) => {
+                let _ = self.deliver(number, &request).await;
+                self.die().await
+            }
+            Some(CallFault::Lost) => {
+                let _ = self.deliver(number, &request).await;
+                broken()
+            }
+            Some(CallFault::Late) => {
+                let (code, body) = self.deliver(number, &request).await?;
+                tokio::time::sleep(SLOW).await;
+                Ok(self.told(number, code, body))
+            }
+            Some(CallFault::Doubled) => {
+                let _ = self.deliver(number, &request).await;
+                let (code, body) = self.deliver(number, &request).await?;
+                Ok(self.told(number, code, body))
+            }
+            Some(CallFault::Malformed) => {
+                let (code, _) = self.deliver(number, &request).await?;
+                recorder.told(number, code);
+                let body = stream::iter([
+                    Ok(Frame::data(Bytes::from_static(b"{\"status\": \"succ\xff"))),
+                    Err(Failure::Malformed("it ends before it is whole".to_owned())),
+                ]);
+                Ok(answer(code, StreamBody::new(body).boxed_unsync()))
+            }
+            Some(CallFault::Endless) => {
+                let (code, _) = self.deliver(number, &request).await?;
+                recorder.told(number, code);
+                let more = || Ok(Frame::data(Bytes::from_static(&[b'x'; 16 * 1024])));
+                let body = StreamBody::new(stream::repeat_with(more));
+                Ok(answer(code, body.boxed_unsync()))
+            }
+            None => {
+                let (code, body) = self.deliver(number, &request).await?;
+                Ok(self.told(number, code, body))
+            }
+        }
+    }
+
+    async fn die<T>(&self) -> T {
+        self.replica.crash();
+        std::future::pending().await
+    }
+
+    /// Brings a call to whom it is for.
+    async fn deliver(
+        &self,
+        number: u64,
+        request: &Request<Bytes>,
+    ) -> Result<(u16, String), Failure> {
+        tokio::time::sleep(LATENCY).await;
+        let host = request.uri().host().unwrap_or_default();
+        let mut peers = self.world.peers.iter();
+        let Some(peer) = peers.find(|peer| peer.host == host) else {
+            let why = format!("{host}: no address: no such host");
+            return Err(Failure::Unreachable(why));
+        };
+        self.world.recorder.arrived(number);
+        let shown = request.headers().get(AUTHORIZATION);
+        let wanted = peer.authorization.as_deref().map(str::as_bytes);
+        if wanted.is_some() && shown.map(http::HeaderValue::as_bytes) != wanted {
+            return Ok((401, "who are you?".to_owned()));
+        }
+        let since = self.world.clock.now().duration_since(self.world.start);
+        let since = Duration::try_from(since).unwrap_or_default();
+        let query = query(request);
+        Ok(peer.answer(since, request.uri().path(), query.as_deref()))
+    }
+
+    /// The operator is told this.
+    fn told(&self, number: u64, code: u16, body: String) -> Response<Body> {
+        self.world.recorder.told(number, code);
+        let body = Full::new(Bytes::from(body)).map_err(|never| match never {});
+        answer(code, body.boxed_unsync())
+    }
+
+    fn record(&self, number: u64, fault: Option<CallFault>, request: &Request<Bytes>) -> Asked {
+        let id = request.headers().get("idempotency-key");
+        let id = id.and_then(|id| id.to_str().ok()).unwrap_or_default();
+        Asked {
+            number,
+            at: self.world.clock.now(),
+            replica: self.replica.name().to_owned(),
+            method: request.method().to_string(),
+            url: request.uri().to_string(),
+            id: id.to_owned(),
+            body: String::from_utf8_lossy(request.body()).into_owned(),
+            fault: fault.map(CallFault::name),
+            arrived: 0,
+            told: None,
+        }
+    }
+}
+
+impl Transport for Way {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+        _: Option<&String>,
+    ) -> BoxFuture<'static, Result<Response<Body>, Failure>> {
+        Box::pin(self.clone().carry(request))
+    }
+}
+
+fn answer(code: u16, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() =
+        StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response
+}
+
+/// How long the operator may be kept from something by a fault: as long as it waits for an answer, and leaves somebody alone.
+fn aftermath(fault: CallFault) -> Duration {
+    match fault {
+        CallFault::Late => Duration::from_secs(15),
+        _ => Duration::from_secs(1),
+    }
+}
+
+/// The query that Prometheus is asked, by address or by form.
+fn query(request: &Request<Bytes>) -> Option<String> {
+    let of = |text: &str| {
+        let mut parts = text.split('&');
+        let value = parts.find_map(|part| part.strip_prefix("query="))?;
+        Some(unescaped(value))
+    };
+    let form = || of(std::str::from_utf8(request.body()).ok()?);
+    request.uri().query().and_then(of).or_else(form)
+}
+
+/// A value as it was before it was escaped.
+fn unescaped(value: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = value.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+        let (high, low) = (digit(rest.next()), digit(rest.next()));
+        let both = high.zip(low).map(|(high, low)| high * 16 + low);
+        bytes.extend(both.and_then(|both| u8::try_from(both).ok()));
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_found_in_the_address_and_in_a_form() {
+        let get = Request::get("http://a/api/v1/query?query=sum%28up%7Ba%3D%22b%22%7D%29");
+        let get = get.body(Bytes::new()).unwrap();
+        assert_eq!(query(&get).as_deref(), Some(r#"sum(up{a="b"})"#));
+        let post = Request::post("http://a/api/v1/query");
+        let post = post.body(Bytes::from("query=up%20%3E%200")).unwrap();
+        assert_eq!(query(&post).as_deref(), Some("up > 0"));
+        let none = Request::get("http://a/gate").body(Bytes::new()).unwrap();
+        assert_eq!(query(&none), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! Tiers that need nothing but Rust, and how tests are run in all of them: a tier says all of its failures, not only those of its
+//! first program that fails.
+
+use std::process::Command;
+
+use crate::workspace;
+
+/// The tier that runs the program as people do.
+pub(super) const PROGRAM: &str = "program";
+
+/// The tier that goes the whole way only where nobody waits for it.
+pub(super) const SIMULATION: &str = "simulation";
+
+/// One tier.
+pub(super) struct Listed {
+    pub(super) name: &'static str,
+    runs: Runs,
+}
+
+/// What a tier runs.
+enum Runs {
+    /// cargo, with these words.
+    Cargo(&'static [&'static str]),
+    /// Tests, which these words select.
+    Tests(&'static [&'static str]),
+}
+
+const fn cargo(name: &'static str, words: &'static [&'static str]) -> Listed {
+    Listed {
+        name,
+        runs: Runs::Cargo(words),
+    }
+}
+
+const fn selected(name: &'static str, words: &'static [&'static str]) -> Listed {
+    Listed {
+        name,
+        runs: Runs::Tests(words),
+    }
+}
+
+/// All of them, in their order.
+pub(super) const ALONE: &[Listed] = &[
+    cargo("format", &["fmt", "--all", "--check"]),
+    cargo(
+        "lint",
+        &[
+            "clippy",
+            "--release",
+            "--workspace",
+            "--all-targets",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    ),
+    // All at once, so that the cores are busy; each of the tiers below finds its programs ready.
+    selected("build", &["--no-run", "--bins", "--tests"]),
+    selected("tidy", &["--test", "tidy"]),
+    selected("units", &["--lib", "--bins"]),
+    selected("integration", &["--test", "integration"]),
+    selected("capabilities", &["--test", "suite", "--test", "admit"]),
+    selected("actors alone", &["--test", "actors"]),
+    // The second has nobody to compare with here, and looks whether it would see a difference.
+    selected(PROGRAM, &["--test", "cli", "--test", "peer"]),
+    selected("replay", &["--test", "replay"]),
+    selected("fuzz", &["--test", "fuzz"]),
+    selected("documentation", &["--doc"]),
+];
+
+impl Listed {
+    pub(super) fn command(&self) -> Command {
+        match self.runs {
+            Runs::Cargo(words) => {
+                let mut command = workspace::cargo();
+                command.args(words);
+                command
+            }
+            Runs::Tests(words) => test(words),
+        }
+    }
+}
+
+/// Tests of these names, wherever they are.
+pub(super) fn tests(names: &[&str]) -> Command {
+    let words: Vec<&str> = names.iter().flat_map(|name| ["--test", *name]).collect();
+    test(&words)
+}
+
+/// Tests of the whole workspace: with a single package selected, cargo would build the dependencies anew with that package's
+/// features. One program that fails keeps no other from running.
+fn test(words: &[&str]) -> Command {
+    let mut command = workspace::cargo();
+    command
+        .args([
+            "test",
+            "--release",
+            "--quiet",
+            "--no-fail-fast",
+            "--workspace",
+        ])
+        .args(words);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALONE, tests};
+
+    fn words(command: &std::process::Command) -> Vec<String> {
+        let words = command.get_args();
+        words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect()
+    }
+
+    #[test]
+    fn every_tier_of_tests_says_all_its_failures() {
+        let mut of_tests = 0;
+        for listed in ALONE {
+            let words = words(&listed.command());
+            let is_test = words.first().is_some_and(|word| word == "test");
+            assert!(
+                !is_test || words.iter().any(|word| word == "--no-fail-fast"),
+                "{}: {words:?}",
+                listed.name
+            );
+            of_tests += usize::from(is_test);
+        }
+        assert_eq!(of_tests, ALONE.len() - 2, "all but format and lint");
+        assert!(words(&tests(&["a"])).ends_with(&["--test".to_owned(), "a".to_owned()]));
+    }
+}
