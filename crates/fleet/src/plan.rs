@@ -182,6 +182,9 @@ pub fn decide(world: &World, now: Timestamp) -> Decision {
         act(world, wanted, &survey, &mut decision, now);
         revisions::decide(world, wanted, &mut decision);
     }
+    if decision.holds.is_empty() {
+        decision.holds.extend(survey.awaited(wanted.strategy));
+    }
     if let Some(settles) = survey.next_to_settle() {
         decision.wake(settles);
     }

@@ -17,6 +17,7 @@ enum Mark {
 reasons! {
     /// Why nothing, or not more, is done.
     pub enum Reason: Mark {
+        AgentMissing [Aside] "The cluster has no definition of Assemblages: its agent is not installed yet.",
         AssemblageFull [Aside] "The cluster has as many syncs as fit.",
         BindingForbidden [Aside] "A binding refers to a kind that we have no right to read.",
         BindingUnread [Expected, Aside] "What a binding refers to has not been read yet.",
@@ -25,6 +26,7 @@ reasons! {
         CanaryPending [Expected] "The first cluster is not ready with the change yet.",
         CircularBinding [Aside] "Bindings mention each other in a circle.",
         ClusterNotReady [Expected, Aside] "The control plane of the cluster has not been there yet.",
+        ClusterUnready [Expected, Aside] "A cluster is not ready with what it has yet.",
         FluxMissing [Aside] "Flux is not installed where the configuration is to be applied.",
         InvalidBinding [Aside] "A binding cannot be followed.",
         InvalidRollout [Stalled] "The Rollout cannot be followed.",

@@ -6,6 +6,7 @@ use slipway_api::fleet::binding::Binding;
 use slipway_api::fleet::rollout::TemplateSpec;
 use slipway_api::fleet::sync::{BoundSync, Kustomize, NamedSync, Package};
 use slipway_bindings::evaluate::{Outcome, Place};
+use slipway_bindings::expand::mentions;
 use slipway_bindings::{
     Evaluation, Failure, Given, Known, Reference, Text, evaluate, export, revision,
 };
@@ -80,11 +81,12 @@ pub fn assignment(
 ) -> Specialised<Assigned> {
     let bindings = &template.control_plane_bindings;
     let evaluation = evaluate(bindings, Place::ControlPlane(given), known);
-    let values = match evaluation.values() {
+    let mut values = match evaluation.values() {
         Ok(values) => values,
         Err(Some(failure)) => return Specialised::failed(&failure, &evaluation),
         Err(None) => return Specialised::Unread(evaluation.needs().clone()),
     };
+    values.extend(mentioned(&template.sync, given, &values));
     let BoundSync {
         bindings,
         source,
@@ -125,6 +127,30 @@ pub fn assignment(
         secret: (!made.secret.is_empty()).then_some((secret, made.secret)),
         references: evaluation.references().clone(),
     })
+}
+
+/// What is given of a cluster and mentioned by what is to be substituted, though nobody has bound it: it is exported as if
+/// somebody had, because where it is substituted nothing is given.
+fn mentioned(
+    sync: &BoundSync,
+    given: &Given,
+    bound: &BTreeMap<String, Text>,
+) -> BTreeMap<String, Text> {
+    let package = sync.package.as_ref();
+    let kustomize = package.and_then(|package| package.kustomize.as_ref());
+    // What cannot be read is told of where it is expanded.
+    let texts = kustomize.and_then(|kustomize| kustomize.substitutions().ok());
+    let is_bound = |name: &str| {
+        bound.contains_key(name) || sync.bindings.iter().any(|binding| binding.name == name)
+    };
+    let mut all = BTreeMap::new();
+    for text in texts.iter().flat_map(BTreeMap::values) {
+        for name in mentions(text).filter(|name| !is_bound(name)) {
+            let value = given.get(name).map(Text::public);
+            all.extend(value.map(|value| (name.to_owned(), value)));
+        }
+    }
+    all
 }
 
 /// A package with its substitutions as a map, in whichever form they were given: one form is enough for whoever reads it.

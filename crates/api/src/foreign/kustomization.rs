@@ -94,8 +94,11 @@ pub struct SubstituteFrom {
 pub struct KustomizationStatus {
     /// The generation that was applied last. After a failure it stays old.
     pub observed_generation: i64,
-    /// The condition `Ready`; its own generation tells what it is about, also after a failure.
+    /// The condition `Ready`. Its own generation is that of the object when it was written: what it says may be of an attempt
+    /// that began before.
     pub ready: Option<Condition>,
+    /// Whether an attempt failed, and another one will be made.
+    pub is_retrying: bool,
     /// The source's revision that was applied last.
     pub applied: Option<String>,
     /// The source's revision that was tried last.
@@ -116,6 +119,8 @@ impl KustomizationStatus {
         Self {
             observed_generation: super::integer(object, "/status/observedGeneration"),
             ready: super::condition(object, "Ready"),
+            is_retrying: super::condition(object, "Reconciling")
+                .is_some_and(|said| said.reason == "ProgressingWithRetry"),
             applied: super::text(object, "/status/lastAppliedRevision"),
             attempted: super::text(object, "/status/lastAttemptedRevision"),
             inventory: inventory.collect(),

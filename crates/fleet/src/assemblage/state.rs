@@ -1,13 +1,15 @@
 //! How far a sync is, by what Flux says of its Kustomization.
 //!
 //! Flux takes `Ready` to unknown and back whenever it looks again, and after a failure it leaves `observedGeneration` as it
-//! was: so what a condition is about is told by the condition's own generation, and nothing is made of a condition that only
-//! says that Flux is looking.
+//! was. A condition carries the generation that the object had when it was written, also where the attempt that it tells of
+//! began before: so a failure counts only if it was tried with what the wanted source has. Nothing is made of a condition that
+//! only says that Flux is looking.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use slipway_api::fleet::assemblage::{SyncState, SyncStatus};
 use slipway_api::fleet::sync::NamedSync;
+use slipway_api::foreign::kustomization::KustomizationStatus;
 
 use super::{KustomizationSeen, SourceSeen};
 use crate::reasons::Reason;
@@ -39,7 +41,18 @@ impl Told {
 const LONGEST_MESSAGE: usize = 512;
 
 /// Reasons that are none of the configuration's: Flux waits for something, and tries again.
-const WAITS: [&str; 3] = ["DependencyNotReady", "ArtifactFailed", "Progressing"];
+const WAITS: [&str; 2] = ["DependencyNotReady", "Progressing"];
+
+/// There is nothing to be applied: the source is not there yet, or has no such folder.
+const NO_ARTIFACT: &str = "ArtifactFailed";
+
+/// How an attempt at a revision of the source fails. Which, is told as the last that was attempted.
+const OF_AN_ATTEMPT: [&str; 4] = [
+    "BuildFailed",
+    "HealthCheckFailed",
+    "PruneFailed",
+    "ReconciliationFailed",
+];
 
 /// What a Kustomization that is as wanted says.
 pub(super) fn told(
@@ -64,7 +77,10 @@ pub(super) fn told(
         && (fetched.is_none() || seen.status.applied.as_ref() == fetched);
     match ready.status.as_str() {
         "True" if is_applied => Told::new(SyncState::Succeeded, "Applied", String::new()),
-        "False" if !WAITS.contains(&ready.reason.as_str()) => {
+        "False" if is_late(&seen.status, &ready.reason, fetched) => {
+            updating("Waiting", "Flux is at the version before")
+        }
+        "False" if has_failed(&seen.status, &ready.reason) => {
             Told::new(SyncState::Failed, &ready.reason, shortened(&ready.message))
         }
         // Flux looks again: what was true of this revision still is, until Flux says otherwise.
@@ -81,6 +97,21 @@ pub(super) fn told(
         },
         _ => updating(&ready.reason, &shortened(&ready.message)),
     }
+}
+
+/// Whether a failure is of an attempt at another version than the wanted one.
+fn is_late(status: &KustomizationStatus, reason: &str, fetched: Option<&String>) -> bool {
+    let is_of_another = fetched.is_some() && status.attempted.as_ref() != fetched;
+    OF_AN_ATTEMPT.contains(&reason) && is_of_another
+}
+
+/// Whether what Flux says is that the configuration failed.
+fn has_failed(status: &KustomizationStatus, reason: &str) -> bool {
+    if reason == NO_ARTIFACT {
+        // It waits for a source; of a folder that is not there it says that it will try again.
+        return status.is_retrying;
+    }
+    !WAITS.contains(&reason)
 }
 
 /// What a source that could not be fetched says; none while it is on its way.

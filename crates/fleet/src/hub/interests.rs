@@ -61,7 +61,10 @@ pub(crate) fn interests() -> Vec<Interest> {
         made(by_made),
         sources(by_source),
         kustomizations(by_kustomization),
-        Interest::of::<Assembled>(kinds::ASSEMBLAGE, by_leaf).at(Where::Members),
+        // Before its agent is installed a cluster has no such kind.
+        Interest::of::<Assembled>(kinds::ASSEMBLAGE, by_leaf)
+            .at(Where::Members)
+            .where_defined(),
         Interest::of::<Bare>(kinds::SECRET, by_member)
             .labelled(names::VALUES_FOR)
             .in_slot(COPIED)

@@ -9,6 +9,7 @@ use slipway_kernel::finalizer::{Finalizers, Phase};
 use slipway_kernel::instant::later;
 use slipway_kernel::{Action, ClusterId, Facts, Kind, ObjectRef, Plan, Target};
 
+use super::reach;
 use super::remote::{Remote, is_gone};
 use super::view::{cluster_of, status_of};
 use crate::kinds;
@@ -47,6 +48,9 @@ pub(super) fn over_there(
             return Some(steps.plan);
         }
         Phase::Guarded => {}
+    }
+    if !reach::has_assemblages(one.view, cluster) {
+        return Some(steps.plan);
     }
     let has_namespace = has_namespace(one.view.stores, facts, cluster, &meta.namespace);
     if has_namespace.is_none() {

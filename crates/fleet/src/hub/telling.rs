@@ -78,7 +78,9 @@ fn tell(
     now: Timestamp,
 ) {
     let before = status_of(one.object());
-    let is_open = member.is_some_and(|member| reach::is_open(member, state));
+    let known = member.zip(state);
+    let blocker = known.and_then(|(member, state)| reach::blocker(one.view, member, state));
+    let is_open = known.is_some() && blocker.is_none();
     let (world, is_unread) = one.world(facts, is_open);
     let decision = remote::decide(&world, now);
     let generation = one.item.meta().generation;
@@ -94,15 +96,13 @@ fn tell(
         syncs: decision.syncs,
     };
     crate::conditions::set(&mut after, generation, now);
-    if let Some(member) = member {
-        let again = reach::tell(&mut after.conditions, member, state, generation, now);
+    if member.is_some() {
+        let conditions = &mut after.conditions;
+        let again = reach::tell(conditions, state, blocker.as_ref(), generation, now);
         if let Some(at) = again {
             steps.plan.wake(at);
         }
-        steps
-            .plan
-            .blockers
-            .extend(state.and_then(|state| state.blocker(member)));
+        steps.plan.blockers.extend(blocker);
     }
     if is_unread && let Some(at) = later(now, super::rollout::READING) {
         steps.plan.wake(at);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use slipway_api::fleet::assemblage::{AssemblageStatus, SyncStatus};
 use slipway_api::fleet::sync::NamedSync;
-use slipway_kernel::fields::{list, text};
+use slipway_kernel::fields::{integer, list, text};
 
 use super::{Entry, EntryStatus};
 
@@ -16,11 +16,20 @@ pub fn entry(assemblage: &Value, name: &str, by: &str) -> Option<Entry> {
     let revision = text(found, "/revision").or_else(|| text(found, "/module/revision"));
     let mut statuses = list(assemblage, "/status/syncs");
     let status = statuses.find(|status| text(status, "/name") == Some(name));
+    let status = status.and_then(self::status);
+    // Who names a module and no revision means whatever it is: which, is told.
+    let told = status.as_ref().and_then(|status| status.observed.clone());
+    let told = told.filter(|_| text(found, "/module/name").is_some() && is_told(assemblage));
     Some(Entry {
         is_ours: assigned_by == Some(by),
-        revision: revision.map(str::to_owned),
-        status: status.and_then(self::status),
+        revision: revision.map(str::to_owned).or(told),
+        status,
     })
+}
+
+/// Whether a status is about what an assemblage asks for now.
+fn is_told(assemblage: &Value) -> bool {
+    integer(assemblage, "/status/observedGeneration") == integer(assemblage, "/metadata/generation")
 }
 
 /// How many syncs there are besides the one of this name.

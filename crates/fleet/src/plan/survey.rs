@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use slipway_bindings::revision::template_of;
+use slipway_kernel::capability::show::count;
 
 use super::{Assignment, Hold, Move};
-use crate::observe::{Cluster, Entry, Revision, Wanted, World};
+use crate::observe::{Cluster, Entry, Revision, Strategy, Wanted, World};
 use crate::order;
 use crate::reasons::Reason;
 
@@ -238,6 +239,27 @@ impl<'a> Survey<'a> {
         };
         let mut all = self.selected();
         all.all(is_settled) && self.selected().any(Seen::is_settled)
+    }
+
+    /// Who is waited for where nothing is in the way: the first cluster that is not ready with what it has.
+    pub(super) fn awaited(&self, strategy: Strategy) -> Option<Hold> {
+        let is_unready = |seen: &Seen<'a>| match strategy {
+            Strategy::External => seen.entry().is_some() && !seen.is_ready(),
+            Strategy::Replace | Strategy::Incremental => seen.is_unready(),
+        };
+        let unready = self.in_order(is_unready);
+        let first = unready.first()?;
+        let (reason, what) = if first.cluster.is_reachable {
+            (Reason::ClusterUnready, "the cluster is not ready yet")
+        } else {
+            (Reason::Unreachable, "the cluster cannot be reached")
+        };
+        let more = match unready.len() {
+            1 => String::new(),
+            all => format!("; {} besides are like it", count(all - 1, "cluster")),
+        };
+        let hold = Hold::new(reason, format!("{what}{more}"), "the clusters, when they are ready");
+        Some(hold.at(first.name))
     }
 
     /// When the next cluster has been ready for long enough.

@@ -130,7 +130,7 @@ fn a_cluster_without_our_definition_gets_it_from_the_control_plane_and_then_the_
                 let reachable = conditions
                     .into_iter()
                     .find(|one| one["type"] == "Reachable")?;
-                (reachable["reason"] == "NotSynced").then_some(())
+                (reachable["reason"] == "AgentMissing").then_some(())
             })
             .await;
         fleet

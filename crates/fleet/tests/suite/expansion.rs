@@ -119,11 +119,18 @@ impl Leaf {
 
     /// Flux says this of a Kustomization, at its own generation unless another one is given.
     fn say(&mut self, name: &str, status: &str, reason: &str, observed: Option<i64>) {
+        let seen = &self.world.kustomizations[name];
+        let tried = format!("{}@sha1:1", seen.spec.source_ref.name);
+        self.say_of(name, &tried, (status, reason), observed);
+    }
+
+    /// The same of an attempt at this revision of a source.
+    fn say_of(&mut self, name: &str, tried: &str, said: (&str, &str), observed: Option<i64>) {
         let seen = self.world.kustomizations.get_mut(name).unwrap();
-        let applied = format!("{}@sha1:1", seen.spec.source_ref.name);
         seen.status = KustomizationStatus::of(&json!({"status": {
-            "observedGeneration": observed.unwrap_or(seen.generation), "lastAppliedRevision": applied,
-            "conditions": [{"type": "Ready", "status": status, "reason": reason, "message": "m", "observedGeneration": seen.generation}],
+            "observedGeneration": observed.unwrap_or(seen.generation),
+            "lastAppliedRevision": tried, "lastAttemptedRevision": tried,
+            "conditions": [{"type": "Ready", "status": said.0, "reason": said.1, "message": "m", "observedGeneration": seen.generation}],
         }}));
     }
 
@@ -302,6 +309,43 @@ fn states_are_what_flux_means() {
         leaf.say("berlin-a", status, reason, observed);
         leaf.step();
         assert_eq!(leaf.states()["a"], expected, "{status} {reason}");
+    }
+}
+
+/// Flux works on one attempt at a time, and what it says at its end has the generation that the object has then.
+#[test]
+fn a_failure_of_the_version_before_is_none_of_this_one() {
+    let none = json!({});
+    let mut leaf = Leaf::new(&[sync("a", "v1", &none)]);
+    leaf.settle();
+    let old = leaf.world.kustomizations["berlin-a"].status.applied.clone();
+    let old = old.unwrap();
+    leaf.set(&[sync("a", "v2", &none)]);
+    leaf.step();
+    leaf.fetch();
+    leaf.step();
+    for reason in ["HealthCheckFailed", "ReconciliationFailed", "BuildFailed"] {
+        leaf.say_of("berlin-a", &old, ("False", reason), Some(1));
+        leaf.step();
+        assert_eq!(leaf.states()["a"], SyncState::Updating, "{reason}");
+    }
+    leaf.say("berlin-a", "False", "HealthCheckFailed", Some(1));
+    leaf.step();
+    assert_eq!(leaf.states()["a"], SyncState::Failed);
+}
+
+/// Flux has one word for a source that is not there yet and for a folder that never will be.
+#[test]
+fn a_folder_that_is_not_there_is_a_failure() {
+    let none = json!({});
+    let mut leaf = Leaf::new(&[sync("a", "v1", &none)]);
+    leaf.settle();
+    for (is_retrying, expected) in [(false, SyncState::Updating), (true, SyncState::Failed)] {
+        leaf.say("berlin-a", "False", "ArtifactFailed", None);
+        let seen = leaf.world.kustomizations.get_mut("berlin-a").unwrap();
+        seen.status.is_retrying = is_retrying;
+        leaf.step();
+        assert_eq!(leaf.states()["a"], expected);
     }
 }
 

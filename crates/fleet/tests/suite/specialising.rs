@@ -68,6 +68,31 @@ fn an_assignment_has_exactly_its_bindings() {
     assert_eq!(template_of(&one), template_of(&other));
 }
 
+/// The earlier implementation let a BootstrapModule's substitutions mention the cluster's name without binding it.
+#[test]
+fn what_is_given_may_be_substituted_without_being_bound() {
+    let kustomize = |text: &str| json!({"package": {"kustomize": {"substitute": {"NAME": text}}}});
+    let named = template(json!([]), kustomize("in $(CLUSTER_NAME)"));
+    let one = done(assigned(&named, "berlin", &Known::new()));
+    let bindings = serde_json::to_value(&one.sync.bindings).unwrap();
+    assert_eq!(
+        bindings,
+        json!([{"name": "CLUSTER_NAME", "value": "berlin"}])
+    );
+    let values = done(substitutions(&one.sync, &Known::new())).public;
+    assert_eq!(values["NAME"], "in berlin");
+    // A name that nobody gives is told as before, and one that is escaped is no mention.
+    let unknown = template(json!([]), kustomize("$(CLUSTER)"));
+    let one = done(assigned(&unknown, "berlin", &Known::new()));
+    let blocked = substitutions(&one.sync, &Known::new());
+    let is_unknown =
+        matches!(&blocked, Specialised::Blocked { reason, .. } if *reason == "UnknownName");
+    assert!(is_unknown, "{blocked:?}");
+    let escaped = template(json!([]), kustomize("$$(CLUSTER_NAME)"));
+    let one = done(assigned(&escaped, "berlin", &Known::new()));
+    assert!(one.sync.bindings.is_empty());
+}
+
 #[test]
 fn a_changed_value_is_another_revision() {
     let template = template(

@@ -192,10 +192,6 @@ pub(in super::super) fn explained(case: &Case<'_>, findings: &mut Findings) {
     let history = case.history;
     let rollouts = super::all_at(&history.changes, ROLLOUTS, history.end);
     for (object, rollout) in rollouts {
-        // When an external one is done, others decide.
-        if rollout.text("/spec/strategy") == Some("External") {
-            continue;
-        }
         let conditions = rollout.at("/status/conditions").and_then(Value::as_array);
         let is_ready = conditions.into_iter().flatten().any(|condition| {
             text(condition, "/type") == Some("Ready") && text(condition, "/status") == Some("True")
