@@ -258,7 +258,11 @@ impl<'a> Survey<'a> {
             1 => String::new(),
             all => format!("; {} besides are like it", count(all - 1, "cluster")),
         };
-        let hold = Hold::new(reason, format!("{what}{more}"), "the clusters, when they are ready");
+        let hold = Hold::new(
+            reason,
+            format!("{what}{more}"),
+            "the clusters, when they are ready",
+        );
         Some(hold.at(first.name))
     }
 

@@ -171,3 +171,23 @@ fn clusters_are_those_of_cluster_api_and_labelled_secrets() {
     assert_eq!(all["plain"].kubeconfig, "plain");
     assert_eq!(all["plain"].labels["env"], "edge");
 }
+
+/// Whoever names a module without a revision means whatever it is, and which that is, is told when it has been looked at.
+#[test]
+fn a_module_without_a_revision_is_what_is_told_of_it() {
+    let assemblage = |observed: i64| {
+        json!({
+            "metadata": {"generation": 2},
+            "spec": {"assemblage": {"syncs": [{"name": "web", "assignedBy": "Rollout/web", "module": {"name": "next"}}]}},
+            "status": {
+                "observedGeneration": observed,
+                "syncs": [{"name": "web", "observedRevision": "b", "state": "succeeded"}],
+            },
+        })
+    };
+    let told = entry(&assemblage(2), "web", "Rollout/web").unwrap();
+    assert!(told.is_ready());
+    assert_eq!(told.revision.as_deref(), Some("b"));
+    let late = entry(&assemblage(1), "web", "Rollout/web").unwrap();
+    assert!(!late.is_ready(), "what is told is of what was there before");
+}
