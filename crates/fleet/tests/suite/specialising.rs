@@ -68,7 +68,7 @@ fn an_assignment_has_exactly_its_bindings() {
     assert_eq!(template_of(&one), template_of(&other));
 }
 
-/// The earlier implementation let a BootstrapModule's substitutions mention the cluster's name without binding it.
+/// The earlier implementation let a `BootstrapModule`'s substitutions mention the cluster's name without binding it.
 #[test]
 fn what_is_given_may_be_substituted_without_being_bound() {
     let kustomize = |text: &str| json!({"package": {"kustomize": {"substitute": {"NAME": text}}}});
