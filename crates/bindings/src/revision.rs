@@ -1,7 +1,7 @@
 //! Which revision something is: of a template, and of the values that it is specialised with.
 //!
 //! Values that anybody may see enter it as they are. Secret ones enter it by uid and version of the Secrets that they come
-//! from: a hash of them would be a way to guess them.
+//! from, which fields of these they are, and whatever is around these: a hash of them would be a way to guess them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -39,7 +39,7 @@ pub fn of_values(values: &BTreeMap<String, Text>) -> Option<String> {
                 .map(|one| json!([one.uid, one.version]));
             let told = match text.shown() {
                 Some(shown) => json!({ "value": shown }),
-                None => json!({"secrets": stamps.collect::<Vec<_>>()}),
+                None => json!({"secrets": stamps.collect::<Vec<_>>(), "told": text.told()}),
             };
             (name, told)
         })

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::revision::digest;
+
 /// How long a value may be, in bytes: names that mention each other twice could otherwise fill any memory.
 pub const MAX_TEXT: usize = 64 * 1024;
 
@@ -12,6 +14,9 @@ pub struct Text {
     text: String,
     /// The Secrets that it was computed from, as uid and version: none where it is no secret.
     secrets: BTreeSet<Stamp>,
+    /// A hash of all that may be told of a secret text: which fields of which Secrets are in it, and what is around them. Empty
+    /// where it is no secret.
+    told: String,
 }
 
 /// A Secret at one time, which tells nothing of what is in it.
@@ -29,13 +34,15 @@ impl Text {
         Self {
             text: text.into(),
             secrets: BTreeSet::new(),
+            told: String::new(),
         }
     }
 
-    /// A text out of a Secret.
-    pub fn secret(text: String, stamp: Stamp) -> Self {
+    /// A text out of a field of a Secret.
+    pub fn secret(text: String, stamp: Stamp, field: &str) -> Self {
         Self {
             text,
+            told: hash(&[&stamp.uid, &stamp.version, field]),
             secrets: BTreeSet::from([stamp]),
         }
     }
@@ -48,6 +55,12 @@ impl Text {
     /// The Secrets that it was computed from.
     pub fn secrets(&self) -> &BTreeSet<Stamp> {
         &self.secrets
+    }
+
+    /// A hash of what may be told of a secret text: another one where anything in it that is no secret is another, or another field
+    /// of a Secret is in it. Nothing secret enters it.
+    pub fn told(&self) -> &str {
+        &self.told
     }
 
     /// The text, if anybody may see it.
@@ -63,6 +76,13 @@ impl Text {
     /// Adds a piece that anybody may see. False if it would be too long.
     #[must_use]
     pub(crate) fn push(&mut self, piece: &str) -> bool {
+        if self.is_secret() {
+            self.told = hash(&[&self.told, "text", piece]);
+        }
+        self.extend(piece)
+    }
+
+    fn extend(&mut self, piece: &str) -> bool {
         if self.text.len() + piece.len() > MAX_TEXT {
             return false;
         }
@@ -73,9 +93,27 @@ impl Text {
     /// Adds another text: the whole is as secret as its parts. False if it would be too long.
     #[must_use]
     pub(crate) fn append(&mut self, other: &Self) -> bool {
+        if !other.is_secret() {
+            return self.push(&other.text);
+        }
+        let before = if self.is_secret() {
+            hash(&[&self.told, "secret"])
+        } else {
+            hash(&["text", &self.text])
+        };
+        self.told = hash(&[&before, &other.told]);
         self.secrets.extend(other.secrets.iter().cloned());
-        self.push(&other.text)
+        self.extend(&other.text)
     }
+}
+
+/// A hash of parts, each of which is known by its length.
+fn hash(parts: &[&str]) -> String {
+    let whole: String = parts
+        .iter()
+        .map(|part| format!("{}:{part}", part.len()))
+        .collect();
+    digest(&whole, 32)
 }
 
 impl fmt::Debug for Text {

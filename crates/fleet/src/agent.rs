@@ -16,6 +16,7 @@ use slipway_kernel::{ClusterId, Controller, Facts, Fence, Key, Plan, Stores};
 use crate::assemblage::KustomizationSeen;
 use crate::expansion::{Expansion, states};
 use crate::hub::interests::{kustomizations, made, namespace, sources, values};
+use crate::hub::remote::Fate;
 use crate::hub::view::View;
 use crate::observe::reference::Place;
 use crate::observe::seen::Assembled;
@@ -112,7 +113,7 @@ fn expansion<'a>(view: &'a View<'a>, item: &'a Item<Assembled>) -> Expansion<'a>
     Expansion {
         view,
         item,
-        is_gone: false,
+        fate: Fate::Here,
         record: None,
     }
 }

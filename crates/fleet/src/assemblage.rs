@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_api::fleet::assemblage::{SyncState, SyncStatus};
 use slipway_api::fleet::sync::{NamedSync, Source};
-use slipway_api::foreign::git_repository::GitRepositoryStatus;
+use slipway_api::foreign::git_repository::{GitRepositorySpec, GitRepositoryStatus};
 use slipway_api::foreign::kustomization::{KustomizationSpec, KustomizationStatus};
 use slipway_bindings::revision;
 
@@ -51,6 +51,8 @@ pub struct World {
 pub struct SourceSeen {
     /// Its generation.
     pub generation: i64,
+    /// What it is asked for, as far as we ask for it.
+    pub spec: GitRepositorySpec,
     /// How far it is.
     pub status: GitRepositoryStatus,
 }
@@ -143,28 +145,43 @@ fn expand(
     let secret = secret(world, sync, values);
     secrets.extend(secret.clone());
     let spec = flux::kustomization_spec(maker, sync, source, values, secret.as_deref());
-    if let Some(told) = prepare(
+    let unprepared = prepare(
         world,
         maker,
         (sync, source),
         (values, secret.as_ref()),
         decision,
-    ) {
-        return told;
+    );
+    if seen.is_some_and(|seen| seen.is_deleting) {
+        let message = "the former Kustomization is being taken away".to_owned();
+        return state::Told::new(SyncState::Updating, "Waiting", message);
     }
-    let is_current = seen.is_some_and(|seen| seen.spec == spec && seen.revision == sync.revision);
-    if !is_current {
-        decision.apply.push(flux::kustomization(maker, sync, &spec));
+    let is_current =
+        |seen: &&KustomizationSeen| seen.spec == spec && seen.revision == sync.revision;
+    let found = world.sources.get(&naming::source(source));
+    match (seen.filter(is_current), unprepared) {
+        // What has been applied stays applied, whatever becomes of its source.
+        (Some(seen), None | Some(Unprepared::Waits(_))) => {
+            state::told(seen, found, world.before.get(&sync.name), (sync, values))
+        }
+        (_, Some(Unprepared::Waits(told) | Unprepared::IsNot(told))) => told,
+        (None, None) => {
+            decision.apply.push(flux::kustomization(maker, sync, &spec));
+            state::Told::new(
+                SyncState::Updating,
+                "Applying",
+                "it is handed over to Flux".to_owned(),
+            )
+        }
     }
-    let source = world.sources.get(&naming::source(source));
-    match seen.filter(|_| is_current) {
-        Some(seen) => state::told(seen, source, world.before.get(&sync.name), sync),
-        None => state::Told::new(
-            SyncState::Updating,
-            "Applying",
-            "it is handed over to Flux".to_owned(),
-        ),
-    }
+}
+
+/// Why a switch has to wait.
+enum Unprepared {
+    /// For what has to be there before, and may go again later.
+    Waits(state::Told),
+    /// Because the source is not what it should be: what is applied may be something else.
+    IsNot(state::Told),
 }
 
 /// The Secret of the secret values of a sync. Its name tells which Secrets they came from, and nothing of what is in them.
@@ -175,35 +192,46 @@ fn secret(world: &World, sync: &NamedSync, values: &Substitutions) -> Option<Str
     Some(naming::values(&world.name, &sync.name, &address))
 }
 
-/// What has to be there before the switch: the source, fetched, and the Secret. None when it is.
+/// What has to be there before the switch: the source, as it should be and fetched, and the Secret. None when it is.
 fn prepare(
     world: &World,
     maker: Maker<'_>,
     (sync, source): (&NamedSync, &Source),
     (values, secret): (&Substitutions, Option<&String>),
     decision: &mut Decision,
-) -> Option<state::Told> {
+) -> Option<Unprepared> {
     let missing = secret.filter(|name| !world.secrets.contains(*name));
     if let Some(name) = missing {
         decision.apply.push(flux::values(maker, sync, name, values));
     }
     let updating = |message: &str| {
         let reason = Reason::SourceNotReady.as_str();
-        Some(state::Told::new(
-            SyncState::Updating,
-            reason,
-            message.to_owned(),
-        ))
+        state::Told::new(SyncState::Updating, reason, message.to_owned())
+    };
+    let waits = |message: &str| Some(Unprepared::Waits(updating(message)));
+    let mut make = || {
+        let made = flux::source(&world.namespace, source);
+        // Several syncs may want the same.
+        if !decision.apply.contains(&made) {
+            decision.apply.push(made);
+        }
     };
     let Some(seen) = world.sources.get(&naming::source(source)) else {
-        decision.apply.push(flux::source(&world.namespace, source));
-        return updating("the source is made");
+        make();
+        return waits("the source is made");
     };
+    if seen.spec != flux::source_spec(source) {
+        // Its name says what is in it: whoever made or changed it otherwise is overruled before anything of it is applied.
+        make();
+        let told = updating("the source is not what its name says, and is put right");
+        return Some(Unprepared::IsNot(told));
+    }
     if !seen.status.is_ready_at(seen.generation) {
-        return state::source_failed(seen).or_else(|| updating("the source is fetched"));
+        let failed = state::source_failed(seen).map(Unprepared::Waits);
+        return failed.or_else(|| waits("the source is fetched"));
     }
     match missing {
-        Some(_) => updating("the Secret with its values is made"),
+        Some(_) => waits("the Secret with its values is made"),
         None => None,
     }
 }

@@ -17,6 +17,8 @@ use slipway_kernel::{Action, Facts, Kind, ObjectRef, Plan, Purpose, Target};
 
 use crate::assemblage::{self, Decision, KustomizationSeen, SourceSeen, World};
 use crate::hub::interests::MADE;
+use crate::hub::reach::{is_gone, tell_fate};
+use crate::hub::remote::Fate;
 use crate::hub::rollout::READING;
 use crate::hub::view::{View, status_of};
 use crate::namespaces::{has_namespace, namespace};
@@ -32,8 +34,8 @@ use crate::{conditions, kinds};
 pub(crate) struct Expansion<'a> {
     pub(crate) view: &'a View<'a>,
     pub(crate) item: &'a Item<Assembled>,
-    /// Whether the cluster that it is for is gone: what was applied there is gone with it.
-    pub(crate) is_gone: bool,
+    /// What became of the cluster that it is for: where that is gone, what was applied there is gone with it.
+    pub(crate) fate: Fate,
     /// What is recorded of that cluster.
     pub(crate) record: Option<ClusterRecord>,
 }
@@ -57,6 +59,11 @@ impl Expansion<'_> {
         is_seen.then_some(true)
     }
 
+    /// Whether the cluster that it is for is gone for certain.
+    fn is_gone(&self, now: Timestamp) -> bool {
+        is_gone(&status_of(self.object()).conditions, self.fate, now)
+    }
+
     /// The plan.
     pub(crate) fn plan(&self, facts: &Facts, now: Timestamp) -> Plan {
         let mut steps = Steps::new(facts, now);
@@ -68,8 +75,12 @@ impl Expansion<'_> {
                 steps.prepare(add);
             }
             Phase::Released => {}
-            Phase::Ending => self.end(&mut steps, facts, &finalizers, has_flux),
-            Phase::Guarded if self.is_gone => steps.delete(self.target(), purpose::FORGET),
+            Phase::Ending if self.fate == Fate::Absent && !self.is_gone(now) => {
+                // It may be there again in a moment: then what was applied there is taken away.
+                self.tell(&mut steps, status_of(self.object()).syncs, now);
+            }
+            Phase::Ending => self.end(&mut steps, facts, &finalizers, (has_flux, now)),
+            Phase::Guarded if self.is_gone(now) => steps.delete(self.target(), purpose::FORGET),
             Phase::Guarded => match has_flux {
                 Some(true) => self.expand(&mut steps, facts, now),
                 Some(false) => self.tell_no_flux(&mut steps, now),
@@ -141,6 +152,9 @@ impl Expansion<'_> {
             syncs,
         };
         conditions::set(&mut after, generation, now);
+        if let Some(at) = tell_fate(&mut after.conditions, self.fate, generation, now) {
+            steps.plan.wake(at);
+        }
         let stored = self.object().get("status");
         steps.status(self.target(), (&before, stored), &after);
     }
@@ -196,7 +210,7 @@ impl Expansion<'_> {
         steps: &mut Steps<'_>,
         facts: &Facts,
         finalizers: &Finalizers,
-        has_flux: Option<bool>,
+        (has_flux, now): (Option<bool>, Timestamp),
     ) {
         if has_flux.is_none() {
             return;
@@ -209,7 +223,7 @@ impl Expansion<'_> {
             .iter()
             .filter(|(_, seen)| is_ours(seen))
             .collect();
-        if self.is_gone {
+        if self.is_gone(now) {
             // Nothing can be taken away in a cluster that is not there: Flux has to be told not to try.
             let active: Vec<&String> = ours
                 .iter()

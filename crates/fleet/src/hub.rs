@@ -9,13 +9,16 @@ pub(crate) mod interests;
 mod leaf;
 mod members;
 mod module;
-mod reach;
+pub(crate) mod reach;
+mod refused;
 pub(crate) mod remote;
 pub(crate) mod rollout;
 mod telling;
 mod triggers;
 pub(crate) mod view;
 mod writing;
+
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use slipway_api::fleet::names::LEASE;
@@ -32,7 +35,7 @@ use crate::observe::seen::{Assembled, Whole};
 use crate::reasons::Reason;
 use crate::steps::Steps;
 use crate::{Settings, gauges, kinds, work};
-use remote::Remote;
+use remote::{Fate, Remote};
 use rollout::Assigner;
 use view::{View, reference, status_of};
 
@@ -161,7 +164,14 @@ impl Controller for Hub {
             .iter()
             .map(|item| {
                 let one = Assigner::rollout(item);
-                rollout::course(&view, &facts, &one, now, |_, course| course.gathered.world)
+                rollout::course(&view, &facts, &one, now, |_, course| {
+                    let mut world = course.gathered.world;
+                    // Whoever counts looks at what was told.
+                    for cluster in world.clusters.values_mut() {
+                        cluster.is_seen = true;
+                    }
+                    world
+                })
             })
             .collect();
         gauges::gauges(&worlds, now)
@@ -196,14 +206,21 @@ fn bootstrap(
     now: Timestamp,
 ) -> Option<Plan> {
     let cluster = item.body().cluster()?;
-    let registered = view.cluster(&item.meta().namespace, cluster);
+    let namespace = &item.meta().namespace;
+    let registered = view.cluster(namespace, cluster);
     let before = status_of(item.body().object()).cluster;
-    let is_gone = remote::is_gone(view, facts, before.as_ref(), registered.as_ref());
+    let state = facts.members.get(&work::member(namespace, cluster));
+    let uid = state.and_then(|state| state.uid());
+    let known = before.as_ref().and_then(|record| record.uid.as_deref());
     let expansion = Expansion {
         view,
         item,
-        is_gone,
-        record: remote::record(before.as_ref(), registered.as_ref(), None),
+        fate: remote::fate(view, facts, before.as_ref(), (namespace, cluster), uid),
+        record: remote::record(
+            before.as_ref(),
+            registered.as_ref(),
+            uid.filter(|uid| known.is_none_or(|known| known == *uid)),
+        ),
     };
     Some(expansion.plan(facts, now))
 }
@@ -288,7 +305,7 @@ fn referred(view: &View<'_>) -> Vec<Interest> {
         let expansion = Expansion {
             view,
             item: &item,
-            is_gone: false,
+            fate: Fate::Here,
             record: None,
         };
         let meta = item.meta();
@@ -297,26 +314,36 @@ fn referred(view: &View<'_>) -> Vec<Interest> {
     all
 }
 
-/// Kubeconfigs that assemblages name and that nobody has labelled: to know when one changes.
+/// Kubeconfigs that assemblages name and that nobody has labelled, and Secrets that stood for clusters and have lost their label: to know
+/// when one changes, and whether it is there at all.
 fn kubeconfigs(view: &View<'_>) -> Vec<Interest> {
-    let mut all = Vec::new();
     let is_listed = |slot: &str, namespace: &str, name: &str| {
         view.secrets(slot)
             .is_some_and(|store| store.get(namespace, name).is_some())
     };
+    let mut names = BTreeSet::new();
+    let mut namespaces = BTreeSet::new();
     for item in entries(view, &kinds::REMOTE_ASSEMBLAGE) {
         let namespace = &item.meta().namespace;
         let name = crate::observe::assemblage::kubeconfig(item.body().object());
-        let Some(name) = name.filter(|name| !name.is_empty()) else {
-            continue;
-        };
-        let is_known = is_listed(interests::CLUSTERS, namespace, name)
-            || is_listed(interests::KUBECONFIGS, namespace, name);
-        if !is_known {
-            all.push(interests::kubeconfig(namespace, name));
-        }
+        let name = name.filter(|name| !name.is_empty());
+        names.extend(name.map(|name| (namespace.clone(), name.to_owned())));
+        namespaces.insert(namespace.clone());
     }
-    all
+    for item in bootstraps(view) {
+        namespaces.insert(item.meta().namespace.clone());
+    }
+    for namespace in namespaces {
+        let formers = view.formers(&namespace).into_iter();
+        names.extend(formers.map(|name| (namespace.clone(), name)));
+    }
+    names.retain(|(namespace, name)| {
+        let slots = [interests::CLUSTERS, interests::KUBECONFIGS];
+        !slots.iter().any(|slot| is_listed(slot, namespace, name))
+    });
+    let all = names.iter();
+    all.map(|(namespace, name)| interests::kubeconfig(namespace, name))
+        .collect()
 }
 
 /// A changed value may be a change of whatever is in the namespace; which, nobody writes down.

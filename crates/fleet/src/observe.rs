@@ -31,6 +31,9 @@ pub struct World {
     /// The clusters that are selected, or have an assignment of this Rollout's name, by name.
     #[serde(default)]
     pub clusters: BTreeMap<String, Cluster>,
+    /// Whether there may be clusters that we have no right to see.
+    #[serde(default)]
+    pub is_blind: bool,
 }
 
 /// A cluster, as far as one Rollout is concerned.
@@ -46,12 +49,26 @@ pub struct Cluster {
     pub is_initialized: bool,
     /// Whether it can be reached now.
     pub is_reachable: bool,
+    /// Whether it has been looked at since we began: before, what is known of it is what was told then.
+    pub is_seen: bool,
     /// The revision of the assignment that it should have: of the template and of its values.
     pub wanted: Revision,
     /// The same for the last template that proved itself, where that is another one.
     pub stable: Option<Revision>,
     /// What is assigned to it under the Rollout's name.
     pub entry: Option<Entry>,
+    /// Why the API does not let us write its assignments, if it does not.
+    pub refused: Option<Refused>,
+}
+
+/// What the API said when it refused to have an assignment written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Refused {
+    /// What it said.
+    pub message: String,
+    /// When it is tried again.
+    pub retry_at: Timestamp,
 }
 
 impl Default for Cluster {
@@ -61,9 +78,11 @@ impl Default for Cluster {
             is_deleting: false,
             is_initialized: true,
             is_reachable: true,
+            is_seen: true,
             wanted: Revision::Known(String::new()),
             stable: None,
             entry: None,
+            refused: None,
         }
     }
 }

@@ -99,6 +99,9 @@ pub struct Hold {
     /// The cluster that is waited for; none where it is the Rollout itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
+    /// When it ends by itself, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
     /// Who or what can end it.
     pub unblock: String,
 }
@@ -109,8 +112,13 @@ impl Hold {
             reason: reason.as_str(),
             message: message.into(),
             cluster: None,
+            until: None,
             unblock: unblock.to_owned(),
         }
+    }
+
+    fn until(self, until: Option<Timestamp>) -> Self {
+        Self { until, ..self }
     }
 
     fn at(self, cluster: &str) -> Self {
@@ -157,6 +165,13 @@ impl Decision {
 /// Decides about a Rollout.
 pub fn decide(world: &World, now: Timestamp) -> Decision {
     let mut decision = Decision::as_before(world);
+    if world.is_blind {
+        let message =
+            "not all clusters can be seen: what is not seen gets, changes and loses nothing";
+        let unblock = "whoever grants the right to list and watch Clusters and Secrets";
+        let hold = Hold::new(Reason::ClustersHidden, message, unblock);
+        decision.holds.push(hold);
+    }
     if world.rollout.is_deleting {
         unassign::all(world, &mut decision);
         return decision;
@@ -185,8 +200,9 @@ pub fn decide(world: &World, now: Timestamp) -> Decision {
     if decision.holds.is_empty() {
         decision.holds.extend(survey.awaited(wanted.strategy));
     }
-    if let Some(settles) = survey.next_to_settle() {
-        decision.wake(settles);
+    let next = [survey.next_to_settle(), survey.next_retry()];
+    for at in next.into_iter().flatten() {
+        decision.wake(at);
     }
     decision
 }

@@ -11,14 +11,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde_json::json;
+use serde_json::{Value, json};
 use slipway_api::fleet::SyncSummary;
 use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState, SyncStatus};
+use slipway_api::fleet::names::COPIED_FOR;
 use slipway_api::fleet::sync::NamedSync;
 use slipway_api::names::FIELD_MANAGER;
 use slipway_bindings::{Text, revision};
+use slipway_kernel::fields::text;
 
 use crate::kinds;
+use crate::reasons::Reason;
 use crate::render::Applied;
 use crate::render::assignment::{self, Place};
 use crate::specialise::{Assigned, Specialised};
@@ -33,7 +36,7 @@ pub struct World {
     pub namespace: String,
     /// Its name, which is that of the Assemblage in the cluster too.
     pub name: String,
-    /// Its syncs, and what comes of those that name a module.
+    /// Its syncs, and what comes of those that name a module or cannot be read.
     pub syncs: Vec<(NamedSync, Option<Specialised<Assigned>>)>,
     /// Its status, as stored.
     pub before: AssemblageStatus,
@@ -43,8 +46,10 @@ pub struct World {
     pub leaf: Option<Leaf>,
     /// The Secrets with values that are there in the control plane, for this cluster.
     pub secrets: BTreeSet<String>,
-    /// Those of them that are in the cluster.
+    /// The Secrets with values that are in the cluster, for whomever.
     pub copied: BTreeSet<String>,
+    /// Those of them that were written there for this one: only these are deleted.
+    pub own: BTreeSet<String>,
 }
 
 /// The Assemblage in the cluster.
@@ -52,6 +57,8 @@ pub struct World {
 pub struct Leaf {
     /// Its syncs.
     pub syncs: Vec<NamedSync>,
+    /// Those of its syncs that cannot be read, as they are.
+    pub unread: Vec<Value>,
     /// The hash of what was written last.
     pub written: Option<String>,
     /// What it tells.
@@ -162,6 +169,19 @@ impl<'a> Wanted<'a> {
 }
 
 impl World {
+    /// The syncs as they are written: also those that cannot be read and are in the cluster already, as they are there.
+    fn list(&self, syncs: &[&NamedSync]) -> Vec<Value> {
+        let is_wanted = |name: &str| self.syncs.iter().any(|(sync, _)| sync.name == name);
+        let is_listed = |name: &str| syncs.iter().any(|sync| sync.name == name);
+        let unread = self.leaf.iter().flat_map(|leaf| &leaf.unread);
+        let kept = unread.filter(|sync| {
+            text(sync, "/name").is_some_and(|name| is_wanted(name) && !is_listed(name))
+        });
+        let written = syncs.iter().map(|sync| serde_json::to_value(sync));
+        let written = written.filter_map(Result::ok);
+        written.chain(kept.cloned()).collect()
+    }
+
     fn in_leaf(&self, name: &str) -> Option<NamedSync> {
         let mut all = self.leaf.iter().flat_map(|leaf| &leaf.syncs);
         all.find(|sync| sync.name == name).cloned()
@@ -191,7 +211,8 @@ fn write(world: &World, syncs: &[&NamedSync], decision: &mut Decision) {
     if !decision.copy.is_empty() || !decision.make.is_empty() {
         return;
     }
-    let hash = revision::of_template(&syncs);
+    let list = world.list(syncs);
+    let hash = revision::of_template(&list);
     let there: BTreeMap<&str, &NamedSync> = world
         .leaf
         .iter()
@@ -204,13 +225,13 @@ fn write(world: &World, syncs: &[&NamedSync], decision: &mut Decision) {
         .is_some_and(|leaf| leaf.written.as_ref() == Some(&hash));
     let is_there = |sync: &&NamedSync| there.get(sync.name.as_str()) == Some(sync);
     if !is_written || !syncs.iter().all(is_there) {
-        decision.apply = Some(assemblage(world, syncs, &hash));
+        decision.apply = Some(assemblage(world, &list, &hash));
         // What was there may still be needed until it has been written.
         return;
     }
     let still = world.leaf.iter().flat_map(|leaf| &leaf.syncs);
     let still: BTreeSet<&str> = still.flat_map(secrets_of).collect();
-    let unused = world.copied.iter();
+    let unused = world.own.iter();
     let unused =
         unused.filter(|name| !used.contains(name.as_str()) && !still.contains(name.as_str()));
     decision.delete_secrets = unused.cloned().collect();
@@ -229,7 +250,10 @@ fn made(world: &World) -> Vec<Applied> {
         kubeconfig: "",
     };
     let by = |(name, data): &(String, BTreeMap<String, Text>)| {
-        assignment::values(place, &world.name, name, data)
+        let mut made = assignment::values(place, &world.name, name, data);
+        let labels = json!({"metadata": {"labels": {COPIED_FOR: assignment::label(&world.name)}}});
+        slipway_kernel::fields::merge(&mut made.body, &labels);
+        made
     };
     missing.map(by).collect()
 }
@@ -245,7 +269,7 @@ fn secrets_of(sync: &NamedSync) -> impl Iterator<Item = &str> {
         .map(|field| field.name.as_str())
 }
 
-fn assemblage(world: &World, syncs: &[&NamedSync], hash: &str) -> Applied {
+fn assemblage(world: &World, syncs: &[Value], hash: &str) -> Applied {
     let (object, body) = crate::render::object(
         kinds::ASSEMBLAGE,
         &world.namespace,
@@ -258,6 +282,26 @@ fn assemblage(world: &World, syncs: &[&NamedSync], hash: &str) -> Applied {
         force: true,
         body,
     }
+}
+
+/// A sync that cannot be read, by its name: maybe a later version of ours has written it. None for what has no name.
+pub fn unreadable<T>(
+    sync: &Value,
+    error: &serde_json::Error,
+) -> Option<(NamedSync, Specialised<T>)> {
+    let part = |path: &str| text(sync, path).map(str::to_owned);
+    let named = NamedSync {
+        name: part("/name")?,
+        revision: part("/revision"),
+        assigned_by: part("/assignedBy"),
+        ..NamedSync::default()
+    };
+    let blocked = Specialised::Blocked {
+        reason: Reason::SyncUnreadable.as_str(),
+        message: format!("what it says cannot be read: {error}"),
+        references: BTreeSet::new(),
+    };
+    Some((named, blocked))
 }
 
 /// How many syncs are how far.

@@ -21,6 +21,9 @@ pub const CLUSTER: &str = "fleet.squaremo.dev/cluster";
 /// On a Secret with values for one cluster: the name of that cluster, the only one that it is copied to.
 pub const VALUES_FOR: &str = "fleet.squaremo.dev/values-for";
 
+/// On a Secret with values in a workload cluster: the `RemoteAssemblage` for which it was written there, and which deletes it.
+pub const COPIED_FOR: &str = "fleet.squaremo.dev/copied-for";
+
 /// On a Secret with values for one cluster: who made it, `Rollout.name`.
 pub const ASSIGNED_BY: &str = "fleet.squaremo.dev/assigned-by";
 /// On a `ClusterRole`: what bindings may read.

@@ -42,6 +42,10 @@ use super::sync::NamedSync;
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = [
+    {"rule": "has(self.clusterName) == has(oldSelf.clusterName) && (!has(self.clusterName) || self.clusterName == oldSelf.clusterName)",
+     "message": "clusterName cannot be changed, because what was applied would be left behind: make another RemoteAssemblage"},
+]))]
 pub struct RemoteAssemblageSpec {
     /// The Secret with the cluster's kubeconfig, in the same namespace
     pub kubeconfig_ref: LocalReference,

@@ -36,7 +36,7 @@ pub(super) fn text(reference: &Reference, read: &Read, pointer: &Pointer) -> Res
         return Err(Why::TooLong);
     }
     Ok(if reference.is_secret() {
-        Text::secret(text, found.stamp())
+        Text::secret(text, found.stamp(), &pointer.to_string())
     } else {
         Text::public(text)
     })

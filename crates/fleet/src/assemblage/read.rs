@@ -10,10 +10,13 @@ use super::{KustomizationSeen, SourceSeen};
 use crate::kinds;
 
 impl SourceSeen {
-    /// Reads a `GitRepository`.
+    /// Reads a `GitRepository`. A spec that is not as we write it is read as one that is not wanted.
     pub fn of(object: &Value) -> Self {
+        let spec = object.get("spec").cloned();
+        let spec = spec.and_then(|spec| serde_json::from_value(spec).ok());
         Self {
             generation: integer(object, "/metadata/generation").unwrap_or_default(),
+            spec: spec.unwrap_or_default(),
             status: GitRepositoryStatus::of(object),
         }
     }

@@ -13,6 +13,7 @@ use slipway_api::foreign::kustomization::KustomizationStatus;
 
 use super::{KustomizationSeen, SourceSeen};
 use crate::reasons::Reason;
+use crate::specialise::Substitutions;
 
 /// How far a sync is: state, reason and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,18 +60,27 @@ pub(super) fn told(
     seen: &KustomizationSeen,
     source: Option<&SourceSeen>,
     before: Option<&SyncStatus>,
-    sync: &NamedSync,
+    (sync, values): (&NamedSync, &Substitutions),
 ) -> Told {
+    let quoted = |message: &str| quoted(message, values);
     let updating =
         |reason: &str, message: &str| Told::new(SyncState::Updating, reason, message.to_owned());
+    let unseen = || {
+        if seen.is_suspended {
+            let message =
+                "the Kustomization is suspended: Flux applies it when somebody resumes it";
+            return Told::blocked(Reason::Suspended, message);
+        }
+        updating("Waiting", "Flux has not looked at it yet")
+    };
     let Some(ready) = &seen.status.ready else {
-        return updating("Waiting", "Flux has not looked at it yet");
+        return unseen();
     };
     let about = ready
         .observed_generation
         .unwrap_or(seen.status.observed_generation);
     if about < seen.generation {
-        return updating("Waiting", "Flux has not looked at it yet");
+        return unseen();
     }
     let fetched = source.and_then(|source| source.status.revision.as_ref());
     let is_applied = seen.status.observed_generation >= seen.generation
@@ -81,7 +91,7 @@ pub(super) fn told(
             updating("Waiting", "Flux is at the version before")
         }
         "False" if has_failed(&seen.status, &ready.reason) => {
-            Told::new(SyncState::Failed, &ready.reason, shortened(&ready.message))
+            Told::new(SyncState::Failed, &ready.reason, quoted(&ready.message))
         }
         // Flux looks again: what was true of this revision still is, until Flux says otherwise.
         "Unknown" => match before.filter(|before| before.observed_revision == sync.revision) {
@@ -91,12 +101,21 @@ pub(super) fn told(
             Some(before) if before.state == SyncState::Failed => Told::new(
                 SyncState::Failed,
                 before.reason.as_deref().unwrap_or_default(),
-                before.message.clone().unwrap_or_default(),
+                quoted(before.message.as_deref().unwrap_or_default()),
             ),
-            _ => updating(&ready.reason, &shortened(&ready.message)),
+            _ => updating(&ready.reason, &quoted(&ready.message)),
         },
-        _ => updating(&ready.reason, &shortened(&ready.message)),
+        _ => updating(&ready.reason, &quoted(&ready.message)),
     }
+}
+
+/// What Flux says, as it may be told: it quotes what it was refused, so where values are secret its words stay where they are.
+fn quoted(message: &str, values: &Substitutions) -> String {
+    if values.secret.is_empty() || message.is_empty() {
+        return shortened(message);
+    }
+    "what Flux says is on its Kustomization: it may have secret values in it, and is not repeated here"
+        .to_owned()
 }
 
 /// Whether a failure is of an attempt at another version than the wanted one.

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use slipway_api::fleet::sync::NamedSync;
-use slipway_bindings::{Known, Reference};
+use slipway_bindings::{Found, Known, Read, Reference, Text};
 use slipway_kernel::fields::{list, text};
 use slipway_kernel::store::{Item, Meta, Store};
 use slipway_kernel::{Facts, Kind, Target};
@@ -14,10 +14,12 @@ use crate::assemblage::{KustomizationSeen, SourceSeen, World};
 use crate::hub::interests::MADE;
 use crate::hub::remote::filled;
 use crate::hub::view::{items, reference, status_of};
-use crate::kinds;
 use crate::observe::reference::Place;
-use crate::observe::seen::Bare;
+use crate::observe::seen::{Assembled, Bare};
+use crate::remote::unreadable;
+use crate::render::assignment::revealed;
 use crate::specialise::{Specialised, Substitutions, substitutions};
+use crate::{kinds, naming};
 
 impl Expansion<'_> {
     pub(super) fn object(&self) -> &Value {
@@ -32,10 +34,23 @@ impl Expansion<'_> {
         Target::seen(reference(&kinds::ASSEMBLAGE, self.meta()), self.meta())
     }
 
+    /// Its syncs; those that cannot be read by their names only.
     pub(super) fn syncs(&self) -> Vec<NamedSync> {
+        let all = self.read().into_iter();
+        all.map(|(sync, _)| sync).collect()
+    }
+
+    /// Its syncs, each with why it cannot be read, if it cannot. None is left out: what is not asked for is taken away.
+    fn read(&self) -> Vec<(NamedSync, Option<Specialised<Substitutions>>)> {
         let all = list(self.object(), "/spec/syncs");
-        all.filter_map(|sync| serde_json::from_value(sync.clone()).ok())
-            .collect()
+        let read = |sync: &Value| match serde_json::from_value(sync.clone()) {
+            Ok(sync) => Some((sync, None)),
+            Err(error) => {
+                let (named, blocked) = unreadable(sync, &error)?;
+                Some((named, Some(blocked)))
+            }
+        };
+        all.filter_map(read).collect()
     }
 
     pub(super) fn place(&self) -> Place<'_> {
@@ -51,7 +66,11 @@ impl Expansion<'_> {
     pub(crate) fn references(&self) -> BTreeSet<Reference> {
         let facts = Facts::default();
         let mut all = BTreeSet::new();
-        for sync in self.syncs() {
+        let readable = self
+            .read()
+            .into_iter()
+            .filter(|(_, blocked)| blocked.is_none());
+        for (sync, _) in readable {
             let (_, specialised) = self.specialised(&facts, sync);
             all.extend(match specialised {
                 Specialised::Done(values) => values.references,
@@ -81,9 +100,9 @@ impl Expansion<'_> {
         facts: &Facts,
         sync: NamedSync,
     ) -> (NamedSync, Specialised<Substitutions>) {
-        let sync = match self.filled(facts, &sync) {
-            None => sync,
-            Some(Specialised::Done(assigned)) => assigned.sync,
+        let (sync, secret) = match self.filled(facts, &sync) {
+            None => (sync, None),
+            Some(Specialised::Done(assigned)) => (assigned.sync, assigned.secret),
             Some(Specialised::Unread(needs)) => return (sync, Specialised::Unread(needs)),
             Some(Specialised::Blocked {
                 reason,
@@ -104,7 +123,11 @@ impl Expansion<'_> {
             let Specialised::Unread(needs) = &specialised else {
                 return (sync, specialised);
             };
-            let read = self.place().read(facts, needs);
+            let mut read = self.place().read(facts, needs);
+            read.extend(needs.iter().filter_map(|need| {
+                let (name, data) = secret.as_ref()?;
+                Some((need.clone(), in_hand(need, name, data)?))
+            }));
             if read.is_empty() {
                 return (sync, specialised);
             }
@@ -134,9 +157,12 @@ impl Expansion<'_> {
             uid: meta.uid.clone(),
             kubeconfig: text(self.object(), "/spec/kubeconfigRef/name").map(str::to_owned),
             syncs: self
-                .syncs()
+                .read()
                 .into_iter()
-                .map(|sync| self.specialised(facts, sync))
+                .map(|(sync, blocked)| match blocked {
+                    Some(blocked) => (sync, blocked),
+                    None => self.specialised(facts, sync),
+                })
                 .collect(),
             before: before
                 .into_iter()
@@ -145,11 +171,28 @@ impl Expansion<'_> {
             sources: self.sources(),
             kustomizations: self.kustomizations(),
             secrets: self.secrets().into_keys().collect(),
-            wanted_by_others: others
-                .flat_map(|one| one.body().sources())
-                .cloned()
-                .collect(),
+            wanted_by_others: others.flat_map(|one| self.wanted_by(facts, one)).collect(),
         }
+    }
+
+    /// The sources that another assemblage wants, also by naming modules.
+    fn wanted_by(&self, facts: &Facts, item: &Item<Assembled>) -> BTreeSet<String> {
+        let mut all = item.body().sources().clone();
+        if item.body().names_modules() {
+            let other = Expansion {
+                view: self.view,
+                item,
+                fate: self.fate,
+                record: None,
+            };
+            let filled = other.syncs().into_iter();
+            let filled = filled.filter_map(|sync| match other.filled(facts, &sync)? {
+                Specialised::Done(assigned) => assigned.sync.source,
+                _ => None,
+            });
+            all.extend(filled.map(|source| naming::source(&source)));
+        }
+        all
     }
 
     pub(super) fn store<T: slipway_kernel::store::Projection>(
@@ -186,4 +229,17 @@ impl Expansion<'_> {
         ours.map(|item| (item.meta().name.clone(), item.meta().clone()))
             .collect()
     }
+}
+
+/// The Secret with the values of what was filled in here, as if it had been read: nobody has to make it for what is expanded where it
+/// is filled in. Its name has the revision of the values in it.
+fn in_hand(need: &Reference, name: &str, data: &BTreeMap<String, Text>) -> Option<Read> {
+    let is_it = matches!(need, Reference::Object { kind, name: asked, .. } if kind == "Secret" && asked == name);
+    is_it.then(|| {
+        Read::Found(Found::new(json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": name, "uid": name, "resourceVersion": "0"},
+            "data": revealed(data),
+        })))
+    })
 }

@@ -6,8 +6,8 @@ use slipway_kernel::interest::{Interest, Triggers, Where};
 
 use super::triggers::{
     by_assemblage, by_bootstrap_module, by_cluster, by_kubeconfig, by_kustomization, by_leaf,
-    by_made, by_member, by_module, by_remote, by_revision, by_source, by_values, itself,
-    means_itself, meant_by_kubeconfig, meant_by_remote, of_cluster,
+    by_made, by_member, by_module, by_one_kubeconfig, by_remote, by_revision, by_source, by_values,
+    itself, means_itself, meant_by_kubeconfig, meant_by_remote, of_cluster,
 };
 use crate::assemblage::{KustomizationSeen, SourceSeen};
 use crate::kinds;
@@ -111,7 +111,7 @@ pub(crate) fn namespace(name: &str, triggers: Triggers) -> Interest {
 
 /// A kubeconfig that nobody has labelled.
 pub(crate) fn kubeconfig(namespace: &str, name: &str) -> Interest {
-    Interest::of::<Bare>(kinds::SECRET, by_kubeconfig)
+    Interest::of::<Bare>(kinds::SECRET, by_one_kubeconfig)
         .only(namespace, name)
         .in_slot(one_kubeconfig(namespace, name))
         .meaning(meant_by_kubeconfig)

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::json;
-use slipway_api::fleet::names::{CLEARED, VALUES_FOR};
+use slipway_api::fleet::names::{CLEARED, COPIED_FOR, VALUES_FOR};
 use slipway_api::purpose::fleet as purpose;
 use slipway_kernel::fields::text;
 use slipway_kernel::finalizer::{Finalizers, Phase};
@@ -10,8 +10,8 @@ use slipway_kernel::instant::later;
 use slipway_kernel::{Action, ClusterId, Facts, Kind, ObjectRef, Plan, Target};
 
 use super::reach;
-use super::remote::{Remote, is_gone};
-use super::view::{cluster_of, status_of};
+use super::remote::{Fate, Remote};
+use super::view::cluster_of;
 use crate::kinds;
 use crate::namespaces::{has_namespace, namespace};
 use crate::remote;
@@ -39,10 +39,7 @@ pub(super) fn over_there(
         Phase::Unguarded | Phase::Released => return Some(steps.plan),
         Phase::Ending => {
             // Whoever deletes a cluster says nothing of what is in it.
-            let record = status_of(one.object()).cluster;
-            let registered = one.cluster();
-            let facts = Facts::default();
-            if !is_gone(one.view, &facts, record.as_ref(), registered.as_ref()) {
+            if one.fate(facts) == Fate::Here {
                 clear(one, &mut steps, there);
             }
             return Some(steps.plan);
@@ -84,7 +81,9 @@ pub(super) fn over_there(
     for made in decision.make {
         apply(made, purpose::VALUES);
     }
-    let emptied = one.leaf().filter(|_| world.syncs.is_empty());
+    let list = decision.apply.as_ref();
+    let list = list.and_then(|applied| applied.body.pointer("/spec/syncs")?.as_array());
+    let emptied = one.leaf().filter(|_| list.is_some_and(Vec::is_empty));
     match (decision.apply, emptied) {
         // To apply none would leave no list at all, which is no list.
         (Some(assemblage), Some(leaf)) => {
@@ -141,7 +140,9 @@ fn copy(one: &Remote<'_>, name: &str) -> Option<Applied> {
         &meta.namespace,
         name,
         &json!({
-            "metadata": {"labels": {VALUES_FOR: label(cluster_of(one.object()))}},
+            "metadata": {"labels": {
+                VALUES_FOR: label(cluster_of(one.object())), COPIED_FOR: label(&meta.name),
+            }},
             "immutable": true,
             "data": object.get("data"),
         }),

@@ -15,8 +15,9 @@ use slipway_kernel::finalizer::{self, Finalizers};
 use slipway_kernel::store::Item;
 use slipway_kernel::{Facts, Kind, Plan, Target};
 
-use super::rollout::{Assigner, plan as assign};
+use super::rollout::{Assigner, Course, plan as assign};
 use super::view::{View, reference, status_of};
+use crate::observe::Cluster;
 use crate::observe::seen::Whole;
 use crate::remote::summary;
 use crate::settings::Settings;
@@ -41,13 +42,16 @@ pub(super) fn plan(
         let Some(course) = course else {
             return steps.plan;
         };
+        let has_lost = object.pointer("/spec/selector").is_none();
+        if has_lost && is_nowhere(&course) && !course.gathered.world.rollout.is_deleting {
+            // It selects nothing any more, and nothing of it is left.
+            let remove = finalizer::remove(target(), &finalizers, FINALIZER, purpose::RELEASE);
+            if let Some(remove) = remove {
+                steps.act(remove, Vec::new());
+            }
+        }
         selecting(object, &course.status)
     } else {
-        // One that has lost its selector has nothing to take away: whoever wants that deletes it before.
-        let remove = finalizer::remove(target(), &finalizers, FINALIZER, purpose::RELEASE);
-        if let Some(remove) = remove {
-            steps.act(remove, Vec::new());
-        }
         inert(view, kind, item, now)
     };
     let before: ModuleStatus = object
@@ -56,6 +60,13 @@ pub(super) fn plan(
         .unwrap_or_default();
     steps.status(target(), (&before, object.get("status")), &after);
     steps.plan
+}
+
+/// Whether nothing is left of what a module assigned.
+fn is_nowhere(course: &Course) -> bool {
+    let mut clusters = course.gathered.world.clusters.values();
+    let is_ours = |cluster: &Cluster| cluster.entry.as_ref().is_some_and(|entry| entry.is_ours);
+    course.decision.unassign.is_empty() && !clusters.any(is_ours)
 }
 
 /// What is known of any module.

@@ -8,12 +8,13 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 use slipway_api::foreign::condition;
-use slipway_kernel::condition::set;
+use slipway_kernel::condition::{clear, set};
 use slipway_kernel::instant::later;
 use slipway_kernel::member::{Reach, reasons};
 use slipway_kernel::{Blocker, ClusterId, Facts, Member, MemberState};
 
-use super::view::View;
+use super::remote::Fate;
+use super::view::{View, cluster_of};
 use crate::observe::cluster::Registered;
 use crate::observe::seen::Assembled;
 use crate::reasons::Reason;
@@ -31,6 +32,49 @@ const BARE: [&str; 2] = [Reason::AgentMissing.as_str(), reasons::NOT_SYNCED];
 
 /// How long what was told before still counts while a cluster is looked at for the first time.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Whether something stands for the cluster of an assemblage. Said only where nothing does.
+const REGISTERED: &str = "Registered";
+/// Why not.
+const GONE: &str = "ClusterGone";
+
+/// How long nothing may stand for a cluster before it counts as deleted: whoever replaces an object deletes it first.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// Tells whether something stands for a cluster; gives when to look again, if that is not certain yet.
+pub(crate) fn tell_fate(
+    conditions: &mut Vec<Condition>,
+    fate: Fate,
+    generation: i64,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    if fate != Fate::Absent {
+        clear(conditions, REGISTERED);
+        return None;
+    }
+    let message = "neither a Cluster nor a Secret stands for it any more: what is assigned to it is forgotten soon";
+    set(
+        conditions, REGISTERED, false, GONE, message, generation, now,
+    );
+    let since = absent_since(conditions)?;
+    later(since, GRACE).filter(|until| *until > now)
+}
+
+/// Whether a cluster is gone for certain: another one has taken its name, or nothing has stood for it for a while.
+pub(crate) fn is_gone(conditions: &[Condition], fate: Fate, now: Timestamp) -> bool {
+    let until = absent_since(conditions).and_then(|since| later(since, GRACE));
+    match fate {
+        Fate::Here => false,
+        Fate::Absent => until.is_some_and(|until| until <= now),
+        Fate::Replaced => true,
+    }
+}
+
+fn absent_since(conditions: &[Condition]) -> Option<Timestamp> {
+    let mut all = conditions.iter();
+    let told = all.find(|told| told.type_ == REGISTERED && told.status == "False")?;
+    Some(told.last_transition_time.0)
+}
 
 /// Whether an assemblage says that its cluster cannot be reached.
 pub(super) fn is_known_unreachable(assemblage: &Value) -> bool {
@@ -53,7 +97,8 @@ pub(super) fn unreachable<'a>(
 ) -> BTreeSet<String> {
     let is_away = |(cluster, has_assemblage): &(&Registered, bool)| {
         let remote = view.get(&kinds::REMOTE_ASSEMBLAGE, &cluster.namespace, &cluster.name);
-        let told = remote.and_then(|item| condition(item.body().object(), REACHABLE));
+        let its = remote.filter(|item| cluster_of(item.body().object()) == cluster.name);
+        let told = its.and_then(|item| condition(item.body().object(), REACHABLE));
         if let Some(told) = told {
             let is_bare = BARE.contains(&told.reason.as_str());
             return told.status == "False" && !(is_bare && layer == Layer::Bootstrap);
@@ -68,6 +113,29 @@ pub(super) fn unreachable<'a>(
     };
     let away = clusters.into_iter().filter(is_away);
     away.map(|(cluster, _)| cluster.name.clone()).collect()
+}
+
+/// The clusters of these that have not been looked at yet since we began: what is told of them was told before. Not for long, else
+/// they cannot be reached.
+pub(super) fn unread<'a>(
+    facts: &Facts,
+    clusters: impl Iterator<Item = &'a Registered>,
+    now: Timestamp,
+) -> BTreeSet<String> {
+    let is_unread = |cluster: &&Registered| {
+        let member = work::member(&cluster.namespace, &cluster.name);
+        let Some(state) = facts.members.get(&member) else {
+            return cluster.is_initialized;
+        };
+        let is_looked_at = match state.reach {
+            Reach::Connecting => false,
+            Reach::Reached => state.synced,
+            _ => true,
+        };
+        !is_looked_at && later(state.since, PATIENCE).is_some_and(|until| until > now)
+    };
+    let unread = clusters.filter(is_unread);
+    unread.map(|cluster| cluster.name.clone()).collect()
 }
 
 /// Whether something can be done in a member, and what is in it has been seen.

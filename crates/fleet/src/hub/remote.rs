@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use slipway_api::fleet::assemblage::ClusterRecord;
-use slipway_api::fleet::names::VALUES_FOR;
+use slipway_api::fleet::names::{COPIED_FOR, VALUES_FOR};
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::{Given, Known};
 use slipway_kernel::fields::{list, strings};
@@ -14,11 +14,11 @@ use slipway_kernel::{ClusterId, Facts, Kind, Target};
 use super::interests::COPIED;
 use super::view::{View, cluster_of, member_of, reference, status_of};
 use crate::kinds;
-use crate::observe::cluster::Registered;
+use crate::observe::cluster::{self, Registered};
 use crate::observe::reference::Place;
 use crate::observe::seen::{Assembled, Bare, Whole};
 use crate::remote::fill::fill;
-use crate::remote::{Leaf, WRITTEN, World};
+use crate::remote::{Leaf, WRITTEN, World, unreadable};
 use crate::render::assignment::label;
 use crate::specialise::Specialised;
 
@@ -51,6 +51,23 @@ impl<'a> Remote<'a> {
             .cluster(&meta.namespace, cluster_of(self.object()))
     }
 
+    /// What became of its cluster.
+    pub(super) fn fate(&self, facts: &Facts) -> Fate {
+        let record = status_of(self.object()).cluster;
+        let state = facts.members.get(&self.member);
+        let place = (
+            self.item.meta().namespace.as_str(),
+            cluster_of(self.object()),
+        );
+        fate(
+            self.view,
+            facts,
+            record.as_ref(),
+            place,
+            state.and_then(|state| state.uid()),
+        )
+    }
+
     /// The assemblage in the cluster, if it is there.
     pub(super) fn leaf(&self) -> Option<Item<Assembled>> {
         let meta = self.item.meta();
@@ -67,8 +84,13 @@ impl<'a> Remote<'a> {
         let mut is_unread = false;
         let mut syncs = Vec::new();
         for sync in list(self.object(), "/spec/assemblage/syncs") {
-            let Ok(sync) = serde_json::from_value::<NamedSync>(sync.clone()) else {
-                continue;
+            let sync = match serde_json::from_value::<NamedSync>(sync.clone()) {
+                Ok(sync) => sync,
+                Err(error) => {
+                    let blocked = unreadable(sync, &error);
+                    syncs.extend(blocked.map(|(sync, blocked)| (sync, Some(blocked))));
+                    continue;
+                }
             };
             let filled = self.filled(facts, &sync);
             is_unread |= matches!(filled, Some(Specialised::Unread(_)));
@@ -82,7 +104,8 @@ impl<'a> Remote<'a> {
             is_reachable,
             leaf: self.leaf().map(|leaf| leaf_of(leaf.body().object())),
             secrets: self.secrets(),
-            copied: self.copied(),
+            copied: named(self.copied()),
+            own: named(self.copies()),
         };
         (world, is_unread)
     }
@@ -114,18 +137,25 @@ impl<'a> Remote<'a> {
         its.map(|item| item.meta().name.clone()).collect()
     }
 
-    /// Those that are in the cluster.
-    pub(super) fn copied(&self) -> BTreeSet<String> {
-        let found = self.copies();
-        found.iter().map(|item| item.meta().name.clone()).collect()
-    }
-
-    pub(super) fn copies(&self) -> Vec<Item<Bare>> {
+    /// All Secrets with values that are in the cluster, for whomever: where the cluster is the control plane itself, also those of
+    /// other clusters.
+    fn copied(&self) -> Vec<Item<Bare>> {
         let store = self
             .view
             .stores
             .slot::<Bare>(&self.member, &kinds::SECRET, COPIED);
         super::view::items(store, &self.item.meta().namespace)
+    }
+
+    /// Those that were written there for this one, and are its to delete.
+    pub(super) fn copies(&self) -> Vec<Item<Bare>> {
+        let its = label(&self.item.meta().name);
+        let mut all = self.copied();
+        all.retain(|item| {
+            let labels = strings(item.body().object(), "/metadata/labels");
+            labels.get(COPIED_FOR) == Some(&its)
+        });
+        all
     }
 
     /// What its syncs refer to in the control plane.
@@ -188,42 +218,77 @@ pub(crate) fn filled(
     }
 }
 
+fn named(items: Vec<Item<Bare>>) -> BTreeSet<String> {
+    let names = items.into_iter().map(|item| item.meta().name.clone());
+    names.collect()
+}
+
 fn leaf_of(object: &Value) -> Leaf {
-    let syncs = list(object, "/spec/syncs");
-    let syncs = syncs.filter_map(|sync| serde_json::from_value(sync.clone()).ok());
+    let (mut syncs, mut unread) = (Vec::new(), Vec::new());
+    for sync in list(object, "/spec/syncs") {
+        match serde_json::from_value(sync.clone()) {
+            Ok(sync) => syncs.push(sync),
+            Err(_) => unread.push(sync.clone()),
+        }
+    }
     Leaf {
-        syncs: syncs.collect(),
+        syncs,
+        unread,
         written: strings(object, "/metadata/annotations").remove(WRITTEN),
         status: status_of(object),
     }
 }
 
-/// Whether the cluster that an assemblage was made for is gone, or another one has taken its name.
-pub(crate) fn is_gone(
+/// What became of the cluster that an assemblage was made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is there, as far as is known.
+    Here,
+    /// Nothing stands for it any more. It may be made anew in a moment, as by whoever replaces a Secret.
+    Absent,
+    /// Another cluster has taken its name.
+    Replaced,
+}
+
+/// What became of the cluster that an assemblage was made for. `uid` is that of the cluster that answers under its name now: the
+/// same one behind another object is the same cluster.
+pub(crate) fn fate(
     view: &View<'_>,
     facts: &Facts,
     record: Option<&ClusterRecord>,
-    registered: Option<&Registered>,
-) -> bool {
+    (namespace, name): (&str, &str),
+    uid: Option<&str>,
+) -> Fate {
     let kind = record.and_then(|record| record.kind.as_deref());
-    let Some(kind) = kind.filter(|kind| view.knows_clusters(facts, kind)) else {
-        return false;
+    let Some((record, kind)) = record.zip(kind) else {
+        return Fate::Here;
     };
-    let uid = record.and_then(|record| record.object_uid.as_deref());
-    match registered {
-        None => true,
-        Some(cluster) => cluster.kind == kind && uid.is_some_and(|uid| uid != cluster.uid),
+    if !view.knows_clusters(facts, kind) {
+        return Fate::Here;
+    }
+    let Some(cluster) = view.cluster(namespace, name) else {
+        // A Secret is known to be gone when it has been looked for by its name: it may only have lost its label.
+        let is_secret = kind == cluster::SECRET;
+        let is_there = is_secret && view.has_kubeconfig(namespace, name) != Some(false);
+        return if is_there { Fate::Here } else { Fate::Absent };
+    };
+    let is_same = record.object_uid.as_ref() == Some(&cluster.uid) || cluster.kind != kind;
+    match (record.uid.as_deref(), uid) {
+        (Some(known), Some(seen)) if !is_same && known != seen => Fate::Replaced,
+        _ => Fate::Here,
     }
 }
 
-/// What is recorded of the cluster of an assemblage: what stands for it, and once it has been seen which it is.
+/// What is recorded of the cluster of an assemblage: what stands for it, and once it has been seen which it is. Another object stands
+/// for it when it is known that it stands for the same cluster.
 pub(crate) fn record(
     before: Option<&ClusterRecord>,
     registered: Option<&Registered>,
     uid: Option<&str>,
 ) -> Option<ClusterRecord> {
     let mut record = before.cloned().unwrap_or_default();
-    if let Some(cluster) = registered {
+    let is_new = record.object_uid.is_none() || record.uid.is_none();
+    if let Some(cluster) = registered.filter(|_| is_new || uid.is_some()) {
         record.kind = Some(cluster.kind.to_owned());
         record.object_uid = Some(cluster.uid.clone());
     }

@@ -13,17 +13,16 @@ use slipway_kernel::fields::{list, strings, text};
 use slipway_kernel::finalizer::{self, Finalizers, Phase};
 use slipway_kernel::instant::later;
 use slipway_kernel::store::Item;
-use slipway_kernel::{Facts, Kind, ObjectRef, Plan, Target};
+use slipway_kernel::{Facts, Kind, Plan, Target};
 
-use super::reach;
-use super::view::{View, reference};
+use super::view::{View, cluster_of, reference};
 use super::writing::Writing;
+use super::{reach, refused};
 use crate::observe::gather::{Gathered, Parts, assigner, gather};
 use crate::observe::reference::Place;
 use crate::observe::rollout::Asked;
 use crate::observe::seen::{Assembled, Whole};
-use crate::plan::{self, Decision, Hold};
-use crate::reasons::Reason;
+use crate::plan::{self, Decision};
 use crate::render::assignment::{self, Layer};
 use crate::settings::Settings;
 use crate::steps::Steps;
@@ -101,8 +100,15 @@ pub(crate) fn course<T>(
         Layer::Bootstrap => (Vec::new(), view.assemblages(namespace)),
     };
     let mut assemblages: BTreeMap<String, &Value> = BTreeMap::new();
+    let mut taken = BTreeSet::new();
     for remote in &remotes {
-        assemblages.insert(remote.meta().name.clone(), remote.body().object());
+        let (name, object) = (&remote.meta().name, remote.body().object());
+        if cluster_of(object) == name {
+            assemblages.insert(name.clone(), object);
+        } else {
+            // What is written there would reach another cluster.
+            taken.insert(name.clone());
+        }
     }
     for bootstrap in &bootstraps {
         let cluster = bootstrap.body().cluster();
@@ -113,14 +119,15 @@ pub(crate) fn course<T>(
     }
     let revisions = revisions(view, one);
     let has = |name: &str| assemblages.contains_key(name);
+    let all = || clusters.values();
     let unreachable = reach::unreachable(
         view,
         facts,
         one.layer(),
-        clusters
-            .values()
-            .map(|cluster| (cluster, has(&cluster.name))),
+        all().map(|cluster| (cluster, has(&cluster.name))),
     );
+    let unread = reach::unread(facts, all().filter(|cluster| has(&cluster.name)), now);
+    let refused = refused::clusters(facts, one, clusters.keys());
     let place = Place {
         stores: view.stores,
         cluster: &view.home,
@@ -136,13 +143,16 @@ pub(crate) fn course<T>(
             revisions: &revisions,
             known: &known,
             unreachable: &unreachable,
+            unread: &unread,
+            refused: &refused,
+            taken: &taken,
+            is_blind: view.is_blind_to_clusters(facts),
         };
         let gathered = gather(&parts);
         let read = place.read(facts, &gathered.needs);
         if read.is_empty() {
             let mut decision = plan::decide(&gathered.world, now);
-            let refused = refused(one, facts, &decision);
-            decision.holds.extend(refused);
+            refused::add(view, facts, one, &gathered, &mut decision);
             let status = plan::status(&gathered.world, &decision, now);
             let course = Course {
                 gathered,
@@ -153,32 +163,6 @@ pub(crate) fn course<T>(
         }
         known.extend(read);
     }
-}
-
-/// Clusters whose assignment the API does not let us write, for instance because somebody else has taken it over.
-fn refused(one: &Assigner<'_>, facts: &Facts, decision: &Decision) -> Vec<Hold> {
-    if facts.refusals.is_empty() {
-        return Vec::new();
-    }
-    let assigned = decision.assign.iter().map(|one| &one.cluster);
-    let all = assigned.chain(&decision.unassign);
-    let hold = |cluster: &String| {
-        let object = match one.layer() {
-            Layer::Remote => ObjectRef::local(kinds::REMOTE_ASSEMBLAGE, one.namespace(), cluster),
-            Layer::Bootstrap => {
-                let name = naming::bootstrap(cluster);
-                ObjectRef::local(kinds::ASSEMBLAGE, one.namespace(), name)
-            }
-        };
-        let refusal = facts.refusals.get(&object)?;
-        Some(Hold {
-            reason: Reason::RefusedByApi.as_str(),
-            message: format!("the API refused to change {object}: {}", refusal.message),
-            cluster: Some(cluster.clone()),
-            unblock: "whoever mends what the API refuses; it is tried again by itself".to_owned(),
-        })
-    };
-    all.filter_map(hold).collect()
 }
 
 /// The revisions that are kept: modules of this Rollout, and records of what its module was.
@@ -225,7 +209,7 @@ fn revisions(view: &View<'_>, one: &Assigner<'_>) -> BTreeMap<String, (TemplateS
     all
 }
 
-fn target_kind(one: &Assigner<'_>) -> Kind {
+pub(super) fn target_kind(one: &Assigner<'_>) -> Kind {
     match one.layer() {
         Layer::Bootstrap => kinds::BOOTSTRAP_MODULE,
         Layer::Remote => kinds::MODULE,
@@ -304,7 +288,9 @@ pub(crate) fn plan(
     if let Some(at) = course.decision.wake_at {
         plan.wake(at);
     }
-    if !course.gathered.needs.is_empty()
+    let mut clusters = course.gathered.world.clusters.values();
+    let is_unread = clusters.any(|cluster| !cluster.is_seen);
+    if (is_unread || !course.gathered.needs.is_empty())
         && let Some(at) = later(now, READING)
     {
         plan.wake(at);

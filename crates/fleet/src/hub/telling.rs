@@ -6,10 +6,9 @@ use slipway_api::fleet::names::CLEARED;
 use slipway_api::purpose::fleet as purpose;
 use slipway_kernel::finalizer::{self, Finalizers, Phase};
 use slipway_kernel::instant::later;
-use slipway_kernel::member::Reach;
 use slipway_kernel::{Facts, Member, MemberState, Plan};
 
-use super::remote::{Remote, is_gone, record};
+use super::remote::{Fate, Remote, record};
 use super::view::status_of;
 use super::{members, reach};
 use crate::remote;
@@ -20,15 +19,10 @@ pub(super) fn at_home(one: &Remote<'_>, facts: &Facts, now: Timestamp) -> Plan {
     let mut steps = Steps::new(facts, now);
     let finalizers = Finalizers::of(one.object());
     let before = status_of(one.object());
-    let registered = one.cluster();
-    let is_gone = is_gone(
-        one.view,
-        facts,
-        before.cluster.as_ref(),
-        registered.as_ref(),
-    );
     let member = members::one(one.view, &one.member);
     let state = facts.members.get(&one.member).map(AsRef::as_ref);
+    let fate = one.fate(facts);
+    let is_gone = reach::is_gone(&before.conditions, fate, now);
     match finalizers.phase(CLEARED) {
         Phase::Unguarded => {
             let add = finalizer::add(one.target(), &finalizers, CLEARED, purpose::GUARD);
@@ -37,7 +31,7 @@ pub(super) fn at_home(one: &Remote<'_>, facts: &Facts, now: Timestamp) -> Plan {
         }
         Phase::Released => return steps.plan,
         Phase::Ending => {
-            if is_gone || is_cleared(one, member.as_ref(), state) {
+            if is_gone || is_cleared(one, member.as_ref(), state, fate) {
                 let target = one.target();
                 let remove = finalizer::remove(target, &finalizers, CLEARED, purpose::RELEASE);
                 if let Some(remove) = remove {
@@ -56,17 +50,24 @@ pub(super) fn at_home(one: &Remote<'_>, facts: &Facts, now: Timestamp) -> Plan {
     steps.plan
 }
 
-/// Whether nothing is left in the cluster, or nobody could ever look.
-fn is_cleared(one: &Remote<'_>, member: Option<&Member>, state: Option<&MemberState>) -> bool {
+/// Whether nothing is left in the cluster, or nobody could ever look: the kubeconfig has been looked for and is not there. That it
+/// could not be read, or cannot be used, says nothing of what is in the cluster.
+fn is_cleared(
+    one: &Remote<'_>,
+    member: Option<&Member>,
+    state: Option<&MemberState>,
+    fate: Fate,
+) -> bool {
     let Some(member) = member else {
         return true;
     };
-    let has_no_credentials =
-        state.is_some_and(|state| matches!(state.reach, Reach::NoCredentials(_)));
-    let is_clean = one.leaf().is_none() && one.copied().is_empty();
+    let from = &member.credentials;
+    let is_lost =
+        one.view.has_kubeconfig(&from.namespace, &from.name) == Some(false) && fate != Fate::Absent;
+    let is_clean = one.leaf().is_none() && one.copies().is_empty();
     // It was never written to.
     let is_untouched = member.confirmed.is_none();
-    has_no_credentials || is_untouched || (reach::is_open(member, state) && is_clean)
+    is_lost || is_untouched || (reach::is_open(member, state) && is_clean)
 }
 
 /// Tells on it how its cluster is.
@@ -96,6 +97,10 @@ fn tell(
         syncs: decision.syncs,
     };
     crate::conditions::set(&mut after, generation, now);
+    let fate = one.fate(facts);
+    if let Some(at) = reach::tell_fate(&mut after.conditions, fate, generation, now) {
+        steps.plan.wake(at);
+    }
     if member.is_some() {
         let conditions = &mut after.conditions;
         let again = reach::tell(conditions, state, blocker.as_ref(), generation, now);

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use slipway_api::fleet::names;
 use slipway_kernel::fields::{list, text};
+use slipway_kernel::finalizer::{Finalizers, Phase};
 use slipway_kernel::store::{Item, Meta, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, Stores};
 
@@ -37,7 +38,9 @@ fn assigning(
     for kind in [kinds::ROLLOUT, kinds::MODULE, kinds::BOOTSTRAP_MODULE] {
         let is_rollout = kind == kinds::ROLLOUT;
         for item in view.all(&kind, namespace) {
-            let selects = item.body().object().pointer("/spec/selector").is_some();
+            let object = item.body().object();
+            let is_guarded = || Finalizers::of(object).phase(names::FINALIZER) == Phase::Guarded;
+            let selects = object.pointer("/spec/selector").is_some() || is_guarded();
             if (is_rollout || selects) && is_meant(&kind, &item) {
                 keys.push(work::at_home(&kind, namespace, &item.meta().name));
             }
@@ -255,6 +258,13 @@ pub(super) fn by_kubeconfig(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<
         .collect()
 }
 
+/// A Secret that is looked at by its name alone: a kubeconfig, or what stood for a cluster and has lost its label.
+pub(super) fn by_one_kubeconfig(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let mut keys = by_kubeconfig(cluster, meta, stores);
+    keys.extend(by_cluster(cluster, meta, stores));
+    keys
+}
+
 /// Secrets with values are what the cluster that they are for waits for.
 pub(super) fn by_values(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     let view = View::new(stores);
@@ -301,7 +311,9 @@ pub(super) fn by_made(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
 }
 
 pub(super) fn by_source(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
-    expanded(meta, stores, |one| one.sources().contains(&meta.name))
+    expanded(meta, stores, |one| {
+        one.names_modules() || one.sources().contains(&meta.name)
+    })
 }
 
 pub(super) fn by_kustomization(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {

@@ -1,6 +1,6 @@
 //! What is seen in the control plane.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use slipway_api::fleet::assemblage::AssemblageStatus;
@@ -61,10 +61,44 @@ impl<'a> View<'a> {
         clusters.extend(self.all(&kinds::CLUSTER, namespace));
         let secrets = self.secrets(CLUSTERS);
         let secrets: Vec<Item<Bare>> = items(secrets, namespace);
-        registered(
+        let mut all = registered(
             clusters.iter().map(|item| item.body().object()),
             secrets.iter().map(|item| item.body().object()),
-        )
+        );
+        for name in self.formers(namespace) {
+            if !all.contains_key(&name) {
+                let former = self.former(namespace, &name);
+                all.extend(former.map(|former| (name, former)));
+            }
+        }
+        all
+    }
+
+    /// The names of the clusters for which Secrets stood when they were recorded.
+    pub(crate) fn formers(&self, namespace: &str) -> BTreeSet<String> {
+        let by_secret = |object: &Value| {
+            let kind = text(object, "/status/cluster/kind");
+            (kind == Some(cluster::SECRET)).then(|| cluster_of(object).to_owned())
+        };
+        let remotes = self.all(&kinds::REMOTE_ASSEMBLAGE, namespace);
+        let mut all: BTreeSet<String> = remotes
+            .iter()
+            .filter_map(|item| by_secret(item.body().object()))
+            .collect();
+        let bootstraps = self.assemblages(namespace);
+        let named = bootstraps
+            .iter()
+            .filter(|one| one.body().cluster().is_some());
+        all.extend(named.filter_map(|item| by_secret(item.body().object())));
+        all
+    }
+
+    /// A Secret that stood for a cluster, and has lost its label: it is the same cluster, and nobody selects it.
+    fn former(&self, namespace: &str, name: &str) -> Option<Registered> {
+        let store = self.secrets(&one_kubeconfig(namespace, name))?;
+        let found = Item::<Bare>::of(store.get(namespace, name)?)?;
+        let is_recorded = self.formers(namespace).contains(name);
+        Registered::of_former(found.body().object()).filter(|_| is_recorded)
     }
 
     /// One cluster.
@@ -74,8 +108,11 @@ impl<'a> View<'a> {
         if let Some(found) = found {
             return Registered::of_cluster(found.body().object());
         }
-        let secret = self.secrets(CLUSTERS)?.get(namespace, name)?;
-        Registered::of_secret(Item::<Bare>::of(secret)?.body().object())
+        let secret = self.secrets(CLUSTERS)?.get(namespace, name);
+        match secret.and_then(Item::<Bare>::of) {
+            Some(found) => Registered::of_secret(found.body().object()),
+            None => self.former(namespace, name),
+        }
     }
 
     /// All clusters, of all namespaces.
@@ -112,6 +149,15 @@ impl<'a> View<'a> {
         found.next().map(|seen| seen.meta.version.as_str())
     }
 
+    /// Whether a kubeconfig is there; none while that has not been looked for.
+    pub(crate) fn has_kubeconfig(&self, namespace: &str, name: &str) -> Option<bool> {
+        if self.kubeconfig_version(namespace, name).is_some() {
+            return Some(true);
+        }
+        let one = self.secrets(&one_kubeconfig(namespace, name))?;
+        one.is_synced().then_some(false)
+    }
+
     /// The `RemoteAssemblages` of a cluster; the one of its own name first.
     pub(crate) fn remotes(&self, namespace: &str, cluster: &str) -> Vec<Item<Whole>> {
         let value = format!("{namespace}/{cluster}");
@@ -129,6 +175,12 @@ impl<'a> View<'a> {
             .collect();
         all.sort_by_key(|item| item.meta().name != cluster);
         all
+    }
+
+    /// Whether there may be clusters that we have no right to see.
+    pub(crate) fn is_blind_to_clusters(&self, facts: &Facts) -> bool {
+        let kinds = [kinds::CLUSTER, kinds::CLUSTER_BEFORE, kinds::SECRET];
+        kinds.iter().any(|kind| facts.is_blind_to(&self.home, kind))
     }
 
     /// Whether all clusters of this kind are seen as they are: else one that is not seen may be there.

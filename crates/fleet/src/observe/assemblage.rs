@@ -3,6 +3,7 @@
 use serde_json::Value;
 use slipway_api::fleet::assemblage::{AssemblageStatus, SyncStatus};
 use slipway_api::fleet::sync::NamedSync;
+use slipway_bindings::revision::template_of;
 use slipway_kernel::fields::{integer, list, text};
 
 use super::{Entry, EntryStatus};
@@ -13,18 +14,28 @@ pub fn entry(assemblage: &Value, name: &str, by: &str) -> Option<Entry> {
     let mut all = remote.chain(list(assemblage, "/spec/syncs"));
     let found = all.find(|sync| text(sync, "/name") == Some(name))?;
     let assigned_by = text(found, "/assignedBy");
-    let revision = text(found, "/revision").or_else(|| text(found, "/module/revision"));
     let mut statuses = list(assemblage, "/status/syncs");
     let status = statuses.find(|status| text(status, "/name") == Some(name));
     let status = status.and_then(self::status);
-    // Who names a module and no revision means whatever it is: which, is told.
-    let told = status.as_ref().and_then(|status| status.observed.clone());
-    let told = told.filter(|_| text(found, "/module/name").is_some() && is_told(assemblage));
+    let told = status
+        .as_ref()
+        .and_then(|status| status.observed.as_deref());
+    let told = told.filter(|_| is_told(assemblage));
+    let revision = text(found, "/revision").or_else(|| of_module(found, told));
     Some(Entry {
         is_ours: assigned_by == Some(by),
-        revision: revision.map(str::to_owned).or(told),
+        revision: revision.map(str::to_owned),
         status,
     })
+}
+
+/// The revision of an entry that only names a module: what is told of it, which has its values in it. Not if the entry asks for
+/// another revision of the module than what is told is of. Who asks for none means whatever the module is.
+fn of_module<'a>(entry: &'a Value, told: Option<&'a str>) -> Option<&'a str> {
+    text(entry, "/module/name")?;
+    let asked = text(entry, "/module/revision");
+    let is_asked = |told: &&str| asked.is_none_or(|asked| template_of(told) == asked);
+    told.filter(is_asked).or(asked)
 }
 
 /// Whether a status is about what an assemblage asks for now.

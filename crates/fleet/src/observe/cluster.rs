@@ -36,6 +36,8 @@ pub struct Registered {
     pub is_initialized: bool,
     /// Whether it is being deleted.
     pub is_deleting: bool,
+    /// Whether it is a cluster to be assigned something: not so a Secret that has lost its label, which nobody selects any more.
+    pub is_listed: bool,
 }
 
 impl Registered {
@@ -53,15 +55,19 @@ impl Registered {
             annotations: cluster.annotations,
             is_initialized: cluster.is_initialized,
             is_deleting: cluster.is_deleting,
+            is_listed: true,
         })
     }
 
     /// A Secret that is labelled as a cluster. What is in it is not looked at.
     pub fn of_secret(object: &Value) -> Option<Self> {
+        Self::of_former(object).filter(|cluster| cluster.is_listed)
+    }
+
+    /// A Secret that was labelled as a cluster, and may be no more. It still is the same cluster.
+    pub fn of_former(object: &Value) -> Option<Self> {
         let labels = strings(object, "/metadata/labels");
-        if !labels.contains_key(names::CLUSTER) {
-            return None;
-        }
+        let is_listed = labels.contains_key(names::CLUSTER);
         let (namespace, name) = place(object)?;
         Some(Self {
             kubeconfig: name.clone(),
@@ -73,6 +79,7 @@ impl Registered {
             annotations: strings(object, "/metadata/annotations"),
             is_initialized: true,
             is_deleting: text(object, "/metadata/deletionTimestamp").is_some(),
+            is_listed,
         })
     }
 

@@ -11,7 +11,7 @@ use slipway_kernel::fields::text;
 use slipway_kernel::selector::Selector;
 
 use super::cluster::Registered;
-use super::{Cluster, Revision, Rollout, World, assemblage};
+use super::{Cluster, Refused, Revision, Rollout, World, assemblage};
 use crate::reasons::Reason;
 use crate::specialise::{Assigned, Assigning, Specialised, assignment};
 
@@ -40,6 +40,14 @@ pub struct Parts<'a> {
     pub known: &'a Known,
     /// The clusters that cannot be reached now.
     pub unreachable: &'a BTreeSet<String>,
+    /// The clusters that have not been looked at since we began.
+    pub unread: &'a BTreeSet<String>,
+    /// The clusters whose assemblage the API does not let us write.
+    pub refused: &'a BTreeMap<String, Refused>,
+    /// The clusters whose assemblage, by its name, is somebody else's and about another cluster.
+    pub taken: &'a BTreeSet<String>,
+    /// Whether there may be clusters that we have no right to see.
+    pub is_blind: bool,
 }
 
 /// The world of a Rollout, and what comes with it.
@@ -68,6 +76,7 @@ pub fn gather(parts: &Parts<'_>) -> Gathered {
                 .collect(),
             rollout,
             clusters: BTreeMap::new(),
+            is_blind: parts.is_blind,
         },
         ..Gathered::default()
     };
@@ -104,7 +113,8 @@ impl Gathered {
         let is_going = found.is_some_and(|found| text(found, DELETED).is_some());
         let assemblage = found.filter(|_| !is_going);
         let entry = assemblage.and_then(|found| assemblage::entry(found, &rollout, &by));
-        let is_selected = registered.is_some_and(is_selected);
+        let is_selected =
+            registered.is_some_and(|cluster| cluster.is_listed && is_selected(cluster));
         if !is_selected && entry.is_none() {
             return;
         }
@@ -117,6 +127,7 @@ impl Gathered {
             assemblage.is_some_and(|found| assemblage::others(found, &rollout) >= MAX_SYNCS);
         let mut revision = |template: &TemplateSpec| match registered {
             Some(_) if is_full && entry.is_none() => full(),
+            Some(_) if parts.taken.contains(name) => taken(name),
             Some(cluster) => self.specialise(assigning, template, cluster, parts.known),
             // It is going, and gets nothing any more.
             None => Revision::Known(String::new()),
@@ -128,9 +139,11 @@ impl Gathered {
             is_deleting: registered.is_none_or(|cluster| cluster.is_deleting),
             is_initialized: !is_going && registered.is_some_and(|cluster| cluster.is_initialized),
             is_reachable: !parts.unreachable.contains(name),
+            is_seen: !parts.unread.contains(name),
             wanted,
             stable,
             entry,
+            refused: parts.refused.get(name).cloned(),
         };
         self.world.clusters.insert(name.to_owned(), cluster);
     }
@@ -190,6 +203,13 @@ fn selector(spec: &RolloutSpec) -> Option<Selector> {
         .filter(|selector| selector.check().is_ok())?;
     let selector = serde_json::to_value(selector).ok()?;
     Some(Selector::read(&selector))
+}
+
+fn taken(name: &str) -> Revision {
+    Revision::Blocked {
+        reason: Reason::OwnedByOther.as_str().to_owned(),
+        message: format!("the assemblage {name} is somebody else's, and about another cluster"),
+    }
 }
 
 fn full() -> Revision {

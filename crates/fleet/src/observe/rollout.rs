@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_api::fleet::binding::Literal;
-use slipway_api::fleet::names::CONFIRM_UNASSIGN;
+use slipway_api::fleet::names::{CONFIRM_UNASSIGN, FINALIZER};
 use slipway_api::fleet::rollout::status::RolloutStatus;
 use slipway_api::fleet::rollout::{DEFAULT_HISTORY, RolloutSpec};
 use slipway_bindings::revision;
 use slipway_kernel::Kind;
-use slipway_kernel::fields::{integer, strings, text};
+use slipway_kernel::fields::{integer, list, strings, text};
 
 use crate::budget::{self, Amount};
 
@@ -70,9 +70,14 @@ impl Rollout {
 }
 
 /// A module with a selector as the Rollout that it stands for, which replaces; none for one without. `kind` is that of the
-/// module.
+/// module. One that has lost its selector selects nothing, for as long as something of it may be left somewhere: as long as it
+/// has the finalizer.
 pub fn of_module(kind: &Kind, module: &Value) -> Option<Value> {
-    let selector = module.pointer("/spec/selector")?;
+    let selector = module.pointer("/spec/selector").cloned();
+    let mut finalizers = list(module, "/metadata/finalizers");
+    if selector.is_none() && !finalizers.any(|one| one.as_str() == Some(FINALIZER)) {
+        return None;
+    }
     let mut template = spec_of(module);
     if let Some(fields) = template.as_object_mut() {
         fields.remove("selector");

@@ -110,6 +110,7 @@ pub struct Assembled {
     object: Value,
     sources: BTreeSet<String>,
     kustomizations: BTreeSet<String>,
+    names_modules: bool,
 }
 
 impl Assembled {
@@ -118,7 +119,12 @@ impl Assembled {
         &self.object
     }
 
-    /// The sources that it wants.
+    /// Whether some of its syncs name modules: which sources these want is said there.
+    pub fn names_modules(&self) -> bool {
+        self.names_modules
+    }
+
+    /// The sources that it wants, as far as it says itself.
     pub fn sources(&self) -> &BTreeSet<String> {
         &self.sources
     }
@@ -161,6 +167,7 @@ impl Projection for Assembled {
             object: object.clone(),
             sources,
             kustomizations,
+            names_modules: list(object, "/spec/syncs").any(|sync| sync.get("module").is_some()),
         })
     }
 }

@@ -11,7 +11,7 @@ pub(super) fn decide(wanted: &Wanted, survey: &Survey<'_>, decision: &mut Decisi
     let stable = proved(survey).or(decision.stable.take());
     // The first template is stable because there is no other.
     let stable = stable.unwrap_or_else(|| wanted.target.clone());
-    let is_new = |seen: &Seen<'_>| seen.standing == Standing::New && seen.cluster.is_initialized;
+    let is_new = |seen: &Seen<'_>| seen.standing == Standing::New && seen.can_be_written();
     for seen in survey.in_order(is_new) {
         decision.assign.extend(seen.proved(&stable, &wanted.target));
     }

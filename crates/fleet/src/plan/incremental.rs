@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use slipway_api::fleet::rollout::status::Run;
 use slipway_kernel::capability::show::count;
 
-use super::run::{self, is_candidate, is_skipped};
+use super::run::{self, Ground, is_skipped};
 use super::survey::{Seen, Standing, Survey};
 use super::{Decision, Hold};
 use crate::observe::{Wanted, World};
@@ -18,34 +18,48 @@ pub(super) fn decide(
     decision: &mut Decision,
     now: Timestamp,
 ) {
+    if let Some(hold) = survey.unread() {
+        // Who was well before may be lost or ill by now, and must not go first.
+        decision.holds.push(hold);
+        return;
+    }
     run::supersede(world, survey, decision, now);
     let stable = decision.stable.clone();
+    let ground = Ground {
+        world,
+        wanted,
+        survey,
+        stable: stable.as_deref(),
+    };
     let Some(run) = decision.run.clone() else {
         // The next plan moves clusters: first it has to be written down who was unready now.
-        decision.run = run::begin(world, survey, stable.as_deref(), now);
+        decision.run = ground.begin(now);
         left(survey, decision);
         return;
     };
-    let pass = Pass {
-        wanted,
-        survey,
-        run: &run,
-        stable: stable.as_deref(),
-    };
+    let pass = Pass { ground, run: &run };
+    let skipped = run::still_skipped(survey, &run);
+    let (many, most) = (skipped.len(), wanted.max_unreachable.of(survey.total()));
     let next = Run {
-        skipped: run::still_skipped(survey, &run),
+        skipped,
         ..run.clone()
     };
-    let (skipped, most) = (
-        next.skipped.len(),
-        wanted.max_unreachable.of(survey.total()),
-    );
-    decision.run = Some(next);
+    let anew = pass.tried_anew();
+    let is_tried_anew = anew.is_some();
+    decision.run = Some(anew.map_or(next.clone(), |canary| Run {
+        canary: Some(canary),
+        canary_passed: None,
+        ..next
+    }));
     left(survey, decision);
-    if skipped > most {
+    if is_tried_anew {
+        // The next plan moves it: first it has to be written down that it goes first again.
+        return;
+    }
+    if many > most {
         let message = format!(
             "{} unready or unreachable when this began, and at most {most} may be left for later",
-            count(skipped, "cluster"),
+            count(many, "cluster"),
         );
         let hold = Hold::new(
             Reason::TooManyUnreachable,
@@ -66,48 +80,66 @@ pub(super) fn decide(
     if pass.has_passed() {
         run::end(world, survey, outcome::SUCCEEDED, decision, now);
         decision.stable = Some(survey.target().to_owned());
-    } else if decision.run.as_ref().is_none_or(|run| run.canary.is_none()) {
-        // Nobody is left who could have it: it is over, but it has not proved itself.
+    } else if pass.has_nobody(decision) {
+        // It is over, but it has not proved itself.
         run::end(world, survey, outcome::ABANDONED, decision, now);
     }
 }
 
 /// What a plan looks at while a change is on its way.
 struct Pass<'a> {
-    wanted: &'a Wanted,
-    survey: &'a Survey<'a>,
+    ground: Ground<'a>,
     /// As it is stored: who is not among the skipped there counts.
     run: &'a Run,
-    stable: Option<&'a str>,
 }
 
-impl Pass<'_> {
+impl<'a> Pass<'a> {
+    fn survey(&self) -> &'a Survey<'a> {
+        self.ground.survey
+    }
+
+    fn first(&self) -> Option<&Seen<'a>> {
+        let canary = self.run.canary.as_ref();
+        canary.and_then(|name| self.survey().get(name))
+    }
+
     /// Whether the first cluster is ready with the change.
     fn has_passed(&self) -> bool {
-        let canary = self.run.canary.as_ref();
-        let canary = canary.and_then(|name| self.survey.get(name));
-        self.run.canary_passed.is_some() || canary.is_some_and(Seen::is_settled)
+        self.run.canary_passed.is_some() || self.first().is_some_and(Seen::is_settled)
     }
 
-    /// Whether a cluster counts against the budget.
-    fn is_counted(&self, seen: &Seen<'_>) -> bool {
-        seen.is_unready() && !is_skipped(self.run, seen)
+    /// Who goes first again, because what it was ready with is not what it should have any more: values have changed in the
+    /// middle of the change, and nobody has tried these.
+    fn tried_anew(&self) -> Option<String> {
+        self.run.canary_passed.as_ref()?;
+        let first = self.first()?;
+        let is_changed = first.standing == Standing::Outdated && first.can_move();
+        let is_here = first.cluster.is_reachable;
+        is_changed.then(|| {
+            let other = || self.ground.canary(self.run);
+            let again = is_here.then(|| first.name.to_owned());
+            again.or_else(other)
+        })?
     }
 
-    fn unready(&self) -> usize {
-        let counted = self.survey.selected().filter(|seen| self.is_counted(seen));
-        counted.count()
-    }
-
-    fn allowed(&self) -> usize {
-        self.wanted.max_unready.of(self.survey.total())
+    /// Whether nobody is left who could have the change: neither now, nor when the API lets us write.
+    fn has_nobody(&self, decision: &Decision) -> bool {
+        let has_canary = decision
+            .run
+            .as_ref()
+            .is_some_and(|run| run.canary.is_some());
+        let is_refused = self
+            .survey()
+            .selected()
+            .any(|seen| seen.refused().is_some());
+        !has_canary && !is_refused
     }
 
     fn over_budget(&self, unready: usize) -> Hold {
         let message = format!(
             "{} unready, and maxUnreadyClusters allows {}",
             count(unready, "cluster"),
-            self.allowed(),
+            self.ground.allowed(),
         );
         Hold::new(
             Reason::MaxUnreadyClusters,
@@ -119,21 +151,21 @@ impl Pass<'_> {
     /// Until the first cluster is ready with the change, nobody else gets it.
     fn canary(&self, decision: &mut Decision) {
         self.newcomers(decision);
-        let canary = self.run.canary.as_ref();
-        let canary = canary.and_then(|name| self.survey.get(name));
-        let can_get = |seen: &Seen<'_>| is_candidate(self.survey, seen, self.run, self.stable);
-        let valid = canary.filter(|seen| self.has_change(seen) || can_get(seen));
+        let can_get = |seen: &Seen<'_>| self.ground.is_candidate(seen);
+        let valid = self
+            .first()
+            .filter(|seen| self.has_change(seen) || can_get(seen));
         let Some(canary) = valid else {
             // The next plan moves it: first it has to be written down who it is.
             if let Some(run) = &mut decision.run {
-                run.canary = run::canary(self.survey, self.run, self.stable);
+                run.canary = self.ground.canary(self.run);
             }
             return;
         };
-        let unready = self.unready();
+        let unready = self.ground.unready(self.run);
         if !can_get(canary) {
             decision.holds.push(pending(canary));
-        } else if self.is_counted(canary) || unready < self.allowed() {
+        } else if canary.is_unready() || unready < self.ground.allowed() {
             decision.assign.extend(canary.wanted());
         } else {
             decision.holds.push(self.over_budget(unready));
@@ -143,22 +175,23 @@ impl Pass<'_> {
     /// Whether a cluster has the change, maybe with other values by now: whoever goes first and has it is waited for, also if
     /// it is lost.
     fn has_change(&self, seen: &Seen<'_>) -> bool {
-        let target = Some(self.survey.target());
-        let has_template = self.stable != target && seen.template() == target;
+        let target = Some(self.survey().target());
+        let has_template = self.ground.stable != target && seen.template() == target;
         seen.is_selected() && (seen.standing == Standing::Current || has_template)
     }
 
     /// Whoever has nothing yet gets what has proved itself, at once: an empty cluster is worse than an old version, and a
     /// version that nobody has tried is worse than both.
     fn newcomers(&self, decision: &mut Decision) {
-        let Some(stable) = self.stable else { return };
+        let Some(stable) = self.ground.stable else {
+            return;
+        };
         let is_new = |seen: &Seen<'_>| {
-            let cluster = seen.cluster;
-            let is_here = cluster.is_initialized && cluster.is_reachable;
+            let is_here = seen.can_be_written() && seen.cluster.is_reachable;
             seen.standing == Standing::New && is_here && !is_skipped(self.run, seen)
         };
-        for seen in self.survey.in_order(is_new) {
-            let Some(assignment) = seen.proved(stable, self.survey.target()) else {
+        for seen in self.survey().in_order(is_new) {
+            let Some(assignment) = seen.proved(stable, self.survey().target()) else {
                 continue;
             };
             // It gets the change when it is ready with this, and does not count before.
@@ -171,21 +204,22 @@ impl Pass<'_> {
         }
     }
 
-    /// The others: those that are unready already first, because that costs nothing; then as many as the budget has room for.
+    /// The others: those that are unready already first, because that costs nothing, and may be what mends them; then as many
+    /// as the budget has room for.
     fn others(&self, decision: &mut Decision, now: Timestamp) {
         if let Some(run) = &mut decision.run {
             run.canary_passed.get_or_insert(Time(now));
         }
-        let can = |seen: &Seen<'_>| {
-            seen.can_move() && seen.cluster.is_reachable && !is_skipped(self.run, seen)
-        };
+        // Who was left for later and is well again counts first: that has to be written down before it moves.
+        let is_back = |seen: &Seen<'_>| is_skipped(self.run, seen) && !seen.is_unready();
+        let can = |seen: &Seen<'_>| seen.can_move() && seen.cluster.is_reachable && !is_back(seen);
         let (broken, waiting): (Vec<&Seen<'_>>, Vec<&Seen<'_>>) = self
-            .survey
+            .survey()
             .in_order(can)
             .into_iter()
-            .partition(|seen| self.is_counted(seen));
-        let unready = self.unready();
-        let room = self.allowed().saturating_sub(unready);
+            .partition(|seen| seen.is_unready());
+        let unready = self.ground.unready(self.run);
+        let room = self.ground.allowed().saturating_sub(unready);
         let moved = broken.into_iter().chain(waiting.iter().copied().take(room));
         decision.assign.extend(moved.filter_map(Seen::wanted));
         if waiting.len() > room {
@@ -198,14 +232,14 @@ impl Pass<'_> {
     fn is_over(&self, decision: &Decision) -> bool {
         let is_done = |seen: &Seen<'_>| match seen.standing {
             Standing::Current => seen.is_settled(),
-            Standing::Outdated => seen.cluster.wanted.known().is_none(),
+            Standing::Outdated => !seen.can_move(),
             Standing::New => !seen.can_move() || !seen.cluster.is_reachable,
             Standing::Going | Standing::Deselected | Standing::Foreign => true,
         };
         // Whoever is back is not left for later any more.
         let run = decision.run.as_ref();
         let is_left = |seen: &Seen<'_>| run.is_some_and(|run| is_skipped(run, seen));
-        let mut all = self.survey.selected();
+        let mut all = self.survey().selected();
         decision.assign.is_empty() && all.all(|seen| is_done(seen) || is_left(seen))
     }
 }
@@ -228,6 +262,10 @@ fn pending(canary: &Seen<'_>) -> Hold {
             Reason::CanaryFailed,
             format!("failed with the change: {told}"),
         ),
+        (true, false) if canary.settles_at().is_some() => (
+            Reason::CanaryPending,
+            "is ready with the change, and not for long enough yet".to_owned(),
+        ),
         (true, false) => (
             Reason::CanaryPending,
             "is not ready with the change yet".to_owned(),
@@ -239,6 +277,7 @@ fn pending(canary: &Seen<'_>) -> Hold {
         message,
         "the cluster, or another change of the template",
     )
+    .until(canary.settles_at())
     .at(canary.name)
 }
 
@@ -260,12 +299,11 @@ fn left(survey: &Survey<'_>, decision: &mut Decision) {
 
 fn later(seen: &Seen<'_>) -> Hold {
     let hold = if seen.cluster.is_reachable {
-        let message =
-            "the cluster was unready before the change, and gets it when it is ready again";
+        let message = "the cluster was unready before the change: it does not count, and gets it after the first one";
         Hold::new(
             Reason::UnreadyBefore,
             message,
-            "the cluster, when it is ready again",
+            "the cluster, when it is ready again, or the change, when it has passed the first cluster",
         )
     } else {
         let message = "the cluster cannot be reached, and gets the change when it is back";

@@ -36,8 +36,14 @@ pub(super) fn decide(
         !is_current || seen.is_settled() || !seen.cluster.is_reachable
     };
     let has_ended = decision.assign.is_empty() && survey.selected().all(is_done);
-    if has_ended && decision.run.is_some() {
+    if !has_ended || decision.run.is_none() {
+        return;
+    }
+    // What nobody is ready with has not proved itself.
+    if survey.selected().any(Seen::is_settled) {
         run::end(world, survey, outcome::SUCCEEDED, decision, now);
         decision.stable = Some(wanted.target.clone());
+    } else {
+        run::end(world, survey, outcome::ABANDONED, decision, now);
     }
 }

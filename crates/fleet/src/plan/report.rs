@@ -8,7 +8,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use slipway_api::fleet::rollout::status::{
     ClusterStatus, MAX_CLUSTERS, MAX_HISTORY, RolloutStatus,
 };
+use slipway_api::waiting::{MAX_WAITING, WaitingFor};
 use slipway_kernel::blocker::waiting_for;
+use slipway_kernel::capability::show::count;
 use slipway_kernel::{Blocker, ObjectRef};
 
 use super::survey::Survey;
@@ -28,7 +30,7 @@ pub fn status(world: &World, decision: &Decision, now: Timestamp) -> RolloutStat
         conditions: before.conditions.clone(),
         stable_revision: decision.stable.clone(),
         run: decision.run.clone(),
-        waiting_for: waiting_for(&blockers(world, &decision.holds, now), &before.waiting_for),
+        waiting_for: waiting(world, decision, now),
         ..before.clone()
     };
     let ended = decision.ended.iter().rev().chain(&before.history);
@@ -43,6 +45,42 @@ pub fn status(world: &World, decision: &Decision, now: Timestamp) -> RolloutStat
     }
     conditions::set(world, decision, &mut status, now);
     status
+}
+
+/// What a status says is waited for: what stops the Rollout first, and of what is about single clusters one for each reason. There
+/// is room for few, and a hundred clusters that are away must not hide what a person has to do.
+fn waiting(world: &World, decision: &Decision, now: Timestamp) -> Vec<WaitingFor> {
+    let mut holds = condensed(&decision.holds);
+    holds.sort_by_key(|hold| !conditions::is_in_the_way(hold));
+    holds.truncate(MAX_WAITING);
+    let before = &world.rollout.status.waiting_for;
+    let mut all = waiting_for(&blockers(world, &holds, now), before);
+    let stops = |one: &WaitingFor| {
+        let mut holds = holds.iter();
+        holds.any(|hold| hold.reason == one.reason && conditions::is_in_the_way(hold))
+    };
+    all.sort_by_key(|one| !stops(one));
+    all
+}
+
+/// Holds, with those that are about single clusters as one for each reason.
+fn condensed(holds: &[Hold]) -> Vec<Hold> {
+    let is_like =
+        |one: &Hold, other: &Hold| one.reason == other.reason && conditions::is_aside(other);
+    let mut all: Vec<Hold> = Vec::new();
+    for hold in holds {
+        let many = holds.iter().filter(|other| is_like(hold, other)).count();
+        if !conditions::is_aside(hold) || many < 2 {
+            all.push(hold.clone());
+        } else if !all.iter().any(|known| is_like(hold, known)) {
+            let more = count(many - 1, "cluster");
+            all.push(Hold {
+                message: format!("{}; {more} besides", hold.message),
+                ..hold.clone()
+            });
+        }
+    }
+    all
 }
 
 /// The clusters that a status names: since when each is as it is, and of too many those that are not as they should be.
@@ -78,7 +116,7 @@ pub fn blockers(world: &World, holds: &[Hold], now: Timestamp) -> Vec<Blocker> {
                 None => ObjectRef::local(kinds::ROLLOUT, namespace, name),
             },
             since: now,
-            until: None,
+            until: hold.until,
             unblock: hold.unblock.clone(),
         })
         .collect()

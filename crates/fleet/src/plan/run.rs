@@ -8,86 +8,143 @@ use slipway_api::fleet::rollout::status::{PastRun, Run};
 
 use super::survey::{Seen, Standing, Survey};
 use super::{Decision, report};
-use crate::observe::World;
+use crate::observe::{Wanted, World};
 use crate::reasons::outcome;
 
-/// The run of an incremental rollout that begins now; none if there is nothing that could be done.
-///
-/// Who is unready or unreachable now is left for later. Not so who became unready by a revision of this Rollout that did not
-/// prove itself: those go first, else what mends them could never reach them.
-pub(super) fn begin(
-    world: &World,
-    survey: &Survey<'_>,
-    stable: Option<&str>,
-    now: Timestamp,
-) -> Option<Run> {
-    let before = world.rollout.status.run.as_ref();
-    let is_ours_to_mend = |seen: &Seen<'_>| {
-        let was_ready = before.is_some_and(|run| !run.skipped.iter().any(|name| name == seen.name));
-        seen.template() != stable || was_ready
-    };
-    let is_left = |seen: &Seen<'_>| match seen.standing {
-        Standing::New => seen.cluster.is_initialized && !seen.cluster.is_reachable,
-        Standing::Outdated => {
-            !seen.cluster.is_reachable || (!seen.is_ready() && !is_ours_to_mend(seen))
-        }
-        Standing::Current => {
-            let is_mended = seen.cluster.is_reachable && is_ours_to_mend(seen);
-            !seen.is_settled() && !is_mended
-        }
-        Standing::Going | Standing::Deselected | Standing::Foreign => false,
-    };
-    let skipped: BTreeSet<&str> = survey
-        .selected()
-        .filter(|seen| is_left(seen))
-        .map(|seen| seen.name)
-        .collect();
-    let can = |seen: &&Seen<'_>| {
-        seen.can_move() && seen.cluster.is_reachable && !skipped.contains(seen.name)
-    };
-    survey.selected().find(can)?;
-    // Where only clusters that have nothing yet get what has proved itself, there is nothing to be tried first.
-    let is_a_switch = |seen: &Seen<'_>| seen.standing == Standing::Outdated && can(&seen);
-    let is_tried = stable != Some(survey.target()) || survey.selected().any(is_a_switch);
-    let mut run = Run {
-        revision: survey.target().to_owned(),
-        started: Time(now),
-        canary: None,
-        canary_passed: (!is_tried).then_some(Time(now)),
-        skipped: skipped.iter().map(|name| (*name).to_owned()).collect(),
-    };
-    if is_tried {
-        run.canary = canary(survey, &run, stable);
-    }
-    Some(run)
+/// What an incremental change is made on: who is left for later in it, and who goes first.
+#[derive(Clone, Copy)]
+pub(super) struct Ground<'a> {
+    pub(super) world: &'a World,
+    pub(super) wanted: &'a Wanted,
+    pub(super) survey: &'a Survey<'a>,
+    /// The last revision that proved itself.
+    pub(super) stable: Option<&'a str>,
 }
 
-/// Who goes first: who has the change already, though it has not proved itself (it was taken back and came again); else of
-/// those that this Rollout made unready one, else whose turn it is. Nobody new who cannot be reached.
-pub(super) fn canary(survey: &Survey<'_>, run: &Run, stable: Option<&str>) -> Option<String> {
-    let target = Some(survey.target());
-    let has_it = |seen: &Seen<'_>| stable != target && seen.template() == target;
-    let holders = survey.in_order(has_it);
-    let ready = holders.iter().find(|seen| seen.is_settled());
-    if let Some(holder) = ready.or_else(|| holders.first()) {
-        return Some(holder.name.to_owned());
+impl Ground<'_> {
+    /// The run of an incremental rollout that begins now; none if there is nothing that could be done.
+    ///
+    /// Who is unready or unreachable now is left for later. Not so who became unready by a revision of this Rollout that did
+    /// not prove itself: those go first, else what mends them could never reach them. Nor those that are unready with one that
+    /// did, where these are more than may be left for later: then it has turned bad.
+    pub(super) fn begin(&self, now: Timestamp) -> Option<Run> {
+        let can = |seen: &Seen<'_>| seen.can_move() && seen.cluster.is_reachable;
+        self.survey.selected().find(|seen| can(seen))?;
+        let skipped = self.left();
+        // Where only clusters that have nothing yet, or are broken anyway, get what has proved itself, there is nothing to be
+        // tried first.
+        let is_a_switch = |seen: &Seen<'_>| {
+            seen.standing == Standing::Outdated && can(seen) && !skipped.contains(seen.name)
+        };
+        let is_tried =
+            self.stable != Some(self.survey.target()) || self.survey.selected().any(is_a_switch);
+        let mut run = Run {
+            revision: self.survey.target().to_owned(),
+            started: Time(now),
+            canary: None,
+            canary_passed: (!is_tried).then_some(Time(now)),
+            skipped: skipped.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        if is_tried {
+            run.canary = self.canary(&run);
+        }
+        Some(run)
     }
-    let candidates = survey.in_order(|seen| is_candidate(survey, seen, run, stable));
-    let broken = candidates.iter().find(|seen| seen.is_unready());
-    let first = broken.or_else(|| candidates.first())?;
-    Some(first.name.to_owned())
-}
 
-/// Whether a cluster could go first. One without an assignment gets what has proved itself, if there is such a thing.
-pub(super) fn is_candidate(
-    survey: &Survey<'_>,
-    seen: &Seen<'_>,
-    run: &Run,
-    stable: Option<&str>,
-) -> bool {
-    let proved = stable.and_then(|stable| seen.proved(stable, survey.target()));
-    let is_served = seen.standing == Standing::New && proved.is_some();
-    seen.can_move() && seen.cluster.is_reachable && !is_served && !is_skipped(run, seen)
+    /// Who is left for later in a run that begins now.
+    fn left(&self) -> BTreeSet<&str> {
+        let is_ill = |seen: &Seen<'_>| {
+            seen.standing == Standing::Outdated
+                && seen.cluster.is_reachable
+                && !seen.is_ready()
+                && !self.is_ours_to_mend(seen)
+        };
+        let ill = self.survey.selected().filter(|seen| is_ill(seen)).count();
+        let has_turned_bad = ill > self.wanted.max_unreachable.of(self.survey.total());
+        let is_left = |seen: &Seen<'_>| match seen.standing {
+            Standing::New => seen.cluster.is_initialized && !seen.cluster.is_reachable,
+            Standing::Outdated => !seen.cluster.is_reachable || (is_ill(seen) && !has_turned_bad),
+            Standing::Current => {
+                let is_mended = seen.cluster.is_reachable && self.is_ours_to_mend(seen);
+                !seen.is_settled() && !is_mended
+            }
+            Standing::Going | Standing::Deselected | Standing::Foreign => false,
+        };
+        let left = self.survey.selected().filter(|seen| is_left(seen));
+        left.map(|seen| seen.name).collect()
+    }
+
+    /// Whether a cluster that is unready is so because of this Rollout.
+    fn is_ours_to_mend(&self, seen: &Seen<'_>) -> bool {
+        let before = self.world.rollout.status.run.as_ref();
+        let was_ready = before.is_some_and(|run| !is_skipped(run, seen));
+        was_ready || !self.has_proved(seen)
+    }
+
+    /// Whether what a cluster has proved itself, now or once.
+    fn has_proved(&self, seen: &Seen<'_>) -> bool {
+        let template = seen.template();
+        let mut history = self.world.rollout.status.history.iter();
+        template == self.stable
+            || history.any(|past| {
+                past.outcome == outcome::SUCCEEDED && Some(past.revision.as_str()) == template
+            })
+    }
+
+    /// Who goes first: who has the change already, though it has not proved itself (it was taken back and came again); else
+    /// one that was made unready by a revision that did not prove itself; else whose turn it is, where there is room for one
+    /// more that is unready; else one that is unready already; at last one of those that are left for later. Nobody new who
+    /// cannot be reached.
+    pub(super) fn canary(&self, run: &Run) -> Option<String> {
+        let holders = self.survey.in_order(|seen| self.holds_target(seen));
+        let ready = holders.iter().find(|seen| seen.is_settled());
+        if let Some(holder) = ready.or_else(|| holders.first()) {
+            return Some(holder.name.to_owned());
+        }
+        let all = self.survey.in_order(|seen| self.is_candidate(seen));
+        let (left, candidates): (Vec<&Seen<'_>>, Vec<&Seen<'_>>) =
+            all.into_iter().partition(|seen| is_skipped(run, seen));
+        let first = |is_meant: &dyn Fn(&Seen<'_>) -> bool| {
+            candidates.iter().copied().find(|seen| is_meant(seen))
+        };
+        let has_room = self.unready(run) < self.allowed();
+        let found = first(&|seen| seen.is_unready() && !self.has_proved(seen))
+            .or_else(|| first(&|seen| has_room && !seen.is_unready()))
+            .or_else(|| first(&|seen| seen.is_unready()))
+            .or_else(|| first(&|_| true))
+            .or_else(|| left.first().copied());
+        Some(found?.name.to_owned())
+    }
+
+    /// Whether a cluster has the target, though that has not proved itself.
+    fn holds_target(&self, seen: &Seen<'_>) -> bool {
+        let target = Some(self.survey.target());
+        self.stable != target && seen.template() == target
+    }
+
+    /// Whether a cluster could go first. One without an assignment gets what has proved itself, if there is such a thing.
+    pub(super) fn is_candidate(&self, seen: &Seen<'_>) -> bool {
+        let stable = self.stable;
+        let proved = stable.and_then(|stable| seen.proved(stable, self.survey.target()));
+        let is_served = seen.standing == Standing::New && proved.is_some();
+        seen.can_move() && seen.cluster.is_reachable && !is_served
+    }
+
+    /// Whether a cluster counts against the budget.
+    pub(super) fn is_counted(run: &Run, seen: &Seen<'_>) -> bool {
+        seen.is_unready() && !is_skipped(run, seen)
+    }
+
+    /// How many count against the budget.
+    pub(super) fn unready(&self, run: &Run) -> usize {
+        let counted = self.survey.selected();
+        counted.filter(|seen| Self::is_counted(run, seen)).count()
+    }
+
+    /// How many may.
+    pub(super) fn allowed(&self) -> usize {
+        self.wanted.max_unready.of(self.survey.total())
+    }
 }
 
 /// Whether a cluster is left for later.

@@ -7,7 +7,7 @@ use slipway_bindings::revision::template_of;
 use slipway_kernel::capability::show::count;
 
 use super::{Assignment, Hold, Move};
-use crate::observe::{Cluster, Entry, Revision, Strategy, Wanted, World};
+use crate::observe::{Cluster, Entry, Refused, Revision, Strategy, Wanted, World};
 use crate::order;
 use crate::reasons::Reason;
 
@@ -109,8 +109,31 @@ impl<'a> Seen<'a> {
     /// Whether it could be given what it should have.
     pub fn can_move(&self) -> bool {
         matches!(self.standing, Standing::New | Standing::Outdated)
-            && self.cluster.is_initialized
+            && self.can_be_written()
             && self.cluster.wanted.known().is_some()
+    }
+
+    /// Whether an assignment could be written for it: what the API refused is tried again in its time, and takes nobody's
+    /// place before.
+    pub fn can_be_written(&self) -> bool {
+        self.cluster.is_initialized && self.retried_at().is_none()
+    }
+
+    /// What the API refused to have written, where that still is to be written.
+    pub fn refused(&self) -> Option<&'a Refused> {
+        let is_behind = matches!(self.standing, Standing::New | Standing::Outdated);
+        self.cluster.refused.as_ref().filter(|_| is_behind)
+    }
+
+    /// When what the API refused is tried again, if that is later.
+    fn retried_at(&self) -> Option<Timestamp> {
+        let refused = self.refused()?;
+        (refused.retry_at > self.now).then_some(refused.retry_at)
+    }
+
+    /// When it counts as ready with what it should have, where it is and does not yet.
+    pub fn settles_at(&self) -> Option<Timestamp> {
+        self.settled.filter(|at| *at > self.now)
     }
 
     /// What it should have, as an assignment.
@@ -162,6 +185,15 @@ impl<'a> Seen<'a> {
                     message.clone(),
                     "whoever mends what is missing; other clusters go on",
                 )
+            }
+            _ if self.refused().is_some() => {
+                let message = self.refused().map(|refused| refused.message.clone());
+                Hold::new(
+                    Reason::RefusedByApi,
+                    message.unwrap_or_default(),
+                    "whoever mends what the API refuses; it is tried again by itself",
+                )
+                .until(self.retried_at())
             }
             (Standing::New, _) if !self.cluster.is_initialized => {
                 let message = "the control plane of the cluster has not been there yet";
@@ -263,7 +295,31 @@ impl<'a> Survey<'a> {
             format!("{what}{more}"),
             "the clusters, when they are ready",
         );
+        Some(hold.until(first.settles_at()).at(first.name))
+    }
+
+    /// Who has not been looked at yet since we began: what was told of it before may be true no more.
+    pub(super) fn unread(&self) -> Option<Hold> {
+        let unread = self.in_order(|seen| seen.cluster.is_reachable && !seen.cluster.is_seen);
+        let first = unread.first()?;
+        let message = format!(
+            "{} not been looked at yet since the operator started",
+            match unread.len() {
+                1 => "1 cluster has".to_owned(),
+                all => format!("{all} clusters have"),
+            }
+        );
+        let hold = Hold::new(
+            Reason::ClusterUnread,
+            message,
+            "nobody has to do anything; it goes on by itself",
+        );
         Some(hold.at(first.name))
+    }
+
+    /// When the next write that the API refused is tried again.
+    pub fn next_retry(&self) -> Option<Timestamp> {
+        self.selected().filter_map(Seen::retried_at).min()
     }
 
     /// When the next cluster has been ready for long enough.

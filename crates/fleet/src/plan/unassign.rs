@@ -44,12 +44,13 @@ pub(super) fn deselected(world: &World, survey: &Survey<'_>, decision: &mut Deci
         .push(Hold::new(Reason::MassUnassignment, message, &unblock));
 }
 
-/// All of them, because the Rollout is being deleted.
+/// All of them, because the Rollout is being deleted. Also of clusters that are going, or cannot be seen: who is not there any
+/// more to take an entry away leaves it for ever.
 pub(super) fn all(world: &World, decision: &mut Decision) {
-    let ours = world.clusters.iter().filter(|(_, cluster)| {
-        let is_ours = cluster.entry.as_ref().is_some_and(|entry| entry.is_ours);
-        is_ours && !cluster.is_deleting
-    });
+    let ours = world
+        .clusters
+        .iter()
+        .filter(|(_, cluster)| cluster.entry.as_ref().is_some_and(|entry| entry.is_ours));
     decision.run = None;
     decision.unassign = ours.map(|(name, _)| name.clone()).collect();
     decision.is_released = decision.unassign.is_empty();

@@ -122,7 +122,7 @@ pub fn label(name: &str) -> String {
 }
 
 /// Secret values as the data of a Secret: the only place where they are written.
-pub(super) fn revealed(data: &BTreeMap<String, Text>) -> Value {
+pub(crate) fn revealed(data: &BTreeMap<String, Text>) -> Value {
     let encoded = |text: &Text| Value::from(STANDARD.encode(text.reveal()));
     let pairs = data.iter().map(|(key, text)| (key.clone(), encoded(text)));
     Value::Object(pairs.collect())

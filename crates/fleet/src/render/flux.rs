@@ -65,9 +65,8 @@ fn forced((object, body): (slipway_kernel::ObjectRef, serde_json::Value)) -> App
     }
 }
 
-/// The source of a sync. Several syncs, also of several assemblages of a namespace, may have the same: nobody owns it, and it
-/// is deleted when nobody refers to it.
-pub fn source(namespace: &str, source: &Source) -> Applied {
+/// What a source is asked for.
+pub fn source_spec(source: &Source) -> GitRepositorySpec {
     let git = &source.git;
     // A tag counts where both are given, and never both are asked for.
     let reference = Reference {
@@ -78,13 +77,19 @@ pub fn source(namespace: &str, source: &Source) -> Applied {
             .clone()
             .filter(|_| git.version.tag.is_none()),
     };
-    let spec = GitRepositorySpec {
+    GitRepositorySpec {
         url: git.url.clone(),
         interval: INTERVAL.to_owned(),
         reference,
         secret_ref: git.secret_ref.clone(),
         recurse_submodules: git.recurse_submodules == Some(true),
-    };
+    }
+}
+
+/// The source of a sync. Several syncs, also of several assemblages of a namespace, may have the same: nobody owns it, and it
+/// is deleted when nobody refers to it.
+pub fn source(namespace: &str, source: &Source) -> Applied {
+    let spec = source_spec(source);
     let rest = json!({"metadata": {"labels": {ASSEMBLAGE: "shared"}}, "spec": spec});
     forced(object(
         kinds::GIT_REPOSITORY,

@@ -64,6 +64,12 @@ pub fn writes(
     for assignment in &decision.assign {
         writing.assign(assignment, wanted.strategy, secrets, &mut all);
     }
+    if wanted.strategy != Strategy::External
+        && !wanted.is_paused
+        && !gathered.world.rollout.is_deleting
+    {
+        writing.restore(secrets, &mut all);
+    }
     all
 }
 
@@ -119,5 +125,22 @@ impl<'a> Writing<'a> {
         }
         let applied = assignment::assign(self.layer, place, &self.by, &assigned.sync);
         all.applied.push(applied);
+    }
+
+    /// Secrets that assignments refer to and that are gone: a cluster can be built again only if they are there. Their values are
+    /// those of the same revision.
+    fn restore(&self, secrets: &BTreeSet<String>, all: &mut Writes) {
+        for ((cluster, revision), assigned) in &self.gathered.assignments {
+            let known = self.gathered.world.clusters.get(cluster);
+            let entry = known.and_then(|known| known.entry.as_ref());
+            let has_it = entry
+                .is_some_and(|entry| entry.is_ours && entry.revision.as_ref() == Some(revision));
+            if let Some((name, data)) = assigned.secret.as_ref().filter(|_| has_it)
+                && !secrets.contains(name)
+            {
+                let secret = assignment::values(self.place(cluster), &self.by, name, data);
+                all.applied.push(secret);
+            }
+        }
     }
 }

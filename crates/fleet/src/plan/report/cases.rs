@@ -53,6 +53,10 @@ fn told<'a>(seen: &Seen<'a>, is_skipped: bool) -> Told<'a> {
     if let (true, Revision::Blocked { reason, message }) = (seen.is_selected(), &cluster.wanted) {
         return (state::BLOCKED, Some(reason), Some(message));
     }
+    if let (true, Some(refused)) = (seen.is_selected(), seen.refused()) {
+        let reason = Reason::RefusedByApi.as_str();
+        return (state::BLOCKED, Some(reason), Some(&refused.message));
+    }
     let unreachable = Some(Reason::Unreachable.as_str());
     let (reason, message) = words(seen.entry());
     match (seen.standing, cluster.is_reachable) {

@@ -60,9 +60,14 @@ pub(super) fn set(world: &World, decision: &Decision, status: &mut RolloutStatus
 
 /// Whether nothing more is done because of it: what is waited for in every rollout is part of it, and what is about one cluster
 /// stops no other.
-fn is_in_the_way(hold: &Hold) -> bool {
+pub(super) fn is_in_the_way(hold: &Hold) -> bool {
     Reason::of(hold.reason)
-        .is_none_or(|reason| reason.severity() != Severity::Expected && !reason.is_aside())
+        .is_none_or(|reason| reason.severity() != Severity::Expected && !is_aside(hold))
+}
+
+/// Whether it is about one cluster, and the others go on. Of the Rollout itself nothing is aside.
+pub(super) fn is_aside(hold: &Hold) -> bool {
+    hold.cluster.is_some() && Reason::of(hold.reason).is_some_and(Reason::is_aside)
 }
 
 fn readiness(
