@@ -177,7 +177,7 @@ impl World {
         let kept = unread.filter(|sync| {
             text(sync, "/name").is_some_and(|name| is_wanted(name) && !is_listed(name))
         });
-        let written = syncs.iter().map(|sync| serde_json::to_value(sync));
+        let written = syncs.iter().map(serde_json::to_value);
         let written = written.filter_map(Result::ok);
         written.chain(kept.cloned()).collect()
     }

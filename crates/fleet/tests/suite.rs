@@ -10,6 +10,8 @@
     reason = "tests"
 )]
 
+#[path = "suite/applied.rs"]
+mod applied;
 #[path = "suite/cases.rs"]
 mod cases;
 #[path = "suite/exhaustive.rs"]
@@ -30,3 +32,5 @@ mod renderers;
 mod specialising;
 #[path = "suite/stage.rs"]
 mod stage;
+#[path = "suite/stories.rs"]
+mod stories;

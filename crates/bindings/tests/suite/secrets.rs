@@ -140,3 +140,50 @@ fn the_revision_of_values_is_theirs_alone() {
     assert_eq!(revision::template_of(&whole), "0123456789");
     assert_eq!(revision::template_of("0123456789"), "0123456789");
 }
+
+/// What is around a secret, and which field of it is meant, is part of the revision; what is in it is not.
+#[test]
+fn what_is_around_a_secret_is_part_of_the_revision() {
+    let of = |text: &str, host: &str| {
+        let all = json!([
+            password("PASS"),
+            literal("HOST", host),
+            literal("URL", text)
+        ]);
+        let mut values = values(all).unwrap();
+        values.retain(|name, _| name == "URL");
+        revision::of_values(&values).unwrap()
+    };
+    let url = "pg://$(PASS)@$(HOST)";
+    assert_eq!(of(url, "a"), of(url, "a"));
+    assert_ne!(of(url, "a"), of(url, "b"), "another host");
+    assert_ne!(of("$(PASS)", "a"), of("$(PASS)$(PASS)", "a"));
+    assert_ne!(of("x$(PASS)", "a"), of("$(PASS)x", "a"));
+}
+
+/// However often names mention each other, what is remembered of a text stays small.
+#[test]
+fn what_is_remembered_of_a_secret_stays_small() {
+    let mut all = vec![
+        json!({"name": "N0", "objectFieldRef": {"kind": "Secret", "name": "empty", "path": "/data/none"}}),
+    ];
+    for at in 1..100 {
+        let before = at - 1;
+        all.push(literal(
+            &format!("N{at}"),
+            &format!("$(N{before})$(N{before})"),
+        ));
+    }
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"uid": "e", "resourceVersion": "1"}, "data": {"none": ""},
+    });
+    let known = Known::from([(
+        reference("Secret", "empty"),
+        Read::Found(Found::new(secret)),
+    )]);
+    let bindings = bindings(json!(all));
+    let evaluation = evaluate(&bindings, Place::Workload, &known);
+    let values = evaluation.values().unwrap();
+    assert_eq!(values["N99"].reveal(), "");
+    assert!(values["N99"].is_secret() && values["N99"].told().len() == 32);
+}

@@ -43,7 +43,7 @@ impl Expansion<'_> {
     /// Its syncs, each with why it cannot be read, if it cannot. None is left out: what is not asked for is taken away.
     fn read(&self) -> Vec<(NamedSync, Option<Specialised<Substitutions>>)> {
         let all = list(self.object(), "/spec/syncs");
-        let read = |sync: &Value| match serde_json::from_value(sync.clone()) {
+        let read = |sync: &Value| match serde_json::from_value::<NamedSync>(sync.clone()) {
             Ok(sync) => Some((sync, None)),
             Err(error) => {
                 let (named, blocked) = unreadable(sync, &error)?;

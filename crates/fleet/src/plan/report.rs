@@ -51,15 +51,15 @@ pub fn status(world: &World, decision: &Decision, now: Timestamp) -> RolloutStat
 /// is room for few, and a hundred clusters that are away must not hide what a person has to do.
 fn waiting(world: &World, decision: &Decision, now: Timestamp) -> Vec<WaitingFor> {
     let mut holds = condensed(&decision.holds);
-    holds.sort_by_key(|hold| !conditions::is_in_the_way(hold));
+    holds.sort_by_key(conditions::rank);
     holds.truncate(MAX_WAITING);
     let before = &world.rollout.status.waiting_for;
     let mut all = waiting_for(&blockers(world, &holds, now), before);
-    let stops = |one: &WaitingFor| {
-        let mut holds = holds.iter();
-        holds.any(|hold| hold.reason == one.reason && conditions::is_in_the_way(hold))
+    let rank = |one: &WaitingFor| {
+        let like = holds.iter().filter(|hold| hold.reason == one.reason);
+        like.map(conditions::rank).min()
     };
-    all.sort_by_key(|one| !stops(one));
+    all.sort_by_key(rank);
     all
 }
 

@@ -15,6 +15,7 @@ mod bootstrap;
 mod clusters;
 mod definitions;
 mod flux;
+mod hazards;
 mod incremental;
 #[path = "../../../runtime/tests/integration/members/line.rs"]
 #[allow(dead_code, reason = "others use all of it")]

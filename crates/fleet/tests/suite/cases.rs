@@ -65,6 +65,7 @@ fn worlds_and_their_plans() {
             rollout: case.rollout,
             revisions: case.revisions,
             clusters: case.clusters,
+            ..World::default()
         };
         let decision = decide(&world, now);
         let status = plan::status(&world, &decision, now);

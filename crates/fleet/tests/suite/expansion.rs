@@ -17,12 +17,12 @@ use slipway_fleet::specialise::substitutions;
 use crate::stage::noon;
 
 /// A namespace with one assemblage in it, and what Flux says.
-struct Leaf {
-    world: World,
-    now: Timestamp,
+pub(crate) struct Leaf {
+    pub(crate) world: World,
+    pub(crate) now: Timestamp,
 }
 
-fn sync(name: &str, tag: &str, rest: &Value) -> NamedSync {
+pub(crate) fn sync(name: &str, tag: &str, rest: &Value) -> NamedSync {
     let mut whole = json!({
         "name": name, "revision": format!("{name}-{tag}"),
         "source": {"git": {"url": format!("https://example.com/{name}.git"), "version": {"tag": tag}}},
@@ -35,7 +35,7 @@ fn sync(name: &str, tag: &str, rest: &Value) -> NamedSync {
 }
 
 impl Leaf {
-    fn new(syncs: &[NamedSync]) -> Self {
+    pub(crate) fn new(syncs: &[NamedSync]) -> Self {
         let world = World {
             namespace: "fleet".to_owned(),
             name: "berlin".to_owned(),
@@ -47,14 +47,14 @@ impl Leaf {
         leaf
     }
 
-    fn set(&mut self, syncs: &[NamedSync]) {
+    pub(crate) fn set(&mut self, syncs: &[NamedSync]) {
         let known = Known::new();
         let with = |sync: &NamedSync| (sync.clone(), substitutions(sync, &known));
         self.world.syncs = syncs.iter().map(with).collect();
     }
 
     /// Plans and carries it out.
-    fn step(&mut self) -> Decision {
+    pub(crate) fn step(&mut self) -> Decision {
         let decision = decide(&self.world, self.now);
         for applied in &decision.apply {
             self.apply(applied);
@@ -84,7 +84,7 @@ impl Leaf {
                     name,
                     SourceSeen {
                         generation: 1,
-                        ..SourceSeen::default()
+                        ..SourceSeen::of(&applied.body)
                     },
                 );
                 assert_eq!(before, None, "a source never changes");
@@ -108,7 +108,7 @@ impl Leaf {
     }
 
     /// Flux fetches all sources.
-    fn fetch(&mut self) {
+    pub(crate) fn fetch(&mut self) {
         for (name, source) in &mut self.world.sources {
             source.status = GitRepositoryStatus::of(&json!({"status": {
                 "observedGeneration": 1, "artifact": {"revision": format!("{name}@sha1:1")},
@@ -118,7 +118,7 @@ impl Leaf {
     }
 
     /// Flux says this of a Kustomization, at its own generation unless another one is given.
-    fn say(&mut self, name: &str, status: &str, reason: &str, observed: Option<i64>) {
+    pub(crate) fn say(&mut self, name: &str, status: &str, reason: &str, observed: Option<i64>) {
         let seen = &self.world.kustomizations[name];
         let tried = format!("{}@sha1:1", seen.spec.source_ref.name);
         self.say_of(name, &tried, (status, reason), observed);
@@ -135,7 +135,7 @@ impl Leaf {
     }
 
     /// Until it is applied and healthy.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.step();
         self.fetch();
         self.step();
@@ -146,14 +146,14 @@ impl Leaf {
         self.step();
     }
 
-    fn states(&self) -> BTreeMap<&str, SyncState> {
+    pub(crate) fn states(&self) -> BTreeMap<&str, SyncState> {
         let all = self.world.before.iter();
         all.map(|(name, status)| (name.as_str(), status.state))
             .collect()
     }
 }
 
-fn kinds(decision: &Decision) -> Vec<String> {
+pub(crate) fn kinds(decision: &Decision) -> Vec<String> {
     let kinds = decision
         .apply
         .iter()

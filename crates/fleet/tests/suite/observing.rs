@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 use slipway_api::fleet::assemblage::SyncState;
-use slipway_api::fleet::names::{CLUSTER, CONFIRM_UNASSIGN};
+use slipway_api::fleet::names::{CLUSTER, CONFIRM_UNASSIGN, FINALIZER};
 use slipway_api::fleet::rollout::TemplateSpec;
 use slipway_bindings::revision;
 use slipway_fleet::kinds;
 use slipway_fleet::observe::assemblage::{entry, others};
-use slipway_fleet::observe::cluster::registered;
+use slipway_fleet::observe::cluster::{Registered, registered};
 use slipway_fleet::observe::gather::assigner;
 use slipway_fleet::observe::rollout::{Asked, Rollout, of_module};
 use slipway_fleet::observe::{Strategy, Wanted};
@@ -190,4 +190,58 @@ fn a_module_without_a_revision_is_what_is_told_of_it() {
     assert_eq!(told.revision.as_deref(), Some("b"));
     let late = entry(&assemblage(1), "web", "Rollout/web").unwrap();
     assert!(!late.is_ready(), "what is told is of what was there before");
+}
+
+/// An entry that names a revision of a module is told of with its values.
+#[test]
+fn a_module_with_values_is_ready_when_what_is_told_is_of_its_revision() {
+    let assemblage = |told: &str, observed: i64| {
+        json!({
+            "metadata": {"generation": 2},
+            "spec": {"assemblage": {"syncs": [
+                {"name": "web", "assignedBy": "Rollout/web", "module": {"name": "web-t", "revision": "t"}},
+            ]}},
+            "status": {
+                "observedGeneration": observed,
+                "syncs": [{"name": "web", "observedRevision": told, "state": "succeeded"}],
+            },
+        })
+    };
+    let told = entry(&assemblage("t-v", 2), "web", "Rollout/web").unwrap();
+    assert!(told.is_ready());
+    assert_eq!(told.revision.as_deref(), Some("t-v"));
+    for (revision, observed) in [("u-v", 2), ("t-v", 1)] {
+        let other = entry(&assemblage(revision, observed), "web", "Rollout/web").unwrap();
+        assert!(!other.is_ready(), "{revision} {observed}");
+        assert_eq!(other.revision.as_deref(), Some("t"));
+    }
+}
+
+/// A module without a selector selects nothing, which is to be followed where it once selected something.
+#[test]
+fn a_module_that_lost_its_selector_selects_nothing_until_nothing_is_left() {
+    let module = |finalizers: Value| {
+        json!({
+            "metadata": {"namespace": "fleet", "name": "web", "finalizers": finalizers},
+            "spec": template()["spec"],
+        })
+    };
+    let guarded = of_module(&kinds::MODULE, &module(json!([FINALIZER]))).unwrap();
+    assert!(matches!(Rollout::of(&guarded).wanted, Asked::For(_)));
+    assert_eq!(guarded["spec"]["selector"], Value::Null);
+    assert_eq!(of_module(&kinds::MODULE, &module(json!(["other"]))), None);
+}
+
+/// A Secret that has lost its label is the same cluster, and nobody's to select.
+#[test]
+fn a_secret_without_its_label_is_a_cluster_that_nobody_selects() {
+    let secret = |labels: Value| json!({"metadata": {"namespace": "fleet", "name": "rome", "uid": "u", "labels": labels}});
+    let former = Registered::of_former(&secret(json!({"env": "prod"}))).unwrap();
+    assert!(!former.is_listed && former.uid == "u");
+    assert_eq!(Registered::of_secret(&secret(json!({"env": "prod"}))), None);
+    assert!(
+        Registered::of_secret(&secret(json!({CLUSTER: ""})))
+            .unwrap()
+            .is_listed
+    );
 }

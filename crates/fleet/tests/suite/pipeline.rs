@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_api::fleet::rollout::TemplateSpec;
 use slipway_bindings::{Found, Known, Read, Reference};
+use slipway_fleet::observe::Refused;
 use slipway_fleet::observe::cluster::{Registered, registered};
 use slipway_fleet::observe::gather::{Gathered, Parts, gather};
 use slipway_fleet::render::rollout::{Writes, writes};
@@ -21,6 +22,8 @@ struct Hub {
     revisions: BTreeMap<String, (TemplateSpec, Timestamp)>,
     known: Known,
     secrets: BTreeSet<String>,
+    refused: BTreeMap<String, Refused>,
+    taken: BTreeSet<String>,
 }
 
 impl Hub {
@@ -41,6 +44,8 @@ impl Hub {
             revisions: BTreeMap::new(),
             known: Known::new(),
             secrets: BTreeSet::new(),
+            refused: BTreeMap::new(),
+            taken: BTreeSet::new(),
         }
     }
 
@@ -57,6 +62,10 @@ impl Hub {
             revisions: &self.revisions,
             known: &self.known,
             unreachable: &BTreeSet::new(),
+            unread: &BTreeSet::new(),
+            refused: &self.refused,
+            taken: &self.taken,
+            is_blind: false,
         })
     }
 
@@ -222,6 +231,70 @@ fn a_broken_selector_takes_nothing_away() {
         "no selector selects none, which needs a person's word"
     );
     assert_eq!(hub.assemblages, before);
+    assert_eq!(
+        hub.rollout["status"]["waitingFor"][0]["reason"],
+        "MassUnassignment"
+    );
+}
+
+impl Hub {
+    /// So many plans, between which every cluster becomes ready.
+    fn play(&mut self, plans: usize) {
+        for _ in 0..plans {
+            self.step();
+            let names: Vec<String> = self.assemblages.keys().cloned().collect();
+            for name in names {
+                self.report(&name, "succeeded");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lost_secret_is_made_again() {
+    let binding = json!([{"name": "P", "objectFieldRef": {"kind": "Secret", "name": "s", "path": "/data/p"}}]);
+    let mut hub = Hub::new(&spec(binding, "v1"));
+    let reference = hub.gather().needs.into_iter().next().unwrap();
+    let secret = json!({"apiVersion": "v1", "metadata": {"uid": "s", "resourceVersion": "1"}, "data": {"p": "aHVudGVyMg=="}});
+    hub.known.insert(reference, Read::Found(Found::new(secret)));
+    hub.play(20);
+    let made = hub.secrets.clone();
+    assert_eq!(made.len(), 3);
+    assert!(hub.step().applied.is_empty());
+    hub.secrets.clear();
+    let again: BTreeSet<String> = hub
+        .step()
+        .applied
+        .iter()
+        .map(|applied| applied.object.name.clone())
+        .collect();
+    assert_eq!(again, made);
+    assert!(hub.step().applied.is_empty());
+}
+
+/// What is written into the assemblage of another cluster would reach that one.
+#[test]
+fn an_assemblage_of_another_cluster_is_left_alone() {
+    let mut hub = Hub::new(&spec(json!([]), "v1"));
+    hub.taken.insert("rome".to_owned());
+    hub.play(10);
+    let names: Vec<&String> = hub.assemblages.keys().collect();
+    assert_eq!(names, ["berlin", "paris"]);
+    assert_eq!(
+        hub.rollout["status"]["clusters"][2]["reason"],
+        "OwnedByOther"
+    );
+}
+
+#[test]
+fn a_cluster_that_nobody_lists_any_more_is_deselected_and_many_wait() {
+    let mut hub = Hub::new(&spec(json!([]), "v1"));
+    hub.play(10);
+    for cluster in hub.clusters.values_mut() {
+        cluster.is_listed = false;
+    }
+    hub.step();
+    assert_eq!(hub.assemblages.len(), 3);
     assert_eq!(
         hub.rollout["status"]["waitingFor"][0]["reason"],
         "MassUnassignment"

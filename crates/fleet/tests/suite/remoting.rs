@@ -7,7 +7,7 @@ use slipway_api::fleet::assemblage::{SyncState, SyncStatus};
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::{Given, Known};
 use slipway_fleet::remote::fill::fill;
-use slipway_fleet::remote::{Decision, Leaf, WRITTEN, World, decide};
+use slipway_fleet::remote::{Decision, Leaf, WRITTEN, World, decide, unreadable};
 use slipway_fleet::specialise::Specialised;
 
 use crate::stage::noon;
@@ -36,20 +36,24 @@ fn world(syncs: &[NamedSync]) -> World {
 /// Plans, and carries it out.
 fn step(world: &mut World) -> Decision {
     let decision = decide(world, noon());
-    world.copied.extend(decision.copy.iter().cloned());
     let made = decision.make.iter().map(|made| made.object.name.clone());
-    world.copied.extend(made);
+    let written: Vec<String> = decision.copy.iter().cloned().chain(made).collect();
+    world.copied.extend(written.iter().cloned());
+    world.own.extend(written);
     if let Some(applied) = &decision.apply {
         let leaf = world.leaf.get_or_insert_default();
         let syncs = applied.body["spec"]["syncs"].as_array().unwrap();
-        leaf.syncs = syncs.iter().cloned().map(sync).collect();
+        let read = |one: &Value| serde_json::from_value(one.clone());
+        leaf.syncs = syncs.iter().filter_map(|one| read(one).ok()).collect();
+        let unread = syncs.iter().filter(|one| read(one).is_err());
+        leaf.unread = unread.cloned().collect();
         leaf.written = applied.body["metadata"]["annotations"][WRITTEN]
             .as_str()
             .map(str::to_owned);
     }
-    world
-        .copied
-        .retain(|name| !decision.delete_secrets.contains(name));
+    let is_kept = |name: &String| !decision.delete_secrets.contains(name);
+    world.copied.retain(is_kept);
+    world.own.retain(is_kept);
     world.before.syncs.clone_from(&decision.syncs);
     decision
 }
@@ -226,4 +230,54 @@ fn secrets_are_copied_before_and_collected_after() {
     assert_eq!(step(&mut world).delete_secrets, ["s1"]);
     let quiet = step(&mut world);
     assert!(quiet.copy.is_empty() && quiet.apply.is_none() && quiet.delete_secrets.is_empty());
+}
+
+/// Several assemblages may be for one cluster, and the cluster may be the control plane itself, in which the originals are.
+#[test]
+fn secrets_of_others_are_neither_copied_again_nor_deleted() {
+    let mut world = world(&[plain("a", "v1")]);
+    world.secrets.insert("s1".to_owned());
+    world.copied.extend(["s1".to_owned(), "theirs".to_owned()]);
+    step(&mut world);
+    let quiet = step(&mut world);
+    assert!(
+        quiet.delete_secrets.is_empty(),
+        "{:?}",
+        quiet.delete_secrets
+    );
+    world.syncs[0].0.bindings = serde_json::from_value(json!([
+        {"name": "P", "objectFieldRef": {"apiVersion": "v1", "kind": "Secret", "name": "s1", "fieldPath": "/data/P"}},
+    ]))
+    .unwrap();
+    assert!(step(&mut world).copy.is_empty(), "it is there already");
+    world.syncs[0].0.bindings.clear();
+    step(&mut world);
+    assert!(step(&mut world).delete_secrets.is_empty());
+    assert_eq!(world.copied.len(), 2);
+}
+
+/// What a later version of ours wrote stays as it is, in what is asked for and in the cluster.
+#[test]
+fn a_sync_that_cannot_be_read_stays_as_it_was_and_is_told() {
+    let odd = json!({"name": "b", "revision": "v9", "source": {"bucket": {"name": "later"}}});
+    let error = serde_json::from_value::<NamedSync>(odd.clone()).unwrap_err();
+    let (named, blocked) = unreadable(&odd, &error).unwrap();
+    let mut world = world(&[plain("a", "v1")]);
+    world.syncs.push((named, Some(blocked)));
+    world.leaf = Some(Leaf {
+        syncs: vec![plain("a", "v0")],
+        unread: vec![odd.clone()],
+        ..Leaf::default()
+    });
+    let first = step(&mut world);
+    let written = first.apply.unwrap().body["spec"]["syncs"].clone();
+    assert_eq!(written[0]["revision"], "v1", "others go on");
+    assert_eq!(written[1], odd);
+    assert_eq!(first.syncs[1].reason.as_deref(), Some("SyncUnreadable"));
+    let quiet = step(&mut world);
+    assert_eq!(quiet.apply, None);
+    // It is taken away: then it goes.
+    world.syncs.pop();
+    let gone = step(&mut world).apply.unwrap().body["spec"]["syncs"].clone();
+    assert_eq!(gone.as_array().unwrap().len(), 1);
 }

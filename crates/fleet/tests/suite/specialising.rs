@@ -252,3 +252,34 @@ fn secrets_travel_in_secrets_only() {
     );
     assert_eq!(all.secret["URL"].reveal(), "pg://app:hunter2@db");
 }
+
+/// A label of the cluster beside a secret value: another label is another revision.
+#[test]
+fn what_is_given_beside_a_secret_is_part_of_the_revision() {
+    let template = template(
+        json!([
+            {"name": "PASS", "objectFieldRef": {"kind": "Secret", "name": "s", "path": "/data/pass"}},
+            {"name": "URL", "value": "$(PASS)@$(CLUSTER_LABEL[region])"},
+        ]),
+        json!({}),
+    );
+    let known = Known::from([object(
+        "Secret",
+        "s",
+        json!({"data": {"pass": "aHVudGVyMg=="}}),
+    )]);
+    let revision = |region: &str| {
+        let labels = BTreeMap::from([("region".to_owned(), region.to_owned())]);
+        let given = Given::cluster("fleet", "berlin", &labels, &BTreeMap::new());
+        let assigning = Assigning {
+            by: "Rollout/web",
+            name: "web",
+            cluster: "berlin",
+        };
+        done(assignment(assigning, &template, &given, &known))
+            .sync
+            .revision
+    };
+    assert_eq!(revision("eu"), revision("eu"));
+    assert_ne!(revision("eu"), revision("us"));
+}

@@ -60,9 +60,19 @@ pub(super) fn set(world: &World, decision: &Decision, status: &mut RolloutStatus
 
 /// Whether nothing more is done because of it: what is waited for in every rollout is part of it, and what is about one cluster
 /// stops no other.
-pub(super) fn is_in_the_way(hold: &Hold) -> bool {
+fn is_in_the_way(hold: &Hold) -> bool {
     Reason::of(hold.reason)
         .is_none_or(|reason| reason.severity() != Severity::Expected && !is_aside(hold))
+}
+
+/// How soon people want to hear of it: what only a person can end, then what stops all, then the rest.
+pub(super) fn rank(hold: &Hold) -> usize {
+    let is_stalled = Reason::of(hold.reason).is_some_and(Reason::is_stalled);
+    match (is_stalled, is_in_the_way(hold)) {
+        (true, _) => 0,
+        (false, true) => 1,
+        (false, false) => 2,
+    }
 }
 
 /// Whether it is about one cluster, and the others go on. Of the Rollout itself nothing is aside.

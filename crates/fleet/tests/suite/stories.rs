@@ -1,0 +1,353 @@
+//! What became of fleets in which something else is wrong as well: clusters that are ill for reasons of their own, versions that
+//! turn bad later, writes that the API refuses, values that change in the middle.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+use slipway_api::fleet::assemblage::SyncState;
+use slipway_fleet::budget::Amount;
+use slipway_fleet::decide;
+use slipway_fleet::observe::rollout::Asked;
+use slipway_fleet::observe::{Cluster, Refused, Revision, Rollout, Strategy, Wanted, World};
+use slipway_fleet::order::place;
+use slipway_fleet::plan::{self, Decision};
+
+use crate::stage::{all_ready, noon, report, step};
+
+/// A Rollout over ten clusters that are ready with `a`.
+fn settled(strategy: Strategy) -> World {
+    let wanted = Wanted {
+        strategy,
+        target: "a".to_owned(),
+        max_unready: Amount::Number(1),
+        max_unreachable: Amount::Number(1),
+        ..Wanted::default()
+    };
+    let mut world = World {
+        rollout: Rollout {
+            name: "shop/web".to_owned(),
+            wanted: Asked::For(wanted),
+            ..Rollout::default()
+        },
+        ..World::default()
+    };
+    for at in 0..10 {
+        world.clusters.insert(format!("c{at}"), Cluster::default());
+    }
+    want(&mut world, "a");
+    play(&mut world, 40, &[]);
+    assert_eq!(with(&world, "a"), 10);
+    assert_eq!(world.rollout.status.stable_revision.as_deref(), Some("a"));
+    world
+}
+
+/// The template is changed; with values, as `template-value`.
+fn want(world: &mut World, revision: &str) {
+    let template = slipway_bindings::revision::template_of(revision).to_owned();
+    if let Asked::For(wanted) = &mut world.rollout.wanted {
+        wanted.target = template.clone();
+    }
+    let stable = world.rollout.status.stable_revision.clone();
+    let stable = stable.filter(|stable| *stable != template);
+    for cluster in world.clusters.values_mut() {
+        cluster.wanted = Revision::Known(revision.to_owned());
+        cluster.stable = stable.clone().map(Revision::Known);
+    }
+}
+
+/// So many plans, between which all clusters but these become ready.
+fn play(world: &mut World, plans: usize, ill: &[&str]) -> Vec<Decision> {
+    let mut all = Vec::new();
+    for _ in 0..plans {
+        all.push(step(world, noon()));
+        all_ready(world, noon());
+        for name in ill {
+            report(world, name, SyncState::Failed, noon());
+        }
+    }
+    all
+}
+
+/// How many clusters have a revision.
+fn with(world: &World, revision: &str) -> usize {
+    let entries = world.clusters.values().filter_map(|one| one.entry.as_ref());
+    let have = entries.filter(|entry| entry.revision.as_deref() == Some(revision));
+    have.count()
+}
+
+fn has(world: &World, name: &str, revision: &str) -> bool {
+    let entry = world.clusters[name].entry.as_ref();
+    entry.is_some_and(|entry| entry.revision.as_deref() == Some(revision))
+}
+
+fn reasons(decision: &Decision) -> BTreeSet<&'static str> {
+    decision.holds.iter().map(|hold| hold.reason).collect()
+}
+
+/// One that is ill is not what everybody waits for: neither in the change that comes, nor in any later one.
+#[test]
+fn a_cluster_that_is_always_ill_holds_nobody_back() {
+    let mut world = settled(Strategy::Incremental);
+    report(&mut world, "c3", SyncState::Failed, noon());
+    for revision in ["b", "b-2", "b-3", "c", "a"] {
+        want(&mut world, revision);
+        let plans = play(&mut world, 40, &["c3"]);
+        let first = plans
+            .iter()
+            .find_map(|plan| plan.run.as_ref()?.canary.clone());
+        assert_ne!(first.as_deref(), Some("c3"), "{revision}: it goes first");
+        assert_eq!(with(&world, revision), 10, "{revision}");
+        assert_eq!(world.rollout.status.run, None, "{revision}");
+    }
+    let told = world
+        .rollout
+        .status
+        .clusters
+        .iter()
+        .find(|one| one.name == "c3");
+    assert_eq!(told.unwrap().state, "Failed");
+}
+
+/// A cluster that was away during a change, and is back but not well: it gets what has proved itself, and tries nothing for others.
+#[test]
+fn who_comes_back_ill_gets_what_proved_itself_and_goes_first_for_nobody() {
+    let mut world = settled(Strategy::Incremental);
+    world.clusters.get_mut("c3").unwrap().is_reachable = false;
+    want(&mut world, "b");
+    play(&mut world, 40, &[]);
+    assert_eq!((with(&world, "b"), with(&world, "a")), (9, 1));
+    assert_eq!(world.rollout.status.run, None);
+    world.clusters.get_mut("c3").unwrap().is_reachable = true;
+    report(&mut world, "c3", SyncState::Failed, noon());
+    play(&mut world, 10, &["c3"]);
+    assert_eq!(
+        (with(&world, "b"), world.rollout.status.run.clone()),
+        (10, None)
+    );
+    want(&mut world, "b-2");
+    play(&mut world, 40, &["c3"]);
+    assert_eq!(with(&world, "b-2"), 10);
+}
+
+/// It succeeded, and an hour later it is seen that it is bad: by one, by some, by all.
+#[test]
+fn a_version_that_turns_bad_after_its_success_is_mended_and_rolled_back() {
+    for many in [1, 2, 5, 10] {
+        for fix in ["b", "a-2"] {
+            let mut world = settled(Strategy::Incremental);
+            for at in 0..many {
+                report(&mut world, &format!("c{at}"), SyncState::Failed, noon());
+            }
+            want(&mut world, fix);
+            for _ in 0..60 {
+                step(&mut world, noon());
+                all_ready(&mut world, noon());
+                // Who still has the bad one is not well.
+                let bad = (0..many).map(|at| format!("c{at}"));
+                for name in bad
+                    .filter(|name| has(&world, name, "a"))
+                    .collect::<Vec<_>>()
+                {
+                    report(&mut world, &name, SyncState::Failed, noon());
+                }
+            }
+            let holds = decide(&world, noon()).holds;
+            assert_eq!(with(&world, fix), 10, "{many} are bad, {fix}: {holds:#?}");
+            assert_eq!(world.rollout.status.run, None);
+        }
+    }
+}
+
+/// What does not mend it stops at the first, as any bad version does.
+#[test]
+fn what_mends_nothing_stops_at_the_first() {
+    let mut world = settled(Strategy::Incremental);
+    let names: Vec<String> = world.clusters.keys().cloned().collect();
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    for name in &all {
+        report(&mut world, name, SyncState::Failed, noon());
+    }
+    want(&mut world, "b");
+    let plans = play(&mut world, 20, &all);
+    assert_eq!(with(&world, "b"), 1);
+    assert!(reasons(plans.last().unwrap()).contains("CanaryFailed"));
+}
+
+fn refuse(world: &mut World, name: &str, retry_at: Timestamp) {
+    let refused = Refused {
+        message: "conflict".to_owned(),
+        retry_at,
+    };
+    world.clusters.get_mut(name).unwrap().refused = Some(refused);
+}
+
+/// Somebody has taken over an entry: whoever it is, first in the order or not, others get the change.
+#[test]
+fn a_cluster_whose_write_is_refused_takes_nobodys_place() {
+    for strategy in [Strategy::Incremental, Strategy::Replace] {
+        for name in ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9"] {
+            let mut world = settled(strategy);
+            want(&mut world, "b");
+            refuse(&mut world, name, noon() + SignedDuration::from_mins(1));
+            let plans = play(&mut world, 40, &[]);
+            assert_eq!((with(&world, "b"), with(&world, "a")), (9, 1), "{name}");
+            let last = plans.last().unwrap();
+            let hold = last.holds.iter().find(|hold| hold.reason == "RefusedByApi");
+            assert_eq!(hold.unwrap().cluster.as_deref(), Some(name));
+            assert_eq!(last.wake_at, Some(noon() + SignedDuration::from_mins(1)));
+            let told = world.rollout.status.clusters.iter();
+            let told = told.filter(|one| one.state == "Blocked").count();
+            assert_eq!(told, 1);
+            // Its time has come.
+            refuse(&mut world, name, noon());
+            let tried = play(&mut world, 3, &[]);
+            let mut moves = tried.iter().flat_map(|plan| &plan.assign);
+            assert!(moves.any(|one| one.cluster == name), "{name}: {tried:#?}");
+        }
+    }
+}
+
+/// Values that nobody has tried yet do not come to many because other values were tried before.
+#[test]
+fn values_that_change_in_the_middle_are_tried_first() {
+    let mut world = settled(Strategy::Incremental);
+    if let Asked::For(wanted) = &mut world.rollout.wanted {
+        wanted.max_unready = Amount::Number(5);
+    }
+    want(&mut world, "b-1");
+    // The last one is slow, so that the change goes on.
+    let mut names: Vec<String> = world.clusters.keys().cloned().collect();
+    names.sort_by_key(|name| place("shop/web", name));
+    let slow = names.pop().unwrap();
+    play(&mut world, 6, &[slow.as_str()]);
+    let run = world.rollout.status.run.clone().unwrap();
+    assert!(run.canary_passed.is_some() && with(&world, "b-1") > 5);
+    want(&mut world, "b-2");
+    let mut most = 0;
+    for _ in 0..6 {
+        step(&mut world, noon());
+        most = most.max(with(&world, "b-2"));
+    }
+    assert_eq!(most, 1, "nobody was ready with it");
+    play(&mut world, 40, &[]);
+    assert_eq!(with(&world, "b-2"), 10);
+}
+
+/// What was told before a restart may be true no more.
+#[test]
+fn nobody_goes_first_who_has_not_been_looked_at() {
+    let mut world = settled(Strategy::Incremental);
+    for cluster in world.clusters.values_mut() {
+        cluster.is_seen = false;
+    }
+    want(&mut world, "b");
+    let plans = play(&mut world, 5, &[]);
+    assert_eq!(with(&world, "b"), 0);
+    let last = plans.last().unwrap();
+    assert_eq!(reasons(last), BTreeSet::from(["ClusterUnread"]));
+    assert_eq!(last.run, None, "who was unready is not known either");
+    for cluster in world.clusters.values_mut() {
+        cluster.is_seen = true;
+    }
+    play(&mut world, 40, &[]);
+    assert_eq!(with(&world, "b"), 10);
+}
+
+/// Nobody has it: that is no success.
+#[test]
+fn what_nobody_is_ready_with_has_not_succeeded() {
+    let mut world = settled(Strategy::Replace);
+    for cluster in world.clusters.values_mut() {
+        cluster.is_reachable = false;
+    }
+    want(&mut world, "b");
+    play(&mut world, 4, &[]);
+    let status = &world.rollout.status;
+    assert_eq!(status.stable_revision.as_deref(), Some("a"));
+    assert_eq!(status.history[0].outcome, "Abandoned");
+    for cluster in world.clusters.values_mut() {
+        cluster.is_reachable = true;
+    }
+    play(&mut world, 4, &[]);
+    assert_eq!(world.rollout.status.stable_revision.as_deref(), Some("b"));
+}
+
+/// Nine clusters are away for a month; then somebody edits the selector.
+#[test]
+fn what_a_person_has_to_do_is_told_however_many_clusters_are_away() {
+    let mut world = settled(Strategy::Incremental);
+    let mut now = noon();
+    for at in 0..6 {
+        world
+            .clusters
+            .get_mut(&format!("c{at}"))
+            .unwrap()
+            .is_reachable = false;
+    }
+    want(&mut world, "b");
+    for _ in 0..5 {
+        step(&mut world, now);
+    }
+    now += SignedDuration::from_hours(24 * 30);
+    for at in 6..10 {
+        world
+            .clusters
+            .get_mut(&format!("c{at}"))
+            .unwrap()
+            .is_selected = false;
+    }
+    step(&mut world, now);
+    let waiting = &world.rollout.status.waiting_for;
+    assert_eq!(waiting[0].reason, "MassUnassignment", "{waiting:#?}");
+    assert!(waiting[0].unblock.contains("confirm-unassign=4"));
+    let away: Vec<_> = waiting
+        .iter()
+        .filter(|one| one.reason == "Unreachable")
+        .collect();
+    assert_eq!(away.len(), 1);
+    assert!(away[0].message.contains("5 clusters besides"), "{away:#?}");
+}
+
+/// Waiting that ends by itself says when.
+#[test]
+fn a_wait_for_min_ready_seconds_says_when_it_ends() {
+    let mut world = settled(Strategy::Incremental);
+    if let Asked::For(wanted) = &mut world.rollout.wanted {
+        wanted.min_ready_seconds = 60;
+    }
+    want(&mut world, "b");
+    step(&mut world, noon());
+    step(&mut world, noon());
+    all_ready(&mut world, noon());
+    let decision = decide(&world, noon());
+    let until = Some(noon() + SignedDuration::from_secs(60));
+    assert_eq!(decision.holds[0].until, until, "{:#?}", decision.holds);
+    let status = plan::status(&world, &decision, noon());
+    assert_eq!(
+        status.waiting_for[0].until.as_ref().map(|time| time.0),
+        until
+    );
+}
+
+/// No right to see clusters is not "no clusters".
+#[test]
+fn who_cannot_see_clusters_is_not_ready_and_leaves_nothing_behind() {
+    let mut world = settled(Strategy::Incremental);
+    world.is_blind = true;
+    for cluster in world.clusters.values_mut() {
+        // As observing has it where the cluster itself is not seen.
+        cluster.is_selected = false;
+        cluster.is_deleting = true;
+    }
+    step(&mut world, noon());
+    assert_eq!(with(&world, "a"), 10);
+    let conditions = &world.rollout.status.conditions;
+    let ready = conditions.iter().find(|one| one.type_ == "Ready").unwrap();
+    assert_eq!(ready.status, "False", "{ready:?}");
+    assert_eq!(world.rollout.status.waiting_for[0].reason, "ClustersHidden");
+    world.rollout.is_deleting = true;
+    let decision = step(&mut world, noon());
+    assert!(!decision.is_released, "something is left");
+    assert_eq!(with(&world, "a"), 0);
+    assert!(step(&mut world, noon()).is_released);
+}
