@@ -11,7 +11,7 @@ pub mod reference;
 pub mod rollout;
 pub mod seen;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,9 @@ pub struct World {
     /// The clusters that are selected, or have an assignment of this Rollout's name, by name.
     #[serde(default)]
     pub clusters: BTreeMap<String, Cluster>,
+    /// The revisions of it that are named elsewhere, by whomever: they are not retired.
+    #[serde(default)]
+    pub named: BTreeSet<String>,
     /// Whether there may be clusters that we have no right to see.
     #[serde(default)]
     pub is_blind: bool,

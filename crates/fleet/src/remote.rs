@@ -65,6 +65,22 @@ pub struct Leaf {
     pub status: AssemblageStatus,
 }
 
+impl Leaf {
+    /// The hash that would have been written with the syncs that are there now.
+    fn hash(&self) -> String {
+        let syncs = self.syncs.iter().map(serde_json::to_value);
+        let syncs = syncs.filter_map(Result::ok);
+        hash(&syncs.chain(self.unread.iter().cloned()).collect::<Vec<_>>())
+    }
+}
+
+/// A hash of syncs, whatever their order: the API keeps one of its own.
+fn hash(syncs: &[Value]) -> String {
+    let mut all: Vec<&Value> = syncs.iter().collect();
+    all.sort_by(|one, other| text(one, "/name").cmp(&text(other, "/name")));
+    revision::of_template(&all)
+}
+
 /// What is to be done.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Decision {
@@ -74,6 +90,8 @@ pub struct Decision {
     pub make: Vec<Applied>,
     /// The Assemblage, as it is written into the cluster.
     pub apply: Option<Applied>,
+    /// Whether all syncs that are in the cluster are as we wrote them: nobody else has added one there.
+    pub is_only_ours: bool,
     /// The copied Secrets that nobody refers to any more.
     pub delete_secrets: Vec<String>,
     /// How far each sync is.
@@ -212,7 +230,9 @@ fn write(world: &World, syncs: &[&NamedSync], decision: &mut Decision) {
         return;
     }
     let list = world.list(syncs);
-    let hash = revision::of_template(&list);
+    let hash = hash(&list);
+    let leaf = world.leaf.as_ref();
+    decision.is_only_ours = leaf.is_some_and(|leaf| leaf.written == Some(leaf.hash()));
     let there: BTreeMap<&str, &NamedSync> = world
         .leaf
         .iter()

@@ -83,9 +83,10 @@ pub(super) fn over_there(
     }
     let list = decision.apply.as_ref();
     let list = list.and_then(|applied| applied.body.pointer("/spec/syncs")?.as_array());
-    let emptied = one.leaf().filter(|_| list.is_some_and(Vec::is_empty));
+    let is_emptied = list.is_some_and(Vec::is_empty) && decision.is_only_ours;
+    let emptied = one.leaf().filter(|_| is_emptied);
     match (decision.apply, emptied) {
-        // To apply none would leave no list at all, which is no list.
+        // To apply none would leave no list at all, which is no list. Where somebody else has a sync, that one is left.
         (Some(assemblage), Some(leaf)) => {
             let meta = leaf.meta();
             let object = there(kinds::ASSEMBLAGE, &meta.namespace, &meta.name);

@@ -117,6 +117,9 @@ pub(crate) fn course<T>(
             assemblages.insert(cluster.to_owned(), bootstrap.body().object());
         }
     }
+    let named = named(remotes.iter().map(|item| item.body().object()))
+        .chain(named(bootstraps.iter().map(|item| item.body().object())))
+        .collect();
     let revisions = revisions(view, one);
     let has = |name: &str| assemblages.contains_key(name);
     let all = || clusters.values();
@@ -146,6 +149,7 @@ pub(crate) fn course<T>(
             unread: &unread,
             refused: &refused,
             taken: &taken,
+            named: &named,
             is_blind: view.is_blind_to_clusters(facts),
         };
         let gathered = gather(&parts);
@@ -163,6 +167,17 @@ pub(crate) fn course<T>(
         }
         known.extend(read);
     }
+}
+
+/// The modules that syncs of assemblages name.
+fn named<'a>(
+    assemblages: impl Iterator<Item = &'a Value> + 'a,
+) -> impl Iterator<Item = String> + 'a {
+    let syncs = assemblages.flat_map(|object| {
+        list(object, "/spec/assemblage/syncs").chain(list(object, "/spec/syncs"))
+    });
+    let names = syncs.filter_map(|sync| text(sync, "/module/name"));
+    names.map(str::to_owned)
 }
 
 /// The revisions that are kept: modules of this Rollout, and records of what its module was.

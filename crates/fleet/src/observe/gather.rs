@@ -12,6 +12,7 @@ use slipway_kernel::selector::Selector;
 
 use super::cluster::Registered;
 use super::{Cluster, Refused, Revision, Rollout, World, assemblage};
+use crate::naming;
 use crate::reasons::Reason;
 use crate::specialise::{Assigned, Assigning, Specialised, assignment};
 
@@ -46,6 +47,8 @@ pub struct Parts<'a> {
     pub refused: &'a BTreeMap<String, Refused>,
     /// The clusters whose assemblage, by its name, is somebody else's and about another cluster.
     pub taken: &'a BTreeSet<String>,
+    /// The modules that syncs of any assemblage of the namespace name.
+    pub named: &'a BTreeSet<String>,
     /// Whether there may be clusters that we have no right to see.
     pub is_blind: bool,
 }
@@ -76,6 +79,7 @@ pub fn gather(parts: &Parts<'_>) -> Gathered {
                 .collect(),
             rollout,
             clusters: BTreeMap::new(),
+            named: parts.named(),
             is_blind: parts.is_blind,
         },
         ..Gathered::default()
@@ -187,6 +191,13 @@ impl Gathered {
 }
 
 impl Parts<'_> {
+    /// The revisions whose modules somebody names.
+    fn named(&self) -> BTreeSet<String> {
+        let rollout = text(self.rollout, "/metadata/name").unwrap_or_default();
+        let is_named = |revision: &&String| self.named.contains(&naming::module(rollout, revision));
+        self.revisions.keys().filter(is_named).cloned().collect()
+    }
+
     /// The template that proved itself last, where that is another one than that of now.
     fn stable(&self, target: &TemplateSpec) -> Option<&TemplateSpec> {
         let stable = self.rollout.pointer("/status/stableRevision")?.as_str()?;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::Decision;
 use super::survey::{Seen, Standing, Survey};
+use super::{Decision, Hold};
 use crate::observe::Wanted;
+use crate::reasons::Reason;
 
 pub(super) fn decide(wanted: &Wanted, survey: &Survey<'_>, decision: &mut Decision) {
     decision.run = None;
@@ -13,7 +14,15 @@ pub(super) fn decide(wanted: &Wanted, survey: &Survey<'_>, decision: &mut Decisi
     let stable = stable.unwrap_or_else(|| wanted.target.clone());
     let is_new = |seen: &Seen<'_>| seen.standing == Standing::New && seen.can_be_written();
     for seen in survey.in_order(is_new) {
-        decision.assign.extend(seen.proved(&stable, &wanted.target));
+        let proved = seen.proved(&stable, &wanted.target);
+        if proved.is_none() && seen.cluster.stable.is_none() && stable != wanted.target {
+            let message =
+                format!("the module of revision {stable}, which new clusters get, is not there");
+            let unblock = "whoever assigns the cluster another revision, or brings all clusters to the target";
+            let hold = Hold::new(Reason::RevisionGone, message, unblock);
+            decision.holds.push(hold.at(seen.name));
+        }
+        decision.assign.extend(proved);
     }
     decision.stable = Some(stable);
 }

@@ -18,6 +18,7 @@ pub(super) fn decide(world: &World, wanted: &Wanted, decision: &mut Decision) {
     let assigned = assigned.filter_map(|entry| entry.revision.as_deref().map(template_of));
     let mut used: BTreeSet<&str> = assigned.collect();
     used.insert(&wanted.target);
+    used.extend(world.named.iter().map(String::as_str));
     used.extend(decision.assign.iter().map(|one| template_of(&one.revision)));
     used.extend(decision.stable.as_deref());
     used.extend(world.rollout.status.stable_revision.as_deref());

@@ -65,6 +65,7 @@ impl Hub {
             unread: &BTreeSet::new(),
             refused: &self.refused,
             taken: &self.taken,
+            named: &BTreeSet::new(),
             is_blind: false,
         })
     }

@@ -281,3 +281,25 @@ fn a_sync_that_cannot_be_read_stays_as_it_was_and_is_told() {
     let gone = step(&mut world).apply.unwrap().body["spec"]["syncs"].clone();
     assert_eq!(gone.as_array().unwrap().len(), 1);
 }
+
+/// Whoever added a sync of theirs in the cluster keeps it when ours all go.
+#[test]
+fn it_is_known_whether_all_syncs_in_the_cluster_are_ours() {
+    let mut world = world(&[plain("b", "v1"), plain("a", "v1")]);
+    step(&mut world);
+    let leaf = world.leaf.as_mut().unwrap();
+    leaf.syncs.reverse();
+    assert!(
+        step(&mut world).is_only_ours,
+        "the API has an order of its own"
+    );
+    world
+        .leaf
+        .as_mut()
+        .unwrap()
+        .syncs
+        .push(plain("theirs", "v1"));
+    world.syncs.clear();
+    let emptied = decide(&world, noon());
+    assert!(emptied.apply.is_some() && !emptied.is_only_ours);
+}

@@ -351,3 +351,32 @@ fn who_cannot_see_clusters_is_not_ready_and_leaves_nothing_behind() {
     assert_eq!(with(&world, "a"), 0);
     assert!(step(&mut world, noon()).is_released);
 }
+
+/// A revision that somebody else names in an assemblage is kept, however old it is.
+#[test]
+fn a_revision_that_somebody_names_is_not_retired() {
+    let mut world = settled(Strategy::External);
+    if let Asked::For(wanted) = &mut world.rollout.wanted {
+        wanted.history_limit = 0;
+    }
+    for revision in ["x", "y"] {
+        world.revisions.insert(revision.to_owned(), noon());
+    }
+    world.named.insert("x".to_owned());
+    assert_eq!(decide(&world, noon()).retire, ["y"]);
+}
+
+/// New clusters get the last revision that proved itself; where that is gone, it is said.
+#[test]
+fn a_new_cluster_whose_revision_is_gone_is_told() {
+    let mut world = settled(Strategy::External);
+    want(&mut world, "b");
+    let new = Cluster {
+        wanted: Revision::Known("b".to_owned()),
+        ..Cluster::default()
+    };
+    world.clusters.insert("new".to_owned(), new);
+    let decision = decide(&world, noon());
+    assert!(decision.assign.is_empty());
+    assert_eq!(reasons(&decision), BTreeSet::from(["RevisionGone"]));
+}
