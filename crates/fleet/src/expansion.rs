@@ -64,6 +64,11 @@ impl Expansion<'_> {
         is_gone(&status_of(self.object()).conditions, self.fate, now)
     }
 
+    /// Whether nothing stands for the cluster that it is for, but not for long enough to be certain.
+    fn is_absent(&self, now: Timestamp) -> bool {
+        self.fate == Fate::Absent && !self.is_gone(now)
+    }
+
     /// The plan.
     pub(crate) fn plan(&self, facts: &Facts, now: Timestamp) -> Plan {
         let mut steps = Steps::new(facts, now);
@@ -75,7 +80,7 @@ impl Expansion<'_> {
                 steps.prepare(add);
             }
             Phase::Released => {}
-            Phase::Ending if self.fate == Fate::Absent && !self.is_gone(now) => {
+            Phase::Ending if self.fate == Fate::Unread || self.is_absent(now) => {
                 // It may be there again in a moment: then what was applied there is taken away.
                 self.tell(&mut steps, status_of(self.object()).syncs, now);
             }

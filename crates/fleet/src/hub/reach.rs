@@ -31,7 +31,7 @@ const REACHED: &str = "Reached";
 const BARE: [&str; 2] = [Reason::AgentMissing.as_str(), reasons::NOT_SYNCED];
 
 /// How long what was told before still counts while a cluster is looked at for the first time.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whether something stands for the cluster of an assemblage. Said only where nothing does.
 const REGISTERED: &str = "Registered";
@@ -48,6 +48,9 @@ pub(crate) fn tell_fate(
     generation: i64,
     now: Timestamp,
 ) -> Option<Timestamp> {
+    if fate == Fate::Unread {
+        return later(now, super::rollout::READING);
+    }
     if fate != Fate::Absent {
         clear(conditions, REGISTERED);
         return None;
@@ -64,7 +67,7 @@ pub(crate) fn tell_fate(
 pub(crate) fn is_gone(conditions: &[Condition], fate: Fate, now: Timestamp) -> bool {
     let until = absent_since(conditions).and_then(|since| later(since, GRACE));
     match fate {
-        Fate::Here => false,
+        Fate::Here | Fate::Unread => false,
         Fate::Absent => until.is_some_and(|until| until <= now),
         Fate::Replaced => true,
     }

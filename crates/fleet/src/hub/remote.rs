@@ -244,6 +244,8 @@ fn leaf_of(object: &Value) -> Leaf {
 pub(crate) enum Fate {
     /// It is there, as far as is known.
     Here,
+    /// Nothing is known to stand for it, and it has not been looked for by its name yet.
+    Unread,
     /// Nothing stands for it any more. It may be made anew in a moment, as by whoever replaces a Secret.
     Absent,
     /// Another cluster has taken its name.
@@ -269,8 +271,11 @@ pub(crate) fn fate(
     let Some(cluster) = view.cluster(namespace, name) else {
         // A Secret is known to be gone when it has been looked for by its name: it may only have lost its label.
         let is_secret = kind == cluster::SECRET;
-        let is_there = is_secret && view.has_kubeconfig(namespace, name) != Some(false);
-        return if is_there { Fate::Here } else { Fate::Absent };
+        return match view.has_kubeconfig(namespace, name).filter(|_| is_secret) {
+            None if is_secret => Fate::Unread,
+            Some(true) => Fate::Here,
+            None | Some(false) => Fate::Absent,
+        };
     };
     let is_same = record.object_uid.as_ref() == Some(&cluster.uid) || cluster.kind != kind;
     match (record.uid.as_deref(), uid) {

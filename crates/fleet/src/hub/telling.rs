@@ -6,6 +6,7 @@ use slipway_api::fleet::names::CLEARED;
 use slipway_api::purpose::fleet as purpose;
 use slipway_kernel::finalizer::{self, Finalizers, Phase};
 use slipway_kernel::instant::later;
+use slipway_kernel::member::Credentials;
 use slipway_kernel::{Facts, Member, MemberState, Plan};
 
 use super::remote::{Fate, Remote, record};
@@ -82,7 +83,7 @@ fn tell(
     let known = member.zip(state);
     let blocker = known.and_then(|(member, state)| reach::blocker(one.view, member, state));
     let is_open = known.is_some() && blocker.is_none();
-    let (world, is_unread) = one.world(facts, is_open);
+    let (world, has_unread) = one.world(facts, is_open);
     let decision = remote::decide(&world, now);
     let generation = one.item.meta().generation;
     let mut after = AssemblageStatus {
@@ -101,6 +102,17 @@ fn tell(
     if let Some(at) = reach::tell_fate(&mut after.conditions, fate, generation, now) {
         steps.plan.wake(at);
     }
+    let from = member.map(|member| &member.credentials);
+    let is_unread = |from: &Credentials| {
+        one.view
+            .has_kubeconfig(&from.namespace, &from.name)
+            .is_none()
+    };
+    if from.is_some_and(is_unread)
+        && let Some(at) = later(now, reach::PATIENCE)
+    {
+        steps.plan.wake(at);
+    }
     if member.is_some() {
         let conditions = &mut after.conditions;
         let again = reach::tell(conditions, state, blocker.as_ref(), generation, now);
@@ -109,7 +121,7 @@ fn tell(
         }
         steps.plan.blockers.extend(blocker);
     }
-    if is_unread && let Some(at) = later(now, super::rollout::READING) {
+    if has_unread && let Some(at) = later(now, super::rollout::READING) {
         steps.plan.wake(at);
     }
     let stored = one.object().get("status");

@@ -169,8 +169,12 @@ pub(in super::super) fn budget(case: &Case<'_>) -> Findings {
         if step.before.is_none() || unready.iter().any(|other| other.cluster == step.cluster) {
             continue;
         }
-        // Nor who had nothing before: that one gets what has proved itself, at once.
-        unready.retain(|other| other.before.is_some());
+        // Nor who had nothing before: that one gets what has proved itself, at once. Nor who was unready when the change began, and
+        // is shown as such.
+        let left = step.image.at("/status/run/skipped");
+        let left = left.and_then(Value::as_array).cloned().unwrap_or_default();
+        let is_left = |name: &str| left.iter().any(|one| one.as_str() == Some(name));
+        unready.retain(|other| other.before.is_some() && !is_left(&other.cluster));
         let total = clusters
             .values()
             .filter(|labels| selects(step.image, labels))
