@@ -29,6 +29,9 @@ use crate::specialise::{Assigned, Specialised};
 /// On an `Assemblage` in a workload cluster: a hash of what was written last, by which a sync that is gone is noticed.
 pub const WRITTEN: &str = "fleet.squaremo.dev/written";
 
+/// On an `Assemblage` in a workload cluster: the uid of the `RemoteAssemblage` that wrote it last and had all that is in it.
+pub const WRITER: &str = "fleet.squaremo.dev/written-by";
+
 /// All that the plan of one `RemoteAssemblage` depends on.
 #[derive(Debug, Clone, Default)]
 pub struct World {
@@ -36,6 +39,10 @@ pub struct World {
     pub namespace: String,
     /// Its name, which is that of the Assemblage in the cluster too.
     pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Who is to assign something to the cluster, as entries say it (`Rollout/name`): whoever selects it.
+    pub awaited: BTreeSet<String>,
     /// Its syncs, and what comes of those that name a module or cannot be read.
     pub syncs: Vec<(NamedSync, Option<Specialised<Assigned>>)>,
     /// Its status, as stored.
@@ -61,6 +68,8 @@ pub struct Leaf {
     pub unread: Vec<Value>,
     /// The hash of what was written last.
     pub written: Option<String>,
+    /// The uid of the `RemoteAssemblage` that wrote it last.
+    pub writer: Option<String>,
     /// What it tells.
     pub status: AssemblageStatus,
 }
@@ -187,6 +196,20 @@ impl<'a> Wanted<'a> {
 }
 
 impl World {
+    /// What an assemblage before this one wrote into the cluster, and whose assigner has not had its say in this one yet: it stays
+    /// until then, else a cluster that was forgotten and is known again would lose all but what is assigned first.
+    fn kept(&self) -> Vec<&NamedSync> {
+        let leaf = self.leaf.as_ref();
+        let another = leaf.filter(|leaf| leaf.writer.as_ref().is_some_and(|uid| *uid != self.uid));
+        let is_awaited = |sync: &&NamedSync| {
+            let by = sync.assigned_by.as_ref();
+            let has_come = self.syncs.iter().any(|(known, _)| known.name == sync.name);
+            !has_come && by.is_some_and(|by| self.awaited.contains(by))
+        };
+        let all = another.into_iter().flat_map(|leaf| &leaf.syncs);
+        all.filter(is_awaited).collect()
+    }
+
     /// The syncs as they are written: also those that cannot be read and are in the cluster already, as they are there.
     fn list(&self, syncs: &[&NamedSync]) -> Vec<Value> {
         let is_wanted = |name: &str| self.syncs.iter().any(|(sync, _)| sync.name == name);
@@ -229,9 +252,12 @@ fn write(world: &World, syncs: &[&NamedSync], decision: &mut Decision) {
     if !decision.copy.is_empty() || !decision.make.is_empty() {
         return;
     }
-    let list = world.list(syncs);
+    let kept = world.kept();
+    let list = world.list(&syncs.iter().chain(&kept).copied().collect::<Vec<_>>());
     let hash = hash(&list);
     let leaf = world.leaf.as_ref();
+    let before = leaf.and_then(|leaf| leaf.writer.as_ref());
+    let writer = before.filter(|_| !kept.is_empty()).unwrap_or(&world.uid);
     decision.is_only_ours = leaf.is_some_and(|leaf| leaf.written == Some(leaf.hash()));
     let there: BTreeMap<&str, &NamedSync> = world
         .leaf
@@ -242,10 +268,10 @@ fn write(world: &World, syncs: &[&NamedSync], decision: &mut Decision) {
     let is_written = world
         .leaf
         .as_ref()
-        .is_some_and(|leaf| leaf.written.as_ref() == Some(&hash));
+        .is_some_and(|leaf| leaf.written.as_ref() == Some(&hash) && before == Some(writer));
     let is_there = |sync: &&NamedSync| there.get(sync.name.as_str()) == Some(sync);
     if !is_written || !syncs.iter().all(is_there) {
-        decision.apply = Some(assemblage(world, &list, &hash));
+        decision.apply = Some(assemblage(world, &list, (&hash, writer)));
         // What was there may still be needed until it has been written.
         return;
     }
@@ -289,12 +315,14 @@ fn secrets_of(sync: &NamedSync) -> impl Iterator<Item = &str> {
         .map(|field| field.name.as_str())
 }
 
-fn assemblage(world: &World, syncs: &[Value], hash: &str) -> Applied {
+fn assemblage(world: &World, syncs: &[Value], (hash, writer): (&str, &str)) -> Applied {
     let (object, body) = crate::render::object(
         kinds::ASSEMBLAGE,
         &world.namespace,
         &world.name,
-        &json!({"metadata": {"annotations": {WRITTEN: hash}}, "spec": {"syncs": syncs}}),
+        &json!({
+            "metadata": {"annotations": {WRITTEN: hash, WRITER: writer}}, "spec": {"syncs": syncs},
+        }),
     );
     Applied {
         object,

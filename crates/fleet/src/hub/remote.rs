@@ -7,7 +7,8 @@ use slipway_api::fleet::assemblage::ClusterRecord;
 use slipway_api::fleet::names::{COPIED_FOR, VALUES_FOR};
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::{Given, Known};
-use slipway_kernel::fields::{list, strings};
+use slipway_kernel::fields::{list, strings, text};
+use slipway_kernel::selector::Selector;
 use slipway_kernel::store::Item;
 use slipway_kernel::{ClusterId, Facts, Kind, Target};
 
@@ -18,7 +19,7 @@ use crate::observe::cluster::{self, Registered};
 use crate::observe::reference::Place;
 use crate::observe::seen::{Assembled, Bare, Whole};
 use crate::remote::fill::fill;
-use crate::remote::{Leaf, WRITTEN, World, unreadable};
+use crate::remote::{Leaf, WRITER, WRITTEN, World, unreadable};
 use crate::render::assignment::label;
 use crate::specialise::Specialised;
 
@@ -99,6 +100,8 @@ impl<'a> Remote<'a> {
         let world = World {
             namespace: meta.namespace.clone(),
             name: meta.name.clone(),
+            uid: meta.uid.clone(),
+            awaited: self.awaited(),
             syncs,
             before: status_of(self.object()),
             is_reachable,
@@ -108,6 +111,29 @@ impl<'a> Remote<'a> {
             own: named(self.copies()),
         };
         (world, is_unread)
+    }
+
+    /// Who selects its cluster, as entries say it.
+    fn awaited(&self) -> BTreeSet<String> {
+        let meta = self.item.meta();
+        let cluster = self.cluster().filter(|cluster| cluster.is_listed);
+        let its_own = cluster.filter(|cluster| cluster.name == meta.name);
+        let Some(cluster) = its_own else {
+            return BTreeSet::new();
+        };
+        let mut all = BTreeSet::new();
+        for kind in [kinds::ROLLOUT, kinds::MODULE] {
+            for item in self.view.all(&kind, &meta.namespace) {
+                let object = item.body().object();
+                let is_going = text(object, "/metadata/deletionTimestamp").is_some();
+                let selector = object.pointer("/spec/selector").map(Selector::read);
+                let is_its = selector.is_some_and(|selector| selector.selects(&cluster.labels));
+                if is_its && !is_going {
+                    all.insert(format!("{}/{}", kind.kind, item.meta().name));
+                }
+            }
+        }
+        all
     }
 
     /// What a sync that names a module comes to.
@@ -235,6 +261,7 @@ fn leaf_of(object: &Value) -> Leaf {
         syncs,
         unread,
         written: strings(object, "/metadata/annotations").remove(WRITTEN),
+        writer: strings(object, "/metadata/annotations").remove(WRITER),
         status: status_of(object),
     }
 }

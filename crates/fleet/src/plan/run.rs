@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use slipway_api::fleet::rollout::status::{PastRun, Run};
+use slipway_api::fleet::rollout::status::{MAX_CLUSTERS, PastRun, Run};
 
 use super::survey::{Seen, Standing, Survey};
 use super::{Decision, report};
@@ -43,7 +43,12 @@ impl Ground<'_> {
             started: Time(now),
             canary: None,
             canary_passed: (!is_tried).then_some(Time(now)),
-            skipped: skipped.iter().map(|name| (*name).to_owned()).collect(),
+            // A status has its limits; who is left out here counts.
+            skipped: skipped
+                .iter()
+                .take(MAX_CLUSTERS)
+                .map(|name| (*name).to_owned())
+                .collect(),
         };
         if is_tried {
             run.canary = self.canary(&run);

@@ -7,7 +7,7 @@ use slipway_api::fleet::assemblage::{SyncState, SyncStatus};
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::{Given, Known};
 use slipway_fleet::remote::fill::fill;
-use slipway_fleet::remote::{Decision, Leaf, WRITTEN, World, decide, unreadable};
+use slipway_fleet::remote::{Decision, Leaf, WRITER, WRITTEN, World, decide, unreadable};
 use slipway_fleet::specialise::Specialised;
 
 use crate::stage::noon;
@@ -47,9 +47,12 @@ fn step(world: &mut World) -> Decision {
         leaf.syncs = syncs.iter().filter_map(|one| read(one).ok()).collect();
         let unread = syncs.iter().filter(|one| read(one).is_err());
         leaf.unread = unread.cloned().collect();
-        leaf.written = applied.body["metadata"]["annotations"][WRITTEN]
-            .as_str()
-            .map(str::to_owned);
+        let annotation = |name: &str| {
+            let found = applied.body["metadata"]["annotations"][name].as_str();
+            found.map(str::to_owned)
+        };
+        leaf.written = annotation(WRITTEN);
+        leaf.writer = annotation(WRITER);
     }
     let is_kept = |name: &String| !decision.delete_secrets.contains(name);
     world.copied.retain(is_kept);
@@ -302,4 +305,40 @@ fn it_is_known_whether_all_syncs_in_the_cluster_are_ours() {
     world.syncs.clear();
     let emptied = decide(&world, noon());
     assert!(emptied.apply.is_some() && !emptied.is_only_ours);
+}
+
+/// A cluster was forgotten and is known again: what its Rollouts gave it stays until each has given it something anew.
+#[test]
+fn a_new_assemblage_takes_nothing_away_before_everybody_has_had_a_say() {
+    let by = |name: &str, tag: &str| NamedSync {
+        assigned_by: Some(format!("Rollout/{name}")),
+        ..plain(name, tag)
+    };
+    let names = |world: &World| -> Vec<String> {
+        let syncs = &world.leaf.as_ref().unwrap().syncs;
+        syncs.iter().map(|sync| sync.name.clone()).collect()
+    };
+    let mut world = world(&[
+        by("a", "v1"),
+        by("b", "v1"),
+        by("c", "v1"),
+        plain("d", "v1"),
+    ]);
+    world.uid = "one".to_owned();
+    world.awaited = ["Rollout/a", "Rollout/b"].map(str::to_owned).into();
+    step(&mut world);
+    assert_eq!(names(&world), ["a", "b", "c", "d"]);
+    // Another one, in which only one has assigned something yet; c is not selected any more, and d was nobody's.
+    world.uid = "two".to_owned();
+    world.syncs.truncate(1);
+    step(&mut world);
+    assert_eq!(names(&world), ["a", "b"]);
+    assert_eq!(step(&mut world).apply, None, "it rests");
+    world.syncs.push((by("b", "v2"), None));
+    step(&mut world);
+    assert_eq!(step(&mut world).apply, None);
+    // From now on what is taken away goes.
+    world.syncs.pop();
+    step(&mut world);
+    assert_eq!(names(&world), ["a"]);
 }
