@@ -97,15 +97,21 @@ impl<'a> Remote<'a> {
             is_unread |= matches!(filled, Some(Specialised::Unread(_)));
             syncs.push((sync, filled));
         }
+        let leaf = self.leaf().map(|leaf| leaf_of(leaf.body().object()));
         let world = World {
             namespace: meta.namespace.clone(),
             name: meta.name.clone(),
             uid: meta.uid.clone(),
-            awaited: self.awaited(),
+            // Only where another one has written there: all Rollouts are looked at for it.
+            awaited: leaf
+                .as_ref()
+                .filter(|leaf| leaf.writer.as_ref().is_some_and(|uid| *uid != meta.uid))
+                .map(|_| self.awaited())
+                .unwrap_or_default(),
             syncs,
             before: status_of(self.object()),
             is_reachable,
-            leaf: self.leaf().map(|leaf| leaf_of(leaf.body().object())),
+            leaf,
             secrets: self.secrets(),
             copied: named(self.copied()),
             own: named(self.copies()),
