@@ -106,6 +106,12 @@ impl<'a> Seen<'a> {
         }
     }
 
+    /// Whether what it has failed there: then another version costs nothing, and may be what mends it. Not so one that is on its
+    /// way to being ready.
+    pub fn is_ill(&self) -> bool {
+        self.cluster.is_reachable && self.entry().is_some_and(Entry::has_failed)
+    }
+
     /// Whether it could be given what it should have.
     pub fn can_move(&self) -> bool {
         matches!(self.standing, Standing::New | Standing::Outdated)
