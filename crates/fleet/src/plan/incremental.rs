@@ -211,8 +211,8 @@ impl<'a> Pass<'a> {
             run.canary_passed.get_or_insert(Time(now));
         }
         // Who was left for later and is well again counts first: that has to be written down before it moves.
-        let is_back = |seen: &Seen<'_>| is_skipped(self.run, seen) && !seen.is_unready();
-        let can = |seen: &Seen<'_>| seen.can_move() && seen.cluster.is_reachable && !is_back(seen);
+        let is_left = |seen: &Seen<'_>| is_skipped(self.run, seen) && !seen.is_ill();
+        let can = |seen: &Seen<'_>| seen.can_move() && seen.cluster.is_reachable && !is_left(seen);
         let (broken, waiting): (Vec<&Seen<'_>>, Vec<&Seen<'_>>) = self
             .survey()
             .in_order(can)

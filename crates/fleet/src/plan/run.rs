@@ -28,14 +28,16 @@ impl Ground<'_> {
     /// not prove itself: those go first, else what mends them could never reach them. Nor those that are unready with one that
     /// did, where these are more than may be left for later: then it has turned bad.
     pub(super) fn begin(&self, now: Timestamp) -> Option<Run> {
-        let can = |seen: &Seen<'_>| seen.can_move() && seen.cluster.is_reachable;
-        self.survey.selected().find(|seen| can(seen))?;
         let skipped = self.left();
+        let is_left = |seen: &Seen<'_>| skipped.contains(seen.name);
+        let can = |seen: &Seen<'_>| {
+            seen.can_move() && seen.cluster.is_reachable && (!is_left(seen) || seen.is_ill())
+        };
+        self.survey.selected().find(|seen| can(seen))?;
         // Where only clusters that have nothing yet, or are broken anyway, get what has proved itself, there is nothing to be
         // tried first.
-        let is_a_switch = |seen: &Seen<'_>| {
-            seen.standing == Standing::Outdated && can(seen) && !skipped.contains(seen.name)
-        };
+        let is_a_switch =
+            |seen: &Seen<'_>| seen.standing == Standing::Outdated && can(seen) && !is_left(seen);
         let is_tried =
             self.stable != Some(self.survey.target()) || self.survey.selected().any(is_a_switch);
         let mut run = Run {
@@ -98,8 +100,8 @@ impl Ground<'_> {
 
     /// Who goes first: who has the change already, though it has not proved itself (it was taken back and came again); else
     /// one that was made unready by a revision that did not prove itself; else whose turn it is, where there is room for one
-    /// more that is unready; else one that is unready already; at last one of those that are left for later. Nobody new who
-    /// cannot be reached.
+    /// more that is unready; else one that is unready already; at last one of those that are left for later, and failed.
+    /// Nobody new who cannot be reached.
     pub(super) fn canary(&self, run: &Run) -> Option<String> {
         let holders = self.survey.in_order(|seen| self.holds_target(seen));
         let ready = holders.iter().find(|seen| seen.is_settled());
@@ -117,7 +119,7 @@ impl Ground<'_> {
             .or_else(|| first(&|seen| has_room && !seen.is_unready()))
             .or_else(|| first(&|seen| seen.is_unready()))
             .or_else(|| first(&|_| true))
-            .or_else(|| left.first().copied());
+            .or_else(|| left.iter().copied().find(|seen| seen.is_ill()));
         Some(found?.name.to_owned())
     }
 
