@@ -60,17 +60,19 @@ impl Ground<'_> {
 
     /// Who is left for later in a run that begins now.
     fn left(&self) -> BTreeSet<&str> {
-        let is_ill = |seen: &Seen<'_>| {
-            seen.standing == Standing::Outdated
-                && seen.cluster.is_reachable
-                && !seen.is_ready()
-                && !self.is_ours_to_mend(seen)
+        let is_unready = |seen: &Seen<'_>| {
+            let is_behind = seen.standing == Standing::Outdated;
+            is_behind && !seen.is_ready() && !self.is_ours_to_mend(seen)
         };
+        let is_ill = |seen: &Seen<'_>| seen.is_ill() && is_unready(seen);
         let ill = self.survey.selected().filter(|seen| is_ill(seen)).count();
         let has_turned_bad = ill > self.wanted.max_unreachable.of(self.survey.total());
         let is_left = |seen: &Seen<'_>| match seen.standing {
             Standing::New => seen.cluster.is_initialized && !seen.cluster.is_reachable,
-            Standing::Outdated => !seen.cluster.is_reachable || (is_ill(seen) && !has_turned_bad),
+            Standing::Outdated => {
+                let goes_first = has_turned_bad && is_ill(seen);
+                !seen.cluster.is_reachable || (is_unready(seen) && !goes_first)
+            }
             Standing::Current => {
                 let is_mended = seen.cluster.is_reachable && self.is_ours_to_mend(seen);
                 !seen.is_settled() && !is_mended

@@ -380,3 +380,20 @@ fn a_new_cluster_whose_revision_is_gone_is_told() {
     assert!(decision.assign.is_empty());
     assert_eq!(reasons(&decision), BTreeSet::from(["RevisionGone"]));
 }
+
+/// Clusters that have just got what proved itself are on their way, not ill: they do not try the next version before they are ready.
+#[test]
+fn new_clusters_do_not_try_a_version_before_they_are_ready() {
+    let mut world = settled(Strategy::Incremental);
+    world.clusters.clear();
+    for at in 0..4 {
+        world.clusters.insert(format!("n{at}"), Cluster::default());
+    }
+    want(&mut world, "b");
+    for _ in 0..10 {
+        step(&mut world, noon());
+    }
+    assert_eq!((with(&world, "a"), with(&world, "b")), (4, 0));
+    play(&mut world, 30, &[]);
+    assert_eq!(with(&world, "b"), 4);
+}
