@@ -39,7 +39,11 @@ pub(super) fn decide(
     };
     let pass = Pass { ground, run: &run };
     let skipped = run::still_skipped(survey, &run);
-    let (many, most) = (skipped.len(), wanted.max_unreachable.of(survey.total()));
+    // Who is on its way, as new clusters are, is neither unready nor unreachable for good.
+    let is_away = |seen: &&Seen<'_>| !seen.cluster.is_reachable || seen.is_ill();
+    let away = skipped.iter().filter_map(|name| survey.get(name));
+    let many = away.filter(is_away).count();
+    let most = wanted.max_unreachable.of(survey.total());
     let next = Run {
         skipped,
         ..run.clone()

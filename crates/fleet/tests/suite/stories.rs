@@ -397,3 +397,27 @@ fn new_clusters_do_not_try_a_version_before_they_are_ready() {
     play(&mut world, 30, &[]);
     assert_eq!(with(&world, "b"), 4);
 }
+
+/// Clusters that join do not stop a change for all others while they come up.
+#[test]
+fn clusters_that_join_stop_nobody() {
+    let mut world = settled(Strategy::Incremental);
+    want(&mut world, "b");
+    // It has begun, and the first one is not ready yet.
+    step(&mut world, noon());
+    step(&mut world, noon());
+    for at in 0..4 {
+        world.clusters.insert(format!("n{at}"), Cluster::default());
+    }
+    want(&mut world, "b");
+    step(&mut world, noon());
+    assert_eq!(with(&world, "a"), 9 + 4);
+    let old: Vec<String> = (0..10).map(|at| format!("c{at}")).collect();
+    for _ in 0..40 {
+        for name in &old {
+            report(&mut world, name, SyncState::Succeeded, noon());
+        }
+        step(&mut world, noon());
+    }
+    assert_eq!((with(&world, "a"), with(&world, "b")), (4, 10));
+}
