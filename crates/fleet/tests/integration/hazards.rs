@@ -110,8 +110,11 @@ fn a_lost_label_deselects_and_forgets_nothing() {
         let now = fleet.get("remoteassemblages", "rome").await.unwrap();
         assert_eq!(now["metadata"]["uid"], remote["metadata"]["uid"]);
         fleet.hub.patch(&path, &label(json!("true"))).await;
-        fleet.until_ready("web", 60).await;
-        assert_eq!(fleet.with_tag("web", "v1").await, 3);
+        fleet
+            .until("selected again", 60, async |fleet: &Fleet| {
+                (fleet.with_tag("web", "v1").await == 3).then_some(())
+            })
+            .await;
         assert_eq!(uid(&fleet, "rome", "quiet").await, before);
     });
 }
