@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use slipway_api::fleet::rollout::status::Run;
+use slipway_api::fleet::rollout::status::{MAX_CLUSTERS, Run};
 use slipway_kernel::capability::show::count;
 
-use super::run::{self, Ground, is_skipped};
+use super::run::{self, Ground, has_joined, is_skipped};
 use super::survey::{Seen, Standing, Survey};
 use super::{Decision, Hold};
 use crate::observe::{Wanted, World};
@@ -38,16 +38,12 @@ pub(super) fn decide(
         return;
     };
     let pass = Pass { ground, run: &run };
-    let skipped = run::still_skipped(survey, &run);
-    // Who is on its way, as new clusters are, is neither unready nor unreachable for good.
-    let is_away = |seen: &&Seen<'_>| !seen.cluster.is_reachable || seen.is_ill();
-    let away = skipped.iter().filter_map(|name| survey.get(name));
-    let many = away.filter(is_away).count();
-    let most = wanted.max_unreachable.of(survey.total());
-    let next = Run {
-        skipped,
-        ..run.clone()
-    };
+    let next = run::still_left(survey, &run);
+    // All that were unready or unreachable when it began, whatever they say of themselves. Not who has joined since.
+    let (many, most) = (
+        next.skipped.len(),
+        wanted.max_unreachable.of(survey.total()),
+    );
     let anew = pass.tried_anew();
     let is_tried_anew = anew.is_some();
     decision.run = Some(anew.map_or(next.clone(), |canary| Run {
@@ -198,11 +194,13 @@ impl<'a> Pass<'a> {
             let Some(assignment) = seen.proved(stable, self.survey().target()) else {
                 continue;
             };
-            // It gets the change when it is ready with this, and does not count before.
-            if let Some(run) = &mut decision.run {
-                run.skipped.push(assignment.cluster.clone());
-                run.skipped.sort();
-                run.skipped.dedup();
+            // It gets the change when it is ready with this, and does not count before. A status has its limits; who is left out
+            // there counts.
+            let run = decision.run.as_mut();
+            if let Some(run) = run.filter(|run| run.joined.len() < MAX_CLUSTERS) {
+                run.joined.push(assignment.cluster.clone());
+                run.joined.sort();
+                run.joined.dedup();
             }
             decision.assign.push(assignment);
         }
@@ -296,13 +294,21 @@ fn left(survey: &Survey<'_>, decision: &mut Decision) {
     let all: Vec<Hold> = survey
         .selected()
         .filter(|seen| is_left(seen))
-        .map(later)
+        .map(|seen| later(seen, run.is_some_and(|run| has_joined(run, seen))))
         .collect();
     decision.holds.extend(all);
 }
 
-fn later(seen: &Seen<'_>) -> Hold {
-    let hold = if seen.cluster.is_reachable {
+fn later(seen: &Seen<'_>, has_joined: bool) -> Hold {
+    let hold = if has_joined && seen.cluster.is_reachable {
+        let message =
+            "the cluster has joined during the change, and gets it when it is ready with what it has";
+        Hold::new(
+            Reason::ClusterUnready,
+            message,
+            "the cluster, when it is ready",
+        )
+    } else if seen.cluster.is_reachable {
         let message = "the cluster was unready before the change: it does not count, and gets it after the first one";
         Hold::new(
             Reason::UnreadyBefore,

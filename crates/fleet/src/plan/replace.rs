@@ -29,6 +29,7 @@ pub(super) fn decide(
             canary: None,
             canary_passed: Some(Time(now)),
             skipped: Vec::new(),
+            joined: Vec::new(),
         });
     }
     let is_done = |seen: &Seen<'_>| {

@@ -37,8 +37,7 @@ pub fn status(world: &World, decision: &Decision, now: Timestamp) -> RolloutStat
     status.history = ended.take(MAX_HISTORY).cloned().collect();
     if let Asked::For(wanted) = &world.rollout.wanted {
         let survey = Survey::of(world, wanted, now);
-        let skipped = decision.run.as_ref().map(|run| run.skipped.as_slice());
-        let all = cases(world, &survey, skipped.unwrap_or_default());
+        let all = cases(world, &survey, decision.run.as_ref());
         status.target_revision = Some(wanted.target.clone());
         status.counts = Some(counts(&all));
         status.clusters = listed(all, &before.clusters, now);

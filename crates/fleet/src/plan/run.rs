@@ -28,8 +28,8 @@ impl Ground<'_> {
     /// not prove itself: those go first, else what mends them could never reach them. Nor those that are unready with one that
     /// did, where these are more than may be left for later: then it has turned bad.
     pub(super) fn begin(&self, now: Timestamp) -> Option<Run> {
-        let skipped = self.left();
-        let is_left = |seen: &Seen<'_>| skipped.contains(seen.name);
+        let left = self.left();
+        let is_left = |seen: &Seen<'_>| left.contains(seen.name);
         let can = |seen: &Seen<'_>| {
             seen.can_move() && seen.cluster.is_reachable && (!is_left(seen) || seen.is_ill())
         };
@@ -40,17 +40,20 @@ impl Ground<'_> {
             |seen: &Seen<'_>| seen.standing == Standing::Outdated && can(seen) && !is_left(seen);
         let is_tried =
             self.stable != Some(self.survey.target()) || self.survey.selected().any(is_a_switch);
+        // Who has come during the run before, and is not ready with what it got then, has not become unready.
+        let before = self.world.rollout.status.run.as_ref();
+        let has_joined = |name: &String| before.is_some_and(|run| run.joined.contains(name));
+        // A status has its limits; who is left out here counts.
+        let names = left.iter().take(MAX_CLUSTERS);
+        let names = names.map(|name| (*name).to_owned());
+        let (joined, skipped) = names.partition(has_joined);
         let mut run = Run {
             revision: self.survey.target().to_owned(),
             started: Time(now),
             canary: None,
             canary_passed: (!is_tried).then_some(Time(now)),
-            // A status has its limits; who is left out here counts.
-            skipped: skipped
-                .iter()
-                .take(MAX_CLUSTERS)
-                .map(|name| (*name).to_owned())
-                .collect(),
+            skipped,
+            joined,
         };
         if is_tried {
             run.canary = self.canary(&run);
@@ -156,15 +159,24 @@ impl Ground<'_> {
     }
 }
 
-/// Whether a cluster is left for later.
+/// Whether a cluster is left for later: because it was unready when the run began, or has joined since.
 pub(super) fn is_skipped(run: &Run, seen: &Seen<'_>) -> bool {
-    run.skipped.iter().any(|name| name == seen.name)
+    run.skipped.iter().any(|name| name == seen.name) || has_joined(run, seen)
 }
 
-/// Who is still left for later: whoever has come back is not.
-pub(super) fn still_skipped(survey: &Survey<'_>, run: &Run) -> Vec<String> {
+/// Whether a cluster has come since the run began, and got what had proved itself.
+pub(super) fn has_joined(run: &Run, seen: &Seen<'_>) -> bool {
+    run.joined.iter().any(|name| name == seen.name)
+}
+
+/// A run without those who are not left for later any more: whoever has come back, or come up, is not.
+pub(super) fn still_left(survey: &Survey<'_>, run: &Run) -> Run {
     let is_away = |name: &&String| survey.get(name).is_some_and(is_away);
-    run.skipped.iter().filter(is_away).cloned().collect()
+    Run {
+        skipped: run.skipped.iter().filter(is_away).cloned().collect(),
+        joined: run.joined.iter().filter(is_away).cloned().collect(),
+        ..run.clone()
+    }
 }
 
 fn is_away(seen: &Seen<'_>) -> bool {
@@ -190,7 +202,7 @@ pub(super) fn end(
     let counts = if how == outcome::SUPERSEDED {
         world.rollout.status.counts.unwrap_or_default()
     } else {
-        report::counts(&report::cases(world, survey, &run.skipped))
+        report::counts(&report::cases(world, survey, Some(&run)))
     };
     decision.ended.push(PastRun {
         revision: run.revision,

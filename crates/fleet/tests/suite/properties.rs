@@ -10,7 +10,7 @@ use slipway_fleet::budget::Amount;
 use slipway_fleet::decide;
 use slipway_fleet::observe::rollout::Asked;
 use slipway_fleet::observe::{Cluster, Entry, Revision, Rollout, Strategy, Wanted, World};
-use slipway_fleet::plan::{Decision, Move};
+use slipway_fleet::plan::{Assignment, Decision, Move};
 
 use crate::stage::{all_ready, carry_out, noon, report, step};
 
@@ -185,7 +185,9 @@ fn check(story: &Story, decision: &Decision) {
 fn incremental(story: &Story, wanted: &Wanted, decision: &Decision) {
     let world = &story.world;
     let run = world.rollout.status.run.as_ref();
-    let is_skipped = |name: &String| run.is_some_and(|run| run.skipped.contains(name));
+    let is_skipped = |name: &String| {
+        run.is_some_and(|run| run.skipped.contains(name) || run.joined.contains(name))
+    };
     let ready = |cluster: &Cluster| {
         cluster.is_reachable && cluster.entry.as_ref().is_none_or(Entry::is_ready)
     };
@@ -220,12 +222,9 @@ fn incremental(story: &Story, wanted: &Wanted, decision: &Decision) {
             world.clusters[&one.cluster].is_reachable,
             "{one:?} cannot be reached"
         );
-        // Who is left for later moves only if it is unready anyway, and somebody else was ready with the change first.
-        let is_ill = !ready(&world.clusters[&one.cluster]);
-        assert!(
-            is_ill || !is_skipped(&one.cluster),
-            "{one:?} is left for later"
-        );
+        if is_skipped(&one.cluster) {
+            left_for_later(world, one);
+        }
     }
     // Until some cluster has been ready with it, no second one gets it.
     let had = |name: &String| {
@@ -261,6 +260,30 @@ fn incremental(story: &Story, wanted: &Wanted, decision: &Decision) {
             wanted.target
         );
     }
+}
+
+/// Who is left for later stays so until it is back. But who failed with an earlier revision of this Rollout is reached by what may
+/// mend it (R25: "when it is ready again" may be never), and only when somebody was ready with that, or nobody else is there to try
+/// it. What it has is broken already, so that it costs nobody anything.
+fn left_for_later(world: &World, one: &Assignment) {
+    let entry = world.clusters[&one.cluster].entry.as_ref();
+    assert!(
+        entry.is_some_and(Entry::has_failed),
+        "{one:?} is left for later, and has not failed"
+    );
+    let run = world.rollout.status.run.as_ref().unwrap();
+    let canary = run.canary.as_ref();
+    let has_passed = run.canary_passed.is_some()
+        || canary.is_some_and(|name| {
+            let entry = world.clusters[name].entry.as_ref();
+            let revision = entry.and_then(|entry| entry.revision.as_deref());
+            let is_target = revision.is_some_and(|it| template_of(it) == run.revision);
+            is_target && world.clusters[name].is_reachable && entry.is_some_and(Entry::is_ready)
+        });
+    assert!(
+        has_passed || canary == Some(&one.cluster),
+        "{one:?} is left for later, and nobody was ready with it: {run:?}"
+    );
 }
 
 fn strategies() -> impl proptest::strategy::Strategy<Value = Strategy> {

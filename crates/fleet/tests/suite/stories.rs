@@ -421,3 +421,44 @@ fn clusters_that_join_stop_nobody() {
     }
     assert_eq!((with(&world, "a"), with(&world, "b")), (4, 10));
 }
+
+/// Nor do they stop the next change, which takes the place of the one that they have joined in.
+#[test]
+fn clusters_that_joined_stop_no_later_change() {
+    let mut world = settled(Strategy::Incremental);
+    want(&mut world, "b");
+    step(&mut world, noon());
+    step(&mut world, noon());
+    for at in 0..4 {
+        world.clusters.insert(format!("n{at}"), Cluster::default());
+    }
+    want(&mut world, "b");
+    step(&mut world, noon());
+    want(&mut world, "c");
+    let old: Vec<String> = (0..10).map(|at| format!("c{at}")).collect();
+    for _ in 0..40 {
+        for name in &old {
+            report(&mut world, name, SyncState::Succeeded, noon());
+        }
+        step(&mut world, noon());
+    }
+    assert_eq!((with(&world, "a"), with(&world, "c")), (4, 10));
+}
+
+/// Who is unready when a change begins is left for later, whether it failed or is on its way; and too many of them stop it.
+#[test]
+fn too_many_that_are_on_their_way_stop_a_change_as_well() {
+    let mut world = settled(Strategy::Incremental);
+    for name in ["c0", "c1"] {
+        report(&mut world, name, SyncState::Updating, noon());
+    }
+    want(&mut world, "b");
+    for _ in 0..5 {
+        step(&mut world, noon());
+    }
+    let decision = step(&mut world, noon());
+    assert_eq!(with(&world, "b"), 0);
+    assert!(reasons(&decision).contains("TooManyUnreachable"));
+    play(&mut world, 40, &[]);
+    assert_eq!(with(&world, "b"), 10);
+}

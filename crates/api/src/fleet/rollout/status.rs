@@ -66,6 +66,11 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     pub skipped: Vec<String>,
+    /// The clusters that came while the first one was not ready with it: they got what had proved itself, do not count before they are
+    /// ready with that, and then get the change as all others
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    pub joined: Vec<String>,
 }
 
 /// How many clusters are how far.

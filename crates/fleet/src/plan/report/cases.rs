@@ -1,9 +1,10 @@
 //! How each cluster is, and how many are how far.
 
-use slipway_api::fleet::rollout::status::{ClusterStatus, Counts};
+use slipway_api::fleet::rollout::status::{ClusterStatus, Counts, Run};
 
 use crate::observe::rollout::Asked;
 use crate::observe::{Entry, Revision, Strategy, World};
+use crate::plan::run::{has_joined, is_skipped};
 use crate::plan::survey::{Seen, Standing, Survey};
 use crate::reasons::{Reason, state};
 
@@ -20,21 +21,22 @@ pub(in crate::plan) struct Case {
 type Told<'a> = (&'static str, Option<&'a str>, Option<&'a str>);
 
 /// All clusters by name, but for those that are being deleted.
-pub(in crate::plan) fn cases(world: &World, survey: &Survey<'_>, skipped: &[String]) -> Vec<Case> {
+pub(in crate::plan) fn cases(world: &World, survey: &Survey<'_>, run: Option<&Run>) -> Vec<Case> {
     let is_external = matches!(&world.rollout.wanted, Asked::For(wanted) if wanted.strategy == Strategy::External);
     let here = survey.all().filter(|seen| seen.standing != Standing::Going);
     here.map(|seen| {
-        let is_skipped = skipped.iter().any(|name| name == seen.name);
+        let has_joined = run.is_some_and(|run| has_joined(run, seen));
+        let is_left = run.is_some_and(|run| is_skipped(run, seen));
         let (state, reason, message) =
             if is_external && seen.is_selected() && seen.entry().is_some() {
                 by_others(seen)
             } else {
-                told(seen, is_skipped)
+                told(seen, is_left && !has_joined)
             };
         Case {
             is_selected: seen.is_selected(),
             is_current: seen.standing == Standing::Current,
-            is_counted: seen.is_unready() && !is_skipped && !is_external,
+            is_counted: seen.is_unready() && !is_left && !is_external,
             status: ClusterStatus {
                 name: seen.name.to_owned(),
                 state: state.to_owned(),
