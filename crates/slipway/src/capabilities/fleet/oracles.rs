@@ -4,6 +4,7 @@
 //! whether it is selected from its labels.
 
 mod assignments;
+mod excuses;
 mod progress;
 mod secrecy;
 mod switches;
@@ -166,6 +167,16 @@ pub(super) fn kustomization(place: &Place, sync: &str) -> Object {
         namespace.clone(),
         format!("{name}-{sync}").into(),
     )
+}
+
+/// Whether what Flux says of a Kustomization is that it failed.
+pub(super) fn has_failed(kustomization: &Image) -> bool {
+    let conditions = kustomization
+        .at("/status/conditions")
+        .and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|condition| {
+        text(condition, "/type") == Some("Ready") && text(condition, "/status") == Some("False")
+    })
 }
 
 /// Whether what Flux says of a Kustomization is that this revision of its sync is applied and healthy.

@@ -7,20 +7,20 @@ use slipway_sim::history::{Change, History, Image, Object};
 use slipway_sim::oracles::{Case, Findings};
 
 use super::{
-    ASSEMBLAGES, Place, REMOTES, ROLLOUTS, at, deeds, entries, is_told, labels, place, selects,
-    template, text, was_ready,
+    ASSEMBLAGES, Place, REMOTES, ROLLOUTS, at, deeds, entries, excuses, has_failed, is_told,
+    kustomization, labels, place, selects, template, text, was_ready,
 };
 
 /// One cluster is given a revision of an incremental rollout.
-struct Step<'a> {
-    at: Timestamp,
-    cluster: String,
-    rollout: Object,
-    image: &'a Image,
+pub(super) struct Step<'a> {
+    pub(super) at: Timestamp,
+    pub(super) cluster: String,
+    pub(super) rollout: Object,
+    pub(super) image: &'a Image,
     /// What it had.
     before: Option<String>,
     /// What it is given.
-    after: String,
+    pub(super) after: String,
 }
 
 /// All of them, in order.
@@ -67,11 +67,11 @@ fn steps_of<'a>(history: &'a History, change: &Change) -> Vec<Step<'a>> {
 }
 
 impl Step<'_> {
-    fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Place {
         place(&self.rollout, self.image, &self.cluster)
     }
 
-    fn sync(&self) -> &str {
+    pub(super) fn sync(&self) -> &str {
         &self.rollout.2
     }
 }
@@ -166,15 +166,14 @@ pub(in super::super) fn budget(case: &Case<'_>) -> Findings {
             .filter(|other| selected(&other.cluster))
             .collect();
         // Who is unready already costs nothing.
-        if step.before.is_none() || unready.iter().any(|other| other.cluster == step.cluster) {
+        let is_unready = unready.iter().any(|other| other.cluster == step.cluster);
+        if step.before.is_none() || is_unready || is_broken(history, step) {
             continue;
         }
-        // Nor who had nothing before: that one gets what has proved itself, at once. Nor who was unready when the change began, and
-        // is shown as such.
-        let left = step.image.at("/status/run/skipped");
-        let left = left.and_then(Value::as_array).cloned().unwrap_or_default();
-        let is_left = |name: &str| left.iter().any(|one| one.as_str() == Some(name));
-        unready.retain(|other| other.before.is_some() && !is_left(&other.cluster));
+        // Nor who had nothing before: that one gets what has proved itself, at once. Nor who was unready when the change began.
+        unready.retain(|other| {
+            other.before.is_some() && !excuses::is_excused(history, &all, other, step)
+        });
         let total = clusters
             .values()
             .filter(|labels| selects(step.image, labels))
@@ -189,6 +188,14 @@ pub(in super::super) fn budget(case: &Case<'_>) -> Findings {
         });
     }
     findings
+}
+
+/// Whether what a cluster has when a step comes has failed there.
+fn is_broken(history: &History, step: &Step<'_>) -> bool {
+    let place = step.place();
+    let object = kustomization(&place, step.sync());
+    let changes = history.changes_in(&place.expanded_in);
+    at(changes, &object, step.at).is_some_and(has_failed)
 }
 
 /// What is left in the end is explained: a Rollout is ready, or says what it waits for.
