@@ -45,6 +45,25 @@ fn all_is_well(object: &mut Value) {
     object["status"]["syncs"] = json!(statuses);
 }
 
+/// A Rollout that remembers all clusters that are not ready as unready before the change began, so that none counts.
+fn all_were_unready(object: &mut Value) {
+    let clusters = object
+        .pointer("/status/clusters")
+        .and_then(Value::as_array)
+        .cloned();
+    let is_at_work = |cluster: &Value| cluster["state"] != "Ready" && cluster["state"] != "Pending";
+    let names: Vec<Value> = clusters
+        .into_iter()
+        .flatten()
+        .filter(is_at_work)
+        .map(|cluster| cluster["name"].clone())
+        .collect();
+    if let Some(run) = object.pointer_mut("/status/run") {
+        run["skipped"] = json!(names);
+    }
+    object["spec"]["rollout"]["maxUnreachable"] = json!("100%");
+}
+
 /// All of them.
 pub(crate) const ALL: &[Mutant] = &[
     Mutant {
@@ -149,6 +168,12 @@ pub(crate) const ALL: &[Mutant] = &[
                 }),
             )
         },
+    },
+    Mutant {
+        name: "fleet: whoever is not ready with a change was unready before it",
+        scenarios: &["fleet-canary"],
+        by: &["F6"],
+        bend: || Bend::Sees(kinds::ROLLOUT, sees!(Whole, all_were_unready)),
     },
     Mutant {
         name: "fleet: a source is changed in place",
