@@ -309,3 +309,34 @@ fn what_is_for_one_cluster_does_not_reach_another() {
         assert_eq!(fleet.assigned("berlin", "web").await, None);
     });
 }
+
+/// `kubectl label clusters --all env-` is one request after the other.
+#[test]
+fn labels_that_are_taken_off_one_after_the_other_empty_no_fleet() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        fleet
+            .make("rollouts", "web", &rollout("Replace", "v1"))
+            .await;
+        fleet.until_ready("web", 60).await;
+        let clusters = "/apis/cluster.x-k8s.io/v1beta2/namespaces/fleet/clusters";
+        for name in CLUSTERS {
+            let path = match name {
+                "rome" => format!("{SECRETS}/{name}"),
+                _ => format!("{clusters}/{name}"),
+            };
+            let label = json!({"metadata": {"labels": {"env": null}}});
+            fleet.hub.patch(&path, &label).await;
+            secs(1).await;
+        }
+        secs(600).await;
+        let mut left = 0;
+        for name in CLUSTERS {
+            left += usize::from(fleet.kustomization(name, "web").await.is_some());
+        }
+        assert_eq!(left, 2, "one is usual");
+        let found = fleet.get("rollouts", "web").await.unwrap();
+        let waiting = &found["status"]["waitingFor"];
+        assert_eq!(waiting[0]["reason"], "MassUnassignment", "{waiting}");
+    });
+}
