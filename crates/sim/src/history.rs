@@ -30,6 +30,9 @@ use slipway_kernel::identity::ClusterId;
 
 use crate::spell::{Disturbance, Spell};
 
+/// What the names of replicas begin with that run in other clusters than home.
+pub(crate) const WITHIN: &str = "slipway@";
+
 /// How a request of the operator ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -124,6 +127,11 @@ impl Request {
     /// Whether it went to the cluster that the operator runs in.
     pub fn is_home(&self) -> bool {
         self.cluster.is_local()
+    }
+
+    /// Whether it came from an operator that runs in the cluster that it went to, though that is not home.
+    pub fn is_from_within(&self) -> bool {
+        self.replica.starts_with(WITHIN)
     }
 
     /// Whether it could change something: asking for one's own rights does not.

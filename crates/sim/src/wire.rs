@@ -59,6 +59,8 @@ pub struct Wire {
     pub(crate) relist: Duration,
     /// Through which requests go one after the other, to whatever cluster: for mutants.
     pub(crate) bottleneck: Option<Arc<tokio::sync::Mutex<()>>>,
+    /// Whether the replica runs in the cluster that it asks, though that is not home.
+    pub(crate) is_within: bool,
 }
 
 impl Service<Sent<Body>> for Wire {
@@ -86,6 +88,7 @@ impl Wire {
         Line {
             replica: self.index,
             cluster: self.address.name.clone(),
+            is_within: self.is_within,
         }
     }
 

@@ -12,7 +12,7 @@ pub(crate) use webhooks::CLUSTER_S_OWN;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use slipway_kernel::capability::{Names, PeoplesRole, Profile};
+use slipway_kernel::capability::{Names, OpenRole, PeoplesRole, Profile};
 use slipway_kernel::permission::{Grantee, Permission, roles};
 
 /// The operator's Deployment, as it is usually called.
@@ -131,6 +131,14 @@ pub(crate) fn install(
     all.extend(roles(permissions, &to).into_iter().map(labelled));
     let for_people = install.profiles.iter().flat_map(|one| one.peoples_roles);
     all.extend(for_people.map(role_for_people));
+    let mut open: Vec<&OpenRole> = install
+        .profiles
+        .iter()
+        .flat_map(|one| one.open_roles)
+        .collect();
+    open.sort();
+    open.dedup();
+    all.extend(open.into_iter().flat_map(|role| open_role(role, &to)));
     let selector = selector(&names);
     all.push(deployment::deployment(install, &names, &selector));
     all.push(deployment::budget(install, &names, &selector));
@@ -166,6 +174,46 @@ fn role_for_people(role: &PeoplesRole) -> Value {
         "metadata": {"name": role.name, "labels": labels},
         "rules": [{"apiGroups": [role.group], "resources": role.resources, "verbs": role.verbs}],
     })
+}
+
+/// A role of the operator that administrators fill, and its bindings.
+fn open_role(role: &OpenRole, to: &Grantee<'_>) -> Vec<Value> {
+    const API: &str = "rbac.authorization.k8s.io";
+    let version = format!("{API}/v1");
+    let mut all = vec![json!({
+        "apiVersion": version,
+        "kind": "ClusterRole",
+        "metadata": {"name": role.name, "labels": labels()},
+        "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {role.label: "true"}}]},
+        // The API server fills them in.
+        "rules": [],
+    })];
+    // Named after the namespace too: several operators may share the role.
+    let name = format!("{}-{}", role.name, to.namespace);
+    let binding = |kind: &str, namespace: Option<&String>| {
+        let mut binding = json!({
+            "apiVersion": version,
+            "kind": kind,
+            "metadata": {"name": name, "labels": labels()},
+            "roleRef": {"apiGroup": API, "kind": "ClusterRole", "name": role.name},
+            "subjects": [{"kind": "ServiceAccount", "name": to.account, "namespace": to.namespace}],
+        });
+        if let Some((metadata, namespace)) = binding
+            .get_mut("metadata")
+            .and_then(Value::as_object_mut)
+            .zip(namespace)
+        {
+            metadata.insert("namespace".to_owned(), json!(namespace));
+        }
+        binding
+    };
+    if to.watched.is_empty() {
+        all.push(binding("ClusterRoleBinding", None));
+    } else {
+        let watched = to.watched.iter();
+        all.extend(watched.map(|namespace| binding("RoleBinding", Some(namespace))));
+    }
+    all
 }
 
 fn labels() -> Value {

@@ -21,13 +21,32 @@ const PAGES: &[(&str, &[&str])] = &[
         "deploy/zones.yaml",
         &["manifests", "--controllers", "zones", "--webhooks"],
     ),
+    (
+        "deploy/fleet.yaml",
+        &["manifests", "--controllers", "fleet"],
+    ),
+    (
+        "deploy/agent.yaml",
+        &["manifests", "--controllers", "agent"],
+    ),
+    ("docs/reference/assemblage.md", &["reference", "assemblage"]),
+    (
+        "docs/reference/bootstrapmodule.md",
+        &["reference", "bootstrapmodule"],
+    ),
     ("docs/reference/cli.md", &["reference", "cli"]),
     ("docs/reference/flipper.md", &["reference", "flipper"]),
+    ("docs/reference/module.md", &["reference", "module"]),
     (
         "docs/reference/permissions.md",
         &["reference", "permissions"],
     ),
     ("docs/reference/reasons.md", &["reference", "reasons"]),
+    (
+        "docs/reference/remoteassemblage.md",
+        &["reference", "remoteassemblage"],
+    ),
+    ("docs/reference/rollout.md", &["reference", "rollout"]),
 ];
 
 /// Writes or checks all of them.

@@ -12,7 +12,7 @@ use super::{Case, Findings, workload};
 use crate::history::{Change, Course, History, Image, Object, Request};
 use crate::spell::{Disturbance, Spell};
 
-/// All changes of the operator in clusters besides home.
+/// All changes of the operators in clusters besides home.
 fn deeds(history: &History) -> impl Iterator<Item = (&ClusterId, &Change, &Request)> {
     history.members.keys().flat_map(move |id| {
         let deeds = history.deeds_in(id);
@@ -189,7 +189,9 @@ pub(super) fn identity(case: &Case<'_>) -> Findings {
     let history = case.history;
     for (cluster, course) in &history.members {
         let uid = course.uid().unwrap_or_default();
-        let mut deeds = history.deeds_in(cluster).peekable();
+        // Who runs in a cluster knows where it is.
+        let deeds = history.deeds_in(cluster);
+        let mut deeds = deeds.filter(|(_, r)| !r.is_from_within()).peekable();
         if deeds.peek().is_none() {
             continue;
         }
@@ -212,7 +214,8 @@ pub(super) fn epochs(case: &Case<'_>) -> Findings {
     let mut newest: BTreeMap<(&ClusterId, &str), u64> = BTreeMap::new();
     for (cluster, change, request) in deeds(case.history) {
         let context = &request.context;
-        if context.controller.is_empty() || change.object.0.ends_with("/events") {
+        let is_news = change.object.0.ends_with("/events");
+        if context.controller.is_empty() || is_news || request.is_from_within() {
             continue;
         }
         let newest = newest.entry((cluster, &context.controller)).or_default();

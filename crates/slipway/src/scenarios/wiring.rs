@@ -5,11 +5,12 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use slipway_kernel::duration;
+use slipway_kernel::permission::Permission;
 use slipway_sim::oracles::Oracles;
 use slipway_sim::share::Share;
 use slipway_sim::stage::{NAMESPACE, Probe, Setup, Wiring};
 
-use crate::capabilities::{Common, Served};
+use crate::capabilities::{Common, Entry, Served};
 use crate::registry::Registry;
 use crate::{manifests, registry};
 
@@ -57,6 +58,12 @@ pub(crate) fn wiring_of(registry: &Registry) -> Wiring {
         oracles,
         shares,
     }
+}
+
+/// What these capabilities do in other clusters, and what the runtime does there.
+fn abroad(chosen: &[&'static Entry]) -> Vec<Permission> {
+    let all = chosen.iter().flat_map(|entry| entry.abroad);
+    all.copied().collect()
 }
 
 fn setup(registry: &Registry, settings: &Value) -> Result<Setup, String> {
@@ -113,8 +120,7 @@ fn setup(registry: &Registry, settings: &Value) -> Result<Setup, String> {
             ..defaults
         },
         permissions,
-        // No capability of this program works on other clusters.
-        member_permissions: Vec::new(),
+        member_permissions: abroad(&chosen),
         tamper: None,
         feign: None,
         probe: Probe::default(),

@@ -1,0 +1,136 @@
+//! A `RemoteAssemblage` at home: what is known of its cluster is told on it.
+
+use jiff::Timestamp;
+use slipway_api::fleet::assemblage::AssemblageStatus;
+use slipway_api::fleet::names::CLEARED;
+use slipway_api::purpose::fleet as purpose;
+use slipway_kernel::finalizer::{self, Finalizers, Phase};
+use slipway_kernel::instant::later;
+use slipway_kernel::member::Credentials;
+use slipway_kernel::{Facts, Member, MemberState, Plan};
+
+use super::remote::{Fate, Remote, record};
+use super::view::status_of;
+use super::{members, reach};
+use crate::remote;
+use crate::steps::Steps;
+
+/// The plan at home.
+pub(super) fn at_home(one: &Remote<'_>, facts: &Facts, now: Timestamp) -> Plan {
+    let mut steps = Steps::new(facts, now);
+    let finalizers = Finalizers::of(one.object());
+    let before = status_of(one.object());
+    let member = members::one(one.view, &one.member);
+    let state = facts.members.get(&one.member).map(AsRef::as_ref);
+    let fate = one.fate(facts);
+    let is_gone = reach::is_gone(&before.conditions, fate, now);
+    match finalizers.phase(CLEARED) {
+        Phase::Unguarded => {
+            let add = finalizer::add(one.target(), &finalizers, CLEARED, purpose::GUARD);
+            steps.prepare(add);
+            return steps.plan;
+        }
+        Phase::Released => return steps.plan,
+        Phase::Ending => {
+            if is_gone || is_cleared(one, member.as_ref(), state, fate) {
+                let target = one.target();
+                let remove = finalizer::remove(target, &finalizers, CLEARED, purpose::RELEASE);
+                if let Some(remove) = remove {
+                    steps.act(remove, Vec::new());
+                }
+                return steps.plan;
+            }
+        }
+        Phase::Guarded if is_gone => {
+            steps.delete(one.target(), purpose::FORGET);
+            return steps.plan;
+        }
+        Phase::Guarded => {}
+    }
+    tell(one, &mut steps, facts, (member.as_ref(), state), now);
+    steps.plan
+}
+
+/// Whether nothing is left in the cluster, or nobody could ever look: the kubeconfig has been looked for and is not there. That it
+/// could not be read, or cannot be used, says nothing of what is in the cluster.
+fn is_cleared(
+    one: &Remote<'_>,
+    member: Option<&Member>,
+    state: Option<&MemberState>,
+    fate: Fate,
+) -> bool {
+    let Some(member) = member else {
+        return true;
+    };
+    let from = &member.credentials;
+    let is_lost =
+        one.view.has_kubeconfig(&from.namespace, &from.name) == Some(false) && fate != Fate::Absent;
+    let is_clean = one.leaf().is_none() && one.copies().is_empty();
+    // It was never written to.
+    let is_untouched = member.confirmed.is_none();
+    is_lost || is_untouched || (reach::is_open(member, state) && is_clean)
+}
+
+/// Tells on it how its cluster is.
+fn tell(
+    one: &Remote<'_>,
+    steps: &mut Steps<'_>,
+    facts: &Facts,
+    (member, state): (Option<&Member>, Option<&MemberState>),
+    now: Timestamp,
+) {
+    let before = status_of(one.object());
+    let known = member.zip(state);
+    let blocker = known.and_then(|(member, state)| reach::blocker(one.view, member, state));
+    let is_open = known.is_some() && blocker.is_none();
+    let (world, has_unread) = one.world(facts, is_open);
+    let decision = remote::decide(&world, now);
+    let generation = one.item.meta().generation;
+    let mut after = AssemblageStatus {
+        observed_generation: Some(generation),
+        conditions: before.conditions.clone(),
+        cluster: record(
+            before.cluster.as_ref(),
+            one.cluster().as_ref(),
+            recorded(member, state),
+        ),
+        summary: Some(decision.summary.clone()),
+        syncs: decision.syncs,
+    };
+    crate::conditions::set(&mut after, generation, now);
+    let fate = one.fate(facts);
+    if let Some(at) = reach::tell_fate(&mut after.conditions, fate, generation, now) {
+        steps.plan.wake(at);
+    }
+    let from = member.map(|member| &member.credentials);
+    let is_unread = |from: &Credentials| {
+        one.view
+            .has_kubeconfig(&from.namespace, &from.name)
+            .is_none()
+    };
+    if from.is_some_and(is_unread)
+        && let Some(at) = later(now, reach::PATIENCE)
+    {
+        steps.plan.wake(at);
+    }
+    if member.is_some() {
+        let conditions = &mut after.conditions;
+        let again = reach::tell(conditions, state, blocker.as_ref(), generation, now);
+        if let Some(at) = again {
+            steps.plan.wake(at);
+        }
+        steps.plan.blockers.extend(blocker);
+    }
+    if has_unread && let Some(at) = later(now, super::rollout::READING) {
+        steps.plan.wake(at);
+    }
+    let stored = one.object().get("status");
+    steps.status(one.target(), (&before, stored), &after);
+}
+
+/// The uid to be recorded: that of a cluster that is seen for the first time, or that a person confirmed.
+fn recorded<'a>(member: Option<&Member>, state: Option<&'a MemberState>) -> Option<&'a str> {
+    let uid = state?.uid()?;
+    let confirmed = member?.confirmed.as_deref();
+    confirmed.is_none_or(|known| known == uid).then_some(uid)
+}

@@ -1,0 +1,370 @@
+//! What is to be done about one `RemoteAssemblage`: its cluster gets an `Assemblage` with the same syncs, and what that one
+//! tells is told here.
+//!
+//! All syncs of a cluster are written together, in one write. A sync that only names a module is filled in on the way, and
+//! never here: what people and other controllers wrote stays as they wrote it. What cannot be filled in stays in the cluster
+//! as it was.
+
+pub mod fill;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
+use slipway_api::fleet::SyncSummary;
+use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState, SyncStatus};
+use slipway_api::fleet::names::COPIED_FOR;
+use slipway_api::fleet::sync::NamedSync;
+use slipway_api::names::FIELD_MANAGER;
+use slipway_bindings::{Text, revision};
+use slipway_kernel::fields::text;
+
+use crate::kinds;
+use crate::reasons::Reason;
+use crate::render::Applied;
+use crate::render::assignment::{self, Place};
+use crate::specialise::{Assigned, Specialised};
+
+/// On an `Assemblage` in a workload cluster: a hash of what was written last, by which a sync that is gone is noticed.
+pub const WRITTEN: &str = "fleet.squaremo.dev/written";
+
+/// On an `Assemblage` in a workload cluster: the uid of the `RemoteAssemblage` that wrote it last and had all that is in it.
+pub const WRITER: &str = "fleet.squaremo.dev/written-by";
+
+/// All that the plan of one `RemoteAssemblage` depends on.
+#[derive(Debug, Clone, Default)]
+pub struct World {
+    /// Its namespace, which is that of the Assemblage in the cluster too.
+    pub namespace: String,
+    /// Its name, which is that of the Assemblage in the cluster too.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Who is to assign something to the cluster, as entries say it (`Rollout/name`): whoever selects it.
+    pub awaited: BTreeSet<String>,
+    /// Its syncs, and what comes of those that name a module or cannot be read.
+    pub syncs: Vec<(NamedSync, Option<Specialised<Assigned>>)>,
+    /// Its status, as stored.
+    pub before: AssemblageStatus,
+    /// Whether the cluster can be reached, and what is in it has been seen.
+    pub is_reachable: bool,
+    /// The Assemblage in the cluster, if it is there.
+    pub leaf: Option<Leaf>,
+    /// The Secrets with values that are there in the control plane, for this cluster.
+    pub secrets: BTreeSet<String>,
+    /// The Secrets with values that are in the cluster, for whomever.
+    pub copied: BTreeSet<String>,
+    /// Those of them that were written there for this one: only these are deleted.
+    pub own: BTreeSet<String>,
+}
+
+/// The Assemblage in the cluster.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Leaf {
+    /// Its syncs.
+    pub syncs: Vec<NamedSync>,
+    /// Those of its syncs that cannot be read, as they are.
+    pub unread: Vec<Value>,
+    /// The hash of what was written last.
+    pub written: Option<String>,
+    /// The uid of the `RemoteAssemblage` that wrote it last.
+    pub writer: Option<String>,
+    /// What it tells.
+    pub status: AssemblageStatus,
+}
+
+impl Leaf {
+    /// The hash that would have been written with the syncs that are there now.
+    fn hash(&self) -> String {
+        let syncs = self.syncs.iter().map(serde_json::to_value);
+        let syncs = syncs.filter_map(Result::ok);
+        hash(&syncs.chain(self.unread.iter().cloned()).collect::<Vec<_>>())
+    }
+}
+
+/// A hash of syncs, whatever their order: the API keeps one of its own.
+fn hash(syncs: &[Value]) -> String {
+    let mut all: Vec<&Value> = syncs.iter().collect();
+    all.sort_by(|one, other| text(one, "/name").cmp(&text(other, "/name")));
+    revision::of_template(&all)
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Decision {
+    /// The Secrets that have to be copied into the cluster first; while there are any, nothing else is written there.
+    pub copy: Vec<String>,
+    /// The Secrets with values of what was filled in, as they are written into the cluster first.
+    pub make: Vec<Applied>,
+    /// The Assemblage, as it is written into the cluster.
+    pub apply: Option<Applied>,
+    /// Whether all syncs that are in the cluster are as we wrote them: nobody else has added one there.
+    pub is_only_ours: bool,
+    /// The copied Secrets that nobody refers to any more.
+    pub delete_secrets: Vec<String>,
+    /// How far each sync is.
+    pub syncs: Vec<SyncStatus>,
+    /// How many are how far.
+    pub summary: SyncSummary,
+}
+
+/// Decides about a `RemoteAssemblage`.
+pub fn decide(world: &World, now: Timestamp) -> Decision {
+    let wanted: Vec<Wanted<'_>> = world
+        .syncs
+        .iter()
+        .map(|one| Wanted::of(world, one))
+        .collect();
+    let mut decision = Decision::default();
+    let syncs: Vec<&NamedSync> = wanted.iter().filter_map(|one| one.sync.as_ref()).collect();
+    if world.is_reachable {
+        write(world, &syncs, &mut decision);
+    }
+    decision.syncs = wanted.iter().map(|one| one.status(world, now)).collect();
+    decision.summary = summary(&decision.syncs);
+    decision
+}
+
+/// A sync as it is to be in the cluster.
+struct Wanted<'a> {
+    name: &'a str,
+    /// None if it was never there and cannot be filled in.
+    sync: Option<NamedSync>,
+    blocked: Option<(&'static str, &'a str)>,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(world: &World, (sync, filled): &'a (NamedSync, Option<Specialised<Assigned>>)) -> Self {
+        let (found, blocked) = match filled {
+            None => (Some(sync.clone()), None),
+            Some(Specialised::Done(assigned)) => (Some(assigned.sync.clone()), None),
+            // It stays as it was, and so does what is told of it.
+            Some(Specialised::Unread(_)) => (world.in_leaf(&sync.name), None),
+            Some(Specialised::Blocked {
+                reason, message, ..
+            }) => (world.in_leaf(&sync.name), Some((*reason, message.as_str()))),
+        };
+        Self {
+            name: &sync.name,
+            sync: found.map(named),
+            blocked,
+        }
+    }
+
+    /// How far it is: what the cluster tells of exactly this.
+    fn status(&self, world: &World, now: Timestamp) -> SyncStatus {
+        let before = world
+            .before
+            .syncs
+            .iter()
+            .find(|known| known.name == self.name);
+        let revision = self.sync.as_ref().and_then(|sync| sync.revision.clone());
+        let told = world.leaf.as_ref().and_then(|leaf| {
+            let mut all = leaf.status.syncs.iter();
+            all.find(|told| told.name == self.name && told.observed_revision == revision)
+        });
+        let made = match (self.blocked, told) {
+            (Some((reason, message)), _) => SyncStatus {
+                state: SyncState::Blocked,
+                reason: Some(reason.to_owned()),
+                message: Some(message.to_owned()),
+                ..SyncStatus::default()
+            },
+            (None, Some(told)) if world.is_reachable => told.clone(),
+            // What was known stays known of the same revision: it is told elsewhere that the cluster cannot be reached.
+            (None, _) => {
+                let known = before.filter(|known| known.observed_revision == revision);
+                known
+                    .filter(|_| !world.is_reachable)
+                    .cloned()
+                    .unwrap_or_default()
+            }
+        };
+        let same =
+            before.filter(|known| known.state == made.state && known.observed_revision == revision);
+        SyncStatus {
+            name: self.name.to_owned(),
+            observed_revision: revision,
+            // The time at which it was seen here: clocks of clusters differ.
+            since: same
+                .and_then(|known| known.since.clone())
+                .or(Some(Time(now))),
+            ..made
+        }
+    }
+}
+
+impl World {
+    /// What an assemblage before this one wrote into the cluster, and whose assigner has not had its say in this one yet: it stays
+    /// until then, else a cluster that was forgotten and is known again would lose all but what is assigned first.
+    fn kept(&self) -> Vec<&NamedSync> {
+        let leaf = self.leaf.as_ref();
+        let another = leaf.filter(|leaf| leaf.writer.as_ref().is_some_and(|uid| *uid != self.uid));
+        let is_awaited = |sync: &&NamedSync| {
+            let by = sync.assigned_by.as_ref();
+            let has_come = self.syncs.iter().any(|(known, _)| known.name == sync.name);
+            !has_come && by.is_some_and(|by| self.awaited.contains(by))
+        };
+        let all = another.into_iter().flat_map(|leaf| &leaf.syncs);
+        all.filter(is_awaited).collect()
+    }
+
+    /// The syncs as they are written: also those that cannot be read and are in the cluster already, as they are there.
+    fn list(&self, syncs: &[&NamedSync]) -> Vec<Value> {
+        let is_wanted = |name: &str| self.syncs.iter().any(|(sync, _)| sync.name == name);
+        let is_listed = |name: &str| syncs.iter().any(|sync| sync.name == name);
+        let unread = self.leaf.iter().flat_map(|leaf| &leaf.unread);
+        let kept = unread.filter(|sync| {
+            text(sync, "/name").is_some_and(|name| is_wanted(name) && !is_listed(name))
+        });
+        let written = syncs.iter().map(serde_json::to_value);
+        let written = written.filter_map(Result::ok);
+        written.chain(kept.cloned()).collect()
+    }
+
+    fn in_leaf(&self, name: &str) -> Option<NamedSync> {
+        let mut all = self.leaf.iter().flat_map(|leaf| &leaf.syncs);
+        all.find(|sync| sync.name == name).cloned()
+    }
+}
+
+/// A sync without a revision gets one: what the cluster tells has to be about something.
+fn named(sync: NamedSync) -> NamedSync {
+    let revision = match &sync.revision {
+        Some(revision) => revision.clone(),
+        None => revision::of_template(&sync),
+    };
+    NamedSync {
+        revision: Some(revision),
+        ..sync
+    }
+}
+
+/// What is written into the cluster: Secrets first, then the Assemblage, if it is not as wanted.
+fn write(world: &World, syncs: &[&NamedSync], decision: &mut Decision) {
+    let used: BTreeSet<&str> = syncs.iter().flat_map(|sync| secrets_of(sync)).collect();
+    let missing = used
+        .iter()
+        .filter(|name| world.secrets.contains(**name) && !world.copied.contains(**name));
+    decision.copy = missing.map(|name| (*name).to_owned()).collect();
+    decision.make = made(world);
+    if !decision.copy.is_empty() || !decision.make.is_empty() {
+        return;
+    }
+    let kept = world.kept();
+    let list = world.list(&syncs.iter().chain(&kept).copied().collect::<Vec<_>>());
+    let hash = hash(&list);
+    let leaf = world.leaf.as_ref();
+    let before = leaf.and_then(|leaf| leaf.writer.as_ref());
+    let writer = before.filter(|_| !kept.is_empty()).unwrap_or(&world.uid);
+    decision.is_only_ours = leaf.is_some_and(|leaf| leaf.written == Some(leaf.hash()));
+    let there: BTreeMap<&str, &NamedSync> = world
+        .leaf
+        .iter()
+        .flat_map(|leaf| &leaf.syncs)
+        .map(|sync| (sync.name.as_str(), sync))
+        .collect();
+    let is_written = world
+        .leaf
+        .as_ref()
+        .is_some_and(|leaf| leaf.written.as_ref() == Some(&hash) && before == Some(writer));
+    let is_there = |sync: &&NamedSync| there.get(sync.name.as_str()) == Some(sync);
+    if !is_written || !syncs.iter().all(is_there) {
+        decision.apply = Some(assemblage(world, &list, (&hash, writer)));
+        // What was there may still be needed until it has been written.
+        return;
+    }
+    let still = world.leaf.iter().flat_map(|leaf| &leaf.syncs);
+    let still: BTreeSet<&str> = still.flat_map(secrets_of).collect();
+    let unused = world.own.iter();
+    let unused =
+        unused.filter(|name| !used.contains(name.as_str()) && !still.contains(name.as_str()));
+    decision.delete_secrets = unused.cloned().collect();
+}
+
+/// The Secrets with values of what was filled in that are not in the cluster yet.
+fn made(world: &World) -> Vec<Applied> {
+    let filled = world.syncs.iter().filter_map(|(_, filled)| match filled {
+        Some(Specialised::Done(assigned)) => assigned.secret.as_ref(),
+        _ => None,
+    });
+    let missing = filled.filter(|(name, _)| !world.copied.contains(name));
+    let place = Place {
+        namespace: &world.namespace,
+        cluster: &world.name,
+        kubeconfig: "",
+    };
+    let by = |(name, data): &(String, BTreeMap<String, Text>)| {
+        let mut made = assignment::values(place, &world.name, name, data);
+        let labels = json!({"metadata": {"labels": {COPIED_FOR: assignment::label(&world.name)}}});
+        slipway_kernel::fields::merge(&mut made.body, &labels);
+        made
+    };
+    missing.map(by).collect()
+}
+
+/// The Secrets that a sync's bindings refer to.
+fn secrets_of(sync: &NamedSync) -> impl Iterator<Item = &str> {
+    let fields = sync
+        .bindings
+        .iter()
+        .filter_map(|binding| binding.object_field_ref.as_ref());
+    fields
+        .filter(|field| field.kind == "Secret")
+        .map(|field| field.name.as_str())
+}
+
+fn assemblage(world: &World, syncs: &[Value], (hash, writer): (&str, &str)) -> Applied {
+    let (object, body) = crate::render::object(
+        kinds::ASSEMBLAGE,
+        &world.namespace,
+        &world.name,
+        &json!({
+            "metadata": {"annotations": {WRITTEN: hash, WRITER: writer}}, "spec": {"syncs": syncs},
+        }),
+    );
+    Applied {
+        object,
+        manager: FIELD_MANAGER.to_owned(),
+        force: true,
+        body,
+    }
+}
+
+/// A sync that cannot be read, by its name: maybe a later version of ours has written it. None for what has no name.
+pub fn unreadable<T>(
+    sync: &Value,
+    error: &serde_json::Error,
+) -> Option<(NamedSync, Specialised<T>)> {
+    let part = |path: &str| text(sync, path).map(str::to_owned);
+    let named = NamedSync {
+        name: part("/name")?,
+        revision: part("/revision"),
+        assigned_by: part("/assignedBy"),
+        ..NamedSync::default()
+    };
+    let blocked = Specialised::Blocked {
+        reason: Reason::SyncUnreadable.as_str(),
+        message: format!("what it says cannot be read: {error}"),
+        references: BTreeSet::new(),
+    };
+    Some((named, blocked))
+}
+
+/// How many syncs are how far.
+pub fn summary(syncs: &[SyncStatus]) -> SyncSummary {
+    let of = |states: &[SyncState]| {
+        let count = syncs
+            .iter()
+            .filter(|sync| states.contains(&sync.state))
+            .count();
+        i64::try_from(count).unwrap_or(i64::MAX)
+    };
+    SyncSummary {
+        total: i64::try_from(syncs.len()).unwrap_or(i64::MAX),
+        updating: of(&[SyncState::Updating]),
+        failed: of(&[SyncState::Failed, SyncState::Blocked]),
+        succeeded: of(&[SyncState::Succeeded]),
+    }
+}

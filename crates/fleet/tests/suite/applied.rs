@@ -1,0 +1,198 @@
+//! What has been applied: nothing that goes wrong elsewhere makes it less applied, and nobody else's source takes its place.
+
+use serde_json::{Value, json};
+use slipway_api::fleet::assemblage::SyncState;
+use slipway_api::foreign::git_repository::GitRepositoryStatus;
+use slipway_api::foreign::kustomization::KustomizationStatus;
+use slipway_bindings::{Found, Known, Read, Reference};
+use slipway_fleet::naming;
+use slipway_fleet::specialise::substitutions;
+
+use crate::expansion::{Leaf, kinds, sync};
+
+/// It cannot be fetched again; what was fetched before is kept.
+fn failed(before: &GitRepositoryStatus) -> GitRepositoryStatus {
+    GitRepositoryStatus::of(&json!({"status": {
+        "observedGeneration": 1, "artifact": {"revision": before.revision},
+        "conditions": [{"type": "Ready", "status": "False", "reason": "GitOperationFailed",
+            "message": "connection refused", "observedGeneration": 1}],
+    }}))
+}
+
+/// The git server is away, or the source controller begins anew: what is applied stays applied, and nobody is told anything.
+#[test]
+fn an_outage_of_git_is_none_of_what_is_applied() {
+    let none = json!({});
+    let mut leaf = Leaf::new(&[sync("a", "v1", &none)]);
+    leaf.settle();
+    let before = leaf.world.before.clone();
+    leaf.now += jiff::SignedDuration::from_mins(10);
+    for is_lost in [false, true] {
+        let source = leaf.world.sources.values_mut().next().unwrap();
+        source.status = if is_lost {
+            GitRepositoryStatus::default()
+        } else {
+            failed(&source.status)
+        };
+        let decision = leaf.step();
+        assert!(decision.apply.is_empty(), "{decision:#?}");
+        assert_eq!(leaf.world.before, before);
+    }
+    // Even if it is gone: then it is made again.
+    leaf.world.sources.clear();
+    assert_eq!(kinds(&leaf.step()), ["GitRepository"]);
+    assert_eq!(leaf.world.before, before);
+}
+
+/// Whoever can write sources makes one by the name of ours, or edits one.
+#[test]
+fn a_source_that_is_not_what_its_name_says_is_put_right_and_never_followed() {
+    let none = json!({});
+    let mut leaf = Leaf::new(&[sync("a", "v1", &none)]);
+    leaf.step();
+    leaf.fetch();
+    let name = leaf.world.sources.keys().next().unwrap().clone();
+    let forged = |leaf: &mut Leaf| {
+        let source = leaf.world.sources.get_mut(&name).unwrap();
+        source.spec.url = "https://example.org/evil.git".to_owned();
+    };
+    forged(&mut leaf);
+    let decision = slipway_fleet::assemblage::decide(&leaf.world, leaf.now);
+    assert_eq!(kinds(&decision), ["GitRepository"]);
+    assert_eq!(
+        decision.apply[0].body["spec"]["url"],
+        "https://example.com/a.git"
+    );
+    assert!(decision.apply[0].force);
+    leaf.world.sources.clear();
+    leaf.settle();
+    assert_eq!(leaf.states()["a"], SyncState::Succeeded);
+    forged(&mut leaf);
+    let decision = slipway_fleet::assemblage::decide(&leaf.world, leaf.now);
+    assert_eq!(kinds(&decision), ["GitRepository"]);
+    assert_eq!(decision.syncs[0].state, SyncState::Updating);
+}
+
+/// A sync whose values are out of a Secret.
+fn secretive(leaf: &mut Leaf, host: &str) {
+    let bound = json!({
+        "bindings": [
+            {"name": "PASS", "objectFieldRef": {"kind": "Secret", "name": "s", "path": "/data/p"}},
+            {"name": "DB", "objectFieldRef": {"kind": "ConfigMap", "name": "m", "path": "/data/db"}},
+        ],
+        "package": {"kustomize": {"substitute": {"URL": "pg://app:$(PASS)@$(DB)"}}},
+    });
+    let object = |kind: &str, name: &str, data: Value| {
+        let reference = Reference::Object {
+            api_version: None,
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+        };
+        let whole = json!({
+            "apiVersion": "v1", "kind": kind, "metadata": {"uid": name, "resourceVersion": "1"}, "data": data,
+        });
+        (reference, Read::Found(Found::new(whole)))
+    };
+    let known = Known::from([
+        object("Secret", "s", json!({"p": "aHVudGVyMg=="})),
+        object("ConfigMap", "m", json!({"db": host})),
+    ]);
+    let one = sync("a", "v1", &bound);
+    let values = substitutions(&one, &known);
+    leaf.world.syncs = vec![(one, values)];
+}
+
+/// Flux says what it was refused, and that has the values in it.
+#[test]
+fn what_flux_says_of_a_sync_with_secret_values_is_not_repeated() {
+    let mut leaf = Leaf::new(&[]);
+    secretive(&mut leaf, "db");
+    leaf.settle();
+    leaf.step();
+    leaf.settle();
+    assert_eq!(leaf.states()["a"], SyncState::Succeeded);
+    let quote =
+        "Deployment.apps \"a\" is invalid: spec.replicas: Invalid value: \"pg://app:hunter2@db\"";
+    for status in ["False", "Unknown"] {
+        let seen = leaf.world.kustomizations.get_mut("berlin-a").unwrap();
+        let attempted = seen.status.attempted.clone();
+        seen.status = KustomizationStatus::of(&json!({"status": {
+            "observedGeneration": seen.generation, "lastAppliedRevision": attempted, "lastAttemptedRevision": attempted,
+            "conditions": [{"type": "Ready", "status": status, "reason": "ReconciliationFailed", "message": quote,
+                "observedGeneration": seen.generation}],
+        }}));
+        leaf.step();
+        let told = &leaf.world.before["a"];
+        assert_eq!(told.state, SyncState::Failed);
+        assert_eq!(told.reason.as_deref(), Some("ReconciliationFailed"));
+        assert!(!format!("{told:?}").contains("hunter2"), "{told:?}");
+        assert!(told.message.as_ref().unwrap().contains("Kustomization"));
+    }
+}
+
+/// What is around a secret value is part of what is written.
+#[test]
+fn another_host_beside_the_same_password_is_another_secret() {
+    let mut leaf = Leaf::new(&[]);
+    secretive(&mut leaf, "old");
+    leaf.step();
+    leaf.fetch();
+    leaf.step();
+    let before = leaf.world.kustomizations["berlin-a"].spec.clone();
+    secretive(&mut leaf, "new");
+    let made = leaf.step();
+    assert_eq!(kinds(&made)[0], "Secret");
+    leaf.step();
+    let after = &leaf.world.kustomizations["berlin-a"].spec;
+    assert_ne!(&before, after, "Flux goes on with the old host");
+}
+
+/// It is deselected and selected again while Flux takes it away.
+#[test]
+fn a_kustomization_that_is_going_is_not_ready() {
+    let none = json!({});
+    let mut leaf = Leaf::new(&[sync("a", "v1", &none)]);
+    leaf.settle();
+    let seen = leaf.world.kustomizations.get_mut("berlin-a").unwrap();
+    seen.is_deleting = true;
+    let decision = leaf.step();
+    assert_eq!(leaf.states()["a"], SyncState::Updating);
+    assert!(decision.apply.is_empty(), "{decision:#?}");
+    leaf.world.kustomizations.clear();
+    assert_eq!(kinds(&leaf.step()), ["Kustomization"]);
+}
+
+/// Somebody suspended it: that is theirs to end, and is said.
+#[test]
+fn a_suspended_kustomization_says_so_when_something_is_to_be_applied() {
+    let none = json!({});
+    let mut leaf = Leaf::new(&[sync("a", "v1", &none)]);
+    leaf.settle();
+    let suspend = |leaf: &mut Leaf| {
+        let seen = leaf.world.kustomizations.get_mut("berlin-a").unwrap();
+        seen.is_suspended = true;
+    };
+    suspend(&mut leaf);
+    leaf.step();
+    assert_eq!(
+        leaf.states()["a"],
+        SyncState::Succeeded,
+        "nothing is to be applied"
+    );
+    leaf.set(&[sync("a", "v2", &none)]);
+    leaf.step();
+    leaf.fetch();
+    leaf.step();
+    suspend(&mut leaf);
+    leaf.step();
+    let told = &leaf.world.before["a"];
+    assert_eq!(
+        (told.state, told.reason.as_deref()),
+        (SyncState::Blocked, Some("Suspended"))
+    );
+    let name = naming::source(leaf.world.syncs[0].0.source.as_ref().unwrap());
+    assert_eq!(
+        leaf.world.kustomizations["berlin-a"].spec.source_ref.name,
+        name
+    );
+}
