@@ -109,6 +109,14 @@ pub const PERMISSIONS: &[Permission] = &[
         scope: Scope::Cluster,
         why: "to know what kinds are called that bindings refer to",
     },
+    Permission {
+        group: "",
+        resource: "namespaces",
+        verbs: &["get", "list", "watch"],
+        names: &["kube-system"],
+        scope: Scope::Cluster,
+        why: "to tell clusters which control plane they belong to",
+    },
     of(
         "apps",
         "controllerrevisions",

@@ -9,6 +9,7 @@ pub(crate) mod interests;
 mod leaf;
 mod members;
 mod module;
+mod objection;
 pub(crate) mod reach;
 mod refused;
 pub(crate) mod remote;

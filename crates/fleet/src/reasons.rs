@@ -35,6 +35,7 @@ reasons! {
         InvalidSubstitute [Aside] "What is to be substituted cannot be followed.",
         MassUnassignment [Stalled] "More clusters than usual would lose the configuration at once: a person has to say so.",
         MaxUnreadyClusters [Expected] "As many clusters are unready as may be.",
+        OtherHub [Aside] "The cluster belongs to another control plane: nothing is written there before a person says so.",
         OwnedByOther [Aside] "Somebody else has an assignment of this name in the cluster.",
         Paused [] "The Rollout is paused.",
         RefusedByApi [Aside] "The API refused the last attempt.",

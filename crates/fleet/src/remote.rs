@@ -6,6 +6,7 @@
 //! as it was.
 
 pub mod fill;
+mod leaf;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,11 +27,8 @@ use crate::render::Applied;
 use crate::render::assignment::{self, Place};
 use crate::specialise::{Assigned, Specialised};
 
-/// On an `Assemblage` in a workload cluster: a hash of what was written last, by which a sync that is gone is noticed.
-pub const WRITTEN: &str = "fleet.squaremo.dev/written";
-
-/// On an `Assemblage` in a workload cluster: the uid of the `RemoteAssemblage` that wrote it last and had all that is in it.
-pub const WRITER: &str = "fleet.squaremo.dev/written-by";
+pub(crate) use leaf::{KEPT, is_elsewhere};
+pub use leaf::{Leaf, WRITTEN};
 
 /// All that the plan of one `RemoteAssemblage` depends on.
 #[derive(Debug, Clone, Default)]
@@ -41,8 +39,14 @@ pub struct World {
     pub name: String,
     /// Its uid.
     pub uid: String,
-    /// Who is to assign something to the cluster, as entries say it (`Rollout/name`): whoever selects it.
-    pub awaited: BTreeSet<String>,
+    /// Its generation.
+    pub generation: i64,
+    /// Which control plane it is in: the uid of that one's `kube-system`.
+    pub hub: String,
+    /// The control plane whose place this one takes, by a person's word.
+    pub takes_over: Option<String>,
+    /// How many syncs that nobody has assigned here may be taken away, by a person's word.
+    pub may_unassign: usize,
     /// Its syncs, and what comes of those that name a module or cannot be read.
     pub syncs: Vec<(NamedSync, Option<Specialised<Assigned>>)>,
     /// Its status, as stored.
@@ -59,37 +63,6 @@ pub struct World {
     pub own: BTreeSet<String>,
 }
 
-/// The Assemblage in the cluster.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Leaf {
-    /// Its syncs.
-    pub syncs: Vec<NamedSync>,
-    /// Those of its syncs that cannot be read, as they are.
-    pub unread: Vec<Value>,
-    /// The hash of what was written last.
-    pub written: Option<String>,
-    /// The uid of the `RemoteAssemblage` that wrote it last.
-    pub writer: Option<String>,
-    /// What it tells.
-    pub status: AssemblageStatus,
-}
-
-impl Leaf {
-    /// The hash that would have been written with the syncs that are there now.
-    fn hash(&self) -> String {
-        let syncs = self.syncs.iter().map(serde_json::to_value);
-        let syncs = syncs.filter_map(Result::ok);
-        hash(&syncs.chain(self.unread.iter().cloned()).collect::<Vec<_>>())
-    }
-}
-
-/// A hash of syncs, whatever their order: the API keeps one of its own.
-fn hash(syncs: &[Value]) -> String {
-    let mut all: Vec<&Value> = syncs.iter().collect();
-    all.sort_by(|one, other| text(one, "/name").cmp(&text(other, "/name")));
-    revision::of_template(&all)
-}
-
 /// What is to be done.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Decision {
@@ -103,6 +76,10 @@ pub struct Decision {
     pub is_only_ours: bool,
     /// The copied Secrets that nobody refers to any more.
     pub delete_secrets: Vec<String>,
+    /// The syncs in the cluster that nobody has assigned here, and that stay there.
+    pub kept: BTreeSet<String>,
+    /// A person's words that have been followed.
+    pub followed: Vec<&'static str>,
     /// How far each sync is.
     pub syncs: Vec<SyncStatus>,
     /// How many are how far.
@@ -118,9 +95,11 @@ pub fn decide(world: &World, now: Timestamp) -> Decision {
         .collect();
     let mut decision = Decision::default();
     let syncs: Vec<&NamedSync> = wanted.iter().filter_map(|one| one.sync.as_ref()).collect();
-    if world.is_reachable {
+    if world.is_open() {
         write(world, &syncs, &mut decision);
     }
+    decision.kept = world.kept();
+    decision.followed = world.followed();
     decision.syncs = wanted.iter().map(|one| one.status(world, now)).collect();
     decision.summary = summary(&decision.syncs);
     decision
@@ -171,12 +150,12 @@ impl<'a> Wanted<'a> {
                 message: Some(message.to_owned()),
                 ..SyncStatus::default()
             },
-            (None, Some(told)) if world.is_reachable => told.clone(),
+            (None, Some(told)) if world.is_open() => told.clone(),
             // What was known stays known of the same revision: it is told elsewhere that the cluster cannot be reached.
             (None, _) => {
                 let known = before.filter(|known| known.observed_revision == revision);
                 known
-                    .filter(|_| !world.is_reachable)
+                    .filter(|_| !world.is_open())
                     .cloned()
                     .unwrap_or_default()
             }
@@ -196,31 +175,21 @@ impl<'a> Wanted<'a> {
 }
 
 impl World {
-    /// What an assemblage before this one wrote into the cluster, and whose assigner has not had its say in this one yet: it stays
-    /// until then, else a cluster that was forgotten and is known again would lose all but what is assigned first.
-    fn kept(&self) -> Vec<&NamedSync> {
-        let leaf = self.leaf.as_ref();
-        let another = leaf.filter(|leaf| leaf.writer.as_ref().is_some_and(|uid| *uid != self.uid));
-        let is_awaited = |sync: &&NamedSync| {
-            let by = sync.assigned_by.as_ref();
-            let has_come = self.syncs.iter().any(|(known, _)| known.name == sync.name);
-            !has_come && by.is_some_and(|by| self.awaited.contains(by))
-        };
-        let all = another.into_iter().flat_map(|leaf| &leaf.syncs);
-        all.filter(is_awaited).collect()
-    }
-
-    /// The syncs as they are written: also those that cannot be read and are in the cluster already, as they are there.
-    fn list(&self, syncs: &[&NamedSync]) -> Vec<Value> {
+    /// The syncs as they are written: also those that are in the cluster already and cannot be read, or that nobody has assigned here,
+    /// as they are there.
+    fn list(&self, syncs: &[&NamedSync], kept: &BTreeSet<String>) -> Vec<Value> {
         let is_wanted = |name: &str| self.syncs.iter().any(|(sync, _)| sync.name == name);
         let is_listed = |name: &str| syncs.iter().any(|sync| sync.name == name);
         let unread = self.leaf.iter().flat_map(|leaf| &leaf.unread);
-        let kept = unread.filter(|sync| {
-            text(sync, "/name").is_some_and(|name| is_wanted(name) && !is_listed(name))
+        let unread = unread.filter(|sync| {
+            let name = text(sync, "/name");
+            name.is_some_and(|name| (is_wanted(name) && !is_listed(name)) || kept.contains(name))
         });
-        let written = syncs.iter().map(serde_json::to_value);
-        let written = written.filter_map(Result::ok);
-        written.chain(kept.cloned()).collect()
+        let strange = self.leaf.iter().flat_map(|leaf| &leaf.syncs);
+        let strange = strange.filter(|sync| kept.contains(&sync.name));
+        let written = syncs.iter().copied().chain(strange);
+        let written = written.map(serde_json::to_value).filter_map(Result::ok);
+        written.chain(unread.cloned()).collect()
     }
 
     fn in_leaf(&self, name: &str) -> Option<NamedSync> {
@@ -253,25 +222,20 @@ fn write(world: &World, syncs: &[&NamedSync], decision: &mut Decision) {
         return;
     }
     let kept = world.kept();
-    let list = world.list(&syncs.iter().chain(&kept).copied().collect::<Vec<_>>());
-    let hash = hash(&list);
+    let list = world.list(syncs, &kept);
+    let hash = leaf::hash(&list);
     let leaf = world.leaf.as_ref();
-    let before = leaf.and_then(|leaf| leaf.writer.as_ref());
-    let writer = before.filter(|_| !kept.is_empty()).unwrap_or(&world.uid);
-    decision.is_only_ours = leaf.is_some_and(|leaf| leaf.written == Some(leaf.hash()));
+    decision.is_only_ours = leaf.is_some_and(Leaf::is_as_written);
     let there: BTreeMap<&str, &NamedSync> = world
         .leaf
         .iter()
         .flat_map(|leaf| &leaf.syncs)
         .map(|sync| (sync.name.as_str(), sync))
         .collect();
-    let is_written = world
-        .leaf
-        .as_ref()
-        .is_some_and(|leaf| leaf.written.as_ref() == Some(&hash) && before == Some(writer));
+    let is_written = leaf.is_some_and(|leaf| world.is_written(leaf, &hash, &kept));
     let is_there = |sync: &&NamedSync| there.get(sync.name.as_str()) == Some(sync);
     if !is_written || !syncs.iter().all(is_there) {
-        decision.apply = Some(assemblage(world, &list, (&hash, writer)));
+        decision.apply = Some(assemblage(world, &list, &world.annotations(&hash, &kept)));
         // What was there may still be needed until it has been written.
         return;
     }
@@ -315,14 +279,12 @@ fn secrets_of(sync: &NamedSync) -> impl Iterator<Item = &str> {
         .map(|field| field.name.as_str())
 }
 
-fn assemblage(world: &World, syncs: &[Value], (hash, writer): (&str, &str)) -> Applied {
+fn assemblage(world: &World, syncs: &[Value], annotations: &Value) -> Applied {
     let (object, body) = crate::render::object(
         kinds::ASSEMBLAGE,
         &world.namespace,
         &world.name,
-        &json!({
-            "metadata": {"annotations": {WRITTEN: hash, WRITER: writer}}, "spec": {"syncs": syncs},
-        }),
+        &json!({"metadata": {"annotations": annotations}, "spec": {"syncs": syncs}}),
     );
     Applied {
         object,

@@ -35,9 +35,13 @@ pub const CLEARED: &str = "fleet.squaremo.dev/cluster";
 /// On a Kustomization: the revision of the sync that it was made from.
 pub const APPLIED: &str = "fleet.squaremo.dev/applied-revision";
 
-/// On a Rollout: how many clusters may lose its configuration at once. A person's word; it is taken away when it has been
-/// followed.
+/// On a Rollout: how many clusters may lose its configuration at once. On a `RemoteAssemblage`: how many syncs may be taken away that
+/// its cluster has and nobody has assigned there. A person's word; it is taken away when it has been followed.
 pub const CONFIRM_UNASSIGN: &str = "fleet.squaremo.dev/confirm-unassign";
+
+/// On a `RemoteAssemblage`: the control plane whose place this one takes in the cluster, by the uid of its `kube-system`. A person's
+/// word; it is taken away when it has been followed.
+pub const TAKE_OVER: &str = "fleet.squaremo.dev/take-over";
 
 /// The key of a kubeconfig in its Secret, as Cluster API has it.
 pub const KUBECONFIG_KEY: &str = "value";

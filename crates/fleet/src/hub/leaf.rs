@@ -14,7 +14,7 @@ use super::remote::{Fate, Remote};
 use super::view::cluster_of;
 use crate::kinds;
 use crate::namespaces::{has_namespace, namespace};
-use crate::remote;
+use crate::remote::{self, KEPT};
 use crate::render::Applied;
 use crate::render::assignment::label;
 use crate::steps::Steps;
@@ -38,15 +38,15 @@ pub(super) fn over_there(
     match Finalizers::of(one.object()).phase(CLEARED) {
         Phase::Unguarded | Phase::Released => return Some(steps.plan),
         Phase::Ending => {
-            // Whoever deletes a cluster says nothing of what is in it.
-            if one.fate(facts) == Fate::Here {
+            // Whoever deletes a cluster says nothing of what is in it, and what another control plane has there is that one's.
+            if one.fate(facts) == Fate::Here && one.is_ours() {
                 clear(one, &mut steps, there);
             }
             return Some(steps.plan);
         }
         Phase::Guarded => {}
     }
-    if !reach::has_assemblages(one.view, cluster) {
+    if !reach::has_assemblages(one.view, cluster) || !one.is_ours() {
         return Some(steps.plan);
     }
     let has_namespace = has_namespace(one.view.stores, facts, cluster, &meta.namespace);
@@ -90,7 +90,9 @@ pub(super) fn over_there(
         (Some(assemblage), Some(leaf)) => {
             let meta = leaf.meta();
             let object = there(kinds::ASSEMBLAGE, &meta.namespace, &meta.name);
-            let annotations = assemblage.body.pointer("/metadata/annotations");
+            let said = assemblage.body.pointer("/metadata/annotations");
+            let mut annotations = json!({KEPT: null});
+            slipway_kernel::fields::merge(&mut annotations, said.unwrap_or(&json!({})));
             let action = Action::Patch {
                 target: Target::seen(object, meta),
                 purpose: purpose::TELL,

@@ -8,7 +8,9 @@ use slipway_kernel::fields::text;
 use slipway_kernel::store::{Item, Meta, Projection, Seen, Store};
 use slipway_kernel::{ClusterId, Facts, Kind, ObjectRef, Stores};
 
-use super::interests::{CLUSTERS, KUBECONFIGS, OF_CLUSTER, one_kubeconfig};
+use super::interests::{
+    CLUSTERS, KUBECONFIGS, OF_CLUSTER, SYSTEM, namespace_slot, one_kubeconfig,
+};
 use crate::observe::cluster::{self, Registered, registered};
 use crate::observe::seen::{Assembled, Bare, Whole};
 use crate::{kinds, work};
@@ -26,6 +28,14 @@ impl<'a> View<'a> {
             stores,
             home: ClusterId::local(),
         }
+    }
+
+    /// The uid by which this control plane is known; none while it has not been read.
+    pub(crate) fn identity(&self) -> Option<String> {
+        let slot = namespace_slot(SYSTEM);
+        let store = self.stores.slot::<Bare>(&self.home, &kinds::NAMESPACE, &slot)?;
+        let found = store.get("", SYSTEM)?;
+        Some(found.meta.uid.clone()).filter(|uid| !uid.is_empty())
     }
 
     /// An object of ours.

@@ -241,6 +241,26 @@ impl Fleet {
         }
     }
 
+    /// Another hub, which reaches the same clusters and knows none of them yet.
+    pub(crate) async fn another_hub(&self) -> Self {
+        let hub = Server::new("another hub", 9).await;
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+        hub.create("/api/v1/namespaces", &namespace).await;
+        hub.define(&definitions::cluster_api()).await;
+        let clusters = self.leaves.iter();
+        let clusters =
+            clusters.map(|(name, leaf)| (format!("{NAMESPACE}/{name}"), leaf.cluster.clone()));
+        Self {
+            lines: Lines::new(clusters.collect()),
+            hub,
+            leaves: self.leaves.clone(),
+            replica: None,
+            _agents: Vec::new(),
+            flux: Vec::new(),
+        }
+    }
+
     /// Flux does nothing any more.
     pub(crate) fn stop_flux(&self) {
         self.flux.iter().for_each(JoinHandle::abort);
