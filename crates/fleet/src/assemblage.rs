@@ -28,8 +28,6 @@ pub struct World {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Its uid.
-    pub uid: String,
     /// The Secret with the kubeconfig of the cluster that it is for; none if that is the one that it is in.
     pub kubeconfig: Option<String>,
     /// Its syncs, each with what its bindings come to.
@@ -60,8 +58,8 @@ pub struct SourceSeen {
 /// A Kustomization.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KustomizationSeen {
-    /// The uid of the assemblage that it was made for, if it was made for one.
-    pub owner: Option<String>,
+    /// The name of the assemblage that it was made for, if it was made for one.
+    pub made_for: Option<String>,
     /// Its generation.
     pub generation: i64,
     /// The revision of the sync that it was made from.
@@ -132,14 +130,13 @@ fn expand(
     };
     let name = naming::kustomization(&world.name, &sync.name);
     let seen = world.kustomizations.get(&name);
-    if seen.is_some_and(|seen| seen.owner.as_deref() != Some(&world.uid)) {
+    if seen.is_some_and(|seen| !seen.is_of(&world.name)) {
         let message = format!("Kustomization {name} is somebody else's, and is left alone");
         return state::Told::new(SyncState::Blocked, Reason::OwnedByOther.as_str(), message);
     }
     let maker = Maker {
         namespace: &world.namespace,
         name: &world.name,
-        uid: &world.uid,
         kubeconfig: world.kubeconfig.as_deref(),
     };
     let secret = secret(world, sync, values);
@@ -242,11 +239,10 @@ fn collect(world: &World, secrets: &BTreeSet<String>, decision: &mut Decision) {
         let mut syncs = world.syncs.iter();
         syncs.any(|(sync, _)| naming::kustomization(&world.name, &sync.name) == kustomization)
     };
-    let ours = |seen: &KustomizationSeen| seen.owner.as_deref() == Some(&world.uid);
     let mut used_sources: BTreeSet<String> = world.wanted_by_others.clone();
     let mut used_secrets = secrets.clone();
     for (name, seen) in &world.kustomizations {
-        if ours(seen) && !wanted(name) && !seen.is_deleting {
+        if seen.is_of(&world.name) && !wanted(name) && !seen.is_deleting {
             decision.delete_kustomizations.push(name.clone());
         }
         // Also what is going still refers to its source: Flux may need it to take things away.

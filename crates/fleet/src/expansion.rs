@@ -222,11 +222,10 @@ impl Expansion<'_> {
         }
         let mut world = self.world(facts);
         world.syncs.clear();
-        let is_ours = |seen: &KustomizationSeen| seen.owner.as_deref() == Some(&world.uid);
         let ours: BTreeMap<&String, &KustomizationSeen> = world
             .kustomizations
             .iter()
-            .filter(|(_, seen)| is_ours(seen))
+            .filter(|(_, seen)| seen.is_of(&world.name))
             .collect();
         if self.is_gone(now) {
             // Nothing can be taken away in a cluster that is not there: Flux has to be told not to try.

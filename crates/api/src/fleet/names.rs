@@ -6,6 +6,10 @@ pub const FINALIZER: &str = "fleet.squaremo.dev/assignments";
 /// On what was made for a sync: the name of its assemblage.
 pub const ASSEMBLAGE: &str = "fleet.squaremo.dev/assemblage";
 
+/// On what was made for a sync: the whole name of its assemblage, which it is known by. Not an owner reference: a restored assemblage
+/// has another uid, and what was made for it would be taken for nobody's.
+pub const MADE_FOR: &str = "fleet.squaremo.dev/made-for";
+
 /// On what was made for a sync: the name of the sync.
 pub const SYNC: &str = "fleet.squaremo.dev/sync";
 

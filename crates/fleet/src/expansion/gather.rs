@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use slipway_api::fleet::names::MADE_FOR;
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::{Found, Known, Read, Reference, Text};
-use slipway_kernel::fields::{list, text};
+use slipway_kernel::fields::{list, strings, text};
 use slipway_kernel::store::{Item, Meta, Store};
 use slipway_kernel::{Facts, Kind, Target};
 
@@ -154,7 +155,6 @@ impl Expansion<'_> {
         World {
             namespace: meta.namespace.clone(),
             name: meta.name.clone(),
-            uid: meta.uid.clone(),
             kubeconfig: text(self.object(), "/spec/kubeconfigRef/name").map(str::to_owned),
             syncs: self
                 .read()
@@ -222,8 +222,8 @@ impl Expansion<'_> {
     pub(super) fn secrets(&self) -> BTreeMap<String, Meta> {
         let all = items::<Bare>(self.view.secrets(MADE), &self.meta().namespace);
         let is_ours = |item: &Item<Bare>| {
-            let mut owners = list(item.body().object(), "/metadata/ownerReferences");
-            owners.any(|owner| text(owner, "/uid") == Some(&self.meta().uid))
+            let said = strings(item.body().object(), "/metadata/annotations");
+            said.get(MADE_FOR) == Some(&self.meta().name)
         };
         let ours = all.into_iter().filter(is_ours);
         ours.map(|item| (item.meta().name.clone(), item.meta().clone()))

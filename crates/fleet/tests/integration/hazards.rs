@@ -309,3 +309,48 @@ fn what_is_for_one_cluster_does_not_reach_another() {
         assert_eq!(fleet.assigned("berlin", "web").await, None);
     });
 }
+
+/// A tool that makes objects anew, each with another uid, restores the assemblage of a cluster.
+#[test]
+fn what_was_made_for_a_restored_assemblage_is_known_again() {
+    virtually(async {
+        let mut fleet = stage().await;
+        let before = uid(&fleet, "rome", "web").await;
+        fleet.replica = None;
+        fleet.stop_agents();
+        let all = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/assemblages";
+        let path = format!("{all}/rome");
+        let rome = fleet.leaves["rome"].clone();
+        let old = rome.get(&path).await;
+        rome.patch(&path, &json!({"metadata": {"finalizers": null}}))
+            .await;
+        rome.delete(&path).await;
+        let metadata = json!({"name": "rome", "annotations": old["metadata"]["annotations"]});
+        let restored = json!({
+            "apiVersion": old["apiVersion"], "kind": old["kind"], "metadata": metadata, "spec": old["spec"],
+        });
+        let new = rome.create(all, &restored).await;
+        assert_ne!(old["metadata"]["uid"], new["metadata"]["uid"]);
+        fleet.start_agents();
+        fleet.start();
+        secs(60).await;
+        assert_eq!(uid(&fleet, "rome", "web").await, before);
+        let deleted = rome.records(|record| {
+            record.verb == "delete" && record.resource.contains("kustomizations")
+        });
+        assert!(deleted.is_empty(), "{deleted:#?}");
+        // Nobody else can be taken for its maker, and it still is changed and taken away.
+        let found = fleet.kustomization("rome", "web").await.unwrap();
+        assert_eq!(found["metadata"]["ownerReferences"], Value::Null);
+        fleet.roll("web", "v2").await;
+        fleet.until_ready("web", 120).await;
+        assert_eq!(uid(&fleet, "rome", "web").await, before);
+        fleet.delete("rollouts", "web").await;
+        fleet
+            .until("gone", 60, async |fleet: &Fleet| {
+                let found = fleet.kustomization("rome", "web").await;
+                found.is_none().then_some(())
+            })
+            .await;
+    });
+}

@@ -39,7 +39,6 @@ impl Leaf {
         let world = World {
             namespace: "fleet".to_owned(),
             name: "berlin".to_owned(),
-            uid: "u".to_owned(),
             ..World::default()
         };
         let mut leaf = Self { world, now: noon() };
@@ -99,7 +98,7 @@ impl Leaf {
                     status: before.status,
                     ..KustomizationSeen::of(&object)
                 };
-                assert_eq!(seen.owner.as_deref(), Some("u"));
+                assert_eq!(seen.made_for.as_deref(), Some("berlin"));
                 self.world.kustomizations.insert(name, seen);
             }
             "Secret" => drop(self.world.secrets.insert(name)),
@@ -367,10 +366,7 @@ fn a_condition_about_an_older_generation_says_nothing() {
 fn a_kustomization_of_somebody_else_is_left_alone() {
     let none = json!({});
     let mut leaf = Leaf::new(&[sync("a", "v1", &none)]);
-    let theirs = KustomizationSeen {
-        owner: None,
-        ..KustomizationSeen::default()
-    };
+    let theirs = KustomizationSeen::default();
     leaf.world
         .kustomizations
         .insert("berlin-a".to_owned(), theirs.clone());
