@@ -28,8 +28,11 @@ pub(crate) fn lenient(
     definition
 }
 
+/// Told to Flux: this stays when what it was applied with goes.
+pub const NOT_PRUNED: (&str, &str) = ("kustomize.toolkit.fluxcd.io/prune", "disabled");
+
 /// A definition with a description, of whose objects a new one is not up to date by accident: kstatus compares what is
-/// observed with the generation.
+/// observed with the generation. It is not pruned: with a definition go all its objects, and with ours what clusters have.
 pub(crate) fn observed(
     mut definition: CustomResourceDefinition,
     description: &str,
@@ -41,6 +44,9 @@ pub(crate) fn observed(
             status.default = Some(JSON(json!({"observedGeneration": -1})));
         }
     }
+    let (name, value) = NOT_PRUNED;
+    let annotations = definition.metadata.annotations.get_or_insert_default();
+    annotations.insert(name.to_owned(), value.to_owned());
     definition
 }
 

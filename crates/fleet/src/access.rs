@@ -107,7 +107,7 @@ pub const PERMISSIONS: &[Permission] = &[
         verbs: &["list", "watch"],
         names: &[],
         scope: Scope::Cluster,
-        why: "to know what kinds are called that bindings refer to",
+        why: "to know what kinds are called that bindings refer to, and whether our own are going",
     },
     Permission {
         group: "",

@@ -15,7 +15,7 @@ use slipway_kernel::{ClusterId, Controller, Facts, Fence, Key, Plan, Stores};
 
 use crate::assemblage::KustomizationSeen;
 use crate::expansion::{Expansion, states};
-use crate::hub::interests::{kustomizations, made, namespace, sources, values};
+use crate::hub::interests::{definition, kustomizations, made, namespace, sources, values};
 use crate::hub::remote::Fate;
 use crate::hub::view::View;
 use crate::observe::reference::Place;
@@ -39,6 +39,7 @@ impl Controller for Agent {
             made(by_namespace),
             sources(by_source),
             kustomizations(by_kustomization),
+            definition(&kinds::ASSEMBLAGE, everything),
         ]
     }
 

@@ -20,7 +20,7 @@ use crate::hub::interests::MADE;
 use crate::hub::reach::{is_gone, tell_fate};
 use crate::hub::remote::Fate;
 use crate::hub::rollout::READING;
-use crate::hub::view::{View, status_of};
+use crate::hub::view::{View, status_of, unsettled};
 use crate::namespaces::{has_namespace, namespace};
 use crate::observe::seen::Assembled;
 use crate::reasons::Reason;
@@ -80,6 +80,13 @@ impl Expansion<'_> {
                 steps.prepare(add);
             }
             Phase::Released => {}
+            Phase::Ending if self.view.is_undefined(&kinds::ASSEMBLAGE) => {
+                // What is applied stays, and is known again when there are assemblages again.
+                self.release(&mut steps, &finalizers);
+            }
+            Phase::Ending if let Some(until) = unsettled(self.object(), now) => {
+                steps.plan.wake(until);
+            }
             Phase::Ending if self.fate == Fate::Unread || self.is_absent(now) => {
                 // It may be there again in a moment: then what was applied there is taken away.
                 self.tell(&mut steps, status_of(self.object()).syncs, now);
@@ -251,10 +258,14 @@ impl Expansion<'_> {
         let is_clean = ours.is_empty() && self.secrets().is_empty();
         let has_deletions = !decision.delete_sources.is_empty();
         if is_clean && !has_deletions {
-            let remove = finalizer::remove(self.target(), finalizers, EXPANDED, purpose::RELEASE);
-            if let Some(remove) = remove {
-                steps.act(remove, Vec::new());
-            }
+            self.release(steps, finalizers);
+        }
+    }
+
+    fn release(&self, steps: &mut Steps<'_>, finalizers: &Finalizers) {
+        let remove = finalizer::remove(self.target(), finalizers, EXPANDED, purpose::RELEASE);
+        if let Some(remove) = remove {
+            steps.act(remove, Vec::new());
         }
     }
 }

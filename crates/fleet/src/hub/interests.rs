@@ -116,6 +116,19 @@ pub(crate) fn namespace(name: &str, triggers: Triggers) -> Interest {
         .optional()
 }
 
+/// The name of the definition of a kind.
+pub(crate) fn definition_of(kind: &Kind) -> String {
+    format!("{}.{}", kind.plural, kind.group)
+}
+
+/// The definition of a kind of ours: with it all its objects go, and nobody has said that what they stand for may.
+pub(crate) fn definition(kind: &Kind, triggers: Triggers) -> Interest {
+    let name = definition_of(kind);
+    Interest::of::<Bare>(kinds::DEFINITION, triggers)
+        .only("", name.clone())
+        .in_slot(name)
+}
+
 /// A kubeconfig that nobody has labelled.
 pub(crate) fn kubeconfig(namespace: &str, name: &str) -> Interest {
     Interest::of::<Bare>(kinds::SECRET, by_one_kubeconfig)

@@ -11,7 +11,7 @@ use slipway_kernel::{Action, ClusterId, Facts, Kind, ObjectRef, Plan, Target};
 
 use super::reach;
 use super::remote::{Fate, Remote};
-use super::view::cluster_of;
+use super::view::{cluster_of, unsettled};
 use crate::kinds;
 use crate::namespaces::{has_namespace, namespace};
 use crate::remote::{self, KEPT};
@@ -38,6 +38,13 @@ pub(super) fn over_there(
     match Finalizers::of(one.object()).phase(CLEARED) {
         Phase::Unguarded | Phase::Released => return Some(steps.plan),
         Phase::Ending => {
+            if let Some(until) = unsettled(one.object(), now) {
+                steps.plan.wake(until);
+                return Some(steps.plan);
+            }
+            if one.view.is_undefined(&kinds::REMOTE_ASSEMBLAGE) {
+                return Some(steps.plan);
+            }
             // Whoever deletes a cluster says nothing of what is in it, and what another control plane has there is that one's.
             if one.fate(facts) == Fate::Here && one.is_ours() {
                 clear(one, &mut steps, there);

@@ -18,6 +18,7 @@ use super::objection::objection;
 use super::remote::{Fate, Remote, record};
 use super::view::status_of;
 use super::{members, reach};
+use crate::kinds;
 use crate::remote;
 use crate::steps::Steps;
 
@@ -43,7 +44,9 @@ pub(super) fn at_home(one: &Remote<'_>, facts: &Facts, now: Timestamp) -> Plan {
         }
         Phase::Released => return steps.plan,
         Phase::Ending => {
-            if is_gone || is_cleared(one, member.as_ref(), state, fate) {
+            // With its definition gone nobody has said that what the cluster has may go.
+            let is_undefined = one.view.is_undefined(&kinds::REMOTE_ASSEMBLAGE);
+            if is_gone || is_undefined || is_cleared(one, member.as_ref(), state, fate) {
                 let target = one.target();
                 let remove = finalizer::remove(target, &finalizers, CLEARED, purpose::RELEASE);
                 if let Some(remove) = remove {

@@ -354,3 +354,39 @@ fn what_was_made_for_a_restored_assemblage_is_known_again() {
             .await;
     });
 }
+
+/// Whoever takes the agent away with all that came with it, takes the definition of assemblages away too: that is nobody's wish to lose
+/// what is applied.
+#[test]
+fn without_the_definition_of_assemblages_what_is_applied_stays() {
+    virtually(async {
+        let fleet = stage().await;
+        let before = [
+            uid(&fleet, "rome", "web").await,
+            uid(&fleet, "rome", "quiet").await,
+        ];
+        let rome = &fleet.leaves["rome"];
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let path = format!("{definitions}/assemblages.fleet.squaremo.dev");
+        rome.delete(&path).await;
+        fleet
+            .until("gone", 60, async |_: &Fleet| {
+                rome.find(&path).await.is_none().then_some(())
+            })
+            .await;
+        secs(60).await;
+        for definition in crate::definitions::fleet() {
+            if definition["spec"]["names"]["kind"] == "Assemblage" {
+                rome.define(&definition).await;
+            }
+        }
+        fleet.roll("web", "v2").await;
+        fleet.until_ready("web", 180).await;
+        let after = [
+            uid(&fleet, "rome", "web").await,
+            uid(&fleet, "rome", "quiet").await,
+        ];
+        assert_eq!(before, after);
+        assert!(before.iter().all(Value::is_string));
+    });
+}
