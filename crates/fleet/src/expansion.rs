@@ -74,6 +74,7 @@ impl Expansion<'_> {
         let mut steps = Steps::new(facts, now);
         let finalizers = Finalizers::of(self.object());
         let has_flux = self.has_flux(facts);
+        let until = unsettled(self.object(), now);
         match finalizers.phase(EXPANDED) {
             Phase::Unguarded => {
                 let add = finalizer::add(self.target(), &finalizers, EXPANDED, purpose::GUARD);
@@ -84,9 +85,7 @@ impl Expansion<'_> {
                 // What is applied stays, and is known again when there are assemblages again.
                 self.release(&mut steps, &finalizers);
             }
-            Phase::Ending if let Some(until) = unsettled(self.object(), now) => {
-                steps.plan.wake(until);
-            }
+            Phase::Ending if until.is_some() => steps.plan.wake_at = until,
             Phase::Ending if self.fate == Fate::Unread || self.is_absent(now) => {
                 // It may be there again in a moment: then what was applied there is taken away.
                 self.tell(&mut steps, status_of(self.object()).syncs, now);

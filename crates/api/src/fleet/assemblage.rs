@@ -142,7 +142,7 @@ pub enum SyncState {
 
 /// The definition of the kind.
 pub fn definition() -> CustomResourceDefinition {
-    crate::crds::observed(
+    crate::crds::kept(
         Assemblage::crd(),
         "All that one cluster has, expanded to Flux objects",
     )
