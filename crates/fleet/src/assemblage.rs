@@ -4,11 +4,13 @@
 //! write. What was applied before stays until then, and for as long as something is in the way. What fails for one sync is told
 //! on that one and stops no other.
 
+mod insistence;
 mod read;
 pub mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
 use slipway_api::fleet::assemblage::{SyncState, SyncStatus};
 use slipway_api::fleet::sync::{NamedSync, Source};
 use slipway_api::foreign::git_repository::{GitRepositorySpec, GitRepositoryStatus};
@@ -51,6 +53,10 @@ pub struct SourceSeen {
     pub generation: i64,
     /// What it is asked for, as far as we ask for it.
     pub spec: GitRepositorySpec,
+    /// All that is said in it of what is fetched, and that may be left unsaid, by where it is said.
+    pub said: BTreeMap<&'static str, Value>,
+    /// What of it has been put right before.
+    pub put_right: Option<String>,
     /// How far it is.
     pub status: GitRepositoryStatus,
 }
@@ -64,6 +70,10 @@ pub struct KustomizationSeen {
     pub generation: i64,
     /// The revision of the sync that it was made from.
     pub revision: Option<String>,
+    /// A hash of what we asked for.
+    pub written: Option<String>,
+    /// What of it has been put right before.
+    pub put_right: Option<String>,
     /// What it is asked for, as far as we ask for it.
     pub spec: KustomizationSpec,
     /// How far it is.
@@ -79,6 +89,8 @@ pub struct KustomizationSeen {
 pub struct Decision {
     /// What is applied.
     pub apply: Vec<Applied>,
+    /// Sources out of which is taken what somebody else put in: to apply them would leave it there.
+    pub mend: Vec<Mended>,
     /// The Kustomizations that are no longer wanted. Flux takes what they applied away with them.
     pub delete_kustomizations: Vec<String>,
     /// The sources that nobody refers to.
@@ -87,6 +99,15 @@ pub struct Decision {
     pub delete_secrets: Vec<String>,
     /// How far each sync is.
     pub syncs: Vec<SyncStatus>,
+}
+
+/// A source that is changed to what it should be, by a merge patch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mended {
+    /// Its name.
+    pub name: String,
+    /// The patch.
+    pub body: Value,
 }
 
 /// Decides about an assemblage.
@@ -153,8 +174,10 @@ fn expand(
         let message = "the former Kustomization is being taken away".to_owned();
         return state::Told::new(SyncState::Updating, "Waiting", message);
     }
-    let is_current =
-        |seen: &&KustomizationSeen| seen.spec == spec && seen.revision == sync.revision;
+    let written = revision::of_template(&spec);
+    let is_current = |seen: &&KustomizationSeen| {
+        seen.is_written(sync, &written) && spec.is_within(&seen.spec)
+    };
     let found = world.sources.get(&naming::source(source));
     match (seen.filter(is_current), unprepared) {
         // What has been applied stays applied, whatever becomes of its source.
@@ -163,7 +186,16 @@ fn expand(
         }
         (_, Some(Unprepared::Waits(told) | Unprepared::IsNot(told))) => told,
         (None, None) => {
-            decision.apply.push(flux::kustomization(maker, sync, &spec));
+            let changed = seen.filter(|seen| seen.is_written(sync, &written));
+            let changed = changed.map(|seen| revision::of_template(&seen.spec));
+            if changed.is_some() && seen.and_then(|seen| seen.put_right.as_ref()) == changed.as_ref()
+            {
+                return insistence::told(&format!("Kustomization {name}"));
+            }
+            let marks = (written.as_str(), changed.as_deref());
+            decision
+                .apply
+                .push(flux::kustomization(maker, sync, &spec, marks));
             state::Told::new(
                 SyncState::Updating,
                 "Applying",
@@ -217,11 +249,26 @@ fn prepare(
         make();
         return waits("the source is made");
     };
-    if seen.spec != flux::source_spec(source) {
+    let wanted = flux::source_spec(source);
+    let strange = seen.strange(&wanted);
+    if seen.spec != wanted || !strange.is_empty() {
         // Its name says what is in it: whoever made or changed it otherwise is overruled before anything of it is applied.
-        make();
-        let told = updating("the source is not what its name says, and is put right");
-        return Some(Unprepared::IsNot(told));
+        let name = naming::source(source);
+        let told = match insistence::mended(&name, seen, &wanted, &strange) {
+            None => {
+                make();
+                None
+            }
+            Some(Ok(mended)) => {
+                if !decision.mend.contains(&mended) {
+                    decision.mend.push(mended);
+                }
+                None
+            }
+            Some(Err(told)) => Some(told),
+        };
+        let right = || updating("the source is not what its name says, and is put right");
+        return Some(Unprepared::IsNot(told.unwrap_or_else(right)));
     }
     if !seen.status.is_ready_at(seen.generation) {
         let failed = state::source_failed(seen).map(Unprepared::Waits);

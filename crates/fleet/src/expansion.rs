@@ -113,7 +113,19 @@ impl Expansion<'_> {
             wake(steps, now);
         }
         self.delete(&decision, steps);
-        let Decision { apply, syncs, .. } = decision;
+        let Decision {
+            apply, mend, syncs, ..
+        } = decision;
+        for mended in mend {
+            if let Some(target) = self.made(&kinds::GIT_REPOSITORY, &mended.name) {
+                let action = Action::Patch {
+                    target,
+                    purpose: purpose::SOURCE,
+                    body: mended.body,
+                };
+                steps.act(action, Vec::new());
+            }
+        }
         for applied in apply {
             let purpose = purpose_of(&applied.object.kind);
             steps.plan.prepares |= purpose == purpose::VALUES;

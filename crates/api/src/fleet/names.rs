@@ -39,6 +39,12 @@ pub const CLEARED: &str = "fleet.squaremo.dev/cluster";
 /// On a Kustomization: the revision of the sync that it was made from.
 pub const APPLIED: &str = "fleet.squaremo.dev/applied-revision";
 
+/// On a Kustomization: a hash of what we asked for. Others may ask for more, which is theirs.
+pub const APPLIED_SPEC: &str = "fleet.squaremo.dev/applied-spec";
+
+/// On a source or a Kustomization: a hash of what somebody else made of it and we put right. If it is so again, somebody insists.
+pub const PUT_RIGHT: &str = "fleet.squaremo.dev/put-right";
+
 /// On a Rollout: how many clusters may lose its configuration at once. On a `RemoteAssemblage`: how many syncs may be taken away that
 /// its cluster has and nobody has assigned there. A person's word; it is taken away when it has been followed.
 pub const CONFIRM_UNASSIGN: &str = "fleet.squaremo.dev/confirm-unassign";

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use slipway_api::fleet::LocalReference;
-use slipway_api::fleet::names::{APPLIED, ASSEMBLAGE, MADE_FOR, SYNC};
+use slipway_api::fleet::names::{
+    APPLIED, APPLIED_SPEC, ASSEMBLAGE, MADE_FOR, PUT_RIGHT, SYNC,
+};
 use slipway_api::fleet::sync::{NamedSync, Source};
 use slipway_api::foreign::git_repository::{GitRepositorySpec, Reference};
 use slipway_api::foreign::kustomization::{
@@ -136,9 +138,16 @@ pub fn kustomization_spec(
     }
 }
 
-/// The Kustomization of a sync: the switch.
-pub fn kustomization(maker: Maker<'_>, sync: &NamedSync, spec: &KustomizationSpec) -> Applied {
-    let mut annotations = BTreeMap::from([(MADE_FOR, maker.name)]);
+/// The Kustomization of a sync: the switch. `written` is a hash of the spec; `put_right`, where the same was written before, is one of
+/// what somebody made of it.
+pub fn kustomization(
+    maker: Maker<'_>,
+    sync: &NamedSync,
+    spec: &KustomizationSpec,
+    (written, put_right): (&str, Option<&str>),
+) -> Applied {
+    let mut annotations = BTreeMap::from([(MADE_FOR, maker.name), (APPLIED_SPEC, written)]);
+    annotations.extend(put_right.map(|hash| (PUT_RIGHT, hash)));
     if let Some(revision) = &sync.revision {
         annotations.insert(APPLIED, revision);
     }

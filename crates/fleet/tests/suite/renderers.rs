@@ -109,7 +109,7 @@ fn a_sync_is_a_source_and_a_kustomization() {
             kubeconfig,
         };
         let spec = flux::kustomization_spec(maker, &sync, &source, &values, secret);
-        flux::kustomization(maker, &sync, &spec)
+        flux::kustomization(maker, &sync, &spec, ("hash", None))
     };
     let all = [
         flux::source("fleet", &source),
