@@ -48,7 +48,10 @@ pub(crate) fn observed(
 }
 
 /// The same, which Flux does not prune: with a definition go all its objects, and with these what clusters have.
-pub(crate) fn kept(definition: CustomResourceDefinition, description: &str) -> CustomResourceDefinition {
+pub(crate) fn kept(
+    definition: CustomResourceDefinition,
+    description: &str,
+) -> CustomResourceDefinition {
     let mut definition = observed(definition, description);
     let (name, value) = NOT_PRUNED;
     let annotations = definition.metadata.annotations.get_or_insert_default();

@@ -171,7 +171,9 @@ fn by_kustomization(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     those(stores, |item| {
         let is_here = item.meta().namespace == meta.namespace;
         let is_wanted = item.body().kustomizations().contains(&meta.name);
-        let is_maker = made_for.as_ref().is_none_or(|name| item.meta().name == *name);
+        let is_maker = made_for
+            .as_ref()
+            .is_none_or(|name| item.meta().name == *name);
         is_here && (is_wanted || is_maker)
     })
 }

@@ -34,6 +34,8 @@ pub struct World {
     pub kubeconfig: Option<String>,
     /// Its syncs, each with what its bindings come to.
     pub syncs: Vec<(NamedSync, Specialised<Substitutions>)>,
+    /// A hash of each sync as it is in the API, by name.
+    pub hashes: BTreeMap<String, String>,
     /// What its status said before, by name.
     pub before: BTreeMap<String, SyncStatus>,
     /// The sources of the namespace that were made for assemblages.
@@ -118,9 +120,11 @@ pub fn decide(world: &World, now: jiff::Timestamp) -> Decision {
         let told = expand(world, sync, specialised, &mut decision, &mut secrets);
         let before = world.before.get(&sync.name);
         let revision = sync.revision.clone();
-        decision
-            .syncs
-            .push(state::since(before, &sync.name, revision, told, now));
+        let status = state::since(before, &sync.name, revision, told, now);
+        decision.syncs.push(SyncStatus {
+            observed_sync: world.hashes.get(&sync.name).cloned(),
+            ..status
+        });
     }
     collect(world, &secrets, &mut decision);
     decision
@@ -175,9 +179,8 @@ fn expand(
         return state::Told::new(SyncState::Updating, "Waiting", message);
     }
     let written = revision::of_template(&spec);
-    let is_current = |seen: &&KustomizationSeen| {
-        seen.is_written(sync, &written) && spec.is_within(&seen.spec)
-    };
+    let is_current =
+        |seen: &&KustomizationSeen| seen.is_written(sync, &written) && spec.is_within(&seen.spec);
     let found = world.sources.get(&naming::source(source));
     match (seen.filter(is_current), unprepared) {
         // What has been applied stays applied, whatever becomes of its source.
@@ -188,7 +191,8 @@ fn expand(
         (None, None) => {
             let changed = seen.filter(|seen| seen.is_written(sync, &written));
             let changed = changed.map(|seen| revision::of_template(&seen.spec));
-            if changed.is_some() && seen.and_then(|seen| seen.put_right.as_ref()) == changed.as_ref()
+            if changed.is_some()
+                && seen.and_then(|seen| seen.put_right.as_ref()) == changed.as_ref()
             {
                 return insistence::told(&format!("Kustomization {name}"));
             }

@@ -139,10 +139,17 @@ impl<'a> Wanted<'a> {
             .iter()
             .find(|known| known.name == self.name);
         let revision = self.sync.as_ref().and_then(|sync| sync.revision.clone());
-        let told = world.leaf.as_ref().and_then(|leaf| {
-            let mut all = leaf.status.syncs.iter();
-            all.find(|told| told.name == self.name && told.observed_revision == revision)
-        });
+        let leaf = world.leaf.as_ref();
+        let seen = leaf
+            .zip(self.sync.as_ref())
+            .and_then(|(leaf, sync)| leaf.told(sync));
+        // What is news has to be of what is there now: it may be of an earlier time at which the same was there.
+        let is_known = |told: &SyncStatus| {
+            before.is_some_and(|before| {
+                before.state == told.state && before.observed_revision == revision
+            })
+        };
+        let told = seen.filter(|told| leaf.is_some_and(Leaf::is_observed) || is_known(told));
         let made = match (self.blocked, told) {
             (Some((reason, message)), _) => SyncStatus {
                 state: SyncState::Blocked,
@@ -155,7 +162,7 @@ impl<'a> Wanted<'a> {
             (None, _) => {
                 let known = before.filter(|known| known.observed_revision == revision);
                 known
-                    .filter(|_| !world.is_open())
+                    .filter(|_| !world.is_open() || seen.is_some())
                     .cloned()
                     .unwrap_or_default()
             }
@@ -165,6 +172,7 @@ impl<'a> Wanted<'a> {
         SyncStatus {
             name: self.name.to_owned(),
             observed_revision: revision,
+            observed_sync: None,
             // The time at which it was seen here: clocks of clusters differ.
             since: same
                 .and_then(|known| known.since.clone())

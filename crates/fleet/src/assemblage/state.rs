@@ -167,6 +167,7 @@ pub(crate) fn since(
     SyncStatus {
         name: name.to_owned(),
         observed_revision: revision,
+        observed_sync: None,
         state: told.state,
         reason: Some(told.reason).filter(|reason| !reason.is_empty()),
         message: Some(told.message).filter(|message| !message.is_empty()),

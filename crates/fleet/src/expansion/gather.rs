@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use slipway_api::fleet::names::MADE_FOR;
 use slipway_api::fleet::sync::NamedSync;
+use slipway_bindings::revision::of_template;
 use slipway_bindings::{Found, Known, Read, Reference, Text};
 use slipway_kernel::fields::{list, strings, text};
 use slipway_kernel::store::{Item, Meta, Store};
@@ -163,6 +164,9 @@ impl Expansion<'_> {
                     Some(blocked) => (sync, blocked),
                     None => self.specialised(facts, sync),
                 })
+                .collect(),
+            hashes: list(self.object(), "/spec/syncs")
+                .filter_map(|sync| Some((text(sync, "/name")?.to_owned(), of_template(sync))))
                 .collect(),
             before: before
                 .into_iter()

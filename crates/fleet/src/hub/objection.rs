@@ -27,7 +27,11 @@ fn another_hub(one: &Remote<'_>) -> Option<(Reason, String, String)> {
     let object = one.target().object().clone();
     Some((
         Reason::OtherHub,
-        format!("the cluster belongs to another control plane, whose kube-system has the uid {hub}"),
-        format!("if this one is to take its place, stop that one and annotate {object} with {TAKE_OVER}={hub}"),
+        format!(
+            "the cluster belongs to another control plane, whose kube-system has the uid {hub}"
+        ),
+        format!(
+            "if this one is to take its place, stop that one and annotate {object} with {TAKE_OVER}={hub}"
+        ),
     ))
 }

@@ -7,7 +7,7 @@ use slipway_api::fleet::assemblage::ClusterRecord;
 use slipway_api::fleet::names::{CONFIRM_UNASSIGN, COPIED_FOR, TAKE_OVER, VALUES_FOR};
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::{Given, Known};
-use slipway_kernel::fields::{list, strings, text};
+use slipway_kernel::fields::{list, strings};
 use slipway_kernel::store::Item;
 use slipway_kernel::{ClusterId, Facts, Kind, Target};
 

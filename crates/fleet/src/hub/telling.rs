@@ -80,8 +80,7 @@ fn is_cleared(
     let is_lost =
         one.view.has_kubeconfig(&from.namespace, &from.name) == Some(false) && fate != Fate::Absent;
     // What another control plane has there is that one's.
-    let is_clean =
-        one.elsewhere().is_some() || (one.leaf().is_none() && one.copies().is_empty());
+    let is_clean = one.elsewhere().is_some() || (one.leaf().is_none() && one.copies().is_empty());
     // It was never written to.
     let is_untouched = member.confirmed.is_none();
     is_lost || is_untouched || (reach::is_open(member, state) && is_clean)

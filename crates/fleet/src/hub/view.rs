@@ -36,7 +36,9 @@ impl<'a> View<'a> {
     /// The uid by which this control plane is known; none while it has not been read.
     pub(crate) fn identity(&self) -> Option<String> {
         let slot = namespace_slot(SYSTEM);
-        let store = self.stores.slot::<Bare>(&self.home, &kinds::NAMESPACE, &slot)?;
+        let store = self
+            .stores
+            .slot::<Bare>(&self.home, &kinds::NAMESPACE, &slot)?;
         let found = store.get("", SYSTEM)?;
         Some(found.meta.uid.clone()).filter(|uid| !uid.is_empty())
     }
@@ -44,7 +46,9 @@ impl<'a> View<'a> {
     /// Whether the definition of a kind is going, or gone: then its objects go, and nobody has said that they may.
     pub(crate) fn is_undefined(&self, kind: &Kind) -> bool {
         let name = definition_of(kind);
-        let store = self.stores.slot::<Bare>(&self.home, &kinds::DEFINITION, &name);
+        let store = self
+            .stores
+            .slot::<Bare>(&self.home, &kinds::DEFINITION, &name);
         let Some(store) = store.filter(|store| store.is_synced()) else {
             return false;
         };

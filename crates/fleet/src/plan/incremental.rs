@@ -301,8 +301,7 @@ fn left(survey: &Survey<'_>, decision: &mut Decision) {
 
 fn later(seen: &Seen<'_>, has_joined: bool) -> Hold {
     let hold = if has_joined && seen.cluster.is_reachable {
-        let message =
-            "the cluster has joined during the change, and gets it when it is ready with what it has";
+        let message = "the cluster has joined during the change, and gets it when it is ready with what it has";
         Hold::new(
             Reason::ClusterUnready,
             message,

@@ -5,14 +5,14 @@
 //! back to an earlier state: what is in the cluster and is assigned by nobody here stays, until somebody assigns it or a person says
 //! that it may go.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use slipway_api::fleet::assemblage::AssemblageStatus;
+use slipway_api::fleet::assemblage::{AssemblageStatus, SyncStatus};
 use slipway_api::fleet::names::{CONFIRM_UNASSIGN, TAKE_OVER};
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::revision;
-use slipway_kernel::fields::{list, strings, text};
+use slipway_kernel::fields::{integer, list, strings, text};
 
 use super::World;
 
@@ -48,6 +48,10 @@ pub struct Leaf {
     pub hub: Option<String>,
     /// The syncs in it that nobody assigned who knows it now.
     pub kept: BTreeSet<String>,
+    /// Its generation.
+    pub generation: i64,
+    /// A hash of each of its syncs as it is in the API, by name.
+    pub hashes: BTreeMap<String, String>,
     /// What it tells.
     pub status: AssemblageStatus,
 }
@@ -62,6 +66,9 @@ impl Leaf {
                 Err(_) => unread.push(sync.clone()),
             }
         }
+        let hashes = list(object, "/spec/syncs").filter_map(|sync| {
+            Some((text(sync, "/name")?.to_owned(), revision::of_template(sync)))
+        });
         let mut said = strings(object, "/metadata/annotations");
         let kept = said.remove(KEPT).unwrap_or_default();
         let kept = kept.split(',').filter(|name| !name.is_empty());
@@ -74,6 +81,8 @@ impl Leaf {
             of_generation: said.remove(GENERATION).and_then(|said| said.parse().ok()),
             hub: said.remove(HUB),
             kept: kept.map(str::to_owned).collect(),
+            generation: integer(object, "/metadata/generation").unwrap_or_default(),
+            hashes: hashes.collect(),
             status: status
                 .and_then(|status| serde_json::from_value(status).ok())
                 .unwrap_or_default(),
@@ -91,6 +100,24 @@ impl Leaf {
         let syncs = syncs.filter_map(Result::ok);
         let all: Vec<Value> = syncs.chain(self.unread.iter().cloned()).collect();
         self.written == Some(hash(&all))
+    }
+
+    /// What it tells of exactly this sync. A revision is a word that somebody chose: what was told while something else was under it
+    /// does not count.
+    pub(super) fn told(&self, sync: &NamedSync) -> Option<&SyncStatus> {
+        let mut all = self.status.syncs.iter();
+        let told =
+            all.find(|told| told.name == sync.name && told.observed_revision == sync.revision)?;
+        let observed = told.observed_sync.as_ref();
+        let is_of_this = observed.is_none_or(|hash| self.hashes.get(&sync.name) == Some(hash));
+        let is_there = self.syncs.contains(sync);
+        (is_there && is_of_this).then_some(told)
+    }
+
+    /// Whether what it tells is of what is in it now.
+    pub(super) fn is_observed(&self) -> bool {
+        let observed = self.status.observed_generation;
+        observed.is_none_or(|observed| observed >= self.generation)
     }
 
     /// The names of all of its syncs.
@@ -112,7 +139,8 @@ impl World {
     /// Whether it may be written to: it can be reached, and belongs to this control plane.
     pub(super) fn is_open(&self) -> bool {
         let hub = self.leaf.as_ref().and_then(|leaf| leaf.hub.as_deref());
-        let is_ours = hub.is_none_or(|hub| !is_elsewhere(hub, &self.hub, self.takes_over.as_deref()));
+        let is_ours =
+            hub.is_none_or(|hub| !is_elsewhere(hub, &self.hub, self.takes_over.as_deref()));
         self.is_reachable && is_ours
     }
 
@@ -122,7 +150,9 @@ impl World {
         let is_another = |known: Option<&String>, own: &String| known.is_some_and(|one| one != own);
         is_another(leaf.hub.as_ref(), &self.hub)
             || is_another(leaf.writer.as_ref(), &self.uid)
-            || leaf.of_generation.is_some_and(|then| then > self.generation)
+            || leaf
+                .of_generation
+                .is_some_and(|then| then > self.generation)
     }
 
     /// The syncs in the cluster that nobody has assigned here, and that nobody may take away.
@@ -147,7 +177,8 @@ impl World {
 
     /// Whether what is in the cluster was written by this one, and is this.
     pub(super) fn is_written(&self, leaf: &Leaf, hash: &str, kept: &BTreeSet<String>) -> bool {
-        let is_marked = leaf.hub.as_ref() == Some(&self.hub) && leaf.writer.as_ref() == Some(&self.uid);
+        let is_marked =
+            leaf.hub.as_ref() == Some(&self.hub) && leaf.writer.as_ref() == Some(&self.uid);
         is_marked
             && !self.is_strange(leaf)
             && leaf.written.as_deref() == Some(hash)

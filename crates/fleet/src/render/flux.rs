@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use slipway_api::fleet::LocalReference;
-use slipway_api::fleet::names::{
-    APPLIED, APPLIED_SPEC, ASSEMBLAGE, MADE_FOR, PUT_RIGHT, SYNC,
-};
+use slipway_api::fleet::names::{APPLIED, APPLIED_SPEC, ASSEMBLAGE, MADE_FOR, PUT_RIGHT, SYNC};
 use slipway_api::fleet::sync::{NamedSync, Source};
 use slipway_api::foreign::git_repository::{GitRepositorySpec, Reference};
 use slipway_api::foreign::kustomization::{

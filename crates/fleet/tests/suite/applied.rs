@@ -226,7 +226,10 @@ fn what_others_add_to_a_source_is_taken_out_once() {
         assert_eq!(leaf.states()["a"], SyncState::Updating, "{added}");
         assert_eq!((mended.mend.len(), mended.apply.len()), (1, 0), "{added}");
         let quiet = leaf.step();
-        assert!(quiet.mend.is_empty() && quiet.apply.is_empty(), "{quiet:#?}");
+        assert!(
+            quiet.mend.is_empty() && quiet.apply.is_empty(),
+            "{quiet:#?}"
+        );
         assert_eq!(leaf.states()["a"], SyncState::Succeeded, "{added}");
         // Somebody insists.
         leaf.tamper("GitRepository", &name, &patch);
@@ -243,7 +246,10 @@ fn what_others_add_to_a_source_is_taken_out_once() {
     let theirs = json!({"spec": {"timeout": "60s", "recurseSubmodules": false, "ignore": ""}});
     leaf.tamper("GitRepository", &name, &theirs);
     let quiet = leaf.step();
-    assert!(quiet.mend.is_empty() && quiet.apply.is_empty(), "{quiet:#?}");
+    assert!(
+        quiet.mend.is_empty() && quiet.apply.is_empty(),
+        "{quiet:#?}"
+    );
     assert_eq!(leaf.states()["a"], SyncState::Succeeded);
 }
 

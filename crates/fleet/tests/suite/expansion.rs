@@ -9,9 +9,7 @@ use slipway_api::fleet::sync::NamedSync;
 use slipway_api::foreign::git_repository::GitRepositoryStatus;
 use slipway_api::foreign::kustomization::KustomizationStatus;
 use slipway_bindings::Known;
-use slipway_fleet::assemblage::{
-    Decision, KustomizationSeen, Mended, SourceSeen, World, decide,
-};
+use slipway_fleet::assemblage::{Decision, KustomizationSeen, Mended, SourceSeen, World, decide};
 use slipway_fleet::naming;
 use slipway_fleet::render::Applied;
 use slipway_fleet::specialise::substitutions;

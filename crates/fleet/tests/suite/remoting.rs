@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use slipway_api::fleet::assemblage::{SyncState, SyncStatus};
+use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState, SyncStatus};
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::{Given, Known};
 use slipway_fleet::remote::fill::fill;
@@ -46,6 +46,7 @@ fn step(world: &mut World) -> Decision {
         let before = world.leaf.take().unwrap_or_default();
         world.leaf = Some(Leaf {
             status: before.status,
+            generation: before.generation + 1,
             ..Leaf::of(&applied.body)
         });
     }
@@ -64,10 +65,12 @@ fn report(leaf: &mut Leaf, name: &str, state: SyncState) {
         .unwrap()
         .revision
         .clone();
+    leaf.status.observed_generation = Some(leaf.generation);
     leaf.status.syncs.retain(|known| known.name != name);
     leaf.status.syncs.push(SyncStatus {
         name: name.to_owned(),
         observed_revision: revision,
+        observed_sync: leaf.hashes.get(name).cloned(),
         state,
         ..SyncStatus::default()
     });
@@ -330,7 +333,11 @@ fn a_new_assemblage_takes_nothing_away_that_it_does_not_know() {
     assert_eq!(step(&mut world).kept, ["c".to_owned()].into());
     set(&mut world, &[plain("b", "v2")]);
     step(&mut world);
-    assert_eq!(names(&world), ["b", "c"], "from now on what is taken away goes");
+    assert_eq!(
+        names(&world),
+        ["b", "c"],
+        "from now on what is taken away goes"
+    );
     // A person has not seen that many, and then has.
     world.may_unassign = 0;
     assert_eq!(step(&mut world).apply, None);
@@ -338,7 +345,10 @@ fn a_new_assemblage_takes_nothing_away_that_it_does_not_know() {
     let cleared = step(&mut world);
     assert!(cleared.followed.is_empty(), "not before it is done");
     assert_eq!(names(&world), ["b"]);
-    assert_eq!(step(&mut world).followed, ["fleet.squaremo.dev/confirm-unassign"]);
+    assert_eq!(
+        step(&mut world).followed,
+        ["fleet.squaremo.dev/confirm-unassign"]
+    );
 }
 
 /// The control plane was put back to an earlier state: what was assigned since is in the clusters, and nobody knows it.
@@ -370,7 +380,7 @@ fn another_control_planes_cluster_is_not_written_to_before_a_person_says_so() {
     let theirs = world.leaf.clone();
     world.hub = "another".to_owned();
     world.uid = "two".to_owned();
-    world.before = Default::default();
+    world.before = AssemblageStatus::default();
     set(&mut world, &[plain("a", "v1"), plain("mine", "v1")]);
     world.secrets.insert("s".to_owned());
     world.own.insert("unused".to_owned());
@@ -378,7 +388,10 @@ fn another_control_planes_cluster_is_not_written_to_before_a_person_says_so() {
     assert_eq!((decision.apply, decision.copy.len()), (None, 0));
     assert!(decision.delete_secrets.is_empty());
     assert_eq!(world.leaf, theirs);
-    assert_eq!(decision.summary.succeeded, 0, "that is told to somebody else");
+    assert_eq!(
+        decision.summary.succeeded, 0,
+        "that is told to somebody else"
+    );
     // The word is about another one.
     world.takes_over = Some("a third".to_owned());
     assert_eq!(step(&mut world).apply, None);
@@ -388,4 +401,49 @@ fn another_control_planes_cluster_is_not_written_to_before_a_person_says_so() {
     let decision = step(&mut world);
     assert_eq!(decision.apply, None);
     assert_eq!(decision.followed, ["fleet.squaremo.dev/take-over"]);
+}
+
+/// Third parties name revisions as they like, and people edit what is under one.
+#[test]
+fn a_word_for_a_revision_is_not_what_is_there() {
+    let prod = |tag: &str| NamedSync {
+        revision: Some("prod".to_owned()),
+        ..plain("a", tag)
+    };
+    let mut world = world(&[prod("v1"), plain("b", "v1")]);
+    step(&mut world);
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
+    report(world.leaf.as_mut().unwrap(), "b", SyncState::Succeeded);
+    assert_eq!(step(&mut world).summary.succeeded, 2);
+    set(&mut world, &[prod("v2"), plain("b", "v1")]);
+    // Before it is written, and after, until the cluster has seen exactly that; also if nobody looked in between.
+    let before = world.before.clone();
+    assert_eq!(states(&step(&mut world))["a"], SyncState::Updating);
+    world.before = before;
+    let written = step(&mut world);
+    assert_eq!(states(&written)["a"], SyncState::Updating);
+    assert_eq!(
+        states(&written)["b"],
+        SyncState::Succeeded,
+        "that is as it was"
+    );
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
+    assert_eq!(step(&mut world).summary.succeeded, 2);
+}
+
+/// A version is taken back and comes again while the agent is away: what it said the first time is not said of the second.
+#[test]
+fn what_was_told_before_a_version_was_taken_back_does_not_count() {
+    let mut world = world(&[plain("a", "v2")]);
+    step(&mut world);
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
+    step(&mut world);
+    set(&mut world, &[plain("a", "v1")]);
+    step(&mut world);
+    step(&mut world);
+    set(&mut world, &[plain("a", "v2")]);
+    step(&mut world);
+    assert_eq!(states(&step(&mut world))["a"], SyncState::Updating);
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
+    assert_eq!(states(&step(&mut world))["a"], SyncState::Succeeded);
 }
