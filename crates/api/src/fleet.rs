@@ -90,4 +90,8 @@ pub struct ModuleStatus {
     /// Where it is assigned
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<SyncSummary>,
+    /// The clusters that were deselected within the last hour without a person's word: many of them are many at once
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1000), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub unassigned: Vec<rollout::status::Unassigned>,
 }

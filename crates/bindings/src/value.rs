@@ -11,7 +11,7 @@ pub const MAX_TEXT: usize = 64 * 1024;
 /// A text that may be secret. If it is, it can be had only by [`Text::reveal`].
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Text {
-    text: String,
+    content: String,
     /// The Secrets that it was computed from, as uid and version: none where it is no secret.
     secrets: BTreeSet<Stamp>,
     /// A hash of all that may be told of a secret text: which fields of which Secrets are in it, and what is around them. Empty
@@ -32,7 +32,7 @@ impl Text {
     /// A text that anybody may see.
     pub fn public(text: impl Into<String>) -> Self {
         Self {
-            text: text.into(),
+            content: text.into(),
             secrets: BTreeSet::new(),
             told: String::new(),
         }
@@ -41,7 +41,7 @@ impl Text {
     /// A text out of a field of a Secret.
     pub fn secret(text: String, stamp: Stamp, field: &str) -> Self {
         Self {
-            text,
+            content: text,
             told: hash(&[&stamp.uid, &stamp.version, field]),
             secrets: BTreeSet::from([stamp]),
         }
@@ -65,12 +65,12 @@ impl Text {
 
     /// The text, if anybody may see it.
     pub fn shown(&self) -> Option<&str> {
-        (!self.is_secret()).then_some(self.text.as_str())
+        (!self.is_secret()).then_some(self.content.as_str())
     }
 
     /// The text, to be put into a Secret.
     pub fn reveal(&self) -> &str {
-        &self.text
+        &self.content
     }
 
     /// Adds a piece that anybody may see. False if it would be too long.
@@ -83,10 +83,10 @@ impl Text {
     }
 
     fn extend(&mut self, piece: &str) -> bool {
-        if self.text.len() + piece.len() > MAX_TEXT {
+        if self.content.len() + piece.len() > MAX_TEXT {
             return false;
         }
-        self.text.push_str(piece);
+        self.content.push_str(piece);
         true
     }
 
@@ -94,26 +94,26 @@ impl Text {
     #[must_use]
     pub(crate) fn append(&mut self, other: &Self) -> bool {
         if !other.is_secret() {
-            return self.push(&other.text);
+            return self.push(&other.content);
         }
         let before = if self.is_secret() {
             hash(&[&self.told, "secret"])
         } else {
-            hash(&["text", &self.text])
+            hash(&["text", &self.content])
         };
         self.told = hash(&[&before, &other.told]);
         self.secrets.extend(other.secrets.iter().cloned());
-        self.extend(&other.text)
+        self.extend(&other.content)
     }
 }
 
 /// A hash of parts, each of which is known by its length.
 fn hash(parts: &[&str]) -> String {
-    let whole: String = parts
-        .iter()
-        .map(|part| format!("{}:{part}", part.len()))
-        .collect();
-    digest(&whole, 32)
+    let lengths = parts.iter().map(|part| format!("{}:", part.len()));
+    let pieces = lengths
+        .zip(parts)
+        .flat_map(|(length, part)| [length, (*part).to_owned()]);
+    digest(&pieces.collect::<String>(), 32)
 }
 
 impl fmt::Debug for Text {

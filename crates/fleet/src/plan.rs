@@ -9,7 +9,7 @@
 //!
 //! What must survive a crash is in the Rollout's status before anything rests on it: that a change has begun, which clusters
 //! were unready then, and which one goes first. So the plan in which one of these changes moves no cluster of an incremental
-//! rollout; the next one does.
+//! rollout; the next one does. In the same way it is told who is about to lose the configuration before anybody loses it.
 
 mod external;
 mod incremental;
@@ -22,7 +22,7 @@ mod unassign;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use slipway_api::fleet::rollout::status::{PastRun, Run};
+use slipway_api::fleet::rollout::status::{PastRun, Run, Unassigned};
 
 use crate::observe::rollout::Asked;
 use crate::observe::{Strategy, Wanted, World};
@@ -39,6 +39,9 @@ pub struct Decision {
     pub assign: Vec<Assignment>,
     /// The clusters that lose their assignment.
     pub unassign: Vec<String>,
+    /// The clusters that have lost, or are about to lose, their assignment lately and without a person's word.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unassigned: Vec<Unassigned>,
     /// The revision whose module has to be made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub make: Option<String>,
@@ -57,6 +60,9 @@ pub struct Decision {
     /// The last revision that proved itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stable: Option<String>,
+    /// The clusters that came lately, and are on their way with what has proved itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub joined: Vec<String>,
     /// The changes that end with this plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ended: Vec<PastRun>,
@@ -136,6 +142,8 @@ impl Decision {
         Self {
             run: status.run.clone(),
             stable: status.stable_revision.clone(),
+            unassigned: status.unassigned.clone(),
+            joined: status.joined.clone(),
             ..Self::default()
         }
     }
@@ -194,6 +202,7 @@ pub fn decide(world: &World, now: Timestamp) -> Decision {
         let hold = Hold::new(Reason::Paused, message, "whoever sets paused to false");
         decision.holds.push(hold);
     } else {
+        decision.joined = survey.joined();
         act(world, wanted, &survey, &mut decision, now);
         revisions::decide(world, wanted, &mut decision);
     }
@@ -222,7 +231,7 @@ fn act(
     if decision.run.is_none() && survey.is_settled() {
         decision.stable = Some(wanted.target.clone());
     }
-    unassign::deselected(world, survey, decision);
+    unassign::deselected(world, survey, decision, now);
     let held = survey.all().filter_map(survey::Seen::hold);
     decision.holds.extend(held);
 }

@@ -89,6 +89,7 @@ fn plain(object: &Value) -> ModuleStatus {
         revision: template.as_ref().map(revision::of_template),
         version,
         summary: None,
+        unassigned: before.unassigned,
     }
 }
 
@@ -97,6 +98,7 @@ fn selecting(object: &Value, status: &RolloutStatus) -> ModuleStatus {
     ModuleStatus {
         conditions: status.conditions.clone(),
         summary: Some(counted(counts)),
+        unassigned: status.unassigned.clone(),
         ..plain(object)
     }
 }

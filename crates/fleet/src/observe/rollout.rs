@@ -83,7 +83,7 @@ pub fn of_module(kind: &Kind, module: &Value) -> Option<Value> {
         fields.remove("selector");
         fields.remove("immutable");
     }
-    let conditions = module.pointer("/status/conditions");
+    let told = |field: &str| module.pointer(field).cloned().unwrap_or_else(|| json!([]));
     Some(json!({
         "kind": kind.kind,
         "metadata": module.get("metadata"),
@@ -91,7 +91,7 @@ pub fn of_module(kind: &Kind, module: &Value) -> Option<Value> {
             "selector": selector, "strategy": "Replace", "targetKind": kind.kind,
             "template": {"spec": template},
         },
-        "status": {"conditions": conditions.cloned().unwrap_or_else(|| json!([]))},
+        "status": {"conditions": told("/status/conditions"), "unassigned": told("/status/unassigned")},
     }))
 }
 

@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use slipway_api::fleet::rollout::status::{MAX_CLUSTERS, Run};
 use slipway_kernel::capability::show::count;
 
-use super::run::{self, Ground, has_joined, is_skipped};
+use super::run::{self, Ground, is_skipped};
 use super::survey::{Seen, Standing, Survey};
 use super::{Decision, Hold};
 use crate::observe::{Wanted, World};
@@ -77,7 +77,7 @@ pub(super) fn decide(
     if !pass.is_over(decision) {
         return;
     }
-    if pass.has_passed() {
+    if pass.has_passed() && survey.selected().any(Seen::is_settled) {
         run::end(world, survey, outcome::SUCCEEDED, decision, now);
         decision.stable = Some(survey.target().to_owned());
     } else if pass.has_nobody(decision) {
@@ -109,30 +109,42 @@ impl<'a> Pass<'a> {
     }
 
     /// Who goes first again, because what it was ready with is not what it should have any more: values have changed in the
-    /// middle of the change, and nobody has tried these.
+    /// middle of the change, and nobody has tried these. Where nobody went first, or who did is not there any more, somebody does
+    /// as soon as what others have is not what they should have any more.
     fn tried_anew(&self) -> Option<String> {
         self.run.canary_passed.as_ref()?;
-        let first = self.first()?;
-        let is_changed = first.standing == Standing::Outdated && first.can_move();
-        let is_here = first.cluster.is_reachable;
-        is_changed.then(|| {
-            let other = || self.ground.canary(self.run);
-            let again = is_here.then(|| first.name.to_owned());
-            again.or_else(other)
-        })?
+        let chosen = || self.ground.chosen(self.run);
+        let Some(first) = self.first().filter(|seen| seen.is_selected()) else {
+            let is_behind = |seen: &Seen<'_>| {
+                let has_change = seen.template() == Some(self.survey().target());
+                has_change && is_changed(seen) && !is_skipped(self.run, seen)
+            };
+            let mut all = self.survey().selected();
+            return all.any(is_behind).then(chosen)?;
+        };
+        if !is_changed(first) {
+            return None;
+        }
+        // Without room for it, only one that is unready already can be tried with.
+        let has_room = self.ground.unready(self.run) < self.ground.allowed();
+        let can_again = first.cluster.is_reachable && (has_room || first.is_unready());
+        let again = can_again.then(|| first.name.to_owned());
+        again.or_else(chosen)
     }
 
-    /// Whether nobody is left who could have the change: neither now, nor when the API lets us write.
+    /// Whether nobody is left who could have the change: neither now, nor when the API lets us write. Of a change that the first
+    /// cluster was ready with, those are waited for as well that cannot have it now.
     fn has_nobody(&self, decision: &Decision) -> bool {
-        let has_canary = decision
-            .run
-            .as_ref()
-            .is_some_and(|run| run.canary.is_some());
-        let is_refused = self
-            .survey()
-            .selected()
-            .any(|seen| seen.refused().is_some());
-        !has_canary && !is_refused
+        let run = decision.run.as_ref();
+        let has_canary = run.is_some_and(|run| run.canary.is_some());
+        let is_left = |seen: &Seen<'_>| run.is_some_and(|run| is_skipped(run, seen));
+        let is_held = |seen: &Seen<'_>| {
+            let waits = self.has_passed() && seen.standing == Standing::Outdated && !is_left(seen);
+            seen.refused().is_some() || waits
+        };
+        let mut all = self.survey().selected();
+        let is_started = has_canary && !self.has_passed();
+        !is_started && !all.any(is_held)
     }
 
     fn over_budget(&self, unready: usize) -> Hold {
@@ -167,6 +179,9 @@ impl<'a> Pass<'a> {
             decision.holds.push(pending(canary));
         } else if canary.is_unready() || unready < self.ground.allowed() {
             decision.assign.extend(canary.wanted());
+        } else if let (Some(other), Some(run)) = (self.ground.broken(self.run), &mut decision.run) {
+            // There is no room for it, and there may never be before the change reaches this one.
+            run.canary = Some(other);
         } else {
             decision.holds.push(self.over_budget(unready));
         }
@@ -196,11 +211,10 @@ impl<'a> Pass<'a> {
             };
             // It gets the change when it is ready with this, and does not count before. A status has its limits; who is left out
             // there counts.
-            let run = decision.run.as_mut();
-            if let Some(run) = run.filter(|run| run.joined.len() < MAX_CLUSTERS) {
-                run.joined.push(assignment.cluster.clone());
-                run.joined.sort();
-                run.joined.dedup();
+            if decision.joined.len() < MAX_CLUSTERS {
+                decision.joined.push(assignment.cluster.clone());
+                decision.joined.sort();
+                decision.joined.dedup();
             }
             decision.assign.push(assignment);
         }
@@ -212,8 +226,11 @@ impl<'a> Pass<'a> {
         if let Some(run) = &mut decision.run {
             run.canary_passed.get_or_insert(Time(now));
         }
-        // Who was left for later and is well again counts first: that has to be written down before it moves.
-        let is_left = |seen: &Seen<'_>| is_skipped(self.run, seen) && !seen.is_ill();
+        // Who was left for later and is well again counts first: that has to be written down before it moves. Who is not gets what
+        // may mend it; but who has joined is on its way with what it got.
+        let is_left = |seen: &Seen<'_>| {
+            is_skipped(self.run, seen) && (seen.is_ready() || seen.is_coming_up())
+        };
         let can = |seen: &Seen<'_>| seen.can_move() && seen.cluster.is_reachable && !is_left(seen);
         let (broken, waiting): (Vec<&Seen<'_>>, Vec<&Seen<'_>>) = self
             .survey()
@@ -230,11 +247,16 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Whether every cluster that can have the change is ready with it.
+    /// Whether every cluster that can have the change is ready with it. Who has it and is not ready is waited for, also while it
+    /// is not known what it should have: what a value comes from may be gone for a moment.
     fn is_over(&self, decision: &Decision) -> bool {
+        let target = Some(self.survey().target());
         let is_done = |seen: &Seen<'_>| match seen.standing {
             Standing::Current => seen.is_settled(),
-            Standing::Outdated => !seen.can_move(),
+            Standing::Outdated => {
+                let is_on_its_way = seen.template() == target && !seen.is_ready();
+                !seen.can_move() && !is_on_its_way
+            }
             Standing::New => !seen.can_move() || !seen.cluster.is_reachable,
             Standing::Going | Standing::Deselected | Standing::Foreign => true,
         };
@@ -244,6 +266,11 @@ impl<'a> Pass<'a> {
         let mut all = self.survey().selected();
         decision.assign.is_empty() && all.all(|seen| is_done(seen) || is_left(seen))
     }
+}
+
+/// Whether a cluster is to get something else than it has, and can.
+fn is_changed(seen: &Seen<'_>) -> bool {
+    seen.standing == Standing::Outdated && seen.can_move()
 }
 
 /// Why the first cluster is not ready yet.
@@ -288,20 +315,21 @@ fn left(survey: &Survey<'_>, decision: &mut Decision) {
     let run = decision.run.as_ref();
     let is_left = |seen: &Seen<'_>| {
         let is_behind = matches!(seen.standing, Standing::New | Standing::Outdated);
-        let is_skipped = run.is_some_and(|run| is_skipped(run, seen));
+        let is_skipped = seen.has_joined || run.is_some_and(|run| is_skipped(run, seen));
         is_behind && (is_skipped || !seen.cluster.is_reachable)
     };
     let all: Vec<Hold> = survey
         .selected()
         .filter(|seen| is_left(seen))
-        .map(|seen| later(seen, run.is_some_and(|run| has_joined(run, seen))))
+        .map(later)
         .collect();
     decision.holds.extend(all);
 }
 
-fn later(seen: &Seen<'_>, has_joined: bool) -> Hold {
-    let hold = if has_joined && seen.cluster.is_reachable {
-        let message = "the cluster has joined during the change, and gets it when it is ready with what it has";
+fn later(seen: &Seen<'_>) -> Hold {
+    let hold = if seen.has_joined && seen.cluster.is_reachable {
+        let message =
+            "the cluster has joined lately, and gets the change when it is ready with what it has";
         Hold::new(
             Reason::ClusterUnready,
             message,

@@ -29,7 +29,6 @@ pub(super) fn decide(
             canary: None,
             canary_passed: Some(Time(now)),
             skipped: Vec::new(),
-            joined: Vec::new(),
         });
     }
     let is_done = |seen: &Seen<'_>| {

@@ -30,6 +30,8 @@ pub fn status(world: &World, decision: &Decision, now: Timestamp) -> RolloutStat
         conditions: before.conditions.clone(),
         stable_revision: decision.stable.clone(),
         run: decision.run.clone(),
+        unassigned: decision.unassigned.clone(),
+        joined: decision.joined.clone(),
         waiting_for: waiting(world, decision, now),
         ..before.clone()
     };

@@ -26,13 +26,12 @@ impl Ground<'_> {
     ///
     /// Who is unready or unreachable now is left for later. Not so who became unready by a revision of this Rollout that did
     /// not prove itself: those go first, else what mends them could never reach them. Nor those that are unready with one that
-    /// did, where these are more than may be left for later: then it has turned bad.
+    /// did, where these are more than may be left for later: then it has turned bad, and all others wait for them.
     pub(super) fn begin(&self, now: Timestamp) -> Option<Run> {
         let left = self.left();
         let is_left = |seen: &Seen<'_>| left.contains(seen.name);
-        let can = |seen: &Seen<'_>| {
-            seen.can_move() && seen.cluster.is_reachable && (!is_left(seen) || seen.is_ill())
-        };
+        let can =
+            |seen: &Seen<'_>| seen.can_move() && seen.cluster.is_reachable && !seen.is_coming_up();
         self.survey.selected().find(|seen| can(seen))?;
         // Where only clusters that have nothing yet, or are broken anyway, get what has proved itself, there is nothing to be
         // tried first.
@@ -40,20 +39,17 @@ impl Ground<'_> {
             |seen: &Seen<'_>| seen.standing == Standing::Outdated && can(seen) && !is_left(seen);
         let is_tried =
             self.stable != Some(self.survey.target()) || self.survey.selected().any(is_a_switch);
-        // Who has come during the run before, and is not ready with what it got then, has not become unready.
-        let before = self.world.rollout.status.run.as_ref();
-        let has_joined = |name: &String| before.is_some_and(|run| run.joined.contains(name));
-        // A status has its limits; who is left out here counts.
-        let names = left.iter().take(MAX_CLUSTERS);
-        let names = names.map(|name| (*name).to_owned());
-        let (joined, skipped) = names.partition(has_joined);
         let mut run = Run {
             revision: self.survey.target().to_owned(),
             started: Time(now),
             canary: None,
             canary_passed: (!is_tried).then_some(Time(now)),
-            skipped,
-            joined,
+            // A status has its limits; who is left out here counts.
+            skipped: left
+                .iter()
+                .take(MAX_CLUSTERS)
+                .map(|name| (*name).to_owned())
+                .collect(),
         };
         if is_tried {
             run.canary = self.canary(&run);
@@ -61,16 +57,17 @@ impl Ground<'_> {
         Some(run)
     }
 
-    /// Who is left for later in a run that begins now.
+    /// Who is left for later in a run that begins now. Who has joined is so anyway.
     fn left(&self) -> BTreeSet<&str> {
         let is_unready = |seen: &Seen<'_>| {
             let is_behind = seen.standing == Standing::Outdated;
-            is_behind && !seen.is_ready() && !self.is_ours_to_mend(seen)
+            is_behind && !seen.is_ready() && !seen.has_joined && !self.is_ours_to_mend(seen)
         };
-        let is_ill = |seen: &Seen<'_>| seen.is_ill() && is_unready(seen);
+        let is_ill = |seen: &Seen<'_>| seen.cluster.is_reachable && is_unready(seen);
         let ill = self.survey.selected().filter(|seen| is_ill(seen)).count();
         let has_turned_bad = ill > self.wanted.max_unreachable.of(self.survey.total());
         let is_left = |seen: &Seen<'_>| match seen.standing {
+            _ if seen.has_joined => false,
             Standing::New => seen.cluster.is_initialized && !seen.cluster.is_reachable,
             Standing::Outdated => {
                 let goes_first = has_turned_bad && is_ill(seen);
@@ -86,11 +83,19 @@ impl Ground<'_> {
         left.map(|seen| seen.name).collect()
     }
 
-    /// Whether a cluster that is unready is so because of this Rollout.
+    /// Whether a cluster that is unready is so because of this Rollout. Where the first cluster was ready with a change, another one
+    /// that failed with it is ill for a reason of its own, as far as anybody knows: else it would be what the next change, and the
+    /// way back, are tried with.
     fn is_ours_to_mend(&self, seen: &Seen<'_>) -> bool {
         let before = self.world.rollout.status.run.as_ref();
         let was_ready = before.is_some_and(|run| !is_skipped(run, seen));
-        was_ready || !self.has_proved(seen)
+        let is_first = |run: &Run| run.canary.as_deref() == Some(seen.name);
+        let passed = before.filter(|run| run.canary_passed.is_some() && !is_first(run));
+        let is_alone = passed.is_some() && seen.is_ill();
+        let has_passed =
+            |run: &Run| seen.template() == Some(run.revision.as_str()) && !seen.is_ready();
+        let has_proved = self.has_proved(seen) || passed.is_some_and(has_passed);
+        (was_ready && !is_alone) || !has_proved
     }
 
     /// Whether what a cluster has proved itself, now or once.
@@ -104,15 +109,21 @@ impl Ground<'_> {
     }
 
     /// Who goes first: who has the change already, though it has not proved itself (it was taken back and came again); else
-    /// one that was made unready by a revision that did not prove itself; else whose turn it is, where there is room for one
-    /// more that is unready; else one that is unready already; at last one of those that are left for later, and failed.
-    /// Nobody new who cannot be reached.
+    /// whoever is chosen.
     pub(super) fn canary(&self, run: &Run) -> Option<String> {
         let holders = self.survey.in_order(|seen| self.holds_target(seen));
         let ready = holders.iter().find(|seen| seen.is_settled());
-        if let Some(holder) = ready.or_else(|| holders.first()) {
-            return Some(holder.name.to_owned());
-        }
+        let holder = ready.or_else(|| holders.first());
+        let holder = holder.map(|holder| holder.name.to_owned());
+        holder.or_else(|| self.chosen(run))
+    }
+
+    /// Who is chosen to go first: one that was made unready by a revision that stopped at it; else whose turn it is, where there
+    /// is room for one more that is unready; else one that is unready already; at last one of those that are left for later.
+    /// Nobody who cannot be reached, nor who has joined and is on its way with what it got.
+    pub(super) fn chosen(&self, run: &Run) -> Option<String> {
+        let before = self.world.rollout.status.run.as_ref();
+        let was_stopped = before.is_none_or(|run| run.canary_passed.is_none());
         let all = self.survey.in_order(|seen| self.is_candidate(seen));
         let (left, candidates): (Vec<&Seen<'_>>, Vec<&Seen<'_>>) =
             all.into_iter().partition(|seen| is_skipped(run, seen));
@@ -120,12 +131,22 @@ impl Ground<'_> {
             candidates.iter().copied().find(|seen| is_meant(seen))
         };
         let has_room = self.unready(run) < self.allowed();
-        let found = first(&|seen| seen.is_unready() && !self.has_proved(seen))
+        let mut left = left.into_iter().filter(|seen| !seen.is_coming_up());
+        let found = first(&|seen| was_stopped && seen.is_unready() && !self.has_proved(seen))
             .or_else(|| first(&|seen| has_room && !seen.is_unready()))
             .or_else(|| first(&|seen| seen.is_unready()))
             .or_else(|| first(&|_| true))
-            .or_else(|| left.iter().copied().find(|seen| seen.is_ill()));
+            .or_else(|| left.next());
         Some(found?.name.to_owned())
+    }
+
+    /// One that could go first and is unready already, so that it takes nobody's room.
+    pub(super) fn broken(&self, run: &Run) -> Option<String> {
+        let is_broken = |seen: &Seen<'_>| {
+            self.is_candidate(seen) && seen.is_unready() && !is_skipped(run, seen)
+        };
+        let first = self.survey.in_order(is_broken).first().copied();
+        first.map(|seen| seen.name.to_owned())
     }
 
     /// Whether a cluster has the target, though that has not proved itself.
@@ -159,22 +180,16 @@ impl Ground<'_> {
     }
 }
 
-/// Whether a cluster is left for later: because it was unready when the run began, or has joined since.
+/// Whether a cluster is left for later: because it was unready when the run began, or has joined and never was ready.
 pub(super) fn is_skipped(run: &Run, seen: &Seen<'_>) -> bool {
-    run.skipped.iter().any(|name| name == seen.name) || has_joined(run, seen)
+    seen.has_joined || run.skipped.iter().any(|name| name == seen.name)
 }
 
-/// Whether a cluster has come since the run began, and got what had proved itself.
-pub(super) fn has_joined(run: &Run, seen: &Seen<'_>) -> bool {
-    run.joined.iter().any(|name| name == seen.name)
-}
-
-/// A run without those who are not left for later any more: whoever has come back, or come up, is not.
+/// A run without those who are not left for later any more: whoever has come back is not.
 pub(super) fn still_left(survey: &Survey<'_>, run: &Run) -> Run {
     let is_away = |name: &&String| survey.get(name).is_some_and(is_away);
     Run {
         skipped: run.skipped.iter().filter(is_away).cloned().collect(),
-        joined: run.joined.iter().filter(is_away).cloned().collect(),
         ..run.clone()
     }
 }

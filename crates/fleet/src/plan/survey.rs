@@ -37,13 +37,20 @@ pub struct Seen<'a> {
     pub cluster: &'a Cluster,
     /// Where it stands.
     pub standing: Standing,
+    /// Whether it came lately, and is on its way with what had proved itself: it has never been ready.
+    pub has_joined: bool,
     /// When it counts as ready with what it should have: none while it is not.
     settled: Option<Timestamp>,
     now: Timestamp,
 }
 
 impl<'a> Seen<'a> {
-    fn of(name: &'a str, cluster: &'a Cluster, wanted: &Wanted, now: Timestamp) -> Option<Self> {
+    fn of(
+        (name, cluster): (&'a str, &'a Cluster),
+        wanted: &Wanted,
+        joined: &[String],
+        now: Timestamp,
+    ) -> Option<Self> {
         let ours = cluster.entry.as_ref().filter(|entry| entry.is_ours);
         let standing = match (&cluster.entry, cluster.is_selected) {
             (None, false) => return None,
@@ -63,10 +70,12 @@ impl<'a> Seen<'a> {
         };
         let since = ours.and_then(Entry::ready_since);
         let settled = since.filter(|_| standing == Standing::Current && cluster.is_reachable);
+        let is_on_its_way = ours.is_some() && since.is_none();
         Some(Self {
             name,
             cluster,
             standing,
+            has_joined: is_on_its_way && joined.iter().any(|one| one == name),
             settled: settled.map(|since| wanted.settles(since)),
             now,
         })
@@ -110,6 +119,11 @@ impl<'a> Seen<'a> {
     /// way to being ready.
     pub fn is_ill(&self) -> bool {
         self.cluster.is_reachable && self.entry().is_some_and(Entry::has_failed)
+    }
+
+    /// Whether it has joined, and is on its way to being ready.
+    pub fn is_coming_up(&self) -> bool {
+        self.has_joined && !self.is_ill()
     }
 
     /// Whether it could be given what it should have.
@@ -227,7 +241,8 @@ impl<'a> Survey<'a> {
     /// Looks at all clusters.
     pub fn of(world: &'a World, wanted: &'a Wanted, now: Timestamp) -> Self {
         let seen = world.clusters.iter();
-        let seen = seen.filter_map(|(name, cluster)| Seen::of(name, cluster, wanted, now));
+        let joined = &world.rollout.status.joined;
+        let seen = seen.filter_map(|one| Seen::of((one.0, one.1), wanted, joined, now));
         Self {
             seen: seen.map(|one| (one.name, one)).collect(),
             rollout: &world.rollout.name,
@@ -253,6 +268,12 @@ impl<'a> Survey<'a> {
     /// The revision of the template.
     pub fn target(&self) -> &'a str {
         self.target
+    }
+
+    /// Those that came lately, and are on their way.
+    pub(super) fn joined(&self) -> Vec<String> {
+        let joined = self.selected().filter(|seen| seen.has_joined);
+        joined.map(|seen| seen.name.to_owned()).collect()
     }
 
     /// How many the Rollout is for.

@@ -185,9 +185,13 @@ fn check(story: &Story, decision: &Decision) {
 fn incremental(story: &Story, wanted: &Wanted, decision: &Decision) {
     let world = &story.world;
     let run = world.rollout.status.run.as_ref();
-    let is_skipped = |name: &String| {
-        run.is_some_and(|run| run.skipped.contains(name) || run.joined.contains(name))
+    let has_joined = |name: &String| {
+        let entry = world.clusters[name].entry.as_ref();
+        let is_ready = entry.is_none_or(Entry::is_ready);
+        !is_ready && world.rollout.status.joined.contains(name)
     };
+    let is_skipped =
+        |name: &String| has_joined(name) || run.is_some_and(|run| run.skipped.contains(name));
     let ready = |cluster: &Cluster| {
         cluster.is_reachable && cluster.entry.as_ref().is_none_or(Entry::is_ready)
     };
@@ -262,23 +266,33 @@ fn incremental(story: &Story, wanted: &Wanted, decision: &Decision) {
     }
 }
 
-/// Who is left for later stays so until it is back. But who failed with an earlier revision of this Rollout is reached by what may
-/// mend it (R25: "when it is ready again" may be never), and only when somebody was ready with that, or nobody else is there to try
-/// it. What it has is broken already, so that it costs nobody anything.
+/// Who is left for later stays so until it is back. But who can be reached and is not ready with an earlier revision of this Rollout is
+/// reached by what may mend it (R25: "when it is ready again" may be never), and only when somebody was ready with that, or nobody
+/// else is there to try it. It is broken already, so that it costs nobody anything. Not so who joined, and is on its way.
 fn left_for_later(world: &World, one: &Assignment) {
-    let entry = world.clusters[&one.cluster].entry.as_ref();
+    let cluster = &world.clusters[&one.cluster];
     assert!(
-        entry.is_some_and(Entry::has_failed),
-        "{one:?} is left for later, and has not failed"
+        cluster
+            .entry
+            .as_ref()
+            .is_some_and(|entry| !entry.is_ready()),
+        "{one:?} is left for later, and is well"
     );
-    let run = world.rollout.status.run.as_ref().unwrap();
+    let status = &world.rollout.status;
+    let run = status.run.as_ref().unwrap();
+    let has_failed = cluster.entry.as_ref().is_some_and(Entry::has_failed);
+    assert!(
+        has_failed || !status.joined.contains(&one.cluster),
+        "{one:?} has joined, and is on its way"
+    );
     let canary = run.canary.as_ref();
     let has_passed = run.canary_passed.is_some()
         || canary.is_some_and(|name| {
-            let entry = world.clusters[name].entry.as_ref();
+            let cluster = &world.clusters[name];
+            let entry = cluster.entry.as_ref();
             let revision = entry.and_then(|entry| entry.revision.as_deref());
             let is_target = revision.is_some_and(|it| template_of(it) == run.revision);
-            is_target && world.clusters[name].is_reachable && entry.is_some_and(Entry::is_ready)
+            is_target && cluster.is_reachable && entry.is_some_and(Entry::is_ready)
         });
     assert!(
         has_passed || canary == Some(&one.cluster),

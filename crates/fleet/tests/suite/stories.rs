@@ -45,7 +45,7 @@ fn settled(strategy: Strategy) -> World {
 fn want(world: &mut World, revision: &str) {
     let template = slipway_bindings::revision::template_of(revision).to_owned();
     if let Asked::For(wanted) = &mut world.rollout.wanted {
-        wanted.target = template.clone();
+        wanted.target.clone_from(&template);
     }
     let stable = world.rollout.status.stable_revision.clone();
     let stable = stable.filter(|stable| *stable != template);
@@ -132,11 +132,13 @@ fn who_comes_back_ill_gets_what_proved_itself_and_goes_first_for_nobody() {
 /// It succeeded, and an hour later it is seen that it is bad: by one, by some, by all.
 #[test]
 fn a_version_that_turns_bad_after_its_success_is_mended_and_rolled_back() {
-    for many in [1, 2, 5, 10] {
+    let bad = [SyncState::Failed, SyncState::Updating];
+    let bad = [1, 2, 5, 10].map(|many| bad.map(|state| (many, state)));
+    for (many, state) in bad.into_iter().flatten() {
         for fix in ["b", "a-2"] {
             let mut world = settled(Strategy::Incremental);
             for at in 0..many {
-                report(&mut world, &format!("c{at}"), SyncState::Failed, noon());
+                report(&mut world, &format!("c{at}"), state, noon());
             }
             want(&mut world, fix);
             for _ in 0..60 {
@@ -148,11 +150,12 @@ fn a_version_that_turns_bad_after_its_success_is_mended_and_rolled_back() {
                     .filter(|name| has(&world, name, "a"))
                     .collect::<Vec<_>>()
                 {
-                    report(&mut world, &name, SyncState::Failed, noon());
+                    report(&mut world, &name, state, noon());
                 }
             }
             let holds = decide(&world, noon()).holds;
-            assert_eq!(with(&world, fix), 10, "{many} are bad, {fix}: {holds:#?}");
+            let what = format!("{many} are {state:?}, {fix}: {holds:#?}");
+            assert_eq!(with(&world, fix), 10, "{what}");
             assert_eq!(world.rollout.status.run, None);
         }
     }
@@ -445,20 +448,202 @@ fn clusters_that_joined_stop_no_later_change() {
     assert_eq!((with(&world, "a"), with(&world, "c")), (4, 10));
 }
 
-/// Who is unready when a change begins is left for later, whether it failed or is on its way; and too many of them stop it.
+/// More are unready than may be left for later, though none has failed: they go first, one by one, and all others wait for them.
 #[test]
-fn too_many_that_are_on_their_way_stop_a_change_as_well() {
+fn too_many_that_are_unready_go_first_and_the_others_wait() {
     let mut world = settled(Strategy::Incremental);
     for name in ["c0", "c1"] {
         report(&mut world, name, SyncState::Updating, noon());
     }
     want(&mut world, "b");
+    for _ in 0..6 {
+        step(&mut world, noon());
+    }
+    assert_eq!(with(&world, "b"), 1);
+    assert!(has(&world, "c0", "b") || has(&world, "c1", "b"));
+    play(&mut world, 40, &[]);
+    assert_eq!(with(&world, "b"), 10);
+}
+
+/// The clusters in the order in which they are changed.
+fn in_order(world: &World) -> Vec<String> {
+    let mut names: Vec<String> = world.clusters.keys().cloned().collect();
+    names.sort_by_key(|name| place("shop/web", name));
+    names
+}
+
+/// As [`play`], but one fails as soon as it has this revision.
+fn play_while_one_fails(world: &mut World, plans: usize, ill: &str, revision: &str) {
+    for _ in 0..plans {
+        step(world, noon());
+        all_ready(world, noon());
+        if has(world, ill, revision) {
+            report(world, ill, SyncState::Failed, noon());
+        }
+    }
+}
+
+/// Labels are taken off one cluster after the other: that is many at once, if not for the same plan.
+#[test]
+fn who_is_deselected_one_after_the_other_is_many_at_once() {
+    let mut world = settled(Strategy::Replace);
+    let mut now = noon();
+    for name in in_order(&world) {
+        world.clusters.get_mut(&name).unwrap().is_selected = false;
+        for _ in 0..3 {
+            step(&mut world, now);
+        }
+        now += SignedDuration::from_secs(1);
+    }
+    assert_eq!(with(&world, "a"), 9, "one is usual");
+    let waiting = &world.rollout.status.waiting_for;
+    assert_eq!(waiting[0].reason, "MassUnassignment", "{waiting:#?}");
+    assert!(waiting[0].unblock.contains("confirm-unassign=9"));
+    assert_eq!(world.rollout.status.unassigned.len(), 1);
+    // Nor are so many forgotten.
+    now += SignedDuration::from_hours(24);
+    for _ in 0..3 {
+        step(&mut world, now);
+    }
+    assert_eq!(with(&world, "a"), 9);
+    world.rollout.confirmed = Some(9);
+    for _ in 0..3 {
+        step(&mut world, now);
+    }
+    assert_eq!(with(&world, "a"), 0);
+    assert!(
+        world.rollout.status.unassigned.is_empty(),
+        "a person said so"
+    );
+}
+
+/// Every other hour one is deselected, as happens.
+#[test]
+fn who_is_deselected_now_and_then_is_let_go() {
+    let mut world = settled(Strategy::Incremental);
+    let mut now = noon();
+    for name in in_order(&world) {
+        world.clusters.get_mut(&name).unwrap().is_selected = false;
+        let first = step(&mut world, now);
+        assert!(first.unassign.is_empty(), "it is written down first");
+        assert_eq!(step(&mut world, now).unassign, [name]);
+        now += SignedDuration::from_hours(2);
+    }
+    // Two within the hour: the second waits for it to be over, and says when that is.
+    let mut world = settled(Strategy::Incremental);
+    for name in ["c0", "c1"] {
+        world.clusters.get_mut(name).unwrap().is_selected = false;
+        for _ in 0..3 {
+            step(&mut world, now);
+        }
+    }
+    let held = step(&mut world, now);
+    let over = now + SignedDuration::from_hours(1);
+    assert_eq!(held.wake_at, Some(over));
+    assert_eq!(held.holds[0].until, Some(over));
+    for _ in 0..3 {
+        step(&mut world, over);
+    }
+    assert_eq!(with(&world, "a"), 8);
+}
+
+/// An object that a value comes from is replaced, by whoever deletes it first.
+#[test]
+fn a_value_that_is_gone_for_a_moment_ends_no_change() {
+    let mut world = settled(Strategy::Incremental);
+    if let Asked::For(wanted) = &mut world.rollout.wanted {
+        wanted.max_unready = Amount::Number(2);
+    }
+    want(&mut world, "b");
+    step(&mut world, noon());
+    step(&mut world, noon());
+    all_ready(&mut world, noon());
+    for _ in 0..3 {
+        step(&mut world, noon());
+    }
+    assert_eq!(with(&world, "b"), 3, "one was first, two are on their way");
+    for cluster in world.clusters.values_mut() {
+        cluster.wanted = Revision::Blocked {
+            reason: "BindingUnresolved".to_owned(),
+            message: "the ConfigMap is not there".to_owned(),
+        };
+    }
     for _ in 0..5 {
         step(&mut world, noon());
     }
-    let decision = step(&mut world, noon());
-    assert_eq!(with(&world, "b"), 0);
-    assert!(reasons(&decision).contains("TooManyUnreachable"));
-    play(&mut world, 40, &[]);
+    let status = &world.rollout.status;
+    assert!(status.run.is_some(), "{:#?}", status.history);
+    assert_eq!(status.stable_revision.as_deref(), Some("a"));
+    // Even when those on their way have come: nobody knows what any cluster should have.
+    all_ready(&mut world, noon());
+    for _ in 0..5 {
+        step(&mut world, noon());
+    }
+    assert!(world.rollout.status.run.is_some());
+    want(&mut world, "b");
+    for _ in 0..5 {
+        step(&mut world, noon());
+    }
+    assert_eq!(with(&world, "b"), 5, "two more are on their way");
+    play(&mut world, 20, &[]);
     assert_eq!(with(&world, "b"), 10);
+    assert_eq!(world.rollout.status.history[0].outcome, "Succeeded");
+}
+
+/// A cluster has come and does not come up; then a value of all is changed to something that nobody has tried.
+#[test]
+fn a_new_cluster_that_does_not_come_up_lets_no_value_pass_untried() {
+    let mut world = settled(Strategy::Incremental);
+    if let Asked::For(wanted) = &mut world.rollout.wanted {
+        wanted.max_unready = Amount::Number(5);
+    }
+    world.clusters.insert("new".to_owned(), Cluster::default());
+    want(&mut world, "a");
+    for _ in 0..4 {
+        step(&mut world, noon());
+    }
+    assert_eq!(with(&world, "a"), 11);
+    want(&mut world, "a-2");
+    for _ in 0..6 {
+        step(&mut world, noon());
+    }
+    assert_eq!(with(&world, "a-2"), 1);
+    play(&mut world, 40, &[]);
+    assert_eq!(with(&world, "a-2"), 11);
+}
+
+/// One falls ill when many have the version already: neither the way back nor the next version waits for it.
+#[test]
+fn who_falls_ill_in_the_middle_is_not_what_all_wait_for() {
+    for ill in 1..10 {
+        let mut world = settled(Strategy::Incremental);
+        let ill = in_order(&world).swap_remove(ill);
+        want(&mut world, "b");
+        play_while_one_fails(&mut world, 30, &ill, "b");
+        assert!(world.rollout.status.run.is_some(), "the budget is full");
+        for revision in ["a", "c"] {
+            want(&mut world, revision);
+            play_while_one_fails(&mut world, 40, &ill, revision);
+            let holds = decide(&world, noon()).holds;
+            let what = format!("{ill} is ill, {revision}: {holds:#?}");
+            assert_eq!(with(&world, revision), 10, "{what}");
+            assert_eq!(world.rollout.status.run, None, "{what}");
+        }
+    }
+}
+
+/// What is wrong is a value, and there is no room for one more that is unready: whoever is already gets the fix first.
+#[test]
+fn a_value_that_is_mended_arrives_where_the_budget_is_full() {
+    let mut world = settled(Strategy::Incremental);
+    let ill = in_order(&world).swap_remove(1);
+    want(&mut world, "b-1");
+    play_while_one_fails(&mut world, 8, &ill, "b-1");
+    assert!(has(&world, &ill, "b-1") && with(&world, "b-1") == 2);
+    want(&mut world, "b-2");
+    step(&mut world, noon());
+    step(&mut world, noon());
+    assert_eq!(with(&world, "b-2"), 1, "one is tried with");
+    play(&mut world, 40, &[]);
+    assert_eq!(with(&world, "b-2"), 10);
 }

@@ -31,6 +31,11 @@ pub struct RolloutStatus {
     /// The change that is going on
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
+    /// The clusters that came while a change was tried first elsewhere: they got what had proved itself, do not count before they are
+    /// ready with that, and then get the change as all others
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1000), extend("x-kubernetes-list-type" = "set"))]
+    pub joined: Vec<String>,
     /// How many clusters are how far
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
@@ -38,6 +43,10 @@ pub struct RolloutStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1000), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub clusters: Vec<ClusterStatus>,
+    /// The clusters that were deselected within the last hour without a person's word: many of them are many at once
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1000), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub unassigned: Vec<Unassigned>,
     /// Why not more is done
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
@@ -46,6 +55,16 @@ pub struct RolloutStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
     pub history: Vec<PastRun>,
+}
+
+/// A cluster that was deselected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Unassigned {
+    /// Its name
+    pub name: String,
+    /// Since when
+    pub since: Time,
 }
 
 /// A change that is going on: from when the template was changed until every cluster has it.
@@ -66,11 +85,6 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     pub skipped: Vec<String>,
-    /// The clusters that came while the first one was not ready with it: they got what had proved itself, do not count before they are
-    /// ready with that, and then get the change as all others
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "set"))]
-    pub joined: Vec<String>,
 }
 
 /// How many clusters are how far.

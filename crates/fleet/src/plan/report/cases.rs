@@ -4,7 +4,7 @@ use slipway_api::fleet::rollout::status::{ClusterStatus, Counts, Run};
 
 use crate::observe::rollout::Asked;
 use crate::observe::{Entry, Revision, Strategy, World};
-use crate::plan::run::{has_joined, is_skipped};
+use crate::plan::run::is_skipped;
 use crate::plan::survey::{Seen, Standing, Survey};
 use crate::reasons::{Reason, state};
 
@@ -25,13 +25,12 @@ pub(in crate::plan) fn cases(world: &World, survey: &Survey<'_>, run: Option<&Ru
     let is_external = matches!(&world.rollout.wanted, Asked::For(wanted) if wanted.strategy == Strategy::External);
     let here = survey.all().filter(|seen| seen.standing != Standing::Going);
     here.map(|seen| {
-        let has_joined = run.is_some_and(|run| has_joined(run, seen));
         let is_left = run.is_some_and(|run| is_skipped(run, seen));
         let (state, reason, message) =
             if is_external && seen.is_selected() && seen.entry().is_some() {
                 by_others(seen)
             } else {
-                told(seen, is_left && !has_joined)
+                told(seen, is_left && !seen.has_joined)
             };
         Case {
             is_selected: seen.is_selected(),

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use slipway_sim::history::{Change, History, Image, Object};
 
 use super::progress::Step;
-use super::{at, is_ready, kustomization, was_ready};
+use super::{at, has_failed, is_ready, kustomization, template, was_ready};
 
 /// How long after a cluster can be reached again the operator may not know that yet.
 const UNNOTICED: SignedDuration = SignedDuration::from_mins(5);
@@ -30,8 +30,24 @@ pub(super) fn is_excused(
     };
     // Who was given the change and then lost counts, whatever begins anew for the same template.
     let is_of_before = had.at < asked(history, step);
+    let is_ill =
+        is_ill(history, all, had, began) || (is_of_before && is_alone(history, all, had, began));
     (is_of_before && is_away(history, &given.cluster, began))
-        || (is_ill(history, all, had, began) && !is_ready_within(history, had, (began, given.at)))
+        || (is_ill && !is_ready_within(history, had, (began, given.at)))
+}
+
+/// Whether a cluster failed with what another one was ready with before it got it: what came then is not tried with this one.
+fn is_alone(history: &History, all: &[Step<'_>], had: &Step<'_>, moment: Timestamp) -> bool {
+    let is_proved = all.iter().any(|other| {
+        other.rollout == had.rollout
+            && other.cluster != had.cluster
+            && template(&other.after) == template(&had.after)
+            && is_ready_within(history, other, (other.at, had.at))
+    });
+    let place = had.place();
+    let object = kustomization(&place, had.sync());
+    let failed = at(history.changes_in(&place.expanded_in), &object, moment);
+    is_proved && failed.is_some_and(has_failed)
 }
 
 /// Whether a cluster was unready at a moment for a reason of its own: it was ready with what it had before, and is not any more, or
@@ -74,9 +90,8 @@ fn asked(history: &History, step: &Step<'_>) -> Timestamp {
     let changes = of(history, &step.rollout).take_while(|change| change.at <= step.at);
     let mut since = Timestamp::MAX;
     for change in changes {
-        let has = |image: Option<&Image>| {
-            image.and_then(|image| image.at("/spec/template")) == template
-        };
+        let has =
+            |image: Option<&Image>| image.and_then(|image| image.at("/spec/template")) == template;
         let (before, after) = (change.before.as_deref(), change.after.as_deref());
         if has(after) && (before.is_none() || !has(before)) {
             since = change.at;
@@ -85,10 +100,7 @@ fn asked(history: &History, step: &Step<'_>) -> Timestamp {
     since
 }
 
-fn of<'a>(
-    history: &'a History,
-    rollout: &'a Object,
-) -> impl Iterator<Item = &'a Change> {
+fn of<'a>(history: &'a History, rollout: &'a Object) -> impl Iterator<Item = &'a Change> {
     let changes = history.changes.iter();
     changes.filter(move |change| change.object == *rollout)
 }

@@ -7,7 +7,7 @@ use slipway_sim::history::{Change, History, Image, Object};
 use slipway_sim::oracles::{Case, Findings};
 
 use super::{
-    ASSEMBLAGES, Place, REMOTES, ROLLOUTS, at, deeds, entries, excuses, has_failed, is_told,
+    ASSEMBLAGES, Place, REMOTES, ROLLOUTS, at, deeds, entries, excuses, is_ready, is_told,
     kustomization, labels, place, selects, template, text, was_ready,
 };
 
@@ -190,12 +190,15 @@ pub(in super::super) fn budget(case: &Case<'_>) -> Findings {
     findings
 }
 
-/// Whether what a cluster has when a step comes has failed there.
+/// Whether a cluster is not ready with what it has when a step comes.
 fn is_broken(history: &History, step: &Step<'_>) -> bool {
     let place = step.place();
     let object = kustomization(&place, step.sync());
-    let changes = history.changes_in(&place.expanded_in);
-    at(changes, &object, step.at).is_some_and(has_failed)
+    let found = at(history.changes_in(&place.expanded_in), &object, step.at);
+    let before = step.before.as_deref();
+    !found
+        .zip(before)
+        .is_some_and(|(found, before)| is_ready(found, before))
 }
 
 /// What is left in the end is explained: a Rollout is ready, or says what it waits for.
