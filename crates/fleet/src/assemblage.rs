@@ -16,8 +16,9 @@ use slipway_api::fleet::sync::{NamedSync, Source};
 use slipway_api::foreign::git_repository::{GitRepositorySpec, GitRepositoryStatus};
 use slipway_api::foreign::kustomization::{KustomizationSpec, KustomizationStatus};
 use slipway_bindings::revision;
+use slipway_kernel::{Kind, ObjectRef};
 
-use crate::naming;
+use crate::{kinds, naming};
 use crate::reasons::Reason;
 use crate::render::Applied;
 use crate::render::flux::{self, Maker};
@@ -46,6 +47,8 @@ pub struct World {
     pub secrets: BTreeSet<String>,
     /// The sources that other assemblages of the namespace want.
     pub wanted_by_others: BTreeSet<String>,
+    /// What the API refused to write, and what it said.
+    pub refusals: BTreeMap<ObjectRef, String>,
 }
 
 /// A source.
@@ -200,11 +203,11 @@ fn expand(
             decision
                 .apply
                 .push(flux::kustomization(maker, sync, &spec, marks));
-            state::Told::new(
-                SyncState::Updating,
-                "Applying",
-                "it is handed over to Flux".to_owned(),
-            )
+            let refused = world.refused(kinds::KUSTOMIZATION, &name, values);
+            refused.unwrap_or_else(|| {
+                let message = "it is handed over to Flux".to_owned();
+                state::Told::new(SyncState::Updating, "Applying", message)
+            })
         }
     }
 }
@@ -215,6 +218,21 @@ enum Unprepared {
     Waits(state::Told),
     /// Because the source is not what it should be: what is applied may be something else.
     IsNot(state::Told),
+}
+
+impl World {
+    /// What is told of an object that the API does not let us write. It may quote what it refuses: where values are secret, its words
+    /// are not repeated.
+    fn refused(&self, kind: Kind, name: &str, values: &Substitutions) -> Option<state::Told> {
+        let object = ObjectRef::local(kind, &self.namespace, name);
+        let said = self.refusals.get(&object)?;
+        let said = match values.secret.is_empty() {
+            true => state::shortened(said),
+            false => "what it said is in the operator's log".to_owned(),
+        };
+        let message = format!("the API refused to change {object}: {said}");
+        Some(state::Told::blocked(Reason::RefusedByApi, &message))
+    }
 }
 
 /// The Secret of the secret values of a sync. Its name tells which Secrets they came from, and nothing of what is in them.
@@ -237,6 +255,9 @@ fn prepare(
     if let Some(name) = missing {
         decision.apply.push(flux::values(maker, sync, name, values));
     }
+    let name = naming::source(source);
+    let unsaid = missing.and_then(|name| world.refused(kinds::SECRET, name, values));
+    let refused = unsaid.or_else(|| world.refused(kinds::GIT_REPOSITORY, &name, values));
     let updating = |message: &str| {
         let reason = Reason::SourceNotReady.as_str();
         state::Told::new(SyncState::Updating, reason, message.to_owned())
@@ -249,15 +270,15 @@ fn prepare(
             decision.apply.push(made);
         }
     };
-    let Some(seen) = world.sources.get(&naming::source(source)) else {
+    let Some(seen) = world.sources.get(&name) else {
         make();
-        return waits("the source is made");
+        let refused = refused.map(Unprepared::Waits);
+        return refused.or_else(|| waits("the source is made"));
     };
     let wanted = flux::source_spec(source);
     let strange = seen.strange(&wanted);
     if seen.spec != wanted || !strange.is_empty() {
         // Its name says what is in it: whoever made or changed it otherwise is overruled before anything of it is applied.
-        let name = naming::source(source);
         let told = match insistence::mended(&name, seen, &wanted, &strange) {
             None => {
                 make();
@@ -271,6 +292,7 @@ fn prepare(
             }
             Some(Err(told)) => Some(told),
         };
+        let told = told.or(refused);
         let right = || updating("the source is not what its name says, and is put right");
         return Some(Unprepared::IsNot(told.unwrap_or_else(right)));
     }
@@ -279,7 +301,9 @@ fn prepare(
         return failed.or_else(|| waits("the source is fetched"));
     }
     match missing {
-        Some(_) => waits("the Secret with its values is made"),
+        Some(_) => refused
+            .map(Unprepared::Waits)
+            .or_else(|| waits("the Secret with its values is made")),
         None => None,
     }
 }

@@ -143,17 +143,27 @@ impl Expansion<'_> {
         now: Timestamp,
     ) {
         for name in self.namespaces() {
+            let mut instead = Specialised::Unread(BTreeSet::new());
             match has_namespace(self.view.stores, facts, &self.view.home, &name) {
                 Some(true) => continue,
                 Some(false) => {
                     steps.plan.prepares = true;
-                    steps.apply(namespace(&name), purpose::NAMESPACE, Vec::new());
+                    let made = namespace(&name);
+                    if let Some(said) = world.refusals.get(&made.object) {
+                        let said = assemblage::state::shortened(said);
+                        instead = Specialised::Blocked {
+                            reason: Reason::RefusedByApi.as_str(),
+                            message: format!("the API refused to make namespace {name}: {said}"),
+                            references: BTreeSet::new(),
+                        };
+                    }
+                    steps.apply(made, purpose::NAMESPACE, Vec::new());
                 }
                 None => wake(steps, now),
             }
             for (sync, specialised) in &mut world.syncs {
                 if target_namespace(sync).as_ref() == Some(&name) {
-                    *specialised = Specialised::Unread(BTreeSet::new());
+                    *specialised = instead.clone();
                 }
             }
         }

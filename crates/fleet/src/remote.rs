@@ -55,6 +55,8 @@ pub struct World {
     pub is_reachable: bool,
     /// The Assemblage in the cluster, if it is there.
     pub leaf: Option<Leaf>,
+    /// What the API of the cluster said to what was written there last, if it refused that.
+    pub refused: Option<String>,
     /// The Secrets with values that are there in the control plane, for this cluster.
     pub secrets: BTreeSet<String>,
     /// The Secrets with values that are in the cluster, for whomever.
@@ -84,6 +86,13 @@ pub struct Decision {
     pub syncs: Vec<SyncStatus>,
     /// How many are how far.
     pub summary: SyncSummary,
+}
+
+impl Decision {
+    /// Whether something is to be written into the cluster.
+    pub fn is_pending(&self) -> bool {
+        self.apply.is_some() || !self.copy.is_empty() || !self.make.is_empty()
+    }
 }
 
 /// Decides about a `RemoteAssemblage`.
@@ -150,7 +159,10 @@ impl<'a> Wanted<'a> {
             })
         };
         let told = seen.filter(|told| leaf.is_some_and(Leaf::is_observed) || is_known(told));
-        let made = match (self.blocked, told) {
+        let refused = world.refused.as_deref();
+        let refused = refused.filter(|_| world.is_open() && seen.is_none());
+        let refused = refused.map(|said| (Reason::RefusedByApi.as_str(), said));
+        let made = match (self.blocked.or(refused), told) {
             (Some((reason, message)), _) => SyncStatus {
                 state: SyncState::Blocked,
                 reason: Some(reason.to_owned()),

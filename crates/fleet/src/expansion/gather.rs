@@ -9,7 +9,8 @@ use slipway_bindings::revision::of_template;
 use slipway_bindings::{Found, Known, Read, Reference, Text};
 use slipway_kernel::fields::{list, strings, text};
 use slipway_kernel::store::{Item, Meta, Store};
-use slipway_kernel::{Facts, Kind, Target};
+use slipway_kernel::fact::Cause;
+use slipway_kernel::{Facts, Kind, ObjectRef, Target};
 
 use super::{Expansion, target_namespace};
 use crate::assemblage::{KustomizationSeen, SourceSeen, World};
@@ -175,6 +176,7 @@ impl Expansion<'_> {
             sources: self.sources(),
             kustomizations: self.kustomizations(),
             secrets: self.secrets().into_keys().collect(),
+            refusals: refusals(facts),
             wanted_by_others: others.flat_map(|one| self.wanted_by(facts, one)).collect(),
         }
     }
@@ -233,6 +235,14 @@ impl Expansion<'_> {
         ours.map(|item| (item.meta().name.clone(), item.meta().clone()))
             .collect()
     }
+}
+
+/// What the API refused. That it has too much to do is nobody's fault.
+pub(super) fn refusals(facts: &Facts) -> BTreeMap<ObjectRef, String> {
+    let all = facts.refusals.iter();
+    let all = all.filter(|(_, refusal)| refusal.cause != Cause::Busy);
+    all.map(|(object, refusal)| (object.clone(), refusal.message.clone()))
+        .collect()
 }
 
 /// The Secret with the values of what was filled in here, as if it had been read: nobody has to make it for what is expanded where it

@@ -111,6 +111,7 @@ impl<'a> Remote<'a> {
             before: status_of(self.object()),
             is_reachable,
             leaf: self.leaf().map(|leaf| Leaf::of(leaf.body().object())),
+            refused: super::refused::over_there(facts, self.item.meta(), &self.member),
             secrets: self.secrets(),
             copied: named(self.copied()),
             own: named(self.copies()),

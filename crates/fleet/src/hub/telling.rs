@@ -1,6 +1,7 @@
 //! A `RemoteAssemblage` at home: what is known of its cluster is told on it.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -21,6 +22,9 @@ use super::{members, reach};
 use crate::kinds;
 use crate::remote;
 use crate::steps::Steps;
+
+/// How long what is to be written into a cluster may be on its way before it is looked whether it was refused.
+const PENDING: Duration = Duration::from_secs(5);
 
 /// Whether all that is in the cluster is assigned here. Said only where it is not.
 const ASSIGNED: &str = "Assigned";
@@ -103,6 +107,12 @@ fn tell(
     let is_open = known.is_some() && blocker.is_none();
     let (world, has_unread) = one.world(facts, is_open);
     let decision = remote::decide(&world, now);
+    if decision.is_pending()
+        && let Some(at) = later(now, PENDING)
+    {
+        // Written it is seen; refused it is not.
+        steps.plan.wake(at);
+    }
     let generation = one.item.meta().generation;
     let mut after = AssemblageStatus {
         observed_generation: Some(generation),

@@ -22,5 +22,6 @@ mod incremental;
 #[allow(dead_code, reason = "others use all of it")]
 mod line;
 mod parties;
+mod refusals;
 mod replace;
 mod stage;

@@ -5,8 +5,9 @@ use slipway_api::fleet::assemblage::SyncState;
 use slipway_api::foreign::git_repository::GitRepositoryStatus;
 use slipway_api::foreign::kustomization::KustomizationStatus;
 use slipway_bindings::{Found, Known, Read, Reference};
-use slipway_fleet::naming;
 use slipway_fleet::specialise::substitutions;
+use slipway_fleet::{kinds as fleet, naming};
+use slipway_kernel::{Kind, ObjectRef};
 
 use crate::expansion::{Leaf, kinds, sync};
 
@@ -288,4 +289,52 @@ fn what_others_add_to_a_kustomization_is_theirs() {
     let fewer = json!({"revision": "a-v1", "package": {"kustomize": {"substitute": {"C": "1"}}}});
     leaf.set(&[sync("a", "v1", &fewer)]);
     assert_eq!(kinds(&leaf.step()), ["Kustomization"]);
+}
+
+/// What the API refuses is told on the sync that waits for it, with what the API says.
+#[test]
+fn what_the_api_refuses_is_told() {
+    let none = json!({});
+    let mut leaf = Leaf::new(&[sync("a", "v1", &none), sync("b", "v1", &none)]);
+    let refuse = |leaf: &mut Leaf, kind: Kind, name: &str| {
+        let object = ObjectRef::local(kind, "fleet", name);
+        leaf.world.refusals = [(object, "spec.url in body should match".to_owned())].into();
+    };
+    let source = naming::source(leaf.world.syncs[0].0.source.as_ref().unwrap());
+    refuse(&mut leaf, fleet::GIT_REPOSITORY, &source);
+    let decision = slipway_fleet::assemblage::decide(&leaf.world, leaf.now);
+    assert_eq!(decision.apply.len(), 2, "it is tried again in its time");
+    let told = &decision.syncs[0];
+    assert_eq!(
+        (told.state, told.reason.as_deref()),
+        (SyncState::Blocked, Some("RefusedByApi"))
+    );
+    assert!(told.message.as_ref().unwrap().contains("should match"));
+    assert_eq!(decision.syncs[1].state, SyncState::Updating, "nobody else");
+    leaf.world.refusals.clear();
+    leaf.step();
+    leaf.fetch();
+    refuse(&mut leaf, fleet::KUSTOMIZATION, "berlin-b");
+    let decision = slipway_fleet::assemblage::decide(&leaf.world, leaf.now);
+    let states: Vec<SyncState> = decision.syncs.iter().map(|told| told.state).collect();
+    assert_eq!(states, [SyncState::Updating, SyncState::Blocked]);
+    // What is applied stays applied.
+    leaf.world.refusals.clear();
+    leaf.settle();
+    refuse(&mut leaf, fleet::GIT_REPOSITORY, &source);
+    leaf.world.sources.clear();
+    leaf.step();
+    assert_eq!(leaf.states()["a"], SyncState::Succeeded);
+    // Secret values may be in what it says.
+    let mut leaf = Leaf::new(&[]);
+    secretive(&mut leaf, "db");
+    leaf.step();
+    leaf.fetch();
+    let decision = slipway_fleet::assemblage::decide(&leaf.world, leaf.now);
+    assert_eq!(kinds(&decision), ["Kustomization"]);
+    refuse(&mut leaf, fleet::KUSTOMIZATION, "berlin-a");
+    leaf.step();
+    let told = &leaf.world.before["a"];
+    assert_eq!(told.reason.as_deref(), Some("RefusedByApi"));
+    assert!(!told.message.as_ref().unwrap().contains("should match"));
 }

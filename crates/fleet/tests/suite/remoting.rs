@@ -447,3 +447,21 @@ fn what_was_told_before_a_version_was_taken_back_does_not_count() {
     report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
     assert_eq!(states(&step(&mut world))["a"], SyncState::Succeeded);
 }
+
+/// What the API of the cluster refuses is told on what waits for it.
+#[test]
+fn what_the_cluster_refuses_is_told() {
+    let mut world = world(&[plain("a", "v1")]);
+    step(&mut world);
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
+    step(&mut world);
+    set(&mut world, &[plain("a", "v1"), plain("b", "v1")]);
+    world.refused = Some("spec.syncs: too many".to_owned());
+    let decision = decide(&world, noon());
+    assert!(decision.is_pending());
+    let told = states(&decision);
+    assert_eq!((told["a"], told["b"]), (SyncState::Succeeded, SyncState::Blocked));
+    assert_eq!(decision.syncs[1].reason.as_deref(), Some("RefusedByApi"));
+    world.refused = None;
+    assert_eq!(states(&step(&mut world))["b"], SyncState::Updating);
+}
