@@ -44,6 +44,7 @@ reasons! {
         Suspended [Aside] "The Kustomization is suspended, so that Flux applies nothing.",
         SyncUnreadable [Aside] "A sync cannot be read, maybe because a later version wrote it; what was applied stays.",
         TooManyUnreachable [] "More clusters are unready or unreachable than may be left for later.",
+        TwoNames [Aside] "The cluster has another name already, under which it gets what it gets.",
         UnknownName [Aside] "A text mentions a name that is not bound.",
         Unreachable [Aside] "The cluster cannot be reached.",
         UnreadyBefore [Aside] "The cluster was unready before the change, which is left for later there.",

@@ -9,6 +9,7 @@ use slipway_kernel::finalizer::{Finalizers, Phase};
 use slipway_kernel::instant::later;
 use slipway_kernel::{Action, ClusterId, Facts, Kind, ObjectRef, Plan, Target};
 
+use super::objection::objection;
 use super::reach;
 use super::remote::{Fate, Remote};
 use super::view::{cluster_of, unsettled};
@@ -53,7 +54,8 @@ pub(super) fn over_there(
         }
         Phase::Guarded => {}
     }
-    if !reach::has_assemblages(one.view, cluster) || !one.is_ours() {
+    let is_open = one.is_ours() && objection(one, facts, now).is_none();
+    if !reach::has_assemblages(one.view, cluster) || !is_open {
         return Some(steps.plan);
     }
     let has_namespace = has_namespace(one.view.stores, facts, cluster, &meta.namespace);

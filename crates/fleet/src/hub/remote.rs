@@ -286,7 +286,10 @@ pub(crate) fn fate(
     };
     let is_same = record.object_uid.as_ref() == Some(&cluster.uid) || cluster.kind != kind;
     match (record.uid.as_deref(), uid) {
-        (Some(known), Some(seen)) if !is_same && known != seen => Fate::Replaced,
+        // Somebody may have put the wrong kubeconfig into a Secret: that it is right is for a person to say.
+        (Some(known), Some(seen)) if !is_same && known != seen && kind != cluster::SECRET => {
+            Fate::Replaced
+        }
         _ => Fate::Here,
     }
 }

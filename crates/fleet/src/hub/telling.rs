@@ -12,10 +12,10 @@ use slipway_api::purpose::fleet as purpose;
 use slipway_kernel::condition::{clear, set};
 use slipway_kernel::finalizer::{self, Finalizers, Phase};
 use slipway_kernel::instant::later;
-use slipway_kernel::member::Credentials;
-use slipway_kernel::{Action, Facts, Member, MemberState, Plan};
+use slipway_kernel::member::{Credentials, reasons};
+use slipway_kernel::{Action, Blocker, Facts, Member, MemberState, Plan};
 
-use super::objection::objection;
+use super::objection::{mistaken, objection};
 use super::remote::{Fate, Remote, record};
 use super::view::status_of;
 use super::{members, reach};
@@ -102,7 +102,9 @@ fn tell(
     let known = member.zip(state);
     let blocker = known.and_then(|(member, state)| {
         let unreached = reach::blocker(one.view, member, state);
-        unreached.or_else(|| objection(one, state.since))
+        let is_unknown = |blocker: &Blocker| blocker.reason != reasons::CLUSTER_UNCONFIRMED;
+        let away = unreached.clone().filter(is_unknown);
+        away.or_else(|| objection(one, facts, state.since)).or(unreached)
     });
     let is_open = known.is_some() && blocker.is_none();
     let (world, has_unread) = one.world(facts, is_open);
@@ -120,7 +122,7 @@ fn tell(
         cluster: record(
             before.cluster.as_ref(),
             one.cluster().as_ref(),
-            recorded(member, state),
+            recorded(member, state).filter(|_| mistaken(one, facts).is_none()),
         ),
         summary: Some(decision.summary.clone()),
         syncs: decision.syncs,

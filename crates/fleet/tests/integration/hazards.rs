@@ -390,3 +390,120 @@ fn without_the_definition_of_assemblages_what_is_applied_stays() {
         assert!(before.iter().all(Value::is_string));
     });
 }
+
+/// Leads a cluster's name to another cluster, as another kubeconfig in its Secret does.
+fn lead(fleet: &Fleet, name: &str, to: &str) {
+    let cluster = &fleet.leaves[to].cluster;
+    fleet.lines.lead(&format!("fleet/{name}"), cluster);
+}
+
+async fn reachable(fleet: &Fleet, cluster: &str) -> Option<Value> {
+    let found = fleet.get("remoteassemblages", cluster).await?;
+    let conditions = found["status"]["conditions"].as_array()?.clone();
+    conditions
+        .into_iter()
+        .find(|one| one["type"] == "Reachable")
+}
+
+/// Somebody replaces rome's Secret and puts paris's kubeconfig into it: nothing of rome reaches paris, and when it is put right
+/// everything is as it was.
+#[test]
+fn a_secret_with_the_kubeconfig_of_another_cluster_needs_a_persons_word() {
+    virtually(async {
+        let fleet = stage().await;
+        let remote = fleet.get("remoteassemblages", "rome").await.unwrap();
+        let before = uid(&fleet, "rome", "web").await;
+        let path = format!("{SECRETS}/rome");
+        fleet.hub.delete(&path).await;
+        lead(&fleet, "rome", "paris");
+        fleet.register("rome").await;
+        fleet
+            .until("told", 120, async |fleet: &Fleet| {
+                let told = reachable(fleet, "rome").await?;
+                let reasons = ["TwoNames", "ClusterReplaced"];
+                reasons.contains(&told["reason"].as_str()?).then_some(())
+            })
+            .await;
+        fleet.roll("web", "v2").await;
+        secs(120).await;
+        let paris = &fleet.leaves["paris"];
+        let kustomizations = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/fleet/kustomizations";
+        for found in paris.list(kustomizations).await {
+            let name = found["metadata"]["name"].as_str().unwrap();
+            assert!(name.starts_with("paris-"), "{name}");
+        }
+        fleet.hub.delete(&path).await;
+        lead(&fleet, "rome", "rome");
+        fleet.register("rome").await;
+        fleet.until_ready("web", 180).await;
+        assert_eq!(uid(&fleet, "rome", "web").await, before);
+        let now = fleet.get("remoteassemblages", "rome").await.unwrap();
+        assert_eq!(now["metadata"]["uid"], remote["metadata"]["uid"]);
+    });
+}
+
+/// One kubeconfig under two names: the second gets nothing, and says why.
+#[test]
+fn a_cluster_has_one_name() {
+    virtually(async {
+        let mut fleet = Fleet::empty().await;
+        fleet.register("paris").await;
+        fleet.start();
+        fleet
+            .make("rollouts", "web", &rollout("Replace", "v1"))
+            .await;
+        fleet.until_ready("web", 60).await;
+        lead(&fleet, "rome", "paris");
+        fleet.register("rome").await;
+        fleet
+            .until("told", 120, async |fleet: &Fleet| {
+                let told = reachable(fleet, "rome").await?;
+                (told["reason"] == "TwoNames").then_some(())
+            })
+            .await;
+        secs(60).await;
+        let paris = &fleet.leaves["paris"];
+        let found = paris.list("/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/assemblages");
+        assert_eq!(found.await.len(), 1);
+        // The wrong one is taken back.
+        lead(&fleet, "rome", "rome");
+        let path = format!("{SECRETS}/rome");
+        let touched = json!({"metadata": {"annotations": {"touched": "yes"}}});
+        fleet.hub.patch(&path, &touched).await;
+        fleet
+            .until("there", 180, async |fleet: &Fleet| {
+                fleet.kustomization("rome", "web").await.map(drop)
+            })
+            .await;
+    });
+}
+
+/// Somebody makes the assemblage of one cluster with the kubeconfig of another, before anybody else does.
+#[test]
+fn an_assemblage_with_the_kubeconfig_of_another_cluster_gets_nothing() {
+    virtually(async {
+        let mut fleet = Fleet::empty().await;
+        fleet.register("paris").await;
+        fleet.register("berlin").await;
+        let theirs =
+            json!({"kubeconfigRef": {"name": "paris-kubeconfig"}, "assemblage": {"syncs": []}});
+        fleet.make("remoteassemblages", "berlin", &theirs).await;
+        lead(&fleet, "berlin", "paris");
+        fleet.start();
+        fleet
+            .make("rollouts", "web", &rollout("Incremental", "v1"))
+            .await;
+        fleet
+            .until("told", 120, async |fleet: &Fleet| {
+                let told = reachable(fleet, "berlin").await?;
+                let found = fleet.get("rollouts", "web").await?;
+                let is_ready = of_cluster(&found, "paris")["state"] == "Ready";
+                (told["reason"] == "OwnedByOther" && is_ready).then_some(())
+            })
+            .await;
+        secs(60).await;
+        let paris = &fleet.leaves["paris"];
+        let found = paris.list("/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/assemblages");
+        assert_eq!(found.await.len(), 1);
+    });
+}
