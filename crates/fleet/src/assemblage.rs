@@ -18,11 +18,11 @@ use slipway_api::foreign::kustomization::{KustomizationSpec, KustomizationStatus
 use slipway_bindings::revision;
 use slipway_kernel::{Kind, ObjectRef};
 
-use crate::{kinds, naming};
 use crate::reasons::Reason;
 use crate::render::Applied;
 use crate::render::flux::{self, Maker};
 use crate::specialise::{Specialised, Substitutions};
+use crate::{kinds, naming};
 
 /// All that the plan of one assemblage depends on.
 #[derive(Debug, Clone, Default)]
@@ -226,9 +226,10 @@ impl World {
     fn refused(&self, kind: Kind, name: &str, values: &Substitutions) -> Option<state::Told> {
         let object = ObjectRef::local(kind, &self.namespace, name);
         let said = self.refusals.get(&object)?;
-        let said = match values.secret.is_empty() {
-            true => state::shortened(said),
-            false => "what it said is in the operator's log".to_owned(),
+        let said = if values.secret.is_empty() {
+            state::shortened(said)
+        } else {
+            "what it said is in the operator's log".to_owned()
         };
         let message = format!("the API refused to change {object}: {said}");
         Some(state::Told::blocked(Reason::RefusedByApi, &message))

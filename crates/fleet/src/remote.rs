@@ -27,7 +27,7 @@ use crate::render::Applied;
 use crate::render::assignment::{self, Place};
 use crate::specialise::{Assigned, Specialised};
 
-pub(crate) use leaf::{KEPT, is_elsewhere};
+pub(crate) use leaf::is_elsewhere;
 pub use leaf::{Leaf, WRITTEN};
 
 /// All that the plan of one `RemoteAssemblage` depends on.
@@ -74,8 +74,10 @@ pub struct Decision {
     pub make: Vec<Applied>,
     /// The Assemblage, as it is written into the cluster.
     pub apply: Option<Applied>,
-    /// Whether all syncs that are in the cluster are as we wrote them: nobody else has added one there.
-    pub is_only_ours: bool,
+    /// A merge patch of the Assemblage, good for the version that was seen: takes syncs away, and changes nothing else. To apply what
+    /// is left would leave what somebody else has written with the same content, as whoever restores an object does; and to apply none
+    /// would leave no list at all. Not where somebody else has added a sync: that one is theirs.
+    pub take_away: Option<Value>,
     /// The copied Secrets that nobody refers to any more.
     pub delete_secrets: Vec<String>,
     /// The syncs in the cluster that nobody has assigned here, and that stay there.
@@ -91,7 +93,10 @@ pub struct Decision {
 impl Decision {
     /// Whether something is to be written into the cluster.
     pub fn is_pending(&self) -> bool {
-        self.apply.is_some() || !self.copy.is_empty() || !self.make.is_empty()
+        self.apply.is_some()
+            || self.take_away.is_some()
+            || !self.copy.is_empty()
+            || !self.make.is_empty()
     }
 }
 
@@ -245,7 +250,6 @@ fn write(world: &World, syncs: &[&NamedSync], decision: &mut Decision) {
     let list = world.list(syncs, &kept);
     let hash = leaf::hash(&list);
     let leaf = world.leaf.as_ref();
-    decision.is_only_ours = leaf.is_some_and(Leaf::is_as_written);
     let there: BTreeMap<&str, &NamedSync> = world
         .leaf
         .iter()
@@ -255,7 +259,17 @@ fn write(world: &World, syncs: &[&NamedSync], decision: &mut Decision) {
     let is_written = leaf.is_some_and(|leaf| world.is_written(leaf, &hash, &kept));
     let is_there = |sync: &&NamedSync| there.get(sync.name.as_str()) == Some(sync);
     if !is_written || !syncs.iter().all(is_there) {
-        decision.apply = Some(assemblage(world, &list, &world.annotations(&hash, &kept)));
+        let left = leaf.and_then(|leaf| leaf.without_all_but(&list));
+        match left {
+            Some(left) => {
+                let said = world.annotations(&leaf::hash(&left), &kept);
+                decision.take_away = Some(leaf::patch(&said, &left));
+            }
+            None => {
+                let said = world.annotations(&hash, &kept);
+                decision.apply = Some(assemblage(world, &list, &said));
+            }
+        }
         // What was there may still be needed until it has been written.
         return;
     }

@@ -141,10 +141,7 @@ impl State {
     }
 
     /// The writes that members refused, for work at home; none for work elsewhere.
-    pub(crate) fn refused_in_members(
-        &self,
-        cluster: &ClusterId,
-    ) -> BTreeMap<ObjectRef, Refusal> {
+    pub(crate) fn refused_in_members(&self, cluster: &ClusterId) -> BTreeMap<ObjectRef, Refusal> {
         let members = self.members.values().filter(|_| cluster.is_local());
         let all = members.flat_map(|known| &known.facts.refusals);
         all.map(|(object, refusal)| (object.clone(), refusal.clone()))

@@ -7,9 +7,9 @@ use slipway_api::fleet::names::MADE_FOR;
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::revision::of_template;
 use slipway_bindings::{Found, Known, Read, Reference, Text};
+use slipway_kernel::fact::Cause;
 use slipway_kernel::fields::{list, strings, text};
 use slipway_kernel::store::{Item, Meta, Store};
-use slipway_kernel::fact::Cause;
 use slipway_kernel::{Facts, Kind, ObjectRef, Target};
 
 use super::{Expansion, target_namespace};

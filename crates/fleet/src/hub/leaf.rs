@@ -15,7 +15,7 @@ use super::remote::{Fate, Remote};
 use super::view::{cluster_of, unsettled};
 use crate::kinds;
 use crate::namespaces::{has_namespace, namespace};
-use crate::remote::{self, KEPT};
+use crate::remote;
 use crate::render::Applied;
 use crate::render::assignment::label;
 use crate::steps::Steps;
@@ -90,27 +90,18 @@ pub(super) fn over_there(
     for made in decision.make {
         apply(made, purpose::VALUES);
     }
-    let list = decision.apply.as_ref();
-    let list = list.and_then(|applied| applied.body.pointer("/spec/syncs")?.as_array());
-    let is_emptied = list.is_some_and(Vec::is_empty) && decision.is_only_ours;
-    let emptied = one.leaf().filter(|_| is_emptied);
-    match (decision.apply, emptied) {
-        // To apply none would leave no list at all, which is no list. Where somebody else has a sync, that one is left.
-        (Some(assemblage), Some(leaf)) => {
-            let meta = leaf.meta();
-            let object = there(kinds::ASSEMBLAGE, &meta.namespace, &meta.name);
-            let said = assemblage.body.pointer("/metadata/annotations");
-            let mut annotations = json!({KEPT: null});
-            slipway_kernel::fields::merge(&mut annotations, said.unwrap_or(&json!({})));
-            let action = Action::Patch {
-                target: Target::seen(object, meta),
-                purpose: purpose::TELL,
-                body: json!({"metadata": {"annotations": annotations}, "spec": {"syncs": []}}),
-            };
-            steps.act(action, Vec::new());
-        }
-        (Some(assemblage), None) => apply(assemblage, purpose::TELL),
-        (None, _) => {}
+    if let Some(assemblage) = decision.apply {
+        apply(assemblage, purpose::TELL);
+    }
+    if let Some((body, leaf)) = decision.take_away.zip(one.leaf()) {
+        let meta = leaf.meta();
+        let object = there(kinds::ASSEMBLAGE, &meta.namespace, &meta.name);
+        let action = Action::Patch {
+            target: Target::seen(object, meta),
+            purpose: purpose::TELL,
+            body,
+        };
+        steps.act(action, Vec::new());
     }
     let copies = one.copies();
     let unused = copies

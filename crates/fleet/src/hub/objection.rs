@@ -42,7 +42,9 @@ fn another_hub(one: &Remote<'_>) -> Option<Words> {
     let object = one.target().object().clone();
     Some((
         Reason::OtherHub,
-        format!("the cluster belongs to another control plane, whose kube-system has the uid {hub}"),
+        format!(
+            "the cluster belongs to another control plane, whose kube-system has the uid {hub}"
+        ),
         format!(
             "if this one is to take its place, stop that one and annotate {object} with {TAKE_OVER}={hub}"
         ),
@@ -67,7 +69,9 @@ fn another_kubeconfig(one: &Remote<'_>) -> Option<Words> {
 fn another_name(one: &Remote<'_>, facts: &Facts) -> Option<Words> {
     let uid = facts.members.get(&one.member)?.uid()?;
     let own = Claim::of(&one.item, uid);
-    let all = one.view.all(&kinds::REMOTE_ASSEMBLAGE, &one.item.meta().namespace);
+    let all = one
+        .view
+        .all(&kinds::REMOTE_ASSEMBLAGE, &one.item.meta().namespace);
     let others = all.iter().filter(|other| {
         let object = other.body().object();
         let member = member_of(other.meta(), object);
@@ -81,7 +85,9 @@ fn another_name(one: &Remote<'_>, facts: &Facts) -> Option<Words> {
     let name = first.cluster;
     Some((
         Reason::TwoNames,
-        format!("it is the same cluster as {name} (the uid of its kube-system is {uid}), which has it already"),
+        format!(
+            "it is the same cluster as {name} (the uid of its kube-system is {uid}), which has it already"
+        ),
         format!("whoever puts the kubeconfig of another cluster here, or deletes {name}"),
     ))
 }

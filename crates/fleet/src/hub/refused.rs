@@ -66,7 +66,9 @@ pub(super) fn over_there(facts: &Facts, meta: &Meta, member: &ClusterId) -> Opti
     let (object, refusal) =
         all.find(|(object, refusal)| is_its(object) && refusal.cause != Cause::Busy)?;
     let said = shortened(&refusal.message);
-    Some(format!("the API of the cluster refused to change {object}: {said}"))
+    Some(format!(
+        "the API of the cluster refused to change {object}: {said}"
+    ))
 }
 
 /// Adds to a decision what is in the way of carrying it out, and takes out of it what cannot be.

@@ -104,7 +104,8 @@ fn tell(
         let unreached = reach::blocker(one.view, member, state);
         let is_unknown = |blocker: &Blocker| blocker.reason != reasons::CLUSTER_UNCONFIRMED;
         let away = unreached.clone().filter(is_unknown);
-        away.or_else(|| objection(one, facts, state.since)).or(unreached)
+        away.or_else(|| objection(one, facts, state.since))
+            .or(unreached)
     });
     let is_open = known.is_some() && blocker.is_none();
     let (world, has_unread) = one.world(facts, is_open);

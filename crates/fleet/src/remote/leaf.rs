@@ -29,7 +29,7 @@ const GENERATION: &str = "fleet.squaremo.dev/written-generation";
 const HUB: &str = "fleet.squaremo.dev/written-from";
 
 /// The same: the names of the syncs that nobody assigned who knows this cluster now.
-pub(crate) const KEPT: &str = "fleet.squaremo.dev/kept";
+const KEPT: &str = "fleet.squaremo.dev/kept";
 
 /// The Assemblage in the cluster.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -94,12 +94,24 @@ impl Leaf {
         strings(object, "/metadata/annotations").remove(HUB)
     }
 
-    /// Whether its syncs are those that were written last: nobody else has added one.
-    pub(super) fn is_as_written(&self) -> bool {
+    /// Its syncs, as they are.
+    fn whole(&self) -> Vec<Value> {
         let syncs = self.syncs.iter().map(serde_json::to_value);
         let syncs = syncs.filter_map(Result::ok);
-        let all: Vec<Value> = syncs.chain(self.unread.iter().cloned()).collect();
-        self.written == Some(hash(&all))
+        syncs.chain(self.unread.iter().cloned()).collect()
+    }
+
+    /// What is left of its syncs when those go that are not in this list. None if none go, or if they are not those that were written
+    /// last: then somebody else has added one.
+    pub(super) fn without_all_but(&self, list: &[Value]) -> Option<Vec<Value>> {
+        let all = self.whole();
+        let is_ours = self.written == Some(hash(&all));
+        let is_listed = |sync: &&Value| {
+            let mut listed = list.iter();
+            listed.any(|one| text(one, "/name") == text(sync, "/name"))
+        };
+        let left: Vec<Value> = all.iter().filter(is_listed).cloned().collect();
+        (is_ours && (left.len() < all.len() || list.is_empty())).then_some(left)
     }
 
     /// What it tells of exactly this sync. A revision is a word that somebody chose: what was told while something else was under it
@@ -126,6 +138,15 @@ impl Leaf {
         let read = self.syncs.iter().map(|sync| sync.name.as_str());
         read.chain(unread)
     }
+}
+
+/// What is said on an Assemblage and left of its syncs, as a merge patch.
+pub(super) fn patch(said: &Value, left: &[Value]) -> Value {
+    let mut annotations = json!({KEPT: null});
+    if let (Some(all), Some(said)) = (annotations.as_object_mut(), said.as_object()) {
+        all.extend(said.clone());
+    }
+    json!({"metadata": {"annotations": annotations}, "spec": {"syncs": left}})
 }
 
 /// A hash of syncs, whatever their order: the API keeps one of its own.

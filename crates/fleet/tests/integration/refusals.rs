@@ -50,7 +50,10 @@ fn a_source_that_a_cluster_refuses_stops_the_change_and_is_told() {
             .await;
         let status = &found["status"];
         assert!(status.to_string().contains("git.internal"), "{status:#}");
-        assert_eq!(status["waitingFor"][0]["reason"], "CanaryFailed", "{status:#}");
+        assert_eq!(
+            status["waitingFor"][0]["reason"], "CanaryFailed",
+            "{status:#}"
+        );
     });
 }
 

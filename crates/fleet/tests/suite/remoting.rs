@@ -42,12 +42,13 @@ fn step(world: &mut World) -> Decision {
     let written: Vec<String> = decision.copy.iter().cloned().chain(made).collect();
     world.copied.extend(written.iter().cloned());
     world.own.extend(written);
-    if let Some(applied) = &decision.apply {
+    let applied = decision.apply.as_ref().map(|applied| &applied.body);
+    if let Some(body) = applied.or(decision.take_away.as_ref()) {
         let before = world.leaf.take().unwrap_or_default();
         world.leaf = Some(Leaf {
             status: before.status,
             generation: before.generation + 1,
-            ..Leaf::of(&applied.body)
+            ..Leaf::of(body)
         });
     }
     let is_kept = |name: &String| !decision.delete_secrets.contains(name);
@@ -102,7 +103,7 @@ fn all_syncs_are_written_together_and_once() {
     assert!(step(&mut world).apply.is_some());
     // One that is gone is taken away, which only the hash can tell.
     world.syncs.remove(1);
-    assert!(step(&mut world).apply.is_some());
+    assert!(step(&mut world).take_away.is_some());
     assert_eq!(world.leaf.as_ref().unwrap().syncs, [plain("a", "v2")]);
     assert_eq!(step(&mut world).apply, None);
 }
@@ -279,7 +280,7 @@ fn a_sync_that_cannot_be_read_stays_as_it_was_and_is_told() {
     assert_eq!(quiet.apply, None);
     // It is taken away: then it goes.
     world.syncs.pop();
-    let gone = step(&mut world).apply.unwrap().body["spec"]["syncs"].clone();
+    let gone = step(&mut world).take_away.unwrap()["spec"]["syncs"].clone();
     assert_eq!(gone.as_array().unwrap().len(), 1);
 }
 
@@ -290,19 +291,35 @@ fn it_is_known_whether_all_syncs_in_the_cluster_are_ours() {
     step(&mut world);
     let leaf = world.leaf.as_mut().unwrap();
     leaf.syncs.reverse();
+    let leaf = world.leaf.clone();
+    world.syncs.clear();
+    let emptied = decide(&world, noon());
     assert!(
-        step(&mut world).is_only_ours,
+        emptied.take_away.is_some() && emptied.apply.is_none(),
         "the API has an order of its own"
     );
+    world.leaf = leaf;
     world
         .leaf
         .as_mut()
         .unwrap()
         .syncs
         .push(plain("theirs", "v1"));
-    world.syncs.clear();
     let emptied = decide(&world, noon());
-    assert!(emptied.apply.is_some() && !emptied.is_only_ours);
+    assert!(emptied.apply.is_some() && emptied.take_away.is_none());
+}
+
+/// What goes and what changes are two writes: what is taken away is written by a patch, which leaves no trace of who wrote the rest.
+#[test]
+fn what_goes_goes_before_the_rest_changes() {
+    let mut world = world(&[plain("a", "v1"), plain("b", "v1")]);
+    step(&mut world);
+    set(&mut world, &[plain("a", "v2")]);
+    assert!(step(&mut world).take_away.is_some());
+    assert_eq!(world.leaf.as_ref().unwrap().syncs, [plain("a", "v1")]);
+    assert!(step(&mut world).apply.is_some());
+    assert_eq!(world.leaf.as_ref().unwrap().syncs, [plain("a", "v2")]);
+    assert!(!step(&mut world).is_pending());
 }
 
 fn names(world: &World) -> Vec<String> {
@@ -460,7 +477,10 @@ fn what_the_cluster_refuses_is_told() {
     let decision = decide(&world, noon());
     assert!(decision.is_pending());
     let told = states(&decision);
-    assert_eq!((told["a"], told["b"]), (SyncState::Succeeded, SyncState::Blocked));
+    assert_eq!(
+        (told["a"], told["b"]),
+        (SyncState::Succeeded, SyncState::Blocked)
+    );
     assert_eq!(decision.syncs[1].reason.as_deref(), Some("RefusedByApi"));
     world.refused = None;
     assert_eq!(states(&step(&mut world))["b"], SyncState::Updating);
