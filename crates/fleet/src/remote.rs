@@ -259,16 +259,12 @@ fn write(world: &World, syncs: &[&NamedSync], decision: &mut Decision) {
     let is_written = leaf.is_some_and(|leaf| world.is_written(leaf, &hash, &kept));
     let is_there = |sync: &&NamedSync| there.get(sync.name.as_str()) == Some(sync);
     if !is_written || !syncs.iter().all(is_there) {
-        let left = leaf.and_then(|leaf| leaf.without_all_but(&list));
-        match left {
-            Some(left) => {
-                let said = world.annotations(&leaf::hash(&left), &kept);
-                decision.take_away = Some(leaf::patch(&said, &left));
-            }
-            None => {
-                let said = world.annotations(&hash, &kept);
-                decision.apply = Some(assemblage(world, &list, &said));
-            }
+        if let Some(left) = leaf.and_then(|leaf| leaf.without_all_but(&list)) {
+            let said = world.annotations(&leaf::hash(&left), &kept);
+            decision.take_away = Some(leaf::patch(&said, &left));
+        } else {
+            let said = world.annotations(&hash, &kept);
+            decision.apply = Some(assemblage(world, &list, &said));
         }
         // What was there may still be needed until it has been written.
         return;
