@@ -28,6 +28,9 @@ pub(crate) fn lenient(
     definition
 }
 
+/// Told to Flux: this stays when what it was applied with goes.
+pub const NOT_PRUNED: (&str, &str) = ("kustomize.toolkit.fluxcd.io/prune", "disabled");
+
 /// A definition with a description, of whose objects a new one is not up to date by accident: kstatus compares what is
 /// observed with the generation.
 pub(crate) fn observed(
@@ -41,6 +44,18 @@ pub(crate) fn observed(
             status.default = Some(JSON(json!({"observedGeneration": -1})));
         }
     }
+    definition
+}
+
+/// The same, which Flux does not prune: with a definition go all its objects, and with these what clusters have.
+pub(crate) fn kept(
+    definition: CustomResourceDefinition,
+    description: &str,
+) -> CustomResourceDefinition {
+    let mut definition = observed(definition, description);
+    let (name, value) = NOT_PRUNED;
+    let annotations = definition.metadata.annotations.get_or_insert_default();
+    annotations.insert(name.to_owned(), value.to_owned());
     definition
 }
 

@@ -107,7 +107,15 @@ pub const PERMISSIONS: &[Permission] = &[
         verbs: &["list", "watch"],
         names: &[],
         scope: Scope::Cluster,
-        why: "to know what kinds are called that bindings refer to",
+        why: "to know what kinds are called that bindings refer to, and whether our own are going",
+    },
+    Permission {
+        group: "",
+        resource: "namespaces",
+        verbs: &["get", "list", "watch"],
+        names: &["kube-system"],
+        scope: Scope::Cluster,
+        why: "to tell clusters which control plane they belong to",
     },
     of(
         "apps",

@@ -15,7 +15,7 @@ use slipway_kernel::{ClusterId, Controller, Facts, Fence, Key, Plan, Stores};
 
 use crate::assemblage::KustomizationSeen;
 use crate::expansion::{Expansion, states};
-use crate::hub::interests::{kustomizations, made, namespace, sources, values};
+use crate::hub::interests::{definition, kustomizations, made, namespace, sources, values};
 use crate::hub::remote::Fate;
 use crate::hub::view::View;
 use crate::observe::reference::Place;
@@ -39,6 +39,7 @@ impl Controller for Agent {
             made(by_namespace),
             sources(by_source),
             kustomizations(by_kustomization),
+            definition(&kinds::ASSEMBLAGE, everything),
         ]
     }
 
@@ -166,11 +167,13 @@ fn by_kustomization(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     let store = stores.typed::<KustomizationSeen>(&view.home, &kinds::KUSTOMIZATION);
     let seen = store.and_then(|store| store.get(&meta.namespace, &meta.name));
     let seen = seen.and_then(Item::<KustomizationSeen>::of);
-    let owner = seen.and_then(|seen| seen.body().owner.clone());
+    let made_for = seen.and_then(|seen| seen.body().made_for.clone());
     those(stores, |item| {
         let is_here = item.meta().namespace == meta.namespace;
         let is_wanted = item.body().kustomizations().contains(&meta.name);
-        let is_owner = owner.as_ref().is_none_or(|uid| item.meta().uid == *uid);
-        is_here && (is_wanted || is_owner)
+        let is_maker = made_for
+            .as_ref()
+            .is_none_or(|name| item.meta().name == *name);
+        is_here && (is_wanted || is_maker)
     })
 }

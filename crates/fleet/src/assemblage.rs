@@ -4,22 +4,25 @@
 //! write. What was applied before stays until then, and for as long as something is in the way. What fails for one sync is told
 //! on that one and stops no other.
 
+mod insistence;
 mod read;
 pub mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
 use slipway_api::fleet::assemblage::{SyncState, SyncStatus};
 use slipway_api::fleet::sync::{NamedSync, Source};
 use slipway_api::foreign::git_repository::{GitRepositorySpec, GitRepositoryStatus};
 use slipway_api::foreign::kustomization::{KustomizationSpec, KustomizationStatus};
 use slipway_bindings::revision;
+use slipway_kernel::{Kind, ObjectRef};
 
-use crate::naming;
 use crate::reasons::Reason;
 use crate::render::Applied;
 use crate::render::flux::{self, Maker};
 use crate::specialise::{Specialised, Substitutions};
+use crate::{kinds, naming};
 
 /// All that the plan of one assemblage depends on.
 #[derive(Debug, Clone, Default)]
@@ -28,12 +31,12 @@ pub struct World {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Its uid.
-    pub uid: String,
     /// The Secret with the kubeconfig of the cluster that it is for; none if that is the one that it is in.
     pub kubeconfig: Option<String>,
     /// Its syncs, each with what its bindings come to.
     pub syncs: Vec<(NamedSync, Specialised<Substitutions>)>,
+    /// A hash of each sync as it is in the API, by name.
+    pub hashes: BTreeMap<String, String>,
     /// What its status said before, by name.
     pub before: BTreeMap<String, SyncStatus>,
     /// The sources of the namespace that were made for assemblages.
@@ -44,6 +47,8 @@ pub struct World {
     pub secrets: BTreeSet<String>,
     /// The sources that other assemblages of the namespace want.
     pub wanted_by_others: BTreeSet<String>,
+    /// What the API refused to write, and what it said.
+    pub refusals: BTreeMap<ObjectRef, String>,
 }
 
 /// A source.
@@ -53,6 +58,10 @@ pub struct SourceSeen {
     pub generation: i64,
     /// What it is asked for, as far as we ask for it.
     pub spec: GitRepositorySpec,
+    /// All that is said in it of what is fetched, and that may be left unsaid, by where it is said.
+    pub said: BTreeMap<&'static str, Value>,
+    /// What of it has been put right before.
+    pub put_right: Option<String>,
     /// How far it is.
     pub status: GitRepositoryStatus,
 }
@@ -60,12 +69,16 @@ pub struct SourceSeen {
 /// A Kustomization.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KustomizationSeen {
-    /// The uid of the assemblage that it was made for, if it was made for one.
-    pub owner: Option<String>,
+    /// The name of the assemblage that it was made for, if it was made for one.
+    pub made_for: Option<String>,
     /// Its generation.
     pub generation: i64,
     /// The revision of the sync that it was made from.
     pub revision: Option<String>,
+    /// A hash of what we asked for.
+    pub written: Option<String>,
+    /// What of it has been put right before.
+    pub put_right: Option<String>,
     /// What it is asked for, as far as we ask for it.
     pub spec: KustomizationSpec,
     /// How far it is.
@@ -81,6 +94,8 @@ pub struct KustomizationSeen {
 pub struct Decision {
     /// What is applied.
     pub apply: Vec<Applied>,
+    /// Sources out of which is taken what somebody else put in: to apply them would leave it there.
+    pub mend: Vec<Mended>,
     /// The Kustomizations that are no longer wanted. Flux takes what they applied away with them.
     pub delete_kustomizations: Vec<String>,
     /// The sources that nobody refers to.
@@ -91,6 +106,15 @@ pub struct Decision {
     pub syncs: Vec<SyncStatus>,
 }
 
+/// A source that is changed to what it should be, by a merge patch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mended {
+    /// Its name.
+    pub name: String,
+    /// The patch.
+    pub body: Value,
+}
+
 /// Decides about an assemblage.
 pub fn decide(world: &World, now: jiff::Timestamp) -> Decision {
     let mut decision = Decision::default();
@@ -99,9 +123,11 @@ pub fn decide(world: &World, now: jiff::Timestamp) -> Decision {
         let told = expand(world, sync, specialised, &mut decision, &mut secrets);
         let before = world.before.get(&sync.name);
         let revision = sync.revision.clone();
-        decision
-            .syncs
-            .push(state::since(before, &sync.name, revision, told, now));
+        let status = state::since(before, &sync.name, revision, told, now);
+        decision.syncs.push(SyncStatus {
+            observed_sync: world.hashes.get(&sync.name).cloned(),
+            ..status
+        });
     }
     collect(world, &secrets, &mut decision);
     decision
@@ -132,14 +158,13 @@ fn expand(
     };
     let name = naming::kustomization(&world.name, &sync.name);
     let seen = world.kustomizations.get(&name);
-    if seen.is_some_and(|seen| seen.owner.as_deref() != Some(&world.uid)) {
+    if seen.is_some_and(|seen| !seen.is_of(&world.name)) {
         let message = format!("Kustomization {name} is somebody else's, and is left alone");
         return state::Told::new(SyncState::Blocked, Reason::OwnedByOther.as_str(), message);
     }
     let maker = Maker {
         namespace: &world.namespace,
         name: &world.name,
-        uid: &world.uid,
         kubeconfig: world.kubeconfig.as_deref(),
     };
     let secret = secret(world, sync, values);
@@ -156,8 +181,9 @@ fn expand(
         let message = "the former Kustomization is being taken away".to_owned();
         return state::Told::new(SyncState::Updating, "Waiting", message);
     }
+    let written = revision::of_template(&spec);
     let is_current =
-        |seen: &&KustomizationSeen| seen.spec == spec && seen.revision == sync.revision;
+        |seen: &&KustomizationSeen| seen.is_written(sync, &written) && spec.is_within(&seen.spec);
     let found = world.sources.get(&naming::source(source));
     match (seen.filter(is_current), unprepared) {
         // What has been applied stays applied, whatever becomes of its source.
@@ -166,12 +192,22 @@ fn expand(
         }
         (_, Some(Unprepared::Waits(told) | Unprepared::IsNot(told))) => told,
         (None, None) => {
-            decision.apply.push(flux::kustomization(maker, sync, &spec));
-            state::Told::new(
-                SyncState::Updating,
-                "Applying",
-                "it is handed over to Flux".to_owned(),
-            )
+            let changed = seen.filter(|seen| seen.is_written(sync, &written));
+            let changed = changed.map(|seen| revision::of_template(&seen.spec));
+            if changed.is_some()
+                && seen.and_then(|seen| seen.put_right.as_ref()) == changed.as_ref()
+            {
+                return insistence::told(&format!("Kustomization {name}"));
+            }
+            let marks = (written.as_str(), changed.as_deref());
+            decision
+                .apply
+                .push(flux::kustomization(maker, sync, &spec, marks));
+            let refused = world.refused(kinds::KUSTOMIZATION, &name, values);
+            refused.unwrap_or_else(|| {
+                let message = "it is handed over to Flux".to_owned();
+                state::Told::new(SyncState::Updating, "Applying", message)
+            })
         }
     }
 }
@@ -182,6 +218,22 @@ enum Unprepared {
     Waits(state::Told),
     /// Because the source is not what it should be: what is applied may be something else.
     IsNot(state::Told),
+}
+
+impl World {
+    /// What is told of an object that the API does not let us write. It may quote what it refuses: where values are secret, its words
+    /// are not repeated.
+    fn refused(&self, kind: Kind, name: &str, values: &Substitutions) -> Option<state::Told> {
+        let object = ObjectRef::local(kind, &self.namespace, name);
+        let said = self.refusals.get(&object)?;
+        let said = if values.secret.is_empty() {
+            state::shortened(said)
+        } else {
+            "what it said is in the operator's log".to_owned()
+        };
+        let message = format!("the API refused to change {object}: {said}");
+        Some(state::Told::blocked(Reason::RefusedByApi, &message))
+    }
 }
 
 /// The Secret of the secret values of a sync. Its name tells which Secrets they came from, and nothing of what is in them.
@@ -204,6 +256,9 @@ fn prepare(
     if let Some(name) = missing {
         decision.apply.push(flux::values(maker, sync, name, values));
     }
+    let name = naming::source(source);
+    let unsaid = missing.and_then(|name| world.refused(kinds::SECRET, name, values));
+    let refused = unsaid.or_else(|| world.refused(kinds::GIT_REPOSITORY, &name, values));
     let updating = |message: &str| {
         let reason = Reason::SourceNotReady.as_str();
         state::Told::new(SyncState::Updating, reason, message.to_owned())
@@ -216,22 +271,40 @@ fn prepare(
             decision.apply.push(made);
         }
     };
-    let Some(seen) = world.sources.get(&naming::source(source)) else {
+    let Some(seen) = world.sources.get(&name) else {
         make();
-        return waits("the source is made");
+        let refused = refused.map(Unprepared::Waits);
+        return refused.or_else(|| waits("the source is made"));
     };
-    if seen.spec != flux::source_spec(source) {
+    let wanted = flux::source_spec(source);
+    let strange = seen.strange(&wanted);
+    if seen.spec != wanted || !strange.is_empty() {
         // Its name says what is in it: whoever made or changed it otherwise is overruled before anything of it is applied.
-        make();
-        let told = updating("the source is not what its name says, and is put right");
-        return Some(Unprepared::IsNot(told));
+        let told = match insistence::mended(&name, seen, &wanted, &strange) {
+            None => {
+                make();
+                None
+            }
+            Some(Ok(mended)) => {
+                if !decision.mend.contains(&mended) {
+                    decision.mend.push(mended);
+                }
+                None
+            }
+            Some(Err(told)) => Some(told),
+        };
+        let told = told.or(refused);
+        let right = || updating("the source is not what its name says, and is put right");
+        return Some(Unprepared::IsNot(told.unwrap_or_else(right)));
     }
     if !seen.status.is_ready_at(seen.generation) {
         let failed = state::source_failed(seen).map(Unprepared::Waits);
         return failed.or_else(|| waits("the source is fetched"));
     }
     match missing {
-        Some(_) => waits("the Secret with its values is made"),
+        Some(_) => refused
+            .map(Unprepared::Waits)
+            .or_else(|| waits("the Secret with its values is made")),
         None => None,
     }
 }
@@ -242,11 +315,10 @@ fn collect(world: &World, secrets: &BTreeSet<String>, decision: &mut Decision) {
         let mut syncs = world.syncs.iter();
         syncs.any(|(sync, _)| naming::kustomization(&world.name, &sync.name) == kustomization)
     };
-    let ours = |seen: &KustomizationSeen| seen.owner.as_deref() == Some(&world.uid);
     let mut used_sources: BTreeSet<String> = world.wanted_by_others.clone();
     let mut used_secrets = secrets.clone();
     for (name, seen) in &world.kustomizations {
-        if ours(seen) && !wanted(name) && !seen.is_deleting {
+        if seen.is_of(&world.name) && !wanted(name) && !seen.is_deleting {
             decision.delete_kustomizations.push(name.clone());
         }
         // Also what is going still refers to its source: Flux may need it to take things away.

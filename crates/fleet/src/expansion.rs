@@ -20,7 +20,7 @@ use crate::hub::interests::MADE;
 use crate::hub::reach::{is_gone, tell_fate};
 use crate::hub::remote::Fate;
 use crate::hub::rollout::READING;
-use crate::hub::view::{View, status_of};
+use crate::hub::view::{View, status_of, unsettled};
 use crate::namespaces::{has_namespace, namespace};
 use crate::observe::seen::Assembled;
 use crate::reasons::Reason;
@@ -74,12 +74,18 @@ impl Expansion<'_> {
         let mut steps = Steps::new(facts, now);
         let finalizers = Finalizers::of(self.object());
         let has_flux = self.has_flux(facts);
+        let until = unsettled(self.object(), now);
         match finalizers.phase(EXPANDED) {
             Phase::Unguarded => {
                 let add = finalizer::add(self.target(), &finalizers, EXPANDED, purpose::GUARD);
                 steps.prepare(add);
             }
             Phase::Released => {}
+            Phase::Ending if self.view.is_undefined(&kinds::ASSEMBLAGE) => {
+                // What is applied stays, and is known again when there are assemblages again.
+                self.release(&mut steps, &finalizers);
+            }
+            Phase::Ending if until.is_some() => steps.plan.wake_at = until,
             Phase::Ending if self.fate == Fate::Unread || self.is_absent(now) => {
                 // It may be there again in a moment: then what was applied there is taken away.
                 self.tell(&mut steps, status_of(self.object()).syncs, now);
@@ -107,7 +113,19 @@ impl Expansion<'_> {
             wake(steps, now);
         }
         self.delete(&decision, steps);
-        let Decision { apply, syncs, .. } = decision;
+        let Decision {
+            apply, mend, syncs, ..
+        } = decision;
+        for mended in mend {
+            if let Some(target) = self.made(&kinds::GIT_REPOSITORY, &mended.name) {
+                let action = Action::Patch {
+                    target,
+                    purpose: purpose::SOURCE,
+                    body: mended.body,
+                };
+                steps.act(action, Vec::new());
+            }
+        }
         for applied in apply {
             let purpose = purpose_of(&applied.object.kind);
             steps.plan.prepares |= purpose == purpose::VALUES;
@@ -125,17 +143,27 @@ impl Expansion<'_> {
         now: Timestamp,
     ) {
         for name in self.namespaces() {
+            let mut instead = Specialised::Unread(BTreeSet::new());
             match has_namespace(self.view.stores, facts, &self.view.home, &name) {
                 Some(true) => continue,
                 Some(false) => {
                     steps.plan.prepares = true;
-                    steps.apply(namespace(&name), purpose::NAMESPACE, Vec::new());
+                    let made = namespace(&name);
+                    if let Some(said) = world.refusals.get(&made.object) {
+                        let said = assemblage::state::shortened(said);
+                        instead = Specialised::Blocked {
+                            reason: Reason::RefusedByApi.as_str(),
+                            message: format!("the API refused to make namespace {name}: {said}"),
+                            references: BTreeSet::new(),
+                        };
+                    }
+                    steps.apply(made, purpose::NAMESPACE, Vec::new());
                 }
                 None => wake(steps, now),
             }
             for (sync, specialised) in &mut world.syncs {
                 if target_namespace(sync).as_ref() == Some(&name) {
-                    *specialised = Specialised::Unread(BTreeSet::new());
+                    *specialised = instead.clone();
                 }
             }
         }
@@ -222,11 +250,10 @@ impl Expansion<'_> {
         }
         let mut world = self.world(facts);
         world.syncs.clear();
-        let is_ours = |seen: &KustomizationSeen| seen.owner.as_deref() == Some(&world.uid);
         let ours: BTreeMap<&String, &KustomizationSeen> = world
             .kustomizations
             .iter()
-            .filter(|(_, seen)| is_ours(seen))
+            .filter(|(_, seen)| seen.is_of(&world.name))
             .collect();
         if self.is_gone(now) {
             // Nothing can be taken away in a cluster that is not there: Flux has to be told not to try.
@@ -252,10 +279,14 @@ impl Expansion<'_> {
         let is_clean = ours.is_empty() && self.secrets().is_empty();
         let has_deletions = !decision.delete_sources.is_empty();
         if is_clean && !has_deletions {
-            let remove = finalizer::remove(self.target(), finalizers, EXPANDED, purpose::RELEASE);
-            if let Some(remove) = remove {
-                steps.act(remove, Vec::new());
-            }
+            self.release(steps, finalizers);
+        }
+    }
+
+    fn release(&self, steps: &mut Steps<'_>, finalizers: &Finalizers) {
+        let remove = finalizer::remove(self.target(), finalizers, EXPANDED, purpose::RELEASE);
+        if let Some(remove) = remove {
+            steps.act(remove, Vec::new());
         }
     }
 }

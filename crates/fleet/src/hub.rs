@@ -9,6 +9,7 @@ pub(crate) mod interests;
 mod leaf;
 mod members;
 mod module;
+mod objection;
 pub(crate) mod reach;
 mod refused;
 pub(crate) mod remote;
@@ -58,7 +59,10 @@ impl Controller for Hub {
     }
 
     fn interests(&self) -> Vec<Interest> {
-        interests::interests()
+        let mut all = interests::interests();
+        let ours = [kinds::ASSEMBLAGE, kinds::REMOTE_ASSEMBLAGE];
+        all.extend(ours.map(|kind| interests::definition(&kind, by_definition)));
+        all
     }
 
     fn interests_in(&self, stores: &Stores, cluster: &ClusterId) -> Vec<Interest> {

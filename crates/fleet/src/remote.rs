@@ -6,6 +6,7 @@
 //! as it was.
 
 pub mod fill;
+mod leaf;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,11 +27,8 @@ use crate::render::Applied;
 use crate::render::assignment::{self, Place};
 use crate::specialise::{Assigned, Specialised};
 
-/// On an `Assemblage` in a workload cluster: a hash of what was written last, by which a sync that is gone is noticed.
-pub const WRITTEN: &str = "fleet.squaremo.dev/written";
-
-/// On an `Assemblage` in a workload cluster: the uid of the `RemoteAssemblage` that wrote it last and had all that is in it.
-pub const WRITER: &str = "fleet.squaremo.dev/written-by";
+pub(crate) use leaf::is_elsewhere;
+pub use leaf::{Leaf, WRITTEN};
 
 /// All that the plan of one `RemoteAssemblage` depends on.
 #[derive(Debug, Clone, Default)]
@@ -41,8 +39,14 @@ pub struct World {
     pub name: String,
     /// Its uid.
     pub uid: String,
-    /// Who is to assign something to the cluster, as entries say it (`Rollout/name`): whoever selects it.
-    pub awaited: BTreeSet<String>,
+    /// Its generation.
+    pub generation: i64,
+    /// Which control plane it is in: the uid of that one's `kube-system`.
+    pub hub: String,
+    /// The control plane whose place this one takes, by a person's word.
+    pub takes_over: Option<String>,
+    /// How many syncs that nobody has assigned here may be taken away, by a person's word.
+    pub may_unassign: usize,
     /// Its syncs, and what comes of those that name a module or cannot be read.
     pub syncs: Vec<(NamedSync, Option<Specialised<Assigned>>)>,
     /// Its status, as stored.
@@ -51,43 +55,14 @@ pub struct World {
     pub is_reachable: bool,
     /// The Assemblage in the cluster, if it is there.
     pub leaf: Option<Leaf>,
+    /// What the API of the cluster said to what was written there last, if it refused that.
+    pub refused: Option<String>,
     /// The Secrets with values that are there in the control plane, for this cluster.
     pub secrets: BTreeSet<String>,
     /// The Secrets with values that are in the cluster, for whomever.
     pub copied: BTreeSet<String>,
     /// Those of them that were written there for this one: only these are deleted.
     pub own: BTreeSet<String>,
-}
-
-/// The Assemblage in the cluster.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Leaf {
-    /// Its syncs.
-    pub syncs: Vec<NamedSync>,
-    /// Those of its syncs that cannot be read, as they are.
-    pub unread: Vec<Value>,
-    /// The hash of what was written last.
-    pub written: Option<String>,
-    /// The uid of the `RemoteAssemblage` that wrote it last.
-    pub writer: Option<String>,
-    /// What it tells.
-    pub status: AssemblageStatus,
-}
-
-impl Leaf {
-    /// The hash that would have been written with the syncs that are there now.
-    fn hash(&self) -> String {
-        let syncs = self.syncs.iter().map(serde_json::to_value);
-        let syncs = syncs.filter_map(Result::ok);
-        hash(&syncs.chain(self.unread.iter().cloned()).collect::<Vec<_>>())
-    }
-}
-
-/// A hash of syncs, whatever their order: the API keeps one of its own.
-fn hash(syncs: &[Value]) -> String {
-    let mut all: Vec<&Value> = syncs.iter().collect();
-    all.sort_by(|one, other| text(one, "/name").cmp(&text(other, "/name")));
-    revision::of_template(&all)
 }
 
 /// What is to be done.
@@ -99,14 +74,30 @@ pub struct Decision {
     pub make: Vec<Applied>,
     /// The Assemblage, as it is written into the cluster.
     pub apply: Option<Applied>,
-    /// Whether all syncs that are in the cluster are as we wrote them: nobody else has added one there.
-    pub is_only_ours: bool,
+    /// A merge patch of the Assemblage, good for the version that was seen: takes syncs away, and changes nothing else. To apply what
+    /// is left would leave what somebody else has written with the same content, as whoever restores an object does; and to apply none
+    /// would leave no list at all. Not where somebody else has added a sync: that one is theirs.
+    pub take_away: Option<Value>,
     /// The copied Secrets that nobody refers to any more.
     pub delete_secrets: Vec<String>,
+    /// The syncs in the cluster that nobody has assigned here, and that stay there.
+    pub kept: BTreeSet<String>,
+    /// A person's words that have been followed.
+    pub followed: Vec<&'static str>,
     /// How far each sync is.
     pub syncs: Vec<SyncStatus>,
     /// How many are how far.
     pub summary: SyncSummary,
+}
+
+impl Decision {
+    /// Whether something is to be written into the cluster.
+    pub fn is_pending(&self) -> bool {
+        self.apply.is_some()
+            || self.take_away.is_some()
+            || !self.copy.is_empty()
+            || !self.make.is_empty()
+    }
 }
 
 /// Decides about a `RemoteAssemblage`.
@@ -118,9 +109,11 @@ pub fn decide(world: &World, now: Timestamp) -> Decision {
         .collect();
     let mut decision = Decision::default();
     let syncs: Vec<&NamedSync> = wanted.iter().filter_map(|one| one.sync.as_ref()).collect();
-    if world.is_reachable {
+    if world.is_open() {
         write(world, &syncs, &mut decision);
     }
+    decision.kept = world.kept();
+    decision.followed = world.followed();
     decision.syncs = wanted.iter().map(|one| one.status(world, now)).collect();
     decision.summary = summary(&decision.syncs);
     decision
@@ -160,23 +153,33 @@ impl<'a> Wanted<'a> {
             .iter()
             .find(|known| known.name == self.name);
         let revision = self.sync.as_ref().and_then(|sync| sync.revision.clone());
-        let told = world.leaf.as_ref().and_then(|leaf| {
-            let mut all = leaf.status.syncs.iter();
-            all.find(|told| told.name == self.name && told.observed_revision == revision)
-        });
-        let made = match (self.blocked, told) {
+        let leaf = world.leaf.as_ref();
+        let seen = leaf
+            .zip(self.sync.as_ref())
+            .and_then(|(leaf, sync)| leaf.told(sync));
+        // What is news has to be of what is there now: it may be of an earlier time at which the same was there.
+        let is_known = |told: &SyncStatus| {
+            before.is_some_and(|before| {
+                before.state == told.state && before.observed_revision == revision
+            })
+        };
+        let told = seen.filter(|told| leaf.is_some_and(Leaf::is_observed) || is_known(told));
+        let refused = world.refused.as_deref();
+        let refused = refused.filter(|_| world.is_open() && seen.is_none());
+        let refused = refused.map(|said| (Reason::RefusedByApi.as_str(), said));
+        let made = match (self.blocked.or(refused), told) {
             (Some((reason, message)), _) => SyncStatus {
                 state: SyncState::Blocked,
                 reason: Some(reason.to_owned()),
                 message: Some(message.to_owned()),
                 ..SyncStatus::default()
             },
-            (None, Some(told)) if world.is_reachable => told.clone(),
+            (None, Some(told)) if world.is_open() => told.clone(),
             // What was known stays known of the same revision: it is told elsewhere that the cluster cannot be reached.
             (None, _) => {
                 let known = before.filter(|known| known.observed_revision == revision);
                 known
-                    .filter(|_| !world.is_reachable)
+                    .filter(|_| !world.is_open() || seen.is_some())
                     .cloned()
                     .unwrap_or_default()
             }
@@ -186,6 +189,7 @@ impl<'a> Wanted<'a> {
         SyncStatus {
             name: self.name.to_owned(),
             observed_revision: revision,
+            observed_sync: None,
             // The time at which it was seen here: clocks of clusters differ.
             since: same
                 .and_then(|known| known.since.clone())
@@ -196,31 +200,21 @@ impl<'a> Wanted<'a> {
 }
 
 impl World {
-    /// What an assemblage before this one wrote into the cluster, and whose assigner has not had its say in this one yet: it stays
-    /// until then, else a cluster that was forgotten and is known again would lose all but what is assigned first.
-    fn kept(&self) -> Vec<&NamedSync> {
-        let leaf = self.leaf.as_ref();
-        let another = leaf.filter(|leaf| leaf.writer.as_ref().is_some_and(|uid| *uid != self.uid));
-        let is_awaited = |sync: &&NamedSync| {
-            let by = sync.assigned_by.as_ref();
-            let has_come = self.syncs.iter().any(|(known, _)| known.name == sync.name);
-            !has_come && by.is_some_and(|by| self.awaited.contains(by))
-        };
-        let all = another.into_iter().flat_map(|leaf| &leaf.syncs);
-        all.filter(is_awaited).collect()
-    }
-
-    /// The syncs as they are written: also those that cannot be read and are in the cluster already, as they are there.
-    fn list(&self, syncs: &[&NamedSync]) -> Vec<Value> {
+    /// The syncs as they are written: also those that are in the cluster already and cannot be read, or that nobody has assigned here,
+    /// as they are there.
+    fn list(&self, syncs: &[&NamedSync], kept: &BTreeSet<String>) -> Vec<Value> {
         let is_wanted = |name: &str| self.syncs.iter().any(|(sync, _)| sync.name == name);
         let is_listed = |name: &str| syncs.iter().any(|sync| sync.name == name);
         let unread = self.leaf.iter().flat_map(|leaf| &leaf.unread);
-        let kept = unread.filter(|sync| {
-            text(sync, "/name").is_some_and(|name| is_wanted(name) && !is_listed(name))
+        let unread = unread.filter(|sync| {
+            let name = text(sync, "/name");
+            name.is_some_and(|name| (is_wanted(name) && !is_listed(name)) || kept.contains(name))
         });
-        let written = syncs.iter().map(serde_json::to_value);
-        let written = written.filter_map(Result::ok);
-        written.chain(kept.cloned()).collect()
+        let strange = self.leaf.iter().flat_map(|leaf| &leaf.syncs);
+        let strange = strange.filter(|sync| kept.contains(&sync.name));
+        let written = syncs.iter().copied().chain(strange);
+        let written = written.map(serde_json::to_value).filter_map(Result::ok);
+        written.chain(unread.cloned()).collect()
     }
 
     fn in_leaf(&self, name: &str) -> Option<NamedSync> {
@@ -253,25 +247,25 @@ fn write(world: &World, syncs: &[&NamedSync], decision: &mut Decision) {
         return;
     }
     let kept = world.kept();
-    let list = world.list(&syncs.iter().chain(&kept).copied().collect::<Vec<_>>());
-    let hash = hash(&list);
+    let list = world.list(syncs, &kept);
+    let hash = leaf::hash(&list);
     let leaf = world.leaf.as_ref();
-    let before = leaf.and_then(|leaf| leaf.writer.as_ref());
-    let writer = before.filter(|_| !kept.is_empty()).unwrap_or(&world.uid);
-    decision.is_only_ours = leaf.is_some_and(|leaf| leaf.written == Some(leaf.hash()));
     let there: BTreeMap<&str, &NamedSync> = world
         .leaf
         .iter()
         .flat_map(|leaf| &leaf.syncs)
         .map(|sync| (sync.name.as_str(), sync))
         .collect();
-    let is_written = world
-        .leaf
-        .as_ref()
-        .is_some_and(|leaf| leaf.written.as_ref() == Some(&hash) && before == Some(writer));
+    let is_written = leaf.is_some_and(|leaf| world.is_written(leaf, &hash, &kept));
     let is_there = |sync: &&NamedSync| there.get(sync.name.as_str()) == Some(sync);
     if !is_written || !syncs.iter().all(is_there) {
-        decision.apply = Some(assemblage(world, &list, (&hash, writer)));
+        if let Some(left) = leaf.and_then(|leaf| leaf.without_all_but(&list)) {
+            let said = world.annotations(&leaf::hash(&left), &kept);
+            decision.take_away = Some(leaf::patch(&said, &left));
+        } else {
+            let said = world.annotations(&hash, &kept);
+            decision.apply = Some(assemblage(world, &list, &said));
+        }
         // What was there may still be needed until it has been written.
         return;
     }
@@ -315,14 +309,12 @@ fn secrets_of(sync: &NamedSync) -> impl Iterator<Item = &str> {
         .map(|field| field.name.as_str())
 }
 
-fn assemblage(world: &World, syncs: &[Value], (hash, writer): (&str, &str)) -> Applied {
+fn assemblage(world: &World, syncs: &[Value], annotations: &Value) -> Applied {
     let (object, body) = crate::render::object(
         kinds::ASSEMBLAGE,
         &world.namespace,
         &world.name,
-        &json!({
-            "metadata": {"annotations": {WRITTEN: hash, WRITER: writer}}, "spec": {"syncs": syncs},
-        }),
+        &json!({"metadata": {"annotations": annotations}, "spec": {"syncs": syncs}}),
     );
     Applied {
         object,

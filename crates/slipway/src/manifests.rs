@@ -104,7 +104,7 @@ pub(crate) fn install(
     let names = install.names();
     let mut all = Vec::new();
     if !install.is_guest() && !install.no_namespace {
-        all.push(json!({
+        let mut made = json!({
             "apiVersion": "v1",
             "kind": "Namespace",
             "metadata": {
@@ -114,7 +114,14 @@ pub(crate) fn install(
                     "pod-security.kubernetes.io/enforce": "restricted",
                 },
             },
-        }));
+        });
+        // Where a definition stays when Flux prunes, so does what is in the namespace.
+        if let Some(kept) = definitions.iter().find_map(not_pruned)
+            && let Some(metadata) = made.pointer_mut("/metadata").and_then(Value::as_object_mut)
+        {
+            metadata.insert("annotations".to_owned(), kept);
+        }
+        all.push(made);
     }
     all.extend(definitions);
     all.push(json!({
@@ -147,6 +154,13 @@ pub(crate) fn install(
         all.extend(webhooks::webhooks(install, &names, &selector));
     }
     all
+}
+
+/// What tells Flux to leave a definition where it is, if it is told so.
+fn not_pruned(definition: &Value) -> Option<Value> {
+    let (name, value) = slipway_api::crds::NOT_PRUNED;
+    let annotations = definition.pointer("/metadata/annotations")?;
+    (annotations.get(name)?.as_str() == Some(value)).then(|| json!({name: value}))
 }
 
 /// How the operator's pods are found. Nothing else of the namespace may be.

@@ -109,6 +109,11 @@ pub struct SyncStatus {
     /// The revision that the rest is about: that of the sync as it was seen
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_revision: Option<String>,
+    /// In a workload cluster: a hash of the sync as it was seen. What was changed beside a revision that stayed the same is another
+    /// sync
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub observed_sync: Option<String>,
     /// How far it is
     #[serde(default)]
     pub state: SyncState,
@@ -142,7 +147,7 @@ pub enum SyncState {
 
 /// The definition of the kind.
 pub fn definition() -> CustomResourceDefinition {
-    crate::crds::observed(
+    crate::crds::kept(
         Assemblage::crd(),
         "All that one cluster has, expanded to Flux objects",
     )

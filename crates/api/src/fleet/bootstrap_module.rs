@@ -62,7 +62,7 @@ pub struct BootstrapModuleSpec {
 
 /// The definition of the kind.
 pub fn definition() -> CustomResourceDefinition {
-    crate::crds::observed(
+    crate::crds::kept(
         BootstrapModule::crd(),
         "Configuration at an exact version, applied to clusters from the control plane",
     )

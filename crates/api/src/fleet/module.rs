@@ -65,7 +65,7 @@ pub struct ModuleSpec {
 
 /// The definition of the kind.
 pub fn definition() -> CustomResourceDefinition {
-    crate::crds::observed(
+    crate::crds::kept(
         Module::crd(),
         "Configuration at an exact version, to be assigned to clusters",
     )

@@ -6,6 +6,10 @@ pub const FINALIZER: &str = "fleet.squaremo.dev/assignments";
 /// On what was made for a sync: the name of its assemblage.
 pub const ASSEMBLAGE: &str = "fleet.squaremo.dev/assemblage";
 
+/// On what was made for a sync: the whole name of its assemblage, which it is known by. Not an owner reference: a restored assemblage
+/// has another uid, and what was made for it would be taken for nobody's.
+pub const MADE_FOR: &str = "fleet.squaremo.dev/made-for";
+
 /// On what was made for a sync: the name of the sync.
 pub const SYNC: &str = "fleet.squaremo.dev/sync";
 
@@ -35,9 +39,19 @@ pub const CLEARED: &str = "fleet.squaremo.dev/cluster";
 /// On a Kustomization: the revision of the sync that it was made from.
 pub const APPLIED: &str = "fleet.squaremo.dev/applied-revision";
 
-/// On a Rollout: how many clusters may lose its configuration at once. A person's word; it is taken away when it has been
-/// followed.
+/// On a Kustomization: a hash of what we asked for. Others may ask for more, which is theirs.
+pub const APPLIED_SPEC: &str = "fleet.squaremo.dev/applied-spec";
+
+/// On a source or a Kustomization: a hash of what somebody else made of it and we put right. If it is so again, somebody insists.
+pub const PUT_RIGHT: &str = "fleet.squaremo.dev/put-right";
+
+/// On a Rollout: how many clusters may lose its configuration at once. On a `RemoteAssemblage`: how many syncs may be taken away that
+/// its cluster has and nobody has assigned there. A person's word; it is taken away when it has been followed.
 pub const CONFIRM_UNASSIGN: &str = "fleet.squaremo.dev/confirm-unassign";
+
+/// On a `RemoteAssemblage`: the control plane whose place this one takes in the cluster, by the uid of its `kube-system`. A person's
+/// word; it is taken away when it has been followed.
+pub const TAKE_OVER: &str = "fleet.squaremo.dev/take-over";
 
 /// The key of a kubeconfig in its Secret, as Cluster API has it.
 pub const KUBECONFIG_KEY: &str = "value";

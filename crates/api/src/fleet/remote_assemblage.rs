@@ -69,7 +69,7 @@ pub struct AssignedSyncs {
 
 /// The definition of the kind.
 pub fn definition() -> CustomResourceDefinition {
-    crate::crds::observed(
+    crate::crds::kept(
         RemoteAssemblage::crd(),
         "All that is assigned to one cluster, in the control plane",
     )

@@ -162,7 +162,7 @@ fn some_or_none_of_all(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 
 /// The definition of the kind.
 pub fn definition() -> CustomResourceDefinition {
-    crate::crds::observed(
+    crate::crds::kept(
         Rollout::crd(),
         "One configuration for a set of clusters, and how a change of it reaches them",
     )

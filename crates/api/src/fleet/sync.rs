@@ -107,7 +107,10 @@ pub struct Source {
 #[serde(rename_all = "camelCase")]
 pub struct GitSource {
     /// Its URL: `https://…`, `http://…` or `ssh://…`
-    #[schemars(length(min = 1, max = 2048))]
+    #[schemars(
+        length(min = 1, max = 2048),
+        regex(pattern = "^(http|https|ssh)://.*$")
+    )]
     pub url: String,
     /// A tag or a commit; branches are not versions
     pub version: GitVersion,
@@ -176,7 +179,10 @@ pub struct Kustomize {
     pub substitute: Option<Value>,
     /// The namespace of what names none; made where it is missing. Absent: `default`
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 63))]
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+    )]
     pub target_namespace: Option<String>,
     /// The service account by whose rights it is applied
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -46,6 +46,50 @@ pub struct KustomizationSpec {
     pub post_build: Option<PostBuild>,
 }
 
+impl KustomizationSpec {
+    /// Whether all that this asks for is asked for by what is stored. Others may ask for more, as policies do; but where it is applied
+    /// is nobody else's business.
+    pub fn is_within(&self, stored: &Self) -> bool {
+        let Self {
+            interval,
+            retry_interval,
+            timeout,
+            wait,
+            prune,
+            source_ref,
+            path,
+            target_namespace,
+            service_account_name,
+            kube_config,
+            post_build,
+        } = self;
+        let is_how = *interval == stored.interval
+            && *retry_interval == stored.retry_interval
+            && *timeout == stored.timeout
+            && (*wait, *prune) == (stored.wait, stored.prune);
+        let is_what = *source_ref == stored.source_ref
+            && *path == stored.path
+            && *target_namespace == stored.target_namespace
+            && *kube_config == stored.kube_config;
+        let is_by_whom =
+            service_account_name.is_none() || *service_account_name == stored.service_account_name;
+        let is_built = post_build.as_ref().is_none_or(|ours| {
+            let stored = stored.post_build.as_ref();
+            stored.is_some_and(|stored| ours.is_within(stored))
+        });
+        is_how && is_what && is_by_whom && is_built
+    }
+}
+
+impl PostBuild {
+    fn is_within(&self, stored: &Self) -> bool {
+        let mut values = self.substitute.iter();
+        let mut from = self.substitute_from.iter();
+        values.all(|(name, value)| stored.substitute.get(name) == Some(value))
+            && from.all(|one| stored.substitute_from.contains(one))
+    }
+}
+
 /// A source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -217,7 +217,8 @@ fn wanted(assemblage: &Value) -> Option<Value> {
     let now = assemblage
         .pointer("/status/syncs")
         .and_then(Value::as_array);
-    (now != Some(&told)).then(|| json!({ "syncs": told }))
+    let generation = assemblage.pointer("/metadata/generation");
+    (now != Some(&told)).then(|| json!({"observedGeneration": generation, "syncs": told}))
 }
 
 impl Fleet {

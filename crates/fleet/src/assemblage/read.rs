@@ -1,22 +1,30 @@
 //! Flux objects as the API has them.
 
 use serde_json::Value;
-use slipway_api::fleet::names::APPLIED;
+use slipway_api::fleet::names::{APPLIED, APPLIED_SPEC, MADE_FOR, PUT_RIGHT};
 use slipway_api::foreign::git_repository::GitRepositoryStatus;
 use slipway_api::foreign::kustomization::KustomizationStatus;
-use slipway_kernel::fields::{integer, list, strings, text};
+use slipway_kernel::fields::{integer, strings, text};
 
+use super::insistence::{OPTIONAL, is_nothing};
 use super::{KustomizationSeen, SourceSeen};
-use crate::kinds;
 
 impl SourceSeen {
     /// Reads a `GitRepository`. A spec that is not as we write it is read as one that is not wanted.
     pub fn of(object: &Value) -> Self {
-        let spec = object.get("spec").cloned();
+        let spec = object.get("spec");
+        let said = OPTIONAL.into_iter().filter_map(|path| {
+            let value = spec?.pointer(path)?;
+            (!is_nothing(value)).then(|| (path, value.clone()))
+        });
+        let said = said.collect();
+        let spec = spec.cloned();
         let spec = spec.and_then(|spec| serde_json::from_value(spec).ok());
         Self {
             generation: integer(object, "/metadata/generation").unwrap_or_default(),
             spec: spec.unwrap_or_default(),
+            said,
+            put_right: strings(object, "/metadata/annotations").remove(PUT_RIGHT),
             status: GitRepositoryStatus::of(object),
         }
     }
@@ -27,21 +35,22 @@ impl KustomizationSeen {
     pub fn of(object: &Value) -> Self {
         let spec = object.get("spec").cloned();
         let spec = spec.and_then(|spec| serde_json::from_value(spec).ok());
-        let mut owners = list(object, "/metadata/ownerReferences");
-        let owner = owners.find(|owner| {
-            let is_controller = owner.get("controller") == Some(&Value::Bool(true));
-            is_controller && text(owner, "/kind") == Some(&kinds::ASSEMBLAGE.kind)
-        });
+        let mut said = strings(object, "/metadata/annotations");
         Self {
-            owner: owner
-                .and_then(|owner| text(owner, "/uid"))
-                .map(str::to_owned),
+            made_for: said.remove(MADE_FOR),
             generation: integer(object, "/metadata/generation").unwrap_or_default(),
-            revision: strings(object, "/metadata/annotations").remove(APPLIED),
+            revision: said.remove(APPLIED),
+            written: said.remove(APPLIED_SPEC),
+            put_right: said.remove(PUT_RIGHT),
             spec: spec.unwrap_or_default(),
             status: KustomizationStatus::of(object),
             is_deleting: text(object, "/metadata/deletionTimestamp").is_some(),
             is_suspended: object.pointer("/spec/suspend") == Some(&Value::Bool(true)),
         }
+    }
+
+    /// Whether it was made for the assemblage of this name. What its uid was then does not count: it may have been restored.
+    pub(crate) fn is_of(&self, assemblage: &str) -> bool {
+        self.made_for.as_deref() == Some(assemblage)
     }
 }

@@ -143,7 +143,8 @@ pub(super) fn source_failed(seen: &SourceSeen) -> Option<Told> {
     has_failed.then(|| Told::new(SyncState::Failed, &ready.reason, shortened(&ready.message)))
 }
 
-fn shortened(message: &str) -> String {
+/// The beginning of a message.
+pub(crate) fn shortened(message: &str) -> String {
     let end = message
         .char_indices()
         .nth(LONGEST_MESSAGE)
@@ -167,6 +168,7 @@ pub(crate) fn since(
     SyncStatus {
         name: name.to_owned(),
         observed_revision: revision,
+        observed_sync: None,
         state: told.state,
         reason: Some(told.reason).filter(|reason| !reason.is_empty()),
         message: Some(told.message).filter(|message| !message.is_empty()),

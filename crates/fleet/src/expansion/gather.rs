@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use slipway_api::fleet::names::MADE_FOR;
 use slipway_api::fleet::sync::NamedSync;
+use slipway_bindings::revision::of_template;
 use slipway_bindings::{Found, Known, Read, Reference, Text};
-use slipway_kernel::fields::{list, text};
+use slipway_kernel::fact::Cause;
+use slipway_kernel::fields::{list, strings, text};
 use slipway_kernel::store::{Item, Meta, Store};
-use slipway_kernel::{Facts, Kind, Target};
+use slipway_kernel::{Facts, Kind, ObjectRef, Target};
 
 use super::{Expansion, target_namespace};
 use crate::assemblage::{KustomizationSeen, SourceSeen, World};
@@ -154,7 +157,6 @@ impl Expansion<'_> {
         World {
             namespace: meta.namespace.clone(),
             name: meta.name.clone(),
-            uid: meta.uid.clone(),
             kubeconfig: text(self.object(), "/spec/kubeconfigRef/name").map(str::to_owned),
             syncs: self
                 .read()
@@ -164,6 +166,9 @@ impl Expansion<'_> {
                     None => self.specialised(facts, sync),
                 })
                 .collect(),
+            hashes: list(self.object(), "/spec/syncs")
+                .filter_map(|sync| Some((text(sync, "/name")?.to_owned(), of_template(sync))))
+                .collect(),
             before: before
                 .into_iter()
                 .map(|told| (told.name.clone(), told))
@@ -171,6 +176,7 @@ impl Expansion<'_> {
             sources: self.sources(),
             kustomizations: self.kustomizations(),
             secrets: self.secrets().into_keys().collect(),
+            refusals: refusals(facts),
             wanted_by_others: others.flat_map(|one| self.wanted_by(facts, one)).collect(),
         }
     }
@@ -222,13 +228,21 @@ impl Expansion<'_> {
     pub(super) fn secrets(&self) -> BTreeMap<String, Meta> {
         let all = items::<Bare>(self.view.secrets(MADE), &self.meta().namespace);
         let is_ours = |item: &Item<Bare>| {
-            let mut owners = list(item.body().object(), "/metadata/ownerReferences");
-            owners.any(|owner| text(owner, "/uid") == Some(&self.meta().uid))
+            let said = strings(item.body().object(), "/metadata/annotations");
+            said.get(MADE_FOR) == Some(&self.meta().name)
         };
         let ours = all.into_iter().filter(is_ours);
         ours.map(|item| (item.meta().name.clone(), item.meta().clone()))
             .collect()
     }
+}
+
+/// What the API refused. That it has too much to do is nobody's fault.
+pub(super) fn refusals(facts: &Facts) -> BTreeMap<ObjectRef, String> {
+    let all = facts.refusals.iter();
+    let all = all.filter(|(_, refusal)| refusal.cause != Cause::Busy);
+    all.map(|(object, refusal)| (object.clone(), refusal.message.clone()))
+        .collect()
 }
 
 /// The Secret with the values of what was filled in here, as if it had been read: nobody has to make it for what is expanded where it

@@ -24,6 +24,9 @@ pub(crate) const COPIED: &str = "copied";
 /// `RemoteAssemblages` by the cluster that they are about.
 pub(crate) const OF_CLUSTER: &str = "cluster";
 
+/// The namespace by whose uid a cluster is known.
+pub(crate) const SYSTEM: &str = "kube-system";
+
 /// What Cluster API puts on the kubeconfig of a cluster.
 const API_CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
 
@@ -61,6 +64,10 @@ pub(crate) fn interests() -> Vec<Interest> {
         made(by_made),
         sources(by_source),
         kustomizations(by_kustomization),
+        // Which control plane this is, is said in each cluster; it never changes.
+        Interest::of::<Bare>(kinds::NAMESPACE, |_, _, _| Vec::new())
+            .only("", SYSTEM)
+            .in_slot(namespace_slot(SYSTEM)),
         // Before its agent is installed a cluster has no such kind.
         Interest::of::<Assembled>(kinds::ASSEMBLAGE, by_leaf)
             .at(Where::Members)
@@ -107,6 +114,19 @@ pub(crate) fn namespace(name: &str, triggers: Triggers) -> Interest {
         .only("", name)
         .in_slot(namespace_slot(name))
         .optional()
+}
+
+/// The name of the definition of a kind.
+pub(crate) fn definition_of(kind: &Kind) -> String {
+    format!("{}.{}", kind.plural, kind.group)
+}
+
+/// The definition of a kind of ours: with it all its objects go, and nobody has said that what they stand for may.
+pub(crate) fn definition(kind: &Kind, triggers: Triggers) -> Interest {
+    let name = definition_of(kind);
+    Interest::of::<Bare>(kinds::DEFINITION, triggers)
+        .only("", name.clone())
+        .in_slot(name)
 }
 
 /// A kubeconfig that nobody has labelled.

@@ -9,9 +9,10 @@ use slipway_kernel::finalizer::{Finalizers, Phase};
 use slipway_kernel::instant::later;
 use slipway_kernel::{Action, ClusterId, Facts, Kind, ObjectRef, Plan, Target};
 
+use super::objection::objection;
 use super::reach;
 use super::remote::{Fate, Remote};
-use super::view::cluster_of;
+use super::view::{cluster_of, unsettled};
 use crate::kinds;
 use crate::namespaces::{has_namespace, namespace};
 use crate::remote;
@@ -38,15 +39,23 @@ pub(super) fn over_there(
     match Finalizers::of(one.object()).phase(CLEARED) {
         Phase::Unguarded | Phase::Released => return Some(steps.plan),
         Phase::Ending => {
-            // Whoever deletes a cluster says nothing of what is in it.
-            if one.fate(facts) == Fate::Here {
+            if let Some(until) = unsettled(one.object(), now) {
+                steps.plan.wake(until);
+                return Some(steps.plan);
+            }
+            if one.view.is_undefined(&kinds::REMOTE_ASSEMBLAGE) {
+                return Some(steps.plan);
+            }
+            // Whoever deletes a cluster says nothing of what is in it, and what another control plane has there is that one's.
+            if one.fate(facts) == Fate::Here && one.is_ours() {
                 clear(one, &mut steps, there);
             }
             return Some(steps.plan);
         }
         Phase::Guarded => {}
     }
-    if !reach::has_assemblages(one.view, cluster) {
+    let is_open = one.is_ours() && objection(one, facts, now).is_none();
+    if !reach::has_assemblages(one.view, cluster) || !is_open {
         return Some(steps.plan);
     }
     let has_namespace = has_namespace(one.view.stores, facts, cluster, &meta.namespace);
@@ -81,25 +90,18 @@ pub(super) fn over_there(
     for made in decision.make {
         apply(made, purpose::VALUES);
     }
-    let list = decision.apply.as_ref();
-    let list = list.and_then(|applied| applied.body.pointer("/spec/syncs")?.as_array());
-    let is_emptied = list.is_some_and(Vec::is_empty) && decision.is_only_ours;
-    let emptied = one.leaf().filter(|_| is_emptied);
-    match (decision.apply, emptied) {
-        // To apply none would leave no list at all, which is no list. Where somebody else has a sync, that one is left.
-        (Some(assemblage), Some(leaf)) => {
-            let meta = leaf.meta();
-            let object = there(kinds::ASSEMBLAGE, &meta.namespace, &meta.name);
-            let annotations = assemblage.body.pointer("/metadata/annotations");
-            let action = Action::Patch {
-                target: Target::seen(object, meta),
-                purpose: purpose::TELL,
-                body: json!({"metadata": {"annotations": annotations}, "spec": {"syncs": []}}),
-            };
-            steps.act(action, Vec::new());
-        }
-        (Some(assemblage), None) => apply(assemblage, purpose::TELL),
-        (None, _) => {}
+    if let Some(assemblage) = decision.apply {
+        apply(assemblage, purpose::TELL);
+    }
+    if let Some((body, leaf)) = decision.take_away.zip(one.leaf()) {
+        let meta = leaf.meta();
+        let object = there(kinds::ASSEMBLAGE, &meta.namespace, &meta.name);
+        let action = Action::Patch {
+            target: Target::seen(object, meta),
+            purpose: purpose::TELL,
+            body,
+        };
+        steps.act(action, Vec::new());
     }
     let copies = one.copies();
     let unused = copies

@@ -3,11 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use slipway_kernel::fact::Cause;
 use slipway_kernel::fields::{list, text};
-use slipway_kernel::{Facts, Kind, ObjectRef};
+use slipway_kernel::store::Meta;
+use slipway_kernel::{ClusterId, Facts, Kind, ObjectRef};
 
 use super::rollout::{Assigner, target_kind};
 use super::view::View;
+use crate::assemblage::state::shortened;
 use crate::observe::gather::Gathered;
 use crate::observe::{Refused, Strategy, rollout::Asked};
 use crate::plan::{Decision, Hold};
@@ -47,6 +50,25 @@ pub(super) fn clusters<'a>(
     }
     let refused = |name: &String| Some((name.clone(), said(facts, &assemblage(one, name))?));
     names.filter_map(refused).collect()
+}
+
+/// What the API of a cluster says to what is written there for a `RemoteAssemblage`: its Assemblage, their namespace, or Secrets with
+/// values.
+pub(super) fn over_there(facts: &Facts, meta: &Meta, member: &ClusterId) -> Option<String> {
+    let is_its = |object: &ObjectRef| {
+        let is_inside = object.namespace == meta.namespace;
+        let is_assemblage = object.kind == kinds::ASSEMBLAGE && object.name == meta.name;
+        let is_secret = object.kind == kinds::SECRET;
+        let is_around = object.kind == kinds::NAMESPACE && object.name == meta.namespace;
+        object.cluster == *member && ((is_inside && (is_assemblage || is_secret)) || is_around)
+    };
+    let mut all = facts.refusals.iter();
+    let (object, refusal) =
+        all.find(|(object, refusal)| is_its(object) && refusal.cause != Cause::Busy)?;
+    let said = shortened(&refusal.message);
+    Some(format!(
+        "the API of the cluster refused to change {object}: {said}"
+    ))
 }
 
 /// Adds to a decision what is in the way of carrying it out, and takes out of it what cannot be.

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use slipway_api::fleet::assemblage::ClusterRecord;
-use slipway_api::fleet::names::{COPIED_FOR, VALUES_FOR};
+use slipway_api::fleet::names::{CONFIRM_UNASSIGN, COPIED_FOR, TAKE_OVER, VALUES_FOR};
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::{Given, Known};
-use slipway_kernel::fields::{list, strings, text};
-use slipway_kernel::selector::Selector;
+use slipway_kernel::fields::{list, strings};
 use slipway_kernel::store::Item;
 use slipway_kernel::{ClusterId, Facts, Kind, Target};
 
@@ -19,7 +18,7 @@ use crate::observe::cluster::{self, Registered};
 use crate::observe::reference::Place;
 use crate::observe::seen::{Assembled, Bare, Whole};
 use crate::remote::fill::fill;
-use crate::remote::{Leaf, WRITER, WRITTEN, World, unreadable};
+use crate::remote::{Leaf, World, is_elsewhere, unreadable};
 use crate::render::assignment::label;
 use crate::specialise::Specialised;
 
@@ -97,21 +96,22 @@ impl<'a> Remote<'a> {
             is_unread |= matches!(filled, Some(Specialised::Unread(_)));
             syncs.push((sync, filled));
         }
-        let leaf = self.leaf().map(|leaf| leaf_of(leaf.body().object()));
+        let words = strings(self.object(), "/metadata/annotations");
+        let many = words.get(CONFIRM_UNASSIGN);
+        let many = many.and_then(|many| many.trim().parse().ok());
         let world = World {
             namespace: meta.namespace.clone(),
             name: meta.name.clone(),
             uid: meta.uid.clone(),
-            // Only where another one has written there: all Rollouts are looked at for it.
-            awaited: leaf
-                .as_ref()
-                .filter(|leaf| leaf.writer.as_ref().is_some_and(|uid| *uid != meta.uid))
-                .map(|_| self.awaited())
-                .unwrap_or_default(),
+            generation: meta.generation,
+            hub: self.view.identity().unwrap_or_default(),
+            takes_over: words.get(TAKE_OVER).cloned(),
+            may_unassign: many.unwrap_or_default(),
             syncs,
             before: status_of(self.object()),
             is_reachable,
-            leaf,
+            leaf: self.leaf().map(|leaf| Leaf::of(leaf.body().object())),
+            refused: super::refused::over_there(facts, self.item.meta(), &self.member),
             secrets: self.secrets(),
             copied: named(self.copied()),
             own: named(self.copies()),
@@ -119,27 +119,18 @@ impl<'a> Remote<'a> {
         (world, is_unread)
     }
 
-    /// Who selects its cluster, as entries say it.
-    fn awaited(&self) -> BTreeSet<String> {
-        let meta = self.item.meta();
-        let cluster = self.cluster().filter(|cluster| cluster.is_listed);
-        let its_own = cluster.filter(|cluster| cluster.name == meta.name);
-        let Some(cluster) = its_own else {
-            return BTreeSet::new();
-        };
-        let mut all = BTreeSet::new();
-        for kind in [kinds::ROLLOUT, kinds::MODULE] {
-            for item in self.view.all(&kind, &meta.namespace) {
-                let object = item.body().object();
-                let is_going = text(object, "/metadata/deletionTimestamp").is_some();
-                let selector = object.pointer("/spec/selector").map(Selector::read);
-                let is_its = selector.is_some_and(|selector| selector.selects(&cluster.labels));
-                if is_its && !is_going {
-                    all.insert(format!("{}/{}", kind.kind, item.meta().name));
-                }
-            }
-        }
-        all
+    /// Whether its cluster is known to be no other control plane's.
+    pub(super) fn is_ours(&self) -> bool {
+        self.view.identity().is_some() && self.elsewhere().is_none()
+    }
+
+    /// The control plane that has its cluster, if that is another one than this; none also while it is not known which this is.
+    pub(super) fn elsewhere(&self) -> Option<String> {
+        let hub = Leaf::hub_of(self.leaf()?.body().object())?;
+        let ours = self.view.identity()?;
+        let words = strings(self.object(), "/metadata/annotations");
+        let takes_over = words.get(TAKE_OVER).map(String::as_str);
+        is_elsewhere(&hub, &ours, takes_over).then_some(hub)
     }
 
     /// What a sync that names a module comes to.
@@ -255,23 +246,6 @@ fn named(items: Vec<Item<Bare>>) -> BTreeSet<String> {
     names.collect()
 }
 
-fn leaf_of(object: &Value) -> Leaf {
-    let (mut syncs, mut unread) = (Vec::new(), Vec::new());
-    for sync in list(object, "/spec/syncs") {
-        match serde_json::from_value(sync.clone()) {
-            Ok(sync) => syncs.push(sync),
-            Err(_) => unread.push(sync.clone()),
-        }
-    }
-    Leaf {
-        syncs,
-        unread,
-        written: strings(object, "/metadata/annotations").remove(WRITTEN),
-        writer: strings(object, "/metadata/annotations").remove(WRITER),
-        status: status_of(object),
-    }
-}
-
 /// What became of the cluster that an assemblage was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -312,7 +286,10 @@ pub(crate) fn fate(
     };
     let is_same = record.object_uid.as_ref() == Some(&cluster.uid) || cluster.kind != kind;
     match (record.uid.as_deref(), uid) {
-        (Some(known), Some(seen)) if !is_same && known != seen => Fate::Replaced,
+        // Somebody may have put the wrong kubeconfig into a Secret: that it is right is for a person to say.
+        (Some(known), Some(seen)) if !is_same && known != seen && kind != cluster::SECRET => {
+            Fate::Replaced
+        }
         _ => Fate::Here,
     }
 }

@@ -1,19 +1,35 @@
 //! A `RemoteAssemblage` at home: what is known of its cluster is told on it.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde_json::json;
 use slipway_api::fleet::assemblage::AssemblageStatus;
-use slipway_api::fleet::names::CLEARED;
+use slipway_api::fleet::names::{CLEARED, CONFIRM_UNASSIGN};
 use slipway_api::purpose::fleet as purpose;
+use slipway_kernel::condition::{clear, set};
 use slipway_kernel::finalizer::{self, Finalizers, Phase};
 use slipway_kernel::instant::later;
-use slipway_kernel::member::Credentials;
-use slipway_kernel::{Facts, Member, MemberState, Plan};
+use slipway_kernel::member::{Credentials, reasons};
+use slipway_kernel::{Action, Blocker, Facts, Member, MemberState, Plan};
 
+use super::objection::{mistaken, objection};
 use super::remote::{Fate, Remote, record};
 use super::view::status_of;
 use super::{members, reach};
+use crate::kinds;
 use crate::remote;
 use crate::steps::Steps;
+
+/// How long what is to be written into a cluster may be on its way before it is looked whether it was refused.
+const PENDING: Duration = Duration::from_secs(5);
+
+/// Whether all that is in the cluster is assigned here. Said only where it is not.
+const ASSIGNED: &str = "Assigned";
+/// Why not.
+const KEPT: &str = "SyncsKept";
 
 /// The plan at home.
 pub(super) fn at_home(one: &Remote<'_>, facts: &Facts, now: Timestamp) -> Plan {
@@ -32,7 +48,9 @@ pub(super) fn at_home(one: &Remote<'_>, facts: &Facts, now: Timestamp) -> Plan {
         }
         Phase::Released => return steps.plan,
         Phase::Ending => {
-            if is_gone || is_cleared(one, member.as_ref(), state, fate) {
+            // With its definition gone nobody has said that what the cluster has may go.
+            let is_undefined = one.view.is_undefined(&kinds::REMOTE_ASSEMBLAGE);
+            if is_gone || is_undefined || is_cleared(one, member.as_ref(), state, fate) {
                 let target = one.target();
                 let remove = finalizer::remove(target, &finalizers, CLEARED, purpose::RELEASE);
                 if let Some(remove) = remove {
@@ -65,7 +83,8 @@ fn is_cleared(
     let from = &member.credentials;
     let is_lost =
         one.view.has_kubeconfig(&from.namespace, &from.name) == Some(false) && fate != Fate::Absent;
-    let is_clean = one.leaf().is_none() && one.copies().is_empty();
+    // What another control plane has there is that one's.
+    let is_clean = one.elsewhere().is_some() || (one.leaf().is_none() && one.copies().is_empty());
     // It was never written to.
     let is_untouched = member.confirmed.is_none();
     is_lost || is_untouched || (reach::is_open(member, state) && is_clean)
@@ -81,10 +100,22 @@ fn tell(
 ) {
     let before = status_of(one.object());
     let known = member.zip(state);
-    let blocker = known.and_then(|(member, state)| reach::blocker(one.view, member, state));
+    let blocker = known.and_then(|(member, state)| {
+        let unreached = reach::blocker(one.view, member, state);
+        let is_unknown = |blocker: &Blocker| blocker.reason != reasons::CLUSTER_UNCONFIRMED;
+        let away = unreached.clone().filter(is_unknown);
+        away.or_else(|| objection(one, facts, state.since))
+            .or(unreached)
+    });
     let is_open = known.is_some() && blocker.is_none();
     let (world, has_unread) = one.world(facts, is_open);
     let decision = remote::decide(&world, now);
+    if decision.is_pending()
+        && let Some(at) = later(now, PENDING)
+    {
+        // Written it is seen; refused it is not.
+        steps.plan.wake(at);
+    }
     let generation = one.item.meta().generation;
     let mut after = AssemblageStatus {
         observed_generation: Some(generation),
@@ -92,12 +123,14 @@ fn tell(
         cluster: record(
             before.cluster.as_ref(),
             one.cluster().as_ref(),
-            recorded(member, state),
+            recorded(member, state).filter(|_| mistaken(one, facts).is_none()),
         ),
         summary: Some(decision.summary.clone()),
         syncs: decision.syncs,
     };
     crate::conditions::set(&mut after, generation, now);
+    tell_kept(&mut after.conditions, &decision.kept, generation, now);
+    forget_words(one, steps, &decision.followed);
     let fate = one.fate(facts);
     if let Some(at) = reach::tell_fate(&mut after.conditions, fate, generation, now) {
         steps.plan.wake(at);
@@ -126,6 +159,45 @@ fn tell(
     }
     let stored = one.object().get("status");
     steps.status(one.target(), (&before, stored), &after);
+}
+
+/// Tells which syncs are in the cluster that nobody has assigned here, and how they go.
+fn tell_kept(
+    conditions: &mut Vec<Condition>,
+    kept: &BTreeSet<String>,
+    generation: i64,
+    now: Timestamp,
+) {
+    if kept.is_empty() {
+        clear(conditions, ASSIGNED);
+        return;
+    }
+    let names: Vec<&str> = kept.iter().take(5).map(String::as_str).collect();
+    let message = format!(
+        "{} syncs are in the cluster and assigned by nobody here ({}): they stay. To have them taken away, annotate this object with \
+         {CONFIRM_UNASSIGN}={}",
+        kept.len(),
+        names.join(", "),
+        kept.len(),
+    );
+    set(conditions, ASSIGNED, false, KEPT, &message, generation, now);
+}
+
+/// Takes words of a person away that have been followed: each is good once.
+fn forget_words(one: &Remote<'_>, steps: &mut Steps<'_>, followed: &[&'static str]) {
+    if followed.is_empty() {
+        return;
+    }
+    let mut annotations = serde_json::Map::new();
+    for word in followed {
+        annotations.insert((*word).to_owned(), serde_json::Value::Null);
+    }
+    let action = Action::Patch {
+        target: one.target(),
+        purpose: purpose::FOLLOWED,
+        body: json!({"metadata": {"annotations": annotations}}),
+    };
+    steps.act(action, Vec::new());
 }
 
 /// The uid to be recorded: that of a cluster that is seen for the first time, or that a person confirmed.

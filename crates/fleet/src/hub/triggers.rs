@@ -327,13 +327,13 @@ pub(super) fn by_kustomization(_: &ClusterId, meta: &Meta, stores: &Stores) -> V
         .typed::<KustomizationSeen>(&view.home, &kinds::KUSTOMIZATION);
     let seen = store
         .and_then(|store| Item::<KustomizationSeen>::of(store.get(&meta.namespace, &meta.name)?));
-    let owner = seen.and_then(|seen| seen.body().owner.clone());
+    let made_for = seen.and_then(|seen| seen.body().made_for.clone());
     if keys.is_empty() {
-        keys = match owner {
-            Some(uid) => view
+        keys = match made_for {
+            Some(maker) => view
                 .assemblages(&meta.namespace)
                 .into_iter()
-                .filter(|one| one.meta().uid == uid && one.body().cluster().is_some())
+                .filter(|one| one.meta().name == maker && one.body().cluster().is_some())
                 .map(|one| work::at_home(&kinds::ASSEMBLAGE, &meta.namespace, &one.meta().name))
                 .collect(),
             None => expanded(meta, stores, |one| {

@@ -1,14 +1,19 @@
 //! What is seen in the control plane.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::fleet::assemblage::AssemblageStatus;
 use slipway_kernel::fields::text;
+use slipway_kernel::instant::later;
 use slipway_kernel::store::{Item, Meta, Projection, Seen, Store};
 use slipway_kernel::{ClusterId, Facts, Kind, ObjectRef, Stores};
 
-use super::interests::{CLUSTERS, KUBECONFIGS, OF_CLUSTER, one_kubeconfig};
+use super::interests::{
+    CLUSTERS, KUBECONFIGS, OF_CLUSTER, SYSTEM, definition_of, namespace_slot, one_kubeconfig,
+};
 use crate::observe::cluster::{self, Registered, registered};
 use crate::observe::seen::{Assembled, Bare, Whole};
 use crate::{kinds, work};
@@ -26,6 +31,31 @@ impl<'a> View<'a> {
             stores,
             home: ClusterId::local(),
         }
+    }
+
+    /// The uid by which this control plane is known; none while it has not been read.
+    pub(crate) fn identity(&self) -> Option<String> {
+        let slot = namespace_slot(SYSTEM);
+        let store = self
+            .stores
+            .slot::<Bare>(&self.home, &kinds::NAMESPACE, &slot)?;
+        let found = store.get("", SYSTEM)?;
+        Some(found.meta.uid.clone()).filter(|uid| !uid.is_empty())
+    }
+
+    /// Whether the definition of a kind is going, or gone: then its objects go, and nobody has said that they may.
+    pub(crate) fn is_undefined(&self, kind: &Kind) -> bool {
+        let name = definition_of(kind);
+        let store = self
+            .stores
+            .slot::<Bare>(&self.home, &kinds::DEFINITION, &name);
+        let Some(store) = store.filter(|store| store.is_synced()) else {
+            return false;
+        };
+        let found = store.get("", &name).and_then(Item::<Bare>::of);
+        found.is_none_or(|found| {
+            text(found.body().object(), "/metadata/deletionTimestamp").is_some()
+        })
     }
 
     /// An object of ours.
@@ -196,6 +226,15 @@ impl<'a> View<'a> {
         let is_blind = |kind: &Kind| facts.is_blind_to(&self.home, kind);
         versions.iter().any(is_seen) && !versions.iter().any(is_blind)
     }
+}
+
+/// How long after its deletion an object that goes is undone: its definition may be what is deleted, and is heard of by another watch.
+const SETTLING: Duration = Duration::from_secs(3);
+
+/// Until when it is not known whether an object that goes, or its definition, was deleted; none if it is.
+pub(crate) fn unsettled(object: &Value, now: Timestamp) -> Option<Timestamp> {
+    let since: Timestamp = text(object, "/metadata/deletionTimestamp")?.parse().ok()?;
+    later(since, SETTLING).filter(|until| *until > now)
 }
 
 /// The objects of a store in a namespace.

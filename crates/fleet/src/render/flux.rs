@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use slipway_api::fleet::LocalReference;
-use slipway_api::fleet::names::{APPLIED, ASSEMBLAGE, SYNC};
+use slipway_api::fleet::names::{APPLIED, APPLIED_SPEC, ASSEMBLAGE, MADE_FOR, PUT_RIGHT, SYNC};
 use slipway_api::fleet::sync::{NamedSync, Source};
 use slipway_api::foreign::git_repository::{GitRepositorySpec, Reference};
 use slipway_api::foreign::kustomization::{
@@ -36,20 +36,11 @@ pub struct Maker<'a> {
     pub namespace: &'a str,
     /// Its name.
     pub name: &'a str,
-    /// Its uid.
-    pub uid: &'a str,
     /// The Secret with the kubeconfig of the cluster that it is for; none if that is the one that it is in.
     pub kubeconfig: Option<&'a str>,
 }
 
 impl Maker<'_> {
-    fn owner(self) -> serde_json::Value {
-        json!([{
-            "apiVersion": kinds::ASSEMBLAGE.api_version(), "kind": kinds::ASSEMBLAGE.kind,
-            "name": self.name, "uid": self.uid, "controller": true, "blockOwnerDeletion": false,
-        }])
-    }
-
     fn labels(self, sync: &str) -> serde_json::Value {
         let fitted = |name: &str| naming::fitted(&[name], naming::LONGEST_LABEL);
         json!({ASSEMBLAGE: fitted(self.name), SYNC: fitted(sync)})
@@ -145,16 +136,21 @@ pub fn kustomization_spec(
     }
 }
 
-/// The Kustomization of a sync: the switch.
-pub fn kustomization(maker: Maker<'_>, sync: &NamedSync, spec: &KustomizationSpec) -> Applied {
-    let mut annotations = BTreeMap::new();
+/// The Kustomization of a sync: the switch. `written` is a hash of the spec; `put_right`, where the same was written before, is one of
+/// what somebody made of it.
+pub fn kustomization(
+    maker: Maker<'_>,
+    sync: &NamedSync,
+    spec: &KustomizationSpec,
+    (written, put_right): (&str, Option<&str>),
+) -> Applied {
+    let mut annotations = BTreeMap::from([(MADE_FOR, maker.name), (APPLIED_SPEC, written)]);
+    annotations.extend(put_right.map(|hash| (PUT_RIGHT, hash)));
     if let Some(revision) = &sync.revision {
         annotations.insert(APPLIED, revision);
     }
     let rest = json!({
-        "metadata": {
-            "labels": maker.labels(&sync.name), "annotations": annotations, "ownerReferences": maker.owner(),
-        },
+        "metadata": {"labels": maker.labels(&sync.name), "annotations": annotations},
         "spec": spec,
     });
     let name = naming::kustomization(maker.name, &sync.name);
@@ -164,7 +160,7 @@ pub fn kustomization(maker: Maker<'_>, sync: &NamedSync, spec: &KustomizationSpe
 /// The Secret with the secret values of a sync, which its Kustomization refers to.
 pub fn values(maker: Maker<'_>, sync: &NamedSync, name: &str, all: &Substitutions) -> Applied {
     let rest = json!({
-        "metadata": {"labels": maker.labels(&sync.name), "ownerReferences": maker.owner()},
+        "metadata": {"labels": maker.labels(&sync.name), "annotations": {MADE_FOR: maker.name}},
         "immutable": true,
         "data": revealed(&all.secret),
     });

@@ -16,10 +16,12 @@ mod clusters;
 mod definitions;
 mod flux;
 mod hazards;
+mod hubs;
 mod incremental;
 #[path = "../../../runtime/tests/integration/members/line.rs"]
 #[allow(dead_code, reason = "others use all of it")]
 mod line;
 mod parties;
+mod refusals;
 mod replace;
 mod stage;

@@ -191,7 +191,7 @@ pub(crate) struct Fleet {
     pub(crate) leaves: BTreeMap<String, Server>,
     pub(crate) lines: Lines,
     pub(crate) replica: Option<Replica>,
-    _agents: Vec<Replica>,
+    agents: Vec<Replica>,
     flux: Vec<JoinHandle<()>>,
 }
 
@@ -219,26 +219,59 @@ impl Fleet {
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
         hub.create("/api/v1/namespaces", &namespace).await;
         hub.define(&definitions::cluster_api()).await;
-        let (mut leaves, mut agents, mut working) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let (mut leaves, mut working) = (BTreeMap::new(), Vec::new());
         for (seed, name) in (2..).zip(CLUSTERS) {
             let leaf = Server::new(name, seed).await;
             working.push(flux::run(&leaf));
-            agents.push(run(operator(&leaf, "agent", Arc::new(Agent))));
             leaves.insert(name.to_owned(), leaf);
         }
         working.push(flux::run(&hub));
         let clusters = leaves.iter();
         let clusters =
             clusters.map(|(name, leaf)| (format!("{NAMESPACE}/{name}"), leaf.cluster.clone()));
-        secs(1).await;
-        Self {
+        let mut fleet = Self {
             lines: Lines::new(clusters.collect()),
             hub,
             leaves,
             replica: None,
-            _agents: agents,
+            agents: Vec::new(),
             flux: working,
+        };
+        fleet.start_agents();
+        secs(1).await;
+        fleet
+    }
+
+    /// Another hub, which reaches the same clusters and knows none of them yet.
+    pub(crate) async fn another_hub(&self) -> Self {
+        let hub = Server::new("another hub", 9).await;
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+        hub.create("/api/v1/namespaces", &namespace).await;
+        hub.define(&definitions::cluster_api()).await;
+        let clusters = self.leaves.iter();
+        let clusters =
+            clusters.map(|(name, leaf)| (format!("{NAMESPACE}/{name}"), leaf.cluster.clone()));
+        Self {
+            lines: Lines::new(clusters.collect()),
+            hub,
+            leaves: self.leaves.clone(),
+            replica: None,
+            agents: Vec::new(),
+            flux: Vec::new(),
         }
+    }
+
+    /// Starts the agents of all clusters.
+    pub(crate) fn start_agents(&mut self) {
+        let leaves = self.leaves.values();
+        let agents = leaves.map(|leaf| run(operator(leaf, "agent", Arc::new(Agent))));
+        self.agents = agents.collect();
+    }
+
+    /// The agents are gone, as if they had crashed.
+    pub(crate) fn stop_agents(&mut self) {
+        self.agents.clear();
     }
 
     /// Flux does nothing any more.

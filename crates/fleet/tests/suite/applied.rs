@@ -5,8 +5,9 @@ use slipway_api::fleet::assemblage::SyncState;
 use slipway_api::foreign::git_repository::GitRepositoryStatus;
 use slipway_api::foreign::kustomization::KustomizationStatus;
 use slipway_bindings::{Found, Known, Read, Reference};
-use slipway_fleet::naming;
 use slipway_fleet::specialise::substitutions;
+use slipway_fleet::{kinds as fleet, naming};
+use slipway_kernel::{Kind, ObjectRef};
 
 use crate::expansion::{Leaf, kinds, sync};
 
@@ -195,4 +196,145 @@ fn a_suspended_kustomization_says_so_when_something_is_to_be_applied() {
         leaf.world.kustomizations["berlin-a"].spec.source_ref.name,
         name
     );
+}
+
+fn name_of_source(leaf: &Leaf) -> String {
+    leaf.world.sources.keys().next().unwrap().clone()
+}
+
+/// Flux prefers some of these to the tag, and others change what is fetched: each is taken out once. Whoever puts it in again is left
+/// alone and told of, and what is not what its name says is not ready.
+#[test]
+fn what_others_add_to_a_source_is_taken_out_once() {
+    let none = json!({});
+    for added in [
+        json!({"ref": {"commit": "0badc0de"}}),
+        json!({"ref": {"name": "refs/heads/evil"}}),
+        json!({"ref": {"semver": ">1"}}),
+        json!({"ref": {"branch": "main"}}),
+        json!({"include": [{"repository": {"name": "evil"}}]}),
+        json!({"ignore": "*"}),
+        json!({"sparseCheckout": ["one"]}),
+        json!({"secretRef": {"name": "theirs"}}),
+        json!({"recurseSubmodules": true}),
+    ] {
+        let mut leaf = Leaf::new(&[sync("a", "v1", &none)]);
+        leaf.settle();
+        let name = name_of_source(&leaf);
+        let patch = json!({ "spec": added });
+        leaf.tamper("GitRepository", &name, &patch);
+        let mended = leaf.step();
+        assert_eq!(leaf.states()["a"], SyncState::Updating, "{added}");
+        assert_eq!((mended.mend.len(), mended.apply.len()), (1, 0), "{added}");
+        let quiet = leaf.step();
+        assert!(
+            quiet.mend.is_empty() && quiet.apply.is_empty(),
+            "{quiet:#?}"
+        );
+        assert_eq!(leaf.states()["a"], SyncState::Succeeded, "{added}");
+        // Somebody insists.
+        leaf.tamper("GitRepository", &name, &patch);
+        let left = leaf.step();
+        assert!(left.mend.is_empty() && left.apply.is_empty(), "{left:#?}");
+        let told = &leaf.world.before["a"];
+        assert_eq!(told.state, SyncState::Blocked);
+        assert_eq!(told.reason.as_deref(), Some("OwnedByOther"));
+    }
+    // What changes nothing of what is fetched is everybody's.
+    let mut leaf = Leaf::new(&[sync("a", "v1", &none)]);
+    leaf.settle();
+    let name = name_of_source(&leaf);
+    let theirs = json!({"spec": {"timeout": "60s", "recurseSubmodules": false, "ignore": ""}});
+    leaf.tamper("GitRepository", &name, &theirs);
+    let quiet = leaf.step();
+    assert!(
+        quiet.mend.is_empty() && quiet.apply.is_empty(),
+        "{quiet:#?}"
+    );
+    assert_eq!(leaf.states()["a"], SyncState::Succeeded);
+}
+
+/// Policies add a service account, and people variables of the cluster: that is theirs.
+#[test]
+fn what_others_add_to_a_kustomization_is_theirs() {
+    let valued = json!({"package": {"kustomize": {"substitute": {"A": "1"}}}});
+    let mut leaf = Leaf::new(&[sync("a", "v1", &valued)]);
+    leaf.settle();
+    for added in [
+        json!({"serviceAccountName": "flux"}),
+        json!({"postBuild": {"substituteFrom": [{"kind": "ConfigMap", "name": "cluster-vars"}]}}),
+        json!({"postBuild": {"substitute": {"B": "2"}}}),
+        json!({"patches": [{"patch": "[]"}]}),
+    ] {
+        leaf.tamper("Kustomization", "berlin-a", &json!({ "spec": added }));
+        let quiet = leaf.step();
+        assert!(quiet.apply.is_empty(), "{added}: {quiet:#?}");
+        assert_eq!(leaf.states()["a"], SyncState::Succeeded, "{added}");
+    }
+    // What we say ourselves is put right once.
+    let patch = json!({"spec": {"path": "elsewhere"}});
+    leaf.tamper("Kustomization", "berlin-a", &patch);
+    assert_eq!(kinds(&leaf.step()), ["Kustomization"]);
+    leaf.say("berlin-a", "True", "ReconciliationSucceeded", None);
+    assert_eq!(kinds(&leaf.step()), [""; 0]);
+    assert_eq!(leaf.states()["a"], SyncState::Succeeded);
+    leaf.tamper("Kustomization", "berlin-a", &patch);
+    assert_eq!(kinds(&leaf.step()), [""; 0]);
+    let told = &leaf.world.before["a"];
+    assert_eq!(
+        (told.state, told.reason.as_deref()),
+        (SyncState::Blocked, Some("OwnedByOther"))
+    );
+    // A value that is not wanted any more goes, also beside theirs.
+    let fewer = json!({"revision": "a-v1", "package": {"kustomize": {"substitute": {"C": "1"}}}});
+    leaf.set(&[sync("a", "v1", &fewer)]);
+    assert_eq!(kinds(&leaf.step()), ["Kustomization"]);
+}
+
+/// What the API refuses is told on the sync that waits for it, with what the API says.
+#[test]
+fn what_the_api_refuses_is_told() {
+    let none = json!({});
+    let mut leaf = Leaf::new(&[sync("a", "v1", &none), sync("b", "v1", &none)]);
+    let refuse = |leaf: &mut Leaf, kind: Kind, name: &str| {
+        let object = ObjectRef::local(kind, "fleet", name);
+        leaf.world.refusals = [(object, "spec.url in body should match".to_owned())].into();
+    };
+    let source = naming::source(leaf.world.syncs[0].0.source.as_ref().unwrap());
+    refuse(&mut leaf, fleet::GIT_REPOSITORY, &source);
+    let decision = slipway_fleet::assemblage::decide(&leaf.world, leaf.now);
+    assert_eq!(decision.apply.len(), 2, "it is tried again in its time");
+    let told = &decision.syncs[0];
+    assert_eq!(
+        (told.state, told.reason.as_deref()),
+        (SyncState::Blocked, Some("RefusedByApi"))
+    );
+    assert!(told.message.as_ref().unwrap().contains("should match"));
+    assert_eq!(decision.syncs[1].state, SyncState::Updating, "nobody else");
+    leaf.world.refusals.clear();
+    leaf.step();
+    leaf.fetch();
+    refuse(&mut leaf, fleet::KUSTOMIZATION, "berlin-b");
+    let decision = slipway_fleet::assemblage::decide(&leaf.world, leaf.now);
+    let states: Vec<SyncState> = decision.syncs.iter().map(|told| told.state).collect();
+    assert_eq!(states, [SyncState::Updating, SyncState::Blocked]);
+    // What is applied stays applied.
+    leaf.world.refusals.clear();
+    leaf.settle();
+    refuse(&mut leaf, fleet::GIT_REPOSITORY, &source);
+    leaf.world.sources.clear();
+    leaf.step();
+    assert_eq!(leaf.states()["a"], SyncState::Succeeded);
+    // Secret values may be in what it says.
+    let mut leaf = Leaf::new(&[]);
+    secretive(&mut leaf, "db");
+    leaf.step();
+    leaf.fetch();
+    let decision = slipway_fleet::assemblage::decide(&leaf.world, leaf.now);
+    assert_eq!(kinds(&decision), ["Kustomization"]);
+    refuse(&mut leaf, fleet::KUSTOMIZATION, "berlin-a");
+    leaf.step();
+    let told = &leaf.world.before["a"];
+    assert_eq!(told.reason.as_deref(), Some("RefusedByApi"));
+    assert!(!told.message.as_ref().unwrap().contains("should match"));
 }

@@ -9,10 +9,11 @@ use slipway_api::fleet::sync::NamedSync;
 use slipway_api::foreign::git_repository::GitRepositoryStatus;
 use slipway_api::foreign::kustomization::KustomizationStatus;
 use slipway_bindings::Known;
-use slipway_fleet::assemblage::{Decision, KustomizationSeen, SourceSeen, World, decide};
+use slipway_fleet::assemblage::{Decision, KustomizationSeen, Mended, SourceSeen, World, decide};
 use slipway_fleet::naming;
 use slipway_fleet::render::Applied;
 use slipway_fleet::specialise::substitutions;
+use slipway_kernel::fields::merge;
 
 use crate::stage::noon;
 
@@ -20,6 +21,8 @@ use crate::stage::noon;
 pub(crate) struct Leaf {
     pub(crate) world: World,
     pub(crate) now: Timestamp,
+    /// The objects of Flux as the API has them, by kind and name.
+    objects: BTreeMap<(String, String), Value>,
 }
 
 pub(crate) fn sync(name: &str, tag: &str, rest: &Value) -> NamedSync {
@@ -39,10 +42,13 @@ impl Leaf {
         let world = World {
             namespace: "fleet".to_owned(),
             name: "berlin".to_owned(),
-            uid: "u".to_owned(),
             ..World::default()
         };
-        let mut leaf = Self { world, now: noon() };
+        let mut leaf = Self {
+            world,
+            now: noon(),
+            objects: BTreeMap::new(),
+        };
         leaf.set(syncs);
         leaf
     }
@@ -58,6 +64,9 @@ impl Leaf {
         let decision = decide(&self.world, self.now);
         for applied in &decision.apply {
             self.apply(applied);
+        }
+        for mended in &decision.mend {
+            self.mend(mended);
         }
         for name in &decision.delete_kustomizations {
             self.world.kustomizations.remove(name);
@@ -76,7 +85,31 @@ impl Leaf {
         decision
     }
 
+    /// Somebody changes an object of Flux, by a merge patch, and Flux looks at it.
+    pub(crate) fn tamper(&mut self, kind: &str, name: &str, patch: &Value) {
+        let key = (kind.to_owned(), name.to_owned());
+        let object = self.objects.get_mut(&key).unwrap();
+        merge(object, patch);
+        let generation = object["metadata"]["generation"].as_i64().unwrap_or(1) + 1;
+        object["metadata"]["generation"] = generation.into();
+        let object = object.clone();
+        if kind == "GitRepository" {
+            let seen = SourceSeen::of(&object);
+            self.world.sources.insert(name.to_owned(), seen);
+            self.fetch();
+        } else {
+            let seen = KustomizationSeen::of(&object);
+            self.world.kustomizations.insert(name.to_owned(), seen);
+            self.say(name, "True", "ReconciliationSucceeded", None);
+        }
+    }
+
+    fn mend(&mut self, mended: &Mended) {
+        self.tamper("GitRepository", &mended.name, &mended.body);
+    }
+
     fn apply(&mut self, applied: &Applied) {
+        self.keep(applied);
         let name = applied.object.name.clone();
         match applied.object.kind.kind.as_ref() {
             "GitRepository" => {
@@ -92,14 +125,14 @@ impl Leaf {
             "Kustomization" => {
                 let before = self.world.kustomizations.remove(&name).unwrap_or_default();
                 // As the API would give it back.
-                let mut object = applied.body.clone();
+                let mut object = self.object(applied);
                 object["metadata"]["generation"] = (before.generation + 1).into();
                 object["spec"]["force"] = false.into();
                 let seen = KustomizationSeen {
                     status: before.status,
                     ..KustomizationSeen::of(&object)
                 };
-                assert_eq!(seen.owner.as_deref(), Some("u"));
+                assert_eq!(seen.made_for.as_deref(), Some("berlin"));
                 self.world.kustomizations.insert(name, seen);
             }
             "Secret" => drop(self.world.secrets.insert(name)),
@@ -107,12 +140,27 @@ impl Leaf {
         }
     }
 
+    /// What the API makes of what is applied: what others have added stays.
+    fn keep(&mut self, applied: &Applied) {
+        let kind = applied.object.kind.kind.to_string();
+        let key = (kind, applied.object.name.clone());
+        let object = self.objects.entry(key).or_default();
+        merge(object, &applied.body);
+    }
+
+    fn object(&self, applied: &Applied) -> Value {
+        let kind = applied.object.kind.kind.to_string();
+        let key = (kind, applied.object.name.clone());
+        self.objects[&key].clone()
+    }
+
     /// Flux fetches all sources.
     pub(crate) fn fetch(&mut self) {
         for (name, source) in &mut self.world.sources {
+            let generation = source.generation;
             source.status = GitRepositoryStatus::of(&json!({"status": {
-                "observedGeneration": 1, "artifact": {"revision": format!("{name}@sha1:1")},
-                "conditions": [{"type": "Ready", "status": "True", "observedGeneration": 1}],
+                "observedGeneration": generation, "artifact": {"revision": format!("{name}@sha1:1")},
+                "conditions": [{"type": "Ready", "status": "True", "observedGeneration": generation}],
             }}));
         }
     }
@@ -367,10 +415,7 @@ fn a_condition_about_an_older_generation_says_nothing() {
 fn a_kustomization_of_somebody_else_is_left_alone() {
     let none = json!({});
     let mut leaf = Leaf::new(&[sync("a", "v1", &none)]);
-    let theirs = KustomizationSeen {
-        owner: None,
-        ..KustomizationSeen::default()
-    };
+    let theirs = KustomizationSeen::default();
     leaf.world
         .kustomizations
         .insert("berlin-a".to_owned(), theirs.clone());

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use slipway_api::fleet::assemblage::{SyncState, SyncStatus};
+use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState, SyncStatus};
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::{Given, Known};
 use slipway_fleet::remote::fill::fill;
-use slipway_fleet::remote::{Decision, Leaf, WRITER, WRITTEN, World, decide, unreadable};
+use slipway_fleet::remote::{Decision, Leaf, World, decide, unreadable};
 use slipway_fleet::specialise::Specialised;
 
 use crate::stage::noon;
@@ -27,6 +27,8 @@ fn world(syncs: &[NamedSync]) -> World {
     World {
         namespace: "fleet".to_owned(),
         name: "berlin".to_owned(),
+        uid: "one".to_owned(),
+        hub: "hub".to_owned(),
         syncs: syncs.iter().map(|sync| (sync.clone(), None)).collect(),
         is_reachable: true,
         ..World::default()
@@ -40,19 +42,14 @@ fn step(world: &mut World) -> Decision {
     let written: Vec<String> = decision.copy.iter().cloned().chain(made).collect();
     world.copied.extend(written.iter().cloned());
     world.own.extend(written);
-    if let Some(applied) = &decision.apply {
-        let leaf = world.leaf.get_or_insert_default();
-        let syncs = applied.body["spec"]["syncs"].as_array().unwrap();
-        let read = |one: &Value| serde_json::from_value(one.clone());
-        leaf.syncs = syncs.iter().filter_map(|one| read(one).ok()).collect();
-        let unread = syncs.iter().filter(|one| read(one).is_err());
-        leaf.unread = unread.cloned().collect();
-        let annotation = |name: &str| {
-            let found = applied.body["metadata"]["annotations"][name].as_str();
-            found.map(str::to_owned)
-        };
-        leaf.written = annotation(WRITTEN);
-        leaf.writer = annotation(WRITER);
+    let applied = decision.apply.as_ref().map(|applied| &applied.body);
+    if let Some(body) = applied.or(decision.take_away.as_ref()) {
+        let before = world.leaf.take().unwrap_or_default();
+        world.leaf = Some(Leaf {
+            status: before.status,
+            generation: before.generation + 1,
+            ..Leaf::of(body)
+        });
     }
     let is_kept = |name: &String| !decision.delete_secrets.contains(name);
     world.copied.retain(is_kept);
@@ -69,10 +66,12 @@ fn report(leaf: &mut Leaf, name: &str, state: SyncState) {
         .unwrap()
         .revision
         .clone();
+    leaf.status.observed_generation = Some(leaf.generation);
     leaf.status.syncs.retain(|known| known.name != name);
     leaf.status.syncs.push(SyncStatus {
         name: name.to_owned(),
         observed_revision: revision,
+        observed_sync: leaf.hashes.get(name).cloned(),
         state,
         ..SyncStatus::default()
     });
@@ -104,7 +103,7 @@ fn all_syncs_are_written_together_and_once() {
     assert!(step(&mut world).apply.is_some());
     // One that is gone is taken away, which only the hash can tell.
     world.syncs.remove(1);
-    assert!(step(&mut world).apply.is_some());
+    assert!(step(&mut world).take_away.is_some());
     assert_eq!(world.leaf.as_ref().unwrap().syncs, [plain("a", "v2")]);
     assert_eq!(step(&mut world).apply, None);
 }
@@ -281,7 +280,7 @@ fn a_sync_that_cannot_be_read_stays_as_it_was_and_is_told() {
     assert_eq!(quiet.apply, None);
     // It is taken away: then it goes.
     world.syncs.pop();
-    let gone = step(&mut world).apply.unwrap().body["spec"]["syncs"].clone();
+    let gone = step(&mut world).take_away.unwrap()["spec"]["syncs"].clone();
     assert_eq!(gone.as_array().unwrap().len(), 1);
 }
 
@@ -292,53 +291,197 @@ fn it_is_known_whether_all_syncs_in_the_cluster_are_ours() {
     step(&mut world);
     let leaf = world.leaf.as_mut().unwrap();
     leaf.syncs.reverse();
+    let leaf = world.leaf.clone();
+    world.syncs.clear();
+    let emptied = decide(&world, noon());
     assert!(
-        step(&mut world).is_only_ours,
+        emptied.take_away.is_some() && emptied.apply.is_none(),
         "the API has an order of its own"
     );
+    world.leaf = leaf;
     world
         .leaf
         .as_mut()
         .unwrap()
         .syncs
         .push(plain("theirs", "v1"));
-    world.syncs.clear();
     let emptied = decide(&world, noon());
-    assert!(emptied.apply.is_some() && !emptied.is_only_ours);
+    assert!(emptied.apply.is_some() && emptied.take_away.is_none());
 }
 
-/// A cluster was forgotten and is known again: what its Rollouts gave it stays until each has given it something anew.
+/// What goes and what changes are two writes: what is taken away is written by a patch, which leaves no trace of who wrote the rest.
 #[test]
-fn a_new_assemblage_takes_nothing_away_before_everybody_has_had_a_say() {
-    let by = |name: &str, tag: &str| NamedSync {
-        assigned_by: Some(format!("Rollout/{name}")),
-        ..plain(name, tag)
-    };
-    let names = |world: &World| -> Vec<String> {
-        let syncs = &world.leaf.as_ref().unwrap().syncs;
-        syncs.iter().map(|sync| sync.name.clone()).collect()
-    };
-    let mut world = world(&[
-        by("a", "v1"),
-        by("b", "v1"),
-        by("c", "v1"),
-        plain("d", "v1"),
-    ]);
-    world.uid = "one".to_owned();
-    world.awaited = ["Rollout/a", "Rollout/b"].map(str::to_owned).into();
+fn what_goes_goes_before_the_rest_changes() {
+    let mut world = world(&[plain("a", "v1"), plain("b", "v1")]);
     step(&mut world);
-    assert_eq!(names(&world), ["a", "b", "c", "d"]);
-    // Another one, in which only one has assigned something yet; c is not selected any more, and d was nobody's.
+    set(&mut world, &[plain("a", "v2")]);
+    assert!(step(&mut world).take_away.is_some());
+    assert_eq!(world.leaf.as_ref().unwrap().syncs, [plain("a", "v1")]);
+    assert!(step(&mut world).apply.is_some());
+    assert_eq!(world.leaf.as_ref().unwrap().syncs, [plain("a", "v2")]);
+    assert!(!step(&mut world).is_pending());
+}
+
+fn names(world: &World) -> Vec<String> {
+    let syncs = &world.leaf.as_ref().unwrap().syncs;
+    syncs.iter().map(|sync| sync.name.clone()).collect()
+}
+
+fn set(world: &mut World, syncs: &[NamedSync]) {
+    world.syncs = syncs.iter().map(|sync| (sync.clone(), None)).collect();
+    world.generation += 1;
+}
+
+/// A cluster was forgotten and is known again, or its control plane was built anew: what it had stays until somebody gives it something
+/// anew, or a person says that it may go.
+#[test]
+fn a_new_assemblage_takes_nothing_away_that_it_does_not_know() {
+    let mut world = world(&[plain("a", "v1"), plain("b", "v1"), plain("c", "v1")]);
+    step(&mut world);
+    assert_eq!(names(&world), ["a", "b", "c"]);
     world.uid = "two".to_owned();
+    set(&mut world, &[plain("a", "v1")]);
+    let kept = step(&mut world).kept;
+    assert_eq!(kept, ["b", "c"].map(str::to_owned).into());
+    assert_eq!(names(&world), ["a", "b", "c"]);
+    assert_eq!(step(&mut world).apply, None, "it rests");
+    // Somebody assigns one of them again, and takes it away again.
+    set(&mut world, &[plain("a", "v1"), plain("b", "v2")]);
+    assert_eq!(step(&mut world).kept, ["c".to_owned()].into());
+    set(&mut world, &[plain("b", "v2")]);
+    step(&mut world);
+    assert_eq!(
+        names(&world),
+        ["b", "c"],
+        "from now on what is taken away goes"
+    );
+    // A person has not seen that many, and then has.
+    world.may_unassign = 0;
+    assert_eq!(step(&mut world).apply, None);
+    world.may_unassign = 1;
+    let cleared = step(&mut world);
+    assert!(cleared.followed.is_empty(), "not before it is done");
+    assert_eq!(names(&world), ["b"]);
+    assert_eq!(
+        step(&mut world).followed,
+        ["fleet.squaremo.dev/confirm-unassign"]
+    );
+}
+
+/// The control plane was put back to an earlier state: what was assigned since is in the clusters, and nobody knows it.
+#[test]
+fn an_assemblage_that_was_put_back_takes_nothing_away() {
+    let mut world = world(&[plain("a", "v1")]);
+    world.generation = 3;
+    step(&mut world);
+    set(&mut world, &[plain("a", "v1"), plain("b", "v1")]);
+    step(&mut world);
+    world.generation = 3;
     world.syncs.truncate(1);
     step(&mut world);
     assert_eq!(names(&world), ["a", "b"]);
-    assert_eq!(step(&mut world).apply, None, "it rests");
-    world.syncs.push((by("b", "v2"), None));
-    step(&mut world);
     assert_eq!(step(&mut world).apply, None);
-    // From now on what is taken away goes.
-    world.syncs.pop();
+    // It goes on from there.
+    set(&mut world, &[plain("a", "v2")]);
     step(&mut world);
-    assert_eq!(names(&world), ["a"]);
+    assert_eq!(names(&world), ["a", "b"]);
+    let decision = step(&mut world);
+    assert_eq!((decision.apply, decision.kept.len()), (None, 1));
+}
+
+#[test]
+fn another_control_planes_cluster_is_not_written_to_before_a_person_says_so() {
+    let mut world = world(&[plain("a", "v1"), plain("b", "v1")]);
+    step(&mut world);
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
+    let theirs = world.leaf.clone();
+    world.hub = "another".to_owned();
+    world.uid = "two".to_owned();
+    world.before = AssemblageStatus::default();
+    set(&mut world, &[plain("a", "v1"), plain("mine", "v1")]);
+    world.secrets.insert("s".to_owned());
+    world.own.insert("unused".to_owned());
+    let decision = step(&mut world);
+    assert_eq!((decision.apply, decision.copy.len()), (None, 0));
+    assert!(decision.delete_secrets.is_empty());
+    assert_eq!(world.leaf, theirs);
+    assert_eq!(
+        decision.summary.succeeded, 0,
+        "that is told to somebody else"
+    );
+    // The word is about another one.
+    world.takes_over = Some("a third".to_owned());
+    assert_eq!(step(&mut world).apply, None);
+    world.takes_over = Some("hub".to_owned());
+    assert!(step(&mut world).apply.is_some());
+    assert_eq!(names(&world), ["a", "mine", "b"]);
+    let decision = step(&mut world);
+    assert_eq!(decision.apply, None);
+    assert_eq!(decision.followed, ["fleet.squaremo.dev/take-over"]);
+}
+
+/// Third parties name revisions as they like, and people edit what is under one.
+#[test]
+fn a_word_for_a_revision_is_not_what_is_there() {
+    let prod = |tag: &str| NamedSync {
+        revision: Some("prod".to_owned()),
+        ..plain("a", tag)
+    };
+    let mut world = world(&[prod("v1"), plain("b", "v1")]);
+    step(&mut world);
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
+    report(world.leaf.as_mut().unwrap(), "b", SyncState::Succeeded);
+    assert_eq!(step(&mut world).summary.succeeded, 2);
+    set(&mut world, &[prod("v2"), plain("b", "v1")]);
+    // Before it is written, and after, until the cluster has seen exactly that; also if nobody looked in between.
+    let before = world.before.clone();
+    assert_eq!(states(&step(&mut world))["a"], SyncState::Updating);
+    world.before = before;
+    let written = step(&mut world);
+    assert_eq!(states(&written)["a"], SyncState::Updating);
+    assert_eq!(
+        states(&written)["b"],
+        SyncState::Succeeded,
+        "that is as it was"
+    );
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
+    assert_eq!(step(&mut world).summary.succeeded, 2);
+}
+
+/// A version is taken back and comes again while the agent is away: what it said the first time is not said of the second.
+#[test]
+fn what_was_told_before_a_version_was_taken_back_does_not_count() {
+    let mut world = world(&[plain("a", "v2")]);
+    step(&mut world);
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
+    step(&mut world);
+    set(&mut world, &[plain("a", "v1")]);
+    step(&mut world);
+    step(&mut world);
+    set(&mut world, &[plain("a", "v2")]);
+    step(&mut world);
+    assert_eq!(states(&step(&mut world))["a"], SyncState::Updating);
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
+    assert_eq!(states(&step(&mut world))["a"], SyncState::Succeeded);
+}
+
+/// What the API of the cluster refuses is told on what waits for it.
+#[test]
+fn what_the_cluster_refuses_is_told() {
+    let mut world = world(&[plain("a", "v1")]);
+    step(&mut world);
+    report(world.leaf.as_mut().unwrap(), "a", SyncState::Succeeded);
+    step(&mut world);
+    set(&mut world, &[plain("a", "v1"), plain("b", "v1")]);
+    world.refused = Some("spec.syncs: too many".to_owned());
+    let decision = decide(&world, noon());
+    assert!(decision.is_pending());
+    let told = states(&decision);
+    assert_eq!(
+        (told["a"], told["b"]),
+        (SyncState::Succeeded, SyncState::Blocked)
+    );
+    assert_eq!(decision.syncs[1].reason.as_deref(), Some("RefusedByApi"));
+    world.refused = None;
+    assert_eq!(states(&step(&mut world))["b"], SyncState::Updating);
 }

@@ -106,11 +106,10 @@ fn a_sync_is_a_source_and_a_kustomization() {
         let maker = flux::Maker {
             namespace: "fleet",
             name: "berlin",
-            uid: "u",
             kubeconfig,
         };
         let spec = flux::kustomization_spec(maker, &sync, &source, &values, secret);
-        flux::kustomization(maker, &sync, &spec)
+        flux::kustomization(maker, &sync, &spec, ("hash", None))
     };
     let all = [
         flux::source("fleet", &source),
