@@ -58,7 +58,8 @@ fn main() -> ExitCode {
     let mut chosen = scenarios::all().unwrap();
     // The fleet is played when it is asked for: its scenarios have been played without faults only.
     if arguments.scenario.is_none() {
-        chosen.retain(|one| scenarios::capability_of(&one.name) != Some("fleet"));
+        let fleet = wiring.shares.iter().find(|share| share.name == "fleet");
+        chosen.retain(|one| fleet.is_none_or(|fleet| !fleet.has(&one.name)));
     }
     chosen.extend(convoy::scenarios());
     chosen.extend(lookout::scenarios());

@@ -34,6 +34,15 @@ impl DerefMut for Log {
     }
 }
 
+impl From<Vec<Change>> for Log {
+    fn from(changes: Vec<Change>) -> Self {
+        Self {
+            changes,
+            places: OnceLock::new(),
+        }
+    }
+}
+
 impl Log {
     fn places(&self) -> &Places {
         self.places.get_or_init(|| {

@@ -64,7 +64,7 @@ fn cluster(uid: &str) -> Course {
     system.object.1 = "".into();
     Course {
         base: 0,
-        changes: vec![system],
+        changes: vec![system].into(),
     }
 }
 
@@ -87,7 +87,7 @@ fn history(then: &[(&str, &str)], by_operator: bool) -> History {
     let first = changed(1, west, (Some(empty), recorded.clone()), Some(0));
     let by = by_operator.then_some(1);
     let second = changed(2, west, (Some(recorded), map(then)), by);
-    history.changes = vec![first, second];
+    history.changes = vec![first, second].into();
     history
 }
 
