@@ -61,7 +61,12 @@ fn a_restart_by_a_clock_that_is_ahead_is_looked_at_when_its_time_comes() {
     stage.put(deployment("d", "a", MESH, Some(&ago(11))));
     let ahead = "2026-03-04T12:00:01Z";
     let template = json!({"metadata": {"annotations": {RESTARTED_AT: ahead}}});
-    stage.patch("Deployment", "d", "a", &json!({"spec": {"template": template}}));
+    stage.patch(
+        "Deployment",
+        "d",
+        "a",
+        &json!({"spec": {"template": template}}),
+    );
     stage.step();
     let plan = stage.step();
     assert_eq!(plan.wake_at, Some(ahead.parse().unwrap()));
