@@ -152,6 +152,15 @@ impl Decision {
         self.wake_at = Some(self.wake_at.map_or(at, |known| known.min(at)));
     }
 
+    /// Whether a cluster is about to lose its assignment, which has to be written down first.
+    fn takes_leave(&self, world: &World) -> bool {
+        self.unassigned.iter().any(|one| {
+            let cluster = world.clusters.get(&one.name);
+            let entry = cluster.and_then(|cluster| cluster.entry.as_ref());
+            entry.is_some_and(|entry| entry.is_ours)
+        })
+    }
+
     /// Whether anything of it is to be written besides the status.
     pub fn is_idle(&self) -> bool {
         let Self {

@@ -623,7 +623,7 @@ fn who_falls_ill_in_the_middle_is_not_what_all_wait_for() {
         assert!(world.rollout.status.run.is_some(), "the budget is full");
         for revision in ["a", "c"] {
             want(&mut world, revision);
-            play_while_one_fails(&mut world, 40, &ill, revision);
+            play(&mut world, 40, &[ill.as_str()]);
             let holds = decide(&world, noon()).holds;
             let what = format!("{ill} is ill, {revision}: {holds:#?}");
             assert_eq!(with(&world, revision), 10, "{what}");

@@ -13,13 +13,15 @@ pub(super) fn set(world: &World, decision: &Decision, status: &mut RolloutStatus
     let generation = world.rollout.generation;
     let is_stalling = |hold: &&Hold| Reason::of(hold.reason).is_some_and(Reason::is_stalled);
     let stalling = decision.holds.iter().find(is_stalling);
-    let is_at_work = decision.run.is_some() || world.rollout.is_deleting || !decision.is_idle();
+    let is_at_work =
+        decision.run.is_some() || world.rollout.is_deleting || is_moving(world, decision);
     let (is_ready, reason, message) = readiness(world, decision, status, stalling);
     let conditions = &mut status.conditions;
     put(
         conditions, READY, is_ready, reason, &message, generation, now,
     );
-    let moves = !decision.assign.is_empty() || !decision.unassign.is_empty();
+    let moves =
+        !decision.assign.is_empty() || !decision.unassign.is_empty() || decision.takes_leave(world);
     let waits = decision.holds.iter().any(is_in_the_way);
     let is_going_on = is_at_work && (moves || !waits);
     put(
@@ -56,6 +58,11 @@ pub(super) fn set(world: &World, decision: &Decision, status: &mut RolloutStatus
         ),
         None => clear(conditions, STALLED),
     }
+}
+
+/// Whether something is written now, or as soon as the status says so.
+fn is_moving(world: &World, decision: &Decision) -> bool {
+    !decision.is_idle() || decision.takes_leave(world)
 }
 
 /// Whether nothing more is done because of it: what is waited for in every rollout is part of it, and what is about one cluster
@@ -111,7 +118,7 @@ fn readiness(
     if let Some(hold) = decision.holds.iter().find(|hold| is_in_the_way(hold)) {
         return waits(hold);
     }
-    if decision.run.is_some() || !decision.is_idle() {
+    if decision.run.is_some() || is_moving(world, decision) {
         return (false, condition::ROLLING_OUT, progress);
     }
     if let Some(hold) = decision.holds.first() {
