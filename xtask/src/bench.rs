@@ -142,7 +142,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Bench::Fleet { clusters } => {
             let clusters: Vec<String> = clusters.iter().map(ToString::to_string).collect();
             let size = ["--clusters".to_owned(), clusters.join(",")];
-            measure("bench-fleet", &size, None, None, keep)
+            measure("bench-fleet", &size, &Whom::Shipped(None, None), keep)
         }
         Bench::Facts { keys, minutes } => {
             let words = [

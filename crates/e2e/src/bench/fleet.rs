@@ -5,6 +5,7 @@
 //! time until all is known and told after a start, one incremental rollout over some of the clusters, the time from a leaf's news
 //! to what the hub writes of it, and how much the hub writes.
 
+#[expect(dead_code, reason = "faults and cores are of another bench")]
 #[path = "clusters_role.rs"]
 mod role;
 #[path = "fleet_servers.rs"]

@@ -38,10 +38,7 @@ pub(crate) fn agents(stage: &Stage) -> Result<()> {
         leaf.cluster()
             .eventually("the definition is served", SOON, |cluster| {
                 let definition = cluster.json(&["get", "crd", "assemblages.fleet.squaremo.dev"]);
-                Ok(definition
-                    .ok()
-                    .filter(|found| is_established(found))
-                    .map(drop))
+                Ok(definition.ok().filter(is_established).map(drop))
             })?;
         leaf.start_agent(account)?;
     }

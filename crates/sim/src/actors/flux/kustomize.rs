@@ -212,7 +212,7 @@ impl Look<'_> {
                 true,
             ));
         }
-        let to = match self.target(world, &object) {
+        let to = match target(world, &object) {
             Ok(to) => to,
             Err(problem) => return Some(Outcome::failed("ReconciliationFailed", problem, true)),
         };
@@ -257,31 +257,6 @@ impl Look<'_> {
             .inventory
             .iter()
             .flat_map(|all| &all.entries)
-    }
-
-    /// The cluster that it is applied to; none for the one that it is in.
-    fn target(&self, world: &World, object: &Kustomization) -> Result<Option<String>, String> {
-        let Some(config) = &object.spec.kube_config else {
-            return Ok(None);
-        };
-        let reference = &config.secret_ref;
-        let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
-        let name = &reference.name;
-        let secret = world.secrets.get(&Key::new(namespace, name));
-        let Some(secret) = secret else {
-            return Err(format!(
-                "unable to read KubeConfig secret '{namespace}/{name}' error: secrets \"{name}\" not found"
-            ));
-        };
-        let key = reference.key.as_deref().unwrap_or("value");
-        let data = build::decoded(secret);
-        let said = data.get(key).and_then(|text| text.trim().split_once(' '));
-        match said {
-            Some((cluster, _)) => Ok(Some(cluster.to_owned())),
-            None => Err(format!(
-                "KubeConfig secret '{namespace}/{name}' doesn't contain a '{key}' key with a kubeconfig"
-            )),
-        }
     }
 
     /// Looks whether all is healthy, and until when it may take.
@@ -347,7 +322,7 @@ impl Look<'_> {
         let spec = &self.object.spec;
         if spec.prune && !spec.suspend {
             // Where nobody knows any more where it was, it stays.
-            let to = self.target(world, self.object);
+            let to = target(world, self.object);
             for path in self.inventory().filter_map(build::path) {
                 if let Ok(to) = &to {
                     step.writes.push(Write::Remove {
@@ -365,4 +340,29 @@ impl Look<'_> {
 fn timeout(object: &Kustomization) -> SignedDuration {
     let interval = length(Some(&object.spec.interval), SignedDuration::from_mins(10));
     length(object.spec.timeout.as_deref(), interval).max(SHORTEST)
+}
+
+/// The cluster that a Kustomization is applied to; none for the one that it is in.
+fn target(world: &World, object: &Kustomization) -> Result<Option<String>, String> {
+    let Some(config) = &object.spec.kube_config else {
+        return Ok(None);
+    };
+    let reference = &config.secret_ref;
+    let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+    let name = &reference.name;
+    let secret = world.secrets.get(&Key::new(namespace, name));
+    let Some(secret) = secret else {
+        return Err(format!(
+            "unable to read KubeConfig secret '{namespace}/{name}' error: secrets \"{name}\" not found"
+        ));
+    };
+    let key = reference.key.as_deref().unwrap_or("value");
+    let data = build::decoded(secret);
+    let said = data.get(key).and_then(|text| text.trim().split_once(' '));
+    match said {
+        Some((cluster, _)) => Ok(Some(cluster.to_owned())),
+        None => Err(format!(
+            "KubeConfig secret '{namespace}/{name}' doesn't contain a '{key}' key with a kubeconfig"
+        )),
+    }
 }

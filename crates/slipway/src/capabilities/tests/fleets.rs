@@ -55,12 +55,9 @@ impl Made {
 
     /// An object in another cluster as it is now.
     fn there(&self, cluster: &ClusterId, object: &Object) -> Option<Arc<Image>> {
-        let changes = self.history.changes_in(cluster).iter();
-        changes
-            .filter(|change| change.object == *object)
-            .last()?
-            .after
-            .clone()
+        let mut changes = self.history.changes_in(cluster).iter();
+        let last = changes.rfind(|change| change.object == *object);
+        last?.after.clone()
     }
 
     /// An object changes in another cluster.

@@ -54,17 +54,9 @@ impl Look<'_> {
         }])
     }
 
-    fn doing(&self, what: &str, attempt: &Attempt) -> String {
-        let timeout = length_of(timeout(&attempt.object));
-        format!(
-            "{what} for revision {} with a timeout of {timeout}",
-            attempt.revision
-        )
-    }
-
     /// An attempt has begun.
     pub(super) fn fetching(&self, attempt: &Attempt) -> KustomizationStatus {
-        let message = self.doing("Fetching manifests", attempt);
+        let message = doing("Fetching manifests", attempt);
         self.with(&[
             Said {
                 of: "Reconciling",
@@ -83,7 +75,7 @@ impl Look<'_> {
 
     /// All is applied, and looked at.
     pub(super) fn checking(&self, attempt: &Attempt) -> KustomizationStatus {
-        let message = self.doing("Running health checks", attempt);
+        let message = doing("Running health checks", attempt);
         let progressing = |of, status, message| Said {
             of,
             status,
@@ -125,7 +117,7 @@ impl Look<'_> {
                     (true, _) if *reason == "BuildFailed" => "Building manifests",
                     (true, _) => "Detecting drift",
                 };
-                let doing = self.doing(what, attempt);
+                let doing = doing(what, attempt);
                 let mut status = self.with(&[
                     Said {
                         of: "Reconciling",
@@ -191,4 +183,12 @@ impl Look<'_> {
             vec![first, last]
         }
     }
+}
+
+fn doing(what: &str, attempt: &Attempt) -> String {
+    let timeout = length_of(timeout(&attempt.object));
+    format!(
+        "{what} for revision {} with a timeout of {timeout}",
+        attempt.revision
+    )
 }

@@ -22,10 +22,10 @@ pub(super) fn is_excused(
     let Some(began) = began(history, step) else {
         return false;
     };
-    let earlier = all.iter().filter(|one| {
+    let had = all.iter().rfind(|one| {
         one.rollout == given.rollout && one.cluster == given.cluster && one.at < began
     });
-    let Some(had) = earlier.last() else {
+    let Some(had) = had else {
         return false;
     };
     // Who was given the change and then lost counts, whatever begins anew for the same template.

@@ -190,15 +190,16 @@ pub(in super::super) fn budget(case: &Case<'_>) -> Findings {
     findings
 }
 
-/// Whether a cluster is not ready with what it has when a step comes.
+/// Whether a cluster is not ready with what it has when a step comes. What happens there at the same moment may come of the step.
 fn is_broken(history: &History, step: &Step<'_>) -> bool {
     let place = step.place();
     let object = kustomization(&place, step.sync());
-    let found = at(history.changes_in(&place.expanded_in), &object, step.at);
-    let before = step.before.as_deref();
-    !found
-        .zip(before)
-        .is_some_and(|(found, before)| is_ready(found, before))
+    let changes = history.changes_in(&place.expanded_in).iter();
+    let earlier = changes.take_while(|change| change.at < step.at);
+    let last = earlier.filter(|change| change.object == object).last();
+    let found = last.and_then(|change| change.after.as_deref());
+    let is_well = |(found, before): (&Image, &str)| is_ready(found, before);
+    !found.zip(step.before.as_deref()).is_some_and(is_well)
 }
 
 /// What is left in the end is explained: a Rollout is ready, or says what it waits for.
