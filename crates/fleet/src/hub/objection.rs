@@ -8,7 +8,7 @@ use slipway_kernel::store::Item;
 use slipway_kernel::{Blocker, Facts};
 
 use super::remote::Remote;
-use super::view::{cluster_of, member_of, status_of};
+use super::view::{View, cluster_of, member_of, status_of};
 use crate::kinds;
 use crate::observe::assemblage::kubeconfig;
 use crate::observe::seen::Whole;
@@ -53,16 +53,27 @@ fn another_hub(one: &Remote<'_>) -> Option<Words> {
 
 /// The assemblage says that the cluster is reached otherwise than what stands for it says.
 fn another_kubeconfig(one: &Remote<'_>) -> Option<Words> {
-    let registered = one.cluster()?;
-    let named = kubeconfig(one.object()).filter(|name| !name.is_empty())?;
-    let (own, cluster) = (&registered.kubeconfig, &registered.name);
-    (named != own).then(|| {
-        (
-            Reason::OwnedByOther,
-            format!("it names Secret {named}, and the kubeconfig of cluster {cluster} is in Secret {own}"),
-            format!("whoever puts {own} into its kubeconfigRef, or makes it one of another cluster by its clusterName"),
-        )
-    })
+    let (named, own) = strayed(one.view, &one.item)?;
+    let cluster = cluster_of(one.object());
+    Some((
+        Reason::OwnedByOther,
+        format!(
+            "it names Secret {named}, and the kubeconfig of cluster {cluster} is in Secret {own}"
+        ),
+        format!(
+            "whoever puts {own} into its kubeconfigRef, or makes it one of another cluster by its clusterName"
+        ),
+    ))
+}
+
+/// The kubeconfig that an assemblage names, and that of its cluster, if that is another one.
+fn strayed(view: &View<'_>, item: &Item<Whole>) -> Option<(String, String)> {
+    let object = item.body().object();
+    let own = view
+        .cluster(&item.meta().namespace, cluster_of(object))?
+        .kubeconfig;
+    let named = kubeconfig(object).filter(|name| !name.is_empty() && *name != own)?;
+    Some((named.to_owned(), own))
 }
 
 /// The cluster has another name already: what is for one name would be changed in turn with what is for the other.
@@ -78,7 +89,10 @@ fn another_name(one: &Remote<'_>, facts: &Facts) -> Option<Words> {
         let recorded = recorded(object);
         let state = facts.members.get(&member);
         let seen = || state.and_then(|state| state.uid()).map(str::to_owned);
-        member != one.member && recorded.or_else(seen).as_deref() == Some(uid)
+        // Who was led here by another one's kubeconfig has no claim.
+        let is_strayed = recorded.is_none() && strayed(one.view, other).is_some();
+        let is_claimed = recorded.or_else(seen).as_deref() == Some(uid);
+        member != one.member && is_claimed && !is_strayed
     });
     let claims = others.map(|other| Claim::of(other, uid));
     let first = claims.min().filter(|first| *first < own)?;

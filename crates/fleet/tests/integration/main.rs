@@ -21,6 +21,7 @@ mod incremental;
 #[path = "../../../runtime/tests/integration/members/line.rs"]
 #[allow(dead_code, reason = "others use all of it")]
 mod line;
+mod mistakes;
 mod parties;
 mod refusals;
 mod replace;
