@@ -58,15 +58,12 @@ fn a_restart_by_a_clock_that_is_ahead_is_looked_at_when_its_time_comes() {
     let mut stage = stage();
     let spec = json!({"interval": "10m", "match": {"labels": {"mesh": "true"}}});
     stage.put(flipper("default", "f", &spec));
-    stage.put(deployment("d", "a", MESH, Some(&ago(11))));
     let ahead = "2026-03-04T12:00:01Z";
-    let template = json!({"metadata": {"annotations": {RESTARTED_AT: ahead}}});
-    stage.patch(
-        "Deployment",
-        "d",
-        "a",
-        &json!({"spec": {"template": template}}),
-    );
+    let mut rolling = deployment("d", "a", MESH, Some(&ago(11)));
+    rolling["metadata"]["generation"] = json!(6);
+    rolling["spec"]["template"]["metadata"]["annotations"] = json!({RESTARTED_AT: ahead});
+    rolling["status"] = json!({"observedGeneration": 5});
+    stage.put(rolling);
     stage.step();
     let plan = stage.step();
     assert_eq!(plan.wake_at, Some(ahead.parse().unwrap()));
