@@ -3,6 +3,8 @@
 mod cases;
 mod conditions;
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use slipway_api::fleet::rollout::status::{
@@ -66,19 +68,22 @@ fn waiting(world: &World, decision: &Decision, now: Timestamp) -> Vec<WaitingFor
 
 /// Holds, with those that are about single clusters as one for each reason.
 fn condensed(holds: &[Hold]) -> Vec<Hold> {
-    let is_like =
-        |one: &Hold, other: &Hold| one.reason == other.reason && conditions::is_aside(other);
+    let mut besides: BTreeMap<&str, usize> = BTreeMap::new();
     let mut all: Vec<Hold> = Vec::new();
     for hold in holds {
-        let many = holds.iter().filter(|other| is_like(hold, other)).count();
-        if !conditions::is_aside(hold) || many < 2 {
+        if !conditions::is_aside(hold) {
             all.push(hold.clone());
-        } else if !all.iter().any(|known| is_like(hold, known)) {
-            let more = count(many - 1, "cluster");
-            all.push(Hold {
-                message: format!("{}; {more} besides", hold.message),
-                ..hold.clone()
-            });
+        } else if let Some(more) = besides.get_mut(hold.reason) {
+            *more += 1;
+        } else {
+            besides.insert(hold.reason, 0);
+            all.push(hold.clone());
+        }
+    }
+    for hold in &mut all {
+        let more = besides.get(hold.reason).copied().unwrap_or_default();
+        if more > 0 && conditions::is_aside(hold) {
+            hold.message = format!("{}; {} besides", hold.message, count(more, "cluster"));
         }
     }
     all

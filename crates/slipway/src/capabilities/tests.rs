@@ -53,6 +53,19 @@ fn nobody_objects_to_a_good_rollout_over_clusters() {
     assert!(objections.is_empty(), "{objections:?}");
 }
 
+/// Who was unready before a change is told by what Flux said there, and not by what the operator says of it.
+#[test]
+fn who_was_ill_before_a_change_does_not_count_whatever_is_said() {
+    let objections = fleets::with_one_that_was_ill().objections();
+    assert!(objections.is_empty(), "{objections:?}");
+    let said = fleets::with_one_that_is_said_to_have_been_ill();
+    for made in [said, fleets::with_one_that_was_well_again()] {
+        let objections = made.objections();
+        let ids: Vec<&str> = objections.iter().map(|(id, _)| *id).collect();
+        assert_eq!(ids, ["F6"], "{objections:?}");
+    }
+}
+
 /// One bad history for each oracle.
 fn bad(id: &str) -> Made {
     let mut made = good();

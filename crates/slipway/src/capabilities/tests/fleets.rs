@@ -195,13 +195,32 @@ impl Made {
 
     /// Flux has applied it, and all is healthy.
     fn ready(&mut self, cluster: &str) {
+        self.says(cluster, "True");
+    }
+
+    /// Flux says of a cluster's one Kustomization that it is ready, or not.
+    fn says(&mut self, cluster: &str, ready: &str) {
         let there = ClusterId::remote(cluster);
         let kustomization = object(KUSTOMIZATIONS, &format!("{cluster}-web"));
         let now = self.there(&there, &kustomization).unwrap();
         let generation = now.number("/metadata/generation");
-        let status = json!({"observedGeneration": generation, "conditions": [{"type": "Ready", "status": "True"}]});
+        let status = json!({"observedGeneration": generation, "conditions": [{"type": "Ready", "status": ready}]});
         self.change_there(&there, &kustomization, &json!({ "status": status }), None);
         self.pass(10);
+    }
+
+    /// Somebody asks for another version, and the operator tells that it brings it, and who is left for later.
+    fn begin(&mut self, revision: &str, skipped: &[&str]) {
+        let rollout = object(ROLLOUTS, "web");
+        let mut value = self.current(&rollout);
+        value["spec"]["template"] = json!({ "tag": revision });
+        self.put(rollout.clone(), value.clone(), None);
+        self.pass(1);
+        let started = self.now().to_string();
+        value["status"]["run"] =
+            json!({"revision": revision, "started": started, "skipped": skipped});
+        self.put(rollout, value, None);
+        self.pass(1);
     }
 }
 
@@ -220,6 +239,48 @@ pub(super) fn good_rollout() -> Made {
         made.switch(cluster, "v1");
         made.ready(cluster);
     }
+    made
+}
+
+/// One cluster is ill before a change begins: it gets it as soon as one is ready with it, and while it is not ready the others do.
+pub(super) fn with_one_that_was_ill() -> Made {
+    let mut made = good_rollout();
+    made.says("c", "False");
+    made.begin("v2", &["c"]);
+    made.switch("a", "v2");
+    made.ready("a");
+    made.switch("c", "v2");
+    made.pass(5);
+    made.switch("b", "v2");
+    made.ready("b");
+    made
+}
+
+/// The operator only says so: it was well, and is not ready with the change.
+pub(super) fn with_one_that_is_said_to_have_been_ill() -> Made {
+    let mut made = good_rollout();
+    made.begin("v2", &["c"]);
+    made.switch("a", "v2");
+    made.ready("a");
+    made.switch("c", "v2");
+    made.pass(5);
+    made.switch("b", "v2");
+    made.ready("b");
+    made
+}
+
+/// It was ill, but it was well again before it got the change.
+pub(super) fn with_one_that_was_well_again() -> Made {
+    let mut made = good_rollout();
+    made.says("c", "False");
+    made.begin("v2", &["c"]);
+    made.switch("a", "v2");
+    made.ready("a");
+    made.ready("c");
+    made.switch("c", "v2");
+    made.pass(5);
+    made.switch("b", "v2");
+    made.ready("b");
     made
 }
 
