@@ -59,6 +59,6 @@ pub const PERMISSIONS: &[Permission] = &[
         verbs: &["list", "watch"],
         names: &[],
         scope: Scope::Cluster,
-        why: "to know what kinds are called that bindings refer to, and whether our own is going",
+        why: "to know what kinds are called that bindings refer to, and whether our own are going",
     },
 ];

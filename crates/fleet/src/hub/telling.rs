@@ -19,12 +19,15 @@ use super::objection::{mistaken, objection};
 use super::remote::{Fate, Remote, record};
 use super::view::status_of;
 use super::{members, reach};
-use crate::kinds;
-use crate::remote;
+use crate::reasons::Reason;
 use crate::steps::Steps;
+use crate::{kinds, remote};
 
 /// How long what is to be written into a cluster may be on its way before it is looked whether it was refused.
 const PENDING: Duration = Duration::from_secs(5);
+
+/// Why a cluster is not taken for the one that is meant.
+const MISTAKES: [&str; 2] = [Reason::OwnedByOther.as_str(), Reason::TwoNames.as_str()];
 
 /// Whether all that is in the cluster is assigned here. Said only where it is not.
 const ASSIGNED: &str = "Assigned";
@@ -144,6 +147,13 @@ fn tell(
     if from.is_some_and(is_unread)
         && let Some(at) = later(now, reach::PATIENCE)
     {
+        steps.plan.wake(at);
+    }
+    let is_mistaken = blocker
+        .as_ref()
+        .is_some_and(|one| MISTAKES.contains(&one.reason));
+    if is_mistaken && let Some(at) = later(now, reach::PATIENCE) {
+        // Whoever ends it may change another object than this.
         steps.plan.wake(at);
     }
     if member.is_some() {
