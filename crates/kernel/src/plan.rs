@@ -115,7 +115,10 @@ mod tests {
         let before = json!({"run": {"canary": "a", "skipped": ["b"], "at": {"x": 1}}, "old": {"y": 1}, "list": [{"z": 1}]});
         let after = json!({"run": {"canary": "c", "at": {}}, "list": [{}]});
         let mut status = before.clone();
-        crate::fields::merge(&mut status, &Status::whole(target, &before, after.clone()).body);
+        crate::fields::merge(
+            &mut status,
+            &Status::whole(target, &before, after.clone()).body,
+        );
         assert_eq!(status, after);
     }
 }
