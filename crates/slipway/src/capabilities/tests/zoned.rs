@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 use slipway_api::names::DISRUPTION_CLAIM;
-use slipway_api::purpose::runtime::REVIEW;
 use slipway_kernel::claim::Claim;
 
 use super::made::{Made, object};
@@ -84,14 +83,6 @@ impl Made {
             said: Some(json!({"uid": uid, "allowed": true})),
             versions: (version, version),
         });
-    }
-
-    /// We read all pods for a review.
-    fn look(&mut self) {
-        self.ours("GET", "/api/v1/namespaces/shop/pods", Value::Null);
-        let read = self.last_request();
-        REVIEW.as_str().clone_into(&mut read.context.purpose);
-        read.versions.1 = read.versions.0;
     }
 
     /// What the last review was answered with.
@@ -341,9 +332,8 @@ pub(super) fn late_after_pause(seconds: i64) -> Made {
     made
 }
 
-/// While one eviction waits, one of another zone is let through; its pod is replaced before the first is let through too, which
-/// rests on a look from before that, or from after it.
-pub(super) fn let_go_meanwhile(is_back: bool, is_seen: bool) -> Made {
+/// While one eviction waits, one of another zone is let through; its pod is replaced before the first is let through too.
+pub(super) fn let_go_meanwhile(is_back: bool) -> Made {
     let mut made = good();
     made.budget(&json!({}));
     made.review(EVICTION, eviction("zone-a-0"), "1");
@@ -352,17 +342,11 @@ pub(super) fn let_go_meanwhile(is_back: bool, is_seen: bool) -> Made {
     made.pod("zone-b-0", "old", true);
     made.review(EVICTION, eviction("zone-b-1"), "1");
     made.pass(4);
-    if !is_seen {
-        made.look();
-    }
     made.pod("zone-b-1", "new", is_back);
     let pod = object(PODS, "zone-b-1");
     let mut another = made.current(&pod);
     another["metadata"]["uid"] = json!("another");
     made.put(pod, another, None);
-    if is_seen {
-        made.look();
-    }
     let mut waiting = waiting.unwrap();
     waiting.ended = made.now();
     waiting.versions.1 = made.history.changes.last().unwrap().version + 1;

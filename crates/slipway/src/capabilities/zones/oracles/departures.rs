@@ -7,52 +7,32 @@ use slipway_api::purpose::runtime::REVIEW;
 use slipway_api::purpose::zones as purpose;
 
 use super::{
-    Deletion, PODS, Scene, Zone, budget_over, evictions_allowed, is_ready, on_their_way, replicas,
+    Deletion, Scene, Zone, budget_over, evictions_allowed, is_ready, on_their_way, replicas,
 };
-use slipway_sim::history::{History, Image, Object, Request, Review};
+use slipway_sim::history::{History, Image, Request, Review};
 use slipway_sim::oracles::{Case, Findings};
 
-/// What the verdict on an eviction rests on, by versions: a review may have waited for long.
-struct Looks {
-    /// At which it was decided that the pod may go: all who were away then are missed.
-    decided: u64,
-    /// The last that was looked at before the answer: who was back by then could be known to be, and nobody who came later.
-    last: u64,
-}
-
-impl Looks {
-    fn of(case: &Case<'_>, review: &Review) -> Self {
-        let history = case.history;
-        let (namespace, name) = (review.text("/namespace"), review.text("/name"));
-        let requests = history.requests.iter().filter(|request| {
-            request.replica == review.replica
-                && request.at >= review.at
-                && request.at <= review.ended
-        });
-        let is_recorded = |request: &&Request| {
-            let data = request.body.get("data");
-            if !request.is_for(purpose::WRITE_RESERVATION) || data.is_none() {
-                return false;
-            }
-            let object: Object = (PODS.into(), namespace.into(), name.into());
-            let pod = history.state(&object, request.versions.0);
-            let uid = pod.and_then(|pod| pod.text("/metadata/uid"));
-            uid.is_some_and(|uid| data.is_some_and(|data| data.get(uid).is_some()))
-        };
-        // What is not recorded rests on the first read of the namespace's pods that began after the review arrived.
-        let pods = format!("/namespaces/{namespace}/pods");
-        let is_read =
-            |request: &&Request| request.is_for(REVIEW) && request.path().ends_with(&pods);
-        let recorded = requests.clone().rfind(is_recorded);
-        let read = requests.clone().rfind(is_read);
-        let decisive = recorded.or_else(|| requests.clone().find(is_read));
-        let version = |request: &Request| request.versions.0;
-        let seen = recorded.map(version).max(read.map(version));
-        Self {
-            decided: decisive.map_or(review.versions.0, version),
-            last: seen.unwrap_or(review.versions.0),
-        }
-    }
+/// The version at which the verdict on an eviction was reached: a review may have waited for long.
+fn decided_at(case: &Case<'_>, review: &Review) -> u64 {
+    let history = case.history;
+    let (namespace, name) = (review.text("/namespace"), review.text("/name"));
+    let mut requests = history.requests.iter().filter(|request| {
+        request.replica == review.replica && request.at >= review.at && request.at <= review.ended
+    });
+    let is_recorded = |request: &&Request| {
+        let scene = Scene::at(history, request.versions.0);
+        let pod = scene.pod(namespace, name);
+        let uid = pod.and_then(|pod| pod.text("/metadata/uid"));
+        let data = request.body.get("data");
+        request.is_for(purpose::WRITE_RESERVATION)
+            && uid.is_some_and(|uid| data.is_some_and(|data| data.get(uid).is_some()))
+    };
+    // What is not recorded rests on the first read of the namespace's pods that began after the review arrived.
+    let pods = format!("/namespaces/{namespace}/pods");
+    let is_read = |request: &&Request| request.is_for(REVIEW) && request.path().ends_with(&pods);
+    let recorded = requests.clone().rfind(is_recorded);
+    let decisive = recorded.or_else(|| requests.find(is_read));
+    decisive.map_or(review.versions.0, |request| request.versions.0)
 }
 
 fn uid_of(scene: &Scene<'_>, (namespace, name): (&str, &str)) -> Option<String> {
@@ -60,16 +40,14 @@ fn uid_of(scene: &Scene<'_>, (namespace, name): (&str, &str)) -> Option<String> 
     pod.and_then(|pod| pod.text("/metadata/uid").map(str::to_owned))
 }
 
-/// Pods that were let go before an eviction, or while it was being judged, and were not back at the last look: namespace and
-/// name. A review may wait for so long that there is another pod in the place of one that went meanwhile; one that comes after
-/// the last look, and before the answer, is luck.
+/// Pods that were let go before an eviction, or while it was being judged, and are not back: namespace and name. A review may
+/// wait for so long that there is another pod in the place of one that went meanwhile.
 fn leaving(
     history: &History,
     scene: &Scene<'_>,
     review: &Review,
-    looks: &Looks,
+    version: u64,
 ) -> Vec<(String, String)> {
-    let version = looks.decided;
     let before = on_their_way(history, scene, version, review.ended);
     let before = before.into_iter().map(|(namespace, name)| {
         let uid = uid_of(scene, (&namespace, &name));
@@ -86,7 +64,7 @@ fn leaving(
         let uid = uid_of(&Scene::at(history, other.versions.1), (namespace, name));
         (namespace.to_owned(), name.to_owned(), uid)
     });
-    let later = Scene::at(history, looks.last);
+    let later = Scene::at(history, review.versions.1);
     let is_back = |namespace: &str, name: &str, uid: &Option<String>| {
         let is_ready = later.pod(namespace, name).is_some_and(is_ready);
         is_ready && uid_of(&later, (namespace, name)) != *uid
@@ -116,15 +94,14 @@ impl<'a> Departure<'a> {
     /// An eviction that was let through.
     pub(super) fn let_through(case: &Case<'a>, review: &'a Review) -> Option<Self> {
         let history = case.history;
-        let looks = Looks::of(case, review);
-        let version = looks.decided;
+        let version = decided_at(case, review);
         let namespace = review.text("/namespace");
         let scene = Scene::at(history, version);
         let pod = scene.pod(namespace, review.text("/name"));
         let pod = pod.filter(|pod| is_ready(pod))?;
         let budget = budget_over(history, version, namespace, pod)?;
         let own = scene.zone_of(pod)?;
-        let leaving = leaving(history, &scene, review, &looks);
+        let leaving = leaving(history, &scene, review, version);
         let away = |zone: &Zone<'_>| {
             let mut away = scene.down(zone);
             let more = leaving.iter().filter(|(place, pod)| {
