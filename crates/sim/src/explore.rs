@@ -64,7 +64,8 @@ impl Default for Effort {
             is_whole: true,
             first_seed: 1,
             seeds: 100,
-            twins: 1,
+            // Asked for by hand: a replica that dies a moment earlier may do the same a moment later, which is still told as a difference.
+            twins: 0,
             threads,
             most_failures: 5,
         }
