@@ -10,7 +10,7 @@
 //! - A read that is not answered: whether it arrived does not matter to anybody.
 //!
 //! Both hold only where nothing is drawn as requests are made: where the scenario has faults of its own by rates, the next
-//! request draws what the one before would have drawn. That they hold is seen at drawn positions, in [`super::twins`].
+//! request draws what the one before would have drawn. Whether they hold is looked at in [`super::twins`]: one pair of 80 did not.
 //!
 //! A fault that cannot befall a request is no position: no server answers a read with a conflict.
 
