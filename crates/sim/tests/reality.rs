@@ -99,7 +99,7 @@ fn main() -> ExitCode {
             let kubeconfig = kubeconfig.clone();
             let (version, origins) = (Arc::clone(&version), Arc::clone(&origins));
             trials.push(Trial::test(format!("record::{}", story.name), move || {
-                let end = drive::on_real(&story, &kubeconfig)?;
+                let end = drive::on_real(&story, &kubeconfig, None)?;
                 let text = serde_json::to_string_pretty(&end).unwrap() + "\n";
                 std::fs::write(golden(&story.name), text).map_err(|e| e.to_string())?;
                 Ok(origins.note(&story.name, &version)?)
@@ -123,10 +123,12 @@ fn main() -> ExitCode {
                 "embedded",
                 &story,
                 &embedded_score,
-                drive::on_embedded,
+                |story: &Story, _: &Value| drive::on_embedded(story),
             ));
             if let Some(kubeconfig) = real.clone() {
-                let on_real = move |story: &Story| drive::on_real(story, &kubeconfig);
+                let on_real = move |story: &Story, truth: &Value| {
+                    drive::on_real(story, &kubeconfig, Some(truth))
+                };
                 trials.push(trial("real", &story, &real_score, on_real));
             }
         }
@@ -148,7 +150,7 @@ fn trial(
     server: &str,
     story: &Arc<Story>,
     score: &Arc<Score>,
-    tell: impl Fn(&Story) -> Result<Value, String> + Send + 'static,
+    tell: impl Fn(&Story, &Value) -> Result<Value, String> + Send + 'static,
 ) -> Trial {
     let (story, score) = (Arc::clone(story), Arc::clone(score));
     Trial::test(format!("{server}::{}", story.name), move || {
@@ -157,7 +159,7 @@ fn trial(
         let text = std::fs::read_to_string(&path)
             .map_err(|error| format!("{}: {error}; record it first", path.display()))?;
         let truth: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
-        let end = tell(&story)?;
+        let end = tell(&story, &truth)?;
         let differences = masks::differences(&truth, &end);
         if differences.is_empty() {
             score.held.fetch_add(1, Ordering::Relaxed);

@@ -184,6 +184,9 @@ fn source(folder: &str) -> PathBuf {
         .join(folder)
 }
 
+/// What Go's compiler is told of every package: the linker drops what debuggers read, so that nobody need write it.
+const COMPILER: &str = "-gcflags=all=-dwarf=false";
+
 fn flags(folder: &str) -> String {
     if folder != STAMPED {
         return "-s -w".to_owned();
@@ -223,6 +226,7 @@ fn cached(folder: &str) -> Result<PathBuf> {
         hash.update(std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?);
     }
     hash.update(flags(folder));
+    hash.update(COMPILER);
     let mut digest = String::new();
     for byte in hash.finalize().iter().take(8) {
         let _ = write!(digest, "{byte:02x}");
@@ -250,6 +254,7 @@ fn build(program: &Program, folder: &Path, partial: &Path) -> Result<()> {
             "-mod=readonly",
             "-trimpath",
             "-buildvcs=false",
+            COMPILER,
             "-ldflags",
             &flags(program.folder),
             "-o",

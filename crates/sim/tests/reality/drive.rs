@@ -111,8 +111,13 @@ pub(crate) fn version(kubeconfig: &Path) -> Result<Value, String> {
     })
 }
 
-/// Tells a story to a real control plane.
-pub(crate) fn on_real(story: &Story, kubeconfig: &Path) -> Result<Value, String> {
+/// Tells a story to a real control plane. Where it is known how it ends, an end that differs is looked at again when all has come
+/// to rest once more: on a busy machine a controller may be silent for longer than [`QUIET`] before it goes on.
+pub(crate) fn on_real(
+    story: &Story,
+    kubeconfig: &Path,
+    truth: Option<&Value>,
+) -> Result<Value, String> {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let client = connected(kubeconfig).await?;
@@ -127,7 +132,14 @@ pub(crate) fn on_real(story: &Story, kubeconfig: &Path) -> Result<Value, String>
             kinds: kinds(story),
             git: story.repository(GIT).map(served).transpose()?,
         };
-        let end = drive.tell(story).await;
+        let mut end = drive.tell(story).await;
+        let start = Instant::now();
+        while let (Ok(told), Some(truth)) = (&end, truth)
+            && !masks::differences(truth, told).is_empty()
+            && start.elapsed() < PATIENCE
+        {
+            end = drive.end().await;
+        }
         drive.clean_up().await;
         end
     })
@@ -163,6 +175,12 @@ impl Drive {
         if let Some(watch) = watch {
             watch.verdict()?;
         }
+        Ok(masks::normalise(&self.everything().await?))
+    }
+
+    /// What is there when all has come to rest.
+    async fn end(&self) -> Result<Value, String> {
+        self.come_to_rest().await?;
         Ok(masks::normalise(&self.everything().await?))
     }
 
@@ -326,8 +344,9 @@ impl Drive {
                 let start = Instant::now();
                 let mut last = (Value::Null, Instant::now());
                 while start.elapsed() < PATIENCE {
-                    let now = versions(&self.everything().await?);
-                    if last.0 != now {
+                    let everything = self.everything().await?;
+                    let now = versions(&everything);
+                    if last.0 != now || !is_taken_up(&everything) {
                         last = (now, Instant::now());
                     } else if last.1.elapsed() > QUIET {
                         return Ok(());
@@ -346,6 +365,36 @@ impl Drive {
             .delete(&self.namespace, &DeleteParams::default())
             .await;
     }
+}
+
+/// Whether somebody has looked at every object: before that, silence is no rest. A source is waited for until it is fetched or
+/// has failed; a Kustomization is not, because stories change one while its health is looked at.
+fn is_taken_up(everything: &Value) -> bool {
+    let objects = |kind: &str| {
+        let list = everything[kind].as_array();
+        list.into_iter().flatten().cloned().collect::<Vec<Value>>()
+    };
+    let is_fetched = |source: &Value| {
+        let conditions = source["status"]["conditions"].as_array();
+        let mut ready = conditions
+            .into_iter()
+            .flatten()
+            .filter(|one| one["type"] == "Ready");
+        ready.any(|one| {
+            one["status"] != "Unknown"
+                && one["observedGeneration"] == source["metadata"]["generation"]
+        })
+    };
+    let is_seen = |object: &Value| {
+        let seen = object["status"]["observedGeneration"].as_i64();
+        seen.unwrap_or(-1) >= object["metadata"]["generation"].as_i64().unwrap_or(0)
+    };
+    let is_begun = |object: &Value| object["status"]["conditions"].is_array();
+    ["Deployment", "StatefulSet", "DaemonSet"]
+        .iter()
+        .all(|kind| objects(kind).iter().all(is_seen))
+        && objects("GitRepository").iter().all(is_fetched)
+        && objects("Kustomization").iter().all(is_begun)
 }
 
 /// The names and versions of all objects.
