@@ -142,7 +142,7 @@ fn expand(
 ) -> state::Told {
     let values = match specialised {
         Specialised::Done(values) => values,
-        Specialised::Unread(_) => {
+        Specialised::Unread { .. } => {
             let message = "what its bindings refer to has not been read yet".to_owned();
             return state::Told::new(SyncState::Updating, Reason::BindingUnread.as_str(), message);
         }

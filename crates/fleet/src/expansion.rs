@@ -108,7 +108,7 @@ impl Expansion<'_> {
         let is_unread = world
             .syncs
             .iter()
-            .any(|(_, specialised)| matches!(specialised, Specialised::Unread(_)));
+            .any(|(_, specialised)| matches!(specialised, Specialised::Unread { .. }));
         if is_unread {
             wake(steps, now);
         }
@@ -143,7 +143,10 @@ impl Expansion<'_> {
         now: Timestamp,
     ) {
         for name in self.namespaces() {
-            let mut instead = Specialised::Unread(BTreeSet::new());
+            let mut instead = Specialised::Unread {
+                needs: BTreeSet::new(),
+                references: BTreeSet::new(),
+            };
             match has_namespace(self.view.stores, facts, &self.view.home, &name) {
                 Some(true) => continue,
                 Some(false) => {

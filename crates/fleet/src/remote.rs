@@ -133,7 +133,7 @@ impl<'a> Wanted<'a> {
             None => (Some(sync.clone()), None),
             Some(Specialised::Done(assigned)) => (Some(assigned.sync.clone()), None),
             // It stays as it was, and so does what is told of it.
-            Some(Specialised::Unread(_)) => (world.in_leaf(&sync.name), None),
+            Some(Specialised::Unread { .. }) => (world.in_leaf(&sync.name), None),
             Some(Specialised::Blocked {
                 reason, message, ..
             }) => (world.in_leaf(&sync.name), Some((*reason, message.as_str()))),

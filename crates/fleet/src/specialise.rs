@@ -19,8 +19,14 @@ use crate::reasons::Reason;
 pub enum Specialised<T> {
     /// This.
     Done(T),
-    /// These have to be read first.
-    Unread(BTreeSet<Reference>),
+    /// Something has to be read first.
+    Unread {
+        /// What has not been read yet.
+        needs: BTreeSet<Reference>,
+        /// All that is looked at, also what has been read: whoever stopped looking at that would have to read it again, and for
+        /// ever where one is read while the other is not.
+        references: BTreeSet<Reference>,
+    },
     /// It cannot be done for this cluster.
     Blocked {
         /// A word that programs can match on.
@@ -38,6 +44,13 @@ impl<T> Specialised<T> {
             reason,
             message: message.to_string(),
             references: BTreeSet::new(),
+        }
+    }
+
+    fn unread(evaluation: &Evaluation<'_>) -> Self {
+        Self::Unread {
+            needs: evaluation.needs().clone(),
+            references: evaluation.references().clone(),
         }
     }
 
@@ -84,7 +97,7 @@ pub fn assignment(
     let mut values = match evaluation.values() {
         Ok(values) => values,
         Err(Some(failure)) => return Specialised::failed(&failure, &evaluation),
-        Err(None) => return Specialised::Unread(evaluation.needs().clone()),
+        Err(None) => return Specialised::unread(&evaluation),
     };
     values.extend(mentioned(&template.sync, given, &values));
     let BoundSync {
@@ -200,7 +213,7 @@ pub fn substitutions(sync: &NamedSync, known: &Known) -> Specialised<Substitutio
     match evaluation.values() {
         Ok(_) => {}
         Err(Some(failure)) => return Specialised::failed(&failure, &evaluation),
-        Err(None) => return Specialised::Unread(evaluation.needs().clone()),
+        Err(None) => return Specialised::unread(&evaluation),
     }
     let mut all = Substitutions {
         references: evaluation.references().clone(),
@@ -213,7 +226,7 @@ pub fn substitutions(sync: &NamedSync, known: &Known) -> Specialised<Substitutio
                 None => drop(all.secret.insert(name, text)),
             },
             Outcome::Failed(failure) => return Specialised::failed(&failure, &evaluation),
-            Outcome::Unread => return Specialised::Unread(evaluation.needs().clone()),
+            Outcome::Unread => return Specialised::unread(&evaluation),
         }
     }
     Specialised::Done(all)

@@ -77,9 +77,8 @@ impl Expansion<'_> {
             let (_, specialised) = self.specialised(&facts, sync);
             all.extend(match specialised {
                 Specialised::Done(values) => values.references,
-                Specialised::Unread(references) | Specialised::Blocked { references, .. } => {
-                    references
-                }
+                Specialised::Unread { references, .. }
+                | Specialised::Blocked { references, .. } => references,
             });
         }
         all
@@ -106,7 +105,9 @@ impl Expansion<'_> {
         let (sync, secret) = match self.filled(facts, &sync) {
             None => (sync, None),
             Some(Specialised::Done(assigned)) => (assigned.sync, assigned.secret),
-            Some(Specialised::Unread(needs)) => return (sync, Specialised::Unread(needs)),
+            Some(Specialised::Unread { needs, references }) => {
+                return (sync, Specialised::Unread { needs, references });
+            }
             Some(Specialised::Blocked {
                 reason,
                 message,
@@ -123,7 +124,7 @@ impl Expansion<'_> {
         let mut known = Known::new();
         loop {
             let specialised = substitutions(&sync, &known);
-            let Specialised::Unread(needs) = &specialised else {
+            let Specialised::Unread { needs, .. } = &specialised else {
                 return (sync, specialised);
             };
             let mut read = self.place().read(facts, needs);

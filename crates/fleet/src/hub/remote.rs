@@ -93,7 +93,7 @@ impl<'a> Remote<'a> {
                 }
             };
             let filled = self.filled(facts, &sync);
-            is_unread |= matches!(filled, Some(Specialised::Unread(_)));
+            is_unread |= matches!(filled, Some(Specialised::Unread { .. }));
             syncs.push((sync, filled));
         }
         let words = strings(self.object(), "/metadata/annotations");
@@ -190,9 +190,10 @@ impl<'a> Remote<'a> {
             };
             all.extend(match self.filled(&Facts::default(), &sync) {
                 Some(Specialised::Done(assigned)) => assigned.references,
-                Some(Specialised::Unread(references) | Specialised::Blocked { references, .. }) => {
-                    references
-                }
+                Some(
+                    Specialised::Unread { references, .. }
+                    | Specialised::Blocked { references, .. },
+                ) => references,
                 None => BTreeSet::new(),
             });
         }
@@ -230,7 +231,7 @@ pub(crate) fn filled(
     let mut known = Known::new();
     loop {
         let filled = fill(cluster, sync, named, module, &given, &known);
-        let Specialised::Unread(needs) = &filled else {
+        let Specialised::Unread { needs, .. } = &filled else {
             return Some(filled);
         };
         let read = place.read(facts, needs);

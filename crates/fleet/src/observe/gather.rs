@@ -167,8 +167,8 @@ impl Gathered {
                 self.assignments.insert(key, assigned);
                 Revision::Known(revision)
             }
-            Specialised::Unread(needs) => {
-                self.references.extend(needs.iter().cloned());
+            Specialised::Unread { needs, references } => {
+                self.references.extend(references);
                 self.needs.extend(needs);
                 Revision::Blocked {
                     reason: Reason::BindingUnread.as_str().to_owned(),

@@ -174,6 +174,10 @@ impl<'a> Pass<'a> {
             }
             return;
         };
+        if can_get(canary) && is_skipped(self.run, canary) && canary.is_ready() {
+            // It was away and is back: it counts from now on, which has to be written down before it moves.
+            return;
+        }
         let unready = self.ground.unready(self.run);
         if !can_get(canary) {
             decision.holds.push(pending(canary));

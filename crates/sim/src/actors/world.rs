@@ -14,6 +14,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Resource;
 use kube::api::ObjectMeta;
+use serde_json::Value;
 
 use super::autoscaler::Memory;
 use super::flux::{GitRepository, Kustomization, kustomize, source};
@@ -216,6 +217,31 @@ impl World {
         let object = Arc::new(object);
         let old = cache.objects.insert(key.clone(), object.clone());
         self.changed::<K>(key, old.as_deref(), Some(&object));
+    }
+
+    /// Takes in an object as a watch shows it. Mostly it is the echo of an own write: what is known is not read again.
+    pub(crate) fn learn_shown<K: Watched>(&mut self, object: Value) {
+        if self.is_known::<K>(&object) {
+            return;
+        }
+        match serde_json::from_value::<K>(object) {
+            Ok(object) => self.learn(object),
+            Err(error) => tracing::debug!(kind = ?K::KIND, %error, "cannot read an object"),
+        }
+    }
+
+    /// Whether this version of an object, or a later one, is known, or that it is gone.
+    fn is_known<K: Watched>(&self, object: &Value) -> bool {
+        let text = |pointer: &str| {
+            let text = object.pointer(pointer).and_then(Value::as_str);
+            text.unwrap_or_default()
+        };
+        let cache = K::cache(self);
+        let key = Key::new(text("/metadata/namespace"), text("/metadata/name"));
+        let shown: u64 = text("/metadata/resourceVersion").parse().unwrap_or(0);
+        let known = cache.objects.get(&key);
+        cache.gone.contains(text("/metadata/uid"))
+            || known.is_some_and(|known| version(known.meta()) >= shown)
     }
 
     /// The watch says that an object is gone.

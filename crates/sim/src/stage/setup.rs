@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use slipway_apiserver::cluster::Snapshot;
+use slipway_apiserver::cluster::{Cluster as Server, Snapshot};
 use slipway_apiserver::environment::{Clock, TokioClock};
 use slipway_kernel::Controller;
 use slipway_kernel::admission::Admit;
@@ -18,9 +18,10 @@ use super::water::{self, Water};
 use super::yard::Yard;
 use crate::actors::flux_definitions;
 use crate::fault::Adversary;
-use crate::history::Event;
+use crate::history::{Beginning, Event};
 use crate::oracles::Oracles;
 use crate::scenario::{Cluster, Scenario, Unreadable, Within};
+use crate::share::Share;
 use crate::trial::{Storm, Trial};
 use crate::user::{Undone, User};
 use crate::wire::Weather;
@@ -116,14 +117,32 @@ pub struct Wiring {
     pub definitions: Arc<Vec<Value>>,
     /// Who judges.
     pub oracles: Oracles,
+    /// Which scenarios have a budget together.
+    pub shares: Vec<Share>,
 }
 
 /// The clusters of a scenario at its start, from which any number of runs can begin.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    pub(super) home: Snapshot,
+    pub(super) home: Start,
     /// Each of the others, and another one with the same objects that can take its place.
-    pub(super) members: Vec<(Snapshot, Snapshot)>,
+    pub(super) members: Vec<(Start, Start)>,
+}
+
+/// One of them.
+#[derive(Debug, Clone)]
+pub(super) struct Start {
+    pub(super) snapshot: Snapshot,
+    pub(super) beginning: Beginning,
+}
+
+impl Start {
+    fn of(cluster: &Server) -> Self {
+        Self {
+            snapshot: cluster.snapshot(),
+            beginning: Beginning::of(cluster),
+        }
+    }
 }
 
 impl Prepared {
@@ -153,7 +172,7 @@ impl Prepared {
             let other = Self::member(scenario, wiring, &setup, member, seeds.1).await?;
             members.push((first, other));
         }
-        let home = home.snapshot();
+        let home = Start::of(&home);
         Ok(Self { home, members })
     }
 
@@ -164,7 +183,7 @@ impl Prepared {
         setup: &Setup,
         member: &Cluster,
         seed: u64,
-    ) -> Result<Snapshot, Unplayable> {
+    ) -> Result<Start, Unplayable> {
         let start =
             |error| Unplayable::Start(format!("{} in {}", scenario.name, member.name), error);
         let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(scenario.start));
@@ -197,7 +216,7 @@ impl Prepared {
         for manifest in scenario.manifests_in(member) {
             user.apply(&manifest).await.map_err(start)?;
         }
-        Ok(cluster.snapshot())
+        Ok(Start::of(&cluster))
     }
 }
 

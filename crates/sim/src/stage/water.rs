@@ -5,13 +5,13 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use slipway_apiserver::authenticate::User as Account;
-use slipway_apiserver::cluster::{Cluster as Server, Config, Snapshot};
+use slipway_apiserver::cluster::{Cluster as Server, Config};
 use slipway_apiserver::collect;
 use slipway_apiserver::environment::{Clock, InProcess};
 use slipway_kernel::identity::ClusterId;
 use tokio::task::JoinSet;
 
-use super::setup::{ACCOUNT, ADMIN, INNER, NAMESPACE, Prepared, TOKEN, Unplayable};
+use super::setup::{ACCOUNT, ADMIN, INNER, NAMESPACE, Prepared, Start, TOKEN, Unplayable};
 use crate::actors::{Actors, Reach};
 use crate::history::Recorder;
 use crate::quick::Rollouts;
@@ -132,7 +132,7 @@ pub(super) struct Water {
     /// Whether somebody looks after workloads.
     has_actors: bool,
     /// The start of a cluster that can take its place.
-    other: Option<Snapshot>,
+    other: Option<Start>,
     /// The cluster of the beginning, and those that have taken its place, each by the number of the spell that it is there for.
     first: Port,
     others: Vec<(usize, Port)>,
@@ -148,8 +148,9 @@ impl Water {
         seed: u64,
     ) -> (Self, Arc<InProcess>) {
         let (config, dialled) = config(HOME, TOKEN, seed, clock);
-        let cluster = config.beginning_with(&prepared.home).build();
-        let recorder = Recorder::new(cluster.clone(), clock.clone());
+        let start = &prepared.home;
+        let cluster = config.beginning_with(&start.snapshot).build();
+        let recorder = Recorder::new(cluster.clone(), clock.clone(), &start.beginning);
         let port = Port {
             id: ClusterId::local(),
             cluster,
@@ -175,7 +176,7 @@ impl Water {
         Some(Self::of(port, clock, member.actors, Some(other.clone())))
     }
 
-    fn of(port: Port, clock: Arc<dyn Clock>, has_actors: bool, other: Option<Snapshot>) -> Self {
+    fn of(port: Port, clock: Arc<dyn Clock>, has_actors: bool, other: Option<Start>) -> Self {
         Self {
             user: User::new(&port.cluster, ADMIN, clock.clone()),
             first: port.clone(),
@@ -266,14 +267,14 @@ impl Water {
 fn begin(
     name: &ClusterId,
     id: &ClusterId,
-    snapshot: &Snapshot,
+    start: &Start,
     clock: &Arc<dyn Clock>,
     beside: &Recorder,
     seed: u64,
 ) -> Port {
     let (config, _) = config(name.as_str(), &token(name.as_str()), seed, clock);
-    let cluster = config.beginning_with(snapshot).build();
-    let recorder = beside.beside(id.clone(), cluster.clone());
+    let cluster = config.beginning_with(&start.snapshot).build();
+    let recorder = beside.beside(id.clone(), cluster.clone(), &start.beginning);
     Port {
         id: id.clone(),
         cluster,

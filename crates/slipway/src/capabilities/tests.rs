@@ -417,6 +417,26 @@ fn a_warning_excuses_the_change_that_it_came_with() {
 }
 
 #[test]
+fn what_befalls_a_member_excuses_no_delay_in_another() {
+    for (away, unchanged, is_bad) in [
+        ("east", &["east"][..], false),
+        ("east", &["west"], true),
+        ("east", &["east", "west"], true),
+        ("east", &[], false),
+    ] {
+        let made = abroad::unchanged(away, unchanged);
+        assert_eq!(objects("G8", &made), is_bad, "{away} {unchanged:?}");
+    }
+}
+
+#[test]
+fn only_of_what_a_fence_changes_are_changes_in_members_not_counted() {
+    for (resource, is_bad) in [("apps/deployments", false), ("/configmaps", true)] {
+        assert_eq!(objects("G8", &abroad::counted(resource)), is_bad);
+    }
+}
+
+#[test]
 fn a_pod_that_is_back_before_the_verdict_is_missed_by_nobody() {
     for (is_back, is_bad) in [(true, false), (false, true)] {
         assert_eq!(objects("W7", &zoned::let_go_meanwhile(is_back)), is_bad);

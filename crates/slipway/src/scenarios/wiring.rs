@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use slipway_kernel::duration;
 use slipway_kernel::permission::Permission;
 use slipway_sim::oracles::Oracles;
+use slipway_sim::share::Share;
 use slipway_sim::stage::{NAMESPACE, Probe, Setup, Wiring};
 
 use crate::capabilities::{Common, Entry, Served};
@@ -45,11 +46,17 @@ pub(crate) fn wiring_of(registry: &Registry) -> Wiring {
     let definitions = registry::definitions(&registry.profiles()).unwrap_or_default();
     let specifics = registry.all().iter().map(|entry| entry.specifics);
     let oracles = Oracles::with(specifics.collect());
+    let shares = registry.all().iter().map(|entry| {
+        let scenarios = entry.scenarios.iter().map(|(name, _)| (*name).to_owned());
+        Share::whole(entry.profile.name, scenarios.collect())
+    });
+    let shares = shares.collect();
     let registry = registry.clone();
     Wiring {
         operator: Arc::new(move |settings: &Value| setup(&registry, settings)),
         definitions: Arc::new(definitions),
         oracles,
+        shares,
     }
 }
 

@@ -341,7 +341,11 @@ fn the_fleets_definitions_and_namespace_are_not_pruned() {
             let kind = object["kind"].as_str().unwrap();
             let is_meant = ["Namespace", "CustomResourceDefinition"].contains(&kind);
             let name = &object["metadata"]["name"];
-            assert_eq!(is_kept(&object), is_meant && kept, "{controller}: {kind} {name}");
+            assert_eq!(
+                is_kept(&object),
+                is_meant && kept,
+                "{controller}: {kind} {name}"
+            );
         }
     }
 }

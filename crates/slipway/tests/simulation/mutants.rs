@@ -405,6 +405,7 @@ impl Mutant {
             operator: Arc::new(move |settings: &Value| Ok(bend_setup(operator(settings)?, bend()))),
             definitions: sound.definitions.clone(),
             oracles: sound.oracles.clone(),
+            shares: sound.shares.clone(),
         }
     }
 

@@ -31,8 +31,7 @@ pub struct RolloutStatus {
     /// The change that is going on
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
-    /// The clusters that came while a change was tried first elsewhere: they got what had proved itself, do not count before they are
-    /// ready with that, and then get the change as all others
+    /// The clusters that came while a change was tried elsewhere: they got what had proved itself, and do not count before they are ready
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1000), extend("x-kubernetes-list-type" = "set"))]
     pub joined: Vec<String>,
