@@ -56,11 +56,6 @@ fn main() -> ExitCode {
         return replay(&wiring, scenario, trial);
     }
     let mut chosen = scenarios::all().unwrap();
-    // The fleet is played when it is asked for: its scenarios have been played without faults only.
-    if arguments.scenario.is_none() {
-        let fleet = wiring.shares.iter().find(|share| share.name == "fleet");
-        chosen.retain(|one| fleet.is_none_or(|fleet| !fleet.has(&one.name)));
-    }
     chosen.extend(convoy::scenarios());
     chosen.extend(lookout::scenarios());
     if let Some(name) = &arguments.scenario {
@@ -115,8 +110,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     // Some rights are needed only when something went wrong.
     if arguments.scenario.is_none() && arguments.effort.exhaustive && arguments.effort.is_whole {
         unused_rights(wiring, chosen, &mut report);
-        let oracles = wiring.oracles.all().map(|oracle| oracle.id);
-        report.asked_all(oracles.filter(|id| !id.starts_with('F')));
+        report.asked_all(wiring.oracles.all().map(|oracle| oracle.id));
     }
     // Hunts are long: what was found is told before them, so that nobody waits for it.
     tell(&report);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::Known;
 use crate::history::{History, Request};
-use crate::spell::{Disturbance, Spell};
+use crate::spell::{Disturbance, MAPS, Spell};
 
 /// The class of all spells beside which a leader dies.
 pub(super) const PAIRS: &str = "pairs with a leader's death";
@@ -73,7 +73,7 @@ impl<'a> Case<'a> {
 
     /// Whether it fits into the run, with time to recover.
     fn fits(&self, spell: &Spell) -> bool {
-        spell.ends() + REST <= self.known.scenario.duration
+        self.known.scenario.rests || spell.ends() + REST <= self.known.scenario.duration
     }
 
     /// All that can go wrong from a moment on.
@@ -112,7 +112,7 @@ impl<'a> Case<'a> {
             add(Disturbance::Refusal(500, leases), REFUSED[0]);
         }
         if self.makes_maps {
-            add(Disturbance::Quota, LONG);
+            add(Disturbance::Quota(MAPS.to_owned()), LONG);
         }
         if self.deletes {
             add(Disturbance::LateAnswers, LONG);
