@@ -14,7 +14,7 @@ mod yard;
 
 pub use setup::{
     ADMIN, Feign, NAMESPACE, Prepared, Probe, Right, Setup, TOKEN, Tamper, Unplayable, Wiring,
-    rights,
+    rights, rights_within,
 };
 
 use std::collections::{BTreeMap, BTreeSet};
