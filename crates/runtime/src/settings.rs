@@ -6,6 +6,7 @@ use std::time::Duration;
 use slipway_kernel::identity::ClusterId;
 
 use crate::error::Error;
+use crate::watch::SILENCE;
 
 /// How one replica of the operator runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Settings {
     pub poll: Duration,
     /// Everything is listed again after this time, in case a watch has lost an event.
     pub relist: Duration,
+    /// While a watch at home says nothing, the API is asked this often whether it still answers about that kind.
+    pub silence: Duration,
     /// How other clusters are looked at.
     pub members: Members,
 }
@@ -56,6 +59,7 @@ impl Default for Settings {
             debounce: Duration::from_millis(30),
             poll: Duration::from_secs(5),
             relist: Duration::from_mins(30),
+            silence: SILENCE,
             members: Members::default(),
         }
     }

@@ -20,10 +20,13 @@ pub mod workload;
 pub use masks::{MASKED, Mask};
 pub use specifics::Specifics;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::history::History;
 use crate::scenario::Scenario;
+
+/// How long after the last fault the end may still be another one than without.
+pub(crate) const AFTERMATH: SignedDuration = SignedDuration::from_mins(2);
 
 /// What an oracle looks at.
 #[derive(Clone, Copy)]

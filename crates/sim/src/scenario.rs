@@ -69,6 +69,10 @@ pub struct Scenario {
     /// Nothing is due in this last stretch: the operator writes nothing then.
     #[serde(default, deserialize_with = "length")]
     pub quiet: Duration,
+    /// Whether nothing is due after its end, however long one waits: then a run in which something goes wrong late goes on until that is
+    /// over, and is judged as any other.
+    #[serde(default)]
+    pub rests: bool,
     /// Clusters besides the one that the operator runs in, which everything is about that names none of these.
     #[serde(default)]
     pub clusters: Vec<Cluster>,

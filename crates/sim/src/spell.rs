@@ -12,6 +12,9 @@ use slipway_kernel::identity::ClusterId;
 /// How late the answers to deletions are, or these themselves: less than the operator waits.
 pub const TARDY: Duration = Duration::from_secs(8);
 
+/// The kind of which a quota is where none is named.
+pub const MAPS: &str = "configmaps";
+
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Disturbance {
@@ -26,8 +29,8 @@ pub enum Disturbance {
     Refusal(u16, String),
     /// Lists and watches of a kind are not found, and discovery does not have it.
     Unknown(String),
-    /// No `ConfigMap` more may be made.
-    Quota,
+    /// No object more of a kind may be made, by whomever.
+    Quota(String),
     /// Every request is refused with this code, to be tried again after so many seconds.
     RetryAfter(u16, u64),
     /// Somebody deletes a definition, and applies it again in the end, with what there was of it.
@@ -64,7 +67,7 @@ impl Disturbance {
             Self::Replaced => "replaced clusters",
             Self::Silence(_) => "silent watches",
             Self::Refusal(..) | Self::Unknown(_) => "refused kinds",
-            Self::Quota => "quotas",
+            Self::Quota(_) => "quotas",
             Self::RetryAfter(..) => "retry-after",
             Self::Undefined(_) => "definitions",
             Self::Restore => "restores",
@@ -78,7 +81,7 @@ impl Disturbance {
     fn aftermath(&self) -> Duration {
         match self {
             // What it may not do it leaves off until its next heartbeat; and so long it waits at most, whatever it is told.
-            Self::Refusal(403, _) | Self::Quota | Self::RetryAfter(..) => Duration::from_mins(5),
+            Self::Refusal(403, _) | Self::Quota(_) | Self::RetryAfter(..) => Duration::from_mins(5),
             // Until a watch that says nothing is opened again.
             Self::Silence(_) | Self::BlackHole | Self::AnswersLost | Self::RequestsLost => {
                 Duration::from_mins(2)
@@ -169,7 +172,8 @@ impl fmt::Display for Disturbance {
             Self::Silence(plural) => write!(f, "silence:{plural}"),
             Self::Refusal(code, plural) => write!(f, "{code}:{plural}"),
             Self::Unknown(plural) => write!(f, "unknown:{plural}"),
-            Self::Quota => f.write_str("quota"),
+            Self::Quota(plural) if plural == MAPS => f.write_str("quota"),
+            Self::Quota(plural) => write!(f, "quota:{plural}"),
             Self::RetryAfter(code, seconds) => write!(f, "retry-after-{code}:{seconds}"),
             Self::Undefined(plural) => write!(f, "undefined:{plural}"),
             Self::Restore => f.write_str("restore"),
@@ -215,6 +219,9 @@ fn disturbance(text: &str) -> Option<Disturbance> {
     }
     match name {
         "silence" => Some(Disturbance::Silence(about.to_owned())),
+        "quota" => Some(Disturbance::Quota(
+            plural().unwrap_or_else(|| MAPS.to_owned()),
+        )),
         "unknown" => plural().map(Disturbance::Unknown),
         "undefined" => plural().map(Disturbance::Undefined),
         "skew" => about.parse().ok().map(Disturbance::Skew),
@@ -222,7 +229,6 @@ fn disturbance(text: &str) -> Option<Disturbance> {
         _ if !about.is_empty() => Some(Disturbance::Refusal(name.parse().ok()?, plural()?)),
         "outage" => Some(Disturbance::Outage),
         "black-hole" => Some(Disturbance::BlackHole),
-        "quota" => Some(Disturbance::Quota),
         "restore" => Some(Disturbance::Restore),
         "late-answers" => Some(Disturbance::LateAnswers),
         "late-arrivals" => Some(Disturbance::LateArrivals),
@@ -284,7 +290,8 @@ mod tests {
             Disturbance::Silence(plural()),
             Disturbance::Refusal(403, plural()),
             Disturbance::Unknown(plural()),
-            Disturbance::Quota,
+            Disturbance::Quota(MAPS.to_owned()),
+            Disturbance::Quota(plural()),
             Disturbance::RetryAfter(429, u64::MAX),
             Disturbance::Undefined(plural()),
             Disturbance::Restore,

@@ -14,7 +14,7 @@ mod yard;
 
 pub use setup::{
     ADMIN, Feign, NAMESPACE, Prepared, Probe, Right, Setup, TOKEN, Tamper, Unplayable, Wiring,
-    rights,
+    rights, rights_within,
 };
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +31,7 @@ use tokio::task::JoinSet;
 
 use crate::fault::{Adversary, Rates};
 use crate::history::{Event, Recorder};
+use crate::oracles::AFTERMATH;
 use crate::runner::Outcome;
 use crate::scenario::{Confirmation, Deed, Marks, Scenario};
 use crate::trial::{Blow, Storm, Trial};
@@ -132,13 +133,26 @@ impl Stage {
         &self.recorder
     }
 
-    /// Plays to the end of the scenario.
+    /// Plays to the end of the scenario; where that is one at rest, until what went wrong is over.
     pub async fn play(&mut self) {
         for (at, cue) in self.cues() {
             tokio::time::sleep_until(self.began + at).await;
             self.act(&cue).await;
         }
         tokio::time::sleep_until(self.began + self.scenario.duration).await;
+        while let Some(rest) = self.unsettled() {
+            tokio::time::sleep(rest).await;
+        }
+    }
+
+    /// How long a run of a scenario that is at rest goes on; none if that is over.
+    fn unsettled(&self) -> Option<Duration> {
+        if !self.scenario.rests || !self.recorder.is_disturbed() {
+            return None;
+        }
+        let settled = self.recorder.calm().checked_add(AFTERMATH).ok()?;
+        let rest = settled.duration_since(self.clock.now());
+        Duration::try_from(rest).ok().filter(|rest| !rest.is_zero())
     }
 
     /// Ends everything.

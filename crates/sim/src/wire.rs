@@ -271,7 +271,8 @@ impl Wire {
         } else {
             about.name.to_owned()
         };
-        let resource = format!("/{}", about.kind);
+        let (plural, group) = about.kind.split_once('.').unwrap_or((&about.kind, ""));
+        let resource = format!("{group}/{plural}");
         let object = (resource.into(), about.namespace.into(), name.into());
         self.recorder().latest(&object).is_none()
     }

@@ -26,7 +26,7 @@ mod mutants;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -34,6 +34,7 @@ use std::time::Instant;
 
 use arguments::Arguments;
 use mutants::Catch;
+use serde_json::Value;
 use slipway::scenarios;
 use slipway_sim::explore::{self, Effort, Known, Report};
 use slipway_sim::history;
@@ -41,7 +42,7 @@ use slipway_sim::oracles::MASKED;
 use slipway_sim::runner;
 use slipway_sim::scenario::Scenario;
 use slipway_sim::share;
-use slipway_sim::stage::{Wiring, rights};
+use slipway_sim::stage::{Right, Setup, Wiring, rights, rights_within};
 
 fn main() -> ExitCode {
     let arguments = match Arguments::read(std::env::args().skip(1)) {
@@ -56,11 +57,6 @@ fn main() -> ExitCode {
         return replay(&wiring, scenario, trial);
     }
     let mut chosen = scenarios::all().unwrap();
-    // The fleet is played when it is asked for: its scenarios have been played without faults only.
-    if arguments.scenario.is_none() {
-        let fleet = wiring.shares.iter().find(|share| share.name == "fleet");
-        chosen.retain(|one| fleet.is_none_or(|fleet| !fleet.has(&one.name)));
-    }
     chosen.extend(convoy::scenarios());
     chosen.extend(lookout::scenarios());
     if let Some(name) = &arguments.scenario {
@@ -115,8 +111,7 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     // Some rights are needed only when something went wrong.
     if arguments.scenario.is_none() && arguments.effort.exhaustive && arguments.effort.is_whole {
         unused_rights(wiring, chosen, &mut report);
-        let oracles = wiring.oracles.all().map(|oracle| oracle.id);
-        report.asked_all(oracles.filter(|id| !id.starts_with('F')));
+        report.asked_all(wiring.oracles.all().map(|oracle| oracle.id));
     }
     // Hunts are long: what was found is told before them, so that nobody waits for it.
     tell(&report);
@@ -190,12 +185,17 @@ const UNNEEDED: &[(&str, &str, &str, &str)] = &[
 fn unused_rights(wiring: &Wiring, chosen: &[Scenario], report: &mut Report) {
     let mut all: BTreeMap<(String, String, String), bool> = BTreeMap::new();
     for scenario in chosen.iter().filter(|scenario| scenario.asks("S2")) {
-        let setup = (wiring.operator)(&scenario.settings).unwrap();
-        let names: Vec<&str> = setup.capabilities.iter().map(|c| c.name()).collect();
-        for (role, rule, verb, about) in rights(&setup) {
-            let is_used = report.used.contains(&(role, rule, verb.clone()));
-            *all.entry((names.join(" "), about, verb)).or_default() |= is_used;
-        }
+        let mut look = |settings: &Value, rights: fn(&Setup) -> BTreeSet<Right>| {
+            let setup = (wiring.operator)(settings).unwrap();
+            let names: Vec<&str> = setup.capabilities.iter().map(|c| c.name()).collect();
+            for (role, rule, verb, about) in rights(&setup) {
+                let is_used = report.used.contains(&(role, rule, verb.clone()));
+                *all.entry((names.join(" "), about, verb)).or_default() |= is_used;
+            }
+        };
+        look(&scenario.settings, rights);
+        let within = scenario.clusters.iter().filter_map(|c| c.operator.as_ref());
+        within.for_each(|within| look(&within.settings, rights_within));
     }
     for ((capability, about, verb), is_used) in all {
         let reason = UNNEEDED

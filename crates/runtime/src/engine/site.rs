@@ -22,7 +22,7 @@ use super::outage::Outages;
 use crate::clusters::Cluster;
 use crate::message::Message;
 use crate::state::{StoreSelector, Trust, WatchState};
-use crate::watch::{Control, SILENCE, Times, Watch, WatchKey, attended};
+use crate::watch::{Control, Times, Watch, WatchKey, attended};
 
 /// How long one page of a list may take.
 const LIST_PATIENCE: Duration = Duration::from_secs(30);
@@ -249,7 +249,7 @@ impl Engine {
                 relist: settings.relist_of(&cluster),
                 poll: settings.poll,
                 // Whether a member answers is asked once for all of its watches.
-                silence: cluster.is_local().then_some(SILENCE),
+                silence: cluster.is_local().then_some(settings.silence),
             },
             control,
             places,

@@ -2,7 +2,7 @@
 //!
 //! Contact is a list that is complete, a stream that is opened, or any byte of it, whether or not it is news: a watch in a
 //! quiet namespace says nothing for a minute and is well. While nothing comes, a small read of the same kind is tried every
-//! [`SILENCE`]. It counts only beside an open stream: a kind that can be read and not watched is out of contact.
+//! [`SILENCE`], or as often as the settings say. It counts only beside an open stream: a kind that can be read and not watched is out of contact.
 //!
 //! What comes to nothing is none, however often it is answered: after a failure a part of a list does not count, because
 //! the next one may fail for ever; nor does a stream after several that were closed as soon as they were opened.
@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::failure::{Failure, Verb};
 use super::{BACKOFF, News, Watch};
 
-/// While nothing comes, the API is asked this often, at home.
+/// While nothing comes, the API is asked this often, at home, if nothing else is set.
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 
 /// How long that read may take. While contact is lost, the next one follows at once.

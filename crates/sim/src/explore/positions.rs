@@ -3,14 +3,16 @@
 //! A run is a function of its trial, and up to its fault it is the run without. So two single faults make the same run if the
 //! stage is the same just after each of them, at the same moment:
 //!
-//! - A replica that dies leaves nothing behind but what others have taken in. Between two requests of it at one moment, with no
-//!   change in any cluster meanwhile and no word to or from a webhook, a pod or the world outside, it has only read, and a read
-//!   changes nothing. So it does not matter at which of them it dies before the request leaves, nor, of a read, whether that
-//!   arrives, now or later. It is back five seconds after it died, so nothing of that moment depends on it.
+//! - A replica that dies leaves nothing behind but what others have taken in. Between two reads of it at one moment, with no
+//!   write sent by anybody in between, no change in any cluster and no word to or from a webhook, a pod or the world outside, it
+//!   has only read, and a read changes nothing. So it does not matter at which of them it dies, nor whether that one arrives,
+//!   now or later. It is back five seconds after it died, so nothing of that moment depends on it.
 //! - A read that is not answered: whether it arrived does not matter to anybody.
 //!
+//! Of writes no two runs are said to be alike: one pair of which it was said differed, and why is not known.
+//!
 //! Both hold only where nothing is drawn as requests are made: where the scenario has faults of its own by rates, the next
-//! request draws what the one before would have drawn. Whether they hold is looked at in [`super::twins`]: one pair of 80 did not.
+//! request draws what the one before would have drawn. That they hold is seen at drawn positions, in [`super::twins`].
 //!
 //! A fault that cannot befall a request is no position: no server answers a read with a conflict.
 
@@ -33,8 +35,8 @@ pub(super) const ALWAYS_EVENTS: usize = 2;
 pub(super) enum Class {
     /// A run of its own.
     Own(Injection),
-    /// A replica dies at this moment, when so much has happened that stays.
-    Dead(String, Timestamp, u64),
+    /// A replica dies at a read, at this moment, when so much has happened that stays, and this was the last write that anybody sent.
+    Dead(String, Timestamp, u64, Option<usize>),
     /// This read is not answered.
     Broken(u64),
 }
@@ -44,21 +46,22 @@ impl Class {
         let Injection::Request(number, fault) = injection else {
             return Self::Own(injection);
         };
-        let at = usize::try_from(number).ok();
-        let Some(request) = at.and_then(|at| history.requests.get(at)) else {
+        let sent = usize::try_from(number).ok();
+        let sent = sent.and_then(|at| history.requests.get(..=at));
+        let Some((read, earlier)) = sent.and_then(<[Request]>::split_last) else {
             return Self::Own(injection);
         };
-        let is_read = !request.is_write();
+        if read.is_write() {
+            return Self::Own(injection);
+        }
         match fault {
-            RequestFault::CrashBefore => Self::dead(request),
-            RequestFault::CrashAfter | RequestFault::CrashLate if is_read => Self::dead(request),
-            RequestFault::Lost | RequestFault::Unreachable if is_read => Self::Broken(number),
+            RequestFault::CrashBefore | RequestFault::CrashAfter | RequestFault::CrashLate => {
+                let written = earlier.iter().rposition(Request::is_write);
+                Self::Dead(read.replica.clone(), read.at, read.tide, written)
+            }
+            RequestFault::Lost | RequestFault::Unreachable => Self::Broken(number),
             _ => Self::Own(injection),
         }
-    }
-
-    fn dead(request: &Request) -> Self {
-        Self::Dead(request.replica.clone(), request.at, request.tide)
     }
 }
 
@@ -156,6 +159,9 @@ mod tests {
                 request(1, "a", "PATCH", 1),
                 request(2, "a", "GET", 2),
                 request(3, "b", "GET", 2),
+                request(4, "a", "GET", 2),
+                request(5, "b", "PATCH", 2),
+                request(6, "a", "GET", 2),
             ],
             ..History::default()
         };
@@ -164,13 +170,15 @@ mod tests {
         let (after, late) = (RequestFault::CrashAfter, RequestFault::CrashLate);
         assert_eq!(class(0, before), class(0, after));
         assert_eq!(class(0, before), class(0, late));
-        // The write does not leave.
-        assert_eq!(class(0, before), class(1, before));
-        // It does, or something else has changed, or somebody else dies.
+        assert_eq!(class(2, before), class(4, after));
+        // A write, whether or not it leaves.
+        assert_ne!(class(0, before), class(1, before));
         assert_ne!(class(0, before), class(1, after));
         assert_ne!(class(1, after), class(1, late));
+        // Something has changed, or somebody else dies, or there is a write on its way.
         assert_ne!(class(0, before), class(2, before));
         assert_ne!(class(2, before), class(3, before));
+        assert_ne!(class(4, before), class(6, before));
         assert_eq!(
             class(0, RequestFault::Lost),
             class(0, RequestFault::Unreachable)

@@ -1,5 +1,8 @@
 //! Which spells a scenario is broken by, and when: at the operator's start, and at moments when it writes. What befalls single
 //! clusters is in [`members`].
+//!
+//! What is wrong on the way from home reaches no operator that runs in another cluster, so that the moments of these are none of
+//! home's. With several clusters, of moments within a second the first one counts: what lasts longer is on at the others too.
 
 mod members;
 
@@ -8,7 +11,7 @@ use std::time::Duration;
 
 use super::Known;
 use crate::history::{History, Request};
-use crate::spell::{Disturbance, Spell};
+use crate::spell::{Disturbance, MAPS, Spell};
 
 /// The class of all spells beside which a leader dies.
 pub(super) const PAIRS: &str = "pairs with a leader's death";
@@ -45,6 +48,8 @@ const AFTER: [(u16, u64); 3] = [(429, 3_600), (503, u64::MAX), (429, 0)];
 const LONG: Duration = seconds(60);
 /// How far a clock is off.
 const HOUR: i64 = 3_600;
+/// With several clusters, moments that are nearer to each other are one.
+const APART: Duration = seconds(1);
 /// After a spell there is so much time left at least.
 const REST: Duration = seconds(60);
 
@@ -73,7 +78,7 @@ impl<'a> Case<'a> {
 
     /// Whether it fits into the run, with time to recover.
     fn fits(&self, spell: &Spell) -> bool {
-        spell.ends() + REST <= self.known.scenario.duration
+        self.known.scenario.rests || spell.ends() + REST <= self.known.scenario.duration
     }
 
     /// All that can go wrong from a moment on.
@@ -112,7 +117,7 @@ impl<'a> Case<'a> {
             add(Disturbance::Refusal(500, leases), REFUSED[0]);
         }
         if self.makes_maps {
-            add(Disturbance::Quota, LONG);
+            add(Disturbance::Quota(MAPS.to_owned()), LONG);
         }
         if self.deletes {
             add(Disturbance::LateAnswers, LONG);
@@ -165,6 +170,7 @@ fn moments(known: &Known) -> Vec<Duration> {
     let history = &known.reference.history;
     let writes = history.requests.iter().filter(|request| {
         request.is_write()
+            && !request.is_from_within()
             && !request.path().contains("/leases")
             && !request.path().contains("/events")
     });
@@ -177,6 +183,16 @@ fn moments(known: &Known) -> Vec<Duration> {
     let mut all = vec![known.scenario.operator_starts];
     all.extend(times.into_iter().map(Duration::from_millis));
     all.dedup();
+    if !known.scenario.clusters.is_empty() {
+        let mut last = None;
+        all.retain(|at| {
+            let is_apart = last.is_none_or(|last: Duration| *at >= last.saturating_add(APART));
+            if is_apart {
+                last = Some(*at);
+            }
+            is_apart
+        });
+    }
     all
 }
 

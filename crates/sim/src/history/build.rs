@@ -285,6 +285,16 @@ impl Recorder {
         book.history.calm = book.history.calm.max(until);
     }
 
+    /// When the last fault is over.
+    pub fn calm(&self) -> Timestamp {
+        self.lock().history.calm
+    }
+
+    /// Whether anything has gone wrong on purpose.
+    pub fn is_disturbed(&self) -> bool {
+        self.lock().history.is_disturbed()
+    }
+
     /// The history so far, of all clusters.
     pub fn close(&self) -> History {
         let now = self.clock.now();

@@ -90,7 +90,7 @@ impl Life<'_> {
                 | Disturbance::Unknown(_)
                 | Disturbance::Undefined(_)
                 | Disturbance::Restore => REFUSED,
-                Disturbance::Quota
+                Disturbance::Quota(_)
                 | Disturbance::LateAnswers
                 | Disturbance::LateArrivals
                 | Disturbance::Skew(_)

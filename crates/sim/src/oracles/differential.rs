@@ -2,7 +2,9 @@
 //!
 //! What may differ is in [`super::MASKED`]; everything else of every object at the end is compared, and for each object how
 //! often its spec was changed by the operator. Where a storm delayed restarts, there may be fewer of them, as many as
-//! fit into the delay, but never more.
+//! fit into the delay, but never more. Where something is only ever what was asked for last ([`super::Specifics`]), what was asked
+//! for while all was held up may be left out, and others may have been the first to get it: then only the laws of the capability
+//! judge.
 //!
 //! A delay is excused cluster by cluster: by what went wrong in that cluster or at home, where all is decided. What went wrong
 //! in a member excuses nothing in another one.
@@ -14,12 +16,9 @@ use serde_json::Value;
 use slipway_kernel::identity::ClusterId;
 
 use super::masks::{is_counted, is_fleeting, is_left_out, is_time, left_out};
-use super::{Case, Findings, workload};
+use super::{AFTERMATH, Case, Findings, workload};
 use crate::fault::{EventFault, RequestFault};
 use crate::history::{Change, Event, History, Image, Object, Review};
-
-/// How long after the last fault the end may still differ.
-const AFTERMATH: SignedDuration = SignedDuration::from_mins(2);
 
 /// G8.
 pub(super) fn same_end(case: &Case<'_>) -> Findings {
@@ -31,7 +30,11 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
         return findings;
     }
     let end = case.history.end;
-    let (wanted, found) = (spec_changes(reference), spec_changes(case.history));
+    let (wanted, found) = (
+        spec_changes(case, reference),
+        spec_changes(case, case.history),
+    );
+    let is_held_up = is_held_up(case);
     let mut missed: BTreeMap<&ClusterId, u64> = BTreeMap::new();
     let mut delayed: BTreeSet<&ClusterId> = BTreeSet::new();
     let places: BTreeSet<&Place<'_>> = wanted.keys().chain(found.keys()).collect();
@@ -46,10 +49,11 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
         let pair = if is_unchanged(reference, place) { 2 } else { 1 };
         let fewer = have < want && have + pair * missed >= want;
         let more = have > want && is_misled(case);
-        if fewer {
+        let other = have != want && is_held_up && is_superseded(case, place.1);
+        if fewer || other {
             delayed.insert(cluster);
         }
-        findings.check(end, have == want || fewer || more, || {
+        findings.check(end, have == want || fewer || more || other, || {
             let object = workload::name(place.1);
             format!(
                 "{object} in {cluster}: {have} changes of its spec by the operator, {want} without faults"
@@ -118,6 +122,30 @@ fn missed_in(case: &Case<'_>, cluster: &ClusterId) -> u64 {
     1 + u64::try_from(lasted).unwrap_or_default()
 }
 
+/// Whether what is asked for takes the place of what was asked for before.
+fn is_superseded(case: &Case<'_>, (resource, ..): &Object) -> bool {
+    let mut all = case.specifics.iter().flat_map(|one| one.superseded);
+    all.any(|own| *own == &**resource)
+}
+
+/// Whether the faults can have kept an operator from something for longer than people wait until they ask for the next thing:
+/// anything but a single fault that is over when it has happened.
+fn is_held_up(case: &Case<'_>) -> bool {
+    let history = case.history;
+    let faults = history.requests.iter().filter_map(|one| one.fault);
+    let faults: Vec<&str> = faults.collect();
+    let lasting = [RequestFault::ThrottledForLong, RequestFault::Forbidden];
+    let events = history.marks.iter().filter_map(|mark| match &mark.what {
+        Event::Watch(_, _, fault) => Some(*fault),
+        _ => None,
+    });
+    let events: Vec<&str> = events.collect();
+    faults.len() + events.len() > 1
+        || lasting.iter().any(|fault| faults.contains(&fault.name()))
+        || events.contains(&EventFault::Drop.name())
+        || history.all_spells().next().is_some()
+}
+
 /// Whether an object is asked for the same in the end as in the beginning.
 fn is_unchanged(history: &History, (cluster, object): &Place<'_>) -> bool {
     let spec = |version| {
@@ -130,15 +158,19 @@ fn is_unchanged(history: &History, (cluster, object): &Place<'_>) -> bool {
 /// An object, and where it is.
 type Place<'a> = (ClusterId, &'a Object);
 
-/// How often the operator changed each workload's spec.
-fn spec_changes(history: &History) -> BTreeMap<Place<'_>, u64> {
+/// How often the operator changed the spec of each workload, and of what it keeps as people want it.
+fn spec_changes<'a>(case: &Case<'_>, history: &'a History) -> BTreeMap<Place<'a>, u64> {
     let mut counts = BTreeMap::new();
     let home = ClusterId::local();
     for cluster in std::iter::once(&home).chain(history.members.keys()) {
-        for touch in workload::touches_in(history, cluster) {
-            if touch.before.at("/spec") != touch.after.at("/spec") {
-                let place = (cluster.clone(), &touch.change.object);
-                *counts.entry(place).or_default() += 1;
+        for (change, _) in history.deeds_in(cluster) {
+            let object = &change.object;
+            if workload::kind(&object.0).is_none() && !is_superseded(case, object) {
+                continue;
+            }
+            let both = change.before.as_deref().zip(change.after.as_deref());
+            if both.is_some_and(|(before, after)| before.at("/spec") != after.at("/spec")) {
+                *counts.entry((cluster.clone(), object)).or_default() += 1;
             }
         }
     }

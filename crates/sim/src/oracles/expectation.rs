@@ -1,15 +1,12 @@
 //! What a scenario itself expects.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::identity::ClusterId;
 
-use super::{Case, Findings, members, workload};
+use super::{AFTERMATH, Case, Findings, members, workload};
 use crate::history::{Change, Image, Object, Review};
 use crate::scenario::{Expectation, Named, When, look};
-
-/// How long after the last fault an expectation may still be wrong.
-const AFTERMATH: SignedDuration = SignedDuration::from_mins(2);
 
 /// `expect`.
 pub(super) fn met(case: &Case<'_>) -> Findings {
@@ -40,7 +37,7 @@ pub(super) fn met(case: &Case<'_>) -> Findings {
         // Where another cluster was the first that home saw under a name, or is the one that a person means, this one waits; one
         // that was put back is another question, as home is.
         let member = expectation.cluster.as_deref().map(ClusterId::remote);
-        let moment = case.scenario.moment(case.scenario.duration);
+        let moment = history.end;
         let is_another = |id: ClusterId| {
             members::is_disowned(history, &id, moment)
                 || members::is_counted_otherwise(case, &id)
@@ -61,6 +58,8 @@ fn expect(findings: &mut Findings, case: &Case<'_>, expectation: &Expectation, w
     let changes = history.changes_in(&cluster);
     let why = expectation.why.as_deref().unwrap_or_default();
     let moment = match when {
+        // The run goes on where something went wrong late.
+        When::At(at) if at == case.scenario.duration => history.end,
         When::At(at) | When::During(_, at) => case.scenario.moment(at),
     };
     if let Some(object) = &expectation.object {

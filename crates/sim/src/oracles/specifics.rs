@@ -23,6 +23,9 @@ pub struct Specifics {
     pub statuses: &'static [(&'static str, &'static str)],
     /// The plurals of kinds by which people tell it what to do: who never hears of a change goes on as before.
     pub orders: &'static [&'static str],
+    /// Resources, as `group/plural`, whose spec it keeps as people want it now: how often it changes that is counted, and what they
+    /// wanted while it was held up may be left out.
+    pub superseded: &'static [&'static str],
     /// Whether a patch is right whatever has changed meanwhile: also an apply of what others have a part in.
     pub is_unconditional: fn(&Request) -> bool,
     /// Whether a Secret that is written anywhere is one that it makes.

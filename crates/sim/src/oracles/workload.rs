@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 use slipway_api::names::RESTARTED_AT;
-use slipway_kernel::identity::ClusterId;
 
 use crate::history::{Change, History, Image, Object, Request};
 
@@ -45,15 +44,6 @@ impl Touch<'_> {
 /// All changes that the operator made to workloads at home.
 pub fn touches(history: &History) -> impl Iterator<Item = Touch<'_>> {
     history.deeds().filter_map(touch)
-}
-
-/// The same in a cluster.
-pub fn touches_in<'a>(
-    history: &'a History,
-    cluster: &ClusterId,
-) -> impl Iterator<Item = Touch<'a>> + use<'a> {
-    let deeds: Vec<_> = history.deeds_in(cluster).collect();
-    deeds.into_iter().filter_map(touch)
 }
 
 fn touch<'a>((change, request): (&'a Change, &'a Request)) -> Option<Touch<'a>> {

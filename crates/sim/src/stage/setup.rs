@@ -208,7 +208,7 @@ impl Prepared {
         grant(&user, &to, &permissions).await.map_err(start)?;
         if let Some(within) = &member.operator {
             let inner = assemble_within(scenario, within, wiring)?;
-            let called = format!("{}-within", role(&inner));
+            let called = role_within(&inner);
             let to = grantee(&inner, &called, INNER);
             let granted = grant(&user, &to, &inner.permissions).await;
             granted.map_err(start)?;
@@ -355,6 +355,11 @@ fn role_in_members(setup: &Setup) -> String {
     format!("{}-member", role(setup))
 }
 
+/// The same of an operator that runs in a member.
+fn role_within(setup: &Setup) -> String {
+    format!("{}-within", role(setup))
+}
+
 fn grantee<'a>(setup: &'a Setup, role: &'a str, account: &'a str) -> Grantee<'a> {
     Grantee {
         role,
@@ -381,6 +386,11 @@ pub fn rights(setup: &Setup) -> BTreeSet<Right> {
         (role, rule, verb, about)
     }));
     all
+}
+
+/// All rights that an operator has in simulations that runs in another cluster.
+pub fn rights_within(setup: &Setup) -> BTreeSet<Right> {
+    rights_of(setup, &role_within(setup), &setup.permissions)
 }
 
 fn rights_of(setup: &Setup, name: &str, permissions: &[Permission]) -> BTreeSet<Right> {

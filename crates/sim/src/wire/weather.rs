@@ -63,7 +63,10 @@ impl Line {
     fn meets(&self, spell: &Spell) -> bool {
         let befalls_itself = matches!(
             spell.disturbance,
-            Disturbance::Restore | Disturbance::Replaced | Disturbance::Undefined(_)
+            Disturbance::Restore
+                | Disturbance::Replaced
+                | Disturbance::Undefined(_)
+                | Disturbance::Quota(_)
         );
         spell.reaches(self.replica)
             && spell.is_in(&self.cluster)
@@ -201,8 +204,8 @@ impl Weather {
                     let discovered = about.is_discovery && about.has(kind);
                     (listed || discovered).then(|| refused(404))
                 }
-                Disturbance::Quota => {
-                    let makes = about.kind == "configmaps" && method != "GET" && is_new(&about);
+                Disturbance::Quota(kind) => {
+                    let makes = about.kind == *kind && method != "GET" && is_new(&about);
                     makes.then(|| quota(&about))
                 }
                 Disturbance::RetryAfter(code, seconds) => {
@@ -276,8 +279,11 @@ pub(super) fn refused(code: u16) -> Hit {
 }
 
 fn quota(about: &About<'_>) -> Hit {
-    let why = "exceeded quota: objects, requested: configmaps=1, used: configmaps=10, limited: configmaps=10";
-    let status = Status::forbidden("", "configmaps", about.name, why);
+    let plural = about.kind.split('.').next().unwrap_or_default();
+    let why = format!(
+        "exceeded quota: objects, requested: {plural}=1, used: {plural}=10, limited: {plural}=10"
+    );
+    let status = Status::forbidden(about.group, plural, about.name, &why);
     Hit::Refused(Box::new(status), None)
 }
 

@@ -59,11 +59,24 @@ fn who_was_ill_before_a_change_does_not_count_whatever_is_said() {
     let objections = fleets::with_one_that_was_ill().objections();
     assert!(objections.is_empty(), "{objections:?}");
     let said = fleets::with_one_that_is_said_to_have_been_ill();
-    for made in [said, fleets::with_one_that_was_well_again()] {
+    for made in [
+        said,
+        fleets::with_one_that_was_well_again(),
+        fleets::with_one_that_fell_ill_in_a_change_that_was_stopped(),
+        fleets::with_one_that_is_back(),
+    ] {
         let objections = made.objections();
         let ids: Vec<&str> = objections.iter().map(|(id, _)| *id).collect();
         assert_eq!(ids, ["F6"], "{objections:?}");
     }
+}
+
+/// What a control plane forgot because it was put back is not unassigned.
+#[test]
+fn what_was_put_back_takes_nothing_away() {
+    let objections = fleets::with_one_that_forgets().objections();
+    let ids: Vec<&str> = objections.iter().map(|(id, _)| *id).collect();
+    assert_eq!(ids, ["F1"], "{objections:?}");
 }
 
 /// One bad history for each oracle.

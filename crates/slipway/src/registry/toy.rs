@@ -186,6 +186,7 @@ static ENTRY: Entry = Entry {
         fleeting_annotations: &[],
         statuses: &[],
         orders: &[],
+        superseded: &[],
         is_unconditional: |_| false,
         has_secret: |_| false,
         may_change: |_, _, _| false,

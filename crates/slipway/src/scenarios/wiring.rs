@@ -30,6 +30,8 @@ struct Settings {
     namespaces: Vec<String>,
     /// After this time everything is listed again.
     relist: Option<String>,
+    /// While a watch says nothing, the API is asked this often.
+    silence: Option<String>,
     /// What is about single ones.
     #[serde(flatten)]
     rest: Map<String, Value>,
@@ -109,14 +111,17 @@ fn setup(registry: &Registry, settings: &Value) -> Result<Setup, String> {
         permissions.retain(|permission| permission.resource != "configmaps");
     }
     let defaults = slipway_runtime::Settings::default();
-    let relist = match &asked.relist {
-        None => defaults.relist,
-        Some(text) => duration::parse(text).map_err(|error| format!("relist: {error}"))?,
+    let time = |name: &str, asked: Option<&str>, default| match asked {
+        None => Ok(default),
+        Some(text) => duration::parse(text).map_err(|error| format!("{name}: {error}")),
     };
+    let relist = time("relist", asked.relist.as_deref(), defaults.relist)?;
+    let silence = time("silence", asked.silence.as_deref(), defaults.silence)?;
     Ok(Setup {
         settings: slipway_runtime::Settings {
             namespaces: asked.namespaces,
             relist,
+            silence,
             ..defaults
         },
         permissions,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use slipway_api::fleet::names::APPLIED;
+use slipway_api::purpose::fleet::UNASSIGN;
 use slipway_fleet::assemblage::{KustomizationSeen, SourceSeen};
 use slipway_fleet::kinds;
 use slipway_fleet::observe::seen::{Assembled, Whole};
@@ -261,6 +262,42 @@ pub(crate) const ALL: &[Mutant] = &[
                     hide(object, ANNOTATIONS, "fleet.squaremo.dev/written");
                 }),
             )
+        },
+    },
+    Mutant {
+        name: "fleet: a control plane that was put back does not notice",
+        scenarios: &["fleet-restored"],
+        by: &["F1"],
+        bend: || {
+            Bend::Sees(
+                kinds::ASSEMBLAGE,
+                sees!(Assembled, |object| {
+                    hide(object, ANNOTATIONS, "fleet.squaremo.dev/written-generation");
+                }),
+            )
+        },
+    },
+    Mutant {
+        name: "fleet: a cluster of another control plane is written to",
+        scenarios: &["fleet-two-hubs"],
+        by: &["expect"],
+        bend: || {
+            Bend::Sees(
+                kinds::ASSEMBLAGE,
+                sees!(Assembled, |object| {
+                    hide(object, ANNOTATIONS, "fleet.squaremo.dev/written-from");
+                }),
+            )
+        },
+    },
+    Mutant {
+        name: "fleet: whoever is deselected keeps what it has",
+        scenarios: &["fleet-replace"],
+        by: &["expect"],
+        bend: || {
+            Bend::Plans(|plan| {
+                plan.steps.retain(|step| step.action.purpose() != UNASSIGN);
+            })
         },
     },
 ];

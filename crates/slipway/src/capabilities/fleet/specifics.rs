@@ -17,7 +17,8 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     oracles: ORACLES,
     maps: &[],
     fleeting_maps: &[],
-    fleeting_annotations: &[],
+    // Of which object an assemblage was written: one that was made a moment later has another uid.
+    fleeting_annotations: &["fleet.squaremo.dev/written-by"],
     statuses: &[
         (ROLLOUTS, "Rollout"),
         ("fleet.squaremo.dev/modules", "Module"),
@@ -26,6 +27,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
         (ASSEMBLAGES, "Assemblage"),
     ],
     orders: &["rollouts", "modules", "bootstrapmodules"],
+    superseded: &[REMOTES, ASSEMBLAGES, KUSTOMIZATIONS],
     is_unconditional: is_own_apply,
     has_secret,
     may_change,
@@ -43,6 +45,7 @@ pub(crate) static AGENT_SPECIFICS: Specifics = Specifics {
     fleeting_annotations: &[],
     statuses: &[],
     orders: &[],
+    superseded: &[],
     is_unconditional: is_own_apply,
     has_secret,
     may_change,

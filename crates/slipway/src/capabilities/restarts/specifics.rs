@@ -16,6 +16,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     fleeting_annotations: &[LAST_RESTART],
     statuses: &[(FLIPPERS, "Flipper")],
     orders: &["flippers"],
+    superseded: &[],
     is_unconditional: |_| false,
     has_secret: |_| false,
     may_change,

@@ -1,10 +1,12 @@
 //! Histories of a fleet that never happened.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use slipway_kernel::identity::ClusterId;
-use slipway_sim::history::{Change, ChangeKind, Image, Object};
+use slipway_sim::history::{Change, ChangeKind, Event, Image, Mark, Object};
+use slipway_sim::spell::{Disturbance, Spell};
 
 use super::made::{Made, merge, object};
 
@@ -281,6 +283,62 @@ pub(super) fn with_one_that_was_well_again() -> Made {
     made.pass(5);
     made.switch("b", "v2");
     made.ready("b");
+    made
+}
+
+/// It fell ill while a change was tried that nobody was ready with, so that it may be because of that.
+pub(super) fn with_one_that_fell_ill_in_a_change_that_was_stopped() -> Made {
+    let mut made = good_rollout();
+    made.begin("v2", &[]);
+    made.switch("a", "v2");
+    made.pass(5);
+    made.says("c", "False");
+    made.begin("v3", &["c"]);
+    made.switch("a", "v3");
+    made.ready("a");
+    made.switch("c", "v3");
+    made.pass(5);
+    made.switch("b", "v3");
+    made.ready("b");
+    made
+}
+
+/// It could not be reached when the change began, and got it when it was back.
+pub(super) fn with_one_that_is_back() -> Made {
+    let mut made = good_rollout();
+    let away = Spell::new(Disturbance::Outage, Duration::ZERO, Duration::from_secs(10));
+    let at = made.now();
+    let what = Event::Spell(away.within("c"));
+    made.history.marks.push(Mark { at, what });
+    made.begin("v2", &["c"]);
+    made.switch("a", "v2");
+    made.ready("a");
+    made.pass(20);
+    made.switch("c", "v2");
+    made.pass(5);
+    made.switch("b", "v2");
+    made.ready("b");
+    made
+}
+
+/// The control plane is put back to a time before it assigned something, and takes away what it knows nothing of.
+pub(super) fn with_one_that_forgets() -> Made {
+    let mut made = good_rollout();
+    let (there, remote) = (ClusterId::remote("a"), object(REMOTES, "a"));
+    let earlier = made.current(&remote);
+    let both = json!([entry("v1"), {"name": "extra", "source": {"git": {"url": "x"}}}]);
+    let mut value = earlier.clone();
+    value["spec"]["assemblage"]["syncs"] = both.clone();
+    made.put(remote.clone(), value, None);
+    made.told("a", &both);
+    made.pass(30);
+    let at = made.now();
+    made.put(remote, earlier, None);
+    let what = Event::Restored;
+    made.history.marks.push(Mark { at, what });
+    made.pass(30);
+    assert!(made.there(&there, &object(ASSEMBLAGES, "a")).is_some());
+    made.told("a", &json!([entry("v1")]));
     made
 }
 

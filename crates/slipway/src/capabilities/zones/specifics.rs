@@ -19,6 +19,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     fleeting_annotations: &[LAST_DOWNSCALE],
     statuses: &[],
     orders: &[],
+    superseded: &[],
     is_unconditional: is_date,
     has_secret: |_| false,
     may_change,

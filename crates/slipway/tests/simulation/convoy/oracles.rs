@@ -21,6 +21,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     fleeting_annotations: &[UID],
     statuses: &[],
     orders: &["configmaps"],
+    superseded: &[],
     is_unconditional: |_| false,
     has_secret: |_| false,
     may_change: |_, change, request| {

@@ -17,6 +17,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     fleeting_annotations: &[TAKEN],
     statuses: &[],
     orders: &[],
+    superseded: &[],
     is_unconditional: |_| false,
     has_secret: |_| false,
     may_change: |_, _, _| false,

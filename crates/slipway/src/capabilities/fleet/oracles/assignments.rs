@@ -1,8 +1,10 @@
 //! What is assigned, and by whom.
 
+use jiff::Timestamp;
+use slipway_api::fleet::names::CONFIRM_UNASSIGN;
 use slipway_api::purpose::fleet::UNASSIGN;
 use slipway_kernel::identity::ClusterId;
-use slipway_sim::history::{Change, History, Image, Request};
+use slipway_sim::history::{Change, Event, History, Image, Object, Request};
 use slipway_sim::oracles::{Case, Findings};
 
 use super::{ASSEMBLAGES, REMOTES, ROLLOUTS, clusters, deeds, entries, labels, selects, text};
@@ -58,12 +60,14 @@ fn is_unassigned(
         // What was on its way when home was written again was right when it left.
         let remote = (REMOTES.into(), namespace.clone(), assemblage.clone());
         let moments = [request.at, change.at];
-        return moments.iter().any(|moment| {
-            let remote = super::at(&history.changes, &remote, *moment);
-            let going =
-                remote.is_none_or(|remote| remote.at("/metadata/deletionTimestamp").is_some());
-            going || !entries(remote).contains_key(name)
-        });
+        let is_forgotten = is_forgotten(history, &remote, name, change.at);
+        return !is_forgotten
+            && moments.iter().any(|moment| {
+                let remote = super::at(&history.changes, &remote, *moment);
+                let going =
+                    remote.is_none_or(|remote| remote.at("/metadata/deletionTimestamp").is_some());
+                going || !entries(remote).contains_key(name)
+            });
     }
     let before = change.before.as_deref();
     let by = entries(before)
@@ -88,6 +92,32 @@ fn is_unassigned(
             _ => true,
         }
     })
+}
+
+/// Whether home has an entry no more only because it was put back: nobody has known of it since, or said that it may go.
+fn is_forgotten(history: &History, remote: &Object, name: &str, until: Timestamp) -> bool {
+    let restored = history
+        .marks
+        .iter()
+        .rfind(|mark| mark.what == Event::Restored && mark.at <= until);
+    let Some(restored) = restored else {
+        return false;
+    };
+    let has = |image: Option<&Image>| entries(image).contains_key(name);
+    let changes = history.changes.iter().filter(|c| c.object == *remote);
+    let mut since = changes.skip_while(|change| {
+        let is_taken = has(change.before.as_deref()) && !has(change.after.as_deref());
+        !(change.at == restored.at && change.by.is_none() && is_taken)
+    });
+    let is_told = |image: &Image| {
+        image.annotation(CONFIRM_UNASSIGN).is_some()
+            || image.at("/metadata/deletionTimestamp").is_some()
+    };
+    since.next().is_some()
+        && !since.take_while(|change| change.at <= until).any(|change| {
+            let after = change.after.as_deref();
+            has(after) || after.is_some_and(is_told)
+        })
 }
 
 /// R5: nobody's entry is changed but by who assigned it, and nobody's of an external rollout but by people.
