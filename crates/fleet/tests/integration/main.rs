@@ -10,6 +10,7 @@
     reason = "tests"
 )]
 
+mod bad_input;
 mod bindings;
 mod bootstrap;
 mod clusters;

@@ -14,6 +14,7 @@ use slipway_apiserver::cluster::{Cluster, Config};
 use slipway_apiserver::trace::Record;
 use slipway_fleet::{Agent, Hub};
 use slipway_kernel::Controller;
+use slipway_runtime::connect::Connect;
 use slipway_runtime::{Environment, Error, Operator, Settings};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -281,9 +282,13 @@ impl Fleet {
 
     /// Starts the hub's controller.
     pub(crate) fn start(&mut self) {
+        self.start_by(Arc::new(self.lines.of("one")));
+    }
+
+    /// The same, which reaches clusters in this way.
+    pub(crate) fn start_by(&mut self, connect: Arc<dyn Connect>) {
         let operator = operator(&self.hub, "one", Arc::new(Hub::default()));
-        let lines = self.lines.of("one");
-        self.replica = Some(run(operator.connecting(Arc::new(lines))));
+        self.replica = Some(run(operator.connecting(connect)));
     }
 
     /// Makes a cluster known to the hub.
