@@ -16,6 +16,8 @@ mod bootstrap;
 mod clusters;
 mod definitions;
 mod flux;
+#[path = "../../../runtime/tests/integration/ground.rs"]
+mod ground;
 mod hazards;
 mod hubs;
 mod incremental;
