@@ -40,7 +40,7 @@ pub const fn are_in_order(meanings: &[(&str, &str)]) -> bool {
 
 const fn is_before(one: &[u8], other: &[u8]) -> bool {
     match (one, other) {
-        ([], []) | ([_, ..], []) => false,
+        (_, []) => false,
         ([], [_, ..]) => true,
         ([a, ..], [b, ..]) if *a != *b => *a < *b,
         ([_, one @ ..], [_, other @ ..]) => is_before(one, other),
