@@ -12,6 +12,7 @@ pub mod assemblage;
 pub mod binding;
 pub mod bootstrap_module;
 pub mod module;
+mod modules;
 pub mod names;
 pub mod remote_assemblage;
 pub mod rollout;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use kube::config::{KubeConfigOptions, Kubeconfig};
 
 /// A kubectl program.
 pub struct Client {
@@ -54,11 +55,17 @@ fn version(program: &Path) -> Result<String> {
 
 /// A client of this process with the rights of a kubeconfig's user, which does not try again by itself.
 pub async fn connected(kubeconfig: &Path) -> Result<kube::Client> {
-    let mut config = kube::Config::from_custom_kubeconfig(
-        kube::config::Kubeconfig::read_from(kubeconfig)?,
-        &kube::config::KubeConfigOptions::default(),
-    )
-    .await?;
+    made(Kubeconfig::read_from(kubeconfig)?).await
+}
+
+/// The same, by the text of a kubeconfig.
+pub async fn connected_by(kubeconfig: &str) -> Result<kube::Client> {
+    made(Kubeconfig::from_yaml(kubeconfig)?).await
+}
+
+async fn made(kubeconfig: Kubeconfig) -> Result<kube::Client> {
+    let options = KubeConfigOptions::default();
+    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?;
     config.default_retry = false;
     Ok(kube::Client::try_from(config)?)
 }

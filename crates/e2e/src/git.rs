@@ -66,6 +66,7 @@ impl Repository {
         .with_context(|| format!("changing {}", path.display()))?;
         self.git(&["add", "--all"])?;
         self.git(&["commit", "--quiet", "--message", file])
+            .map(drop)
     }
 
     /// Commits exactly these files, with their texts, and gives the commit this tag.
@@ -80,15 +81,35 @@ impl Repository {
             std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
         }
         self.git(&["add", "--all"])?;
+        self.tagged(tag)
+    }
+
+    /// Adds another repository to the last version, as it is now, as a submodule in this folder, and gives the commit this tag.
+    pub fn release_with(&self, tag: &str, folder: &str, other: &Self) -> Result<()> {
+        let url = other.url();
+        let modules = format!("[submodule \"{folder}\"]\n\tpath = {folder}\n\turl = {url}\n");
+        std::fs::write(self.work_tree().join(".gitmodules"), modules)?;
+        self.git(&["add", ".gitmodules"])?;
+        // Nobody works on it here, so that it is not fetched either.
+        let entry = format!(
+            "160000,{},{folder}",
+            other.git(&["rev-parse", "HEAD"])?.trim()
+        );
+        self.git(&["update-index", "--add", "--cacheinfo", &entry])?;
+        self.tagged(tag)
+    }
+
+    fn tagged(&self, tag: &str) -> Result<()> {
         self.git(&["commit", "--quiet", "--allow-empty", "--message", tag])?;
-        self.git(&["tag", tag])
+        self.git(&["tag", tag]).map(drop)
     }
 
     fn work_tree(&self) -> PathBuf {
         self.folder.path().join(NAME)
     }
 
-    fn git(&self, arguments: &[&str]) -> Result<()> {
+    /// Runs git here, and gives what it printed.
+    fn git(&self, arguments: &[&str]) -> Result<String> {
         std::fs::create_dir_all(self.work_tree())?;
         let output = Command::new("git")
             .args(["-c", "user.name=test", "-c", "user.email=test@localhost"])
@@ -104,7 +125,7 @@ impl Repository {
                 String::from_utf8_lossy(&output.stderr)
             );
         }
-        Ok(())
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 }
 

@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod figures;
 pub mod flood;
 pub mod git;
+pub mod growth;
 mod https;
 pub mod install;
 pub mod operator;

@@ -16,7 +16,7 @@ const WITHIN: Duration = Duration::from_mins(3);
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Order {
-    /// End the API server; what has joined it stays and finds nobody
+    /// End the API server, or silence it where its objects would go with it; what has joined it stays and finds nobody
     Stop,
     /// Start what does not run
     Start,

@@ -24,29 +24,40 @@ pub trait Server {
     fn kubeconfig(&self) -> &Path;
 }
 
+/// A server that somebody else started, who does what is asked of it.
+pub trait Supervised: Server {
+    /// Asks for this, and waits until it is done.
+    fn order(&self, order: Order) -> Result<()> {
+        let home = self.kubeconfig().parent();
+        order.give(home.context("a kubeconfig without a folder")?)
+    }
+}
+
 /// A real control plane.
 pub struct Real(
     /// The administrator's kubeconfig.
     pub PathBuf,
 );
 
-/// The variable that names the kubeconfigs of further real control planes, as `PATH` names folders.
-const MEMBERS: &str = "SLIPWAY_REAL_MEMBERS";
+/// The variables that name the kubeconfigs of further real control planes, and of further embedded ones.
+const REAL_MEMBERS: &str = "SLIPWAY_REAL_MEMBERS";
+const EMBEDDED_MEMBERS: &str = "SLIPWAY_EMBEDDED_MEMBERS";
+
+/// The kubeconfigs that a variable names, as `PATH` names folders.
+fn named(variable: &str) -> Vec<PathBuf> {
+    let all = std::env::var_os(variable).unwrap_or_default();
+    let named = std::env::split_paths(&all).filter(|path| !path.as_os_str().is_empty());
+    named.collect()
+}
 
 impl Real {
     /// The control planes besides the one that a suite is given. The last one's etcd is its own.
     pub fn members() -> Vec<Self> {
-        let all = std::env::var_os(MEMBERS).unwrap_or_default();
-        let named = std::env::split_paths(&all).filter(|path| !path.as_os_str().is_empty());
-        named.map(Self).collect()
-    }
-
-    /// Asks it for this, and waits until it is done.
-    pub fn order(&self, order: Order) -> Result<()> {
-        let home = self.0.parent();
-        order.give(home.context("a kubeconfig without a folder")?)
+        named(REAL_MEMBERS).into_iter().map(Self).collect()
     }
 }
+
+impl Supervised for Real {}
 
 impl Server for Real {
     fn name(&self) -> &'static str {
@@ -63,6 +74,15 @@ pub struct Running(
     /// The administrator's kubeconfig.
     pub PathBuf,
 );
+
+impl Running {
+    /// The embedded servers besides the one that a suite is given.
+    pub fn members() -> Vec<Self> {
+        named(EMBEDDED_MEMBERS).into_iter().map(Self).collect()
+    }
+}
+
+impl Supervised for Running {}
 
 impl Server for Running {
     fn name(&self) -> &'static str {

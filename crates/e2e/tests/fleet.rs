@@ -1,8 +1,10 @@
-//! The fleet, end to end: a hub and three leaves, each a real control plane with real Flux, and a git server. What is rolled
-//! out is a real kustomization with tagged versions.
+//! The fleet, end to end: a hub and three leaves, each with real Flux, and a git server. What is rolled out is a real
+//! kustomization with tagged versions. All of it on real control planes, and again on embedded API servers that the programs of
+//! a control plane have joined.
 //!
 //! ```text
 //! SLIPWAY_REAL_FULL=kubeconfig SLIPWAY_REAL_MEMBERS=kubeconfig:… cargo test -p slipway-e2e --test fleet
+//! SLIPWAY_EMBEDDED_FULL=kubeconfig SLIPWAY_EMBEDDED_MEMBERS=kubeconfig:… cargo test … --test fleet
 //! ```
 //!
 //! The tests follow each other on the same clusters, as a fleet lives: what one rolls out the next finds there.
@@ -11,10 +13,18 @@
 mod bindings;
 #[path = "fleet/bootstrap.rs"]
 mod bootstrap;
+#[path = "fleet/files.rs"]
+mod files;
 #[path = "fleet/leaf.rs"]
 mod leaf;
+#[path = "fleet/mistakes.rs"]
+mod mistakes;
 #[path = "fleet/offline.rs"]
 mod offline;
+#[path = "fleet/recipes.rs"]
+mod recipes;
+#[path = "fleet/registry.rs"]
+mod registry;
 #[path = "fleet/rollouts.rs"]
 mod rollouts;
 #[path = "fleet/stage.rs"]
@@ -41,9 +51,20 @@ const TESTS: &[Test<Stage>] = &[
         "bindings_of_every_kind_reach_what_is_applied",
         bindings::all,
     ),
+    ("recipe_a_property_of_the_cluster", recipes::property),
+    (
+        "recipe_someone_elses_configuration_as_a_submodule",
+        recipes::adapted,
+    ),
+    ("recipe_a_field_from_within_the_cluster", recipes::field),
+    ("recipe_a_value_from_another_module", recipes::module),
     (
         "a_third_party_with_rights_to_assemblages_only_drives_an_external_rollout",
         third_party::drives,
+    ),
+    (
+        "a_kubeconfig_that_does_not_parse_stops_nobody",
+        mistakes::kubeconfig,
     ),
     (
         "a_leaf_that_is_away_holds_nobody_up_and_catches_up",
@@ -61,6 +82,6 @@ fn main() -> ExitCode {
         set: Stage::set,
         clear: |_| Ok(()),
     };
-    // Where Flux runs on embedded servers, somebody says so.
-    suite.main_beside("SLIPWAY_FLEET_EMBEDDED")
+    // Flux runs on embedded servers, too, where somebody has started it.
+    suite.main_beside("SLIPWAY_EMBEDDED_FULL")
 }

@@ -133,17 +133,3 @@ pub mod news {
     /// A cluster has lost the configuration.
     pub const UNASSIGNED: &str = "Unassigned";
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Reason;
-
-    #[test]
-    fn every_reason_has_its_own_name_and_place() {
-        let names: Vec<&str> = Reason::ALL.iter().map(|r| r.as_str()).collect();
-        assert!(names.is_sorted() && Reason::ALL.is_sorted());
-        for reason in Reason::ALL {
-            assert_eq!(Reason::of(reason.as_str()), Some(reason));
-        }
-    }
-}

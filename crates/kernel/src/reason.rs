@@ -23,6 +23,30 @@
 //! assert!(Reason::of("paused").is_none());
 //! ```
 
+/// Whether the names of these come in their order, each once.
+pub const fn are_in_order(meanings: &[(&str, &str)]) -> bool {
+    let mut rest = meanings;
+    while let [one, next, ..] = rest {
+        if !is_before(one.0.as_bytes(), next.0.as_bytes()) {
+            return false;
+        }
+        let [_, others @ ..] = rest else {
+            return true;
+        };
+        rest = others;
+    }
+    true
+}
+
+const fn is_before(one: &[u8], other: &[u8]) -> bool {
+    match (one, other) {
+        (_, []) => false,
+        ([], [_, ..]) => true,
+        ([a, ..], [b, ..]) if *a != *b => *a < *b,
+        ([_, one @ ..], [_, other @ ..]) => is_before(one, other),
+    }
+}
+
 /// Declares reasons; see the module `reason`.
 #[macro_export]
 macro_rules! reasons {
@@ -37,6 +61,12 @@ macro_rules! reasons {
         $vis enum $Reason {
             $(#[doc = $meaning] $Name,)*
         }
+
+        // Each has its own name, and its place in their order.
+        const _: () = assert!(
+            $crate::reason::are_in_order($Reason::MEANINGS),
+            "reasons are declared in the order of their names, each once"
+        );
 
         impl $Reason {
             /// All of them, by name.
@@ -100,5 +130,16 @@ mod tests {
         let marked = |mark| Reason::ALL.map(|reason| reason.is(mark));
         assert_eq!(marked(Mark::Quiet), [true, true, false]);
         assert_eq!(marked(Mark::Failure), [false, true, false]);
+    }
+
+    #[test]
+    fn names_are_in_order_or_are_not() {
+        let are = |names: &[&'static str]| {
+            let meanings: Vec<_> = names.iter().map(|name| (*name, "")).collect();
+            super::are_in_order(&meanings)
+        };
+        assert!(are(&[]) && are(&["A"]) && are(&["A", "AB", "B"]));
+        assert!(!are(&["B", "A"]) && !are(&["AB", "A"]) && !are(&["A", "A"]));
+        assert!(!are(&["A", "C", "B"]));
     }
 }

@@ -136,18 +136,3 @@ pub mod news {
     /// The default criteria cease to act.
     pub const DEFAULT_CRITERIA_CEASE: &str = "DefaultCriteriaInactive";
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Reason;
-
-    #[test]
-    fn every_reason_has_its_own_name_and_place() {
-        let names: Vec<&str> = Reason::ALL.iter().map(|r| r.as_str()).collect();
-        let mut sorted = names.clone();
-        sorted.sort_unstable();
-        sorted.dedup();
-        assert_eq!(names, sorted);
-        assert!(Reason::ALL.is_sorted());
-    }
-}

@@ -113,17 +113,3 @@ pub mod news {
     /// The pod template has no label `name`.
     pub const NAME_LABEL_MISSING: &str = "NameLabelMissing";
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Reason;
-
-    #[test]
-    fn every_reason_has_its_own_name_and_place() {
-        let names: Vec<&str> = Reason::ALL.iter().map(|r| r.as_str()).collect();
-        assert!(names.is_sorted() && Reason::ALL.is_sorted());
-        for reason in Reason::ALL {
-            assert_eq!(Reason::of(reason.as_str()), Some(reason));
-        }
-    }
-}

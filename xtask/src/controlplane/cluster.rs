@@ -227,18 +227,26 @@ impl Cluster {
         stop: &AtomicBool,
     ) -> Result<()> {
         match order {
+            // An embedded one has its objects in itself: it stays, and is silent.
+            Order::Stop if self.shape.embedded => self.server()?.signal("STOP"),
             Order::Stop => {
-                let server = self.servers.last_mut();
-                server.context("its API server is not ours")?.end(roster);
-                if self.shape.embedded {
-                    // It writes one itself, and believes that a file that is there is another server's.
-                    std::fs::remove_file(self.internal())?;
-                }
+                self.server()?.end(roster);
                 Ok(())
             }
-            Order::Start => self.start(roster, stop),
+            Order::Start => {
+                if self.shape.embedded {
+                    self.server()?.signal("CONT")?;
+                }
+                self.start(roster, stop)
+            }
             Order::Wipe => self.wipe(roster, stop),
         }
+    }
+
+    /// The API server, which is not there where others' was joined.
+    fn server(&mut self) -> Result<&mut Part> {
+        let server = self.servers.last_mut();
+        server.context("its API server is not ours")
     }
 
     /// Ends it and starts it again without any object: another cluster at the same address, with the same credentials.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::logged;
 use super::supervisor::Roster;
@@ -57,6 +57,23 @@ impl Part {
         let noted = roster.add(&self.name, child.id());
         self.child = Some(child);
         noted
+    }
+
+    /// Sends its process a signal: STOP makes it one that answers nobody, CONT one that goes on where it was.
+    pub(super) fn signal(&self, name: &str) -> Result<()> {
+        let child = self.child.as_ref();
+        let id = child.with_context(|| format!("{} does not run", self.name))?;
+        let status = Command::new("kill")
+            .args([format!("-{name}"), id.id().to_string()])
+            .status()
+            .context("starting kill")?;
+        if !status.success() {
+            bail!(
+                "{} got no signal {name}: kill ended with {status}",
+                self.name
+            );
+        }
+        Ok(())
     }
 
     /// Ends it at once: kube-apiserver takes up to half a minute to end politely, and nothing here is worth keeping.

@@ -26,12 +26,28 @@ pub(super) struct OnServers {
     members: usize,
     /// Whether it runs the `slipway` program and kubectl.
     is_driven_by_kubectl: bool,
-    /// Whether Flux and Flagger run on the real one, and all of its programs on an embedded one too.
-    is_foreign: bool,
-    /// Whether Flux runs on the real ones.
-    has_flux: bool,
+    delivery: Delivery,
     /// Minutes, about: who takes longest begins first.
     takes: u32,
+}
+
+/// Which programs that nobody here wrote run on a tier's servers, besides those of a control plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delivery {
+    None,
+    /// Flux, on the real ones.
+    Flux,
+    /// Flux, on the real ones and, with all other programs, on as many embedded ones.
+    FluxEverywhere,
+    /// Flux and Flagger, on both: without them there is nothing to the tier.
+    Everything,
+}
+
+impl Delivery {
+    /// Whether all programs run on embedded servers too, which tests then do not start by themselves.
+    fn is_everywhere(self) -> bool {
+        matches!(self, Self::FluxEverywhere | Self::Everything)
+    }
 }
 
 /// What became of a tier.
@@ -54,8 +70,8 @@ impl OnServers {
     /// What its real control plane is made of.
     pub(super) fn shape(&self) -> Shape {
         Shape {
-            flux: self.is_foreign || self.has_flux,
-            flagger: self.is_foreign,
+            flux: self.delivery != Delivery::None,
+            flagger: self.delivery == Delivery::Everything,
             own_etcd: usize::from(self.members > 0),
             ..self.profile.into()
         }
@@ -71,8 +87,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Collectors,
         members: 0,
         is_driven_by_kubectl: false,
-        is_foreign: false,
-        has_flux: false,
+        delivery: Delivery::None,
         takes: 1,
     },
     OnServers {
@@ -82,8 +97,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Collectors,
         members: 0,
         is_driven_by_kubectl: true,
-        is_foreign: false,
-        has_flux: false,
+        delivery: Delivery::None,
         takes: 3,
     },
     OnServers {
@@ -93,8 +107,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         members: 0,
         is_driven_by_kubectl: false,
-        is_foreign: false,
-        has_flux: true,
+        delivery: Delivery::Flux,
         takes: 3,
     },
     OnServers {
@@ -104,8 +117,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         members: 0,
         is_driven_by_kubectl: true,
-        is_foreign: false,
-        has_flux: false,
+        delivery: Delivery::None,
         takes: 7,
     },
     OnServers {
@@ -115,8 +127,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         members: 0,
         is_driven_by_kubectl: true,
-        is_foreign: false,
-        has_flux: false,
+        delivery: Delivery::None,
         takes: 8,
     },
     OnServers {
@@ -126,8 +137,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Collectors,
         members: 3,
         is_driven_by_kubectl: true,
-        is_foreign: false,
-        has_flux: false,
+        delivery: Delivery::None,
         takes: 2,
     },
     OnServers {
@@ -137,9 +147,8 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         members: 3,
         is_driven_by_kubectl: true,
-        is_foreign: false,
-        has_flux: true,
-        takes: 5,
+        delivery: Delivery::FluxEverywhere,
+        takes: 9,
     },
     OnServers {
         name: "pages",
@@ -148,8 +157,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         members: 0,
         is_driven_by_kubectl: true,
-        is_foreign: false,
-        has_flux: false,
+        delivery: Delivery::None,
         takes: 1,
     },
     OnServers {
@@ -159,8 +167,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         profile: Profile::Full,
         members: 0,
         is_driven_by_kubectl: true,
-        is_foreign: true,
-        has_flux: false,
+        delivery: Delivery::Everything,
         takes: 2,
     },
 ];
@@ -168,8 +175,10 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
 /// The variable that names the kubeconfigs of the members, as `PATH` names folders.
 const MEMBERS: &str = "SLIPWAY_REAL_MEMBERS";
 
-/// The variable that names the kubeconfig of an embedded server with the programs of a real control plane on it.
+/// The variables that name the kubeconfig of an embedded server with the programs of a real control plane on it, and of
+/// members of its kind.
 const EMBEDDED: &str = "SLIPWAY_EMBEDDED_FULL";
+const EMBEDDED_MEMBERS: &str = "SLIPWAY_EMBEDDED_MEMBERS";
 
 /// Runs these tiers, with the program as it is `shipped` if there is one, some beside each other; gives what became of each, in their order. Where one cannot begin, none begins
 /// after it.
@@ -239,7 +248,7 @@ fn run(
     let mut borrowed = Vec::new();
     match unavailable {
         None => borrowed = servers_of(tier, &mut command)?,
-        Some(why) if tier.is_foreign => {
+        Some(why) if tier.delivery == Delivery::Everything => {
             ran.left_out.push(format!("{}: {why}", tier.name));
             return Ok(ran);
         }
@@ -268,21 +277,28 @@ fn run(
 /// The servers that a tier runs on beside the embedded one, which its tests start by themselves.
 fn servers_of(tier: &OnServers, command: &mut Command) -> Result<Vec<Borrowed>> {
     let shape = tier.shape();
-    let real = Borrowed::start(1 + tier.members, &shape).context("starting real control planes")?;
-    command.env(tier.variable, real.kubeconfig(0));
-    let members = (1..real.clusters()).map(|index| real.kubeconfig(index));
-    let members = std::env::join_paths(members).context("naming the members' kubeconfigs")?;
-    command.env(MEMBERS, members);
+    let clusters = 1 + tier.members;
+    let real = Borrowed::start(clusters, &shape).context("starting real control planes")?;
+    name(&real, (tier.variable, MEMBERS), command)?;
     let mut all = vec![real];
-    if tier.is_foreign {
+    if tier.delivery.is_everywhere() {
         let shape = Shape {
             embedded: true,
             ..shape
         };
-        let embedded = Borrowed::start(1, &shape)
-            .context("starting foreign programs on the embedded server")?;
-        command.env(EMBEDDED, embedded.kubeconfig(0));
+        let embedded = Borrowed::start(clusters, &shape)
+            .context("starting foreign programs on embedded servers")?;
+        name(&embedded, (EMBEDDED, EMBEDDED_MEMBERS), command)?;
         all.push(embedded);
     }
     Ok(all)
+}
+
+/// Tells tests where the first of these servers is, and where the others are.
+fn name(all: &Borrowed, (first, others): (&str, &str), command: &mut Command) -> Result<()> {
+    command.env(first, all.kubeconfig(0));
+    let members = (1..all.clusters()).map(|index| all.kubeconfig(index));
+    let members = std::env::join_paths(members).context("naming the members' kubeconfigs")?;
+    command.env(others, members);
+    Ok(())
 }

@@ -12,6 +12,7 @@
 mod figures;
 #[path = "clusters_flotilla.rs"]
 mod flotilla;
+mod listener;
 #[path = "clusters_operator.rs"]
 mod operator;
 #[path = "clusters_profile.rs"]
@@ -28,6 +29,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, Subcommand};
 use serde_json::Value;
+use slipway_e2e::growth::percentile;
 use slipway_e2e::process;
 use slipway_e2e::suite::say;
 
@@ -140,8 +142,8 @@ fn measure(members: usize, arguments: &Arguments) -> Result<Figures> {
         connections,
         tasks: number(&after, "tasks"),
         start,
-        p50: figures::percentile(&delays, 50),
-        p99: figures::percentile(&delays, 99),
+        p50: percentile(&delays, 50),
+        p99: percentile(&delays, 99),
         idle: used.as_secs_f64() / idle.as_secs_f64(),
         servers: process::resident(servers.id())?,
     };

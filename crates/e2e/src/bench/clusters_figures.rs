@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// From so many members on growth is looked at: below, what the operator costs by itself is most of it.
-const GROWTH_FROM: usize = 100;
+use slipway_e2e::growth::{self, Column, Goal, Measured};
+
 /// The largest exponent.
 const MOST_GROWTH: f64 = 1.1;
 
@@ -28,19 +28,16 @@ pub(crate) struct Figures {
     pub(crate) servers: u64,
 }
 
-/// One of several values, sorted or not.
-pub(crate) fn percentile(values: &[f64], percent: usize) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let place = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
-    sorted.get(place).copied().unwrap_or(f64::NAN)
+impl Measured for Figures {
+    const WHAT: &'static str = "members";
+
+    fn size(&self) -> usize {
+        self.members
+    }
 }
 
-/// A figure, its unit, and how it is read.
-type Column = (&'static str, &'static str, fn(&Figures) -> f64);
-
 #[allow(clippy::cast_precision_loss, reason = "figures for people")]
-const COLUMNS: &[Column] = &[
+const COLUMNS: &[Column<Figures>] = &[
     ("resident memory", "MB", |f| f.resident as f64 / 1e6),
     ("  the most it ever was", "MB", |f| {
         f.most_resident as f64 / 1e6
@@ -54,55 +51,13 @@ const COLUMNS: &[Column] = &[
     ("the servers' memory", "MB", |f| f.servers as f64 / 1e6),
 ];
 
-/// The exponent with which a figure grows in the number of members: the slope of a line through the logarithms.
-#[allow(clippy::cast_precision_loss, reason = "numbers of members are small")]
-pub(crate) fn exponent(all: &[Figures], read: fn(&Figures) -> f64) -> Option<f64> {
-    let points: Vec<(f64, f64)> = all
-        .iter()
-        .filter(|figures| figures.members >= GROWTH_FROM && read(figures) > 0.0)
-        .map(|figures| ((figures.members as f64).ln(), read(figures).ln()))
-        .collect();
-    if points.len() < 2 {
-        return None;
-    }
-    let count = points.len() as f64;
-    let (sum_x, sum_y) = points
-        .iter()
-        .fold((0.0, 0.0), |(x, y), point| (x + point.0, y + point.1));
-    let (mean_x, mean_y) = (sum_x / count, sum_y / count);
-    let (mut up, mut across) = (0.0, 0.0);
-    for (x, y) in &points {
-        up += (x - mean_x) * (y - mean_y);
-        across += (x - mean_x) * (x - mean_x);
-    }
-    (across > 0.0).then(|| up / across)
-}
-
 /// All figures, one line each.
 pub(crate) fn table(all: &[Figures]) -> Vec<String> {
-    let heads: Vec<String> = all
-        .iter()
-        .map(|figures| format!("{:>14}", figures.members))
-        .collect();
-    let mut lines = vec![format!(
-        "{:28}{}{:>10}",
-        "members",
-        heads.concat(),
-        "exponent"
-    )];
-    for (name, unit, read) in COLUMNS {
-        let cells: Vec<String> = all
-            .iter()
-            .map(|figures| format!("{:>14}", format!("{:.1} {unit}", read(figures))))
-            .collect();
-        let grows = exponent(all, *read).map_or("–".to_owned(), |grows| format!("{grows:.2}"));
-        lines.push(format!("{name:28}{}{grows:>10}", cells.concat()));
-    }
-    lines
+    growth::table(all, COLUMNS)
 }
 
 /// What was asked for with so many members: the figure by its name, and the most.
-const GOALS: &[(usize, &str, f64)] = &[
+const GOALS: &[Goal] = &[
     (1_000, "resident memory", 100.0),
     (1_000, "cold start", 8.0),
     (1_000, "change to write, p99", 100.0),
@@ -123,47 +78,22 @@ const LIMITED: &[&str] = &[
     "processor, idle",
 ];
 
-fn column(name: &str) -> Option<&'static Column> {
-    COLUMNS.iter().find(|column| column.0 == name)
-}
-
-fn word(is_met: bool) -> &'static str {
-    if is_met { "met" } else { "MISSED" }
-}
-
 /// Each goal of this number of members in a line, and whether it is missed.
 pub(crate) fn of_size(figures: &Figures) -> Vec<(String, bool)> {
-    let goals = GOALS.iter().filter(|goal| goal.0 == figures.members);
-    goals
-        .filter_map(|(members, name, most)| {
-            let (_, unit, read) = column(name)?;
-            let is_met = read(figures) <= *most;
-            let line = format!(
-                "{members} members: {name} {:.1} {unit}, at most {most} {unit}: {}",
-                read(figures),
-                word(is_met)
-            );
-            Some((line, !is_met))
-        })
-        .collect()
+    growth::goals_of(figures, COLUMNS, GOALS)
 }
 
 /// Each goal in a line, and whether it is missed. One of which nothing was measured is neither met nor missed, and says so.
 pub(crate) fn goals(all: &[Figures]) -> Vec<(String, bool)> {
-    let mut lines: Vec<_> = all.iter().flat_map(of_size).collect();
-    for (members, name, most) in GOALS {
-        if !all.iter().any(|figures| figures.members == *members) {
-            let line = format!("{members} members: {name}, at most {most}: nothing to tell by");
-            lines.push((line, false));
-        }
-    }
+    let mut lines = growth::goals(all, COLUMNS, GOALS);
     for name in LIMITED {
-        let grows = column(name).and_then(|(_, _, read)| exponent(all, *read));
+        let column = COLUMNS.iter().find(|column| column.0 == *name);
+        let grows = column.and_then(|(_, _, read)| growth::exponent(all, *read));
         let Some(grows) = grows else { continue };
         let is_met = grows <= MOST_GROWTH;
         let line = format!(
             "growth of {name}: {grows:.2}, at most {MOST_GROWTH}: {}",
-            word(is_met)
+            growth::word(is_met)
         );
         lines.push((line, !is_met));
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use kube::config::{KubeConfigOptions, Kubeconfig as HomeConfig};
-use kube::{Client, Config};
+use kube::Client;
 use serde_json::{Value, json};
+use slipway_e2e::client::connected_by;
 use slipway_kernel::address::AllowedHosts;
 use slipway_kernel::member::Member;
 use slipway_runtime::connect::{Connect, Unconnected};
@@ -54,7 +54,11 @@ async fn serve() -> Result<()> {
     let mut told = role::told();
     let home = told.recv().await.context("nobody says where home is")?;
     let home = home.as_str().context("home is no text")?;
-    let operator = Operator::new(Environment::system()?, client(home).await?, settings());
+    let operator = Operator::new(
+        Environment::system()?,
+        connected_by(home).await?,
+        settings(),
+    );
     let operator = operator
         .with(Arc::new(Flotilla))
         .connecting(Arc::new(Members));
@@ -94,12 +98,4 @@ fn state(view: &View, why: bool) -> Value {
         state["metrics"] = view.metrics().into();
     }
     state
-}
-
-async fn client(home: &str) -> Result<Client> {
-    let config = HomeConfig::from_yaml(home).context("reading the kubeconfig of home")?;
-    let options = KubeConfigOptions::default();
-    let mut config = Config::from_custom_kubeconfig(config, &options).await?;
-    config.default_retry = false;
-    Client::try_from(config).context("making the client of home")
 }

@@ -6,23 +6,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use slipway_apiserver::cluster::{Cluster, Config};
-use slipway_apiserver::environment::InProcess;
-use slipway_apiserver::https::{self, Https};
-use slipway_apiserver::server::Server;
-use slipway_apiserver::shell;
-use tokio::sync::mpsc;
+use slipway_apiserver::cluster::Cluster;
 
 use crate::flotilla::{CARGO, ENTRY, PLACE, SHIP, UID};
+use crate::listener::{Listener, client};
 use crate::role;
 
-/// How many requests may wait for the core.
-const WAITING: usize = 1024;
-/// How many connections may be open: one for each member, and some.
-const CONNECTIONS: usize = 19_000;
 /// Between two changes.
 const PACE: Duration = Duration::from_millis(20);
 /// After this time nobody waits for a write any more.
@@ -30,22 +21,6 @@ const GIVEN_UP: Duration = Duration::from_mins(1);
 
 fn name(number: usize) -> String {
     format!("member-{number:05}")
-}
-
-fn token(name: &str) -> String {
-    format!("token-of-{name}")
-}
-
-fn cluster(name: &str) -> Result<Arc<Cluster>> {
-    // Nothing is called: there are no webhooks.
-    let config = Config::real(name, Arc::new(InProcess::default()));
-    let config = config.with_context(|| format!("making {name}"))?;
-    Ok(config.with_admin(&token(name)).build())
-}
-
-fn client(cluster: &Arc<Cluster>) -> Client {
-    let service = cluster.service(&token(cluster.name()));
-    Client::new(service.with_agent("people"), PLACE)
 }
 
 /// Serves until nobody asks any more. Says where home is, and after that, whenever it is told a number, how long so many changes
@@ -60,26 +35,16 @@ pub(crate) fn run(count: usize, objects: usize) -> Result<()> {
 
 async fn serve(count: usize, objects: usize) -> Result<()> {
     let mut told = role::told();
-    let server = Server::default();
-    let (sender, receiver) = mpsc::channel(WAITING);
-    let config = https::Config {
-        connections: CONNECTIONS,
-        ..https::Config::default()
-    };
-    let shell = Https::start(config, sender).context("listening on loopback")?;
-    let home = cluster("home")?;
-    server.add(home.clone());
+    let listener = Listener::open()?;
+    let home = listener.home()?;
     let mut members = Vec::new();
     for number in 0..count {
-        let member = cluster(&name(number))?;
+        let member = listener.cluster(&name(number))?;
         fill(&member, objects).await?;
-        enlist(&home, &member, &shell).await?;
-        server.add(member.clone());
+        enlist(&home, &member, &listener).await?;
         members.push(member);
     }
-    tokio::spawn(shell::serve(Arc::new(server), receiver));
-    let config = kubeconfig(&shell, &shell.url(), &token("home"));
-    role::say(&Value::from(config))?;
+    role::say(&Value::from(listener.kubeconfig(&home)))?;
     while let Some(wanted) = told.recv().await {
         let changes = wanted.as_u64().unwrap_or_default();
         let delays = follow(&members, usize::try_from(changes)?).await?;
@@ -88,17 +53,9 @@ async fn serve(count: usize, objects: usize) -> Result<()> {
     Ok(())
 }
 
-fn kubeconfig(shell: &Https, url: &str, token: &str) -> String {
-    let context = https::Context {
-        name: "here".to_owned(),
-        server: url.to_owned(),
-    };
-    https::kubeconfig(&[context], shell.ca_pem(), token)
-}
-
 /// Puts objects into a member.
 async fn fill(member: &Arc<Cluster>, objects: usize) -> Result<()> {
-    let maps: Api<ConfigMap> = Api::namespaced(client(member), PLACE);
+    let maps: Api<ConfigMap> = Api::namespaced(client(member, PLACE), PLACE);
     for number in 0..objects {
         let map = json!({
             "metadata": {"name": format!("cargo-{number}"), "labels": {CARGO: "yes"}},
@@ -111,16 +68,15 @@ async fn fill(member: &Arc<Cluster>, objects: usize) -> Result<()> {
 }
 
 /// Has a member known at home.
-async fn enlist(home: &Arc<Cluster>, member: &Arc<Cluster>, shell: &Https) -> Result<()> {
-    let namespaces: Api<Namespace> = Api::all(client(member));
+async fn enlist(home: &Arc<Cluster>, member: &Arc<Cluster>, listener: &Listener) -> Result<()> {
+    let namespaces: Api<Namespace> = Api::all(client(member, PLACE));
     let system = namespaces.get("kube-system").await?;
     let name = member.name();
-    let url = format!("{}/clusters/{name}", shell.url());
     let secret = json!({
         "metadata": {"name": name},
-        "stringData": {ENTRY: kubeconfig(shell, &url, &token(name))},
+        "stringData": {ENTRY: listener.kubeconfig(member)},
     });
-    let secrets: Api<Secret> = Api::namespaced(client(home), PLACE);
+    let secrets: Api<Secret> = Api::namespaced(client(home, PLACE), PLACE);
     let secret = serde_json::from_value(secret)?;
     secrets.create(&PostParams::default(), &secret).await?;
     let ship = json!({"metadata": {
@@ -128,7 +84,7 @@ async fn enlist(home: &Arc<Cluster>, member: &Arc<Cluster>, shell: &Https) -> Re
         "labels": {SHIP: "yes"},
         "annotations": {UID: system.metadata.uid},
     }});
-    let maps: Api<ConfigMap> = Api::namespaced(client(home), PLACE);
+    let maps: Api<ConfigMap> = Api::namespaced(client(home, PLACE), PLACE);
     let ship = serde_json::from_value(ship)?;
     maps.create(&PostParams::default(), &ship).await?;
     Ok(())
@@ -157,7 +113,7 @@ async fn follow(members: &[Arc<Cluster>], changes: usize) -> Result<Vec<f64>> {
 
 /// Changes an object, and waits for the write that comes of it.
 async fn followed(member: Arc<Cluster>, value: String) -> Result<Duration> {
-    let maps: Api<ConfigMap> = Api::namespaced(client(&member), PLACE);
+    let maps: Api<ConfigMap> = Api::namespaced(client(&member, PLACE), PLACE);
     let began = Instant::now();
     let body = json!({"data": {"want": value}});
     let parameters = PatchParams::default();

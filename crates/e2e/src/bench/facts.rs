@@ -4,6 +4,7 @@
 //! three questions every ten seconds, a query of Prometheus and two webhooks, and does nothing with the answers. The API server
 //! and whoever is asked are in another process, which sees how late each question comes: when it was due is in its name.
 
+mod listener;
 #[path = "facts_operator.rs"]
 mod operator;
 #[expect(dead_code, reason = "faults and cores are of another bench")]
@@ -20,13 +21,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
 use serde_json::Value;
+use slipway_e2e::growth::{percentile, word};
 use slipway_e2e::process;
 use slipway_e2e::suite::say;
 
 use role::Role;
 
-/// Exit code of a bench whose goals are not all met.
-const MISSED: u8 = 3;
 /// How long a part of the bench may take to say something.
 const PATIENCE: Duration = Duration::from_mins(2);
 /// What of the time after the start is not counted.
@@ -78,7 +78,7 @@ fn main() -> Result<ExitCode> {
 /// What was measured.
 struct Figures {
     asked: usize,
-    /// In milliseconds, sorted.
+    /// In milliseconds.
     late: Vec<f64>,
     /// Of the operator.
     used: Duration,
@@ -88,15 +88,7 @@ struct Figures {
 
 fn bench(arguments: &Arguments) -> Result<ExitCode> {
     let figures = measure(arguments)?;
-    let late = |percent: usize| {
-        let place = figures.late.len() * percent / 100;
-        let last = figures.late.len().saturating_sub(1);
-        figures
-            .late
-            .get(place.min(last))
-            .copied()
-            .unwrap_or(f64::NAN)
-    };
+    let late = |percent: usize| percentile(&figures.late, percent);
     #[allow(clippy::cast_precision_loss, reason = "figures for people")]
     let each = figures.used.as_secs_f64() * 1e3 / figures.asked.max(1) as f64;
     say(&format!(
@@ -132,10 +124,10 @@ fn bench(arguments: &Arguments) -> Result<ExitCode> {
         ("memory, last to first", growth, MOST_GROWTH),
     ] {
         let is_met = is <= most;
-        let word = if is_met { "met" } else { "MISSED" };
-        say(&format!("goal {word}: {what}: {is:.3}, at most {most}"));
+        let verdict = word(is_met);
+        say(&format!("goal {verdict}: {what}: {is:.3}, at most {most}"));
         if !is_met {
-            code = ExitCode::from(MISSED);
+            code = ExitCode::from(slipway_e2e::figures::MISSED);
         }
     }
     Ok(code)
@@ -167,8 +159,7 @@ fn measure(arguments: &Arguments) -> Result<Figures> {
     let used = process::processor_time(operator.id())?.saturating_sub(before);
     servers.tell(&Value::Null)?;
     let late = servers.answer(PATIENCE)?;
-    let mut late: Vec<f64> = serde_json::from_value(late).context("reading how late it was")?;
-    late.sort_by(f64::total_cmp);
+    let late: Vec<f64> = serde_json::from_value(late).context("reading how late it was")?;
     let periods = Duration::from_secs(60 * arguments.minutes).as_secs() / watch::EVERY.as_secs();
     let expected = usize::try_from(periods)? * arguments.keys * QUESTIONS;
     ensure!(

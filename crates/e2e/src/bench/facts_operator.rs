@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
 use serde_json::{Value, json};
+use slipway_e2e::client::connected_by;
 use slipway_kernel::address::{Patterns, Rules, Url};
 use slipway_kernel::question::OtherNamespaces;
 use slipway_runtime::gather::{Gatherer, Http};
@@ -39,7 +38,7 @@ async fn serve() -> Result<()> {
         heartbeat: Duration::from_mins(5),
         ..Settings::default()
     };
-    let operator = Operator::new(Environment::system()?, client(home).await?, settings);
+    let operator = Operator::new(Environment::system()?, connected_by(home).await?, settings);
     let outside = Outside::new(Terms {
         rules: Rules {
             special: Patterns::parse(["127.0.0.0/8"])?,
@@ -87,12 +86,4 @@ fn outcomes(metrics: &str) -> (u64, u64) {
         }
     }
     (answered, failed)
-}
-
-async fn client(home: &str) -> Result<Client> {
-    let config = Kubeconfig::from_yaml(home).context("reading the kubeconfig of home")?;
-    let options = KubeConfigOptions::default();
-    let mut config = Config::from_custom_kubeconfig(config, &options).await?;
-    config.default_retry = false;
-    Client::try_from(config).context("making the client of home")
 }

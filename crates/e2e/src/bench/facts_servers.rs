@@ -13,23 +13,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::Client;
 use kube::api::{Api, PostParams};
 use serde_json::json;
-use slipway_apiserver::cluster::Config;
-use slipway_apiserver::environment::InProcess;
-use slipway_apiserver::https::{self, Https};
-use slipway_apiserver::server::Server;
-use slipway_apiserver::shell;
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
 
+use crate::listener::{Listener, client};
 use crate::role;
 use crate::watch::{LABEL, PLACE};
-
-const TOKEN: &str = "token-of-home";
-/// How many requests may wait for the core.
-const WAITING: usize = 1024;
 
 /// How late each question was, in milliseconds.
 type Late = Arc<Mutex<Vec<f64>>>;
@@ -46,29 +36,18 @@ pub(crate) fn run(count: usize) -> Result<()> {
 
 async fn serve(count: usize) -> Result<()> {
     let mut told = role::told();
-    let config = Config::real("home", Arc::new(InProcess::default())).context("making home")?;
-    let home = config.with_admin(TOKEN).build();
-    let client = Client::new(home.service(TOKEN).with_agent("people"), PLACE);
-    let maps: Api<ConfigMap> = Api::namespaced(client, PLACE);
+    let listener = Listener::open()?;
+    let home = listener.home()?;
+    let maps: Api<ConfigMap> = Api::namespaced(client(&home, PLACE), PLACE);
     for number in 0..count {
         let map =
             json!({"metadata": {"name": format!("key-{number:05}"), "labels": {LABEL: "yes"}}});
         let map = serde_json::from_value(map)?;
         maps.create(&PostParams::default(), &map).await?;
     }
-    let (sender, receiver) = mpsc::channel(WAITING);
-    let shell = Https::start(https::Config::default(), sender).context("listening on loopback")?;
-    let server = Server::default();
-    server.add(home);
-    tokio::spawn(shell::serve(Arc::new(server), receiver));
-    let context = https::Context {
-        name: "here".to_owned(),
-        server: shell.url(),
-    };
-    let kubeconfig = https::kubeconfig(&[context], shell.ca_pem(), TOKEN);
     let late = Late::default();
     let world = world(late.clone()).await?;
-    role::say(&json!({"home": kubeconfig, "world": world}))?;
+    role::say(&json!({"home": listener.kubeconfig(&home), "world": world}))?;
     while told.recv().await.is_some() {
         let noted = std::mem::take(&mut *late.lock().unwrap_or_else(PoisonError::into_inner));
         role::say(&json!(noted))?;

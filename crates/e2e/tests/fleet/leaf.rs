@@ -8,8 +8,9 @@ use serde_json::Value;
 use slipway_e2e::cluster::Cluster;
 use slipway_e2e::operator::Operator;
 use slipway_e2e::order::Order;
-use slipway_e2e::server::{Real, Server};
+use slipway_e2e::server::Supervised;
 
+use crate::registry::Known;
 use crate::stage::{PLACE, SOON};
 
 /// Where the agent is installed.
@@ -18,19 +19,32 @@ pub(crate) const AGENT_NAMESPACE: &str = "slipway-agent";
 /// A leaf.
 pub(crate) struct Leaf {
     pub(crate) name: String,
-    real: Real,
+    /// How the hub knows it.
+    pub(crate) known: Known,
+    server: Box<dyn Supervised + Sync>,
     cluster: Cluster,
     agent: Mutex<Option<Operator>>,
 }
 
 impl Leaf {
-    pub(crate) fn new(kubectl: &Path, name: &str, real: Real) -> Result<Self> {
+    pub(crate) fn new(
+        kubectl: &Path,
+        name: &str,
+        known: Known,
+        server: Box<dyn Supervised + Sync>,
+    ) -> Result<Self> {
         Ok(Self {
             name: name.to_owned(),
-            cluster: Cluster::new(kubectl, real.kubeconfig())?,
-            real,
+            known,
+            cluster: Cluster::new(kubectl, server.kubeconfig())?,
+            server,
             agent: Mutex::new(None),
         })
+    }
+
+    /// The Secret in the hub with its kubeconfig.
+    pub(crate) fn secret(&self) -> String {
+        self.known.secret(&self.name)
     }
 
     pub(crate) fn cluster(&self) -> &Cluster {
@@ -56,12 +70,12 @@ impl Leaf {
 
     /// Its API server answers nobody any more.
     pub(crate) fn stop(&self) -> Result<()> {
-        self.real.order(Order::Stop)
+        self.server.order(Order::Stop)
     }
 
     /// It answers again.
     pub(crate) fn start(&self) -> Result<()> {
-        self.real.order(Order::Start)
+        self.server.order(Order::Start)
     }
 
     /// An object in it, if it is there.

@@ -1,6 +1,5 @@
 //! A hub, three leaves, a repository, and the operator in the hub.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,9 +10,11 @@ use slipway_e2e::cluster::Cluster;
 use slipway_e2e::git::Repository;
 use slipway_e2e::install::{node, printed};
 use slipway_e2e::operator::Operator;
-use slipway_e2e::server::{Real, Server};
+use slipway_e2e::server::{Real, Running, Server, Supervised};
 
+use crate::files;
 use crate::leaf::Leaf;
+use crate::registry::{self, Known};
 
 /// How many leaves there are.
 const LEAVES: usize = 3;
@@ -27,6 +28,8 @@ pub(crate) struct Stage {
     pub(crate) hub: Cluster,
     pub(crate) leaves: Vec<Leaf>,
     pub(crate) repository: Repository,
+    /// Somebody else's, which ours has as a submodule.
+    theirs: Repository,
     /// The operator in the hub; none while it is stopped.
     operator: Mutex<Option<Operator>>,
 }
@@ -34,53 +37,32 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) fn set(kubectl: &Path, server: &dyn Server) -> Result<Self> {
         let hub = Cluster::new(kubectl, server.kubeconfig())?;
-        let members = Real::members().into_iter().enumerate();
-        let leaves = members
-            .map(|(index, real)| Leaf::new(kubectl, &format!("leaf-{index}"), real))
-            .collect::<Result<Vec<Leaf>>>()?;
-        let found = leaves.len();
-        ensure!(
-            found == LEAVES,
-            "{found} leaves and not {LEAVES}: is SLIPWAY_REAL_MEMBERS set?"
-        );
+        let leaves = leaves(kubectl, server)?;
         for definition in printed(&["crds", "--controllers", "fleet"])? {
             hub.apply(&definition.to_string())?;
         }
         let namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PLACE}});
         hub.apply(&namespace.to_string())?;
+        registry::define(&hub)?;
         let stage = Self {
             hub,
             leaves,
             repository: Repository::start()?,
+            theirs: Repository::start()?,
             operator: Mutex::new(None),
         };
         for version in ["v1", "v2", "v3", "v4"] {
-            stage.repository.release(version, &files(version)?)?;
+            stage.repository.release(version, &files::of(version)?)?;
         }
         for leaf in &stage.leaves {
             for index in 0..2 {
                 leaf.cluster().apply(&node(index).to_string())?;
             }
-            stage.register(leaf)?;
+            registry::register(&stage.hub, leaf)?;
         }
         stage.start()?;
         Ok(stage)
-    }
-
-    /// Makes a leaf a cluster of the fleet.
-    fn register(&self, leaf: &Leaf) -> Result<()> {
-        let kubeconfig = leaf.cluster().inline_kubeconfig(None)?;
-        let secret = json!({
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {
-                "name": leaf.name, "namespace": PLACE,
-                "labels": {"fleet.squaremo.dev/cluster": "", "env": "prod", "leaf": leaf.name},
-            },
-            "stringData": {"value": kubeconfig.to_string()},
-        });
-        self.hub.apply(&secret.to_string()).map(drop)
     }
 
     fn operator(&self) -> MutexGuard<'_, Option<Operator>> {
@@ -127,6 +109,27 @@ impl Stage {
             "source": {"git": {"url": self.repository.url(), "version": {"tag": version}}},
             "package": {"kustomize": kustomize},
         })
+    }
+
+    /// Gives our repository a version with somebody else's configuration in this folder.
+    pub(crate) fn adapt(&self, version: &str, folder: &str) -> Result<()> {
+        self.theirs.release("v1", &files::theirs())?;
+        self.repository.release_with(version, folder, &self.theirs)
+    }
+
+    /// An object of the fleet in the hub, if it is there.
+    pub(crate) fn find_any(&self, kind: &str, name: &str) -> Result<Option<Value>> {
+        let found = [
+            "get",
+            kind,
+            name,
+            "-n",
+            PLACE,
+            "--ignore-not-found",
+            "-o",
+            "json",
+        ];
+        Ok(serde_json::from_str(&self.hub.kubectl(&found)?).ok())
     }
 
     /// An object of the fleet in the hub.
@@ -176,59 +179,32 @@ pub(crate) fn is_ready(object: &Value) -> bool {
         .any(|one| one["type"] == "Ready" && one["status"] == "True")
 }
 
-/// The files of a version. The third one never becomes ready.
-fn files(version: &str) -> Result<BTreeMap<String, String>> {
-    let mut spec = json!({"terminationGracePeriodSeconds": 0, "containers": [{"name": "web", "image": format!("web:{version}")}]});
-    if version == "v3" {
-        spec["nodeSelector"] = json!({"no": "where"});
-    }
-    let deployment = json!({
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web"},
-        "spec": {
-            "replicas": 2,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {"metadata": {"labels": {"app": "web"}}, "spec": spec},
-        },
-    });
-    let values = json!({
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "values"},
-        "data": {
-            "literal": "${LITERAL}", "cluster": "${CLUSTER}", "label": "${LABEL}", "control": "${CONTROL}",
-            "local": "${LOCAL}", "module": "${MODULE}",
-        },
-    });
-    let token = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}, "stringData": {"token": "${TOKEN}"}});
-    let plain = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "plain"}, "data": {"version": version}});
-    // Whoever reads this repository finds a kustomization, and not only manifests.
-    let kustomization = "resources: [all.yaml]\n".to_owned();
-    let mut files = BTreeMap::new();
-    for (folder, manifests) in [
-        ("deploy", vec![deployment]),
-        ("values", vec![values, token]),
-        ("plain", vec![plain]),
-        ("agent", agent()?),
-    ] {
-        let texts: Vec<String> = manifests.iter().map(Value::to_string).collect();
-        files.insert(format!("{folder}/all.yaml"), texts.join("\n---\n"));
-        files.insert(
-            format!("{folder}/kustomization.yaml"),
-            kustomization.clone(),
-        );
-    }
-    Ok(files)
+/// The clusters besides the hub, of the same kind: the last one is known by a Secret, the others by Cluster API.
+fn leaves(kubectl: &Path, server: &dyn Server) -> Result<Vec<Leaf>> {
+    let members: Vec<Box<dyn Supervised + Sync>> = if server.name() == "real" {
+        boxed(Real::members())
+    } else {
+        boxed(Running::members())
+    };
+    let found = members.len();
+    let variables = "SLIPWAY_REAL_MEMBERS and SLIPWAY_EMBEDDED_MEMBERS";
+    ensure!(
+        found == LEAVES,
+        "{found} leaves and not {LEAVES}: are {variables} set?"
+    );
+    let leaf = |(index, server)| {
+        let known = if index + 1 < LEAVES {
+            Known::ByClusterApi
+        } else {
+            Known::BySecret
+        };
+        Leaf::new(kubectl, &format!("leaf-{index}"), known, server)
+    };
+    members.into_iter().enumerate().map(leaf).collect()
 }
 
-/// What `slipway` installs for the agent.
-fn agent() -> Result<Vec<Value>> {
-    printed(&[
-        "manifests",
-        "--controllers",
-        "agent",
-        "--operator-namespace",
-        crate::leaf::AGENT_NAMESPACE,
-    ])
+fn boxed<S: Supervised + Sync + 'static>(all: Vec<S>) -> Vec<Box<dyn Supervised + Sync>> {
+    let all = all.into_iter();
+    all.map(|one| Box::new(one) as Box<dyn Supervised + Sync>)
+        .collect()
 }

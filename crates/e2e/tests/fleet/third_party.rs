@@ -27,7 +27,7 @@ pub(crate) fn drives(stage: &Stage) -> Result<()> {
     let script = stage.hub.other(&account(stage)?)?;
     refused(&script)?;
     for leaf in &stage.leaves {
-        let secret = leaf.name.clone();
+        let secret = leaf.secret();
         let entry = json!({"name": "external", "module": {"name": "external-next"}});
         let remote = json!({
             "apiVersion": "fleet.squaremo.dev/v1alpha1", "kind": "RemoteAssemblage",

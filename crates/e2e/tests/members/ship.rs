@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use slipway_e2e::cluster::Cluster;
 use slipway_e2e::order::Order;
-use slipway_e2e::server::{Embedded, Real, Server};
+use slipway_e2e::server::{Embedded, Real, Server, Supervised};
 
 use crate::flotilla::{CARGO, PLACE};
 

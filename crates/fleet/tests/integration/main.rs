@@ -10,11 +10,14 @@
     reason = "tests"
 )]
 
+mod bad_input;
 mod bindings;
 mod bootstrap;
 mod clusters;
 mod definitions;
 mod flux;
+#[path = "../../../runtime/tests/integration/ground.rs"]
+mod ground;
 mod hazards;
 mod hubs;
 mod incremental;

@@ -1,49 +1,31 @@
 //! What the tests stand on: virtual time, a hub, three clusters and the lines to them.
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
 use slipway_apiserver::cluster::{Cluster, Config};
 use slipway_apiserver::trace::Record;
 use slipway_fleet::{Agent, Hub};
 use slipway_kernel::Controller;
+use slipway_runtime::connect::Connect;
 use slipway_runtime::{Environment, Error, Operator, Settings};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+pub(crate) use crate::ground::{ADMIN, secs, virtually};
+use crate::ground::{epoch, request};
 use crate::line::{Lines, Mode};
 use crate::{definitions, flux};
 
-pub(crate) const ADMIN: &str = "admin-token";
 pub(crate) const NAMESPACE: &str = "fleet";
 pub(crate) const CLUSTERS: [&str; 3] = ["berlin", "paris", "rome"];
 
 const FLEET: &str = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet";
-
-fn epoch() -> Timestamp {
-    Timestamp::from_second(1_767_225_600).unwrap()
-}
-
-/// Runs to the end on one thread, on a clock that jumps to the next timer whenever nothing else is to do.
-pub(crate) fn virtually<F: Future>(work: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .unwrap();
-    runtime.block_on(work)
-}
-
-pub(crate) async fn secs(n: u64) {
-    tokio::time::sleep(Duration::from_secs(n)).await;
-}
 
 /// One API server.
 #[derive(Clone)]
@@ -87,16 +69,7 @@ impl Server {
         path: &str,
         (content, body): (&str, &Value),
     ) -> Result<Value, kube::Error> {
-        let request = http::Request::builder()
-            .method(method)
-            .uri(path)
-            .header("content-type", content)
-            .body(if body.is_null() {
-                Vec::new()
-            } else {
-                body.to_string().into_bytes()
-            })
-            .unwrap();
+        let request = request(method, path, content, body);
         self.client("test").request(request).await
     }
 
@@ -281,9 +254,13 @@ impl Fleet {
 
     /// Starts the hub's controller.
     pub(crate) fn start(&mut self) {
+        self.start_by(Arc::new(self.lines.of("one")));
+    }
+
+    /// The same, which reaches clusters in this way.
+    pub(crate) fn start_by(&mut self, connect: Arc<dyn Connect>) {
         let operator = operator(&self.hub, "one", Arc::new(Hub::default()));
-        let lines = self.lines.of("one");
-        self.replica = Some(run(operator.connecting(Arc::new(lines))));
+        self.replica = Some(run(operator.connecting(connect)));
     }
 
     /// Makes a cluster known to the hub.

@@ -19,6 +19,7 @@ mod election;
 mod evictions;
 mod fencing;
 mod flow;
+mod ground;
 mod groups;
 mod hostile;
 mod hostile_answers;

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
@@ -18,28 +17,9 @@ use slipway_apiserver::trace::{Ending, Record};
 use slipway_runtime::{Election, Environment, Error, Operator, Settings, View, WithoutLease};
 use tokio::task::JoinHandle;
 
+use crate::ground::request;
+pub(crate) use crate::ground::{ADMIN, epoch, secs, virtually};
 use crate::toy::Toy;
-
-pub(crate) const ADMIN: &str = "admin-token";
-
-/// When virtual clusters begin.
-pub(crate) fn epoch() -> Timestamp {
-    Timestamp::from_second(1_767_225_600).unwrap()
-}
-
-/// Runs to the end on one thread, on a clock that jumps to the next timer whenever nothing else is to do.
-pub(crate) fn virtually<F: Future>(work: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .unwrap();
-    runtime.block_on(work)
-}
-
-pub(crate) async fn secs(n: u64) {
-    tokio::time::sleep(Duration::from_secs(n)).await;
-}
 
 /// A cluster with a namespace for the operator.
 #[derive(Clone)]
@@ -95,16 +75,7 @@ impl Stage {
         } else {
             "application/json"
         };
-        let request = http::Request::builder()
-            .method(method)
-            .uri(path)
-            .header("content-type", content)
-            .body(if body.is_null() {
-                Vec::new()
-            } else {
-                body.to_string().into_bytes()
-            })
-            .unwrap();
+        let request = request(method, path, content, body);
         self.client("test").request(request).await.unwrap()
     }
 

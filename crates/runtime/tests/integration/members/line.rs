@@ -67,8 +67,15 @@ impl Lines {
         self.change(name, |line| line.mode = mode);
     }
 
-    /// Another cluster answers from now on.
+    /// This cluster answers from now on, also where none did.
     pub(crate) fn lead(&self, name: &str, cluster: &Arc<Cluster>) {
+        let line = Line {
+            cluster: cluster.clone(),
+            mode: Mode::Up,
+        };
+        let mut all = self.all.lock().unwrap();
+        all.entry(name.to_owned()).or_insert(line);
+        drop(all);
         self.change(name, |line| line.cluster = cluster.clone());
     }
 

@@ -1,0 +1,99 @@
+//! One workload cluster: in it somebody stands in for agent and Flux, who says at once that whatever is assigned is applied.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::ApiResource;
+use serde_json::{Value, json};
+use slipway_apiserver::cluster::Cluster;
+
+use crate::listener::{Listener, client};
+use crate::servers::create;
+
+/// Where everything of the fleet is.
+pub(crate) const PLACE: &str = "fleet";
+const VERSION: &str = "fleet.squaremo.dev/v1alpha1";
+
+/// Objects of a kind of ours.
+pub(crate) fn api(cluster: &Arc<Cluster>, kind: &str) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("fleet.squaremo.dev", "v1alpha1", kind);
+    let kind = ApiResource::from_gvk(&kind);
+    Api::namespaced_with(client(cluster, PLACE), PLACE, &kind)
+}
+
+/// An object of a kind of ours.
+pub(crate) fn object(kind: &str, name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec})
+}
+
+/// The name of what others assign.
+pub(crate) fn other(number: usize) -> String {
+    format!("other-{number:03}")
+}
+
+/// Has a leaf known in the hub, with so many assignments that others made.
+pub(crate) async fn enlist(
+    home: &Arc<Cluster>,
+    leaf: &Arc<Cluster>,
+    listener: &Listener,
+    (is_measured, others): (bool, usize),
+) -> Result<()> {
+    let name = leaf.name();
+    let measured = if is_measured { "yes" } else { "no" };
+    let secrets: Api<Secret> = Api::namespaced(client(home, PLACE), PLACE);
+    let secret = json!({
+        "metadata": {"name": name, "labels": {"fleet.squaremo.dev/cluster": "", "measured": measured}},
+        "stringData": {"value": listener.kubeconfig(leaf)},
+    });
+    create(&secrets, secret).await?;
+    let syncs = (0..others).map(|number| {
+        json!({
+            "name": other(number), "revision": "1",
+            "source": {"git": {"url": "https://git.example/other", "version": {"tag": "v1"}}},
+            "package": {"kustomize": {"path": "deploy"}},
+        })
+    });
+    let syncs: Vec<Value> = syncs.collect();
+    let spec = json!({"kubeconfigRef": {"name": name}, "assemblage": {"syncs": syncs}});
+    let remote = object("RemoteAssemblage", name, &spec);
+    create(&api(home, "RemoteAssemblage"), remote).await
+}
+
+/// Stands in for agent and Flux: whatever is assigned is applied and healthy.
+pub(crate) async fn stand_in(leaf: Arc<Cluster>) {
+    let assemblages = api(&leaf, "Assemblage");
+    loop {
+        let written = leaf.next_write();
+        if let Ok(Some(found)) = assemblages.get_opt(leaf.name()).await
+            && let Some(status) = wanted(&found)
+        {
+            let patch = Patch::Merge(json!({ "status": status }));
+            let parameters = PatchParams::default();
+            // What is refused is tried again with the next write.
+            let _ = assemblages
+                .patch_status(leaf.name(), &parameters, &patch)
+                .await;
+        }
+        written.await;
+    }
+}
+
+/// The status that an assemblage should have; none if it has it.
+fn wanted(assemblage: &DynamicObject) -> Option<Value> {
+    let data = &assemblage.data;
+    let syncs = data.pointer("/spec/syncs")?.as_array()?;
+    let told = syncs.iter().map(|sync| {
+        json!({
+            "name": sync["name"], "observedRevision": sync["revision"], "state": "succeeded",
+            "reason": "Applied", "since": "2026-01-05T00:00:00Z",
+        })
+    });
+    let told = json!({"observedGeneration": assemblage.metadata.generation, "syncs": Value::Array(told.collect())});
+    let is_told = ["observedGeneration", "syncs"]
+        .iter()
+        .all(|field| data.pointer(&format!("/status/{field}")) == told.get(field));
+    (!is_told).then_some(told)
+}
