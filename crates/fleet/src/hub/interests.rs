@@ -7,7 +7,7 @@ use slipway_kernel::interest::{Interest, Triggers, Where};
 use super::triggers::{
     by_assemblage, by_bootstrap_module, by_cluster, by_kubeconfig, by_kustomization, by_leaf,
     by_made, by_member, by_module, by_one_kubeconfig, by_remote, by_revision, by_source, by_values,
-    itself, means_itself, meant_by_kubeconfig, meant_by_remote, of_cluster,
+    itself, means_itself, meant_by_kubeconfig, meant_by_remote, of_cluster, of_uid,
 };
 use crate::assemblage::{KustomizationSeen, SourceSeen};
 use crate::kinds;
@@ -23,6 +23,9 @@ pub(crate) const MADE: &str = "made";
 pub(crate) const COPIED: &str = "copied";
 /// `RemoteAssemblages` by the cluster that they are about.
 pub(crate) const OF_CLUSTER: &str = "cluster";
+
+/// `RemoteAssemblages` by the uid of the cluster that they recorded.
+pub(crate) const OF_UID: &str = "uid";
 
 /// The namespace by whose uid a cluster is known.
 pub(crate) const SYSTEM: &str = "kube-system";
@@ -47,6 +50,7 @@ pub(crate) fn interests() -> Vec<Interest> {
         Interest::of::<Whole>(kinds::BOOTSTRAP_MODULE, by_bootstrap_module),
         Interest::of::<Whole>(kinds::REMOTE_ASSEMBLAGE, by_remote)
             .indexed(OF_CLUSTER, of_cluster)
+            .indexed(OF_UID, of_uid)
             .meaning(meant_by_remote),
         Interest::of::<Assembled>(kinds::ASSEMBLAGE, by_assemblage),
         Interest::of::<Whole>(kinds::CONTROLLER_REVISION, by_revision).labelled(names::ROLLOUT),

@@ -1,14 +1,13 @@
 //! Why nothing is written into a cluster that could be written to: a person has to say so first, or to take one of two names away.
 
 use jiff::Timestamp;
-use serde_json::Value;
 use slipway_api::fleet::names::TAKE_OVER;
 use slipway_kernel::fields::text;
 use slipway_kernel::store::Item;
 use slipway_kernel::{Blocker, Facts};
 
 use super::remote::Remote;
-use super::view::{View, cluster_of, member_of, status_of};
+use super::view::{View, cluster_of, member_of};
 use crate::kinds;
 use crate::observe::assemblage::kubeconfig;
 use crate::observe::seen::Whole;
@@ -80,21 +79,25 @@ fn strayed(view: &View<'_>, item: &Item<Whole>) -> Option<(String, String)> {
 fn another_name(one: &Remote<'_>, facts: &Facts) -> Option<Words> {
     let uid = facts.members.get(&one.member)?.uid()?;
     let own = Claim::of(&one.item, uid);
-    let all = one
-        .view
-        .all(&kinds::REMOTE_ASSEMBLAGE, &one.item.meta().namespace);
-    let others = all.iter().filter(|other| {
-        let object = other.body().object();
-        let member = member_of(other.meta(), object);
-        let recorded = recorded(object);
-        let state = facts.members.get(&member);
-        let seen = || state.and_then(|state| state.uid()).map(str::to_owned);
-        // Who was led here by another one's kubeconfig has no claim.
-        let is_strayed = recorded.is_none() && strayed(one.view, other).is_some();
-        let is_claimed = recorded.or_else(seen).as_deref() == Some(uid);
-        member != one.member && is_claimed && !is_strayed
-    });
-    let claims = others.map(|other| Claim::of(other, uid));
+    let namespace = &one.item.meta().namespace;
+    let mut rivals = one.view.recorded(namespace, uid);
+    if own.is_unrecorded {
+        // All are looked at only where it is not known yet which cluster it is.
+        let mut others = one.view.all(&kinds::REMOTE_ASSEMBLAGE, namespace);
+        others.retain(|other| {
+            let state = facts
+                .members
+                .get(&member_of(other.meta(), other.body().object()));
+            let is_seen = state.is_some_and(|state| state.uid() == Some(uid));
+            // Who was led here by another one's kubeconfig has no claim.
+            is_seen && recorded(other).is_none() && strayed(one.view, other).is_none()
+        });
+        rivals.extend(others);
+    }
+    let rivals = rivals.iter();
+    let rivals =
+        rivals.filter(|other| member_of(other.meta(), other.body().object()) != one.member);
+    let claims = rivals.map(|other| Claim::of(other, uid));
     let first = claims.min().filter(|first| *first < own)?;
     let name = first.cluster;
     Some((
@@ -120,7 +123,7 @@ impl Claim {
         let object = item.body().object();
         let made = text(object, "/metadata/creationTimestamp");
         Self {
-            is_unrecorded: recorded(object).as_deref() != Some(uid),
+            is_unrecorded: recorded(item) != Some(uid),
             made: made.unwrap_or_default().to_owned(),
             cluster: cluster_of(object).to_owned(),
         }
@@ -128,6 +131,6 @@ impl Claim {
 }
 
 /// The uid that is recorded of the cluster of an assemblage.
-fn recorded(assemblage: &Value) -> Option<String> {
-    status_of(assemblage).cluster.and_then(|record| record.uid)
+fn recorded(item: &Item<Whole>) -> Option<&str> {
+    text(item.body().object(), "/status/cluster/uid")
 }

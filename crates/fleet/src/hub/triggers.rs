@@ -20,6 +20,12 @@ pub(super) fn of_cluster(seen: &Seen) -> Vec<String> {
     value.into_iter().collect()
 }
 
+pub(super) fn of_uid(seen: &Seen) -> Vec<String> {
+    let uid = whole(seen).and_then(|object| text(object, "/status/cluster/uid"));
+    let value = uid.map(|uid| format!("{}/{uid}", seen.meta.namespace));
+    value.into_iter().collect()
+}
+
 pub(super) fn itself(_: &ClusterId, meta: &Meta, _: &Stores) -> Vec<Key> {
     vec![work::at_home(&kinds::ROLLOUT, &meta.namespace, &meta.name)]
 }

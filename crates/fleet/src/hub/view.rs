@@ -12,7 +12,8 @@ use slipway_kernel::store::{Item, Meta, Projection, Seen, Store};
 use slipway_kernel::{ClusterId, Facts, Kind, ObjectRef, Stores};
 
 use super::interests::{
-    CLUSTERS, KUBECONFIGS, OF_CLUSTER, SYSTEM, definition_of, namespace_slot, one_kubeconfig,
+    CLUSTERS, KUBECONFIGS, OF_CLUSTER, OF_UID, SYSTEM, definition_of, namespace_slot,
+    one_kubeconfig,
 };
 use crate::observe::cluster::{self, Registered, registered};
 use crate::observe::seen::{Assembled, Bare, Whole};
@@ -190,21 +191,24 @@ impl<'a> View<'a> {
 
     /// The `RemoteAssemblages` of a cluster; the one of its own name first.
     pub(crate) fn remotes(&self, namespace: &str, cluster: &str) -> Vec<Item<Whole>> {
-        let value = format!("{namespace}/{cluster}");
-        let found =
-            self.stores
-                .indexed::<Whole>(&self.home, &kinds::REMOTE_ASSEMBLAGE, OF_CLUSTER, &value);
-        let mut all: Vec<Item<Whole>> = found
-            .filter_map(|entry| {
-                self.get(
-                    &kinds::REMOTE_ASSEMBLAGE,
-                    &entry.meta.namespace,
-                    &entry.meta.name,
-                )
-            })
-            .collect();
+        let mut all = self.indexed(OF_CLUSTER, &format!("{namespace}/{cluster}"));
         all.sort_by_key(|item| item.meta().name != cluster);
         all
+    }
+
+    /// The `RemoteAssemblages` of a namespace that recorded the cluster of this uid.
+    pub(crate) fn recorded(&self, namespace: &str, uid: &str) -> Vec<Item<Whole>> {
+        self.indexed(OF_UID, &format!("{namespace}/{uid}"))
+    }
+
+    fn indexed(&self, index: &'static str, value: &str) -> Vec<Item<Whole>> {
+        let kind = &kinds::REMOTE_ASSEMBLAGE;
+        let found = self.stores.indexed::<Whole>(&self.home, kind, index, value);
+        let found = found.filter_map(|entry| {
+            let meta = entry.meta;
+            self.get(kind, &meta.namespace, &meta.name)
+        });
+        found.collect()
     }
 
     /// Whether there may be clusters that we have no right to see.
