@@ -2,6 +2,7 @@
 
 mod cycles;
 mod field;
+mod moving;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -263,6 +264,12 @@ impl<'a> Evaluation<'a> {
 
     /// What a field comes to.
     fn read(&mut self, (reference, pointer): &(Reference, Pointer)) -> Result<Text, Trouble> {
+        if moving::moves(&self.place, reference, pointer) {
+            return Err(Trouble::Own(Why::Moving {
+                reference: reference.clone(),
+                pointer: pointer.to_string(),
+            }));
+        }
         self.references.insert(reference.clone());
         let Some(read) = self.known.get(reference) else {
             self.needs.insert(reference.clone());

@@ -100,6 +100,16 @@ pub enum Why {
         /// The field.
         pointer: String,
     },
+    /// The field is changed by what is assigned.
+    #[error(
+        "{pointer:?} of {reference} changes with what is assigned: a value of it would never come to rest"
+    )]
+    Moving {
+        /// The object.
+        reference: Reference,
+        /// The field.
+        pointer: String,
+    },
     /// It became too long.
     #[error("it is longer than {most} bytes", most = MAX_TEXT)]
     TooLong,

@@ -10,6 +10,8 @@
     reason = "tests"
 )]
 
+#[path = "suite/moving.rs"]
+mod moving;
 #[path = "suite/objects.rs"]
 mod objects;
 #[path = "suite/properties.rs"]

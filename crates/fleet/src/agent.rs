@@ -116,6 +116,8 @@ fn expansion<'a>(view: &'a View<'a>, item: &'a Item<Assembled>) -> Expansion<'a>
         item,
         fate: Fate::Here,
         record: None,
+        is_unread: false,
+        objection: None,
     }
 }
 

@@ -10,14 +10,16 @@ use slipway_api::fleet::assemblage::{AssemblageStatus, ClusterRecord, SyncState}
 use slipway_api::fleet::names::EXPANDED;
 use slipway_api::fleet::sync::NamedSync;
 use slipway_api::purpose::fleet as purpose;
+use slipway_kernel::fact::Unseen;
 use slipway_kernel::finalizer::{self, Finalizers, Phase};
 use slipway_kernel::instant::later;
 use slipway_kernel::store::{Item, Store};
 use slipway_kernel::{Action, Facts, Kind, ObjectRef, Plan, Purpose, Target};
 
+use crate::assemblage::state::Told;
 use crate::assemblage::{self, Decision, KustomizationSeen, SourceSeen, World};
 use crate::hub::interests::MADE;
-use crate::hub::reach::{is_gone, tell_fate};
+use crate::hub::reach::{PATIENCE, is_gone, tell_fate};
 use crate::hub::remote::Fate;
 use crate::hub::rollout::READING;
 use crate::hub::view::{View, status_of, unsettled};
@@ -38,25 +40,64 @@ pub(crate) struct Expansion<'a> {
     pub(crate) fate: Fate,
     /// What is recorded of that cluster.
     pub(crate) record: Option<ClusterRecord>,
+    /// Whether it has been asked which cluster it is, and has not answered yet.
+    pub(crate) is_unread: bool,
+    /// Why nothing is applied to that cluster under its name, if nothing is: a word, and a sentence. What was applied stays.
+    pub(crate) objection: Option<(&'static str, String)>,
+}
+
+/// Whether Flux is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flux {
+    There,
+    /// It is not installed.
+    Missing,
+    /// There is no right to see its objects.
+    Hidden,
+    /// That is not known yet.
+    Unread,
+}
+
+impl Flux {
+    /// Why nothing can be applied, where it is known that nothing can.
+    fn trouble(self) -> Option<&'static str> {
+        match self {
+            Self::Missing => {
+                Some("Flux is not installed here: there are no GitRepositories or Kustomizations")
+            }
+            Self::Hidden => Some(
+                "there is no right to list and watch the GitRepositories and Kustomizations of Flux here",
+            ),
+            Self::There | Self::Unread => None,
+        }
+    }
 }
 
 impl Expansion<'_> {
-    /// Whether Flux is there; none while that is not known.
-    fn has_flux(&self, facts: &Facts) -> Option<bool> {
-        let kinds = [kinds::GIT_REPOSITORY, kinds::KUSTOMIZATION];
-        if kinds
-            .iter()
-            .any(|kind| facts.is_absent(&self.view.home, kind))
-        {
-            return Some(false);
+    fn flux(&self, facts: &Facts) -> Flux {
+        let (home, source) = (&self.view.home, &kinds::GIT_REPOSITORY);
+        let kustomization = &kinds::KUSTOMIZATION;
+        if facts.is_absent(home, source) || facts.is_absent(home, kustomization) {
+            return Flux::Missing;
         }
-        let is_seen = self
-            .store::<SourceSeen>(&kinds::GIT_REPOSITORY)
-            .is_some_and(Store::is_synced)
-            && self
-                .store::<KustomizationSeen>(&kinds::KUSTOMIZATION)
-                .is_some_and(Store::is_synced);
-        is_seen.then_some(true)
+        let sources = self.store::<SourceSeen>(source);
+        let kustomizations = self.store::<KustomizationSeen>(kustomization);
+        let seen = [
+            (source, sources.is_some_and(Store::is_synced)),
+            (kustomization, kustomizations.is_some_and(Store::is_synced)),
+        ];
+        let unseen: Vec<&Kind> = seen
+            .into_iter()
+            .filter_map(|(kind, is_seen)| (!is_seen).then_some(kind))
+            .collect();
+        let is_hidden = |kind: &&Kind| facts.is_unseen(Unseen::Forbidden, home, kind);
+        if unseen.is_empty() {
+            Flux::There
+        } else if unseen.iter().any(is_hidden) {
+            Flux::Hidden
+        } else {
+            Flux::Unread
+        }
     }
 
     /// Whether the cluster that it is for is gone for certain.
@@ -73,7 +114,7 @@ impl Expansion<'_> {
     pub(crate) fn plan(&self, facts: &Facts, now: Timestamp) -> Plan {
         let mut steps = Steps::new(facts, now);
         let finalizers = Finalizers::of(self.object());
-        let has_flux = self.has_flux(facts);
+        let flux = self.flux(facts);
         let until = unsettled(self.object(), now);
         match finalizers.phase(EXPANDED) {
             Phase::Unguarded => {
@@ -90,15 +131,28 @@ impl Expansion<'_> {
                 // It may be there again in a moment: then what was applied there is taken away.
                 self.tell(&mut steps, status_of(self.object()).syncs, now);
             }
-            Phase::Ending => self.end(&mut steps, facts, &finalizers, (has_flux, now)),
+            Phase::Ending => self.end(&mut steps, facts, &finalizers, (flux, now)),
             Phase::Guarded if self.is_gone(now) => steps.delete(self.target(), purpose::FORGET),
-            Phase::Guarded => match has_flux {
-                Some(true) => self.expand(&mut steps, facts, now),
-                Some(false) => self.tell_no_flux(&mut steps, now),
-                None => wake(&mut steps, now),
-            },
+            Phase::Guarded => self.keep(&mut steps, facts, (flux, now)),
         }
         steps.plan
+    }
+
+    /// Brings what it is expanded to to what it asks for, or tells why not.
+    fn keep(&self, steps: &mut Steps<'_>, facts: &Facts, (flux, now): (Flux, Timestamp)) {
+        if let Some((reason, message)) = &self.objection {
+            if let Some(at) = later(now, PATIENCE) {
+                // Whoever ends it may change another object than this.
+                steps.plan.wake(at);
+            }
+            self.tell_blocked(steps, (*reason, message.as_str()), now);
+        } else if let Some(trouble) = flux.trouble() {
+            self.tell_blocked(steps, (Reason::FluxMissing.as_str(), trouble), now);
+        } else if self.is_unread || flux == Flux::Unread {
+            wake(steps, now);
+        } else {
+            self.expand(steps, facts, now);
+        }
     }
 
     fn expand(&self, steps: &mut Steps<'_>, facts: &Facts, now: Timestamp) {
@@ -195,15 +249,12 @@ impl Expansion<'_> {
         steps.status(self.target(), (&before, stored), &after);
     }
 
-    /// Without Flux nothing can be applied, and that is told on each sync.
-    fn tell_no_flux(&self, steps: &mut Steps<'_>, now: Timestamp) {
+    /// Nothing can be applied, and that is told on each sync.
+    fn tell_blocked(&self, steps: &mut Steps<'_>, (reason, message): (&str, &str), now: Timestamp) {
         let before = status_of(self.object()).syncs;
         let told = |sync: NamedSync| {
             let before = before.iter().find(|told| told.name == sync.name);
-            let told = assemblage::state::Told::blocked(
-                Reason::FluxMissing,
-                "Flux is not installed here: there are no GitRepositories or Kustomizations",
-            );
+            let told = Told::new(SyncState::Blocked, reason, message.to_owned());
             assemblage::state::since(before, &sync.name, sync.revision, told, now)
         };
         let syncs = self.syncs().into_iter().map(told).collect();
@@ -246,10 +297,16 @@ impl Expansion<'_> {
         steps: &mut Steps<'_>,
         facts: &Facts,
         finalizers: &Finalizers,
-        (has_flux, now): (Option<bool>, Timestamp),
+        (flux, now): (Flux, Timestamp),
     ) {
-        if has_flux.is_none() {
-            return;
+        match (flux, flux.trouble()) {
+            (Flux::Unread, _) => return wake(steps, now),
+            (Flux::Hidden, Some(trouble)) => {
+                // What was made for it can neither be seen nor taken away.
+                let told = (Reason::FluxMissing.as_str(), trouble);
+                return self.tell_blocked(steps, told, now);
+            }
+            _ => {}
         }
         let mut world = self.world(facts);
         world.syncs.clear();
@@ -258,8 +315,9 @@ impl Expansion<'_> {
             .iter()
             .filter(|(_, seen)| seen.is_of(&world.name))
             .collect();
-        if self.is_gone(now) {
-            // Nothing can be taken away in a cluster that is not there: Flux has to be told not to try.
+        if self.is_gone(now) || self.objection.is_some() {
+            // Nothing can be taken away in a cluster that is not there, and nothing is in one that is not meant by this name: Flux
+            // has to be told not to try.
             let active: Vec<&String> = ours
                 .iter()
                 .filter(|(_, seen)| !seen.is_suspended)

@@ -11,6 +11,7 @@ mod members;
 mod module;
 mod objection;
 pub(crate) mod reach;
+mod referred;
 mod refused;
 pub(crate) mod remote;
 pub(crate) mod rollout;
@@ -18,8 +19,6 @@ mod telling;
 mod triggers;
 pub(crate) mod view;
 mod writing;
-
-use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use slipway_api::fleet::names::LEASE;
@@ -31,12 +30,11 @@ use slipway_kernel::{
 };
 
 use crate::expansion::Expansion;
-use crate::observe::reference::Place;
 use crate::observe::seen::{Assembled, Whole};
 use crate::reasons::Reason;
 use crate::steps::Steps;
 use crate::{Settings, gauges, kinds, work};
-use remote::{Fate, Remote};
+use remote::Remote;
 use rollout::Assigner;
 use view::{View, reference, status_of};
 
@@ -60,7 +58,13 @@ impl Controller for Hub {
 
     fn interests(&self) -> Vec<Interest> {
         let mut all = interests::interests();
-        let ours = [kinds::ASSEMBLAGE, kinds::REMOTE_ASSEMBLAGE];
+        let ours = [
+            kinds::ASSEMBLAGE,
+            kinds::BOOTSTRAP_MODULE,
+            kinds::MODULE,
+            kinds::REMOTE_ASSEMBLAGE,
+            kinds::ROLLOUT,
+        ];
         all.extend(ours.map(|kind| interests::definition(&kind, by_definition)));
         all
     }
@@ -72,8 +76,8 @@ impl Controller for Hub {
             let there = |name| interests::namespace(name, triggers::by_member);
             return namespace.map(there).into_iter().collect();
         }
-        let mut all = referred(&view);
-        all.extend(kubeconfigs(&view));
+        let mut all = referred::all(&view);
+        all.extend(referred::kubeconfigs(&view));
         all
     }
 
@@ -96,6 +100,16 @@ impl Controller for Hub {
             return triggers::assigners(&view, namespace);
         }
         keys
+    }
+
+    fn tells_of(&self, stores: &Stores, key: &Key) -> Option<ClusterId> {
+        let (kind, name) = work::object(key).filter(|_| key.cluster.is_local())?;
+        let is_remote = kind == kinds::REMOTE_ASSEMBLAGE;
+        let view = View::new(stores);
+        let found = view
+            .get(&kind, &key.namespace, name)
+            .filter(|_| is_remote)?;
+        Some(view::member_of(found.meta(), found.body().object()))
     }
 
     fn lane(&self, _: &Key) -> Lane {
@@ -160,25 +174,9 @@ impl Controller for Hub {
         })
     }
 
-    fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge> {
-        let view = View::new(stores);
-        let facts = Facts::default();
-        let rollouts = entries(&view, &kinds::ROLLOUT);
-        let worlds: Vec<_> = rollouts
-            .iter()
-            .map(|item| {
-                let one = Assigner::rollout(item);
-                rollout::course(&view, &facts, &one, now, |_, course| {
-                    let mut world = course.gathered.world;
-                    // Whoever counts looks at what was told.
-                    for cluster in world.clusters.values_mut() {
-                        cluster.is_seen = true;
-                    }
-                    world
-                })
-            })
-            .collect();
-        gauges::gauges(&worlds, now)
+    fn gauges(&self, stores: &Stores, _: Timestamp) -> Vec<Gauge> {
+        let rollouts = entries(&View::new(stores), &kinds::ROLLOUT);
+        gauges::gauges(rollouts.iter().map(|item| item.body().object()))
     }
 
     fn severity(&self, reason: &str) -> Severity {
@@ -216,15 +214,15 @@ fn bootstrap(
     let state = facts.members.get(&work::member(namespace, cluster));
     let uid = state.and_then(|state| state.uid());
     let known = before.as_ref().and_then(|record| record.uid.as_deref());
+    let objection = objection::to_bootstrap(view, facts, item);
+    let is_right = |uid: &&str| objection.is_none() && known.is_none_or(|known| known == *uid);
     let expansion = Expansion {
         view,
         item,
         fate: remote::fate(view, facts, before.as_ref(), (namespace, cluster), uid),
-        record: remote::record(
-            before.as_ref(),
-            registered.as_ref(),
-            uid.filter(|uid| known.is_none_or(|known| known == *uid)),
-        ),
+        record: remote::record(before.as_ref(), registered.as_ref(), uid.filter(is_right)),
+        is_unread: known.is_none() && state.is_some_and(|state| reach::is_asked(state, now)),
+        objection,
     };
     Some(expansion.plan(facts, now))
 }
@@ -266,88 +264,6 @@ fn at_home(view: &View<'_>) -> Vec<Key> {
         work::at_home(&kinds::ASSEMBLAGE, &meta.namespace, &meta.name)
     }));
     all
-}
-
-/// What bindings refer to in the control plane.
-fn referred(view: &View<'_>) -> Vec<Interest> {
-    let mut all = Vec::new();
-    let mut add = |namespace: &str, assemblage: Option<&str>, references| {
-        let place = Place {
-            stores: view.stores,
-            cluster: &view.home,
-            namespace,
-            assemblage,
-        };
-        all.extend(place.interests(&references, by_referred, by_definition));
-    };
-    for item in entries(view, &kinds::ROLLOUT) {
-        let one = Assigner::rollout(&item);
-        add(
-            &item.meta().namespace,
-            None,
-            rollout::references(view, &one),
-        );
-    }
-    for kind in [kinds::MODULE, kinds::BOOTSTRAP_MODULE] {
-        for item in entries(view, &kind) {
-            if let Some(one) = Assigner::module(kind.clone(), &item) {
-                add(
-                    &item.meta().namespace,
-                    None,
-                    rollout::references(view, &one),
-                );
-            }
-        }
-    }
-    for item in entries(view, &kinds::REMOTE_ASSEMBLAGE) {
-        let meta = item.meta();
-        if let Some(one) = Remote::find(view, &meta.namespace, &meta.name) {
-            add(&meta.namespace, None, one.references());
-        }
-    }
-    for item in bootstraps(view) {
-        let expansion = Expansion {
-            view,
-            item: &item,
-            fate: Fate::Here,
-            record: None,
-        };
-        let meta = item.meta();
-        add(&meta.namespace, Some(&meta.name), expansion.references());
-    }
-    all
-}
-
-/// Kubeconfigs that assemblages name and that nobody has labelled, and Secrets that stood for clusters and have lost their label: to know
-/// when one changes, and whether it is there at all.
-fn kubeconfigs(view: &View<'_>) -> Vec<Interest> {
-    let is_listed = |slot: &str, namespace: &str, name: &str| {
-        view.secrets(slot)
-            .is_some_and(|store| store.get(namespace, name).is_some())
-    };
-    let mut names = BTreeSet::new();
-    let mut namespaces = BTreeSet::new();
-    for item in entries(view, &kinds::REMOTE_ASSEMBLAGE) {
-        let namespace = &item.meta().namespace;
-        let name = crate::observe::assemblage::kubeconfig(item.body().object());
-        let name = name.filter(|name| !name.is_empty());
-        names.extend(name.map(|name| (namespace.clone(), name.to_owned())));
-        namespaces.insert(namespace.clone());
-    }
-    for item in bootstraps(view) {
-        namespaces.insert(item.meta().namespace.clone());
-    }
-    for namespace in namespaces {
-        let formers = view.formers(&namespace).into_iter();
-        names.extend(formers.map(|name| (namespace.clone(), name)));
-    }
-    names.retain(|(namespace, name)| {
-        let slots = [interests::CLUSTERS, interests::KUBECONFIGS];
-        !slots.iter().any(|slot| is_listed(slot, namespace, name))
-    });
-    let all = names.iter();
-    all.map(|(namespace, name)| interests::kubeconfig(namespace, name))
-        .collect()
 }
 
 /// A changed value may be a change of whatever is in the namespace; which, nobody writes down.

@@ -52,6 +52,8 @@ pub struct Cluster {
     pub is_initialized: bool,
     /// Whether it can be reached now.
     pub is_reachable: bool,
+    /// Why not, as far as that is known.
+    pub away: Option<String>,
     /// Whether it has been looked at since we began: before, what is known of it is what was told then.
     pub is_seen: bool,
     /// The revision of the assignment that it should have: of the template and of its values.
@@ -74,6 +76,14 @@ pub struct Refused {
     pub retry_at: Timestamp,
 }
 
+impl Cluster {
+    /// Why it cannot be reached, to be put after that it cannot.
+    pub(crate) fn because(&self) -> String {
+        let away = self.away.as_ref().filter(|away| !away.is_empty());
+        away.map(|away| format!(" ({away})")).unwrap_or_default()
+    }
+}
+
 impl Default for Cluster {
     fn default() -> Self {
         Self {
@@ -81,6 +91,7 @@ impl Default for Cluster {
             is_deleting: false,
             is_initialized: true,
             is_reachable: true,
+            away: None,
             is_seen: true,
             wanted: Revision::Known(String::new()),
             stable: None,

@@ -18,6 +18,7 @@ reasons! {
     /// Why nothing, or not more, is done.
     pub enum Reason: Mark {
         AgentMissing [Aside] "The cluster has no definition of Assemblages: its agent is not installed yet.",
+        AgentSilent [] "The agent of the cluster does not look at what it is to have: it may not run.",
         AssemblageFull [Aside] "The cluster has as many syncs as fit.",
         BindingForbidden [Aside] "A binding refers to a kind that we have no right to read.",
         BindingUnread [Expected, Aside] "What a binding refers to has not been read yet.",

@@ -4,19 +4,23 @@
 //! All syncs of a cluster are written together, in one write. A sync that only names a module is filled in on the way, and
 //! never here: what people and other controllers wrote stays as they wrote it. What cannot be filled in stays in the cluster
 //! as it was.
+//!
+//! What the status names is what is remembered: a sync is named there before it is written into the cluster, and until the cluster
+//! has been seen without it. So a control plane that was put back to an earlier state takes nothing away that it has forgotten.
 
 pub mod fill;
 mod leaf;
+mod silence;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
-use slipway_api::fleet::SyncSummary;
 use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState, SyncStatus};
 use slipway_api::fleet::names::COPIED_FOR;
 use slipway_api::fleet::sync::NamedSync;
+use slipway_api::fleet::{MAX_SYNCS, SyncSummary};
 use slipway_api::names::FIELD_MANAGER;
 use slipway_bindings::{Text, revision};
 use slipway_kernel::fields::text;
@@ -53,6 +57,8 @@ pub struct World {
     pub before: AssemblageStatus,
     /// Whether the cluster can be reached, and what is in it has been seen.
     pub is_reachable: bool,
+    /// Since when it can be reached.
+    pub reached: Option<Timestamp>,
     /// The Assemblage in the cluster, if it is there.
     pub leaf: Option<Leaf>,
     /// What the API of the cluster said to what was written there last, if it refused that.
@@ -88,6 +94,8 @@ pub struct Decision {
     pub syncs: Vec<SyncStatus>,
     /// How many are how far.
     pub summary: SyncSummary,
+    /// When to look again whether the agent in the cluster has looked at what it is to have.
+    pub look_at: Option<Timestamp>,
 }
 
 impl Decision {
@@ -108,14 +116,29 @@ pub fn decide(world: &World, now: Timestamp) -> Decision {
         .map(|one| Wanted::of(world, one))
         .collect();
     let mut decision = Decision::default();
-    let syncs: Vec<&NamedSync> = wanted.iter().filter_map(|one| one.sync.as_ref()).collect();
+    let remembered = world.remembered();
+    // What is not remembered yet stays in the cluster as it is there: the status says its name first.
+    let syncs: Vec<&NamedSync> = wanted
+        .iter()
+        .filter_map(|one| {
+            if remembered.contains(one.name) {
+                one.sync.as_ref()
+            } else {
+                world.at_leaf(one.name)
+            }
+        })
+        .collect();
     if world.is_open() {
         write(world, &syncs, &mut decision);
     }
     decision.kept = world.kept();
     decision.followed = world.followed();
     decision.syncs = wanted.iter().map(|one| one.status(world, now)).collect();
+    let going = world.going(&decision.kept, now);
+    let room = MAX_SYNCS.saturating_sub(decision.syncs.len());
+    decision.syncs.extend(going.into_iter().take(room));
     decision.summary = summary(&decision.syncs);
+    decision.look_at = silence::look_at(world, &decision.syncs);
     decision
 }
 
@@ -178,10 +201,9 @@ impl<'a> Wanted<'a> {
             // What was known stays known of the same revision: it is told elsewhere that the cluster cannot be reached.
             (None, _) => {
                 let known = before.filter(|known| known.observed_revision == revision);
-                known
-                    .filter(|_| !world.is_open() || seen.is_some())
-                    .cloned()
-                    .unwrap_or_default()
+                let still = known.filter(|_| !world.is_open() || seen.is_some());
+                let awaited = || silence::awaited(world, self.sync.as_ref(), known, now);
+                still.cloned().unwrap_or_else(awaited)
             }
         };
         let same =
@@ -218,8 +240,12 @@ impl World {
     }
 
     fn in_leaf(&self, name: &str) -> Option<NamedSync> {
+        self.at_leaf(name).cloned()
+    }
+
+    fn at_leaf(&self, name: &str) -> Option<&NamedSync> {
         let mut all = self.leaf.iter().flat_map(|leaf| &leaf.syncs);
-        all.find(|sync| sync.name == name).cloned()
+        all.find(|sync| sync.name == name)
     }
 }
 
@@ -250,6 +276,10 @@ fn write(world: &World, syncs: &[&NamedSync], decision: &mut Decision) {
     let list = world.list(syncs, &kept);
     let hash = leaf::hash(&list);
     let leaf = world.leaf.as_ref();
+    if leaf.is_none() && list.is_empty() && !world.syncs.is_empty() {
+        // There is nothing to be written yet.
+        return;
+    }
     let there: BTreeMap<&str, &NamedSync> = world
         .leaf
         .iter()

@@ -3,11 +3,26 @@
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::action::FieldManager;
+use slipway_kernel::fact::Refusal;
 use slipway_kernel::plan::Status;
-use slipway_kernel::{Action, Blocker, Event, Facts, Plan, Purpose, Step, Target};
+use slipway_kernel::{Action, Blocker, Event, Facts, ObjectRef, Plan, Purpose, Step, Target};
 
+use crate::assemblage::state::shortened;
+use crate::kinds;
 use crate::reasons::Reason;
 use crate::render::Applied;
+
+/// What the API said when it refused a write, as it may be repeated: whoever is against a Secret may quote what is in it. Not too long:
+/// as much may be said of each of a thousand clusters.
+pub(crate) fn repeated(object: &ObjectRef, refusal: &Refusal) -> String {
+    if object.kind == kinds::SECRET {
+        return format!(
+            "{}; what it says may have secret values in it, and is not repeated",
+            refusal.reason
+        );
+    }
+    shortened(&refusal.message)
+}
 
 /// A plan that is made.
 pub(crate) struct Steps<'a> {
@@ -54,7 +69,10 @@ impl<'a> Steps<'a> {
         if let Some((object, refusal)) = refusal {
             let blocker = Blocker {
                 reason: Reason::RefusedByApi.as_str(),
-                message: format!("the API refused to change {object}: {}", refusal.message),
+                message: format!(
+                    "the API refused to change {object}: {}",
+                    repeated(object, refusal)
+                ),
                 object: object.clone(),
                 since: refusal.since,
                 until: None,
@@ -93,5 +111,37 @@ impl<'a> Steps<'a> {
         self.plan
             .statuses
             .push(Status::whole(target, &stored, after));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use slipway_kernel::ObjectRef;
+    use slipway_kernel::fact::{Cause, Refusal};
+
+    use super::repeated;
+    use crate::kinds;
+
+    #[test]
+    fn what_the_api_says_of_a_secret_is_not_repeated_and_nothing_is_without_end() {
+        let refusal = |message: &str| Refusal {
+            cause: Cause::Rejected,
+            reason: "Forbidden".to_owned(),
+            message: message.to_owned(),
+            attempts: 1,
+            since: Timestamp::UNIX_EPOCH,
+            retry_at: Timestamp::UNIX_EPOCH,
+        };
+        let of = |kind| ObjectRef::local(kind, "fleet", "web");
+        let said = repeated(&of(kinds::SECRET), &refusal("policy: hunter2 is too short"));
+        assert!(
+            said.starts_with("Forbidden") && !said.contains("hunter2"),
+            "{said}"
+        );
+        let said = repeated(&of(kinds::MODULE), &refusal("policy: no"));
+        assert_eq!(said, "policy: no");
+        let said = repeated(&of(kinds::MODULE), &refusal(&"x".repeat(5_000)));
+        assert!(said.chars().count() < 600);
     }
 }

@@ -18,6 +18,8 @@ mod cases;
 mod exhaustive;
 #[path = "suite/expansion.rs"]
 mod expansion;
+#[path = "suite/newcomers.rs"]
+mod newcomers;
 #[path = "suite/observing.rs"]
 mod observing;
 #[path = "suite/pipeline.rs"]
@@ -28,6 +30,8 @@ mod properties;
 mod remoting;
 #[path = "suite/renderers.rs"]
 mod renderers;
+#[path = "suite/silence.rs"]
+mod silence;
 #[path = "suite/specialising.rs"]
 mod specialising;
 #[path = "suite/stage.rs"]

@@ -104,6 +104,8 @@ pub struct MemberState {
     pub contact: Option<Timestamp>,
     /// Whether all that is needed of it has been listed, and it can be reached. Nothing is decided before.
     pub synced: bool,
+    /// Since when that is not so, though it may answer: whoever reads credentials anew lists anew. None while it is so.
+    pub unsynced: Option<Timestamp>,
     /// Which cluster it is.
     pub identity: Identity,
     /// Which kinds it serves, where a capability wants to know and it is known.
@@ -118,6 +120,7 @@ impl MemberState {
             since,
             contact: None,
             synced: false,
+            unsynced: Some(since),
             identity: Identity::Unread,
             discovery: None,
         }

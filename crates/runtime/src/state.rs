@@ -140,12 +140,10 @@ impl State {
         self.members.get_mut(cluster)
     }
 
-    /// The writes that members refused, for work at home; none for work elsewhere.
-    pub(crate) fn refused_in_members(&self, cluster: &ClusterId) -> BTreeMap<ObjectRef, Refusal> {
-        let members = self.members.values().filter(|_| cluster.is_local());
-        let all = members.flat_map(|known| &known.facts.refusals);
-        all.map(|(object, refusal)| (object.clone(), refusal.clone()))
-            .collect()
+    /// The writes that a member refused.
+    pub(crate) fn refused_in(&self, member: &ClusterId) -> BTreeMap<ObjectRef, Refusal> {
+        let known = self.members.get(member);
+        known.map_or_else(BTreeMap::new, |known| known.facts.refusals.clone())
     }
 
     /// What is known of a cluster as a member, to change it; none if it is home, or not worked on.

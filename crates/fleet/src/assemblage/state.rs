@@ -29,7 +29,7 @@ impl Told {
         Self::new(SyncState::Blocked, reason.as_str(), message.to_owned())
     }
 
-    pub(super) fn new(state: SyncState, reason: &str, message: String) -> Self {
+    pub(crate) fn new(state: SyncState, reason: &str, message: String) -> Self {
         Self {
             state,
             reason: reason.to_owned(),
@@ -145,13 +145,15 @@ pub(super) fn source_failed(seen: &SourceSeen) -> Option<Told> {
 
 /// The beginning of a message.
 pub(crate) fn shortened(message: &str) -> String {
-    let end = message
-        .char_indices()
-        .nth(LONGEST_MESSAGE)
-        .map(|(at, _)| at);
-    match end.and_then(|end| message.get(..end)) {
+    begun(message, LONGEST_MESSAGE)
+}
+
+/// The beginning of a text, of at most so many characters.
+pub(crate) fn begun(text: &str, longest: usize) -> String {
+    let end = text.char_indices().nth(longest).map(|(at, _)| at);
+    match end.and_then(|end| text.get(..end)) {
         Some(beginning) => format!("{beginning}…"),
-        None => message.to_owned(),
+        None => text.to_owned(),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::hub::interests::MADE;
 use crate::hub::remote::filled;
 use crate::hub::view::{items, reference, status_of};
 use crate::observe::reference::Place;
-use crate::observe::seen::{Assembled, Bare};
+use crate::observe::seen::{Assembled, Bare, Whole};
 use crate::remote::unreadable;
 use crate::render::assignment::revealed;
 use crate::specialise::{Specialised, Substitutions, substitutions};
@@ -153,8 +153,6 @@ impl Expansion<'_> {
     pub(super) fn world(&self, facts: &Facts) -> World {
         let meta = self.meta();
         let before = status_of(self.object()).syncs;
-        let others = self.view.assemblages(&meta.namespace);
-        let others = others.iter().filter(|one| one.meta().name != meta.name);
         World {
             namespace: meta.namespace.clone(),
             name: meta.name.clone(),
@@ -178,8 +176,27 @@ impl Expansion<'_> {
             kustomizations: self.kustomizations(),
             secrets: self.secrets().into_keys().collect(),
             refusals: refusals(facts),
-            wanted_by_others: others.flat_map(|one| self.wanted_by(facts, one)).collect(),
+            wanted_by_others: self.wanted_by_others(facts),
         }
+    }
+
+    /// The sources that other assemblages of the namespace want. Where that cannot be known here, all that there are: what somebody may
+    /// want is not deleted.
+    fn wanted_by_others(&self, facts: &Facts) -> BTreeSet<String> {
+        let meta = self.meta();
+        let mut others = self.view.assemblages(&meta.namespace);
+        others.retain(|one| one.meta().name != meta.name);
+        let kind = &kinds::BOOTSTRAP_MODULE;
+        let modules = self.view.stores.typed::<Whole>(&self.view.home, kind);
+        let is_hidden = |one: &Item<Assembled>| {
+            let is_named = one.body().cluster().is_some() && one.body().names_modules();
+            is_named && !modules.is_some_and(Store::is_synced)
+        };
+        if others.iter().any(is_hidden) {
+            return self.sources().into_keys().collect();
+        }
+        let wanted = others.iter().flat_map(|one| self.wanted_by(facts, one));
+        wanted.collect()
     }
 
     /// The sources that another assemblage wants, also by naming modules.
@@ -191,6 +208,8 @@ impl Expansion<'_> {
                 item,
                 fate: self.fate,
                 record: None,
+                is_unread: false,
+                objection: None,
             };
             let filled = other.syncs().into_iter();
             let filled = filled.filter_map(|sync| match other.filled(facts, &sync)? {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use slipway_api::fleet::assemblage::SyncState;
 use slipway_kernel::Kind;
-use slipway_kernel::fields::{list, text};
+use slipway_kernel::fields::text;
 use slipway_kernel::store::Item;
 
 use super::reach::is_known_unreachable;
@@ -26,6 +26,13 @@ fn layer_of(kind: &Kind, object: &Value) -> Layer {
     }
 }
 
+/// What somebody who assigns tells of a cluster. Clusters are told of by name, so that it is found at once among many.
+fn told_of<'a>(assigner: &'a Value, cluster: &str) -> Option<&'a Value> {
+    let all = assigner.pointer("/status/clusters")?.as_array()?;
+    let place = all.binary_search_by(|told| text(told, "/name").unwrap_or_default().cmp(cluster));
+    all.get(place.ok()?)
+}
+
 /// Whether what an assemblage says of a cluster has been told already by who assigns: it is settled there, or has never had
 /// anything to do with it. A module tells of no cluster by name, so nothing has been told there.
 pub(super) fn is_told(
@@ -35,10 +42,7 @@ pub(super) fn is_told(
     assemblage: Option<&Value>,
 ) -> bool {
     let object = assigner.body().object();
-    let told = list(object, "/status/clusters");
-    let told = told
-        .into_iter()
-        .find(|told| text(told, "/name") == Some(cluster));
+    let told = told_of(object, cluster);
     if layer != layer_of(kind, object) {
         // Only whether the cluster can be reached is of interest in the other layer.
         let is_away = assemblage.is_some_and(is_known_unreachable);

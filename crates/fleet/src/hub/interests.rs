@@ -7,7 +7,8 @@ use slipway_kernel::interest::{Interest, Triggers, Where};
 use super::triggers::{
     by_assemblage, by_bootstrap_module, by_cluster, by_kubeconfig, by_kustomization, by_leaf,
     by_made, by_member, by_module, by_one_kubeconfig, by_remote, by_revision, by_source, by_values,
-    itself, means_itself, meant_by_kubeconfig, meant_by_remote, of_cluster, of_uid,
+    itself, means_itself, meant_by_kubeconfig, meant_by_remote, naming, of_cluster, of_uid,
+    of_values,
 };
 use crate::assemblage::{KustomizationSeen, SourceSeen};
 use crate::kinds;
@@ -26,6 +27,14 @@ pub(crate) const OF_CLUSTER: &str = "cluster";
 
 /// `RemoteAssemblages` by the uid of the cluster that they recorded.
 pub(crate) const OF_UID: &str = "uid";
+
+/// `RemoteAssemblages` that name modules: under [`MODULES`].
+pub(crate) const NAMING: &str = "naming";
+/// What those are found by.
+pub(crate) const MODULES: &str = "modules";
+
+/// Secrets with values by what their labels say of whom they are for, and who made them.
+pub(crate) const VALUES: &str = "values";
 
 /// The namespace by whose uid a cluster is known.
 pub(crate) const SYSTEM: &str = "kube-system";
@@ -51,6 +60,7 @@ pub(crate) fn interests() -> Vec<Interest> {
         Interest::of::<Whole>(kinds::REMOTE_ASSEMBLAGE, by_remote)
             .indexed(OF_CLUSTER, of_cluster)
             .indexed(OF_UID, of_uid)
+            .indexed(NAMING, naming)
             .meaning(meant_by_remote),
         Interest::of::<Assembled>(kinds::ASSEMBLAGE, by_assemblage),
         Interest::of::<Whole>(kinds::CONTROLLER_REVISION, by_revision).labelled(names::ROLLOUT),
@@ -85,7 +95,8 @@ pub(crate) fn interests() -> Vec<Interest> {
 
 /// Secrets with values for one cluster.
 pub(crate) fn values(triggers: Triggers) -> Interest {
-    Interest::of::<Whole>(kinds::SECRET, triggers).labelled(names::VALUES_FOR)
+    let all = Interest::of::<Whole>(kinds::SECRET, triggers).labelled(names::VALUES_FOR);
+    all.indexed(VALUES, of_values)
 }
 
 /// Secrets that were made for Kustomizations.

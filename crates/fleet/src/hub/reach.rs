@@ -1,7 +1,7 @@
 //! Whether clusters can be reached, as it is told on their assemblages: so it is the same for whoever looks, and a new process
 //! does not take all of them for lost.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,9 +10,10 @@ use serde_json::Value;
 use slipway_api::foreign::condition;
 use slipway_kernel::condition::{clear, set};
 use slipway_kernel::instant::later;
-use slipway_kernel::member::{Reach, reasons};
+use slipway_kernel::member::{Identity, Reach, reasons};
 use slipway_kernel::{Blocker, ClusterId, Facts, Member, MemberState};
 
+use super::members;
 use super::remote::Fate;
 use super::view::{View, cluster_of};
 use crate::observe::cluster::Registered;
@@ -31,7 +32,7 @@ const REACHED: &str = "Reached";
 const BARE: [&str; 2] = [Reason::AgentMissing.as_str(), reasons::NOT_SYNCED];
 
 /// How long what was told before still counts while a cluster is looked at for the first time.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whether something stands for the cluster of an assemblage. Said only where nothing does.
 const REGISTERED: &str = "Registered";
@@ -90,32 +91,52 @@ pub(super) fn has_assemblages(view: &View<'_>, member: &ClusterId) -> bool {
         .is_synced::<Assembled>(member, &kinds::ASSEMBLAGE)
 }
 
-/// The clusters of these that cannot be reached now, or into which nothing can be written. What is applied from the control
+/// The clusters of these that cannot be reached now, or into which nothing can be written, and why. What is applied from the control
 /// plane needs nothing to be there.
 pub(super) fn unreachable<'a>(
     view: &View<'_>,
     facts: &Facts,
     layer: Layer,
     clusters: impl IntoIterator<Item = (&'a Registered, bool)>,
-) -> BTreeSet<String> {
-    let is_away = |(cluster, has_assemblage): &(&Registered, bool)| {
-        let remote = view.get(&kinds::REMOTE_ASSEMBLAGE, &cluster.namespace, &cluster.name);
-        let its = remote.filter(|item| cluster_of(item.body().object()) == cluster.name);
-        let told = its.and_then(|item| condition(item.body().object(), REACHABLE));
-        if let Some(told) = told {
-            let is_bare = BARE.contains(&told.reason.as_str());
-            return told.status == "False" && !(is_bare && layer == Layer::Bootstrap);
-        }
-        let member = work::member(&cluster.namespace, &cluster.name);
-        match facts.members.get(&member).map(|state| &state.reach) {
-            Some(Reach::Reached) => layer == Layer::Remote && !has_assemblages(view, &member),
-            // One that has an assignment has been reached before.
-            None | Some(Reach::Connecting) => !has_assemblage,
-            Some(_) => true,
-        }
+) -> BTreeMap<String, String> {
+    let away = clusters.into_iter().filter_map(|(cluster, is_assigned)| {
+        let why = away(view, facts, layer, (cluster, is_assigned))?;
+        Some((cluster.name.clone(), why))
+    });
+    away.collect()
+}
+
+/// Why a cluster cannot be reached, if it cannot.
+fn away(
+    view: &View<'_>,
+    facts: &Facts,
+    layer: Layer,
+    (cluster, is_assigned): (&Registered, bool),
+) -> Option<String> {
+    let remote = view.get(&kinds::REMOTE_ASSEMBLAGE, &cluster.namespace, &cluster.name);
+    let its = remote.filter(|item| cluster_of(item.body().object()) == cluster.name);
+    let told = its.and_then(|item| condition(item.body().object(), REACHABLE));
+    if let Some(told) = told {
+        let is_bare = BARE.contains(&told.reason.as_str());
+        let is_away = told.status == "False" && !(is_bare && layer == Layer::Bootstrap);
+        return is_away.then_some(told.message);
+    }
+    let member = work::member(&cluster.namespace, &cluster.name);
+    let state = facts.members.get(&member);
+    let is_away = match state.map(|state| &state.reach) {
+        Some(Reach::Reached) => layer == Layer::Remote && !has_assemblages(view, &member),
+        // One that has an assignment has been reached before.
+        None | Some(Reach::Connecting) => !is_assigned,
+        Some(_) => true,
     };
-    let away = clusters.into_iter().filter(is_away);
-    away.map(|(cluster, _)| cluster.name.clone()).collect()
+    is_away.then(|| {
+        let known = members::one(view, &member).zip(state);
+        let said = known.and_then(|(member, state)| {
+            let blocker = blocker(view, &member, state)?;
+            Some(steady(&state.reach, &blocker.message))
+        });
+        said.unwrap_or_else(|| "it has not been reached yet".to_owned())
+    })
 }
 
 /// The clusters of these that have not been looked at yet since we began: what is told of them was told before. Not for long, else
@@ -141,6 +162,22 @@ pub(super) fn unread<'a>(
     unread.map(|cluster| cluster.name.clone()).collect()
 }
 
+/// Whether a member has been asked which cluster it is and what is in it, and has not answered yet. Not for long, else it does not say so.
+pub(super) fn is_asked(state: &MemberState, now: Timestamp) -> bool {
+    match state.reach {
+        Reach::Connecting => true,
+        Reach::Reached if state.identity == Identity::Unread => true,
+        Reach::Reached => !state.synced && patience(state).is_some_and(|until| until > now),
+        _ => false,
+    }
+}
+
+/// Until when a member that answers is waited for to be listed: from when it began to answer, or its credentials were read anew.
+fn patience(state: &MemberState) -> Option<Timestamp> {
+    let since = state.since.max(state.unsynced.unwrap_or(state.since));
+    later(since, PATIENCE)
+}
+
 /// Whether something can be done in a member, and what is in it has been seen.
 pub(super) fn is_open(member: &Member, state: Option<&MemberState>) -> bool {
     state.is_some_and(|state| state.blocker(member).is_none())
@@ -155,11 +192,13 @@ pub(super) fn blocker(view: &View<'_>, member: &Member, state: &MemberState) -> 
     let cluster = &member.cluster;
     Some(Blocker {
         reason: Reason::AgentMissing.as_str(),
-        message: format!("there is no definition of Assemblages in cluster {cluster}"),
+        message: format!(
+            "there is no definition of Assemblages in cluster {cluster}, or our user there has no right to list and watch them"
+        ),
         object: member.object.clone(),
         since: state.since,
         until: None,
-        unblock: "whoever installs the agent there, or a Rollout of BootstrapModules that does"
+        unblock: "whoever installs the agent there, or a Rollout of BootstrapModules that does, or who grants that right"
             .to_owned(),
     })
 }
@@ -189,7 +228,7 @@ pub(super) fn tell(
         return None;
     };
     let is_new = [reasons::NOT_SYNCED, reasons::CLUSTER_UNCONFIRMED].contains(&blocker.reason);
-    let until = later(state.since, PATIENCE).filter(|until| is_new && *until > now);
+    let until = patience(state).filter(|until| is_new && *until > now);
     if until.is_none() {
         let message = steady(&state.reach, &blocker.message);
         set(

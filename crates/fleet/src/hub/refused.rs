@@ -10,12 +10,12 @@ use slipway_kernel::{ClusterId, Facts, Kind, ObjectRef};
 
 use super::rollout::{Assigner, target_kind};
 use super::view::View;
-use crate::assemblage::state::shortened;
 use crate::observe::gather::Gathered;
 use crate::observe::{Refused, Strategy, rollout::Asked};
 use crate::plan::{Decision, Hold};
 use crate::reasons::Reason;
 use crate::render::assignment::Layer;
+use crate::steps::repeated;
 use crate::{kinds, naming};
 
 const UNBLOCK: &str = "whoever mends what the API refuses; it is tried again by itself";
@@ -33,8 +33,9 @@ fn assemblage(one: &Assigner<'_>, cluster: &str) -> ObjectRef {
 
 fn said(facts: &Facts, object: &ObjectRef) -> Option<Refused> {
     let refusal = facts.refusals.get(object)?;
+    let said = repeated(object, refusal);
     Some(Refused {
-        message: format!("the API refused to change {object}: {}", refusal.message),
+        message: format!("the API refused to change {object}: {said}"),
         retry_at: refusal.retry_at,
     })
 }
@@ -65,7 +66,7 @@ pub(super) fn over_there(facts: &Facts, meta: &Meta, member: &ClusterId) -> Opti
     let mut all = facts.refusals.iter();
     let (object, refusal) =
         all.find(|(object, refusal)| is_its(object) && refusal.cause != Cause::Busy)?;
-    let said = shortened(&refusal.message);
+    let said = repeated(object, refusal);
     Some(format!(
         "the API of the cluster refused to change {object}: {said}"
     ))

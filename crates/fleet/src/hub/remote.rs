@@ -110,6 +110,7 @@ impl<'a> Remote<'a> {
             syncs,
             before: status_of(self.object()),
             is_reachable,
+            reached: None,
             leaf: self.leaf().map(|leaf| Leaf::of(leaf.body().object())),
             refused: super::refused::over_there(facts, self.item.meta(), &self.member),
             secrets: self.secrets(),
@@ -151,13 +152,9 @@ impl<'a> Remote<'a> {
     /// The Secrets with values at home that are for this cluster.
     fn secrets(&self) -> BTreeSet<String> {
         let cluster = label(cluster_of(self.object()));
-        let all = self.view.all(&kinds::SECRET, &self.item.meta().namespace);
-        let is_its = |item: &Item<Whole>| {
-            let labels = strings(item.body().object(), "/metadata/labels");
-            labels.get(VALUES_FOR) == Some(&cluster)
-        };
-        let its = all.into_iter().filter(is_its);
-        its.map(|item| item.meta().name.clone()).collect()
+        let namespace = &self.item.meta().namespace;
+        let its = self.view.values(namespace, VALUES_FOR, &cluster);
+        its.iter().map(|item| item.meta().name.clone()).collect()
     }
 
     /// All Secrets with values that are in the cluster, for whomever: where the cluster is the control plane itself, also those of

@@ -15,7 +15,7 @@ use slipway_kernel::instant::later;
 use slipway_kernel::store::Item;
 use slipway_kernel::{Facts, Kind, Plan, Target};
 
-use super::view::{View, cluster_of, reference};
+use super::view::{View, cluster_of, reference, unsettled};
 use super::writing::Writing;
 use super::{reach, refused};
 use crate::observe::gather::{Gathered, Parts, assigner, gather};
@@ -90,6 +90,27 @@ pub(crate) fn course<T>(
     now: Timestamp,
     with: impl FnOnce(&Parts<'_>, Course) -> T,
 ) -> T {
+    gathering(view, facts, one, now, |parts, gathered| {
+        let mut decision = plan::decide(&gathered.world, now);
+        refused::add(view, facts, one, &gathered, &mut decision);
+        let status = plan::status(&gathered.world, &decision, now);
+        let course = Course {
+            gathered,
+            decision,
+            status,
+        };
+        with(parts, course)
+    })
+}
+
+/// Gathers the world of an assigner, and hands it on.
+fn gathering<T>(
+    view: &View<'_>,
+    facts: &Facts,
+    one: &Assigner<'_>,
+    now: Timestamp,
+    with: impl FnOnce(&Parts<'_>, Gathered) -> T,
+) -> T {
     let namespace = one.namespace();
     let clusters = view.clusters(namespace);
     let (remotes, bootstraps) = match one.layer() {
@@ -155,15 +176,7 @@ pub(crate) fn course<T>(
         let gathered = gather(&parts);
         let read = place.read(facts, &gathered.needs);
         if read.is_empty() {
-            let mut decision = plan::decide(&gathered.world, now);
-            refused::add(view, facts, one, &gathered, &mut decision);
-            let status = plan::status(&gathered.world, &decision, now);
-            let course = Course {
-                gathered,
-                decision,
-                status,
-            };
-            return with(&parts, course);
+            return with(&parts, gathered);
         }
         known.extend(read);
     }
@@ -254,12 +267,7 @@ pub(super) fn kept(view: &View<'_>, one: &Assigner<'_>) -> Vec<(Kind, Item<Whole
 /// The Secrets with values that were made for this assigner.
 pub(super) fn values(view: &View<'_>, one: &Assigner<'_>) -> Vec<Item<Whole>> {
     let by = assignment::label(&assigner(&one.rollout));
-    let mut all = view.all(&kinds::SECRET, one.namespace());
-    all.retain(|item| {
-        let labels = strings(item.body().object(), "/metadata/labels");
-        labels.get(ASSIGNED_BY) == Some(&by)
-    });
-    all
+    view.values(one.namespace(), ASSIGNED_BY, &by)
 }
 
 /// The plan of an assigner, and the status that it comes to.
@@ -279,7 +287,22 @@ pub(crate) fn plan(
             return (steps.plan, None);
         }
         Phase::Released => return (steps.plan, None),
-        Phase::Guarded | Phase::Ending => {}
+        Phase::Ending => {
+            if let Some(until) = unsettled(one.item.body().object(), now) {
+                steps.plan.wake(until);
+                return (steps.plan, None);
+            }
+            if view.is_undefined(&one.kind) {
+                // Its definition was deleted, and nobody has said that clusters are to lose anything: who comes by this name has it.
+                let remove =
+                    finalizer::remove(one.target(), &finalizers, FINALIZER, purpose::RELEASE);
+                if let Some(remove) = remove {
+                    steps.act(remove, Vec::new());
+                }
+                return (steps.plan, None);
+            }
+        }
+        Phase::Guarded => {}
     }
     let course = course(view, facts, one, now, |parts, course| {
         let writing = Writing {
@@ -318,29 +341,7 @@ pub(crate) fn references(
     view: &View<'_>,
     one: &Assigner<'_>,
 ) -> BTreeSet<slipway_bindings::Reference> {
-    if !refers(&one.rollout)
-        && !revisions(view, one)
-            .values()
-            .any(|(template, _)| has_references(template))
-    {
-        return BTreeSet::new();
-    }
-    course(
-        view,
-        &Facts::default(),
-        one,
-        Timestamp::UNIX_EPOCH,
-        |_, course| course.gathered.references,
-    )
-}
-
-fn refers(rollout: &Value) -> bool {
-    let spec = rollout.pointer("/spec/template/spec").cloned();
-    let template: Option<TemplateSpec> = spec.and_then(|spec| serde_json::from_value(spec).ok());
-    template.as_ref().is_some_and(has_references)
-}
-
-fn has_references(template: &TemplateSpec) -> bool {
-    let mut bindings = template.control_plane_bindings.iter();
-    bindings.any(|binding| binding.object_field_ref.is_some())
+    let facts = Facts::default();
+    let now = Timestamp::UNIX_EPOCH;
+    gathering(view, &facts, one, now, |_, gathered| gathered.references)
 }

@@ -111,8 +111,12 @@ fn tell(
             .or(unreached)
     });
     let is_open = known.is_some() && blocker.is_none();
-    let (world, has_unread) = one.world(facts, is_open);
+    let (mut world, has_unread) = one.world(facts, is_open);
+    world.reached = state.filter(|_| is_open).map(|state| state.since);
     let decision = remote::decide(&world, now);
+    if let Some(at) = decision.look_at.filter(|at| *at > now) {
+        steps.plan.wake(at);
+    }
     if decision.is_pending()
         && let Some(at) = later(now, PENDING)
     {

@@ -8,6 +8,7 @@ use slipway_kernel::store::{Item, Meta, Seen};
 use slipway_kernel::{ClusterId, Key, Kind, Stores};
 
 use super::concern::is_told;
+use super::interests::MODULES;
 use super::view::{View, cluster_of, whole};
 use crate::assemblage::KustomizationSeen;
 use crate::observe::seen::{Assembled, Whole};
@@ -24,6 +25,24 @@ pub(super) fn of_uid(seen: &Seen) -> Vec<String> {
     let uid = whole(seen).and_then(|object| text(object, "/status/cluster/uid"));
     let value = uid.map(|uid| format!("{}/{uid}", seen.meta.namespace));
     value.into_iter().collect()
+}
+
+pub(super) fn of_values(seen: &Seen) -> Vec<String> {
+    let labels = whole(seen).and_then(|object| object.pointer("/metadata/labels"));
+    let said = |label: &str| {
+        let value = labels?.get(label)?.as_str()?;
+        Some(format!("{}/{label}={value}", seen.meta.namespace))
+    };
+    let said = [names::VALUES_FOR, names::ASSIGNED_BY].map(said);
+    said.into_iter().flatten().collect()
+}
+
+pub(super) fn naming(seen: &Seen) -> Vec<String> {
+    let mut syncs = whole(seen)
+        .into_iter()
+        .flat_map(|object| list(object, "/spec/assemblage/syncs"));
+    let is_naming = syncs.any(|sync| sync.get("module").is_some());
+    is_naming.then(|| MODULES.to_owned()).into_iter().collect()
 }
 
 pub(super) fn itself(_: &ClusterId, meta: &Meta, _: &Stores) -> Vec<Key> {

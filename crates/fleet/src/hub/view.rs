@@ -12,8 +12,8 @@ use slipway_kernel::store::{Item, Meta, Projection, Seen, Store};
 use slipway_kernel::{ClusterId, Facts, Kind, ObjectRef, Stores};
 
 use super::interests::{
-    CLUSTERS, KUBECONFIGS, OF_CLUSTER, OF_UID, SYSTEM, definition_of, namespace_slot,
-    one_kubeconfig,
+    CLUSTERS, KUBECONFIGS, MODULES, NAMING, OF_CLUSTER, OF_UID, SYSTEM, VALUES, definition_of,
+    namespace_slot, one_kubeconfig,
 };
 use crate::observe::cluster::{self, Registered, registered};
 use crate::observe::seen::{Assembled, Bare, Whole};
@@ -98,7 +98,7 @@ impl<'a> View<'a> {
         );
         for name in self.formers(namespace) {
             if !all.contains_key(&name) {
-                let former = self.former(namespace, &name);
+                let former = self.unlabelled(namespace, &name);
                 all.extend(former.map(|former| (name, former)));
             }
         }
@@ -126,10 +126,15 @@ impl<'a> View<'a> {
 
     /// A Secret that stood for a cluster, and has lost its label: it is the same cluster, and nobody selects it.
     fn former(&self, namespace: &str, name: &str) -> Option<Registered> {
+        let former = self.unlabelled(namespace, name)?;
+        self.formers(namespace).contains(name).then_some(former)
+    }
+
+    /// A Secret that is looked at by its name alone, as a cluster.
+    fn unlabelled(&self, namespace: &str, name: &str) -> Option<Registered> {
         let store = self.secrets(&one_kubeconfig(namespace, name))?;
         let found = Item::<Bare>::of(store.get(namespace, name)?)?;
-        let is_recorded = self.formers(namespace).contains(name);
-        Registered::of_former(found.body().object()).filter(|_| is_recorded)
+        Registered::of_former(found.body().object())
     }
 
     /// One cluster.
@@ -191,18 +196,36 @@ impl<'a> View<'a> {
 
     /// The `RemoteAssemblages` of a cluster; the one of its own name first.
     pub(crate) fn remotes(&self, namespace: &str, cluster: &str) -> Vec<Item<Whole>> {
-        let mut all = self.indexed(OF_CLUSTER, &format!("{namespace}/{cluster}"));
+        let mut all = self.indexed(
+            &kinds::REMOTE_ASSEMBLAGE,
+            OF_CLUSTER,
+            &format!("{namespace}/{cluster}"),
+        );
         all.sort_by_key(|item| item.meta().name != cluster);
         all
     }
 
     /// The `RemoteAssemblages` of a namespace that recorded the cluster of this uid.
     pub(crate) fn recorded(&self, namespace: &str, uid: &str) -> Vec<Item<Whole>> {
-        self.indexed(OF_UID, &format!("{namespace}/{uid}"))
+        self.indexed(
+            &kinds::REMOTE_ASSEMBLAGE,
+            OF_UID,
+            &format!("{namespace}/{uid}"),
+        )
     }
 
-    fn indexed(&self, index: &'static str, value: &str) -> Vec<Item<Whole>> {
-        let kind = &kinds::REMOTE_ASSEMBLAGE;
+    /// The `RemoteAssemblages` of all namespaces that name modules.
+    pub(crate) fn naming_modules(&self) -> Vec<Item<Whole>> {
+        self.indexed(&kinds::REMOTE_ASSEMBLAGE, NAMING, MODULES)
+    }
+
+    /// The Secrets with values of a namespace of which a label says this.
+    pub(crate) fn values(&self, namespace: &str, label: &str, value: &str) -> Vec<Item<Whole>> {
+        let said = format!("{namespace}/{label}={value}");
+        self.indexed(&kinds::SECRET, VALUES, &said)
+    }
+
+    fn indexed(&self, kind: &Kind, index: &'static str, value: &str) -> Vec<Item<Whole>> {
         let found = self.stores.indexed::<Whole>(&self.home, kind, index, value);
         let found = found.filter_map(|entry| {
             let meta = entry.meta;

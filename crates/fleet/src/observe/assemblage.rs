@@ -20,7 +20,7 @@ pub fn entry(assemblage: &Value, name: &str, by: &str) -> Option<Entry> {
     let told = status
         .as_ref()
         .and_then(|status| status.observed.as_deref());
-    let told = told.filter(|_| is_told(assemblage));
+    let told = told.filter(|_| text(found, "/module/revision").is_some() || is_told(assemblage));
     let revision = text(found, "/revision").or_else(|| of_module(found, told));
     Some(Entry {
         is_ours: assigned_by == Some(by),
@@ -30,7 +30,8 @@ pub fn entry(assemblage: &Value, name: &str, by: &str) -> Option<Entry> {
 }
 
 /// The revision of an entry that only names a module: what is told of it, which has its values in it. Not if the entry asks for
-/// another revision of the module than what is told is of. Who asks for none means whatever the module is.
+/// another revision of the module than what is told is of. Who asks for none means whatever the module is: only there it counts
+/// whether what is told is of what the assemblage asks for now, which is something else whenever somebody changes another entry.
 fn of_module<'a>(entry: &'a Value, told: Option<&'a str>) -> Option<&'a str> {
     text(entry, "/module/name")?;
     let asked = text(entry, "/module/revision");

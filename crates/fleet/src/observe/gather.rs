@@ -39,8 +39,8 @@ pub struct Parts<'a> {
     pub revisions: &'a BTreeMap<String, (TemplateSpec, Timestamp)>,
     /// What was read for its bindings, in the control plane.
     pub known: &'a Known,
-    /// The clusters that cannot be reached now.
-    pub unreachable: &'a BTreeSet<String>,
+    /// The clusters that cannot be reached now, and why.
+    pub unreachable: &'a BTreeMap<String, String>,
     /// The clusters that have not been looked at since we began.
     pub unread: &'a BTreeSet<String>,
     /// The clusters whose assemblage the API does not let us write.
@@ -142,7 +142,8 @@ impl Gathered {
             is_selected,
             is_deleting: registered.is_none_or(|cluster| cluster.is_deleting),
             is_initialized: !is_going && registered.is_some_and(|cluster| cluster.is_initialized),
-            is_reachable: !parts.unreachable.contains(name),
+            is_reachable: !parts.unreachable.contains_key(name),
+            away: parts.unreachable.get(name).cloned(),
             is_seen: !parts.unread.contains(name),
             wanted,
             stable,

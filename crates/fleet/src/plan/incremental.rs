@@ -8,7 +8,7 @@ use slipway_kernel::capability::show::count;
 use super::run::{self, Ground, is_skipped};
 use super::survey::{Seen, Standing, Survey};
 use super::{Decision, Hold};
-use crate::observe::{Wanted, World};
+use crate::observe::{Entry, Wanted, World};
 use crate::reasons::{Reason, outcome};
 
 pub(super) fn decide(
@@ -67,6 +67,8 @@ pub(super) fn decide(
             "the clusters, when they are back, or a higher maxUnreachable",
         );
         decision.holds.push(hold);
+        // Whoever has nothing yet waits for nobody.
+        pass.newcomers(decision);
         return;
     }
     if pass.has_passed() {
@@ -277,31 +279,43 @@ fn is_changed(seen: &Seen<'_>) -> bool {
     seen.standing == Standing::Outdated && seen.can_move()
 }
 
-/// Why the first cluster is not ready yet.
+/// Why the first cluster is not ready yet, with what it says itself.
 fn pending(canary: &Seen<'_>) -> Hold {
-    let status = canary.entry().and_then(|entry| entry.status.as_ref());
+    let entry = canary.entry();
+    let status = entry.and_then(|entry| {
+        let status = entry.status.as_ref();
+        status.filter(|status| status.observed == entry.revision)
+    });
     let told = status
         .and_then(|status| status.message.as_deref())
-        .unwrap_or_default();
-    let failed = canary
-        .entry()
-        .is_some_and(super::super::observe::Entry::has_failed);
+        .filter(|told| !told.is_empty());
+    let told = told.map(|told| format!(": {told}")).unwrap_or_default();
+    let failed = entry.is_some_and(Entry::has_failed);
+    let is_silent =
+        status.and_then(|status| status.reason.as_deref()) == Some(Reason::AgentSilent.as_str());
     let (reason, what) = match (canary.cluster.is_reachable, failed) {
         (false, _) => (
             Reason::CanaryFailed,
-            "cannot be reached with the change".to_owned(),
+            format!(
+                "cannot be reached with the change{}",
+                canary.cluster.because()
+            ),
         ),
         (true, true) => (
             Reason::CanaryFailed,
-            format!("failed with the change: {told}"),
+            format!("failed with the change{told}"),
         ),
         (true, false) if canary.settles_at().is_some() => (
             Reason::CanaryPending,
             "is ready with the change, and not for long enough yet".to_owned(),
         ),
+        (true, false) if is_silent => (
+            Reason::AgentSilent,
+            format!("does not look at the change{told}"),
+        ),
         (true, false) => (
             Reason::CanaryPending,
-            "is not ready with the change yet".to_owned(),
+            format!("is not ready with the change yet{told}"),
         ),
     };
     let message = format!("the first cluster {what}");
@@ -347,7 +361,9 @@ fn later(seen: &Seen<'_>) -> Hold {
             "the cluster, when it is ready again, or the change, when it has passed the first cluster",
         )
     } else {
-        let message = "the cluster cannot be reached, and gets the change when it is back";
+        let because = seen.cluster.because();
+        let message =
+            format!("the cluster cannot be reached{because}, and gets the change when it is back");
         Hold::new(Reason::Unreachable, message, "the cluster, when it is back")
     };
     hold.at(seen.name)

@@ -17,12 +17,21 @@ use slipway_kernel::{Blocker, ObjectRef};
 
 use super::survey::Survey;
 use super::{Decision, Hold};
+use crate::assemblage::state::begun;
 use crate::kinds;
 use crate::observe::World;
 use crate::observe::rollout::Asked;
 use crate::reasons::state;
 
 pub(super) use cases::{Case, cases, counts};
+
+/// More clusters than this are many.
+const MANY: usize = 100;
+/// How long is what is told of one of many clusters, in characters: a status that is too large is not stored at all, and then nothing goes
+/// on.
+const BRIEF: usize = 160;
+/// The same of one of few.
+const LONGEST: usize = 1024;
 
 /// The status of a Rollout after a decision. Where nothing has changed, it is what is stored.
 pub fn status(world: &World, decision: &Decision, now: Timestamp) -> RolloutStatus {
@@ -92,7 +101,11 @@ fn condensed(holds: &[Hold]) -> Vec<Hold> {
 /// The clusters that a status names: since when each is as it is, and of too many those that are not as they should be.
 fn listed(cases: Vec<Case>, before: &[ClusterStatus], now: Timestamp) -> Vec<ClusterStatus> {
     let mut all: Vec<ClusterStatus> = cases.into_iter().map(|case| case.status).collect();
+    let longest = if all.len() > MANY { BRIEF } else { LONGEST };
     for status in &mut all {
+        if let Some(message) = &mut status.message {
+            *message = begun(message, longest);
+        }
         let known = before.binary_search_by(|known| known.name.cmp(&status.name));
         let known = known.ok().and_then(|place| before.get(place));
         let is_same = |known: &&ClusterStatus| {

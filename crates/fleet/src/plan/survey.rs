@@ -309,9 +309,16 @@ impl<'a> Survey<'a> {
         let unready = self.in_order(is_unready);
         let first = unready.first()?;
         let (reason, what) = if first.cluster.is_reachable {
-            (Reason::ClusterUnready, "the cluster is not ready yet")
+            (
+                Reason::ClusterUnready,
+                "the cluster is not ready yet".to_owned(),
+            )
         } else {
-            (Reason::Unreachable, "the cluster cannot be reached")
+            let because = first.cluster.because();
+            (
+                Reason::Unreachable,
+                format!("the cluster cannot be reached{because}"),
+            )
         };
         let more = match unready.len() {
             1 => String::new(),

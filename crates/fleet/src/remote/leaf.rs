@@ -7,14 +7,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
-use slipway_api::fleet::assemblage::{AssemblageStatus, SyncStatus};
+use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState, SyncStatus};
 use slipway_api::fleet::names::{CONFIRM_UNASSIGN, TAKE_OVER};
 use slipway_api::fleet::sync::NamedSync;
 use slipway_bindings::revision;
 use slipway_kernel::fields::{integer, list, strings, text};
 
 use super::World;
+use crate::reasons::condition::UNASSIGNING;
 
 /// On an `Assemblage` in a workload cluster: a hash of what was written last, by which a sync that is gone is noticed.
 pub const WRITTEN: &str = "fleet.squaremo.dev/written";
@@ -182,11 +185,14 @@ impl World {
             return BTreeSet::new();
         };
         let is_strange = self.is_strange(leaf);
-        let is_assigned = |name: &str| self.syncs.iter().any(|(sync, _)| sync.name == name);
+        let remembered = self.remembered();
+        // Where somebody has added a sync of theirs in the cluster, what is not remembered may be that one.
+        let is_ours = leaf.written == Some(hash(&leaf.whole()));
+        let is_forgotten = |name: &str| is_ours && !remembered.contains(name);
         let all = leaf.names();
-        let all = all.filter(|name| is_strange || leaf.kept.contains(*name));
+        let all = all.filter(|name| is_strange || leaf.kept.contains(*name) || is_forgotten(name));
         let all: BTreeSet<String> = all
-            .filter(|name| !is_assigned(name))
+            .filter(|name| !self.is_assigned(name))
             .map(str::to_owned)
             .collect();
         if !is_strange && all.len() <= self.may_unassign {
@@ -194,6 +200,40 @@ impl World {
             return BTreeSet::new();
         }
         all
+    }
+
+    fn is_assigned(&self, name: &str) -> bool {
+        self.syncs.iter().any(|(sync, _)| sync.name == name)
+    }
+
+    /// The names of all syncs that are in the cluster because of this assemblage, or may be in a moment.
+    pub(super) fn remembered(&self) -> BTreeSet<&str> {
+        let told = self.before.syncs.iter();
+        told.map(|told| told.name.as_str()).collect()
+    }
+
+    /// What was taken away here and may still be in the cluster: it is remembered until the cluster has been seen without it.
+    pub(super) fn going(&self, kept: &BTreeSet<String>, now: Timestamp) -> Vec<SyncStatus> {
+        let there: BTreeSet<&str> = self.leaf.iter().flat_map(Leaf::names).collect();
+        let is_open = self.is_open();
+        let is_going = |told: &&SyncStatus| {
+            let name = told.name.as_str();
+            let may_be_there = !is_open || there.contains(name);
+            may_be_there && !self.is_assigned(name) && !kept.contains(name)
+        };
+        let going = self.before.syncs.iter().filter(is_going);
+        going
+            .map(|told| {
+                let is_known = told.reason.as_deref() == Some(UNASSIGNING);
+                SyncStatus {
+                    state: SyncState::Updating,
+                    reason: Some(UNASSIGNING.to_owned()),
+                    message: Some("it is being taken away".to_owned()),
+                    since: told.since.clone().filter(|_| is_known).or(Some(Time(now))),
+                    ..told.clone()
+                }
+            })
+            .collect()
     }
 
     /// Whether what is in the cluster was written by this one, and is this.

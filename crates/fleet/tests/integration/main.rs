@@ -16,6 +16,7 @@ mod bootstrap;
 mod clusters;
 mod definitions;
 mod flux;
+mod forgotten;
 #[path = "../../../runtime/tests/integration/ground.rs"]
 mod ground;
 mod hazards;
@@ -29,3 +30,4 @@ mod parties;
 mod refusals;
 mod replace;
 mod stage;
+mod unsaid;

@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::Client;
 use serde_json::{Value, json};
+use slipway_apiserver::authenticate::User;
 use slipway_apiserver::cluster::{Cluster, Config};
 use slipway_apiserver::trace::Record;
 use slipway_fleet::{Agent, Hub};
@@ -22,6 +23,8 @@ use crate::ground::{epoch, request};
 use crate::line::{Lines, Mode};
 use crate::{definitions, flux};
 
+/// Somebody who may do only what was granted.
+const WEAK: &str = "weak";
 pub(crate) const NAMESPACE: &str = "fleet";
 pub(crate) const CLUSTERS: [&str; 3] = ["berlin", "paris", "rome"];
 
@@ -38,7 +41,10 @@ impl Server {
     async fn new(name: &str, seed: u64) -> Self {
         let config = Config::seeded(name, seed, Arc::default());
         let server = Self {
-            cluster: config.with_admin(ADMIN).build(),
+            cluster: config
+                .with_admin(ADMIN)
+                .with_token(WEAK, User::new(WEAK, &["system:authenticated"]))
+                .build(),
             began: Instant::now(),
         };
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "slipway-system"}});
@@ -61,6 +67,29 @@ impl Server {
 
     fn client(&self, agent: &str) -> Client {
         Client::new(self.cluster.service(ADMIN).with_agent(agent), "default")
+    }
+
+    /// Grants rights on these groups to whoever may do only what was granted: each with its resources.
+    pub(crate) async fn grant(&self, groups: &[(&str, &[&str])]) {
+        let api = "rbac.authorization.k8s.io";
+        let rules: Vec<Value> = groups
+            .iter()
+            .map(|(group, resources)| {
+                json!({"apiGroups": [group], "resources": resources, "verbs": ["*"]})
+            })
+            .collect();
+        let root = format!("/apis/{api}/v1");
+        let role = json!({
+            "apiVersion": format!("{api}/v1"), "kind": "ClusterRole", "metadata": {"name": WEAK}, "rules": rules,
+        });
+        self.create(&format!("{root}/clusterroles"), &role).await;
+        let binding = json!({
+            "apiVersion": format!("{api}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": WEAK},
+            "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": WEAK},
+            "subjects": [{"apiGroup": api, "kind": "User", "name": WEAK}],
+        });
+        self.create(&format!("{root}/clusterrolebindings"), &binding)
+            .await;
     }
 
     async fn try_send(
@@ -149,13 +178,23 @@ fn run(operator: Operator) -> Replica {
 }
 
 fn operator(server: &Server, name: &str, controller: Arc<dyn Controller>) -> Operator {
+    operator_of(server.client(name), name, controller)
+}
+
+/// The operator of whoever may do only what was granted.
+fn weak_operator(server: &Server, name: &str, controller: Arc<dyn Controller>) -> Operator {
+    let service = server.cluster.service(WEAK).with_agent(name);
+    operator_of(Client::new(service, "default"), name, controller)
+}
+
+fn operator_of(client: Client, name: &str, controller: Arc<dyn Controller>) -> Operator {
     let settings = Settings {
         replica: name.to_owned(),
         election: None,
         ..Settings::default()
     };
     let environment = Environment::virtual_from(epoch(), 7);
-    Operator::new(environment, server.client(name), settings).with(controller)
+    Operator::new(environment, client, settings).with(controller)
 }
 
 /// A hub and its clusters.
@@ -261,6 +300,20 @@ impl Fleet {
     pub(crate) fn start_by(&mut self, connect: Arc<dyn Connect>) {
         let operator = operator(&self.hub, "one", Arc::new(Hub::default()));
         self.replica = Some(run(operator.connecting(connect)));
+    }
+
+    /// Starts the hub's controller, which may do only what was granted in the hub.
+    pub(crate) fn start_weak(&mut self) {
+        let operator = weak_operator(&self.hub, "one", Arc::new(Hub::default()));
+        let lines = self.lines.of("one");
+        self.replica = Some(run(operator.connecting(Arc::new(lines))));
+    }
+
+    /// Starts the agents of all clusters, which may do only what was granted in them.
+    pub(crate) fn start_weak_agents(&mut self) {
+        let leaves = self.leaves.values();
+        let agents = leaves.map(|leaf| run(weak_operator(leaf, "agent", Arc::new(Agent))));
+        self.agents = agents.collect();
     }
 
     /// Makes a cluster known to the hub.

@@ -61,7 +61,7 @@ impl Hub {
             assemblages: &assemblages,
             revisions: &self.revisions,
             known: &self.known,
-            unreachable: &BTreeSet::new(),
+            unreachable: &BTreeMap::new(),
             unread: &BTreeSet::new(),
             refused: &self.refused,
             taken: &self.taken,

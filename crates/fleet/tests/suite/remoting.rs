@@ -35,8 +35,27 @@ fn world(syncs: &[NamedSync]) -> World {
     }
 }
 
+/// At home it is told first which syncs there are.
+fn remember(world: &mut World) {
+    let known = |world: &World, name: &str| world.before.syncs.iter().any(|one| one.name == name);
+    let names: Vec<String> = world
+        .syncs
+        .iter()
+        .map(|(one, _)| one.name.clone())
+        .collect();
+    for name in names {
+        if !known(world, &name) {
+            world.before.syncs.push(SyncStatus {
+                name,
+                ..SyncStatus::default()
+            });
+        }
+    }
+}
+
 /// Plans, and carries it out.
 fn step(world: &mut World) -> Decision {
+    remember(world);
     let decision = decide(world, noon());
     let made = decision.make.iter().map(|made| made.object.name.clone());
     let written: Vec<String> = decision.copy.iter().cloned().chain(made).collect();
@@ -389,6 +408,70 @@ fn an_assemblage_that_was_put_back_takes_nothing_away() {
     assert_eq!((decision.apply, decision.kept.len()), (None, 1));
 }
 
+/// It was put back, and changed as often since as it had been before: how often, says nothing of what.
+#[test]
+fn an_assemblage_that_was_put_back_and_changed_takes_nothing_away_that_it_has_forgotten() {
+    let mut world = world(&[plain("a", "v1")]);
+    world.generation = 3;
+    step(&mut world);
+    let earlier = world.before.clone();
+    set(&mut world, &[plain("a", "v1"), plain("b", "v1")]);
+    step(&mut world);
+    world.generation = 3;
+    world.before = earlier;
+    // Nobody has reached the cluster meanwhile.
+    set(&mut world, &[plain("a", "v2")]);
+    let decision = step(&mut world);
+    assert_eq!(decision.kept, ["b".to_owned()].into());
+    assert_eq!(names(&world), ["a", "b"]);
+    assert!(has(&world, "a", "v2"), "the rest goes on");
+    assert_eq!(step(&mut world).apply, None, "it rests");
+    // Somebody assigns it again: from then on it is taken away as any.
+    set(&mut world, &[plain("a", "v2"), plain("b", "v1")]);
+    assert!(step(&mut world).kept.is_empty());
+    set(&mut world, &[plain("a", "v2")]);
+    step(&mut world);
+    assert_eq!(names(&world), ["a"]);
+}
+
+/// What is taken away is remembered until the cluster has been seen without it, however long that takes.
+#[test]
+fn what_was_taken_away_while_a_cluster_was_lost_goes_when_it_is_back() {
+    let mut world = world(&[plain("a", "v1"), plain("b", "v1")]);
+    step(&mut world);
+    world.is_reachable = false;
+    set(&mut world, &[plain("a", "v1")]);
+    for _ in 0..3 {
+        let decision = step(&mut world);
+        let going = decision.syncs.iter().find(|one| one.name == "b").unwrap();
+        assert_eq!(going.reason.as_deref(), Some("Unassigning"));
+        assert_eq!(decision.summary.total, 2);
+    }
+    world.is_reachable = true;
+    assert!(step(&mut world).take_away.is_some());
+    assert_eq!(names(&world), ["a"]);
+    let decision = step(&mut world);
+    assert_eq!((decision.syncs.len(), decision.kept.len()), (1, 0));
+}
+
+/// The cluster may know of a sync only what is remembered here.
+#[test]
+fn a_sync_is_named_in_the_status_before_it_is_written() {
+    let mut world = world(&[plain("a", "v1")]);
+    let first = decide(&world, noon());
+    assert!(!first.is_pending());
+    assert_eq!(first.syncs.len(), 1);
+    world.before.syncs = first.syncs;
+    let second = decide(&world, noon());
+    let body = second.apply.unwrap().body;
+    assert_eq!(body["spec"]["syncs"].as_array().unwrap().len(), 1);
+}
+
+fn has(world: &World, name: &str, tag: &str) -> bool {
+    let syncs = &world.leaf.as_ref().unwrap().syncs;
+    syncs.contains(&plain(name, tag))
+}
+
 #[test]
 fn another_control_planes_cluster_is_not_written_to_before_a_person_says_so() {
     let mut world = world(&[plain("a", "v1"), plain("b", "v1")]);
@@ -474,6 +557,7 @@ fn what_the_cluster_refuses_is_told() {
     step(&mut world);
     set(&mut world, &[plain("a", "v1"), plain("b", "v1")]);
     world.refused = Some("spec.syncs: too many".to_owned());
+    remember(&mut world);
     let decision = decide(&world, noon());
     assert!(decision.is_pending());
     let told = states(&decision);

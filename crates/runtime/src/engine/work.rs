@@ -86,19 +86,20 @@ impl Engine {
         };
         let now = self.shared.environment.now();
         let lane = self.sharing.lane(&key);
+        let told = self.told_of(&key, capability.as_ref());
         let known = {
             let mut state = self.shared.lock();
             state.keep_time(now);
             let stores = state.stores.clone();
             // What is refused in a member is told at home.
-            let refused = state.refused_in_members(&key.cluster);
+            let refused = told.map(|member| state.refused_in(&member));
             state.of_mut(&key.cluster).map(|known| {
                 // A plan sees what its own key was told.
                 known.facts.answers = known.answers.of(&key);
                 let doubtful = known.unconfirmed.contains_key(&lane);
                 let numbers = (known.holds, known.history);
                 let mut facts = known.facts.clone();
-                facts.refusals.extend(refused);
+                facts.refusals.extend(refused.into_iter().flatten());
                 (stores, facts, doubtful, numbers)
             })
         };
@@ -169,6 +170,13 @@ impl Engine {
         self.execute(key, capability.lease(), (plan, numbers), doubtful, pass);
     }
 
+    /// The member of which a plan at home tells.
+    fn told_of(&self, key: &Key, capability: &dyn Controller) -> Option<ClusterId> {
+        let stores = key.cluster.is_local().then(|| self.shared.lock().stores.clone())?;
+        let member = || capability.tells_of(&stores, key);
+        catch_unwind(AssertUnwindSafe(member)).unwrap_or_default()
+    }
+
     /// There is nothing to do for a key any more, and nothing is left of what there was.
     fn no_work(&mut self, key: &Key, began: Instant) {
         self.queue.finish(key, Requeue::Done, began);
@@ -193,10 +201,9 @@ impl Engine {
         };
         if let Some(capability) = acting {
             let before = before.unwrap_or_default();
-            let is_new = |blocker: &&Blocker| {
-                let same = |b: &Blocker| b.reason == blocker.reason && b.object == blocker.object;
-                !before.iter().any(same)
-            };
+            // A fleet may have a thousand of them in each plan.
+            let known: BTreeSet<_> = before.iter().map(|b| (b.reason, &b.object)).collect();
+            let is_new = |blocker: &&Blocker| !known.contains(&(blocker.reason, &blocker.object));
             for blocker in plan.blockers.iter().filter(is_new) {
                 journal::blocked(blocker, capability.severity(blocker.reason));
             }

@@ -59,6 +59,7 @@ fn told<'a>(seen: &Seen<'a>, is_skipped: bool) -> Told<'a> {
         return (state::BLOCKED, Some(reason), Some(&refused.message));
     }
     let unreachable = Some(Reason::Unreachable.as_str());
+    let away = cluster.away.as_deref();
     let (reason, message) = words(seen.entry());
     match (seen.standing, cluster.is_reachable) {
         (Standing::Going | Standing::Deselected, _) => (state::UNASSIGNING, None, None),
@@ -66,15 +67,15 @@ fn told<'a>(seen: &Seen<'a>, is_skipped: bool) -> Told<'a> {
         (Standing::New, _) if !cluster.is_initialized => {
             (state::PENDING, Some(Reason::ClusterNotReady.as_str()), None)
         }
-        (Standing::New, false) => (state::SKIPPED, unreachable, None),
+        (Standing::New, false) => (state::SKIPPED, unreachable, away),
         (Standing::Current, true) if seen.is_settled() => (state::READY, None, None),
-        (_, false) if is_skipped => (state::SKIPPED, unreachable, None),
+        (_, false) if is_skipped => (state::SKIPPED, unreachable, away),
         (_, true) if is_skipped => (
             state::SKIPPED,
             Some(Reason::UnreadyBefore.as_str()),
             message,
         ),
-        (Standing::Outdated | Standing::Current, false) => (state::UNREADY, unreachable, None),
+        (Standing::Outdated | Standing::Current, false) => (state::UNREADY, unreachable, away),
         (Standing::Outdated, true) if !seen.is_ready() => (state::UNREADY, reason, message),
         (Standing::New | Standing::Outdated, true) => (state::PENDING, None, None),
         (Standing::Current, true) => at_work(seen.entry()),
@@ -84,7 +85,11 @@ fn told<'a>(seen: &Seen<'a>, is_skipped: bool) -> Told<'a> {
 /// A cluster that somebody else moves is as far as it is with what it has.
 fn by_others<'a>(seen: &Seen<'a>) -> Told<'a> {
     match (seen.cluster.is_reachable, seen.is_ready()) {
-        (false, _) => (state::UNREADY, Some(Reason::Unreachable.as_str()), None),
+        (false, _) => (
+            state::UNREADY,
+            Some(Reason::Unreachable.as_str()),
+            seen.cluster.away.as_deref(),
+        ),
         (true, true) => (state::READY, None, None),
         (true, false) => at_work(seen.entry()),
     }

@@ -159,12 +159,15 @@ impl Engine {
     pub(in crate::engine) fn assess(&mut self, cluster: &ClusterId) {
         let is_synced = self.is_synced(cluster);
         let shared = self.shared.clone();
+        let now = shared.environment.now();
         let mut state = shared.lock();
         let known = state.member_mut(cluster);
         let Some(member) = known else {
             return;
         };
         member.state.synced = is_synced;
+        let unsynced = member.state.unsynced.unwrap_or(now);
+        member.state.unsynced = (!is_synced).then_some(unsynced);
         let said = Arc::new(member.state.clone());
         let blocker = member.blocker();
         let opened = member.opened();

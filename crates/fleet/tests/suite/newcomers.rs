@@ -1,0 +1,125 @@
+//! Clusters that come while a change waits, and what a change that waits says.
+
+use slipway_api::fleet::assemblage::SyncState;
+use slipway_fleet::budget::Amount;
+use slipway_fleet::decide;
+use slipway_fleet::observe::rollout::Asked;
+use slipway_fleet::observe::{Cluster, EntryStatus, Revision, Rollout, Wanted, World};
+
+use crate::stage::{all_ready, noon, step};
+
+fn play(world: &mut World, plans: usize) {
+    for _ in 0..plans {
+        step(world, noon());
+        all_ready(world, noon());
+    }
+}
+
+/// Five clusters that are ready with `a`, and are to have `b`.
+fn changing() -> World {
+    let wanted = Wanted {
+        target: "a".to_owned(),
+        max_unready: Amount::Number(1),
+        max_unreachable: Amount::Number(1),
+        ..Wanted::default()
+    };
+    let mut world = World {
+        rollout: Rollout {
+            name: "shop/web".to_owned(),
+            wanted: Asked::For(wanted.clone()),
+            ..Rollout::default()
+        },
+        ..World::default()
+    };
+    let clusters = (0..5).map(|at| {
+        let cluster = Cluster {
+            wanted: Revision::Known("a".to_owned()),
+            ..Cluster::default()
+        };
+        (format!("c{at}"), cluster)
+    });
+    world.clusters.extend(clusters);
+    play(&mut world, 30);
+    assert_eq!(world.rollout.status.stable_revision.as_deref(), Some("a"));
+    world.rollout.wanted = Asked::For(Wanted {
+        target: "b".to_owned(),
+        ..wanted
+    });
+    for cluster in world.clusters.values_mut() {
+        cluster.wanted = Revision::Known("b".to_owned());
+        cluster.stable = Some(Revision::Known("a".to_owned()));
+    }
+    world
+}
+
+fn revision<'a>(world: &'a World, name: &str) -> Option<&'a str> {
+    world.clusters[name].entry.as_ref()?.revision.as_deref()
+}
+
+/// A change waits for those that are away, for days. An empty cluster waits for nobody.
+#[test]
+fn who_comes_while_too_many_are_away_gets_what_has_proved_itself() {
+    let mut world = changing();
+    for name in ["c1", "c2"] {
+        let cluster = world.clusters.get_mut(name).unwrap();
+        cluster.is_reachable = false;
+        cluster.away = Some("it does not answer".to_owned());
+    }
+    play(&mut world, 5);
+    let holds = decide(&world, noon()).holds;
+    assert!(holds.iter().any(|hold| hold.reason == "TooManyUnreachable"));
+    let away = holds.iter().find(|hold| hold.reason == "Unreachable");
+    assert!(away.unwrap().message.contains("(it does not answer)"));
+    let new = Cluster {
+        wanted: Revision::Known("b".to_owned()),
+        stable: Some(Revision::Known("a".to_owned())),
+        ..Cluster::default()
+    };
+    world.clusters.insert("new".to_owned(), new);
+    play(&mut world, 5);
+    assert_eq!(revision(&world, "new"), Some("a"));
+    for name in ["c0", "c3", "c4"] {
+        assert_eq!(revision(&world, name), Some("a"), "the change waits");
+    }
+    for name in ["c1", "c2"] {
+        world.clusters.get_mut(name).unwrap().is_reachable = true;
+    }
+    play(&mut world, 40);
+    assert!(
+        world
+            .clusters
+            .keys()
+            .all(|name| revision(&world, name) == Some("b"))
+    );
+}
+
+/// What the first cluster says of itself is what everybody waits for.
+#[test]
+fn a_change_that_waits_for_the_first_says_what_that_one_says() {
+    let mut world = changing();
+    let name = loop {
+        if let Some(one) = step(&mut world, noon()).assign.first() {
+            break one.cluster.clone();
+        }
+    };
+    let mut say = |observed: &str, reason: &str, message: &str| {
+        let entry = world.clusters.get_mut(&name).unwrap().entry.as_mut();
+        entry.unwrap().status = Some(EntryStatus {
+            observed: Some(observed.to_owned()),
+            state: SyncState::Updating,
+            reason: Some(reason.to_owned()),
+            message: Some(message.to_owned()),
+            ..EntryStatus::default()
+        });
+        let hold = decide(&world, noon()).holds.remove(0);
+        (hold.reason, hold.message)
+    };
+    let (reason, message) = say("b", "SourceNotReady", "the source is fetched");
+    assert_eq!(reason, "CanaryPending");
+    assert!(message.ends_with("yet: the source is fetched"), "{message}");
+    let (reason, message) = say("b", "AgentSilent", "see whether it runs");
+    assert_eq!(reason, "AgentSilent");
+    assert!(message.ends_with("see whether it runs"), "{message}");
+    let (_, message) = say("a", "Applied", "of what was before");
+    assert!(message.ends_with("yet"), "{message}");
+}
