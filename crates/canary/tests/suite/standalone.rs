@@ -331,3 +331,33 @@ fn what_flagger_left_in_the_middle_is_carried_to_its_end() {
         assert_eq!(cluster.replicas("web"), 0, "{phase} {weight}");
     }
 }
+
+#[test]
+fn a_client_that_saw_the_new_version_stays_there_and_forgets_it_at_the_end() {
+    let mut spec = gateway();
+    spec["analysis"] = json!({"sessionAffinity": {"cookieName": "seen", "maxAge": 60}});
+    let mut cluster = started(&spec);
+    cluster.push("web:2");
+    cluster.settle();
+    let status = cluster.canary.status.clone().unwrap();
+    let cookie = status.session_affinity_cookie.unwrap();
+    assert!(cookie.starts_with("seen="));
+    let rules = |cluster: &Cluster| cluster.get("HTTPRoute", "web")["spec"]["rules"].clone();
+    let value = &rules(&cluster)[0]["matches"][0]["headers"][0]["value"];
+    assert_eq!(*value, format!(".*{cookie}.*"));
+    assert_eq!(cluster.finish(), Phase::Succeeded);
+    let status = cluster.canary.status.clone().unwrap();
+    assert_eq!(status.session_affinity_cookie, None);
+    assert_eq!(
+        status.previous_session_affinity_cookie,
+        Some(cookie.clone())
+    );
+    let first = &rules(&cluster)[0]["backendRefs"][0];
+    let told = &first["filters"][0]["responseHeaderModifier"]["add"][0]["value"];
+    assert_eq!(*told, format!("{cookie}; Max-Age=-1"));
+    // Another version is another cookie.
+    cluster.push("web:3");
+    cluster.settle();
+    let status = cluster.canary.status.clone().unwrap();
+    assert_ne!(status.session_affinity_cookie.unwrap(), cookie);
+}
