@@ -62,6 +62,18 @@ impl Provider {
         })
     }
 
+    /// All that are built, each version once.
+    pub const ALL: [Self; 8] = [
+        Self::Kubernetes,
+        Self::Gateway("v1"),
+        Self::Gateway("v1beta1"),
+        Self::Istio,
+        Self::Smi("v1alpha1"),
+        Self::Smi("v1alpha2"),
+        Self::Smi("v1alpha3"),
+        Self::Nginx,
+    ];
+
     /// Whether it can shift traffic at all.
     pub fn shifts(self) -> bool {
         self != Self::Kubernetes

@@ -21,6 +21,7 @@ reasons! {
         FlaggerRuns [Stalled] "Another program acts on Canaries.",
         InvalidSpec [Stalled] "The Canary cannot be followed as it is written.",
         NoData [] "A measure has no values, and the run stays where it is until it has.",
+        MetricNotFound [Stalled] "A MetricTemplate or AlertProvider that the Canary names is not there, or may not be used.",
         NotOurs [Stalled] "An object of a name that we need belongs to somebody else.",
         PromotionGateClosed [] "A webhook does not let the version take over.",
         RefusedByApi [] "The API refused the last attempt.",

@@ -155,6 +155,17 @@ pub enum CannotRoute {
     },
 }
 
+/// The kinds of the objects that a router looks at and writes.
+pub fn kinds(provider: Provider) -> Vec<Kind> {
+    match provider {
+        Provider::Kubernetes => Vec::new(),
+        Provider::Gateway(version) => vec![gateway::kind(version)],
+        Provider::Istio => istio::kinds().into(),
+        Provider::Smi(version) => vec![smi::kind(version)],
+        Provider::Nginx => vec![nginx::kind()],
+    }
+}
+
 /// The weights that the objects have, and whether the data plane has taken them.
 pub fn seen(provider: Provider, route: &Route, objects: &Objects) -> Result<Routing, CannotRoute> {
     match provider {

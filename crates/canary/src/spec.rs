@@ -5,11 +5,13 @@
 
 use std::time::Duration;
 
-use slipway_api::canary::{Analysis, CanarySpec, HookType, Metric};
+use slipway_api::canary::{Analysis, CanarySpec, HookType, Metric, ObjectReference};
 use slipway_kernel::duration;
+use slipway_kernel::question::prometheus::Query;
 
 use crate::engine::{Finish, Good, Hook, Measure, Rules, Shift, Strategy};
 use crate::provider::{NotAProvider, Provider};
+use crate::webhooks;
 
 /// The least interval, as in the original.
 pub const MIN_INTERVAL: Duration = Duration::from_secs(10);
@@ -96,6 +98,7 @@ pub fn read(spec: &CanarySpec, usual: Provider) -> Result<Asked, Problem> {
     let strategy = strategy(&analysis, provider, &mut warnings)?;
     let rules = Rules {
         interval: interval(analysis.interval.as_deref()),
+        patience: patience(&analysis),
         threshold: u32::try_from(analysis.threshold.unwrap_or(1))
             .unwrap_or(1)
             .max(1),
@@ -116,6 +119,7 @@ pub fn read(spec: &CanarySpec, usual: Provider) -> Result<Asked, Problem> {
         strategy,
     };
     affinity(&analysis, provider)?;
+    unverified(&analysis, &mut warnings);
     Ok(Asked {
         rules,
         provider,
@@ -255,6 +259,10 @@ fn hooks(analysis: &Analysis) -> Result<Vec<Hook>, Problem> {
                 format!("type {kind:?} of {} does not exist", hook.name),
             )
         })?;
+        if hook.signing.is_some() {
+            let problem = format!("signing of {} is not supported; remove it", hook.name);
+            return Err(field(name, problem));
+        }
         Ok(Hook {
             name: hook.name.clone(),
             kind,
@@ -269,7 +277,64 @@ fn metrics(analysis: &Analysis) -> Result<Vec<Measure>, Problem> {
     if analysis.metrics.len() > MAX_CHECKS {
         return Err(field(name, format!("there are more than {MAX_CHECKS}")));
     }
-    Ok(analysis.metrics.iter().map(measure).collect())
+    let all = sources(&analysis.metrics).into_iter();
+    Ok(all.map(|(metric, _)| measure(metric)).collect())
+}
+
+/// How long the questions of a check may take: webhooks one after the other, with their retries, then all measures at once.
+fn patience(analysis: &Analysis) -> Duration {
+    let hooks = analysis.webhooks.iter().map(webhooks::whole_time);
+    let measures = if analysis.metrics.is_empty() {
+        Duration::ZERO
+    } else {
+        Query::TIMEOUT
+    };
+    hooks.fold(measures, Duration::saturating_add)
+}
+
+/// Whose certificates a person does not want to be verified: they are, all the same.
+fn unverified(analysis: &Analysis, warnings: &mut Vec<String>) {
+    for hook in &analysis.webhooks {
+        if hook.disable_tls == Some(true) {
+            let name = &hook.name;
+            warnings.push(format!(
+                "spec.analysis.webhooks: disableTLS of {name} is not followed, its certificate is verified"
+            ));
+        }
+    }
+}
+
+/// Where a measure comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source<'a> {
+    /// A query that we know.
+    Builtin,
+    /// A query in the Canary.
+    Inline(&'a str),
+    /// A `MetricTemplate`.
+    Template(&'a ObjectReference),
+    /// Nobody says.
+    Unknown,
+}
+
+/// All measures, in the order of the engine's: a metric that says more than one source is measured by each.
+pub fn sources(metrics: &[Metric]) -> Vec<(&Metric, Source<'_>)> {
+    let mut all = Vec::new();
+    for metric in metrics {
+        let before = all.len();
+        let inline = metric.query.as_deref().filter(|query| !query.is_empty());
+        if [SUCCESS_RATE, DURATION].contains(&metric.name.as_str()) && metric.template_ref.is_none()
+        {
+            all.push((metric, Source::Builtin));
+        }
+        all.extend(inline.map(|query| (metric, Source::Inline(query))));
+        let template = metric.template_ref.as_ref();
+        all.extend(template.map(|reference| (metric, Source::Template(reference))));
+        if all.len() == before {
+            all.push((metric, Source::Unknown));
+        }
+    }
+    all
 }
 
 /// The builtin measure of which more is better.

@@ -82,6 +82,18 @@ impl FieldManager {
     }
 }
 
+/// What is sent to make a copy: what we say of it, and these fields of the object that is copied.
+pub fn copied(mut body: Value, from: &Value, fields: &[&str]) -> Value {
+    if let Some(copy) = body.as_object_mut() {
+        for field in fields {
+            if let Some(value) = from.get(*field).filter(|value| !value.is_null()) {
+                copy.insert((*field).to_owned(), value.clone());
+            }
+        }
+    }
+    body
+}
+
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
@@ -112,6 +124,20 @@ pub enum Action {
         /// Who says it.
         by: FieldManager,
     },
+    /// Have an object of our own hold what another one of its kind holds. The values are read and written by whoever carries
+    /// it out: none of them comes into a plan.
+    Copy {
+        /// What is copied, as seen: if it has changed meanwhile, nothing is.
+        from: Target,
+        /// The copy, in the same namespace.
+        object: ObjectRef,
+        /// What for.
+        purpose: Purpose,
+        /// What else we say about the copy, with apiVersion, kind and metadata.
+        body: Value,
+        /// The fields that are copied, of those that are there.
+        fields: &'static [&'static str],
+    },
     /// Ask something outside of the API; the answer is a fact of the next world.
     Ask(Question),
 }
@@ -132,7 +158,8 @@ impl Action {
         match self {
             Self::Patch { purpose, .. }
             | Self::Delete { purpose, .. }
-            | Self::Apply { purpose, .. } => *purpose,
+            | Self::Apply { purpose, .. }
+            | Self::Copy { purpose, .. } => *purpose,
             Self::Ask(question) => question.id.purpose,
         }
     }
@@ -141,7 +168,7 @@ impl Action {
     pub fn object(&self) -> Option<&ObjectRef> {
         match self {
             Self::Patch { target, .. } | Self::Delete { target, .. } => Some(target.object()),
-            Self::Apply { object, .. } => Some(object),
+            Self::Apply { object, .. } | Self::Copy { object, .. } => Some(object),
             Self::Ask(_) => None,
         }
     }
@@ -149,7 +176,7 @@ impl Action {
     /// The verb, as roles and metrics spell it.
     pub fn verb(&self) -> &'static str {
         match self {
-            Self::Patch { .. } | Self::Apply { .. } => "patch",
+            Self::Patch { .. } | Self::Apply { .. } | Self::Copy { .. } => "patch",
             Self::Delete { .. } => "delete",
             Self::Ask(_) => "ask",
         }

@@ -26,10 +26,11 @@ use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::Purpose;
-use slipway_kernel::action::Action;
+use slipway_kernel::action::{Action, FieldManager, Target, copied};
 use slipway_kernel::event::Event;
 use slipway_kernel::identity::{Key, ObjectRef};
 use slipway_kernel::plan::{Plan, Step};
+use slipway_kernel::store::Meta;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -177,9 +178,11 @@ impl Execution {
             return report;
         }
         let steps = std::mem::take(&mut self.plan.steps);
+        // What the next plan rests on does not wait for its turn.
+        let is_intent = self.plan.prepares && steps.is_empty();
         let more = self.steps(steps.into(), &mut report).await;
         if !self.is_stopped() {
-            self.statuses(&mut report).await;
+            self.statuses(is_intent, &mut report).await;
         }
         if !self.is_stopped() {
             for event in std::mem::take(&mut self.plan.events) {
@@ -284,7 +287,7 @@ impl Execution {
         };
         let target = match &step.action {
             Action::Patch { target, .. } | Action::Delete { target, .. } => Some(target.clone()),
-            Action::Apply { .. } | Action::Ask(_) => None,
+            Action::Apply { .. } | Action::Copy { .. } | Action::Ask(_) => None,
         };
         if let Some(early) = self.too_early(&object, target.as_ref()) {
             return early;
@@ -296,6 +299,18 @@ impl Execution {
             Action::Apply {
                 object, body, by, ..
             } => (false, ApiRequest::apply(&object, body, &by)),
+            Action::Copy {
+                from, body, fields, ..
+            } => match self.copy(&from, body, fields).await {
+                Ok(body) => {
+                    let by = FieldManager::default();
+                    (false, ApiRequest::apply(&object, body, &by))
+                }
+                Err(Some(outcome)) => {
+                    return self.on_failed_write(&object, unconfirmed, outcome).await;
+                }
+                Err(None) => return StepResult::Outdated,
+            },
             Action::Ask(_) => return StepResult::Done,
         };
         // From here on webhooks count it as gone, and what they have let go since the plan was made is planned for first.
@@ -326,6 +341,31 @@ impl Execution {
             self.release(&uid, None);
         }
         ended
+    }
+
+    /// Reads what is to be copied, and gives what is sent for the copy; no outcome if it is not what the plan took it for.
+    async fn copy(
+        &self,
+        from: &Target,
+        body: Value,
+        fields: &[&str],
+    ) -> Result<Value, Option<Outcome>> {
+        match self.fetch(from.object()).await {
+            Outcome::Done(found) => {
+                let meta = Meta::of(&found);
+                let is_meant = meta.uid == from.uid() && meta.version == from.version();
+                if !is_meant && !self.is_outlived() {
+                    self.shared.lock().overlay(from.object(), &found);
+                }
+                is_meant
+                    .then(|| copied(body, &found, fields))
+                    .ok_or(None)
+            }
+            Outcome::Absent(_) | Outcome::Conflict => Err(None),
+            // Nothing was written, whatever became of the read.
+            Outcome::Unknown(_, after) => Err(Some(Outcome::Busy(after))),
+            outcome => Err(Some(outcome)),
+        }
     }
 
     /// Forgets that an object is being deleted, at once or, if it may yet be, after a while.
@@ -387,7 +427,7 @@ impl Execution {
     fn too_early(
         &self,
         object: &ObjectRef,
-        target: Option<&slipway_kernel::action::Target>,
+        target: Option<&Target>,
     ) -> Option<StepResult> {
         if let Some(until) = self.refused_until(object) {
             return Some(StepResult::Waits(until));

@@ -125,6 +125,10 @@ pub struct RunStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::texts")]
     pub promoted_configs: Option<BTreeMap<String, String>>,
+    /// The webhook that does not let the weight be raised
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::text")]
+    pub gate: Option<String>,
     /// The command that was followed last
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::text")]

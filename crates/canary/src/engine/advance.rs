@@ -1,5 +1,6 @@
 //! One look at a run: does it go on, and how?
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -118,6 +119,14 @@ impl Next {
         self
     }
 
+    /// The same, which is still held by what held it before somebody was asked again.
+    fn still(mut self, holds: Vec<Hold>) -> Self {
+        if !self.asks.is_empty() && self.holds.is_empty() {
+            self.holds = holds;
+        }
+        self
+    }
+
     pub(super) fn with(mut self, checks: Vec<Checked>) -> Self {
         self.checks = checks;
         self
@@ -178,15 +187,47 @@ impl Look<'_> {
         Next::of(run)
     }
 
-    /// The latest tick that has come, or when the first one will.
-    pub(super) fn tick(&self, due: Timestamp) -> Result<Timestamp, Timestamp> {
-        if self.now < due {
-            return Err(due);
+    /// Decides at the tick that it is time for, the first of which is due at this time and has come. Whoever was asked for a
+    /// tick is waited for: who is slow is asked once, and not again with every interval. Meanwhile what was waited for before
+    /// is still said.
+    pub(super) fn at_tick(
+        &self,
+        due: Timestamp,
+        decide: impl Fn(&Self, Timestamp) -> Next,
+    ) -> Next {
+        let heard = self.heard(due);
+        let mut heard = heard.into_iter().rev();
+        let Some(last) = heard.next() else {
+            return decide(self, self.unheard(due));
+        };
+        let next = decide(self, last);
+        if next.run != *self.run {
+            return next;
         }
+        if !next.asks.is_empty() {
+            let before = heard.next().map(|tick| decide(self, tick).holds);
+            return next.still(before.unwrap_or_default());
+        }
+        match self.after(last).filter(|again| *again <= self.now) {
+            None => next,
+            Some(again) => decide(self, self.unheard(again)).still(next.holds),
+        }
+    }
+
+    /// The ticks since this one for which there are answers.
+    fn heard(&self, due: Timestamp) -> BTreeSet<Timestamp> {
+        let ticks = self.answers.keys().map(|ask| ask.at);
+        ticks.filter(|at| (due..=self.now).contains(at)).collect()
+    }
+
+    /// The latest tick since this one, where nothing was heard. All that is asked for a tick has an answer before the next.
+    fn unheard(&self, from: Timestamp) -> Timestamp {
         let interval = self.rules.interval.as_nanos().max(1);
-        let passed = self.now.duration_since(due).as_nanos().unsigned_abs();
-        let whole = u64::try_from(passed - passed % interval).unwrap_or(u64::MAX);
-        Ok(later(due, Duration::from_nanos(whole)).unwrap_or(due))
+        let intervals = self.rules.patience.as_nanos().div_ceil(interval).max(1);
+        let stride = interval.saturating_mul(intervals);
+        let passed = self.now.duration_since(from).as_nanos().unsigned_abs();
+        let whole = u64::try_from(passed - passed % stride).unwrap_or(u64::MAX);
+        later(from, Duration::from_nanos(whole)).unwrap_or(from)
     }
 
     /// The tick after this one.
@@ -293,7 +334,7 @@ impl Look<'_> {
     pub(super) fn end(&self, run: &mut Run, phase: Phase) {
         run.phase = phase;
         (run.weight, run.mirrored, run.iterations) = (0, false, 0);
-        (run.skip, run.prepared) = (false, false);
+        (run.skip, run.prepared, run.gate) = (false, false, None);
         run.closing = self.rules.has(HookType::PostRollout);
         run.due = run.closing.then_some(self.now);
         (run.step_since, run.held_since, run.unmeasured_since) = (None, None, None);
@@ -339,5 +380,5 @@ fn begin(run: &mut Run, now: Timestamp) {
     (run.prepared, run.closing, run.draining) = (false, false, false);
     run.due = None;
     (run.step_since, run.held_since) = (Some(now), Some(now));
-    run.unmeasured_since = None;
+    (run.unmeasured_since, run.gate) = (None, None);
 }

@@ -87,10 +87,14 @@ impl Look<'_> {
             // The question needs a time that stays the same after a crash.
             return self.change(|run| run.due = Some(self.now));
         };
-        let at = match self.tick(due) {
-            Ok(at) => at,
-            Err(due) => return self.stay().wake_at(Some(due)),
-        };
+        if self.now < due {
+            return self.stay().wake_at(Some(due));
+        }
+        self.at_tick(due, |look, at| look.may_begin(wanted, at))
+    }
+
+    /// Asks for leave to begin.
+    fn may_begin(&self, wanted: &Revision, at: Timestamp) -> Next {
         match hear(self.rules, self.answers, HookType::ConfirmRollout, at) {
             Heard::Unknown(ask) => self.stay().ask(ask),
             Heard::Yes => self.start(wanted, false),
@@ -136,10 +140,14 @@ impl Look<'_> {
         let Some(due) = self.run.due else {
             return self.change(|run| run.due = Some(self.now));
         };
-        let at = match self.tick(due) {
-            Ok(at) => at,
-            Err(due) => return self.gate_closed(Some(due)),
-        };
+        if self.now < due {
+            return self.gate_closed(Some(due));
+        }
+        self.at_tick(due, |look, at| look.may_begin_now(wanted, at))
+    }
+
+    /// Asks again for leave to begin.
+    fn may_begin_now(&self, wanted: &Revision, at: Timestamp) -> Next {
         match alarm(self.rules, self.answers, at) {
             Alarm::Unknown(ask) => return self.stay().ask(ask),
             Alarm::Raised(name) => return self.fail(&format!("webhook {name} asks for it")),

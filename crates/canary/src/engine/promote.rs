@@ -15,7 +15,7 @@ impl Look<'_> {
         self.change(|run| {
             run.phase = Phase::Promoting;
             run.mirrored = false;
-            run.due = None;
+            (run.due, run.gate) = (None, None);
             (run.step_since, run.held_since) = (Some(self.now), Some(self.now));
         })
         .tell(text, None)

@@ -65,6 +65,8 @@ pub struct Hook {
 pub struct Rules {
     /// How often checks are made.
     pub interval: Duration,
+    /// How long all questions of one check may take together.
+    pub patience: Duration,
     /// How many failed checks send the version back; at least one.
     pub threshold: u32,
     /// For how long a run may make no progress.
@@ -107,6 +109,7 @@ impl Default for Rules {
     fn default() -> Self {
         Self {
             interval: Duration::from_mins(1),
+            patience: Duration::ZERO,
             threshold: 1,
             deadline: Duration::from_mins(10),
             strategy: Strategy::Weights(vec![100]),

@@ -55,6 +55,8 @@ pub struct Run {
     pub held_since: Option<Timestamp>,
     /// Since when a measure has had no values.
     pub unmeasured_since: Option<Timestamp>,
+    /// The webhook that does not let the weight be raised.
+    pub gate: Option<String>,
     /// The command that was followed last.
     pub command: Option<String>,
 }

@@ -55,10 +55,10 @@ impl Look<'_> {
         let Some(due) = self.run.due else {
             return self.first_tick();
         };
-        match self.tick(due) {
-            Ok(at) => self.at_tick(at),
-            Err(due) => self.stay().wake_at(Some(due)),
+        if self.now < due {
+            return self.stay().wake_at(Some(due));
         }
+        self.at_tick(due, Self::on_tick)
     }
 
     /// What to do while the target is not ready.
@@ -110,7 +110,7 @@ impl Look<'_> {
     }
 
     /// A check is due.
-    fn at_tick(&self, at: Timestamp) -> Next {
+    fn on_tick(&self, at: Timestamp) -> Next {
         match alarm(self.rules, self.answers, at) {
             Alarm::Unknown(ask) => return self.stay().ask(ask),
             Alarm::Raised(name) => return self.fail(&format!("webhook {name} asks for it")),
@@ -307,7 +307,7 @@ impl Look<'_> {
         self.change(|run| {
             change(run);
             run.phase = Phase::Progressing;
-            run.due = self.next_due(at);
+            (run.due, run.gate) = (self.next_due(at), None);
             (run.step_since, run.held_since) = (Some(self.now), None);
         })
         .tell(text, None)
@@ -320,9 +320,13 @@ impl Look<'_> {
             Heard::Unknown(ask) => return Some(self.stay().ask(ask)),
             Heard::No(place, why) => (place, why),
         };
-        let message = format!("webhook {} does not approve: {why}", self.name(place));
-        let next = self.stay().hold(Reason::TrafficGateClosed, message.clone());
-        let next = next.warn(format!("Halt advancement: {message}"), self.alert_of(place));
+        let name = self.name(place);
+        let message = format!("webhook {name} does not approve: {why}");
+        if self.run.gate.as_deref() != Some(name) {
+            let closed = self.change(|run| run.gate = Some(name.to_owned()));
+            return Some(closed.warn(format!("Halt advancement: {message}"), self.alert_of(place)));
+        }
+        let next = self.stay().hold(Reason::TrafficGateClosed, message);
         Some(next.wake_at(self.after(at)))
     }
 
@@ -340,7 +344,7 @@ impl Look<'_> {
         }
         self.change(|run| {
             run.phase = Phase::WaitingPromotion;
-            run.due = self.after(at);
+            (run.due, run.gate) = (self.after(at), None);
         })
         .warn(
             format!("Halting: waiting for promotion approval: {message}"),

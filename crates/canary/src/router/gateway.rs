@@ -18,7 +18,7 @@ use crate::engine::{Routing, Weights};
 /// The largest weight of a person's backend that can still be multiplied by a hundred.
 const MAX_WEIGHT: i64 = 10_000;
 
-fn kind(version: &'static str) -> Kind {
+pub(super) fn kind(version: &'static str) -> Kind {
     Kind::namespaced(
         gateway::GROUP,
         version,

@@ -26,6 +26,11 @@ fn destination_rule() -> Kind {
     Kind::namespaced(group, version, kind, plural)
 }
 
+/// All kinds of it.
+pub(super) fn kinds() -> [Kind; 2] {
+    [virtual_service(), destination_rule()]
+}
+
 fn is_tcp(route: &Route) -> bool {
     let protocol = route.service.app_protocol.as_deref();
     protocol.is_some_and(|name| name.eq_ignore_ascii_case("tcp"))

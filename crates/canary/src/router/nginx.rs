@@ -14,8 +14,13 @@ use crate::engine::{Routing, Weights};
 
 const KIND: &str = "Ingress";
 
-fn kind() -> Kind {
+pub(super) fn kind() -> Kind {
     Kind::namespaced("networking.k8s.io", "v1", KIND, "ingresses")
+}
+
+/// What the canary Ingress is called.
+pub(crate) fn name(theirs: &str) -> String {
+    format!("{theirs}-canary")
 }
 
 fn names_of(route: &Route) -> Result<(&str, String), CannotRoute> {
@@ -25,7 +30,7 @@ fn names_of(route: &Route) -> Result<(&str, String), CannotRoute> {
     };
     let name = route.ingress.as_deref().filter(|name| !name.is_empty());
     let name = name.ok_or_else(missing)?;
-    Ok((name, format!("{name}-canary")))
+    Ok((name, self::name(name)))
 }
 
 fn annotation(route: &Route, name: &str) -> String {

@@ -9,7 +9,7 @@ use super::parts::{apply, percent};
 use super::{CannotRoute, Objects, Route, Write};
 use crate::engine::{Routing, Weights};
 
-fn kind(version: &'static str) -> Kind {
+pub(super) fn kind(version: &'static str) -> Kind {
     Kind::namespaced(smi::GROUP, version, smi::TRAFFIC_SPLIT, smi::TRAFFIC_SPLITS)
 }
 

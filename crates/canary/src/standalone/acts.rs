@@ -6,7 +6,6 @@
 use serde_json::Value;
 use slipway_api::canary::Phase;
 use slipway_kernel::Kind;
-use slipway_kernel::identity::kinds;
 
 use super::configs::{Config, Copy};
 use super::primary;
@@ -14,18 +13,9 @@ use super::readiness::Workload;
 use super::scene::{Obstacle, Seen, Stand, is_there};
 use super::{scaler, services};
 use crate::engine::{Deed, Deeds, Revision, Weights};
+use crate::kinds::{self, AUTOSCALER, SERVICE};
 use crate::reasons::Reason;
 use crate::router::{self, Ensured, Write};
-
-/// v1 Service.
-pub const SERVICE: Kind = Kind::namespaced("", "v1", "Service", "services");
-/// autoscaling/v2 `HorizontalPodAutoscaler`.
-pub const AUTOSCALER: Kind = Kind::namespaced(
-    "autoscaling",
-    "v2",
-    "HorizontalPodAutoscaler",
-    "horizontalpodautoscalers",
-);
 
 /// Something to be done.
 #[derive(Debug, Clone, PartialEq)]
@@ -168,7 +158,8 @@ fn is_copied(seen: &Seen<'_>, copy: &Copy) -> bool {
     of(&copy.to).is_some() && of(&copy.to) == of(&copy.config.name)
 }
 
-fn workload(kind: Workload) -> Kind {
+/// The kind of a workload.
+pub(crate) fn workload(kind: Workload) -> Kind {
     match kind {
         Workload::Deployment => kinds::DEPLOYMENT,
         Workload::DaemonSet => kinds::DAEMON_SET,

@@ -53,6 +53,7 @@ pub fn run(status: &CanaryStatus, scene: &Scene) -> Run {
         step_since: kept.step_since.map(|time| time.0),
         held_since: kept.held_since.map(|time| time.0),
         unmeasured_since: kept.unmeasured_since.map(|time| time.0),
+        gate: kept.gate,
         command: kept.command,
     };
     if is_foreign(status) {
@@ -150,6 +151,7 @@ pub fn status(run: &Run, before: &CanaryStatus, generation: i64, now: Timestamp)
         held_since: run.held_since.map(Time),
         unmeasured_since: run.unmeasured_since.map(Time),
         promoted_configs: configs(&run.serving),
+        gate: run.gate.clone(),
         command: run.command.clone(),
     });
     condition(&mut after, run.phase, now);

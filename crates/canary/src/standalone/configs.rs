@@ -44,6 +44,15 @@ impl Config {
     pub fn key(&self) -> String {
         format!("{}/{}", self.kind.as_str(), self.name)
     }
+
+    /// The copy of it for the copy that serves.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        Self {
+            kind: self.kind,
+            name: format!("{}{PRIMARY}", self.name),
+        }
+    }
 }
 
 /// What is known of one that is there.
@@ -174,7 +183,7 @@ pub fn track(
                 .insert(config.key(), known.checksum.clone());
             tracked.copies.insert(Copy {
                 config: config.clone(),
-                to: format!("{}{PRIMARY}", config.name),
+                to: config.copy().name,
             });
         }
     }

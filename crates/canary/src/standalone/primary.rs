@@ -296,7 +296,7 @@ pub fn changes(before: &Value, after: &Value) -> Value {
 }
 
 /// The same, where all of the former is to be replaced.
-fn whole(before: &Value, after: &Value) -> Value {
+pub(crate) fn whole(before: &Value, after: &Value) -> Value {
     let (Value::Object(known), Value::Object(wanted)) = (before, after) else {
         return after.clone();
     };

@@ -1,0 +1,160 @@
+//! What is to be done now about one Canary.
+//!
+//! ```text
+//! ending   it is being deleted, or may have to give something back
+//! follow   advance ─► another run: it is written, and nothing else is done; the same: questions, deeds
+//! report   why nothing, or not more, happens: blockers, waitingFor, events
+//! ```
+
+mod ending;
+mod follow;
+mod report;
+
+use jiff::Timestamp;
+use slipway_api::canary::{Canary, ObjectReference};
+use slipway_api::flagger::FINALIZER;
+use slipway_kernel::Plan;
+use slipway_kernel::finalizer::Phase as Guard;
+use slipway_kernel::instant::second;
+
+use crate::alerts::Service;
+use crate::measures::PROMETHEUS;
+use crate::observe::World;
+use crate::reasons::Reason;
+use crate::settings::Settings;
+use crate::standalone::scene::{Obstacle, Seen, stand};
+use report::Report;
+
+/// All that one plan is made of.
+#[derive(Clone, Copy)]
+struct Look<'a> {
+    settings: &'a Settings,
+    world: &'a World,
+    canary: &'a Canary,
+    now: Timestamp,
+}
+
+impl<'a> Look<'a> {
+    fn seen(&self) -> Seen<'a> {
+        Seen {
+            canary: self.canary,
+            objects: &self.world.objects,
+            configs: &self.world.configs,
+            settings: self.settings,
+            now: self.now,
+        }
+    }
+}
+
+/// Decides about a Canary. Times are of whole seconds, as statuses keep them.
+pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
+    let now = second(now);
+    let mut plan = Plan {
+        basis: world.basis.clone(),
+        ..Plan::default()
+    };
+    let canary = match &world.canary.body().read {
+        Ok(canary) => canary,
+        Err(why) => {
+            let obstacle = Obstacle {
+                reason: Reason::InvalidSpec,
+                message: format!("the Canary cannot be read: {why}"),
+            };
+            Report::new(world, now).unreadable(&obstacle, &mut plan);
+            return plan;
+        }
+    };
+    let look = Look {
+        settings,
+        world,
+        canary,
+        now,
+    };
+    let guard = world.canary.body().finalizers.phase(FINALIZER);
+    if guard == Guard::Released {
+        return plan;
+    }
+    let stood = match obstacle(&look) {
+        Some(obstacle) => Err(obstacle),
+        None => stand(&look.seen()),
+    };
+    if ending::end(&look, guard, stood.as_ref(), &mut plan) {
+        return plan;
+    }
+    match stood {
+        Ok(stand) => follow::follow(&look, &stand, &mut plan),
+        Err(obstacle) => Report::new(world, now).obstructed(canary, &obstacle, &mut plan),
+    }
+    plan
+}
+
+/// What keeps a Canary from being followed, besides what it and its objects say.
+fn obstacle(look: &Look<'_>) -> Option<Obstacle> {
+    let of = |reason, message| Some(Obstacle { reason, message });
+    let target = &look.canary.spec.target_ref;
+    if let Some(rival) = &look.world.rival {
+        let (kind, name) = (&target.kind, &target.name);
+        let message =
+            format!("Canary {rival} is about {kind} {name} already; delete one of the two");
+        return of(Reason::TargetBusy, message);
+    }
+    if let Some(kind) = look.world.unseen.first() {
+        let (plural, group) = (&kind.plural, &kind.group);
+        let message = format!(
+            "{plural}.{group} {} are not served by this cluster, or may not be seen; install them, or grant get, list and watch",
+            kind.version
+        );
+        return of(Reason::RouteNotFound, message);
+    }
+    unusable(look)
+}
+
+/// What the Canary asks that is not built, or that it may not use, is said at once and not at the first check.
+fn unusable(look: &Look<'_>) -> Option<Obstacle> {
+    let of = |reason, message| Some(Obstacle { reason, message });
+    let analysis = look.canary.spec.analysis().unwrap_or_default();
+    let own = look
+        .canary
+        .metadata
+        .namespace
+        .as_deref()
+        .unwrap_or_default();
+    let place = |reference: &ObjectReference| {
+        let namespace = reference.namespace.as_deref().unwrap_or(own);
+        (namespace.to_owned(), reference.name.clone())
+    };
+    let templates = analysis
+        .metrics
+        .iter()
+        .filter_map(|one| one.template_ref.as_ref());
+    let providers = analysis.alerts.iter().map(|one| &one.provider_ref);
+    let foreign = |reference: &&ObjectReference| place(reference).0 != own;
+    if !look.settings.cross_namespace
+        && let Some(reference) = templates.clone().chain(providers.clone()).find(foreign)
+    {
+        let (namespace, name) = place(reference);
+        let message = format!(
+            "{namespace}/{name} is in another namespace, which the administrator does not allow"
+        );
+        return of(Reason::MetricNotFound, message);
+    }
+    for (namespace, name) in templates.map(place) {
+        let found = look.world.templates.get(&(namespace.clone(), name.clone()));
+        let kind = found.and_then(|found| Some(&found.0.as_ref().ok()?.spec.provider.kind));
+        if let Some(kind) = kind.filter(|kind| *kind != PROMETHEUS) {
+            let message = format!(
+                "MetricTemplate {namespace}/{name}: provider {kind} is not supported; use {PROMETHEUS}"
+            );
+            return of(Reason::Unsupported, message);
+        }
+    }
+    for (namespace, name) in providers.map(place) {
+        let found = look.world.providers.get(&(namespace.clone(), name.clone()));
+        let kind = found.and_then(|found| Some(&found.0.as_ref().ok()?.spec.kind));
+        if let Some(Err(error)) = kind.map(|kind| Service::of(kind)) {
+            let message = format!("AlertProvider {namespace}/{name}: {error}");
+            return of(Reason::Unsupported, message);
+        }
+    }
+    None
+}
