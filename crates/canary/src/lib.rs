@@ -94,7 +94,7 @@ impl Controller for Canaries {
         let clusters: Vec<_> = stores.clusters().cloned().collect();
         let each = clusters.iter().flat_map(|cluster| {
             let all = stores.list::<CanarySeen>(cluster, &kinds::CANARY);
-            all.map(|entry| observe::key(cluster, entry.meta))
+            all.map(move |entry| observe::key(cluster, entry.meta))
         });
         each.collect()
     }

@@ -12,7 +12,7 @@ use crate::engine::Answer;
 use crate::observe::World;
 use crate::provider::Provider;
 use crate::settings::Settings;
-use crate::spec::{DURATION, SUCCESS_RATE, Source};
+use crate::spec::{SUCCESS_RATE, Source};
 
 /// The window of a metric where none is written.
 const USUAL_WINDOW: &str = "1m";
@@ -190,7 +190,7 @@ impl Subject<'_> {
     }
 }
 
-/// The query of a builtin metric: how many percent of the requests succeed, or how many milliseconds they take.
+/// The query of a builtin metric: how many percent of the requests succeed, else how many milliseconds they take.
 pub fn builtin(provider: Provider, name: &str) -> String {
     let pods = r#"kubernetes_namespace="{{ namespace }}",kubernetes_pod_name=~"{{ target }}-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)""#;
     let workload = r#"reporter="destination",destination_workload_namespace="{{ namespace }}",destination_workload=~"{{ target }}""#;
@@ -198,7 +198,6 @@ pub fn builtin(provider: Provider, name: &str) -> String {
         r#"namespace="{{ namespace }}",deployment=~"{{ target }}",direction="inbound""#;
     let ingress = r#"namespace="{{ namespace }}",ingress="{{ ingress }}",canary!="""#;
     let is_rate = name == SUCCESS_RATE;
-    debug_assert!(is_rate || name == DURATION, "only these are known");
     match provider {
         Provider::Kubernetes | Provider::Gateway(_) if is_rate => rate(
             "http_request_duration_seconds_count",

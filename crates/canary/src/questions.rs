@@ -111,7 +111,9 @@ impl Asker<'_> {
             Check::Metric(place) => {
                 let all = sources(&self.analysis.metrics);
                 match all.get(place) {
-                    Some((metric, source)) => self.metric((metric, *source), (place, ask.at), used),
+                    Some((metric, source)) => {
+                        self.metric((*metric, *source), (place, ask.at), used)
+                    }
                     None => unknown(),
                 }
             }

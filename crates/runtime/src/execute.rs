@@ -357,9 +357,7 @@ impl Execution {
                 if !is_meant && !self.is_outlived() {
                     self.shared.lock().overlay(from.object(), &found);
                 }
-                is_meant
-                    .then(|| copied(body, &found, fields))
-                    .ok_or(None)
+                is_meant.then(|| copied(body, &found, fields)).ok_or(None)
             }
             Outcome::Absent(_) | Outcome::Conflict => Err(None),
             // Nothing was written, whatever became of the read.
@@ -424,11 +422,7 @@ impl Execution {
     }
 
     /// What keeps a write from being sent, if anything does.
-    fn too_early(
-        &self,
-        object: &ObjectRef,
-        target: Option<&Target>,
-    ) -> Option<StepResult> {
+    fn too_early(&self, object: &ObjectRef, target: Option<&Target>) -> Option<StepResult> {
         if let Some(until) = self.refused_until(object) {
             return Some(StepResult::Waits(until));
         }

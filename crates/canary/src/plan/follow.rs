@@ -127,9 +127,8 @@ fn record(checks: &[Checked], status: &mut CanaryStatus, now: Time) {
             at: now.clone(),
         };
         let is_same = |known: &&CheckStatus| {
-            let of =
-                |one: &CheckStatus| (one.name.clone(), one.verdict.clone(), one.message.clone());
-            of(known) == of(&shown) && known.value == shown.value
+            let is_called = known.name == shown.name && known.verdict == shown.verdict;
+            is_called && known.message == shown.message && known.value == shown.value
         };
         if let Some(known) = before.iter().find(is_same) {
             shown.at = known.at.clone();
