@@ -1,12 +1,12 @@
-//! Acts as the API takes them: applies of our own objects, patches of what is there, copies of what values are in.
+//! Acts as the API takes them: objects of our own that are made, patches of what is there, copies of what values are in.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use slipway_api::purpose::canary as purpose;
-use slipway_kernel::{Action, Kind, ObjectRef, Purpose, Target};
+use slipway_kernel::{Action, FieldManager, Kind, ObjectRef, Purpose, Target};
 
 use crate::kinds;
 use crate::observe::World;
-use crate::router::Write;
+use crate::router::{Write, lacking};
 use crate::standalone::acts::Act;
 use crate::standalone::configs::{Config, ConfigKind, Copy};
 use crate::standalone::scene::Stand;
@@ -40,9 +40,7 @@ pub fn act(world: &World, stand: &Stand, act: Act) -> Option<Action> {
 /// A write as an action.
 pub fn write(world: &World, write: Write, purpose: Purpose) -> Option<Action> {
     match write {
-        Write::Apply { kind, name, body } => {
-            Some(Action::apply(object(world, kind, &name), purpose, body))
-        }
+        Write::Apply { kind, name, body } => Some(apply(world, kind, &name, body, purpose)),
         Write::Patch { kind, name, body } => {
             let key = (kind.kind.to_string(), name.clone());
             let meta = world.metas.get(&key)?;
@@ -52,6 +50,27 @@ pub fn write(world: &World, write: Write, purpose: Purpose) -> Option<Action> {
                 body,
             })
         }
+    }
+}
+
+/// An object of ours is made where there is none, and changed from the version that was seen where there is one: nothing is
+/// taken from anybody by force.
+fn apply(world: &World, kind: Kind, name: &str, body: Value, purpose: Purpose) -> Action {
+    let key = (kind.kind.to_string(), name.to_owned());
+    let seen = world.metas.get(&key).zip(world.objects.0.get(&key));
+    let object = object(world, kind, name);
+    match seen {
+        Some((meta, seen)) => Action::Patch {
+            target: Target::seen(object, meta),
+            purpose,
+            body: lacking(seen, &body),
+        },
+        None => Action::Apply {
+            object,
+            purpose,
+            body,
+            by: FieldManager::default().without_force(),
+        },
     }
 }
 
@@ -97,9 +116,12 @@ fn copy(world: &World, stand: &Stand, copy: &Copy) -> Option<Action> {
             "ownerReferences": [owner],
         },
     });
+    let to = object(world, kind.clone(), &copy.to);
+    let known = world.config_metas.get(&copy.config.copy());
     Some(Action::Copy {
-        from: Target::seen(object(world, kind.clone(), name), meta),
-        object: object(world, kind, &copy.to),
+        from: Target::seen(object(world, kind, name), meta),
+        over: known.map(|meta| Target::seen(to.clone(), meta)),
+        object: to,
         purpose: purpose::CONFIGURE,
         body,
         fields: &["data", "binaryData", "type"],

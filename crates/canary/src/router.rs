@@ -22,7 +22,7 @@ use slipway_api::canary::{Service, SessionAffinity};
 use slipway_api::foreign::istio::HttpMatch;
 use slipway_kernel::Kind;
 
-pub(crate) use parts::{covers, is_ours};
+pub(crate) use parts::{covers, is_ours, lacking};
 
 use crate::engine::{Routing, Weights};
 use crate::provider::Provider;

@@ -82,14 +82,28 @@ impl FieldManager {
     }
 }
 
-/// What is sent to make a copy: what we say of it, and these fields of the object that is copied.
-pub fn copied(mut body: Value, from: &Value, fields: &[&str]) -> Value {
-    if let Some(copy) = body.as_object_mut() {
-        for field in fields {
-            if let Some(value) = from.get(*field).filter(|value| !value.is_null()) {
-                copy.insert((*field).to_owned(), value.clone());
+/// What is sent to make a copy, or to change the one that is there: what we say of it, and these fields of the object that is
+/// copied, whole.
+pub fn copied(mut body: Value, from: &Value, over: Option<&Value>, fields: &[&str]) -> Value {
+    let Some(copy) = body.as_object_mut() else {
+        return body;
+    };
+    for field in fields {
+        let known = over.and_then(|over| over.get(*field));
+        let value = from.get(*field).filter(|value| !value.is_null());
+        let Some(value) = value else {
+            if known.is_some() {
+                copy.insert((*field).to_owned(), Value::Null);
+            }
+            continue;
+        };
+        let mut value = value.clone();
+        if let (Some(entries), Some(Value::Object(known))) = (value.as_object_mut(), known) {
+            for name in known.keys() {
+                entries.entry(name.clone()).or_insert(Value::Null);
             }
         }
+        copy.insert((*field).to_owned(), value);
     }
     body
 }
@@ -131,6 +145,8 @@ pub enum Action {
         from: Target,
         /// The copy, in the same namespace.
         object: ObjectRef,
+        /// The copy as it was seen, which is changed unless it has changed meanwhile; none where there is none yet.
+        over: Option<Target>,
         /// What for.
         purpose: Purpose,
         /// What else we say about the copy, with apiVersion, kind and metadata.
@@ -180,5 +196,30 @@ impl Action {
             Self::Delete { .. } => "delete",
             Self::Ask(_) => "ask",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::copied;
+
+    #[test]
+    fn a_copy_has_what_the_original_has_and_nothing_else() {
+        let from =
+            json!({"data": {"a": "1", "b": "2"}, "type": "Opaque", "metadata": {"name": "x"}});
+        let body = json!({"metadata": {"name": "y"}});
+        let fields = ["data", "binaryData", "type"];
+        let new = copied(body.clone(), &from, None, &fields);
+        let expected =
+            json!({"metadata": {"name": "y"}, "data": {"a": "1", "b": "2"}, "type": "Opaque"});
+        assert_eq!(new, expected);
+        let over =
+            json!({"data": {"a": "0", "c": "3"}, "binaryData": {"d": "AA=="}, "type": "Opaque"});
+        let patch = copied(body, &from, Some(&over), &fields);
+        let mut after = over;
+        crate::fields::merge(&mut after, &patch);
+        assert_eq!(after, expected);
     }
 }

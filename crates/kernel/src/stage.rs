@@ -159,7 +159,8 @@ impl<C: Controller> Stage<C> {
                     let Some(seen) = self.objects.get(from.object()) else {
                         continue;
                     };
-                    let body = copied(body.clone(), seen, fields);
+                    let over = self.objects.get(object);
+                    let body = copied(body.clone(), seen, over, fields);
                     self.apply(object, &body);
                 }
                 // Nobody answers: tests put answers into the facts.

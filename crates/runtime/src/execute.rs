@@ -287,7 +287,8 @@ impl Execution {
         };
         let target = match &step.action {
             Action::Patch { target, .. } | Action::Delete { target, .. } => Some(target.clone()),
-            Action::Apply { .. } | Action::Copy { .. } | Action::Ask(_) => None,
+            Action::Copy { over, .. } => over.clone(),
+            Action::Apply { .. } | Action::Ask(_) => None,
         };
         if let Some(early) = self.too_early(&object, target.as_ref()) {
             return early;
@@ -301,11 +302,11 @@ impl Execution {
             } => (false, ApiRequest::apply(&object, body, &by)),
             Action::Copy {
                 from, body, fields, ..
-            } => match self.copy(&from, body, fields).await {
-                Ok(body) => {
-                    let by = FieldManager::default();
-                    (false, ApiRequest::apply(&object, body, &by))
-                }
+            } => match self
+                .copy(&from, (&object, target.as_ref()), body, fields)
+                .await
+            {
+                Ok(wanted) => (false, wanted),
                 Err(Some(outcome)) => {
                     return self.on_failed_write(&object, unconfirmed, outcome).await;
                 }
@@ -343,21 +344,39 @@ impl Execution {
         ended
     }
 
-    /// Reads what is to be copied, and gives what is sent for the copy; no outcome if it is not what the plan took it for.
+    /// Reads what is to be copied, and what is copied over, and gives what is to be sent; no outcome if one of them is not what
+    /// the plan took it for.
     async fn copy(
         &self,
         from: &Target,
+        (object, over): (&ObjectRef, Option<&Target>),
         body: Value,
         fields: &[&str],
-    ) -> Result<Value, Option<Outcome>> {
-        match self.fetch(from.object()).await {
+    ) -> Result<ApiRequest, Option<Outcome>> {
+        let original = self.meant(from).await?;
+        let Some(over) = over else {
+            let body = copied(body, &original, None, fields);
+            // Somebody else's of this name is left to them.
+            let by = FieldManager::default().without_force();
+            return Ok(ApiRequest::apply(object, body, &by));
+        };
+        let known = self.meant(over).await?;
+        let body = copied(body, &original, Some(&known), fields);
+        Ok(ApiRequest::patch(over, "", body))
+    }
+
+    /// Reads an object that has to be as it was seen.
+    async fn meant(&self, target: &Target) -> Result<Value, Option<Outcome>> {
+        match self.fetch(target.object()).await {
             Outcome::Done(found) => {
                 let meta = Meta::of(&found);
-                let is_meant = meta.uid == from.uid() && meta.version == from.version();
-                if !is_meant && !self.is_outlived() {
-                    self.shared.lock().overlay(from.object(), &found);
+                if meta.uid == target.uid() && meta.version == target.version() {
+                    return Ok(found);
                 }
-                is_meant.then(|| copied(body, &found, fields)).ok_or(None)
+                if !self.is_outlived() {
+                    self.shared.lock().overlay(target.object(), &found);
+                }
+                Err(None)
             }
             Outcome::Absent(_) | Outcome::Conflict => Err(None),
             // Nothing was written, whatever became of the read.

@@ -24,6 +24,22 @@ pub(crate) fn covers(seen: &Value, wanted: &Value) -> bool {
     }
 }
 
+/// The merge patch by which an object comes to cover what is wanted of it.
+pub(crate) fn lacking(seen: &Value, wanted: &Value) -> Value {
+    let (Value::Object(seen), Value::Object(wanted)) = (seen, wanted) else {
+        return wanted.clone();
+    };
+    let fields = wanted.iter().filter_map(|(name, wanted)| {
+        let lacks = match seen.get(name) {
+            Some(seen) if covers(seen, wanted) => return None,
+            Some(seen) => lacking(seen, wanted),
+            None => wanted.clone(),
+        };
+        Some((name.clone(), lacks))
+    });
+    Value::Object(fields.collect())
+}
+
 /// An object of ours as it is to be; nothing where it is so. An object that somebody else controls is not touched.
 pub(crate) fn apply(
     route: &Route,

@@ -66,11 +66,17 @@ pub(crate) fn play<F: Future<Output = ()>>(test: impl FnOnce(Stage) -> F) {
         };
         let actors = Actors::new(stage.client("actors"), clock, script, 1);
         actors.provision().await.unwrap();
-        tokio::spawn(actors.run());
-        stage.prepare().await;
-        tokio::spawn(stage.clone().gateway());
-        tokio::spawn(stage.clone().look());
-        test(stage.clone()).await;
+        let story = async {
+            stage.prepare().await;
+            tokio::spawn(stage.clone().gateway());
+            tokio::spawn(stage.clone().look());
+            test(stage.clone()).await;
+        };
+        tokio::select! {
+            biased;
+            () = actors.run() => panic!("the actors ended"),
+            () = story => {}
+        }
         let objections = stage.objections.lock().unwrap().clone();
         assert!(objections.is_empty(), "{objections:#?}");
     });
@@ -189,7 +195,7 @@ impl Stage {
             is_set_up |= self.phase().await == "Initialized";
             let share = self.share().await;
             let at = self.started.elapsed().as_secs_f64();
-            let mut object = |what: String| {
+            let object = |what: String| {
                 self.objections
                     .lock()
                     .unwrap()

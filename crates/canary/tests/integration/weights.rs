@@ -1,5 +1,7 @@
 //! Gateway API: a version gets more and more of the traffic while what is measured is good.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::stage::{DEPLOYMENTS, ROUTES, Stage, play, secs};
@@ -20,20 +22,23 @@ async fn set_up(stage: &Stage, steps: &Value) {
     stage.canary(&by_weights(steps)).await;
 }
 
-/// All shares of the traffic that the new version has until a phase is reached.
+/// All shares of the traffic that the new version has until a phase is reached, and what follows from that is done.
 async fn shares(stage: &Stage, phase: &str, at_most: u64) -> Vec<i64> {
     let mut all = vec![stage.share().await];
-    for _ in 0..at_most * 10 {
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    let mut left = at_most * 10;
+    while left > 0 {
+        if stage.phase().await == phase {
+            left = left.min(10);
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
         let share = stage.share().await;
         if all.last() != Some(&share) {
             all.push(share);
         }
-        if stage.phase().await == phase {
-            return all;
-        }
+        left -= 1;
     }
-    panic!("it is not {phase}: {:#}", stage.status().await);
+    assert_eq!(stage.phase().await, phase, "{:#}", stage.status().await);
+    all
 }
 
 #[test]

@@ -61,9 +61,9 @@ impl UnconfirmedWrite {
         let (target, aim) = match action {
             Action::Patch { target, body, .. } => (Some(target), Aim::Has(body.clone())),
             Action::Delete { target, .. } => (Some(target), Aim::Gone),
-            Action::Apply { body, .. } | Action::Copy { body, .. } => {
-                (None, Aim::Has(body.clone()))
-            }
+            Action::Apply { body, .. } => (None, Aim::Has(body.clone())),
+            // What was copied is not known here.
+            Action::Copy { over, .. } => (over.as_ref(), Aim::Unknown),
             Action::Ask(_) => (None, Aim::Unknown),
         };
         Self {
