@@ -33,6 +33,8 @@ mod iterations;
 mod meshes;
 #[path = "suite/metrics.rs"]
 mod metrics;
+#[path = "suite/planner.rs"]
+mod planner;
 #[path = "suite/play.rs"]
 mod play;
 #[path = "suite/properties.rs"]
