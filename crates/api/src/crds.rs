@@ -2,12 +2,15 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-/// The definitions, ordered by name.
+/// The definitions, those of each capability ordered by name.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     vec![
         crate::flipper::definition(),
         crate::replica_template::definition(),
         crate::zpdb::definition(),
+        crate::alert_provider::definition(),
+        crate::canary::definition(),
+        crate::metric_template::definition(),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! The capabilities that this program has, one file each: beside the value that the capability exports, what needs the
 //! command line or the simulator.
 
+pub(crate) mod canary;
 pub(crate) mod restarts;
 #[cfg(test)]
 mod tests;

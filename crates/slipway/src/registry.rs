@@ -13,11 +13,11 @@ use slipway_kernel::capability::Profile;
 use slipway_kernel::permission::{Permission, Scope};
 
 use crate::args::{Arguments, Webhooks};
-use crate::capabilities::{Entry, restarts, zones};
+use crate::capabilities::{Entry, canary, restarts, zones};
 use crate::exit::Usage;
 
 /// The capabilities of this program.
-const PROGRAM: &[&Entry] = &[&restarts::ENTRY, &zones::ENTRY];
+const PROGRAM: &[&Entry] = &[&restarts::ENTRY, &zones::ENTRY, &canary::ENTRY];
 
 /// The Secret of the certificate that webhooks are served with.
 pub(crate) const SECRET: &str = "rollout-operator-self-signed-certificate";
@@ -240,7 +240,9 @@ mod tests {
         };
         assert!(error.is::<Usage>());
         assert!(
-            error.to_string().ends_with("there are: restarts, zones"),
+            error
+                .to_string()
+                .ends_with("there are: restarts, zones, canary"),
             "{error}"
         );
     }

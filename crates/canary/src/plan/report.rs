@@ -85,13 +85,21 @@ impl<'a> Report<'a> {
     /// Why a run does not go on, and what of it is to be shown.
     pub(super) fn held(&self, stand: &Stand, holds: &[Hold], plan: &mut Plan) {
         for hold in holds {
-            let since = since(&stand.run, hold.reason).unwrap_or(self.now);
+            let since = since(&stand.run, hold.reason).or_else(|| self.changed());
+            let since = since.unwrap_or(self.now);
             plan.blockers.push(Blocker {
                 object: self.object(stand, hold.reason),
                 until: hold.until,
                 ..self.blocker(hold.reason, &hold.message, since)
             });
         }
+    }
+
+    /// When the run changed last.
+    fn changed(&self) -> Option<Timestamp> {
+        let canary = self.world.canary.body().read.as_ref().ok()?;
+        let status = canary.status.as_ref()?;
+        Some(status.last_transition_time.as_ref()?.0)
     }
 
     /// What the API refused of what is to be done.

@@ -17,6 +17,8 @@ macro_rules! sees {
 }
 
 mod bent;
+#[path = "canary.rs"]
+mod canary;
 #[path = "killers.rs"]
 pub(crate) mod killers;
 #[path = "zones.rs"]
@@ -89,7 +91,8 @@ pub(crate) struct Mutant {
 pub(crate) fn all() -> impl Iterator<Item = &'static Mutant> {
     let convoy = crate::convoy::mutants::ALL;
     let lookout = crate::lookout::mutants::ALL;
-    ALL.iter().chain(zones::ALL).chain(convoy).chain(lookout)
+    let own = ALL.iter().chain(zones::ALL).chain(canary::ALL);
+    own.chain(convoy).chain(lookout)
 }
 
 macro_rules! workloads {
