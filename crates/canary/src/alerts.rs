@@ -123,10 +123,27 @@ pub fn body(service: Service, channel: &str, username: &str, told: &Told<'_>) ->
                 "name": told.name,
                 "namespace": told.namespace,
                 "message": told.text,
-                "severity": word(told.level),
+                "severity": told.level.as_str(),
                 "fields": fields,
             })
         }
+    }
+}
+
+impl Level {
+    /// As statuses and alerts spell it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+
+    /// The level of this name.
+    pub fn of(name: &str) -> Option<Self> {
+        let mut all = [Self::Info, Self::Warn, Self::Error].into_iter();
+        all.find(|level| level.as_str() == name)
     }
 }
 
@@ -135,14 +152,6 @@ fn colour(level: Level) -> &'static str {
         Level::Info => "good",
         Level::Warn => "warning",
         Level::Error => "danger",
-    }
-}
-
-fn word(level: Level) -> &'static str {
-    match level {
-        Level::Info => "info",
-        Level::Warn => "warn",
-        Level::Error => "error",
     }
 }
 

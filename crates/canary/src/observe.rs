@@ -304,11 +304,15 @@ impl Gathering<'_> {
             let found = self
                 .stores
                 .get::<ProviderSeen>(self.cluster, kind, &namespace, &name);
-            if let Some(found) = found {
-                world
-                    .providers
-                    .insert((namespace, name), found.body.clone());
+            let Some(found) = found else { continue };
+            if let Ok(provider) = &found.body.0
+                && let Some(secret) = &provider.spec.secret_ref
+            {
+                self.secret(&namespace, &secret.name, world);
             }
+            world
+                .providers
+                .insert((namespace, name), found.body.clone());
         }
         Some(())
     }

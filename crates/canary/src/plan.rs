@@ -4,11 +4,13 @@
 //! ending   it is being deleted, or may have to give something back
 //! follow   advance ─► another run: it is written, and nothing else is done; the same: questions, deeds
 //! report   why nothing, or not more, happens: blockers, waitingFor, events
+//! telling  alerts and event webhooks, beside everything else
 //! ```
 
 mod ending;
 mod follow;
 mod report;
+mod telling;
 
 use jiff::Timestamp;
 use slipway_api::canary::{Canary, ObjectReference};

@@ -236,26 +236,38 @@ impl Asker<'_> {
         call: &Call,
         due: Timestamp,
     ) -> QuestionId {
-        let to = match &call.target {
-            Target::Url(url) => url.to_string(),
-            Target::Secret(reference) => reference.to_string(),
-        };
-        let method = call.method.as_str();
-        let sent = format!("{place}/{retry}/{method} {to} {}", call.body);
-        let digest = digest(sent.as_bytes());
-        let attempt = digest.get(..8).unwrap_or_default();
-        QuestionId {
-            controller: NAME,
-            uid: self.subject.canary.metadata.uid.clone().unwrap_or_default(),
-            purpose,
-            attempt: u32::from_str_radix(attempt, 16).unwrap_or_default(),
-            due,
-        }
+        let uid = self.subject.canary.metadata.uid.as_deref();
+        named(uid.unwrap_or_default(), purpose, (place, retry), call, due)
+    }
+}
+
+/// The name of a question for a Canary of this uid: of several for one moment, the one at this place, asked again so often.
+pub(crate) fn named(
+    uid: &str,
+    purpose: Purpose,
+    (place, retry): (usize, u32),
+    call: &Call,
+    due: Timestamp,
+) -> QuestionId {
+    let to = match &call.target {
+        Target::Url(url) => url.to_string(),
+        Target::Secret(reference) => reference.to_string(),
+    };
+    let method = call.method.as_str();
+    let sent = format!("{place}/{retry}/{method} {to} {}", call.body);
+    let digest = digest(sent.as_bytes());
+    let attempt = digest.get(..8).unwrap_or_default();
+    QuestionId {
+        controller: NAME,
+        uid: uid.to_owned(),
+        purpose,
+        attempt: u32::from_str_radix(attempt, 16).unwrap_or_default(),
+        due,
     }
 }
 
 /// Whether it is worth asking again.
-fn may_pass(told: &Told) -> bool {
+pub(crate) fn may_pass(told: &Told) -> bool {
     match told {
         Told::Read(Reply { code, .. }) => webhooks::is_worth_a_retry(*code),
         Told::Failed(failure) => {

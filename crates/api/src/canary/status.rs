@@ -72,6 +72,10 @@ pub struct CanaryStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20))]
     pub checks: Vec<CheckStatus>,
+    /// What has yet to be told to those who want to know it
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    pub untold: Vec<Untold>,
     /// What else the run has to remember
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::plain::<RunStatus>")]
@@ -133,6 +137,28 @@ pub struct RunStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::text")]
     pub command: Option<String>,
+}
+
+/// Something that has yet to be told to alert providers and webhooks of type `event`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Untold {
+    /// What happened
+    pub text: String,
+    /// Whether it is bad
+    #[serde(default)]
+    pub is_warning: bool,
+    /// How loud its alert is: info, warn or error. Absent means that it is worth none
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::text")]
+    pub level: Option<String>,
+    /// The phase of the run then
+    pub phase: String,
+    /// What webhooks know the version by
+    pub checksum: String,
+    /// When
+    #[schemars(schema_with = "schema::time")]
+    pub at: Time,
 }
 
 /// What a check said last.

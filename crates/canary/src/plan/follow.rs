@@ -7,6 +7,7 @@ use slipway_kernel::{Action, Plan};
 
 use super::Look;
 use super::report::Report;
+use super::telling;
 use crate::engine::{Checked, Next, advance, deeds};
 use crate::measures::Subject;
 use crate::questions::{Asker, Heard};
@@ -36,6 +37,7 @@ pub(super) fn follow(look: &Look<'_>, stand: &Stand, plan: &mut Plan) {
     let next = decide(look, stand, &asker, &mut heard, plan);
     plan.keeps = heard.kept(next.run.due);
     let before = canary.status.clone().unwrap_or_default();
+    plan.keeps.extend(telling::kept(look, &before));
     let generation = canary.metadata.generation.unwrap_or_default();
     let mut after = adopt::status(&next.run, &before, generation, look.now);
     cookies::record(canary, &next.run, &mut after);
@@ -46,6 +48,7 @@ pub(super) fn follow(look: &Look<'_>, stand: &Stand, plan: &mut Plan) {
         // Nothing is done before what it follows from is remembered, and nobody asked.
         plan.steps.clear();
         plan.prepares = true;
+        telling::keep(look, &next.run, &next.news, &mut after);
         plan.statuses.extend(report.status(&before, &after));
         report.news(&next.news, plan);
         if before.observed_generation != Some(generation) {
@@ -60,6 +63,7 @@ pub(super) fn follow(look: &Look<'_>, stand: &Stand, plan: &mut Plan) {
     if let Some(at) = next.wake {
         plan.wake(at);
     }
+    telling::tell(look, &mut after, plan);
     report.waiting(&before, &mut after, plan);
     plan.statuses.extend(report.status(&before, &after));
 }

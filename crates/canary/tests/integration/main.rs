@@ -10,6 +10,7 @@
     reason = "tests"
 )]
 
+mod alerts;
 mod blue_green;
 mod configs;
 mod crashes;

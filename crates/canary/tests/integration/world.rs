@@ -24,6 +24,8 @@ struct Inner {
     value: Option<String>,
     /// How long webhooks take to answer.
     delay: Duration,
+    /// How long those at a path take.
+    delays: BTreeMap<String, Duration>,
     heard: Vec<(String, Value)>,
     queries: Vec<String>,
 }
@@ -39,6 +41,11 @@ impl World {
 
     pub(crate) fn delay(&self, by: Duration) {
         self.0.lock().unwrap().delay = by;
+    }
+
+    pub(crate) fn delay_at(&self, path: &str, by: Duration) {
+        let mut inner = self.0.lock().unwrap();
+        inner.delays.insert(path.to_owned(), by);
     }
 
     /// The bodies that were sent to a path.
@@ -69,7 +76,7 @@ impl Transport for World {
         let mut inner = self.0.lock().unwrap();
         let path = request.uri().path().to_owned();
         let host = request.uri().host().unwrap_or_default().to_owned();
-        let delay = inner.delay;
+        let delay = inner.delays.get(&path).copied().unwrap_or(inner.delay);
         let answer = match host.as_str() {
             "prometheus.test" => {
                 let query = request.uri().query().unwrap_or_default().to_owned();
