@@ -192,55 +192,27 @@ impl Subject<'_> {
 
 /// The query of a builtin metric: how many percent of the requests succeed, else how many milliseconds they take.
 pub fn builtin(provider: Provider, name: &str) -> String {
-    let pods = r#"kubernetes_namespace="{{ namespace }}",kubernetes_pod_name=~"{{ target }}-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)""#;
-    let workload = r#"reporter="destination",destination_workload_namespace="{{ namespace }}",destination_workload=~"{{ target }}""#;
-    let deployment =
-        r#"namespace="{{ namespace }}",deployment=~"{{ target }}",direction="inbound""#;
-    let ingress = r#"namespace="{{ namespace }}",ingress="{{ ingress }}",canary!="""#;
-    let is_rate = name == SUCCESS_RATE;
-    match provider {
-        Provider::Kubernetes | Provider::Gateway(_) if is_rate => rate(
-            "http_request_duration_seconds_count",
-            pods,
-            r#"status!~"5.*""#,
-        ),
-        Provider::Kubernetes | Provider::Gateway(_) => {
-            p99("http_request_duration_seconds_bucket", pods, 1_000)
-        }
-        Provider::Istio if is_rate => {
-            rate("istio_requests_total", workload, r#"response_code!~"5.*""#)
-        }
-        Provider::Istio => p99("istio_request_duration_milliseconds_bucket", workload, 1),
-        Provider::Smi(_) if is_rate => {
-            rate("response_total", deployment, r#"classification!="failure""#)
-        }
-        Provider::Smi(_) => p99("response_latency_ms_bucket", deployment, 1),
-        Provider::Nginx if is_rate => rate(
-            "nginx_ingress_controller_requests",
-            ingress,
-            r#"status!~"5.*""#,
-        ),
-        Provider::Nginx => {
-            let series = "nginx_ingress_controller_ingress_upstream_latency_seconds";
-            let each = |what: &str| rated(&format!("{series}_{what}"), ingress);
-            format!("1000 * {} / {}", each("sum"), each("count"))
-        }
+    let measures = provider.router().measures;
+    if name == SUCCESS_RATE {
+        (measures.success_rate)()
+    } else {
+        (measures.duration)()
     }
 }
 
 /// How much there is of a series, summed.
-fn rated(series: &str, labels: &str) -> String {
+pub(crate) fn rated(series: &str, labels: &str) -> String {
     format!("sum(rate({series}{{{labels}}}[{{{{ interval }}}}]))")
 }
 
 /// How many percent of a series are good.
-fn rate(series: &str, labels: &str, good: &str) -> String {
+pub(crate) fn rate(series: &str, labels: &str, good: &str) -> String {
     let good = rated(series, &format!("{labels},{good}"));
     format!("100 * {good} / {}", rated(series, labels))
 }
 
 /// What 99 of 100 do not exceed.
-fn p99(series: &str, labels: &str, factor: u32) -> String {
+pub(crate) fn p99(series: &str, labels: &str, factor: u32) -> String {
     let buckets = format!("sum by (le) (rate({series}{{{labels}}}[{{{{ interval }}}}]))");
     format!("{factor} * histogram_quantile(0.99, {buckets})")
 }

@@ -80,7 +80,8 @@ pub fn interests(settings: &Settings) -> Vec<Interest> {
         all.push(Interest::of::<MapSeen>(kinds::CONFIG_MAP, on_config).optional());
         all.push(Interest::of::<SecretSeen>(kinds::SECRET, on_config).optional());
     }
-    let routed: BTreeSet<Kind> = Provider::ALL.into_iter().flat_map(router::kinds).collect();
+    let providers = Provider::all().map(|(_, provider)| provider);
+    let routed: BTreeSet<Kind> = providers.flat_map(router::kinds).collect();
     all.extend(
         routed
             .into_iter()

@@ -29,7 +29,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            provider: Provider::Istio,
+            provider: Provider::default(),
             selector_labels: Vec::new(),
             include_label_prefix: Vec::new(),
             config_tracking: true,

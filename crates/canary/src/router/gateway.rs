@@ -11,14 +11,34 @@ use slipway_kernel::Kind;
 use slipway_kernel::fields::{integer, list, text};
 
 use super::gateway_rules::rules;
+use super::kubernetes::OF_PODS;
 use super::parts::{apply, percent};
-use super::{CannotRoute, Objects, Route, Write};
+use super::{Abilities, CannotRoute, Objects, Route, Router, Write};
 use crate::engine::{Routing, Weights};
+
+pub(crate) static ROUTER: Router = Router {
+    names: &[
+        ("gatewayapi:v1", "v1"),
+        ("gatewayapi", "v1"),
+        ("gatewayapi:v1beta1", "v1beta1"),
+    ],
+    can: Abilities {
+        shift: true,
+        match_requests: true,
+        mirror: true,
+        keep_clients: true,
+    },
+    kinds: |version| vec![kind(version)],
+    seen: |route, objects| Ok(seen(route, objects)),
+    writes,
+    restore,
+    measures: OF_PODS,
+};
 
 /// The largest weight of a person's backend that can still be multiplied by a hundred.
 const MAX_WEIGHT: i64 = 10_000;
 
-pub(super) fn kind(version: &'static str) -> Kind {
+fn kind(version: &'static str) -> Kind {
     Kind::namespaced(
         gateway::GROUP,
         version,
@@ -28,7 +48,7 @@ pub(super) fn kind(version: &'static str) -> Kind {
 }
 
 /// The weights of the route, and whether its parents have taken it.
-pub(super) fn seen(route: &Route, objects: &Objects) -> Routing {
+fn seen(route: &Route, objects: &Objects) -> Routing {
     let name = route.route.as_deref().unwrap_or(&route.apex);
     let Some(object) = objects.get(gateway::HTTP_ROUTE, name) else {
         return Routing::default();
@@ -121,7 +141,7 @@ fn pending(object: &Value) -> Option<String> {
 }
 
 /// The route as it is to be.
-pub(super) fn writes(
+fn writes(
     version: &'static str,
     route: &Route,
     objects: &Objects,
@@ -299,7 +319,7 @@ fn remove(rule: &mut Value, field: &str, is_meant: impl Fn(&Value) -> bool) {
 }
 
 /// A person's route without the target. A route of ours goes with the Canary.
-pub(super) fn restore(version: &'static str, route: &Route, objects: &Objects) -> Vec<Write> {
+fn restore(version: &'static str, route: &Route, objects: &Objects) -> Vec<Write> {
     let Some(name) = &route.route else {
         return Vec::new();
     };

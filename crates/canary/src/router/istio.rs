@@ -11,8 +11,30 @@ use slipway_kernel::fields::{integer, list, text};
 
 use super::gateway_rules::cookie_text;
 use super::parts::{apply, covers, is_ours, percent};
-use super::{Affinity, CannotRoute, Objects, Route, Write};
+use super::{Abilities, Affinity, Builtin, CannotRoute, Objects, Route, Router, Write};
 use crate::engine::{Routing, Weights};
+use crate::measures::{p99, rate};
+
+pub(crate) static ROUTER: Router = Router {
+    names: &[("istio", "")],
+    can: Abilities {
+        shift: true,
+        match_requests: true,
+        mirror: true,
+        keep_clients: true,
+    },
+    kinds: |_| vec![virtual_service(), destination_rule()],
+    seen: |route, objects| Ok(seen(route, objects)),
+    writes: |_, route, objects, weights| writes(route, objects, weights),
+    restore: |_, route, objects| restore(route, objects),
+    measures: Builtin {
+        success_rate: || rate("istio_requests_total", WORKLOAD, r#"response_code!~"5.*""#),
+        duration: || p99("istio_request_duration_milliseconds_bucket", WORKLOAD, 1),
+    },
+};
+
+/// A side, as the mesh's proxies name it.
+const WORKLOAD: &str = r#"reporter="destination",destination_workload_namespace="{{ namespace }}",destination_workload=~"{{ target }}""#;
 
 fn virtual_service() -> Kind {
     let (group, version) = (istio::GROUP, istio::VERSION);
@@ -26,18 +48,13 @@ fn destination_rule() -> Kind {
     Kind::namespaced(group, version, kind, plural)
 }
 
-/// All kinds of it.
-pub(super) fn kinds() -> [Kind; 2] {
-    [virtual_service(), destination_rule()]
-}
-
 fn is_tcp(route: &Route) -> bool {
     let protocol = route.service.app_protocol.as_deref();
     protocol.is_some_and(|name| name.eq_ignore_ascii_case("tcp"))
 }
 
 /// The weights of the `VirtualService`.
-pub(super) fn seen(route: &Route, objects: &Objects) -> Routing {
+fn seen(route: &Route, objects: &Objects) -> Routing {
     let Some(object) = objects.get(istio::VIRTUAL_SERVICE, &route.apex) else {
         return Routing::default();
     };
@@ -66,11 +83,7 @@ pub(super) fn seen(route: &Route, objects: &Objects) -> Routing {
 }
 
 /// All objects as they are to be.
-pub(super) fn writes(
-    route: &Route,
-    objects: &Objects,
-    weights: Weights,
-) -> Result<Vec<Write>, CannotRoute> {
+fn writes(route: &Route, objects: &Objects, weights: Weights) -> Result<Vec<Write>, CannotRoute> {
     if route.service.delegation == Some(true) && !route.service.hosts.is_empty() {
         let why = "spec.service.hosts must be empty with spec.service.delegation; remove one";
         return Err(CannotRoute::Spec(why.to_owned()));
@@ -146,7 +159,7 @@ fn original(seen: &Value) -> Option<String> {
 }
 
 /// The person's spec is put back, to the letter.
-pub(super) fn restore(route: &Route, objects: &Objects) -> Vec<Write> {
+fn restore(route: &Route, objects: &Objects) -> Vec<Write> {
     let Some(seen) = objects.get(istio::VIRTUAL_SERVICE, &route.apex) else {
         return Vec::new();
     };

@@ -9,12 +9,41 @@ use slipway_kernel::Kind;
 use slipway_kernel::fields::{strings, text};
 
 use super::parts::{covers, is_ours};
-use super::{CannotRoute, Objects, Route, Write};
+use super::{Abilities, Builtin, CannotRoute, Objects, Route, Router, Write};
 use crate::engine::{Routing, Weights};
+use crate::measures::{rate, rated};
+
+pub(crate) static ROUTER: Router = Router {
+    names: &[("nginx", "")],
+    can: Abilities {
+        shift: true,
+        match_requests: true,
+        mirror: false,
+        keep_clients: false,
+    },
+    kinds: |_| vec![kind()],
+    seen,
+    writes: |_, route, objects, weights| writes(route, objects, weights),
+    restore: |_, _, _| Vec::new(),
+    measures: Builtin {
+        success_rate: || {
+            let series = "nginx_ingress_controller_requests";
+            rate(series, INGRESS, r#"status!~"5.*""#)
+        },
+        duration: || {
+            let series = "nginx_ingress_controller_ingress_upstream_latency_seconds";
+            let each = |what: &str| rated(&format!("{series}_{what}"), INGRESS);
+            format!("1000 * {} / {}", each("sum"), each("count"))
+        },
+    },
+};
+
+/// What goes to the new version, as ingress-nginx counts it.
+const INGRESS: &str = r#"namespace="{{ namespace }}",ingress="{{ ingress }}",canary!="""#;
 
 const KIND: &str = "Ingress";
 
-pub(super) fn kind() -> Kind {
+fn kind() -> Kind {
     Kind::namespaced("networking.k8s.io", "v1", KIND, "ingresses")
 }
 
@@ -43,7 +72,7 @@ fn annotation(route: &Route, name: &str) -> String {
 }
 
 /// What the canary Ingress gets.
-pub(super) fn seen(route: &Route, objects: &Objects) -> Result<Routing, CannotRoute> {
+fn seen(route: &Route, objects: &Objects) -> Result<Routing, CannotRoute> {
     let (_, name) = names_of(route)?;
     let Some(ingress) = objects.get(KIND, &name) else {
         return Ok(Routing::default());
@@ -64,11 +93,7 @@ pub(super) fn seen(route: &Route, objects: &Objects) -> Result<Routing, CannotRo
 }
 
 /// The canary Ingress as it is to be: the person's, with the target in the place of the apex.
-pub(super) fn writes(
-    route: &Route,
-    objects: &Objects,
-    weights: Weights,
-) -> Result<Vec<Write>, CannotRoute> {
+fn writes(route: &Route, objects: &Objects, weights: Weights) -> Result<Vec<Write>, CannotRoute> {
     let (theirs, name) = names_of(route)?;
     let Some(ingress) = objects.get(KIND, theirs) else {
         return Err(CannotRoute::Missing {

@@ -44,6 +44,7 @@ fn a_run_is_read_as_it_was_written() {
             step_since: at,
             held_since: at,
             unmeasured_since: at,
+            gate: Some("g".to_owned()),
             command: Some("c".to_owned()),
         };
         let written = status(&before, &CanaryStatus::default(), 7, now());

@@ -101,3 +101,8 @@ pub(crate) fn give_back(provider: Provider, route: &Route, objects: &mut Objects
     let writes = restore(provider, route, objects);
     done(objects, &writes);
 }
+
+/// The provider of this name.
+pub(crate) fn named(name: &str) -> Provider {
+    Provider::of(name).unwrap()
+}

@@ -1,0 +1,37 @@
+//! Plain Services: the target never has live traffic, and nothing is to be written.
+
+use super::{Abilities, Builtin, Router};
+use crate::engine::{Routing, Weights};
+use crate::measures::{p99, rate};
+
+pub(crate) static ROUTER: Router = Router {
+    names: &[("kubernetes", "")],
+    can: Abilities {
+        shift: false,
+        match_requests: false,
+        mirror: false,
+        keep_clients: false,
+    },
+    kinds: |_| Vec::new(),
+    seen: |_, _| {
+        Ok(Routing {
+            weights: Some(Weights::SOURCE),
+            pending: None,
+        })
+    },
+    writes: |_, _, _, _| Ok(Vec::new()),
+    restore: |_, _, _| Vec::new(),
+    measures: OF_PODS,
+};
+
+/// The pods of a side, as Prometheus finds them.
+const PODS: &str = r#"kubernetes_namespace="{{ namespace }}",kubernetes_pod_name=~"{{ target }}-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)""#;
+
+/// What pods say of themselves, where nobody in between does.
+pub(super) const OF_PODS: Builtin = Builtin {
+    success_rate: || {
+        let series = "http_request_duration_seconds_count";
+        rate(series, PODS, r#"status!~"5.*""#)
+    },
+    duration: || p99("http_request_duration_seconds_bucket", PODS, 1_000),
+};
