@@ -108,29 +108,28 @@ fn writes(route: &Route, objects: &Objects, weights: Weights) -> Result<Vec<Writ
     })?;
     let kind = kind();
     let mut body = route.own(&kind, &name, &spec);
-    let wanted = annotations(route, ingress, weights);
+    let seen = objects.get(KIND, &name);
+    let mut wanted = json!(annotations(route, ingress, weights));
+    if let (Some(_), Some(wanted)) = (seen, wanted.as_object_mut()) {
+        // What decided before and does not any more goes.
+        for name in names::ALL {
+            wanted.entry(annotation(route, name)).or_insert(Value::Null);
+        }
+    }
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert(
             "labels".to_owned(),
             json!(strings(ingress, "/metadata/labels")),
         );
-        metadata.insert("annotations".to_owned(), json!(wanted));
+        metadata.insert("annotations".to_owned(), wanted);
     }
-    let seen = objects.get(KIND, &name);
     if seen.is_some_and(|seen| !is_ours(route, seen)) {
         return Err(CannotRoute::NotOurs { kind: KIND, name });
     }
-    if seen.is_some_and(|seen| covers(seen, &body) && has_no_other(route, seen, &wanted)) {
+    if seen.is_some_and(|seen| covers(seen, &body)) {
         return Ok(Vec::new());
     }
     Ok(vec![Write::Apply { kind, name, body }])
-}
-
-/// Whether no annotation that decides is left over from before.
-fn has_no_other(route: &Route, seen: &Value, wanted: &BTreeMap<String, String>) -> bool {
-    let annotations = strings(seen, "/metadata/annotations");
-    let mut ours = names::ALL.iter().map(|name| annotation(route, name));
-    ours.all(|name| wanted.contains_key(&name) || !annotations.contains_key(&name))
 }
 
 /// The person's rules with the target in the place of the apex; none if the apex is in none of them.

@@ -33,6 +33,7 @@ pub(crate) fn lacking(seen: &Value, wanted: &Value) -> Value {
         let lacks = match seen.get(name) {
             Some(seen) if covers(seen, wanted) => return None,
             Some(seen) => lacking(seen, wanted),
+            None if wanted.is_null() => return None,
             None => wanted.clone(),
         };
         Some((name.clone(), lacks))
