@@ -14,6 +14,7 @@
 pub mod access;
 pub mod alerts;
 pub mod capability;
+pub mod claims;
 pub mod engine;
 pub mod gauges;
 pub mod kinds;

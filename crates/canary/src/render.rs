@@ -1,6 +1,7 @@
 //! Acts as the API takes them: objects of our own that are made, patches of what is there, copies of what values are in.
 
 use serde_json::{Value, json};
+use slipway_api::flagger::REVISION;
 use slipway_api::purpose::canary as purpose;
 use slipway_kernel::{Action, FieldManager, Kind, ObjectRef, Purpose, Target};
 
@@ -81,7 +82,8 @@ fn purpose_of(stand: &Stand, write: &Write) -> Purpose {
     };
     let is_workload = [kinds::DEPLOYMENT, kinds::DAEMON_SET].contains(kind);
     // A new version is written on the copy with its template.
-    let is_version = body.pointer("/metadata/annotations").is_some();
+    let annotations = body.pointer("/metadata/annotations");
+    let is_version = annotations.is_some_and(|all| all.get(REVISION).is_some());
     if is_workload && *name == stand.names.primary && is_version {
         purpose::SERVE
     } else if is_workload {

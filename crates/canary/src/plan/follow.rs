@@ -8,11 +8,12 @@ use slipway_kernel::{Action, Plan};
 use super::Look;
 use super::report::Report;
 use super::telling;
+use crate::claims;
 use crate::engine::{Checked, Next, advance, deeds};
 use crate::measures::Subject;
 use crate::questions::{Asker, Heard};
 use crate::render;
-use crate::standalone::acts::acts;
+use crate::standalone::acts::{Act, acts};
 use crate::standalone::scene::Stand;
 use crate::standalone::{adopt, cookies};
 
@@ -102,7 +103,14 @@ fn act(look: &Look<'_>, stand: &Stand, next: &Next, report: &Report<'_>, plan: &
     let seen = look.seen();
     let deeds = deeds(&stand.asked.rules, &stand.run, &stand.sight);
     let acts = acts(&seen, stand, &deeds);
-    for one in acts.list {
+    for mut one in acts.list {
+        if let Act::Write(write) = &mut one {
+            if let Some(claim) = claims::of_other(look.world, stand, write, look.now) {
+                report.claimed(&claim, plan);
+                continue;
+            }
+            claims::mark(look.world, stand, write, look.now);
+        }
         if let Some(action) = render::act(look.world, stand, one) {
             plan.act(action);
         }

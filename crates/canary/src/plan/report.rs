@@ -7,6 +7,7 @@ use serde_json::Value;
 use slipway_api::canary::{Canary, CanaryStatus, Phase};
 use slipway_kernel::blocker::waiting_for;
 use slipway_kernel::capability::Severity;
+use slipway_kernel::claim::Claim;
 use slipway_kernel::event::EventType;
 use slipway_kernel::instant::later;
 use slipway_kernel::plan::Status;
@@ -61,6 +62,16 @@ impl<'a> Report<'a> {
     /// Something stands in the way of a part of what is to be done.
     pub(super) fn obstacle(&self, obstacle: &Obstacle, plan: &mut Plan) {
         plan.blockers.push(self.blocked(obstacle));
+    }
+
+    /// Another capability disrupts the workload now.
+    pub(super) fn claimed(&self, claim: &Claim, plan: &mut Plan) {
+        let message = format!("{} disrupts the workload now", claim.holder);
+        plan.blockers.push(Blocker {
+            until: Some(claim.until),
+            ..self.blocker(Reason::ClaimedByOther, &message, self.now)
+        });
+        plan.wake(claim.until);
     }
 
     fn warn(&self, message: &str, plan: &mut Plan) {

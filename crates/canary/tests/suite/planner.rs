@@ -320,3 +320,42 @@ fn what_serves_is_not_sent_a_status_that_says_the_same() {
     assert_eq!(version(&stage), before);
     assert_eq!(status(&stage)["waitingFor"][0]["reason"], "Suspended");
 }
+
+#[test]
+fn a_workload_that_another_capability_disrupts_is_left_to_it() {
+    let mut stage = stage(&json!({}));
+    until(&mut stage, "Initialized");
+    let until_then = stage.now + Duration::from_secs(60);
+    let claim = json!({"holder": "restarts", "until": until_then.to_string()}).to_string();
+    let claimed = json!({"metadata": {"annotations": {"slipway.dev/disruption-claim": claim}}});
+    stage.patch("Deployment", "shop", "web", &claimed);
+    controllers(&mut stage);
+    push(&mut stage, "web:2");
+    let plans = settle(&mut stage, 200);
+    assert_eq!(
+        stage.get("Deployment", "shop", "web").unwrap()["spec"]["replicas"],
+        0
+    );
+    let last = plans.last().unwrap();
+    assert!(
+        last.blockers
+            .iter()
+            .any(|one| one.reason == "ClaimedByOther"),
+        "{last:#?}"
+    );
+    assert_eq!(last.wake_at, Some(until_then));
+    stage.now = until_then;
+    settle(&mut stage, 200);
+    let target = stage.get("Deployment", "shop", "web").unwrap();
+    assert_eq!(target["spec"]["replicas"], 3);
+    let ours = target["metadata"]["annotations"]["slipway.dev/disruption-claim"]
+        .as_str()
+        .unwrap();
+    assert!(ours.contains("canary"), "{ours}");
+    until(&mut stage, "Succeeded");
+    let target = stage.get("Deployment", "shop", "web").unwrap();
+    assert_eq!(
+        target["metadata"]["annotations"].get("slipway.dev/disruption-claim"),
+        None
+    );
+}
