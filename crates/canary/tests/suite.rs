@@ -29,6 +29,8 @@ mod gates;
 mod gateway;
 #[path = "suite/iterations.rs"]
 mod iterations;
+#[path = "suite/measuring.rs"]
+mod measuring;
 #[path = "suite/meshes.rs"]
 mod meshes;
 #[path = "suite/metrics.rs"]
