@@ -1,5 +1,6 @@
 //! What canary looks at: a Canary, and the objects that it is about by their names.
 
+mod original;
 mod projections;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +70,7 @@ pub fn interests(settings: &Settings) -> Vec<Interest> {
             .where_defined()
             .indexed(ABOUT, index_about)
             .indexed(ASKS, index_asks),
-        workload(kinds::DEPLOYMENT),
+        workload(kinds::DEPLOYMENT).indexed(original::ORIGINAL, original::index_original),
         workload(kinds::DAEMON_SET).optional(),
         Interest::of::<Whole>(kinds::SERVICE, on_object),
         Interest::of::<Whole>(kinds::AUTOSCALER, on_object).optional(),
@@ -113,6 +114,8 @@ pub struct World {
     pub providers: BTreeMap<(String, String), ProviderSeen>,
     /// A Canary about the same workload that was there before.
     pub rival: Option<String>,
+    /// Where Flagger itself runs, and acts on it.
+    pub original: Option<String>,
     /// Kinds that it needs and that cannot be seen.
     pub unseen: Vec<Kind>,
     /// What was heard.
@@ -128,6 +131,12 @@ pub struct World {
 pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> Option<World> {
     let store = stores.typed::<CanarySeen>(&key.cluster, &kinds::CANARY)?;
     let canary = Item::<CanarySeen>::of(store.get(&key.namespace, &key.name)?)?;
+    let gathering = Gathering {
+        stores,
+        facts,
+        cluster: &key.cluster,
+        namespace: &key.namespace,
+    };
     let mut world = World {
         cluster: key.cluster.clone(),
         canary: canary.clone(),
@@ -139,16 +148,11 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
         templates: BTreeMap::new(),
         providers: BTreeMap::new(),
         rival: None,
+        original: gathering.original(settings.operator_namespace.as_deref()),
         unseen: Vec::new(),
         answers: facts.answers.clone(),
         refusals: facts.refusals.clone(),
         basis: basis(stores, &key.cluster),
-    };
-    let gathering = Gathering {
-        stores,
-        facts,
-        cluster: &key.cluster,
-        namespace: &key.namespace,
     };
     if let Ok(read) = &canary.body().read {
         gathering.objects(settings, read, &mut world)?;
@@ -327,6 +331,16 @@ impl Gathering<'_> {
             let key = (namespace.to_owned(), name.to_owned());
             world.secrets.insert(key, found.body.keys.clone());
         }
+    }
+
+    /// Where Flagger itself runs, and acts on Canaries of this namespace.
+    fn original(&self, ours: Option<&str>) -> Option<String> {
+        let (kind, index) = (&kinds::DEPLOYMENT, original::ORIGINAL);
+        let mut all = self
+            .stores
+            .indexed::<Whole>(self.cluster, kind, index, original::RUNS);
+        let found = all.find(|one| original::acts(&one.body.0, self.namespace, ours))?;
+        Some(place(&found.meta.namespace, &found.meta.name))
     }
 
     /// A Canary about the same workload that was there before.

@@ -100,6 +100,12 @@ fn obstacle(look: &Look<'_>) -> Option<Obstacle> {
             format!("Canary {rival} is about {kind} {name} already; delete one of the two");
         return of(Reason::TargetBusy, message);
     }
+    if let Some(original) = &look.world.original {
+        let message = format!(
+            "Flagger runs as Deployment {original} and acts on Canaries too; scale it to zero"
+        );
+        return of(Reason::FlaggerRuns, message);
+    }
     if let Some(kind) = look.world.unseen.first() {
         let (plural, group) = (&kind.plural, &kind.group);
         let message = format!(

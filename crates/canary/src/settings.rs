@@ -22,6 +22,8 @@ pub struct Settings {
     pub ingress_prefix: String,
     /// Where builtin metrics and inline queries are asked, where a Canary does not say.
     pub metrics_server: String,
+    /// The operator's own namespace, where its Lease is.
+    pub operator_namespace: Option<String>,
     /// Whether a Canary may name templates and alert providers of other namespaces.
     pub cross_namespace: bool,
 }
@@ -35,6 +37,7 @@ impl Default for Settings {
             config_tracking: true,
             ingress_prefix: ingress_nginx::PREFIX.to_owned(),
             metrics_server: METRICS_SERVER.to_owned(),
+            operator_namespace: None,
             cross_namespace: true,
         }
     }

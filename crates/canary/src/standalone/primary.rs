@@ -214,6 +214,8 @@ fn template(recipe: &Recipe<'_>, selected: &BTreeMap<String, String>) -> Value {
     if let Some(metadata) = metadata.as_object_mut() {
         metadata.insert("labels".to_owned(), json!(labels));
         metadata.insert("annotations".to_owned(), json!(annotations));
+        // Some servers say that there is none.
+        metadata.remove("creationTimestamp");
     }
     let selector = template.pointer_mut("/spec/nodeSelector");
     if let Some(selector) = selector.and_then(Value::as_object_mut) {

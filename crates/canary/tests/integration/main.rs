@@ -11,6 +11,7 @@
 )]
 
 mod alerts;
+mod beside;
 mod blue_green;
 mod configs;
 mod crashes;

@@ -15,13 +15,13 @@ use super::{Common, Entry, Running, scenarios, take};
 pub(crate) static ENTRY: Entry = Entry {
     profile: &CAPABILITY.profile,
     options: CanaryOptions::augment_args,
-    from_options: |matches, _| {
+    from_options: |matches, common| {
         let given = CanaryOptions::from_arg_matches(matches)?;
-        Ok(running(&settings(&given)))
+        Ok(running(&settings(&given, common)))
     },
-    from_scenario: |asked, _| {
+    from_scenario: |asked, common| {
         let asked: Asked = take(asked, FIELDS)?;
-        Ok(running(&as_asked(&asked)?))
+        Ok(running(&as_asked(&asked, common)?))
     },
     scenarios: scenarios![
         "canary-good",
@@ -86,7 +86,7 @@ fn provider(name: &str) -> Result<Provider, String> {
 }
 
 /// What the options come to.
-fn settings(given: &CanaryOptions) -> Settings {
+fn settings(given: &CanaryOptions, common: &Common<'_>) -> Settings {
     Settings {
         provider: given.provider,
         selector_labels: given.selector_labels.clone(),
@@ -94,6 +94,7 @@ fn settings(given: &CanaryOptions) -> Settings {
         config_tracking: !given.no_config_tracking,
         ingress_prefix: given.ingress_annotations_prefix.clone(),
         metrics_server: given.metrics_server.clone(),
+        operator_namespace: Some(common.namespace.to_owned()),
         cross_namespace: !given.no_cross_namespace_refs,
     }
 }
@@ -110,13 +111,14 @@ struct Asked {
 
 const FIELDS: &[&str] = &["provider", "metricsServer"];
 
-fn as_asked(asked: &Asked) -> Result<Settings, String> {
+fn as_asked(asked: &Asked, common: &Common<'_>) -> Result<Settings, String> {
     let usual = Settings::default();
     let named = asked.provider.as_deref();
     let server = asked.metrics_server.clone();
     Ok(Settings {
         provider: named.map_or(Ok(usual.provider), provider)?,
-        metrics_server: server.unwrap_or(usual.metrics_server.clone()),
+        metrics_server: server.unwrap_or_else(|| usual.metrics_server.clone()),
+        operator_namespace: Some(common.namespace.to_owned()),
         ..usual
     })
 }

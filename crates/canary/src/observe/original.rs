@@ -1,0 +1,110 @@
+//! Whether Flagger itself runs: two programs that act on one Canary would fight.
+//!
+//! One with leader election in our own namespace shares our Lease, and waits for it. Any other is seen by its Deployment.
+
+use serde_json::Value;
+use slipway_kernel::fields::{integer, list, text};
+use slipway_kernel::store::Seen;
+
+use super::projections::Whole;
+
+/// The index of Deployments that are Flagger.
+pub(super) const ORIGINAL: &str = "original";
+/// What they are found by.
+pub(super) const RUNS: &str = "runs";
+
+/// What [`ORIGINAL`] finds a Deployment by.
+pub(super) fn index_original(seen: &Seen) -> Vec<String> {
+    let body = seen.body.as_ref().ok();
+    let whole = body.and_then(|body| body.downcast_ref::<Whole>());
+    let is_it = whole.is_some_and(|whole| container(&whole.0).is_some());
+    is_it.then(|| RUNS.to_owned()).into_iter().collect()
+}
+
+/// The container of Flagger in a Deployment.
+fn container(deployment: &Value) -> Option<&Value> {
+    let mut containers = list(deployment, "/spec/template/spec/containers");
+    containers.find(|one| text(one, "/image").is_some_and(is_image))
+}
+
+/// Whether an image is Flagger's, wherever it is kept.
+fn is_image(image: &str) -> bool {
+    let path = image.split('@').next().unwrap_or_default();
+    let last = path.rsplit('/').next().unwrap_or_default();
+    last.split(':').next() == Some("flagger")
+}
+
+/// Whether this Flagger acts on Canaries of a namespace without waiting for us, who are in the namespace `ours`.
+pub(super) fn acts(deployment: &Value, within: &str, ours: Option<&str>) -> bool {
+    let Some(container) = container(deployment) else {
+        return false;
+    };
+    let is_running = integer(deployment, "/spec/replicas").unwrap_or(1) > 0
+        || integer(deployment, "/status/replicas").unwrap_or_default() > 0;
+    let only = argument(container, "namespace").filter(|name| !name.is_empty());
+    let is_about = only.is_none_or(|only| only == within);
+    let elects = argument(container, "enable-leader-election");
+    let waits = elects.is_some_and(|value| value != "false")
+        && ours.is_some_and(|ours| text(deployment, "/metadata/namespace") == Some(ours));
+    is_running && is_about && !waits
+}
+
+/// The value of a flag as Go's programs take it; empty where it has none.
+fn argument<'a>(container: &'a Value, name: &str) -> Option<&'a str> {
+    let parts = ["/command", "/args"];
+    let all = parts.into_iter().flat_map(|path| list(container, path));
+    let mut flags = all.filter_map(Value::as_str);
+    flags.find_map(|flag| {
+        let flag = flag.strip_prefix('-')?;
+        let flag = flag.strip_prefix('-').unwrap_or(flag);
+        match flag.split_once('=') {
+            Some((known, value)) => (known == name).then_some(value),
+            None => (flag == name).then_some(""),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::{Value, json};
+
+    use super::{acts, is_image};
+
+    fn flagger(args: &Value, replicas: i64) -> Value {
+        json!({
+            "metadata": {"name": "flagger", "namespace": "flagger-system"},
+            "spec": {"replicas": replicas, "template": {"spec": {"containers": [
+                {"name": "flagger", "image": "ghcr.io/fluxcd/flagger:1.43.0", "args": args}]}}},
+        })
+    }
+
+    #[test]
+    fn its_image_is_known_wherever_it_is_kept() {
+        for image in [
+            "flagger",
+            "ghcr.io/fluxcd/flagger:1.43.0",
+            "r:5000/x/flagger@sha256:ab",
+        ] {
+            assert!(is_image(image), "{image}");
+        }
+        for image in ["ghcr.io/fluxcd/flagger-loadtester:0.36", "web", ""] {
+            assert!(!is_image(image), "{image}");
+        }
+    }
+
+    #[test]
+    fn one_that_waits_for_our_lease_is_let_run() {
+        let own = Some("flagger-system");
+        let usual = flagger(&json!([]), 1);
+        assert!(acts(&usual, "shop", own) && acts(&usual, "shop", None));
+        assert!(!acts(&flagger(&json!([]), 0), "shop", own));
+        let elects = flagger(&json!(["-enable-leader-election=true"]), 2);
+        assert!(!acts(&elects, "shop", own));
+        assert!(acts(&elects, "shop", Some("elsewhere")));
+        let narrow = flagger(&json!(["--namespace=infra"]), 1);
+        assert!(!acts(&narrow, "shop", own) && acts(&narrow, "infra", own));
+        assert!(!acts(&json!({}), "shop", own));
+    }
+}
