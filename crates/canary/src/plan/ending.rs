@@ -29,6 +29,8 @@ pub(super) fn end(
     let is_asked = look.canary.spec.revert_on_deletion == Some(true);
     let stand = match (stood, guard) {
         (Ok(stand), _) => stand,
+        // The finalizer is that program's as well: it gives back what is to be.
+        (Err(obstacle), Guard::Ending) if obstacle.reason == Reason::FlaggerRuns => return false,
         (Err(obstacle), Guard::Ending) => {
             // Nobody knows what is to be given back, or to whom.
             let text = format!("Nothing is given back: {}", obstacle.message);
