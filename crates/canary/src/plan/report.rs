@@ -136,8 +136,7 @@ impl<'a> Report<'a> {
     pub(super) fn waiting(&self, before: &CanaryStatus, after: &mut CanaryStatus, plan: &mut Plan) {
         let mut shown = Vec::new();
         for blocker in &plan.blockers {
-            let reason = Reason::of(blocker.reason);
-            let is_usual = reason.is_some_and(|one| one.severity() == Severity::Expected);
+            let is_usual = Reason::of(blocker.reason).is_some_and(is_usual);
             match later(blocker.since, USUAL).filter(|end| is_usual && *end > self.now) {
                 Some(end) => plan.wake_at = Some(plan.wake_at.map_or(end, |at| at.min(end))),
                 None => shown.push(blocker.clone()),
@@ -195,6 +194,11 @@ impl<'a> Report<'a> {
             plan.events.push(self.event(severity, &one.text));
         }
     }
+}
+
+/// Whether it is waited for in every run: what serves is changed with each promotion, and is not ready for a while.
+fn is_usual(reason: Reason) -> bool {
+    reason.severity() == Severity::Expected || reason == Reason::SourceNotReady
 }
 
 /// Since when it is waited for this, where the run remembers it.

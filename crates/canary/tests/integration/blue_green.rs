@@ -127,6 +127,7 @@ fn a_suspended_canary_does_nothing_until_it_is_resumed() {
         assert_eq!(stage.waits().await, ["Suspended"]);
         stage.suspend(false).await;
         stage.until("Succeeded", 120).await;
+        secs(6).await;
         assert_eq!(stage.waits().await, Vec::<String>::new());
     });
 }
