@@ -22,6 +22,8 @@ pub struct Settings {
     pub ingress_prefix: String,
     /// Where builtin metrics and inline queries are asked, where a Canary does not say.
     pub metrics_server: String,
+    /// Who is told everything about Canaries that name no webhook of type `event`.
+    pub event_webhook: Option<String>,
     /// The operator's own namespace, where its Lease is.
     pub operator_namespace: Option<String>,
     /// Whether a Canary may name templates and alert providers of other namespaces.
@@ -37,6 +39,7 @@ impl Default for Settings {
             config_tracking: true,
             ingress_prefix: ingress_nginx::PREFIX.to_owned(),
             metrics_server: METRICS_SERVER.to_owned(),
+            event_webhook: None,
             operator_namespace: None,
             cross_namespace: true,
         }

@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// Keeps what is to be told, if anybody wants to know it.
 pub(super) fn keep(look: &Look<'_>, run: &Run, news: &[News], status: &mut CanaryStatus) {
     let analysis = look.canary.spec.analysis().unwrap_or_default();
-    let told_all = has_event_hooks(&analysis);
+    let told_all = !event_hooks(look, &analysis).is_empty();
     for one in news {
         let level = one.alert.filter(|level| is_alerted(&analysis, *level));
         if !told_all && level.is_none() {
@@ -60,8 +60,22 @@ fn is_event(hook: &Webhook) -> bool {
     HookType::of(hook.kind.as_deref()) == Some(HookType::Event)
 }
 
-fn has_event_hooks(analysis: &Analysis) -> bool {
-    analysis.webhooks.iter().any(is_event)
+/// Webhooks that are told everything: the Canary's own, else the administrator's.
+fn event_hooks(look: &Look<'_>, analysis: &Analysis) -> Vec<Webhook> {
+    let own = analysis.webhooks.iter().filter(|hook| is_event(hook));
+    let own: Vec<Webhook> = own.cloned().collect();
+    if !own.is_empty() {
+        return own;
+    }
+    let common = look.settings.event_webhook.iter();
+    common
+        .map(|url| Webhook {
+            kind: Some(HookType::Event.as_str().to_owned()),
+            name: "events".to_owned(),
+            url: url.clone(),
+            ..Webhook::default()
+        })
+        .collect()
 }
 
 fn is_alerted(analysis: &Analysis, level: Level) -> bool {
@@ -119,8 +133,9 @@ fn deliver(look: &Look<'_>, untold: &Untold, sink: usize, call: &Call, plan: &mu
 
 /// All calls by which something is told. Whom it cannot be told to is left out.
 fn calls(look: &Look<'_>, analysis: &Analysis, untold: &Untold) -> Vec<Call> {
-    let hooks = analysis.webhooks.iter().filter(|hook| is_event(hook));
-    let mut all: Vec<Call> = hooks.filter_map(|hook| event(look, hook, untold)).collect();
+    let hooks = event_hooks(look, analysis);
+    let events = hooks.iter().filter_map(|hook| event(look, hook, untold));
+    let mut all: Vec<Call> = events.collect();
     if let Some(level) = untold.level.as_deref().and_then(Level::of) {
         let alerts = analysis.alerts.iter();
         let wanted = alerts.filter(|alert| alerts::is_wanted(alert, level));

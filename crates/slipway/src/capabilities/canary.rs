@@ -72,6 +72,9 @@ struct CanaryOptions {
     /// Refuse Canaries that name templates and alert providers of other namespaces
     #[arg(long = "canary-no-cross-namespace-refs")]
     no_cross_namespace_refs: bool,
+    /// Who is told everything about Canaries that name no webhook of type event
+    #[arg(long = "canary-event-webhook", value_name = "URL")]
+    event_webhook: Option<String>,
     /// What annotations of ingress-nginx begin with
     #[arg(
         long = "canary-ingress-annotations-prefix",
@@ -94,6 +97,7 @@ fn settings(given: &CanaryOptions, common: &Common<'_>) -> Settings {
         config_tracking: !given.no_config_tracking,
         ingress_prefix: given.ingress_annotations_prefix.clone(),
         metrics_server: given.metrics_server.clone(),
+        event_webhook: given.event_webhook.clone(),
         operator_namespace: Some(common.namespace.to_owned()),
         cross_namespace: !given.no_cross_namespace_refs,
     }
