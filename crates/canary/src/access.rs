@@ -1,108 +1,92 @@
 //! What canary may do to the API, and what for.
 
-use slipway_kernel::permission::{Permission, Scope};
-
-const fn watched(
-    group: &'static str,
-    resource: &'static str,
-    verbs: &'static [&'static str],
-    why: &'static str,
-) -> Permission {
-    Permission {
-        group,
-        resource,
-        verbs,
-        names: &[],
-        scope: Scope::Watched,
-        why,
-    }
-}
+use slipway_kernel::permission::Permission;
 
 /// What is done to objects that are ours to make.
 const MADE: &[&str] = &["get", "list", "watch", "create", "patch"];
 
 /// Every permission that canary uses.
 pub const PERMISSIONS: &[Permission] = &[
-    watched(
+    Permission::watched(
         "flagger.app",
         "canaries",
         &["get", "list", "watch", "patch"],
         "to know how versions take over, and to keep a Canary until the workload was given back",
     ),
-    watched(
+    Permission::watched(
         "flagger.app",
         "canaries/status",
         &["patch"],
         "to remember where a run is, and to report it",
     ),
-    watched(
+    Permission::watched(
         "flagger.app",
         "metrictemplates",
         &["list", "watch"],
         "to know what is measured",
     ),
-    watched(
+    Permission::watched(
         "flagger.app",
         "alertproviders",
         &["list", "watch"],
         "to know whom to tell",
     ),
-    watched(
+    Permission::watched(
         "apps",
         "deployments",
         MADE,
         "to make the copy of a Deployment that serves, and to give both their replicas",
     ),
-    watched(
+    Permission::watched(
         "apps",
         "daemonsets",
         MADE,
         "to make the copy of a DaemonSet that serves, and to put either away",
     ),
-    watched("", "services", MADE, "to lead requests to each side"),
-    watched(
+    Permission::watched("", "services", MADE, "to lead requests to each side"),
+    Permission::watched(
         "",
         "configmaps",
         MADE,
         "to notice that a version is configured otherwise, and to copy what it is configured with",
     ),
-    watched(
+    Permission::watched(
         "",
         "secrets",
         MADE,
         "to notice that a version is configured otherwise, to copy what it is configured with, and to ask those who want to know who we are",
     ),
-    watched(
+    Permission::watched(
         "autoscaling",
         "horizontalpodautoscalers",
         MADE,
         "to scale the copy that serves as its workload is",
     ),
-    watched(
+    Permission::watched(
         "gateway.networking.k8s.io",
         "httproutes",
         MADE,
         "to divide traffic, with the provider gatewayapi",
     ),
-    watched(
+    Permission::watched(
         "networking.istio.io",
         "virtualservices",
         MADE,
         "to divide traffic, with the provider istio",
     ),
-    watched(
+    Permission::watched(
         "networking.istio.io",
         "destinationrules",
         MADE,
         "to divide traffic, with the provider istio",
     ),
-    watched(
+    Permission::watched(
         "networking.k8s.io",
         "ingresses",
         MADE,
         "to divide traffic, with the provider nginx",
     ),
-    watched(
+    Permission::watched(
         "split.smi-spec.io",
         "trafficsplits",
         MADE,

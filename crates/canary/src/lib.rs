@@ -58,11 +58,6 @@ impl Canaries {
         Self { settings }
     }
 
-    /// Its settings.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
     /// Gathers the world of a key: all that its plan depends on.
     pub fn observe(&self, stores: &Stores, facts: &Facts, key: &Key) -> Option<World> {
         observe::world(&self.settings, stores, facts, key)

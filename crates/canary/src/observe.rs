@@ -20,7 +20,9 @@ use crate::settings::Settings;
 use crate::standalone::configs::{Config, ConfigKind, Known, references};
 use projections::{ABOUT, ASKS, CONFIGS, index_about, index_asks, index_configs, place};
 
-pub use projections::{CanarySeen, MapSeen, ProviderSeen, SecretSeen, TemplateSeen, Whole, about};
+pub use projections::{
+    CanarySeen, MapSeen, Meant, ProviderSeen, SecretSeen, TemplateSeen, Whole, about,
+};
 
 /// The work that a Canary is.
 pub fn key(cluster: &ClusterId, meta: &Meta) -> Key {
@@ -91,6 +93,9 @@ pub fn interests(settings: &Settings) -> Vec<Interest> {
     all
 }
 
+/// Namespace and name.
+pub type Place = (String, String);
+
 /// All that the plan of a Canary depends on.
 #[derive(Debug, Clone)]
 pub struct World {
@@ -107,11 +112,11 @@ pub struct World {
     /// Which versions of them these are.
     pub config_metas: BTreeMap<Config, Meta>,
     /// What the values of Secrets in its namespace are called that templates may use, by namespace and name.
-    pub secrets: BTreeMap<(String, String), BTreeSet<String>>,
+    pub secrets: BTreeMap<Place, BTreeSet<String>>,
     /// Templates that it names, by namespace and name.
-    pub templates: BTreeMap<(String, String), TemplateSeen>,
+    pub templates: BTreeMap<Place, TemplateSeen>,
     /// Alert providers that it names, by namespace and name.
-    pub providers: BTreeMap<(String, String), ProviderSeen>,
+    pub providers: BTreeMap<Place, ProviderSeen>,
     /// A Canary about the same workload that was there before.
     pub rival: Option<String>,
     /// Where Flagger itself runs, and acts on it.
@@ -275,62 +280,64 @@ impl Gathering<'_> {
     /// Templates and alert providers that the Canary names, and the Secrets that these name.
     fn asked(&self, canary: &Canary, world: &mut World) -> Option<()> {
         let analysis = canary.spec.analysis().unwrap_or_default();
-        let place = |reference: &ObjectReference| {
-            let namespace = reference.namespace.as_deref().unwrap_or(self.namespace);
-            (namespace.to_owned(), reference.name.clone())
-        };
-        let templates = analysis
-            .metrics
+        let metrics = analysis.metrics.iter();
+        let templates = metrics.filter_map(|one| one.template_ref.as_ref());
+        let templates: Vec<_> = templates.collect();
+        world.templates = self.meant(&kinds::METRIC_TEMPLATE, &templates)?;
+        let providers: Vec<_> = analysis
+            .alerts
             .iter()
-            .filter_map(|one| one.template_ref.as_ref());
-        for (namespace, name) in templates.map(place) {
-            if !self.is_listed::<TemplateSeen>(&kinds::METRIC_TEMPLATE)? {
-                break;
-            }
-            let kind = &kinds::METRIC_TEMPLATE;
-            let found = self
-                .stores
-                .get::<TemplateSeen>(self.cluster, kind, &namespace, &name);
-            let Some(found) = found else { continue };
-            if let Ok(template) = &found.body.0
-                && let Some(secret) = &template.spec.provider.secret_ref
-            {
-                self.secret(&namespace, &secret.name, world);
-            }
-            world
-                .templates
-                .insert((namespace, name), found.body.clone());
-        }
-        for (namespace, name) in analysis.alerts.iter().map(|one| place(&one.provider_ref)) {
-            if !self.is_listed::<ProviderSeen>(&kinds::ALERT_PROVIDER)? {
-                break;
-            }
-            let kind = &kinds::ALERT_PROVIDER;
-            let found = self
-                .stores
-                .get::<ProviderSeen>(self.cluster, kind, &namespace, &name);
-            let Some(found) = found else { continue };
-            if let Ok(provider) = &found.body.0
-                && let Some(secret) = &provider.spec.secret_ref
-            {
-                self.secret(&namespace, &secret.name, world);
-            }
-            world
-                .providers
-                .insert((namespace, name), found.body.clone());
-        }
+            .map(|one| &one.provider_ref)
+            .collect();
+        world.providers = self.meant(&kinds::ALERT_PROVIDER, &providers)?;
+        let of_templates = world.templates.iter().filter_map(|(place, found)| {
+            let secret = found.0.as_ref().ok()?.spec.provider.secret_ref.as_ref()?;
+            Some((place.0.clone(), secret.name.clone()))
+        });
+        let of_providers = world.providers.iter().filter_map(|(place, found)| {
+            let secret = found.0.as_ref().ok()?.spec.secret_ref.as_ref()?;
+            Some((place.0.clone(), secret.name.clone()))
+        });
+        let named: Vec<Place> = of_templates.chain(of_providers).collect();
+        world.secrets = named
+            .into_iter()
+            .filter_map(|place| self.secret(place))
+            .collect();
         Some(())
     }
 
-    fn secret(&self, namespace: &str, name: &str, world: &mut World) {
-        let kind = &kinds::SECRET;
-        if let Some(found) = self
-            .stores
-            .get::<SecretSeen>(self.cluster, kind, namespace, name)
-        {
-            let key = (namespace.to_owned(), name.to_owned());
-            world.secrets.insert(key, found.body.keys.clone());
+    /// What is there of the objects that are referred to.
+    fn meant<T>(&self, kind: &Kind, all: &[&ObjectReference]) -> Option<BTreeMap<Place, Meant<T>>>
+    where
+        T: Clone,
+        Meant<T>: Projection,
+    {
+        let mut found = BTreeMap::new();
+        if all.is_empty() || !self.is_listed::<Meant<T>>(kind)? {
+            return Some(found);
         }
+        for reference in all {
+            let namespace = reference.namespace.as_deref().unwrap_or(self.namespace);
+            let name = &reference.name;
+            let seen = self
+                .stores
+                .get::<Meant<T>>(self.cluster, kind, namespace, name);
+            if let Some(seen) = seen {
+                let place = (namespace.to_owned(), name.clone());
+                found.insert(place, seen.body.clone());
+            }
+        }
+        Some(found)
+    }
+
+    /// What the values of a Secret are called.
+    fn secret(&self, place: Place) -> Option<(Place, BTreeSet<String>)> {
+        let (kind, (namespace, name)) = (&kinds::SECRET, &place);
+        let found = self
+            .stores
+            .get::<SecretSeen>(self.cluster, kind, namespace, name)?;
+        let keys = found.body.keys.clone();
+        Some((place, keys))
     }
 
     /// Where Flagger itself runs, and acts on Canaries of this namespace.

@@ -37,6 +37,12 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
+    /// The Canary's namespace.
+    fn namespace(&self) -> &'a str {
+        let namespace = self.canary.metadata.namespace.as_deref();
+        namespace.unwrap_or_default()
+    }
+
     fn seen(&self) -> Seen<'a> {
         Seen {
             canary: self.canary,
@@ -121,12 +127,7 @@ fn obstacle(look: &Look<'_>) -> Option<Obstacle> {
 fn unusable(look: &Look<'_>) -> Option<Obstacle> {
     let of = |reason, message| Some(Obstacle { reason, message });
     let analysis = look.canary.spec.analysis().unwrap_or_default();
-    let own = look
-        .canary
-        .metadata
-        .namespace
-        .as_deref()
-        .unwrap_or_default();
+    let own = look.namespace();
     let place = |reference: &ObjectReference| {
         let namespace = reference.namespace.as_deref().unwrap_or(own);
         (namespace.to_owned(), reference.name.clone())

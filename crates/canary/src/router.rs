@@ -192,6 +192,23 @@ pub struct Abilities {
     pub keep_clients: bool,
 }
 
+impl Abilities {
+    /// All of it.
+    pub const ALL: Self = Self {
+        shift: true,
+        match_requests: true,
+        mirror: true,
+        keep_clients: true,
+    };
+    /// Nothing.
+    pub const NONE: Self = Self {
+        shift: false,
+        match_requests: false,
+        mirror: false,
+        keep_clients: false,
+    };
+}
+
 /// Queries of builtin measures, with names in them.
 #[derive(Debug, Clone, Copy)]
 pub struct Builtin {

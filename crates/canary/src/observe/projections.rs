@@ -2,7 +2,9 @@
 //! reported on that object and stops no other.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use slipway_api::alert_provider::AlertProvider;
 use slipway_api::canary::Canary;
@@ -171,11 +173,14 @@ impl Projection for SecretSeen {
     }
 }
 
-/// A `MetricTemplate`, or why it cannot be read.
+/// An object that is kept as it is meant, or why it cannot be read.
 #[derive(Debug, Clone)]
-pub struct TemplateSeen(pub Result<MetricTemplate, String>);
+pub struct Meant<T>(pub Result<T, String>);
 
-impl Projection for TemplateSeen {
+impl<T> Projection for Meant<T>
+where
+    T: DeserializeOwned + Debug + Send + Sync + 'static,
+{
     const READS: Parts = Parts::NONE;
 
     fn project(object: &Value) -> Result<Self, Undecodable> {
@@ -184,15 +189,7 @@ impl Projection for TemplateSeen {
     }
 }
 
-/// An `AlertProvider`, or why it cannot be read.
-#[derive(Debug, Clone)]
-pub struct ProviderSeen(pub Result<AlertProvider, String>);
-
-impl Projection for ProviderSeen {
-    const READS: Parts = Parts::NONE;
-
-    fn project(object: &Value) -> Result<Self, Undecodable> {
-        let read = serde_json::from_value(object.clone());
-        Ok(Self(read.map_err(|error| error.to_string())))
-    }
-}
+/// A `MetricTemplate`.
+pub type TemplateSeen = Meant<MetricTemplate>;
+/// An `AlertProvider`.
+pub type ProviderSeen = Meant<AlertProvider>;

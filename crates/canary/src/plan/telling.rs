@@ -172,12 +172,7 @@ fn event(look: &Look<'_>, hook: &Webhook, untold: &Untold) -> Option<Call> {
 
 /// An alert.
 fn message(look: &Look<'_>, alert: &Alert, untold: &Untold, level: Level) -> Option<Call> {
-    let own = look
-        .canary
-        .metadata
-        .namespace
-        .as_deref()
-        .unwrap_or_default();
+    let own = look.namespace();
     let ObjectReference { name, namespace } = &alert.provider_ref;
     let namespace = namespace.as_deref().unwrap_or(own).to_owned();
     let place = (namespace.clone(), name.clone());

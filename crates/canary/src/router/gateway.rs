@@ -22,12 +22,7 @@ pub(crate) static ROUTER: Router = Router {
         ("gatewayapi", "v1"),
         ("gatewayapi:v1beta1", "v1beta1"),
     ],
-    can: Abilities {
-        shift: true,
-        match_requests: true,
-        mirror: true,
-        keep_clients: true,
-    },
+    can: Abilities::ALL,
     kinds: |version| vec![kind(version)],
     seen: |route, objects| Ok(seen(route, objects)),
     writes,

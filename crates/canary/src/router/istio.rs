@@ -17,12 +17,7 @@ use crate::measures::{p99, rate};
 
 pub(crate) static ROUTER: Router = Router {
     names: &[("istio", "")],
-    can: Abilities {
-        shift: true,
-        match_requests: true,
-        mirror: true,
-        keep_clients: true,
-    },
+    can: Abilities::ALL,
     kinds: |_| vec![virtual_service(), destination_rule()],
     seen: |route, objects| Ok(seen(route, objects)),
     writes: |_, route, objects, weights| writes(route, objects, weights),

@@ -6,12 +6,7 @@ use crate::measures::{p99, rate};
 
 pub(crate) static ROUTER: Router = Router {
     names: &[("kubernetes", "")],
-    can: Abilities {
-        shift: false,
-        match_requests: false,
-        mirror: false,
-        keep_clients: false,
-    },
+    can: Abilities::NONE,
     kinds: |_| Vec::new(),
     seen: |_, _| {
         Ok(Routing {

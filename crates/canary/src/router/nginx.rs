@@ -18,8 +18,7 @@ pub(crate) static ROUTER: Router = Router {
     can: Abilities {
         shift: true,
         match_requests: true,
-        mirror: false,
-        keep_clients: false,
+        ..Abilities::NONE
     },
     kinds: |_| vec![kind()],
     seen,

@@ -21,9 +21,7 @@ pub(crate) static ROUTER: Router = Router {
     ],
     can: Abilities {
         shift: true,
-        match_requests: false,
-        mirror: false,
-        keep_clients: false,
+        ..Abilities::NONE
     },
     kinds: |version| vec![kind(version)],
     seen: |route, objects| Ok(seen(route, objects)),

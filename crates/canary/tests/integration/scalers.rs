@@ -56,7 +56,7 @@ fn the_copy_gets_an_autoscaler_that_follows_with_each_promotion() {
     });
 }
 
-/// §2.11: without its autoscaler a Canary waits, and the workload keeps its pods.
+/// Without its autoscaler a Canary waits, and the workload keeps its pods.
 #[test]
 fn a_missing_autoscaler_is_named_and_nothing_is_scaled() {
     play(|stage| async move {

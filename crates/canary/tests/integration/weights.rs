@@ -155,7 +155,7 @@ fn the_serving_version_in_the_middle_ends_the_run() {
     });
 }
 
-/// §2.11: somebody who edits the route does not begin the analysis anew, and the weights are kept.
+/// Somebody who edits the route does not begin the analysis anew, and the weights are kept.
 #[test]
 fn a_route_that_somebody_edits_keeps_its_weights() {
     play(|stage| async move {
