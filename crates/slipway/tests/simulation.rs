@@ -287,24 +287,6 @@ const UNNEEDED: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "canary",
-        "horizontalpodautoscalers",
-        "get",
-        "no scenario has an autoscaler; crates/canary/tests/integration/scalers.rs has",
-    ),
-    (
-        "canary",
-        "horizontalpodautoscalers",
-        "create",
-        "no scenario has an autoscaler; crates/canary/tests/integration/scalers.rs has",
-    ),
-    (
-        "canary",
-        "horizontalpodautoscalers",
-        "patch",
-        "no scenario has an autoscaler; crates/canary/tests/integration/scalers.rs has",
-    ),
-    (
-        "canary",
         "configmaps",
         "get",
         "no scenario has configs; crates/canary/tests/integration/configs.rs has",

@@ -29,6 +29,7 @@ pub(crate) static ENTRY: Entry = Entry {
         "canary-gates",
         "canary-blue-green",
         "canary-changes",
+        "canary-hpa",
     ],
     specifics: &specifics::SPECIFICS,
 };
