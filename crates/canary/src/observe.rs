@@ -5,7 +5,7 @@ mod projections;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use slipway_api::canary::{Canary, ObjectReference};
 use slipway_kernel::basis::{Basis, basis};
 use slipway_kernel::fact::{Answers, Facts, Refusal};
@@ -21,7 +21,7 @@ use crate::standalone::configs::{Config, ConfigKind, Known, references};
 use projections::{ABOUT, ASKS, CONFIGS, index_about, index_asks, index_configs, place};
 
 pub use projections::{
-    CanarySeen, MapSeen, Meant, ProviderSeen, SecretSeen, TemplateSeen, Whole, about,
+    CanarySeen, ConfigSeen, MapSeen, Meant, ProviderSeen, SecretSeen, TemplateSeen, Whole, about,
 };
 
 /// The work that a Canary is.
@@ -109,8 +109,8 @@ pub struct World {
     pub metas: BTreeMap<(String, String), Meta>,
     /// What its workload is, or may be, configured with.
     pub configs: BTreeMap<Config, Known>,
-    /// Which versions of them these are.
-    pub config_metas: BTreeMap<Config, Meta>,
+    /// Which versions of them these are, and whose they are.
+    pub config_metas: BTreeMap<Config, (Meta, Vec<Value>)>,
     /// What the values of Secrets in its namespace are called that templates may use, by namespace and name.
     pub secrets: BTreeMap<Place, BTreeSet<String>>,
     /// Templates that it names, by namespace and name.
@@ -268,12 +268,13 @@ impl Gathering<'_> {
             }
             ConfigKind::Secret => {
                 let found = stores.get::<SecretSeen>(cluster, &kinds::SECRET, namespace, name);
-                found.map(|entry| (entry.meta, &entry.body.known))
+                found.map(|entry| (entry.meta, &entry.body.0))
             }
         };
-        if let Some((meta, known)) = found {
-            world.config_metas.insert(config.clone(), meta.clone());
-            world.configs.insert(config.clone(), known.clone());
+        if let Some((meta, seen)) = found {
+            world.configs.insert(config.clone(), seen.known.clone());
+            let seen = (meta.clone(), seen.owners.clone());
+            world.config_metas.insert(config.clone(), seen);
         }
     }
 
@@ -336,7 +337,7 @@ impl Gathering<'_> {
         let found = self
             .stores
             .get::<SecretSeen>(self.cluster, kind, namespace, name)?;
-        let keys = found.body.keys.clone();
+        let keys = found.body.0.keys.clone();
         Some((place, keys))
     }
 

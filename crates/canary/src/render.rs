@@ -9,7 +9,7 @@ use crate::kinds;
 use crate::observe::World;
 use crate::router::{Write, lacking};
 use crate::standalone::acts::Act;
-use crate::standalone::configs::{Config, ConfigKind, Copy};
+use crate::standalone::configs::{Config, ConfigKind, Copy, owners};
 use crate::standalone::scene::Stand;
 
 /// The Canary.
@@ -104,7 +104,9 @@ fn copy(world: &World, stand: &Stand, copy: &Copy) -> Option<Action> {
         ConfigKind::Secret => kinds::SECRET,
     };
     let Config { name, .. } = &copy.config;
-    let meta = world.config_metas.get(&copy.config)?;
+    let (meta, _) = world.config_metas.get(&copy.config)?;
+    let known = world.config_metas.get(&copy.config.copy());
+    let others = known.map(|(_, owners)| json!({"metadata": {"ownerReferences": owners}}));
     let mut owner = stand.owner.clone();
     if let Some(fields) = owner.as_object_mut() {
         fields.insert("controller".to_owned(), json!(false));
@@ -115,14 +117,13 @@ fn copy(world: &World, stand: &Stand, copy: &Copy) -> Option<Action> {
         "metadata": {
             "name": copy.to,
             "namespace": world.canary.meta().namespace,
-            "ownerReferences": [owner],
+            "ownerReferences": owners(&others.unwrap_or_default(), &owner),
         },
     });
     let to = object(world, kind.clone(), &copy.to);
-    let known = world.config_metas.get(&copy.config.copy());
     Some(Action::Copy {
         from: Target::seen(object(world, kind, name), meta),
-        over: known.map(|meta| Target::seen(to.clone(), meta)),
+        over: known.map(|(meta, _)| Target::seen(to.clone(), meta)),
         object: to,
         purpose: purpose::CONFIGURE,
         body,

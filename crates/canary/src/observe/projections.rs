@@ -9,6 +9,7 @@ use serde_json::Value;
 use slipway_api::alert_provider::AlertProvider;
 use slipway_api::canary::Canary;
 use slipway_api::metric_template::MetricTemplate;
+use slipway_kernel::fields::list;
 use slipway_kernel::finalizer::Finalizers;
 use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::store::{Projection, Seen, Undecodable};
@@ -137,39 +138,50 @@ pub(super) fn index_configs(seen: &Seen) -> Vec<String> {
         .collect()
 }
 
-/// A `ConfigMap`, without its values.
+/// What is kept of a `ConfigMap` or Secret: nothing of its values.
 #[derive(Debug, Clone)]
-pub struct MapSeen(pub Known);
+pub struct ConfigSeen {
+    /// What is known of it.
+    pub known: Known,
+    /// What its values are called.
+    pub keys: BTreeSet<String>,
+    /// Whose it is.
+    pub owners: Vec<Value>,
+}
+
+impl ConfigSeen {
+    fn of(kind: ConfigKind, object: &Value) -> Self {
+        let data = object.get("data").and_then(Value::as_object);
+        let keys = data.into_iter().flat_map(|data| data.keys().cloned());
+        Self {
+            known: known(kind, object),
+            keys: keys.collect(),
+            owners: list(object, "/metadata/ownerReferences").cloned().collect(),
+        }
+    }
+}
+
+/// A `ConfigMap`.
+#[derive(Debug, Clone)]
+pub struct MapSeen(pub ConfigSeen);
 
 impl Projection for MapSeen {
     const READS: Parts = Parts::NONE;
 
     fn project(object: &Value) -> Result<Self, Undecodable> {
-        Ok(Self(known(ConfigKind::ConfigMap, object)))
+        Ok(Self(ConfigSeen::of(ConfigKind::ConfigMap, object)))
     }
 }
 
-/// A Secret, without its values.
+/// A Secret.
 #[derive(Debug, Clone)]
-pub struct SecretSeen {
-    /// What is known of it.
-    pub known: Known,
-    /// What its values are called.
-    pub keys: BTreeSet<String>,
-}
+pub struct SecretSeen(pub ConfigSeen);
 
 impl Projection for SecretSeen {
     const READS: Parts = Parts::NONE;
 
     fn project(object: &Value) -> Result<Self, Undecodable> {
-        let data = object.get("data").and_then(Value::as_object);
-        Ok(Self {
-            known: known(ConfigKind::Secret, object),
-            keys: data
-                .into_iter()
-                .flat_map(|data| data.keys().cloned())
-                .collect(),
-        })
+        Ok(Self(ConfigSeen::of(ConfigKind::Secret, object)))
     }
 }
 
