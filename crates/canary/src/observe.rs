@@ -219,7 +219,7 @@ impl Gathering<'_> {
         let Some(found) = found else {
             return;
         };
-        let mut object = found.body.0.clone();
+        let mut object = found.body.value();
         if let Some(fields) = object.as_object_mut() {
             // What comes out of a list has neither.
             fields.insert("apiVersion".to_owned(), json!(kind.api_version()));
@@ -347,7 +347,7 @@ impl Gathering<'_> {
         let mut all = self
             .stores
             .indexed::<Whole>(self.cluster, kind, index, original::RUNS);
-        let found = all.find(|one| original::acts(&one.body.0, self.namespace, ours))?;
+        let found = all.find(|one| original::acts(&one.body.value(), self.namespace, ours))?;
         Some(place(&found.meta.namespace, &found.meta.name))
     }
 

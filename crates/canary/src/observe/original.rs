@@ -6,7 +6,7 @@ use serde_json::Value;
 use slipway_kernel::fields::{integer, list, text};
 use slipway_kernel::store::Seen;
 
-use super::projections::Whole;
+use super::projections::{Whole, whole};
 
 /// The index of Deployments that are Flagger.
 pub(super) const ORIGINAL: &str = "original";
@@ -15,10 +15,13 @@ pub(super) const RUNS: &str = "runs";
 
 /// What [`ORIGINAL`] finds a Deployment by.
 pub(super) fn index_original(seen: &Seen) -> Vec<String> {
-    let body = seen.body.as_ref().ok();
-    let whole = body.and_then(|body| body.downcast_ref::<Whole>());
-    let is_it = whole.is_some_and(|whole| container(&whole.0).is_some());
+    let is_it = whole(seen).is_some_and(Whole::is_original);
     is_it.then(|| RUNS.to_owned()).into_iter().collect()
+}
+
+/// Whether an object is a Deployment of Flagger.
+pub(super) fn is_it(object: &Value) -> bool {
+    container(object).is_some()
 }
 
 /// The container of Flagger in a Deployment.

@@ -14,6 +14,7 @@ use slipway_kernel::finalizer::Finalizers;
 use slipway_kernel::parts::{Part, Parts};
 use slipway_kernel::store::{Projection, Seen, Undecodable};
 
+use super::original;
 use crate::router;
 use crate::standalone::configs::{ConfigKind, Known, known, references};
 use crate::standalone::{Names, scaler};
@@ -114,28 +115,52 @@ pub(super) fn index_asks(seen: &Seen) -> Vec<String> {
     .collect()
 }
 
-/// An object of which anything may be needed: a workload, a Service, an autoscaler, an object of a router.
+/// An object of which anything may be needed: a workload, a Service, an autoscaler, an object of a router. It is kept as text,
+/// which takes a fraction of the room; there are many, and few of them are any Canary's.
 #[derive(Debug, Clone)]
-pub struct Whole(pub Value);
+pub struct Whole {
+    text: Box<str>,
+    /// What a workload is configured with, by name.
+    configs: Vec<String>,
+    is_original: bool,
+}
+
+impl Whole {
+    /// The object.
+    pub fn value(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_default()
+    }
+
+    /// Whether it is a Deployment of Flagger.
+    pub(super) fn is_original(&self) -> bool {
+        self.is_original
+    }
+}
 
 impl Projection for Whole {
     const READS: Parts = WHOLE;
 
     fn project(object: &Value) -> Result<Self, Undecodable> {
-        Ok(Self(object.clone()))
+        let template = object.pointer("/spec/template");
+        let configs = template.map(references).unwrap_or_default();
+        Ok(Self {
+            text: object.to_string().into_boxed_str(),
+            configs: configs.into_keys().map(|config| config.name).collect(),
+            is_original: original::is_it(object),
+        })
     }
+}
+
+/// A workload as an index is given it.
+pub(super) fn whole(seen: &Seen) -> Option<&Whole> {
+    seen.body.as_ref().ok()?.downcast_ref::<Whole>()
 }
 
 /// What [`CONFIGS`] finds a workload by.
 pub(super) fn index_configs(seen: &Seen) -> Vec<String> {
-    let body = seen.body.as_ref().ok();
-    let whole = body.and_then(|body| body.downcast_ref::<Whole>());
-    let template = whole.and_then(|whole| whole.0.pointer("/spec/template"));
-    let configs = template.map(references).unwrap_or_default();
-    let configs = configs.into_keys();
-    configs
-        .map(|config| place(&seen.meta.namespace, &config.name))
-        .collect()
+    let configs = whole(seen).map_or(&[][..], |whole| &whole.configs);
+    let each = configs.iter();
+    each.map(|name| place(&seen.meta.namespace, name)).collect()
 }
 
 /// What is kept of a `ConfigMap` or Secret: nothing of its values.
