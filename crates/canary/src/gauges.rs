@@ -5,6 +5,21 @@ use std::collections::BTreeMap;
 use slipway_api::canary::{Canary, Phase};
 use slipway_kernel::capability::Gauge;
 
+use crate::provider::Provider;
+
+/// What runs.
+pub fn about(provider: Provider) -> Gauge {
+    Gauge {
+        name: "flagger_info",
+        help: "The version that runs, and what shifts traffic where a Canary does not say.",
+        labels: BTreeMap::from([
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("mesh_provider", provider.name().to_owned()),
+        ]),
+        value: 1.0,
+    }
+}
+
 /// The numbers of all Canaries.
 pub fn gauges<'a>(canaries: impl Iterator<Item = &'a Canary>) -> Vec<Gauge> {
     let mut all = Vec::new();

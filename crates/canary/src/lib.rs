@@ -106,7 +106,9 @@ impl Controller for Canaries {
             let all = stores.list::<CanarySeen>(cluster, &kinds::CANARY);
             all.filter_map(|entry| entry.body.read.as_ref().ok())
         });
-        gauges::gauges(canaries)
+        let mut all = gauges::gauges(canaries);
+        all.push(gauges::about(self.settings.provider));
+        all
     }
 
     fn severity(&self, reason: &str) -> Severity {

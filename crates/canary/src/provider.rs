@@ -21,8 +21,7 @@ impl Eq for Provider {}
 
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.router.names.first().map_or("", |(name, _)| *name);
-        write!(f, "{name} {}", self.version)
+        write!(f, "{} {}", self.name(), self.version)
     }
 }
 
@@ -77,6 +76,11 @@ impl Provider {
             let names = router.names.iter();
             names.map(move |&(name, version)| (name, Self { router, version }))
         })
+    }
+
+    /// The first name of its router.
+    pub fn name(self) -> &'static str {
+        self.router.names.first().map_or("", |(name, _)| *name)
     }
 
     /// What does it.

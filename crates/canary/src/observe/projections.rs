@@ -158,7 +158,7 @@ pub(super) fn whole(seen: &Seen) -> Option<&Whole> {
 
 /// What [`CONFIGS`] finds a workload by.
 pub(super) fn index_configs(seen: &Seen) -> Vec<String> {
-    let configs = whole(seen).map_or(&[][..], |whole| &whole.configs);
+    let configs = whole(seen).map_or(&[][..], |one| one.configs.as_slice());
     let each = configs.iter();
     each.map(|name| place(&seen.meta.namespace, name)).collect()
 }
