@@ -106,7 +106,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         } => {
             let profile = (!no_controlplane).then_some((Profile::Bare, "SLIPWAY_REAL_BARE"));
             let size = ["--objects".to_owned(), objects.to_string()];
-            measure("bench-apiserver", &size, None, profile, keep)
+            measure(
+                "bench-apiserver",
+                &size,
+                &Whom::Shipped(None, profile),
+                keep,
+            )
         }
         Bench::Restarts {
             deployments,
@@ -115,7 +120,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         } => {
             let profile = (!no_controlplane).then_some((Profile::Bare, "SLIPWAY_REAL_BARE"));
             let size = ["--deployments".to_owned(), deployments.to_string()];
-            measure("bench-restarts", &size, peer.as_deref(), profile, keep)
+            let whom = Whom::Shipped(peer.as_deref(), profile);
+            measure("bench-restarts", &size, &whom, keep)
         }
         Bench::Clusters { members, idle } => {
             let members: Vec<String> = members.iter().map(ToString::to_string).collect();
@@ -125,7 +131,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
                 "--idle".to_owned(),
                 idle.to_string(),
             ];
-            measure("bench-clusters", &size, None, None, keep)
+            measure("bench-clusters", &size, &Whom::Own, keep)
         }
         Bench::Facts { keys, minutes } => {
             let words = [
@@ -134,30 +140,37 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
                 "--minutes".to_owned(),
                 minutes.to_string(),
             ];
-            measure("bench-facts", &words, None, None, keep)
+            measure("bench-facts", &words, &Whom::Own, keep)
         }
         Bench::Zones { peer, pods } => {
             let profile = Some((Profile::Full, "SLIPWAY_REAL_FULL"));
             let size = ["--pods".to_owned(), pods.to_string()];
-            measure("bench-zones", &size, peer.as_deref(), profile, keep)
+            let whom = Whom::Shipped(peer.as_deref(), profile);
+            measure("bench-zones", &size, &whom, keep)
         }
     }
 }
 
-/// Runs a bench beside a control plane of this kind, which it finds by that variable.
-fn measure(
-    program: &str,
-    arguments: &[String],
-    peer: Option<&Path>,
-    profile: Option<(Profile, &str)>,
-    keep: bool,
-) -> Result<()> {
+/// Whose figures a bench gives.
+enum Whom<'a> {
+    /// The program's as it is shipped, and another's if one is named, on a control plane of this kind, which is found by that
+    /// variable.
+    Shipped(Option<&'a Path>, Option<(Profile, &'static str)>),
+    /// Those of an operator that is a part of the bench.
+    Own,
+}
+
+/// Runs a bench, and keeps what it says if that is wanted.
+fn measure(program: &str, arguments: &[String], whom: &Whom<'_>, keep: bool) -> Result<()> {
     let mut bench = Command::new(workspace::target().join("release/examples").join(program));
-    bench
-        .args(arguments)
-        .env("SLIPWAY_BIN", workspace::build_shipped()?);
-    if let Some(peer) = peer {
-        bench.arg("--peer").arg(peer);
+    bench.args(arguments);
+    let mut profile = None;
+    if let Whom::Shipped(peer, real) = whom {
+        bench.env("SLIPWAY_BIN", workspace::build_shipped()?);
+        if let Some(peer) = peer {
+            bench.arg("--peer").arg(peer);
+        }
+        profile = *real;
     }
     let real = profile
         .map(|(profile, variable)| {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use self::prometheus::Source;
 use self::servers::OnServers;
 use self::tier::Outcome;
 use crate::bench::figures;
@@ -107,9 +108,18 @@ fn ask_prometheus(tiers: &mut Tiers) {
         return;
     }
     let program = match prometheus::locate() {
-        Ok(program) => program,
+        Ok(Source::Program(program)) => program,
+        Ok(Source::NoApt(why)) => {
+            tiers.left_out.push(format!("{PROMETHEUS}: {why}"));
+            return;
+        }
         Err(why) => {
-            tiers.left_out.push(format!("{PROMETHEUS}: {why:#}"));
+            tiers.outcomes.push(Outcome {
+                name: PROMETHEUS,
+                summary: format!("{PROMETHEUS}: no Prometheus: {why:#}"),
+                time: Duration::ZERO,
+                failed: true,
+            });
             return;
         }
     };

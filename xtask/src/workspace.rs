@@ -58,19 +58,42 @@ pub(crate) fn today() -> Result<String> {
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_told_by_cargo) {
+            command.env_remove(name);
+        }
+    }
     command
+}
+
+/// Whether cargo tells this to a program that it runs, about that program. Nobody below may see it: dependencies whose build
+/// looks at it (ring's does) would be built again, and all that stands on them, whenever somebody calls cargo by himself.
+fn is_told_by_cargo(name: &str) -> bool {
+    let about_us = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+    let names = [
+        "CARGO_CRATE_NAME",
+        "CARGO_BIN_NAME",
+        "CARGO_PRIMARY_PACKAGE",
+    ];
+    about_us.iter().any(|start| name.starts_with(start)) || names.contains(&name)
 }
 
 /// The same command, which gives way to others that want the processor.
 pub(crate) fn gently(command: &Command) -> Command {
-    if which("nice").is_none() {
-        let mut same = Command::new(command.get_program());
-        same.args(command.get_args()).current_dir(root());
-        return same;
-    }
-    let mut gentle = Command::new("nice");
-    gentle.args(["-n", "10"]).arg(command.get_program());
+    let mut gentle = if which("nice").is_some() {
+        let mut nice = Command::new("nice");
+        nice.args(["-n", "10"]).arg(command.get_program());
+        nice
+    } else {
+        Command::new(command.get_program())
+    };
     gentle.args(command.get_args()).current_dir(root());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => gentle.env(name, value),
+            None => gentle.env_remove(name),
+        };
+    }
     gentle
 }
 
@@ -128,4 +151,23 @@ pub(crate) fn which(program: &str) -> Option<PathBuf> {
             .map(|folder| folder.join(program))
             .find(|file| file.is_file())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_is_called_as_by_hand() {
+        // Cargo runs this test, and so tells it about its package.
+        assert!(std::env::vars_os().any(|(name, _)| name == "CARGO_PKG_NAME"));
+        let removed = |command: &Command| {
+            let mut all = command.get_envs();
+            all.any(|(name, value)| name == "CARGO_PKG_NAME" && value.is_none())
+        };
+        let cargo = cargo();
+        assert!(removed(&cargo));
+        assert!(removed(&gently(&cargo)));
+        assert!(!is_told_by_cargo("CARGO_TARGET_DIR") && !is_told_by_cargo("CARGO"));
+    }
 }

@@ -19,7 +19,7 @@ pub use failure::{Failure, Waiting};
 pub use header::{Header, NotAHeader};
 pub use number::Number;
 pub use reply::{Reply, Text, Value, Wanted};
-pub use secret::{NotYours, OtherNamespaces, SecretRef};
+pub use secret::{NotSecrets, NotYours, OtherNamespaces, SecretRef, SharedSecrets};
 
 /// How a question ended.
 pub type Answer = Result<Reply, Failure>;

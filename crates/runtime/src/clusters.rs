@@ -8,12 +8,17 @@ use tokio::sync::Semaphore;
 
 use crate::rights::Rights;
 
+/// How many pages and objects of a member may wait to be taken in.
+const NEWS: usize = 64;
+
 /// One cluster.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     pub(crate) client: kube::Client,
     /// Writes in flight; waiting is in order.
     pub(crate) slots: Arc<Semaphore>,
+    /// Room for what its watches have told and nobody has taken in.
+    pub(crate) news: Arc<Semaphore>,
     pub(crate) rights: Arc<Rights>,
 }
 
@@ -28,6 +33,7 @@ impl Clusters {
         let cluster = Cluster {
             client,
             slots,
+            news: Arc::new(Semaphore::new(NEWS)),
             rights: Arc::default(),
         };
         all.insert(id, cluster);

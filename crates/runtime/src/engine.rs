@@ -47,6 +47,7 @@ use crate::webhook::Readings;
 
 pub(crate) use bump::Bumped;
 pub(crate) use members::{Said, identify};
+pub(crate) use questions::Pending;
 use questions::Questions;
 use site::Site;
 
@@ -338,12 +339,15 @@ impl Engine {
 
     fn receive(&mut self, message: Message) {
         match message {
-            Message::Watch(key, run, news) => self.news(&key, run, news),
+            Message::Watch(key, run, news, room) => {
+                self.news(&key, run, news);
+                drop(room);
+            }
             Message::Rewound(cluster, history) => self.read_older(&cluster, history),
             Message::ListAgain(cluster) => self.list_if_due(&cluster),
             Message::Executed(key, tenure, report) => self.executed(&key, tenure, &report),
             Message::Publish(key, event, acted) => self.publish(&key, &event, acted.as_deref()),
-            Message::Answered(key, id, answer) => self.answered(&key, &id, answer),
+            Message::Answered(asked, answer) => self.answered(*asked, answer),
             Message::Taken(lease, epoch, taken) => self.taken(lease, epoch, taken),
             Message::WaitedOut(cluster, lease, epoch) => self.waited_out(&cluster, lease, epoch),
             Message::Bumped(cluster, lease, epoch, bumped) => {
@@ -351,10 +355,10 @@ impl Engine {
             }
             Message::Connected(cluster, run, made) => self.connected(&cluster, run, made),
             Message::Reconnect(cluster, run) => self.reconnect(&cluster, run),
-            Message::Attended(cluster, run, said) => self.attended(&cluster, run, said),
+            Message::Attended(cluster, asked, said) => self.attended(&cluster, asked, said),
             Message::Discovered(cluster, run, kinds) => self.discovered(&cluster, run, kinds),
             Message::Lost(lease) => self.lost(lease),
-            Message::Told(slot, untold) => self.told(&slot, untold),
+            Message::Told(slot, tenure, untold) => self.told(&slot, tenure, untold),
             Message::Undo(actions) => self.undo(actions),
             Message::Held(hold) => self.held(*hold),
             Message::Undone => self.undoing = self.undoing.saturating_sub(1),
@@ -366,12 +370,14 @@ impl Engine {
     async fn end(&mut self, client: &kube::Client) {
         self.shared.draining.store(true, Ordering::Release);
         let patience = after(Instant::now(), self.shared.settings.request_timeout);
+        // Whoever is slow outside does not keep the lease from the next leader, who asks again under the same name.
+        self.questions.leave_the_world();
         // What webhooks have just left to be undone is not lost.
         self.drain_inbox();
         while !self.executing.is_empty()
             || self.telling > 0
             || self.undoing > 0
-            || self.questions.is_under_way()
+            || self.questions.is_under_way_inside()
         {
             let message = tokio::select! {
                 biased;
@@ -382,7 +388,7 @@ impl Engine {
             self.receive(message);
         }
         // What is still under way has no answer: the next leader has to wait for it.
-        let clean = self.executing.is_empty() && !self.questions.is_under_way();
+        let clean = self.executing.is_empty() && !self.questions.is_under_way_inside();
         for candidacy in self.candidacies.drain(..) {
             candidacy.abort();
         }

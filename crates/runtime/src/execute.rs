@@ -466,7 +466,10 @@ impl Execution {
         if self.is_stopped() {
             return None;
         }
-        let epoch = self.shared.leads_in(self.lease, &object.cluster)?;
+        let controller = self.key.controller;
+        let epoch = self
+            .shared
+            .leads_in(self.lease, &object.cluster, controller)?;
         let wanted = wanted.traced(self.context(epoch, purpose));
         let timeout = self.shared.settings.request_timeout;
         let before = self.known(object);
@@ -485,7 +488,6 @@ impl Execution {
             }
         }
         let kind = object.kind.kind.as_ref();
-        let controller = self.key.controller;
         let ended = outcome.as_str();
         self.shared
             .metrics

@@ -22,7 +22,7 @@ use slipway_kernel::identity::Key;
 use slipway_kernel::question::Failure;
 use tokio::time::Instant;
 
-use crate::outside::{self, ApiSecrets, Ask as _, Outside};
+use crate::outside::{self, ApiSecrets, Ask as _, Outside, Still};
 use crate::state::Shared;
 
 pub use self::http::Http;
@@ -40,6 +40,15 @@ const GRACE: Duration = Duration::from_secs(1);
 pub trait Gather: Send + Sync + 'static {
     /// Asks, on behalf of a key.
     fn gather(&self, key: &Key, question: Question) -> BoxFuture<'static, Answer>;
+    /// The same, unless it is not wanted any more when its turn comes.
+    fn gather_while(
+        &self,
+        key: &Key,
+        question: Question,
+        _still: Still,
+    ) -> BoxFuture<'static, Answer> {
+        self.gather(key, question)
+    }
     /// Whoever asks in the same way about another cluster, which this client reaches.
     fn elsewhere(&self, client: kube::Client) -> Arc<dyn Gather> {
         Arc::new(Gatherer::new(client, Arc::new(NoPods)))
@@ -226,6 +235,15 @@ impl Gather for Gatherer {
     }
 
     fn gather(&self, whose: &Key, question: Question) -> BoxFuture<'static, Answer> {
+        self.gather_while(whose, question, Still::default())
+    }
+
+    fn gather_while(
+        &self,
+        whose: &Key,
+        question: Question,
+        still: Still,
+    ) -> BoxFuture<'static, Answer> {
         match question.request {
             Asked::Api { .. } => {
                 let api = self.api.clone();
@@ -244,6 +262,7 @@ impl Gather for Gatherer {
                     key: whose.clone(),
                     id: key(&question.id),
                     call: *call,
+                    still,
                 });
                 Box::pin(async move { answer.await.into() })
             }
@@ -258,8 +277,28 @@ pub(crate) async fn put(
     key: &Key,
     question: Question,
 ) -> Answer {
+    put_while(shared, gatherer, key, question, Still::default()).await
+}
+
+/// The same, unless it is not wanted any more when its turn comes. What is out of time is not asked: somebody else may have
+/// asked otherwise since.
+pub(crate) async fn put_while(
+    shared: &Shared,
+    gatherer: &dyn Gather,
+    key: &Key,
+    mut question: Question,
+    still: Still,
+) -> Answer {
+    let too_late = || Answer::Failed(Failure::NotAllowed("it is too late to ask".to_owned()));
+    if question.is_too_late(shared.environment.now()) {
+        return too_late();
+    }
     if !question.pause.is_zero() {
         shared.environment.sleep(question.pause).await;
+        question.pause = Duration::ZERO;
+        if question.is_too_late(shared.environment.now()) {
+            return too_late();
+        }
     }
     let began = Instant::now();
     let method = question.method();
@@ -269,7 +308,7 @@ pub(crate) async fn put(
         // A call keeps its time itself, and knows what was waited for.
         Asked::Outside(call) => (None, call.timeout.saturating_add(GRACE)),
     };
-    let asked = gatherer.gather(key, question);
+    let asked = gatherer.gather_while(key, question, still);
     let answer = tokio::select! {
         biased;
         () = tokio::time::sleep(timeout) => Answer::timeout(),

@@ -5,21 +5,23 @@ use std::sync::Arc;
 use slipway_kernel::action::Action;
 use slipway_kernel::admission::Hold;
 use slipway_kernel::event::Event;
-use slipway_kernel::fact::{Answer, QuestionId};
+use slipway_kernel::fact::Answer;
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
 use slipway_kernel::member::Discovery;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::connect::Unconnected;
 use crate::election::Taken;
-use crate::engine::{Bumped, Said};
+use crate::engine::{Bumped, Pending, Said};
 use crate::events::{Slot, Untold};
 use crate::execute::Report;
+use crate::state::Asked;
 use crate::watch::{News, WatchKey};
 
 /// Something that the loop has to deal with.
 pub(crate) enum Message {
-    /// The watch of this number has something to tell.
-    Watch(WatchKey, u64, News),
+    /// The watch of this number has something to tell. What it gives back when that has been taken in is the room for more.
+    Watch(WatchKey, u64, News, Option<OwnedSemaphorePermit>),
     /// A read has shown an object of this cluster at an older version than was known, in this history.
     Rewound(ClusterId, u64),
     /// Everything in this cluster is to be listed again, if it still is.
@@ -29,7 +31,7 @@ pub(crate) enum Message {
     /// A plan of this key has an event to be told, about what was done to an object if it was.
     Publish(Key, Box<Event>, Option<Box<ObjectRef>>),
     /// A question has been answered.
-    Answered(Key, QuestionId, Answer),
+    Answered(Box<Pending>, Answer),
     /// This replica has taken a lease.
     Taken(&'static str, i64, Taken),
     /// This replica has lost a lease.
@@ -43,11 +45,12 @@ pub(crate) enum Message {
     /// It is time to try again.
     Reconnect(ClusterId, u64),
     /// A member was asked which cluster it is.
-    Attended(ClusterId, u64, Said),
+    Attended(ClusterId, Asked, Said),
     /// A cluster has said which kinds it serves.
     Discovered(ClusterId, u64, Arc<Discovery>),
-    /// This event has been told, or none can be told in its namespace because of that.
-    Told(Slot, Option<Untold>),
+    /// This event has been told, or none can be told in its namespace because of that; the number is that of what is known of its
+    /// cluster.
+    Told(Slot, u64, Option<Untold>),
     /// This is to be undone after a review was answered.
     Undo(Vec<Action>),
     /// A review was answered that lets this go.

@@ -68,6 +68,8 @@ pub(crate) enum Reason {
     NoRight,
     /// The server has too much to do.
     TooManyRequests,
+    /// There was no answer, or none that can be understood; our word for it. A server that fails has answered.
+    Unanswered(&'static str),
     /// There is nothing at this address, which says nothing about the object: a server that has just started may not serve
     /// its kind yet.
     NotServed,
@@ -97,6 +99,7 @@ impl Reason {
             Self::Forbidden | Self::NoRight => FORBIDDEN,
             Self::TooManyRequests => TOO_MANY_REQUESTS,
             Self::NotServed => NOT_FOUND,
+            Self::Unanswered(word) => word,
             Self::Other(word) => word,
         }
     }
@@ -110,6 +113,19 @@ impl Refused {
         }
     }
 
+    /// Nobody has answered so that it can be understood.
+    fn unanswered(how: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            reason: Reason::Unanswered(how),
+            message: message.into(),
+        }
+    }
+
+    /// Whether nobody has answered.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        matches!(self.reason, Reason::Unanswered(_))
+    }
+
     /// Whether it is forbidden, by whomever.
     pub(crate) fn is_forbidden(&self) -> bool {
         matches!(self.reason, Reason::Forbidden | Reason::NoRight)
@@ -120,7 +136,9 @@ impl Refused {
         match self.reason {
             Reason::NoRight => Cause::NoRight,
             Reason::TooManyRequests => Cause::Busy,
-            Reason::Forbidden | Reason::NotServed | Reason::Other(_) => Cause::Rejected,
+            Reason::Forbidden | Reason::NotServed | Reason::Unanswered(_) | Reason::Other(_) => {
+                Cause::Rejected
+            }
         }
     }
 }
@@ -315,12 +333,12 @@ impl ApiRequest {
             biased;
             () = tokio::time::sleep(timeout) => {
                 let message = format!("no answer within {} s", timeout.as_secs());
-                Outcome::Unknown(Refused::new("Timeout", message), None)
+                Outcome::Unknown(Refused::unanswered("Timeout", message), None)
             }
             ended = exchange(client, request) => match ended {
                 Ok((409, _, body)) if self.is_yielding() => Outcome::Refused(said(409, &body)),
                 Ok((code, after, body)) => read(code, after, &body),
-                Err(error) => Outcome::Unknown(Refused::new("Unreachable", error), None),
+                Err(error) => Outcome::Unknown(Refused::unanswered("Unreachable", error), None),
             }
         }
     }
@@ -343,11 +361,12 @@ pub(crate) async fn exchange(
 fn read(code: u16, after: Option<Duration>, body: &[u8]) -> Outcome {
     let value: Option<Value> = serde_json::from_slice(body).ok();
     let refused = || said(code, body);
+    let malformed = || {
+        let refused = Refused::unanswered("Malformed", "the answer is no JSON");
+        Outcome::Unknown(refused, None)
+    };
     match code {
-        200..=299 => match value {
-            Some(value) => Outcome::Done(value),
-            None => Outcome::Unknown(Refused::new("Malformed", "the answer is no JSON"), None),
-        },
+        200..=299 => value.map_or_else(malformed, Outcome::Done),
         404 => {
             let named = value.as_ref().and_then(|v| v.pointer("/details/name"));
             let mut refused = refused();
@@ -393,6 +412,22 @@ fn retry_after(headers: &http::HeaderMap) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Nobody knows what became of a write that a server fails to do; and yet the server is there.
+    #[test]
+    fn a_server_that_fails_has_answered() {
+        let is_unanswered = |code: u16, body: &[u8]| match read(code, None, body) {
+            Outcome::Unknown(refused, _) => Some(refused.is_unanswered()),
+            _ => None,
+        };
+        let timeout = br#"{"kind": "Status", "reason": "Timeout"}"#;
+        for code in [500, 502, 503, 504] {
+            assert_eq!(is_unanswered(code, timeout), Some(false), "{code}");
+            assert_eq!(is_unanswered(code, b"bad gateway"), Some(false), "{code}");
+        }
+        assert_eq!(is_unanswered(200, b"welcome"), Some(true), "no JSON");
+        assert_eq!(is_unanswered(429, b""), None);
+    }
 
     /// A server that does not serve a kind yet answers with 404 for objects that are there.
     #[test]

@@ -8,11 +8,15 @@ mod clock;
 mod cluster;
 mod kinds;
 mod lists;
+mod membership;
 mod shared;
+mod watch;
 
-pub(crate) use cluster::{ClusterState, Membership};
+pub(crate) use cluster::ClusterState;
 pub(crate) use lists::reference;
+pub(crate) use membership::{Asked, Doubts, Membership};
 pub(crate) use shared::Shared;
+pub(crate) use watch::WatchState;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +29,6 @@ use slipway_kernel::blocker::Blocker;
 use slipway_kernel::capability::Controller;
 use slipway_kernel::fact::Refusal;
 use slipway_kernel::identity::{ClusterId, Key, ObjectRef};
-use slipway_kernel::interest::Need;
 use slipway_kernel::member::Discovery;
 use slipway_kernel::selector::Selector;
 use slipway_kernel::store::{Change, Meta, StoreKey, Stores, number};
@@ -35,7 +38,6 @@ use crate::lease::Record;
 use crate::queue::{LaneId, first_key};
 use crate::request::Refused;
 use crate::settings::Backoff;
-use crate::watch::Control;
 
 /// Whether this replica acts for a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,22 +73,6 @@ pub(crate) enum Trust {
     Failing,
     /// It has to be listed first.
     Unlisted,
-}
-
-/// How a watch is doing.
-#[derive(Debug, Clone)]
-pub(crate) struct WatchState {
-    pub(crate) need: Need,
-    pub(crate) listed: bool,
-    pub(crate) off: bool,
-    pub(crate) trust: Trust,
-    pub(crate) control: Arc<Control>,
-    /// What is fed by it.
-    pub(crate) stores: Vec<StoreKey>,
-    /// What we had written and been told before the list that is being made.
-    pub(crate) place: u64,
-    /// The round whose list is waited for, because versions have run backwards; `u64::MAX` if it has not been asked for yet.
-    pub(crate) rewound: Option<u64>,
 }
 
 /// What a store holds of its kind.
@@ -152,6 +138,11 @@ impl State {
             return Some(&mut self.home);
         }
         self.members.get_mut(cluster)
+    }
+
+    /// What is known of a cluster as a member, to change it; none if it is home, or not worked on.
+    pub(crate) fn member_mut(&mut self, cluster: &ClusterId) -> Option<&mut Membership> {
+        self.of_mut(cluster)?.member.as_mut()
     }
 
     /// The history of versions that is known of a cluster; none if it is not worked on.

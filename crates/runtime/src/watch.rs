@@ -12,6 +12,8 @@ mod attend;
 mod contact;
 mod defined;
 mod failure;
+#[cfg(test)]
+mod flood;
 mod poll;
 mod whole;
 
@@ -27,7 +29,7 @@ use slipway_kernel::identity::{ClusterId, Kind};
 use slipway_kernel::interest::Need;
 use slipway_kernel::parts::Parts;
 use slipway_kernel::store::{Meta, Name};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::ledger::Places;
@@ -170,6 +172,9 @@ pub(crate) struct Watch {
     /// Of what we write and are told.
     pub(crate) places: Places,
     pub(crate) news: mpsc::UnboundedSender<Message>,
+    /// Room for what the loop has yet to take in, which all watches of a member share: one that tells more than that waits by
+    /// itself, and what the others tell waits for no more. None at home.
+    pub(crate) room: Option<Arc<Semaphore>>,
 }
 
 /// What has come of a list.
@@ -304,7 +309,8 @@ impl Watch {
                 Ok(Some(Ok(Event::InitDone))) => {
                     listed = true;
                     self.control.seen.store(true, Ordering::Release);
-                    self.tell(News::Page(std::mem::take(&mut list.page)));
+                    self.tell_much(News::Page(std::mem::take(&mut list.page)))
+                        .await;
                     if !self.tell(News::Listed(std::mem::take(&mut list.names), round)) {
                         return End::Deaf;
                     }
@@ -340,14 +346,27 @@ impl Watch {
                     return End::Failed;
                 }
             };
-            if !self.tell(news) {
+            if !self.tell_much(news).await {
                 return End::Deaf;
             }
         }
     }
 
     fn tell(&self, news: News) -> bool {
-        let message = Message::Watch(self.key.clone(), self.control.run, news);
+        self.send(news, None)
+    }
+
+    /// Tells what may be much: waits while too much of it has not been taken in.
+    async fn tell_much(&self, news: News) -> bool {
+        let room = match &self.room {
+            Some(room) => room.clone().acquire_owned().await.ok(),
+            None => None,
+        };
+        self.send(news, room)
+    }
+
+    fn send(&self, news: News, room: Option<OwnedSemaphorePermit>) -> bool {
+        let message = Message::Watch(self.key.clone(), self.control.run, news, room);
         self.news.send(message).is_ok()
     }
 

@@ -31,7 +31,7 @@ use slipway_kernel::question::{
     Answer, Credential, Failure, Number, OtherNamespaces, SecretRef, Trust, Value,
 };
 use slipway_runtime::outside::{
-    ApiSecrets, Ask as _, Asked, Limits, Outside, SystemResolver, Terms,
+    ApiSecrets, Ask as _, Asked, Limits, Outside, Still, SystemResolver, Terms,
 };
 
 const TOKEN: &str = "t0ken-of-a-tenant";
@@ -88,6 +88,7 @@ async fn client(ca: &str) -> Outside {
             ..Rules::default()
         },
         other_namespaces: OtherNamespaces::Refused,
+        credentials_over_http: false,
         limits: Limits::default(),
         resolver: Arc::new(SystemResolver),
         secrets: Arc::new(ApiSecrets::new(client)),
@@ -111,7 +112,15 @@ async fn ask(outside: &Outside, query: &Query) -> Answer {
         name: "one".to_owned(),
     };
     let (id, call) = ("test/one".to_owned(), query.call());
-    outside.ask(Asked { key, id, call }).await
+    let still = Still::default();
+    outside
+        .ask(Asked {
+            key,
+            id,
+            call,
+            still,
+        })
+        .await
 }
 
 fn reading(answer: &Answer) -> Option<&Reading> {

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -158,16 +158,19 @@ pub(crate) fn locate(shape: &Shape) -> Result<Programs> {
     };
     for program in needed(shape) {
         let folder = cached(program.folder)?;
-        let path = match asset(program.name) {
-            Some(path) => path,
-            None => build_once(program, &folder)?,
+        let path = if let Some(path) = asset(program.name) {
+            path
+        } else {
+            let built = folder.join(program.name);
+            once(&built, |partial| build(program, &folder, partial))?;
+            built
         };
         programs.paths.insert(program.name, path);
         if let Some((module, inside)) = program.files {
             let kept = folder.join(format!("{}-files", program.name));
-            if !kept.is_dir() {
-                keep_files(program.folder, module, inside, &kept)?;
-            }
+            once(&kept, |partial| {
+                copy_files(program.folder, module, inside, partial)
+            })?;
             programs.files.insert(program.name, kept);
         }
     }
@@ -229,26 +232,39 @@ fn cached(folder: &str) -> Result<PathBuf> {
         .join(format!("{folder}-{digest}")))
 }
 
-/// One at a time: whoever needs a program that another thread builds waits for it.
-fn build_once(program: &Program, folder: &Path) -> Result<PathBuf> {
-    static BUILDING: Mutex<()> = Mutex::new(());
-    let _alone = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    let built = folder.join(program.name);
-    if !built.is_file() {
-        build(program, folder)?;
+/// Makes what is not there yet. One thread at a time for each, so that whoever needs what another makes waits for it, and not
+/// for what that one makes next; and under another name that is moved at the end, so that what is interrupted leaves no half
+/// of it, and another process may do the same.
+fn once(kept: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    static MAKING: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
+    let turn = {
+        let mut all = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(kept.to_owned()).or_default().clone()
+    };
+    let _alone = turn.lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.exists() {
+        return Ok(());
     }
-    Ok(built)
+    let (Some(folder), Some(name)) = (kept.parent(), kept.file_name()) else {
+        bail!("{} is no place to keep something", kept.display());
+    };
+    std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
+    let name = name.to_string_lossy();
+    let partial = folder.join(format!(".{name}.{}", std::process::id()));
+    make(&partial)?;
+    match std::fs::rename(&partial, kept) {
+        // Another process was faster.
+        Err(_) if kept.is_dir() => Ok(std::fs::remove_dir_all(&partial)?),
+        renamed => renamed.with_context(|| format!("keeping {}", kept.display())),
+    }
 }
 
-fn build(program: &Program, folder: &Path) -> Result<()> {
+fn build(program: &Program, folder: &Path, partial: &Path) -> Result<()> {
     let name = program.name;
-    std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     report::line(&format!(
         "building {name} from Go modules (once; kept in {})",
         folder.display()
     ));
-    // Built under another name and moved, so that an interrupted build leaves no half program in the cache.
-    let partial = folder.join(format!(".{name}.{}", std::process::id()));
     let start = Instant::now();
     let mut child = workspace::gently(&Command::new("go"))
         .args([
@@ -260,7 +276,7 @@ fn build(program: &Program, folder: &Path) -> Result<()> {
             &flags(program.folder),
             "-o",
         ])
-        .arg(&partial)
+        .arg(partial)
         .arg(program.package)
         .current_dir(source(program.folder))
         .spawn()
@@ -282,7 +298,6 @@ fn build(program: &Program, folder: &Path) -> Result<()> {
     if !status.success() {
         bail!("building {name}: go ended with {status}");
     }
-    std::fs::rename(&partial, folder.join(name)).with_context(|| format!("keeping {name}"))?;
     report::line(&format!(
         "  {name} built in {}",
         report::duration(start.elapsed())
@@ -290,7 +305,7 @@ fn build(program: &Program, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn keep_files(source_folder: &str, module: &str, inside: &str, kept: &Path) -> Result<()> {
+fn copy_files(source_folder: &str, module: &str, inside: &str, to: &Path) -> Result<()> {
     let output = Command::new("go")
         .args(["list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module])
         .current_dir(source(source_folder))
@@ -303,14 +318,7 @@ fn keep_files(source_folder: &str, module: &str, inside: &str, kept: &Path) -> R
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    // As with programs: an interrupted copy leaves no half of it.
-    let partial = kept.with_extension(std::process::id().to_string());
-    copy_tree(&Path::new(&folder).join(inside), &partial)?;
-    match std::fs::rename(&partial, kept) {
-        // Somebody else was faster.
-        Err(_) if kept.is_dir() => Ok(std::fs::remove_dir_all(&partial)?),
-        renamed => renamed.with_context(|| format!("keeping {}", kept.display())),
-    }
+    copy_tree(&Path::new(&folder).join(inside), to)
 }
 
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
@@ -327,4 +335,40 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files were once copied by two threads at a time under one name: the quicker moved them away from under the slower, and
+    /// a gate on a machine without caches failed.
+    #[test]
+    fn what_many_want_at_once_is_made_once() -> Result<()> {
+        let folder = std::env::temp_dir().join(format!("slipway-once-{}", std::process::id()));
+        let kept = folder.join("stage-files");
+        let made = std::sync::atomic::AtomicUsize::new(0);
+        let make = |partial: &Path| -> Result<()> {
+            made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            for number in 0..20 {
+                std::fs::create_dir_all(partial)?;
+                std::thread::sleep(Duration::from_millis(1));
+                std::fs::write(partial.join(number.to_string()), "stage")?;
+            }
+            Ok(())
+        };
+        let ends: Vec<Result<()>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| once(&kept, make))).collect();
+            threads
+                .into_iter()
+                .filter_map(|thread| thread.join().ok())
+                .collect()
+        });
+        let files = std::fs::read_dir(&kept)?.count();
+        std::fs::remove_dir_all(&folder)?;
+        assert_eq!(ends.len(), 8);
+        ends.into_iter().collect::<Result<()>>()?;
+        assert_eq!((made.into_inner(), files), (1, 20));
+        Ok(())
+    }
 }

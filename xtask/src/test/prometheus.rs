@@ -11,24 +11,34 @@ use crate::workspace;
 /// Names a Prometheus that is there already.
 const GIVEN: &str = "SLIPWAY_PROMETHEUS";
 
-/// Where Prometheus is; an error says why there is none.
-pub(super) fn locate() -> Result<PathBuf> {
+/// Where a Prometheus comes from.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// It is there, or has been fetched.
+    Program(PathBuf),
+    /// There is nothing here that it could be fetched with.
+    NoApt(String),
+}
+
+/// Where Prometheus is. That it cannot be fetched with what is there is an error, and no reason to leave anything out.
+pub(super) fn locate() -> Result<Source> {
     if let Some(given) = std::env::var_os(GIVEN) {
-        return Ok(given.into());
+        return Ok(Source::Program(given.into()));
     }
     let folder = workspace::cache()?.join("prometheus");
     let program = folder.join("usr/bin/prometheus");
     if program.is_file() {
-        return Ok(program);
+        return Ok(Source::Program(program));
     }
     for tool in ["apt-get", "dpkg-deb"] {
         if workspace::which(tool).is_none() {
-            bail!("there is no {tool} here, and {GIVEN} names no Prometheus");
+            let why = format!("there is no {tool} here, and {GIVEN} names no Prometheus");
+            return Ok(Source::NoApt(why));
         }
     }
     report::line("downloading Prometheus with apt-get, once");
     fetch(&folder)?;
-    Ok(program)
+    Ok(Source::Program(program))
 }
 
 /// Downloads and unpacks the package beside the folder, and puts it in place when it is whole.
@@ -47,11 +57,7 @@ fn fetch(folder: &Path) -> Result<()> {
 
 fn fetch_into(beside: &Path) -> Result<PathBuf> {
     std::fs::create_dir_all(beside).context("making a folder in the cache")?;
-    succeed(
-        Command::new("apt-get")
-            .args(["download", "prometheus"])
-            .current_dir(beside),
-    )?;
+    download(beside)?;
     let package = std::fs::read_dir(beside)
         .context("looking for the package")?
         .filter_map(Result::ok)
@@ -69,6 +75,24 @@ fn fetch_into(beside: &Path) -> Result<PathBuf> {
         bail!("{} has no usr/bin/prometheus", package.display());
     }
     Ok(unpacked)
+}
+
+/// Downloads the package into a folder. The system's lists of packages may be missing or of long ago: then those of today are
+/// fetched beside it, which takes no rights and changes nothing of the system's.
+fn download(into: &Path) -> Result<()> {
+    let apt = |words: &[&str]| {
+        let mut apt = Command::new("apt-get");
+        apt.args(words).current_dir(into);
+        succeed(&mut apt)
+    };
+    if apt(&["download", "prometheus"]).is_ok() {
+        return Ok(());
+    }
+    let lists = into.join("lists");
+    std::fs::create_dir_all(lists.join("partial")).context("making a folder for lists")?;
+    let lists = format!("Dir::State::Lists={}", lists.display());
+    apt(&["-o", &lists, "update"])?;
+    apt(&["-o", &lists, "download", "prometheus"])
 }
 
 fn succeed(command: &mut Command) -> Result<()> {

@@ -150,6 +150,7 @@ fn measure(arguments: &Arguments) -> Result<Figures> {
     // What came before is forgotten.
     servers.tell(&Value::Null)?;
     servers.answer(PATIENCE)?;
+    let (_, answered_before, failed_before) = said(&mut operator)?;
     let before = process::processor_time(operator.id())?;
     let began = Instant::now();
     let mut memory = Vec::new();
@@ -160,8 +161,7 @@ fn measure(arguments: &Arguments) -> Result<Figures> {
         }
         let until = began + Duration::from_secs(60 * minute);
         std::thread::sleep(until.saturating_duration_since(Instant::now()));
-        operator.tell(&Value::Null)?;
-        let kept = operator.answer(PATIENCE)?.as_u64().unwrap_or_default();
+        let (kept, _, _) = said(&mut operator)?;
         memory.push((minute, process::resident(operator.id())?, kept));
     }
     let used = process::processor_time(operator.id())?.saturating_sub(before);
@@ -176,10 +176,33 @@ fn measure(arguments: &Arguments) -> Result<Figures> {
         "{} questions came, and {expected} were due",
         late.len()
     );
+    // Whoever is asked may be asked in vain: what counts is what the operator was told.
+    let (kept, answered, failed) = said(&mut operator)?;
+    let (answered, failed) = (answered - answered_before, failed - failed_before);
+    ensure!(
+        answered * 100 >= u64::try_from(expected)? * 98 && failed == 0,
+        "{answered} questions were answered and {failed} were not, and {expected} were due"
+    );
+    ensure!(
+        kept >= u64::try_from(arguments.keys)?,
+        "{kept} answers are kept for {} keys",
+        arguments.keys
+    );
     Ok(Figures {
         asked: late.len(),
         late,
         used,
         memory,
     })
+}
+
+/// What the operator says of itself: how many answers it keeps, and how many calls were answered and were not.
+fn said(operator: &mut Role) -> Result<(u64, u64, u64)> {
+    operator.tell(&Value::Null)?;
+    let said = operator.answer(PATIENCE)?;
+    let number = |field: &str| {
+        let found = said.get(field).and_then(Value::as_u64);
+        found.with_context(|| format!("the operator does not say {field}"))
+    };
+    Ok((number("kept")?, number("answered")?, number("failed")?))
 }

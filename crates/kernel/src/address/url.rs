@@ -173,7 +173,7 @@ impl Url {
         if let Some(rest) = location.strip_prefix("//") {
             return Self::parse(&format!("{}://{rest}", self.scheme.as_str()));
         }
-        if location.contains("://") {
+        if has_scheme(location) {
             return Self::parse(location);
         }
         let target = if location.starts_with('/') {
@@ -186,6 +186,16 @@ impl Url {
         };
         Self::parse(&format!("{}{target}", self.origin()))
     }
+}
+
+/// Whether a text begins with a scheme: what comes later, in a path or a query, is part of those.
+fn has_scheme(text: &str) -> bool {
+    let end = text.find([':', '/', '?']);
+    let Some((scheme, rest)) = end.and_then(|end| text.split_at_checked(end)) else {
+        return false;
+    };
+    let is_known = |b: u8| b.is_ascii_alphanumeric() || b"+-.".contains(&b);
+    rest.starts_with(':') && !scheme.is_empty() && scheme.bytes().all(is_known)
 }
 
 /// The whole URL: only for those without secrets in them.
@@ -338,6 +348,12 @@ mod tests {
             ("c", "https://a.example:8443/x/c"),
             ("?q", "https://a.example:8443/x/y?q"),
             ("/c#d", "https://a.example:8443/c"),
+            (
+                "/login?next=https://b.example/",
+                "https://a.example:8443/login?next=https://b.example/",
+            ),
+            ("?u=http://b", "https://a.example:8443/x/y?u=http://b"),
+            ("c/http://b", "https://a.example:8443/x/c/http://b"),
         ];
         for (location, to) in table {
             assert_eq!(from.follow(location).unwrap().to_string(), to, "{location}");
@@ -345,6 +361,8 @@ mod tests {
         for hostile in [
             "javascript:alert(1)\r\n",
             "http://user@b",
+            "javascript:alert(1)",
+            "mailto:a",
             "file:///x",
             "/a b",
             "\\\\b",

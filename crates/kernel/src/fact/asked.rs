@@ -52,8 +52,8 @@ pub enum Request {
     },
     /// The scale of a resource of that cluster, whatever its kind is.
     Scale(ScaleOf),
-    /// A pod of that cluster. Its address is made by the capability out of names that the API accepts, in the domain that
-    /// the administrator names: nobody else can choose where it leads.
+    /// A pod of that cluster. Its name is made by the capability out of names that the API accepts, in the domain that the
+    /// administrator names. Services say where it leads, and people write them: whoever dials looks at what it finds.
     Pod {
         /// `GET`, `POST` or `DELETE`.
         method: &'static str,
@@ -79,15 +79,11 @@ impl Request {
         match self {
             Self::Api { path, .. } => path.into(),
             Self::Pod { url, .. } => url.into(),
-            Self::Scale(of) => {
-                let ScaleOf {
-                    group,
-                    kind,
-                    namespace,
-                    name,
-                } = of;
-                format!("scale://{group}/{kind}/{namespace}/{name}").into()
-            }
+            Self::Scale(of) => format!(
+                "scale://{}/{}/{}/{}",
+                of.group, of.kind, of.namespace, of.name
+            )
+            .into(),
             Self::Outside(call) => match &call.target {
                 Target::Url(url) => url.to_string().into(),
                 Target::Secret(reference) => reference.to_string().into(),

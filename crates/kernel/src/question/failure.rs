@@ -2,6 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::prometheus;
+
+/// How much is kept of what stands behind a failure, in characters.
+const LONGEST_WHY: usize = 256;
+
 /// What was waited for when the time was over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waiting {
@@ -49,6 +54,32 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// All words that metrics have for it.
+    pub const OUTCOMES: [&'static str; 7] = [
+        "not_asked",
+        "timeout",
+        "refused",
+        "malformed",
+        "too_large",
+        "unreachable",
+        "not_allowed",
+    ];
+
+    /// The same with a text that is short and plain, whoever has written it.
+    #[must_use]
+    pub fn shortened(self) -> Self {
+        match self {
+            Self::Refused { code, message } => Self::Refused {
+                code,
+                message: short(message),
+            },
+            Self::Malformed(why) => Self::Malformed(short(why)),
+            Self::Unreachable(why) => Self::Unreachable(short(why)),
+            Self::NotAllowed(why) => Self::NotAllowed(short(why)),
+            failure @ (Self::Timeout(_) | Self::TooLarge { .. }) => failure,
+        }
+    }
+
     /// One word, as metrics have it.
     pub fn outcome(&self) -> &'static str {
         match self {
@@ -80,15 +111,103 @@ impl Failure {
         }
     }
 
-    /// Whether whoever was asked is better left alone for a while, by everybody: nobody is there, or it says itself that it
-    /// has too much to do. One question that takes too long is not held against others.
+    /// Whether whoever was asked is better left alone for a while: nobody is there, or it says itself that it has too much
+    /// to do. One question that takes too long, also for Prometheus by its own word, is not held against others.
     pub fn is_of_target(&self) -> bool {
         match self {
             Self::Unreachable(_) => true,
-            Self::Refused { code, .. } => matches!(code, 429 | 503),
+            Self::Refused { code: 503, message } => !prometheus::is_too_slow(message),
+            Self::Refused { code, .. } => *code == 429,
             Self::Timeout(_) | Self::Malformed(_) | Self::TooLarge { .. } | Self::NotAllowed(_) => {
                 false
             }
+        }
+    }
+}
+
+/// The beginning of a text, without control characters.
+fn short(text: String) -> String {
+    // What was cut already ends with one character more.
+    let is_short = text.chars().nth(LONGEST_WHY + 1).is_none();
+    if is_short && !text.contains(char::is_control) {
+        return text;
+    }
+    let plain = text.chars().filter(|c| !c.is_control());
+    let mut kept: String = plain.take(LONGEST_WHY).collect();
+    if !is_short {
+        kept.push('…');
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_behind_a_failure_is_short_and_plain() {
+        let long = format!("a\u{1b}[2Jb\r\n{}", "é".repeat(5_000));
+        for failure in [
+            Failure::Unreachable(long.clone()),
+            Failure::NotAllowed(long.clone()),
+            Failure::Malformed(long.clone()),
+            Failure::Refused {
+                code: 400,
+                message: long.clone(),
+            },
+        ] {
+            let failure = failure.shortened();
+            let why = failure.why();
+            assert!(why.starts_with("a[2Jbé") && why.ends_with('…'), "{why}");
+            assert_eq!(why.chars().count(), LONGEST_WHY + 1);
+        }
+        let plain = Failure::Malformed("as it was".to_owned());
+        assert_eq!(plain.clone().shortened(), plain);
+    }
+
+    #[test]
+    fn only_what_is_the_targets_own_is_held_against_it() {
+        let refused = |code: u16, message: &str| Failure::Refused {
+            code,
+            message: message.to_owned(),
+        };
+        for (failure, is) in [
+            (Failure::Unreachable(String::new()), true),
+            (refused(429, "slow down"), true),
+            (refused(503, "overloaded"), true),
+            // Prometheus says so of one query that took too long, or that its asker gave up.
+            (
+                refused(503, "timeout: query timed out in expression evaluation"),
+                false,
+            ),
+            (
+                refused(503, "canceled: query was canceled in query execution"),
+                false,
+            ),
+            (refused(500, "internal: no"), false),
+            (Failure::Timeout(Waiting::Answer), false),
+            (Failure::Malformed(String::new()), false),
+            (Failure::NotAllowed(String::new()), false),
+        ] {
+            assert_eq!(failure.is_of_target(), is, "{failure}");
+        }
+    }
+
+    #[test]
+    fn every_outcome_is_one_of_all() {
+        for failure in [
+            Failure::Timeout(Waiting::Turn),
+            Failure::Timeout(Waiting::Answer),
+            Failure::Malformed(String::new()),
+            Failure::Unreachable(String::new()),
+            Failure::NotAllowed(String::new()),
+            Failure::TooLarge { what: "a", most: 1 },
+            Failure::Refused {
+                code: 400,
+                message: String::new(),
+            },
+        ] {
+            assert!(Failure::OUTCOMES.contains(&failure.outcome()), "{failure}");
         }
     }
 }

@@ -115,12 +115,27 @@ pub enum Reading {
 }
 
 impl Measured {
-    /// What it came to, be it on all data or on some.
-    pub fn reading(&self) -> &Reading {
+    /// What it came to, if it was measured on all data.
+    pub fn whole(&self) -> Option<&Reading> {
+        match self {
+            Self::Whole(reading) => Some(reading),
+            Self::Partial { .. } => None,
+        }
+    }
+
+    /// What it came to, although that may be on some of the data only: for whoever shows it, not for whoever decides by it.
+    pub fn even_if_partial(&self) -> &Reading {
         match self {
             Self::Whole(reading) | Self::Partial { reading, .. } => reading,
         }
     }
+}
+
+/// Whether a refusal is about one query that took too long, in the words of [`read`].
+pub(super) fn is_too_slow(message: &str) -> bool {
+    ["timeout: ", "canceled: "]
+        .iter()
+        .any(|kind| message.starts_with(kind))
 }
 
 #[derive(Deserialize)]

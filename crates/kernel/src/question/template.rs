@@ -117,8 +117,19 @@ impl Template {
                 return Err(TemplateError::TooLong(LONGEST));
             }
         }
+        if self.place == Place::Url && climbs(&text) {
+            return Err(TemplateError::Climbs);
+        }
         Ok(text)
     }
+}
+
+/// Whether the path of an address has `.` or `..` in it, in any spelling: whoever serves it may go up there.
+fn climbs(address: &str) -> bool {
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    let path = path.to_ascii_lowercase().replace("%2e", ".");
+    let path = path.replace("%2f", "/").replace("%5c", "/");
+    path.split('/').any(|part| part == "." || part == "..")
 }
 
 #[cfg(test)]

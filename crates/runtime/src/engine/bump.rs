@@ -4,6 +4,7 @@
 //! that in the end nothing that the former leader may have seen is still the newest version. What it did before is in
 //! the answers, and so in the stores before the first plan.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use slipway_kernel::store::Meta;
 use crate::clusters::Clusters;
 use crate::request::{ApiRequest, Outcome};
 use crate::settings::Backoff;
-use crate::state::{Phase, Shared};
+use crate::state::{Phase, Shared, State};
 
 /// How often one object is tried.
 const ATTEMPTS: u32 = 8;
@@ -47,6 +48,27 @@ pub(crate) enum Bumped {
     Outlived,
 }
 
+/// Which histories of versions something rests on, each of another cluster. What was listed before one of them ended is not what
+/// there is now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Basis(BTreeMap<ClusterId, u64>);
+
+impl Basis {
+    /// Those that there are now. One of a cluster that is not worked on has ended.
+    pub(super) fn now<'a>(state: &State, all: impl IntoIterator<Item = &'a ClusterId>) -> Self {
+        let all = all.into_iter();
+        Self(
+            all.map(|of| (of.clone(), state.history(of).unwrap_or_default()))
+                .collect(),
+        )
+    }
+
+    fn is_over(&self, state: &State) -> bool {
+        let mut all = self.0.iter();
+        all.any(|(cluster, history)| state.history(cluster) != Some(*history))
+    }
+}
+
 /// Objects that are to be changed.
 pub(super) struct Bump {
     pub(super) shared: Arc<Shared>,
@@ -55,8 +77,8 @@ pub(super) struct Bump {
     pub(super) cluster: ClusterId,
     pub(super) lease: &'static str,
     pub(super) epoch: i64,
-    /// The history of versions that they were listed in.
-    pub(super) history: u64,
+    /// What they were listed in.
+    pub(super) basis: Basis,
     /// With the controller that they are for.
     pub(super) targets: Vec<(&'static str, Target)>,
 }
@@ -93,6 +115,9 @@ impl Bump {
         for attempt in 1..=ATTEMPTS {
             if !self.is_leading() {
                 return Bumped::Lost;
+            }
+            if self.is_outlived() {
+                return Bumped::Outlived;
             }
             let wanted = self.wanted(controller, &target);
             let outcome = wanted.send(&cluster.client, timeout).await;
@@ -137,10 +162,10 @@ impl Bump {
         Bumped::Failed(object.clone())
     }
 
-    /// Whether a restore of the API's storage was noticed meanwhile: then what the former leader could act on is to be listed
-    /// again.
+    /// Whether a restore of the API's storage was noticed since the lists: then what the former leader could act on is to be
+    /// listed again.
     fn is_outlived(&self) -> bool {
-        self.shared.lock().history(&self.cluster) != Some(self.history)
+        self.basis.is_over(&self.shared.lock())
     }
 
     /// Whether this replica still has the lease. Home may be fenced before a member is.
@@ -201,10 +226,10 @@ mod tests {
         let bump = |cluster: ClusterId, history: u64| Bump {
             shared: shared.clone(),
             clusters: Clusters::default(),
+            basis: Basis([(cluster.clone(), history)].into()),
             cluster,
             lease: "toy",
             epoch: 1,
-            history,
             targets: Vec::new(),
         };
         let ended = |bump: Bump| bump.run().now_or_never();
@@ -214,5 +239,20 @@ mod tests {
         assert_eq!(ended(bump(home(), history + 1)), Some(Bumped::Outlived));
         let gone = ClusterId::remote("gone");
         assert_eq!(ended(bump(gone, history)), Some(Bumped::Outlived));
+    }
+
+    /// What was to be bumped in a member was read from home's lists as well: after a restore at home they are of before.
+    #[test]
+    fn a_restore_of_any_cluster_that_lists_are_of_ends_what_rests_on_them() {
+        let mut state = State::default();
+        let (home, member) = (ClusterId::local(), ClusterId::remote("north"));
+        let known = crate::state::ClusterState::of_member(None);
+        state.members.insert(member.clone(), known);
+        for cluster in [&home, &member] {
+            let basis = Basis::now(&state, [&home, &member]);
+            assert!(!basis.is_over(&state));
+            state.begin_history(cluster);
+            assert!(basis.is_over(&state), "{cluster}");
+        }
     }
 }

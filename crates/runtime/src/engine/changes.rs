@@ -101,7 +101,7 @@ impl Engine {
         };
         let is_reached = known.member.as_ref().is_none_or(|member| {
             let is_open = site.link.as_ref().is_some_and(|link| link.is_open);
-            is_open && member.state.is_reached() && !member.is_doubted
+            is_open && member.state.is_reached() && !member.is_distrusted()
         });
         let needs = site.needs.get(controller);
         let is_known = |key: &WatchKey| {

@@ -25,7 +25,7 @@ use slipway_kernel::identity::{ClusterId, ObjectRef};
 use tokio::time::Instant;
 
 use super::Engine;
-use super::bump::{Bump, Bumped};
+use super::bump::{Basis, Bump, Bumped};
 use crate::election::Taken;
 use crate::message::Message;
 use crate::state::Phase;
@@ -48,6 +48,8 @@ pub(super) struct Fencing {
     since: Instant,
     /// Whether objects are bumped after the lists.
     bump: bool,
+    /// The histories of versions that the lists are of.
+    basis: Basis,
     progress: Progress,
 }
 
@@ -109,6 +111,7 @@ impl Engine {
             epoch,
             since,
             bump,
+            basis: Basis::default(),
             progress: Progress::Waits,
         };
         let Some(site) = self.sites.get_mut(cluster) else {
@@ -181,7 +184,10 @@ impl Engine {
             }
         }
         let done = lists.is_empty();
+        // What is to be done in a member is known from home's lists as well.
+        let basis = Basis::now(&self.shared.lock(), [cluster, &ClusterId::local()]);
         if let Some(fencing) = self.fencing_mut(cluster, lease) {
+            fencing.basis = basis;
             fencing.progress = Progress::Lists(lists);
         }
         if done {
@@ -279,14 +285,16 @@ impl Engine {
             self.wait_instead(cluster, lease, epoch);
             return;
         };
-        let history = self.shared.lock().history(cluster).unwrap_or_default();
+        let Some(fencing) = self.fencing(cluster, lease, epoch) else {
+            return;
+        };
         let bump = Bump {
             shared: self.shared.clone(),
             clusters: self.clusters.clone(),
             cluster: cluster.clone(),
             lease,
             epoch,
-            history,
+            basis: fencing.basis.clone(),
             targets,
         };
         let count = bump.targets.len();

@@ -78,6 +78,7 @@ impl Engine {
             News::Listing(place) => {
                 if let Some(watch) = watch_mut(state, key) {
                     watch.place = place;
+                    watch.lists_since = Some(Instant::now());
                 }
             }
             News::Page(objects) => self.page(state, key, &objects),
@@ -217,6 +218,7 @@ impl Engine {
             }
             watch.listed = true;
             watch.off = false;
+            watch.listed_since = watch.lists_since.take();
         }
         seen(state, key);
         trust(state, key, Trust::Sound);
@@ -235,9 +237,10 @@ impl Engine {
         if let Some(site) = self.sites.get_mut(&key.cluster) {
             site.outages.failed(key, why, server, Instant::now());
         }
-        let Some(watch) = watch(state, key) else {
+        let Some(watch) = watch_mut(state, key) else {
             return;
         };
+        watch.lists_since = None;
         let since = watch.control.failing().map(|(since, _)| since);
         let has_lasted = since.is_some_and(|since| since.elapsed() >= FAILING);
         let is_meant = watch.need == Need::RequiredIfServed && watch.listed;
@@ -291,6 +294,7 @@ impl Engine {
         if let Some(watch) = watch_mut(state, key) {
             watch.off = true;
             watch.listed = false;
+            watch.lists_since = None;
         }
         polled(state, key, false);
         seen(state, key);

@@ -10,18 +10,18 @@
 
 mod attend;
 mod credentials;
+mod hearing;
+mod kinds;
 mod openness;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{AbortHandle, abortable};
 use slipway_kernel::identity::ClusterId;
-use slipway_kernel::member::{Attention, Member, MemberState};
+use slipway_kernel::member::{Attention, Member};
 use slipway_kernel::store::Stores;
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::Engine;
@@ -56,8 +56,6 @@ pub(super) struct Link {
     attempts: u32,
     /// Ends what is under way besides watches.
     ends: Vec<AbortHandle>,
-    /// Makes that it is asked at once whether it answers.
-    pub(super) doubt: Arc<Notify>,
     /// Whether it is watched.
     pub(super) is_open: bool,
     /// The number of what is known of it: another one since all of that was dropped. Plans of before have no lane any more.
@@ -187,25 +185,28 @@ impl Engine {
 
     /// Brings a member to what is named now.
     pub(super) fn attend_to(&mut self, cluster: &ClusterId) {
-        let by = self.members.named.get(cluster);
-        let Some(member) = by.and_then(|by| by.values().next()).cloned() else {
+        let by = self.members.named.get(cluster).cloned().unwrap_or_default();
+        let Some(member) = by.values().next().cloned() else {
             return;
         };
         if !self.sites.contains_key(cluster) {
             // Plans of before it was removed may yet be answered: they would share its budget unseen.
             if !self.executing.contains_key(cluster) {
-                self.add_member(cluster, member);
+                self.add_member(cluster, member, by);
             }
             return;
         }
         let before = {
             let mut state = self.shared.lock();
-            let known = state
-                .of_mut(cluster)
-                .and_then(|known| known.member.as_mut());
-            known.map(|known| std::mem::replace(&mut known.member, member.clone()))
+            let known = state.member_mut(cluster);
+            known.map(|known| {
+                let is_told_otherwise = known.is_confirmed_otherwise(&by);
+                known.named = by;
+                let before = std::mem::replace(&mut known.member, member.clone());
+                (before, is_told_otherwise)
+            })
         };
-        let Some(before) = before else {
+        let Some((before, is_told_otherwise)) = before else {
             return;
         };
         if before.uid != member.uid || before.object != member.object {
@@ -220,29 +221,24 @@ impl Engine {
         if before.attention != member.attention {
             self.be_quiet(cluster);
         }
-        if before.confirmed != member.confirmed {
+        if is_told_otherwise {
             self.recognise(cluster);
         }
         self.assess(cluster);
     }
 
-    fn add_member(&mut self, cluster: &ClusterId, member: Member) {
+    fn add_member(
+        &mut self,
+        cluster: &ClusterId,
+        member: Member,
+        named: BTreeMap<&'static str, Member>,
+    ) {
         let now = self.shared.environment.now();
         let (name, object) = (cluster.as_str(), &member.object);
         tracing::info!(cluster = name, %object, "member added");
         {
             let mut state = self.shared.lock();
-            let known = ClusterState::of_member(Some(Membership {
-                member,
-                run: 0,
-                state: MemberState::new(now),
-                checked: None,
-                is_doubted: false,
-                is_lost: false,
-                seen: None,
-                was_open: false,
-                fenced: BTreeMap::new(),
-            }));
+            let known = ClusterState::of_member(Some(Membership::new(member, named, now)));
             state.members.insert(cluster.clone(), known);
             state.begin_history(cluster);
         }
@@ -255,7 +251,6 @@ impl Engine {
             run: 0,
             attempts: 0,
             ends: Vec::new(),
-            doubt: Arc::default(),
             is_open: false,
         });
         self.sites.insert(cluster.clone(), site);
@@ -274,9 +269,7 @@ impl Engine {
         let run = self.runs;
         let member = {
             let mut state = self.shared.lock();
-            let known = state
-                .of_mut(cluster)
-                .and_then(|known| known.member.as_mut());
+            let known = state.member_mut(cluster);
             known.map(|known| {
                 known.run = run;
                 known.checked = None;
@@ -354,14 +347,18 @@ impl Engine {
             return;
         };
         link.attempts = 0;
-        let doubt = link.doubt.clone();
+        let doubts = {
+            let state = self.shared.lock();
+            let known = state.of(cluster).and_then(|known| known.member.as_ref());
+            known.map(|member| member.doubts.clone())
+        };
         let discovers = self.discovers(cluster);
         let attend = Attend {
             shared: self.shared.clone(),
             cluster: cluster.clone(),
             run,
             client,
-            doubt,
+            doubts: doubts.unwrap_or_default(),
             inbox: self.sender.clone(),
             discovers,
         };
@@ -396,14 +393,10 @@ impl Engine {
     }
 
     /// A watch of a member does not get on, or its stream has ended, as whoever takes the member's place makes it: is it the member?
-    pub(super) fn doubt(&mut self, cluster: &ClusterId) {
-        if let Some(link) = self.link(cluster) {
-            link.doubt.notify_one();
-            let mut state = self.shared.lock();
-            if let Some(member) = state.of_mut(cluster).and_then(|k| k.member.as_mut()) {
-                // Whoever writes asks first.
-                member.checked = None;
-            }
+    pub(super) fn doubt(&self, cluster: &ClusterId) {
+        let mut state = self.shared.lock();
+        if let Some(member) = state.of_mut(cluster).and_then(|k| k.member.as_mut()) {
+            member.doubt();
         }
     }
 
@@ -420,12 +413,6 @@ impl Engine {
         self.clusters.remove(cluster);
         self.forget_work(cluster);
         self.unsettled.remove(cluster);
-        let first = (cluster.clone(), String::new());
-        let off = self.events_off.range(first..).map(|(place, _)| place);
-        let off = off.take_while(|(of, _)| of == cluster);
-        for place in off.cloned().collect::<Vec<_>>() {
-            self.events_off.remove(&place);
-        }
         self.shared.lock().drop_member(cluster);
         tracing::info!(%cluster, ?controllers, "member removed");
         self.tell_of(cluster);

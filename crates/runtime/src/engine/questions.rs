@@ -2,18 +2,22 @@
 //!
 //! What waits to be asked is what the last plan of a key asked for: a plan that wants less takes the rest back. What was
 //! answered is kept while the last plan of the key says that the next one needs it. So both are bound by what there is to
-//! be known, and nothing is asked again because something else was answered.
+//! be known, and nothing is asked again because something else was answered. An answer to what its name does not mean any
+//! more, or of another history of the cluster, is nobody's.
 //!
 //! The cluster and the world outside are two lines: however many questions wait for somebody outside, none to the API or to
 //! a pod waits for them. How many may be under way outside, and for how long somebody is left alone, is
-//! [`crate::outside`]'s part, which knows who is slow.
+//! [`crate::outside`]'s part, which knows who is slow. What is asked outside is given up as soon as nobody wants it or this
+//! replica does not act any more; what is asked of the cluster ends by itself, because it may have changed something there.
 
 mod line;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures::future::abortable;
 use slipway_kernel::action::Action;
+use slipway_kernel::capability::Controller;
 use slipway_kernel::fact::{Answer, Answers, Question, QuestionId, Request};
 use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::plan::Plan;
@@ -22,10 +26,22 @@ use tokio::time::Instant;
 use super::Engine;
 use crate::gather::{self, Gather, Nobody};
 use crate::message::Message;
-use line::Line;
+use crate::outside::Still;
+use crate::state::Shared;
+use line::{Attempt, Ended, Line, Next};
 
 /// How many of all keys of a cluster: a cluster that does not answer keeps none of another from being asked.
 const IN_ALL: usize = 128;
+
+/// A question that has been asked and not been answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Pending {
+    key: Key,
+    id: QuestionId,
+    attempt: Attempt,
+    /// The history of the cluster in which it was asked.
+    history: Option<u64>,
+}
 
 /// The questions of all keys.
 #[derive(Debug)]
@@ -40,7 +56,7 @@ impl Default for Questions {
     fn default() -> Self {
         Self {
             inside: Line::new(IN_ALL),
-            outside: Line::new(usize::MAX),
+            outside: Line::giving_up(usize::MAX),
         }
     }
 }
@@ -53,7 +69,7 @@ impl Questions {
         self.outside.want(key, outside);
     }
 
-    /// Nothing more of a cluster is asked that has not been asked yet. What is under way ends by itself.
+    /// Nothing more of a cluster is asked that has not been asked yet. What is under way in it ends by itself.
     pub(super) fn take_back(&mut self, cluster: &ClusterId) {
         self.inside.take_back(cluster);
         self.outside.take_back(cluster);
@@ -65,26 +81,35 @@ impl Questions {
         self.outside.take_back_of(controllers);
     }
 
-    /// Forgets all questions of a cluster. What is under way ends by itself.
+    /// Forgets all questions of a cluster. What is under way in it ends by itself.
     pub(super) fn drop_cluster(&mut self, cluster: &ClusterId) {
         self.inside.drop_cluster(cluster);
         self.outside.drop_cluster(cluster);
     }
 
-    fn next(&mut self, acts: impl Fn(&Key) -> bool) -> Option<(Key, Question)> {
+    /// Nobody outside is asked any more, and nobody there is waited for.
+    pub(super) fn leave_the_world(&mut self) {
+        self.outside.give_up_all();
+    }
+
+    fn next(&mut self, acts: impl Fn(&Key) -> bool) -> Option<Next> {
         let inside = self.inside.next(&acts);
         inside.or_else(|| self.outside.next(&acts))
     }
 
-    fn end(&mut self, key: &Key, id: &QuestionId) {
-        if !self.inside.end(key, id) {
-            self.outside.end(key, id);
+    fn end(&mut self, asked: &Pending) -> Ended {
+        let Pending {
+            key, id, attempt, ..
+        } = asked;
+        match self.inside.end(key, id, *attempt) {
+            Ended::Unknown => self.outside.end(key, id, *attempt),
+            ended => ended,
         }
     }
 
-    /// Whether anything has been asked and not been answered.
-    pub(super) fn is_under_way(&self) -> bool {
-        self.inside.is_under_way() || self.outside.is_under_way()
+    /// Whether anything has been asked of a cluster or its pods and not been answered.
+    pub(super) fn is_under_way_inside(&self) -> bool {
+        self.inside.is_under_way()
     }
 
     /// Whether a key waits for more answers.
@@ -145,21 +170,49 @@ impl Engine {
         let (shared, capabilities) = (&self.shared, &self.capabilities);
         let acts = |key: &Key| {
             let capability = capabilities.get(key.controller);
-            let cluster = &key.cluster;
-            capability.is_some_and(|one| shared.leads_in(one.lease(), cluster).is_some())
+            capability.is_some_and(|one| acts_for(shared, one.as_ref(), key))
         };
-        let mut asked = Vec::new();
+        let mut all = Vec::new();
         while let Some(next) = self.questions.next(acts) {
-            asked.push(next);
+            all.push(next);
         }
-        for (key, question) in asked {
-            let (shared, gatherer) = (self.shared.clone(), self.gatherer_for(&key.cluster));
-            self.start(async move {
-                let id = question.id.clone();
-                let answer = gather::put(&shared, gatherer.as_ref(), &key, question).await;
-                Message::Answered(key, id, answer)
-            });
+        for next in all {
+            self.put(next);
         }
+    }
+
+    /// Has one asked.
+    fn put(&mut self, next: Next) {
+        let Next {
+            key,
+            question,
+            attempt,
+        } = next;
+        let (shared, gatherer) = (self.shared.clone(), self.gatherer_for(&key.cluster));
+        let asked = Pending {
+            history: shared.lock().history(&key.cluster),
+            key: key.clone(),
+            id: question.id.clone(),
+            attempt,
+        };
+        let (still, id) = (self.still(&key), question.id.clone());
+        let whose = key.clone();
+        let put = async move {
+            let put = gather::put_while(&shared, gatherer.as_ref(), &key, question, still);
+            Message::Answered(Box::new(asked), put.await)
+        };
+        let (put, handle) = abortable(put);
+        self.questions.outside.may_end(&whose, &id, handle);
+        self.start(async move { put.await.unwrap_or(Message::Ended) });
+    }
+
+    /// Whether this replica still acts for a key, when it is looked at.
+    fn still(&self, key: &Key) -> Still {
+        let (shared, key) = (self.shared.clone(), key.clone());
+        let Some(capability) = self.capabilities.get(key.controller).cloned() else {
+            return Still::when(|| false);
+        };
+        Still::when(move || acts_for(&shared, capability.as_ref(), &key))
     }
 
     /// Who answers questions about a cluster.
@@ -173,25 +226,48 @@ impl Engine {
         }
     }
 
-    pub(super) fn answered(&mut self, key: &Key, id: &QuestionId, answer: Answer) {
+    pub(super) fn answered(&mut self, asked: Pending, answer: Answer) {
         let now = self.shared.environment.now();
+        let ended = self.questions.end(&asked);
+        if ended == Ended::Unknown {
+            // It was given up.
+            return;
+        }
+        let Pending {
+            key, id, history, ..
+        } = asked;
         let is_known = {
             let mut state = self.shared.lock();
             state.keep_time(now);
+            let is_valid = ended == Ended::Answered && state.history(&key.cluster) == history;
             let known = state.of_mut(&key.cluster);
-            known.map(|known| known.answers.put(key, id.clone(), now, answer))
+            known.map(|known| {
+                if is_valid {
+                    known.answers.put(&key, id, now, answer);
+                }
+                is_valid
+            })
         };
-        self.questions.end(key, id);
-        if is_known.is_none() {
+        let Some(is_valid) = is_known else {
             // Its cluster is gone.
             return;
-        }
+        };
         self.ask();
+        if !is_valid && !self.queue.knows(&key) {
+            // It was about another cluster in its place, and this one has no such key.
+            return;
+        }
         // One plan for many answers, and none later than the last one of them.
-        if self.questions.is_open(key) {
-            self.queue.changed(key, Instant::now());
+        if self.questions.is_open(&key) {
+            self.queue.changed(&key, Instant::now());
         } else {
-            self.queue.at_once(key, Instant::now());
+            self.queue.at_once(&key, Instant::now());
         }
     }
+}
+
+/// Whether this replica acts for a key.
+fn acts_for(shared: &Shared, capability: &dyn Controller, key: &Key) -> bool {
+    let leads = shared.leads_in(capability.lease(), &key.cluster, key.controller);
+    leads.is_some()
 }

@@ -31,14 +31,9 @@ impl Engine {
             "versions of the API have run backwards, as after a restore; dropping what was decided before, and doing nothing until everything has been listed again"
         );
         self.hold(cluster);
-        let site = self.sites.get(cluster);
-        if let Some(link) = site.and_then(|site| site.link.as_ref()) {
-            // It may be another cluster: nothing is planned before it has said that it is not.
-            link.doubt.notify_one();
-        }
         if let Some(member) = state.of_mut(cluster).and_then(|k| k.member.as_mut()) {
-            member.checked = None;
-            member.is_doubted = true;
+            // It may be another cluster: nothing is planned before it has said that it is not.
+            member.distrust();
         }
         if wait.is_zero() {
             self.list_again(state, cluster);

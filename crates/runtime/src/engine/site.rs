@@ -223,6 +223,8 @@ impl Engine {
             stores: watched.stores.keys().cloned().collect(),
             place: 0,
             rewound: None,
+            lists_since: None,
+            listed_since: None,
         };
         let places = {
             let mut all = self.shared.lock();
@@ -252,6 +254,7 @@ impl Engine {
             control,
             places,
             news: self.sender.clone(),
+            room: (!cluster.is_local()).then(|| reached.news.clone()),
             key,
         };
         let (watching, end) = abortable(watch.run());

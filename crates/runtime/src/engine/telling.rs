@@ -58,29 +58,29 @@ impl Engine {
         let replica = &shared.settings.replica;
         let wanted = events::render(event, controller, replica, shared.environment.now());
         self.telling += 1;
+        let tenure = self.tenure(&place.0);
         self.start(async move {
             // An event brings something into being, which needs no object to be there.
             let is_home = place.0.is_local();
-            if !is_home && !is_meant(&shared, &inbox, &place.0, &cluster.client).await {
-                return Message::Told(slot, Some(Untold::Elsewhere));
+            if !is_home && !is_meant(&shared, &inbox, (&place.0, controller), &cluster.client).await
+            {
+                return Message::Told(slot, tenure, Some(Untold::Elsewhere));
             }
             let untold = tell(&shared, &cluster, &wanted, (controller, &place)).await;
-            Message::Told(slot, untold)
+            Message::Told(slot, tenure, untold)
         });
     }
 
     /// An event was told, or none can be told in its namespace just now: then it is, if there is still cause for it later.
-    pub(super) fn told(&mut self, slot: &Slot, untold: Option<Untold>) {
+    pub(super) fn told(&mut self, slot: &Slot, tenure: u64, untold: Option<Untold>) {
         self.telling = self.telling.saturating_sub(1);
-        let Some(untold) = untold else {
+        let (cluster, namespace) = (&slot.0, slot.1.as_str());
+        // Of a member that is gone, or has another cluster in its place, nothing is remembered.
+        let is_known = self.sites.contains_key(cluster) && self.tenure(cluster) == tenure;
+        let Some(untold) = untold.filter(|_| is_known) else {
             return;
         };
         self.recorder.untold(slot);
-        let (cluster, namespace) = (&slot.0, slot.1.as_str());
-        if !self.sites.contains_key(cluster) {
-            // Of a member that is gone nothing is remembered.
-            return;
-        }
         let pause = match untold {
             Untold::NoRight(why) => {
                 let mut state = self.shared.lock();

@@ -15,6 +15,7 @@ pub(super) fn hidden(state: &mut State, key: &WatchKey, why: &Failure) {
     };
     if let Some(watch) = known.watches.get_mut(key) {
         watch.off = !watch.listed;
+        watch.lists_since = None;
     }
     known.hidden.insert(key.clone());
     let missing = unseen_as(Unseen::Forbidden, key);

@@ -81,8 +81,7 @@ impl Engine {
         // Of a member that a controller does not name it sees nothing.
         let capability = capability.filter(|_| self.works_on(&key.cluster, key.controller));
         let Some(capability) = capability.cloned() else {
-            self.queue.finish(&key, Requeue::Done, began);
-            self.queue.forget(&key);
+            self.no_work(&key, began);
             return;
         };
         let now = self.shared.environment.now();
@@ -101,8 +100,7 @@ impl Engine {
         };
         let Some((stores, facts, doubtful, numbers)) = known else {
             // It is work in a cluster that is none of ours.
-            self.queue.finish(&key, Requeue::Done, began);
-            self.queue.forget(&key);
+            self.no_work(&key, began);
             return;
         };
         let planned = catch_unwind(AssertUnwindSafe(|| {
@@ -113,14 +111,7 @@ impl Engine {
         let mut plan = match planned {
             Ok(Some(plan)) => plan,
             Ok(None) => {
-                self.queue.finish(&key, Requeue::Done, began);
-                self.queue.forget(&key);
-                self.fall_silent(&key);
-                self.forget_answers(&key, &BTreeSet::new());
-                self.shown.remove(&key);
-                self.shared.metrics.forget(&key);
-                self.shared.lock().blockers.remove(&key);
-                self.shared.notify_observers();
+                self.no_work(&key, began);
                 return;
             }
             Err(_) => {
@@ -130,7 +121,9 @@ impl Engine {
                 return;
             }
         };
-        let leads = self.shared.leads_in(capability.lease(), &key.cluster);
+        let leads = self
+            .shared
+            .leads_in(capability.lease(), &key.cluster, key.controller);
         let leads = leads.is_some();
         let pass = Pass::new(capability.as_ref(), &plan);
         if pass.is_shown {
@@ -170,6 +163,18 @@ impl Engine {
             return;
         }
         self.execute(key, capability.lease(), (plan, numbers), doubtful, pass);
+    }
+
+    /// There is nothing to do for a key any more, and nothing is left of what there was.
+    fn no_work(&mut self, key: &Key, began: Instant) {
+        self.queue.finish(key, Requeue::Done, began);
+        self.queue.forget(key);
+        self.fall_silent(key);
+        self.forget_answers(key, &BTreeSet::new());
+        self.shown.remove(key);
+        self.shared.metrics.forget(key);
+        self.shared.lock().blockers.remove(key);
+        self.shared.notify_observers();
     }
 
     /// Others see why nothing happens. Whoever acts also logs it, once.

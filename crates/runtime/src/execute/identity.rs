@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use super::Execution;
 use crate::engine::{Said, identify};
 use crate::message::Message;
-use crate::state::Shared;
+use crate::state::{Asked, Shared};
 
 /// For how long it counts what a member has said.
 const FRESH: Duration = Duration::from_secs(10);
@@ -58,35 +58,52 @@ impl Execution {
         is_meant(
             &self.shared,
             &self.inbox,
-            &self.key.cluster,
+            (&self.key.cluster, self.key.controller),
             &reached.client,
         )
         .await
     }
 }
 
-/// Whether a member is the cluster that was confirmed: by what it has just said, or says now. What it says is told.
+/// Whether a member is the cluster that was confirmed to a controller: by what it has just said, or says now. What it says is told.
 pub(crate) async fn is_meant(
     shared: &Shared,
     inbox: &mpsc::UnboundedSender<Message>,
-    cluster: &ClusterId,
+    (cluster, controller): (&ClusterId, &str),
     client: &kube::Client,
 ) -> bool {
-    let (member, run) = {
+    let (member, run, doubts) = {
         let state = shared.lock();
         let known = state.of(cluster);
         let Some(membership) = known.and_then(|known| known.member.as_ref()) else {
             return false;
         };
         if membership.checked.is_some_and(|at| at.elapsed() < FRESH) {
-            return membership.is_open();
+            return membership.is_open_to(controller);
         }
-        (membership.member.clone(), membership.run)
+        let Some(member) = membership.named.get(controller) else {
+            return false;
+        };
+        (member.clone(), membership.run, membership.doubts.clone())
     };
-    let said = identify(client, shared.settings.request_timeout).await;
+    let timeout = shared.settings.request_timeout;
+    let mut asked = Asked {
+        run,
+        doubts: doubts.last(),
+    };
+    let mut said = identify(client, timeout).await;
+    if said.is_well() && doubts.last() != asked.doubts {
+        // It may have been another one's answer. Once: where doubts arise all the time, somebody has to begin.
+        asked.doubts = doubts.last();
+        said = identify(client, timeout).await;
+    }
+    if !said.is_well() {
+        // Nothing is done there until it answers, and it may be that this one question was lost: it is asked again at once.
+        doubts.rise();
+    }
     let is_meant = is_confirmed(&member, &said);
     // Nobody listens when the replica is about to end.
-    let _ = inbox.send(Message::Attended(cluster.clone(), run, said));
+    let _ = inbox.send(Message::Attended(cluster.clone(), asked, said));
     is_meant
 }
 

@@ -1,5 +1,13 @@
 //! Pods over sockets.
+//!
+//! Their names are made by capabilities, in the administrator's domain. Where those lead is said by Services, which people
+//! write: one without a selector, or by another name, leads anywhere. So each address that a name has is checked, and none is
+//! dialled that no pod can have. Who is named by an address is named by the administrator.
 
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ::http::{Request, Response};
@@ -8,19 +16,51 @@ use futures::future::BoxFuture;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use slipway_kernel::address::{Host, Rules};
+use tower::Service;
 
 use super::{Dial, Unreached};
+use crate::outside::{Resolve, SystemResolver};
 
 /// What is not read of an answer.
 const LARGEST_ANSWER: usize = 1 << 20;
 /// How long a connection without a request is kept.
 const IDLE: Duration = Duration::from_secs(30);
 
+/// The addresses of a name, if a pod can have every one of them: public or private ones.
+#[derive(Clone)]
+struct OfPods(Arc<dyn Resolve>);
+
+impl Service<Name> for OfPods {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, io::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let found = self.0.resolve(name.as_str());
+        Box::pin(async move {
+            let host = Host::parse(name.as_str()).map_err(io::Error::other)?;
+            let found = found.await?;
+            for address in &found {
+                let checked = Rules::default().check_address(&host, *address);
+                checked.map_err(io::Error::other)?;
+            }
+            let all = found.into_iter().map(|address| SocketAddr::new(address, 0));
+            Ok(all.collect::<Vec<_>>().into_iter())
+        })
+    }
+}
+
 /// Reaches pods by plain HTTP/1.1, without proxies and redirects. Needs a tokio runtime with real time and I/O.
 #[derive(Debug, Clone)]
 pub struct Http {
-    client: Client<HttpConnector, Full<Bytes>>,
+    client: Client<HttpConnector<OfPods>, Full<Bytes>>,
 }
 
 impl Default for Http {
@@ -32,7 +72,12 @@ impl Default for Http {
 impl Http {
     /// One without connections.
     pub fn new() -> Self {
-        let mut connector = HttpConnector::new();
+        Self::resolving(Arc::new(SystemResolver))
+    }
+
+    /// One that looks names up there.
+    pub fn resolving(resolver: Arc<dyn Resolve>) -> Self {
+        let mut connector = HttpConnector::new_with_resolver(OfPods(resolver));
         connector.set_nodelay(true);
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(IDLE)
@@ -81,6 +126,32 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+
+    /// Where a Service without a selector leads.
+    struct Elsewhere(&'static str);
+
+    impl Resolve for Elsewhere {
+        fn resolve(&self, _: &str) -> BoxFuture<'static, io::Result<Vec<std::net::IpAddr>>> {
+            let address = self.0.parse().unwrap();
+            Box::pin(async move { Ok(vec![address]) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_leads_where_no_pod_is_is_not_followed() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        for (address, part) in [("127.0.0.1", "loopback"), ("169.254.169.254", "metadata")] {
+            let http = Http::resolving(Arc::new(Elsewhere(address)));
+            let url = format!("http://a-0.a.ns.svc.cluster.local.:{port}/");
+            let request = Request::post(url).body(Bytes::new()).unwrap();
+            let refused = http.call(request).await.unwrap_err();
+            assert!(
+                matches!(&refused, Unreached::Refused(why) if why.contains(part)),
+                "{refused}"
+            );
+        }
+    }
 
     #[tokio::test]
     async fn a_pod_is_reached_over_a_socket_and_a_closed_port_is_an_answer() {

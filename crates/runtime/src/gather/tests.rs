@@ -369,3 +369,46 @@ async fn who_does_not_answer_in_time_has_timed_out() {
     assert_eq!(answer, Answer::timeout());
     assert_eq!(began.elapsed(), Duration::from_secs(5));
 }
+
+/// Whoever was kept from asking does not ask when somebody else may have asked otherwise.
+#[tokio::test(start_paused = true)]
+async fn what_is_out_of_time_is_not_asked() {
+    let pod = Pod {
+        answer: Some((200, "")),
+        ..Pod::default()
+    };
+    let environment = Environment::virtual_from(Timestamp::UNIX_EPOCH, 1);
+    let operator = Operator::new(environment, api(&[]).0, Settings::default());
+    let gatherer = Gatherer::new(operator.client(), Arc::new(pod.clone()));
+    let until = |seconds: i64, pause: u64| {
+        let mut asked = to_pod("POST", "http://pod/a");
+        asked.until = Timestamp::from_second(seconds).ok();
+        asked.pause = Duration::from_secs(pause);
+        asked
+    };
+    let whose = whose();
+    let ask = |question| put(operator.shared(), &gatherer, &whose, question);
+    // It may take five seconds.
+    assert!(matches!(
+        ask(until(6, 0)).await,
+        Answer::Said { code: 200, .. }
+    ));
+    assert!(matches!(
+        ask(until(4, 0)).await,
+        Answer::Failed(Failure::NotAllowed(_))
+    ));
+    assert!(matches!(
+        ask(until(6, 2)).await,
+        Answer::Failed(Failure::NotAllowed(_))
+    ));
+    assert_eq!(pod.sent.lock().unwrap().len(), 1);
+    // The clock was set while it paused.
+    let paused = ask(until(20, 10));
+    let set = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        operator.shared().environment.set_clock_by(60);
+    };
+    let (answer, ()) = tokio::join!(paused, set);
+    assert!(matches!(answer, Answer::Failed(Failure::NotAllowed(_))));
+    assert_eq!(pod.sent.lock().unwrap().len(), 1);
+}

@@ -144,7 +144,7 @@ fn members(gauges: &mut Gauges, shared: &Shared, state: &State) {
         let Some(member) = &known.member else {
             continue;
         };
-        let blocker = member.state.blocker(&member.member);
+        let blocker = member.blocker();
         let word = blocker.map_or("Ready", |blocker| blocker.reason);
         *by_state.entry(word).or_default() += 1;
         if at >= shared.settings.members.series {

@@ -1,43 +1,68 @@
 //! One call, to its end: the request, where answers point instead, and what is read of the last one.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, Request, Response};
 use http_body_util::BodyExt;
 use slipway_kernel::address::{Rules, Scheme, Url};
-use slipway_kernel::question::{Answer, Call, Failure, Method, Wanted};
+use slipway_kernel::question::{Answer, Call, Failure, Method, Value, Wanted};
+use tokio::time::Instant;
 
+use super::Asked;
 use super::prepared::Prepared;
-use super::transport::{Body, Transport};
+use super::transport::{Body, Manner, Transport};
 
 /// How much of a text is wanted, and one byte to know that there is more.
 const TEXT: usize = 4 * 1024 + 1;
 
-/// Makes a call. Whoever drops it gives it up.
+/// By whom and under which rules requests are carried, and until when.
+pub(super) struct Way<'a> {
+    pub(super) transport: &'a dyn Transport,
+    pub(super) rules: &'a Rules,
+    pub(super) connecting: Duration,
+    pub(super) deadline: Instant,
+}
+
+impl Way<'_> {
+    /// No more than half of what is left goes to connecting: whoever is not there is told from who is slow.
+    fn manner(&self, asked: &Asked, prepared: &Prepared) -> Manner {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        Manner {
+            trust: prepared.trust.clone(),
+            for_others: !asked.key.cluster.is_local(),
+            connecting: self.connecting.min(left / 2),
+        }
+    }
+}
+
+/// Makes a call, and counts where it was sent on. Whoever drops it gives it up.
 pub(super) async fn make(
-    call: &Call,
+    asked: &Asked,
     prepared: &Prepared,
-    transport: &dyn Transport,
-    rules: &Rules,
+    way: &Way<'_>,
+    followed: &mut u8,
 ) -> Answer {
+    let call = &asked.call;
     let mut step = Step {
         method: call.method,
         url: prepared.url.clone(),
         body: call.body.clone(),
     };
-    let mut followed = 0;
     loop {
         let is_ours = step.url.is_same_origin(&prepared.url);
         let request = request(&step, prepared, is_ours)?;
-        let answer = transport.send(request, prepared.trust.as_ref()).await?;
+        let manner = way.manner(asked, prepared);
+        let answer = way.transport.send(request, &manner).await?;
         if call.redirects == 0 {
             return read(call, prepared, answer).await;
         }
-        let Some(next) = step.next(&answer, prepared, rules)? else {
+        let Some(next) = step.next(&answer, prepared, way.rules)? else {
             return read(call, prepared, answer).await;
         };
-        followed += 1;
-        if followed > call.redirects {
+        *followed = followed.saturating_add(1);
+        if *followed > call.redirects {
             return Err(Failure::NotAllowed(format!(
                 "it points elsewhere more than {} times",
                 call.redirects
@@ -82,6 +107,13 @@ impl Step {
         }
         if !url.is_same_origin(&prepared.url) && prepared.redaction.is_in(&url.to_string()) {
             return Err(not_allowed("with a secret in the address".to_owned()));
+        }
+        if keeps_method && !self.body.is_empty() && !url.is_same_origin(&prepared.url) {
+            // What people have written into it is meant for whom they named.
+            let to = url.host.bare();
+            return Err(not_allowed(format!(
+                "to {to} with the body, which is not for others"
+            )));
         }
         let checked = rules.check_host(&url.host);
         checked.map_err(|why| not_allowed(why.to_string()))?;
@@ -157,12 +189,24 @@ async fn read(call: &Call, prepared: &Prepared, answer: Response<Body>) -> Answe
         bytes.extend_from_slice(&data);
         if bytes.len() > most {
             if is_cut_off {
-                break;
+                return cut(call, prepared, code, &bytes);
             }
             return Err(too_large);
         }
     }
-    call.wanted.read(code, &prepared.redaction.of_bytes(bytes))
+    let bytes = prepared.redaction.of_bytes(&bytes);
+    call.wanted.read(code, &bytes)
+}
+
+/// Reads the beginning of an answer of which there is more.
+fn cut(call: &Call, prepared: &Prepared, code: u16, bytes: &[u8]) -> Answer {
+    let bytes = prepared.redaction.of_beginning(bytes);
+    let mut reply = call.wanted.read(code, &bytes)?;
+    if let Value::Text(text) = &mut reply.value {
+        // What stands in the place of a secret may be shorter.
+        text.is_cut = true;
+    }
+    Ok(reply)
 }
 
 fn announced(headers: &HeaderMap) -> Option<usize> {

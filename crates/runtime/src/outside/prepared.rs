@@ -5,16 +5,20 @@ use base64::engine::general_purpose::STANDARD;
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use slipway_kernel::Sensitive;
-use slipway_kernel::address::Url;
+use slipway_kernel::address::{Rules, Scheme, Url};
 use slipway_kernel::question::{Call, Credential, Failure, Header, SecretRef, Target, Trust};
 use zeroize::Zeroize;
 
 use super::redaction::Redaction;
-use super::{Asked, Secrets, Terms};
+use super::{Asked, Secrets, Terms, Use};
 use crate::gather::IDEMPOTENCY_KEY;
 
-/// What stands for the host in metrics where the address is secret.
-const SECRET_HOST: &str = "secret";
+/// What stands for the host in metrics where the address is secret: no host has such a name.
+const SECRET_HOST: &str = "<secret>";
+/// The longest value that is taken out of answers again.
+const LONGEST: usize = 8 * 1024;
+/// Shorter values are found in any text, and keep nothing secret.
+const SHORTEST: usize = 4;
 
 /// A call that can be made.
 pub(super) struct Prepared {
@@ -28,34 +32,59 @@ pub(super) struct Prepared {
     pub(super) trust: Option<String>,
     /// What must not be seen.
     pub(super) redaction: Redaction,
-    /// What metrics call the target.
-    pub(super) label: String,
 }
 
-impl Prepared {
-    /// Who has to answer, as turns and back-off know it.
-    pub(super) fn target(&self) -> String {
-        format!("{}:{}", self.url.host.bare(), self.url.port)
+/// What metrics call the target.
+pub(super) fn label(call: &Call) -> String {
+    match &call.target {
+        Target::Url(url) => url.host.bare(),
+        Target::Secret(_) => SECRET_HOST.to_owned(),
     }
+}
+
+/// Refuses what can be seen to be wrong before anything is read or anybody is waited for.
+pub(super) fn check(asked: &Asked, terms: &Terms, rules: &Rules) -> Result<(), Failure> {
+    let Asked { key, call, .. } = asked;
+    for reference in call.references() {
+        let checked = terms.other_namespaces.check(&key.namespace, reference);
+        checked.map_err(|why| Failure::NotAllowed(why.to_string()))?;
+    }
+    let Target::Url(url) = &call.target else {
+        return Ok(());
+    };
+    check_url(url, call, terms, rules).map_err(Failure::NotAllowed)
+}
+
+/// Whether an address may be called, and with what the call has.
+fn check_url(url: &Url, call: &Call, terms: &Terms, rules: &Rules) -> Result<(), String> {
+    let is_secret = !call.credentials.is_empty() || matches!(call.target, Target::Secret(_));
+    if is_secret && url.scheme == Scheme::Http && !terms.credentials_over_http {
+        let why = "credentials are not sent over http://, where anybody on the way can read them, unless the administrator \
+                   allows it";
+        return Err(why.to_owned());
+    }
+    rules.check_host(&url.host).map_err(|why| why.to_string())
 }
 
 /// Reads the Secrets of a call and puts them in.
 pub(super) async fn prepare(
     asked: &Asked,
     terms: &Terms,
+    rules: &Rules,
     secrets: &dyn Secrets,
 ) -> Result<Prepared, Failure> {
-    let Asked { key, id, call } = asked;
-    for reference in call.references() {
-        let checked = terms.other_namespaces.check(&key.namespace, reference);
-        checked.map_err(|why| Failure::NotAllowed(why.to_string()))?;
-    }
+    let Asked { id, call, .. } = asked;
     let mut redaction = Redaction::default();
-    let (url, label) = address(call, secrets, &mut redaction).await?;
+    let url = address(call, secrets, &mut redaction).await?;
+    let checked = check_url(&url, call, terms, rules);
+    checked.map_err(|why| Failure::NotAllowed(redaction.of_text(why)))?;
     let trust = match &call.trust {
         Trust::System => None,
         Trust::Pem(pem) => Some(pem.clone()),
-        Trust::Secret(reference) => Some(read(reference, secrets).await?.expose().clone()),
+        Trust::Secret(reference) => {
+            let pem = read(reference, secrets, Use::Authority).await?;
+            Some(pem.expose().clone())
+        }
     };
     let mut prepared = Prepared {
         url,
@@ -63,28 +92,25 @@ pub(super) async fn prepare(
         private: HeaderMap::new(),
         trust,
         redaction,
-        label,
     };
     common(call, id, terms.agent, &mut prepared)?;
     for credential in &call.credentials {
         add(credential, secrets, &mut prepared).await?;
     }
-    let checked = terms.rules.check_host(&prepared.url.host);
-    checked.map_err(|why| Failure::NotAllowed(prepared.redaction.of_text(why.to_string())))?;
     Ok(prepared)
 }
 
-/// Whom to call, and what metrics say of that.
+/// Whom to call.
 async fn address(
     call: &Call,
     secrets: &dyn Secrets,
     redaction: &mut Redaction,
-) -> Result<(Url, String), Failure> {
+) -> Result<Url, Failure> {
     let reference = match &call.target {
-        Target::Url(url) => return Ok((url.clone(), url.host.bare())),
+        Target::Url(url) => return Ok(url.clone()),
         Target::Secret(reference) => reference,
     };
-    let text = read(reference, secrets).await?;
+    let text = read(reference, secrets, Use::Address).await?;
     let text = text.expose().trim();
     let url = Url::parse(text).map_err(|why| {
         Failure::NotAllowed(format!("the address in {reference} cannot be used: {why}"))
@@ -92,7 +118,7 @@ async fn address(
     for part in [text, &url.to_string(), &url.target(), &url.host.bare()] {
         redaction.add(part);
     }
-    Ok((url, SECRET_HOST.to_owned()))
+    Ok(url)
 }
 
 fn common(call: &Call, id: &str, agent: &'static str, to: &mut Prepared) -> Result<(), Failure> {
@@ -126,10 +152,10 @@ async fn add(
             (AUTHORIZATION, format!("Bearer {}", token.expose()))
         }
         Credential::Basic { user, password } => {
-            let (user, password) = (
-                secret(user, secrets, to).await?,
-                secret(password, secrets, to).await?,
-            );
+            // Names are often short, and then no secret.
+            let user = value(user, secrets).await?;
+            to.redaction.add(user.expose());
+            let password = secret(password, secrets, to).await?;
             let both = Sensitive::new(format!("{}:{}", user.expose(), password.expose()));
             to.redaction.add(both.expose());
             (
@@ -166,16 +192,35 @@ async fn secret(
     secrets: &dyn Secrets,
     to: &mut Prepared,
 ) -> Result<Sensitive<String>, Failure> {
-    let text = read(reference, secrets).await?;
-    // Files and editors leave a line break.
-    let text = Sensitive::new(text.expose().trim_end_matches(['\r', '\n']).to_owned());
+    let text = value(reference, secrets).await?;
+    if text.expose().len() < SHORTEST {
+        return Err(Failure::NotAllowed(format!(
+            "{reference} cannot be used: it has less than {SHORTEST} bytes, which could not be kept out of what is told"
+        )));
+    }
     to.redaction.add(text.expose());
     Ok(text)
 }
 
-async fn read(reference: &SecretRef, secrets: &dyn Secrets) -> Result<Sensitive<String>, Failure> {
+/// A value as it is sent.
+async fn value(reference: &SecretRef, secrets: &dyn Secrets) -> Result<Sensitive<String>, Failure> {
+    let text = read(reference, secrets, Use::Credential).await?;
+    // Files and editors leave a line break.
+    let text = Sensitive::new(text.expose().trim_end_matches(['\r', '\n']).to_owned());
+    Ok(text)
+}
+
+async fn read(
+    reference: &SecretRef,
+    secrets: &dyn Secrets,
+    used: Use,
+) -> Result<Sensitive<String>, Failure> {
     let no = |why: &str| Failure::NotAllowed(format!("{reference} cannot be used: {why}"));
-    let bytes = secrets.read(reference).await.map_err(|why| no(&why))?;
+    let bytes = secrets.read(reference, used).await;
+    let bytes = bytes.map_err(|why| no(&why))?;
+    if used != Use::Authority && bytes.expose().len() > LONGEST {
+        return Err(no(&format!("it has more than {LONGEST} bytes")));
+    }
     let text = std::str::from_utf8(bytes.expose()).map_err(|_| no("it is no text"))?;
     Ok(Sensitive::new(text.to_owned()))
 }

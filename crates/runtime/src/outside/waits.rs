@@ -70,6 +70,11 @@ impl Waits {
     }
 }
 
+/// What is said of somebody who is left alone.
+pub(super) fn left_alone((failures, wait): (u32, Duration)) -> String {
+    format!("it is left alone for another {wait:.1?} after {failures} failures in a row")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

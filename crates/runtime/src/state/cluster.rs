@@ -11,11 +11,11 @@ use jiff::Timestamp;
 use slipway_kernel::fact::{Facts, Missing, Right};
 use slipway_kernel::identity::{ClusterId, Kind, ObjectRef};
 use slipway_kernel::interest::Need;
-use slipway_kernel::member::{Member, MemberState};
 use slipway_kernel::store::StoreKey;
 use tokio::time::Instant;
 
 use super::answers::Kept;
+use super::membership::Membership;
 use super::{StoreSelector, WatchState};
 use crate::execute::{LATE, Throttle, UnconfirmedWrite};
 use crate::ledger::Ledger;
@@ -72,34 +72,6 @@ pub(crate) struct ClusterState {
     pub(super) relisted: Option<Instant>,
     /// Of a member: who it is.
     pub(crate) member: Option<Membership>,
-}
-
-/// What home knows of a member.
-#[derive(Debug)]
-pub(crate) struct Membership {
-    pub(crate) member: Member,
-    /// The number of the connection to it.
-    pub(crate) run: u64,
-    pub(crate) state: MemberState,
-    /// When it last answered which cluster it is; none if there is a doubt.
-    pub(crate) checked: Option<Instant>,
-    /// Whether it has not been asked since something was seen that another cluster would show.
-    pub(crate) is_doubted: bool,
-    /// Whether it did not answer when it was last asked.
-    pub(crate) is_lost: bool,
-    /// The uid of the cluster that what is known is about: the last that was read.
-    pub(crate) seen: Option<String>,
-    /// Whether it could be written to when that was last looked at.
-    pub(crate) was_open: bool,
-    /// Leases, and the leadership in which no former leader can act here any more.
-    pub(crate) fenced: BTreeMap<&'static str, i64>,
-}
-
-impl Membership {
-    /// Whether it may be written to: it is the cluster that was confirmed, and all of it is known.
-    pub(crate) fn is_open(&self) -> bool {
-        self.state.synced && self.state.is_confirmed(&self.member)
-    }
 }
 
 impl ClusterState {

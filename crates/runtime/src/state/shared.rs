@@ -79,9 +79,14 @@ impl Shared {
         self.holds(lease)
     }
 
-    /// The same in a cluster. In a member it may only if no former leader can any more there either, and if the member is the
-    /// cluster that it is taken for.
-    pub(crate) fn leads_in(&self, lease: &str, cluster: &ClusterId) -> Option<i64> {
+    /// The same in a cluster, for a controller. In a member it may only if no former leader can any more there either, and if the
+    /// member is the cluster that the controller takes it for.
+    pub(crate) fn leads_in(
+        &self,
+        lease: &str,
+        cluster: &ClusterId,
+        controller: &str,
+    ) -> Option<i64> {
         let epoch = self.leads(lease)?;
         if cluster.is_local() {
             return Some(epoch);
@@ -89,7 +94,7 @@ impl Shared {
         let state = self.lock();
         let member = state.of(cluster)?.member.as_ref()?;
         let is_fenced = member.fenced.get(lease) == Some(&epoch);
-        (is_fenced && member.is_open()).then_some(epoch)
+        (is_fenced && member.is_open_to(controller)).then_some(epoch)
     }
 
     /// The same, also while ending.

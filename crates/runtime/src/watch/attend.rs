@@ -53,7 +53,8 @@ impl Ear {
     fn tell(&self, news: News) {
         // Nobody listens when the replica is about to end.
         let run = self.control.run;
-        let _ = self.news.send(Message::Watch(self.key.clone(), run, news));
+        let message = Message::Watch(self.key.clone(), run, news, None);
+        let _ = self.news.send(message);
     }
 }
 

@@ -282,6 +282,11 @@ impl Control {
         self.newest.store(0, Ordering::Release);
     }
 
+    /// The number of the list that was last asked for.
+    pub(crate) fn round(&self) -> u64 {
+        self.round.load(Ordering::Acquire)
+    }
+
     /// Asks for a new list; [`News::Listed`] with at least this number is it.
     pub(crate) fn relist(&self) -> u64 {
         let round = self.round.fetch_add(1, Ordering::AcqRel) + 1;

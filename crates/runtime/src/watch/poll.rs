@@ -89,7 +89,7 @@ impl Watch {
         let mut list = List::default();
         if let Look::Get(name) = look {
             let found = self.object(name).await?;
-            self.tell_page(&mut list, found);
+            self.tell_page(&mut list, found).await;
             return Ok(list.names);
         }
         let mut params = ListParams::default().limit(PAGE);
@@ -101,7 +101,7 @@ impl Watch {
         }
         loop {
             let (objects, next) = self.page(&params).await?;
-            self.tell_page(&mut list, objects);
+            self.tell_page(&mut list, objects).await;
             match next {
                 Some(token) => params = params.continue_token(&token),
                 None => return Ok(list.names),
@@ -109,11 +109,12 @@ impl Watch {
         }
     }
 
-    fn tell_page(&self, list: &mut List, objects: impl IntoIterator<Item = Value>) {
+    async fn tell_page(&self, list: &mut List, objects: impl IntoIterator<Item = Value>) {
         for object in objects {
             list.add(object);
         }
-        self.tell(News::Page(std::mem::take(&mut list.page)));
+        let page = News::Page(std::mem::take(&mut list.page));
+        self.tell_much(page).await;
     }
 
     /// What follows from a look that was refused.

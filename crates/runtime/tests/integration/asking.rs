@@ -9,7 +9,7 @@ use http::{Request as Sent, Response};
 use http_body_util::{BodyExt, Full};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
-use slipway_kernel::address::{Rules, Url};
+use slipway_kernel::address::{Rules, Url, escaped};
 use slipway_kernel::fact::{Request, ScaleOf};
 use slipway_kernel::question::prometheus::Query;
 use slipway_kernel::question::{
@@ -17,15 +17,18 @@ use slipway_kernel::question::{
 };
 use slipway_runtime::gather::{Dial, Gatherer, Unreached};
 use slipway_runtime::outside::{
-    Body, Limits, NoSecrets, Outside, SystemResolver, Terms, Transport,
+    Body, Limits, Manner, NoSecrets, Outside, SystemResolver, Terms, Transport,
 };
-use slipway_runtime::{Environment, Operator};
+use slipway_runtime::{Environment, Operator, Settings};
 
 use crate::curious::Curious;
 use crate::records::Records;
-use crate::stage::{Replica, Stage, alone, epoch, secs, virtually};
+use crate::stage::{Replica, Stage, alone, epoch, one_of_many, secs, virtually};
 
-const MARKER: &str = "marker-5ecret-0f-the-world";
+/// With a character for each way in which programs escape.
+const MARKER: &str = "M&k\"/<+ B=5ecret-0f-the-world";
+/// What is in it in every spelling.
+const CORE: &str = "5ecret-0f-the-world";
 
 /// What was asked: when, of whom, and with which headers.
 type Heard = Arc<Mutex<Vec<(tokio::time::Instant, Sent<Bytes>)>>>;
@@ -60,11 +63,18 @@ fn repeated(request: &Sent<Bytes>) -> String {
     format!("{} {}", request.uri(), values.join(" "))
 }
 
+/// A text as Go writes it into JSON.
+fn as_go_writes(text: &str) -> String {
+    let text = Value::from(text).to_string();
+    let text = text.replace('&', "\\u0026").replace('<', "\\u003c");
+    format!("{{\"error\":{text}}}")
+}
+
 impl Transport for World {
     fn send(
         &self,
         request: Sent<Bytes>,
-        _: Option<&String>,
+        _: &Manner,
     ) -> BoxFuture<'static, Result<Response<Body>, Failure>> {
         let now = tokio::time::Instant::now();
         self.heard.lock().unwrap().push((now, request.clone()));
@@ -77,7 +87,7 @@ impl Transport for World {
                 ),
                 "hook.test" => said(202, r#"{"score": 7}"#),
                 "echo.test" => said(400, &repeated(&request)),
-                "echo-number.test" => said(500, &repeated(&request)),
+                "echo-number.test" => said(500, &as_go_writes(&repeated(&request))),
                 "slow.test" => std::future::pending().await,
                 host => {
                     let why = format!("{host} is not there");
@@ -120,11 +130,21 @@ fn secret(key: &str) -> SecretRef {
 }
 
 fn start(stage: &Stage, world: &World, requests: Vec<(&'static str, Request)>) -> Replica {
+    start_with(stage, world, requests, alone())
+}
+
+fn start_with(
+    stage: &Stage,
+    world: &World,
+    requests: Vec<(&'static str, Request)>,
+    settings: Settings,
+) -> Replica {
     let environment = Environment::virtual_from(epoch(), 7);
-    let operator = Operator::new(environment, stage.client("one"), alone());
+    let operator = Operator::new(environment, stage.client("one"), settings);
     let terms = Terms {
         rules: Rules::default(),
         other_namespaces: OtherNamespaces::Refused,
+        credentials_over_http: true,
         limits: Limits {
             per_target: 4,
             at_once: 8,
@@ -155,7 +175,7 @@ async fn told(stage: &Stage, name: &str, at_most: u64) -> String {
 async fn credentials(stage: &Stage) {
     let all = ["token", "header", "query", "address"];
     let value = |key: &&str| match *key {
-        "address" => format!("https://echo.test/{MARKER}"),
+        "address" => format!("https://echo.test/{}", escaped(MARKER)),
         _ => format!("{MARKER}-{key}"),
     };
     let values: serde_json::Map<String, Value> = all
@@ -271,7 +291,7 @@ fn one_question_of_each_kind_is_asked_and_answered() {
             r#"slipway_outside_calls_total{host="echo.test",outcome="refused"} 1"#,
             r#"slipway_outside_calls_total{host="slow.test",outcome="timeout"} 1"#,
             r#"slipway_outside_calls_total{host="nobody.test",outcome="unreachable"} 1"#,
-            r#"slipway_outside_calls_total{host="none",outcome="not_allowed"} 1"#,
+            r#"slipway_outside_calls_total{host="<none>",outcome="not_allowed"} 1"#,
         ] {
             assert!(text.contains(&format!("{line}\n")), "no {line} in\n{text}");
         }
@@ -407,7 +427,7 @@ fn a_secret_is_nowhere_but_with_whom_it_is_for() {
         let sent: Vec<String> = world.of("echo.test").iter().map(repeated).collect();
         for part in ["token", "header", "query"] {
             let marker = format!("{MARKER}-{part}");
-            let holds = |text: &&String| text.contains(&marker);
+            let holds = |text: &&String| text.contains(&marker) || text.contains(&escaped(&marker));
             assert_eq!(sent.iter().filter(holds).count(), 1, "{part}: {sent:#?}");
         }
         assert!(told.matches("[secret]").count() >= 6, "{told}");
@@ -428,9 +448,61 @@ fn a_secret_is_nowhere_but_with_whom_it_is_for() {
             format!("{:?}", replica.view.facts()),
         ];
         seen.extend(records.all());
-        let leaks: Vec<&String> = seen.iter().filter(|text| text.contains(MARKER)).collect();
+        let leaks: Vec<&String> = seen.iter().filter(|text| text.contains(CORE)).collect();
         assert!(leaks.is_empty(), "{leaks:#?}");
     });
     assert!(!records.all().is_empty(), "nothing was logged at all");
     drop(recording);
+}
+
+/// What waits for its turn when nobody wants to know it any more does not leave.
+#[test]
+fn what_waits_when_its_object_goes_is_not_asked() {
+    virtually(async {
+        let stage = Stage::new().await;
+        let world = World::default();
+        let mut slow = Call::get(url("https://slow.test/"));
+        slow.timeout = Duration::from_secs(30);
+        for n in 0..5 {
+            stage.map(&format!("asks-{n}"), json!({})).await;
+        }
+        // Four at once of one target.
+        let _replica = start(&stage, &world, vec![("slow", outside(slow))]);
+        secs(5).await;
+        assert_eq!(world.of("slow.test").len(), 4);
+        let maps = stage.maps();
+        for n in 0..5 {
+            let name = format!("asks-{n}");
+            maps.delete(&name, &DeleteParams::default()).await.unwrap();
+        }
+        secs(60).await;
+        assert_eq!(world.of("slow.test").len(), 4);
+    });
+}
+
+/// Whoever is slow outside does not keep a lease that others wait for.
+#[test]
+fn a_stop_does_not_wait_for_the_world_and_gives_up_the_lease() {
+    virtually(async {
+        let stage = Stage::new().await;
+        let world = World::default();
+        let mut slow = Call::get(url("https://slow.test/"));
+        slow.timeout = Duration::from_mins(1);
+        stage.map("asks", json!({})).await;
+        let requests = vec![("slow", outside(slow))];
+        let replica = start_with(&stage, &world, requests, one_of_many("one"));
+        secs(5).await;
+        assert_eq!(world.of("slow.test").len(), 1);
+        let began = tokio::time::Instant::now();
+        replica.stop().await;
+        assert!(
+            began.elapsed() < Duration::from_secs(2),
+            "{:?}",
+            began.elapsed()
+        );
+        let lease = stage
+            .get("/apis/coordination.k8s.io/v1/namespaces/slipway-system/leases/curious")
+            .await;
+        assert_eq!(lease["spec"]["holderIdentity"], "");
+    });
 }

@@ -226,9 +226,8 @@ async fn measured(outside: &Outside, address: SocketAddr) -> Answer {
     ask(outside, query.call()).await
 }
 
-#[tokio::test]
-async fn what_prometheus_measures_is_told_apart() {
-    let outside = Outside::new(terms(&Book::default()));
+/// What Prometheus may say, and what comes of it.
+pub(crate) fn measurements() -> Vec<(String, End)> {
     let of = |kind: &str, result: &str| {
         format!(r#"{{"status":"success","data":{{"resultType":"{kind}","result":{result}}}}}"#)
     };
@@ -239,7 +238,7 @@ async fn what_prometheus_measures_is_told_apart() {
         )
     };
     let reading = |reading| End::Value(200, Value::Measured(Measured::Whole(reading)));
-    let table = [
+    vec![
         (
             of("scalar", r#"[1,"3"]"#),
             reading(Reading::Scalar(Number::Finite(3.0))),
@@ -263,8 +262,13 @@ async fn what_prometheus_measures_is_told_apart() {
             "<html>".to_owned(),
             End::Malformed("no answer of Prometheus"),
         ),
-    ];
-    for (body, end) in table {
+    ]
+}
+
+#[tokio::test]
+async fn what_prometheus_measures_is_told_apart() {
+    let outside = Outside::new(terms(&Book::default()));
+    for (body, end) in measurements() {
         let (address, heard) = server(Play::Say(ok(&body))).await;
         check(&body, &measured(&outside, address).await, &end);
         let asked = heard.all().concat();

@@ -27,6 +27,7 @@ mod member;
 mod members;
 mod no_right;
 mod outside;
+mod outside_tenants;
 mod peers;
 mod questions;
 mod records;

@@ -3,10 +3,12 @@
 
 mod doubt;
 mod failover;
+mod flock;
 mod herd;
 mod identity;
 mod lanes;
 mod line;
+mod silence;
 mod stage;
 mod wanted;
 

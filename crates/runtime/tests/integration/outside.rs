@@ -9,19 +9,40 @@ use serde_json::json;
 use slipway_apiserver::https::Identity;
 use slipway_kernel::address::Url;
 use slipway_kernel::question::{
-    Call, Credential, Failure, Header, OtherNamespaces, SecretRef, Target, Text, Trust, Value,
-    Waiting, Wanted,
+    Call, Credential, Failure, Header, OtherNamespaces, SecretRef, SharedSecrets, Target, Text,
+    Trust, Value, Waiting, Wanted,
 };
 use slipway_runtime::Backoff;
-use slipway_runtime::outside::{ApiSecrets, Limits, Outside, Secrets, Terms};
+use slipway_runtime::outside::{ApiSecrets, Limits, Outside, Secrets, Terms, Use};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::peers::{Book, Play, Safe, answer, ask, ask_as, ok, secret, server, terms, url};
+use crate::peers::{Book, Play, Safe, answer, ask, ask_as, ask_in, ok, secret, server, terms, url};
 use crate::records::Records;
 use crate::stage::{Stage, virtually};
 
-const MARKER: &str = "marker-5ecret-0f-the-test";
+/// With a character for each way in which programs escape.
+const MARKER: &str = "M&k\"/<+ 5ecret-0f-the-test B=";
+
+/// The marker as a program would write it into a text of its own.
+fn spellings() -> Vec<String> {
+    let escaped = slipway_kernel::address::escaped(MARKER);
+    vec![
+        MARKER.to_owned(),
+        escaped.replace("%20", "+"),
+        escaped.replace("%3C", "%3c").replace("%2F", "%2f"),
+        MARKER
+            .replace('"', "\\\"")
+            .replace('&', "\\u0026")
+            .replace('<', "\\u003c"),
+        MARKER.replace('"', "\\\"").replace('/', "\\/"),
+        MARKER
+            .replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('"', "&#34;"),
+        escaped,
+    ]
+}
 
 fn text_of(answer: &slipway_kernel::question::Answer) -> &str {
     match answer {
@@ -37,7 +58,7 @@ fn text_of(answer: &slipway_kernel::question::Answer) -> &str {
 async fn a_call_is_sent_as_it_is_written_with_its_name_and_credentials() {
     let safe = Safe::default()
         .with(&secret("token"), "t0ken\n")
-        .with(&secret("key"), "k y");
+        .with(&secret("key"), "k eys");
     let outside = Outside::new(Terms {
         secrets: Arc::new(safe),
         ..terms(&Book::default())
@@ -58,7 +79,7 @@ async fn a_call_is_sent_as_it_is_written_with_its_name_and_credentials() {
     assert_eq!(ask(&outside, call).await.unwrap().code, 200);
     let heard = heard.all().concat().to_ascii_lowercase();
     for line in [
-        "post /hook?a=b&key=k%20y http/1.1\r\n",
+        "post /hook?a=b&key=k%20eys http/1.1\r\n",
         "authorization: bearer t0ken\r\n",
         "content-type: application/json\r\n",
         "x-scope: tenant\r\n",
@@ -79,16 +100,83 @@ async fn credentials_do_not_go_where_an_answer_points() {
         ..terms(&Book::default())
     });
     let (stranger, heard) = server(Play::Say(ok(""))).await;
-    let location = format!("location: http://{stranger}/take\r\n");
-    let (first, _) = server(Play::Say(answer("307 Moved", &location, ""))).await;
-    let mut call = Call::post(url(&format!("http://{first}/")), "{}".to_owned());
+    let location = format!("location: http://{stranger}/take?from=http://a.test/\r\n");
+    for (status, method) in [
+        ("302 Found", "GET"),
+        ("303 See Other", "GET"),
+        ("307 Moved", "GET"),
+    ] {
+        let (first, _) = server(Play::Say(answer(status, &location, ""))).await;
+        let mut call = Call::get(url(&format!("http://{first}/")));
+        call.redirects = 1;
+        call.headers.push(Header::new("x-api-key", MARKER).unwrap());
+        call.credentials = vec![Credential::Bearer(secret("token"))];
+        assert_eq!(ask(&outside, call).await.unwrap().code, 200);
+        let heard = heard.all().pop().unwrap();
+        let line = format!("{method} /take?from=http://a.test/ HTTP/1.1\r\n");
+        assert!(heard.starts_with(&line), "{heard}");
+        assert!(!heard.contains("5ecret"), "{heard}");
+    }
+}
+
+/// What is sent is meant for whom it is sent to.
+#[tokio::test]
+async fn a_body_does_not_go_to_another_origin() {
+    let outside = Outside::new(terms(&Book::default()));
+    let (stranger, heard) = server(Play::Say(ok(""))).await;
+    let elsewhere = format!("location: http://{stranger}/take\r\n");
+    for status in ["307 Moved", "308 Moved"] {
+        let (first, _) = server(Play::Say(answer(status, &elsewhere, ""))).await;
+        let mut call = Call::post(url(&format!("http://{first}/")), r#"{"a":1}"#.to_owned());
+        call.redirects = 1;
+        let refused = ask(&outside, call).await.unwrap_err();
+        assert!(
+            matches!(&refused, Failure::NotAllowed(why) if why.contains("the body")),
+            "{refused}"
+        );
+    }
+    assert!(heard.all().is_empty());
+    // Without a body there is nothing that could.
+    let (first, _) = server(Play::Say(answer("303 See Other", &elsewhere, ""))).await;
+    let mut call = Call::post(url(&format!("http://{first}/")), r#"{"a":1}"#.to_owned());
     call.redirects = 1;
-    call.headers.push(Header::new("x-api-key", MARKER).unwrap());
-    call.credentials = vec![Credential::Bearer(secret("token"))];
     assert_eq!(ask(&outside, call).await.unwrap().code, 200);
     let heard = heard.all().concat();
-    assert!(heard.starts_with("POST /take HTTP/1.1\r\n"), "{heard}");
-    assert!(!heard.contains(MARKER), "{heard}");
+    assert!(
+        heard.starts_with("GET /take HTTP/1.1\r\n") && !heard.contains("\"a\""),
+        "{heard}"
+    );
+}
+
+/// A connection that stays is used again, and nothing of the one before is said on it.
+#[tokio::test]
+async fn who_uses_a_connection_next_has_no_credentials_of_who_used_it_before() {
+    let safe = Safe::default().with(&secret("token"), "first-token");
+    let outside = Outside::new(Terms {
+        secrets: Arc::new(safe),
+        ..terms(&Book::default())
+    });
+    let stays = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec();
+    let (address, heard) = server(Play::Keep(stays)).await;
+    let mut call = Call::get(url(&format!("http://{address}/")));
+    let plain = call.clone();
+    call.credentials = vec![Credential::Bearer(secret("token"))];
+    call.headers.push(Header::new("x-scope", "mine").unwrap());
+    assert_eq!(ask(&outside, call).await.unwrap().code, 200);
+    assert_eq!(
+        ask_in(&outside, "theirs", "two", plain).await.unwrap().code,
+        200
+    );
+    let all = heard.all();
+    assert!(
+        all[0].contains("first-token") && all[0].contains("mine"),
+        "{all:?}"
+    );
+    assert!(
+        !all[1].contains("first-token") && !all[1].contains("mine"),
+        "{all:?}"
+    );
+    assert_eq!(heard.connections(), 1);
 }
 
 #[tokio::test]
@@ -113,7 +201,8 @@ async fn a_secret_of_another_namespace_is_not_used() {
         "{refused}"
     );
     assert!(heard.all().is_empty());
-    let listed = OtherNamespaces::Listed(["theirs".to_owned()].into());
+    let one = SharedSecrets::parse("theirs/credentials").unwrap();
+    let listed = OtherNamespaces::Listed([one].into());
     let allowed = Outside::new(Terms {
         other_namespaces: listed,
         ..terms
@@ -143,13 +232,16 @@ async fn a_secret_is_in_nothing_that_is_told_or_kept() {
             value: secret("all"),
         },
     ];
-    let echo =
-        |status: &str| Play::Say(answer(status, "", &format!("you said {MARKER}, {MARKER}")));
+    let said = spellings().join(", ");
+    let echo = |status: &str| Play::Say(answer(status, "", &format!("you said {said}")));
     let (echoing, _) = server(Play::Echo).await;
     let (refusing, _) = server(echo("403 Forbidden")).await;
     let (pointing, _) = server(Play::Say(answer(
         "302 Found",
-        &format!("location: http://{MARKER}.test/\r\n"),
+        &format!(
+            "location: http://a.test/{}\r\n",
+            slipway_kernel::address::escaped(MARKER)
+        ),
         "",
     )))
     .await;
@@ -158,7 +250,8 @@ async fn a_secret_is_in_nothing_that_is_told_or_kept() {
         .unwrap()
         .local_addr()
         .unwrap();
-    let hooks = format!("http://{echoing}/services/{MARKER}");
+    let path = slipway_kernel::address::escaped(MARKER);
+    let hooks = format!("http://{echoing}/services/{path}");
     safe = safe
         .with(&secret("address"), &hooks)
         .with(&secret("broken"), &format!("{MARKER}://"));
@@ -195,7 +288,7 @@ async fn a_secret_is_in_nothing_that_is_told_or_kept() {
     let mut metrics = String::new();
     encode(&mut metrics, &registry).unwrap();
     assert!(
-        metrics.contains(r#"slipway_outside_calls_total{host="secret",outcome="answered"} 1"#),
+        metrics.contains(r#"slipway_outside_calls_total{host="<secret>",outcome="answered"} 1"#),
         "{metrics}"
     );
     told.push(metrics);
@@ -205,8 +298,38 @@ async fn a_secret_is_in_nothing_that_is_told_or_kept() {
             .any(|text| text.contains("you said [secret], [secret]")),
         "{told:#?}"
     );
-    let leaks: Vec<&String> = told.iter().filter(|text| text.contains(MARKER)).collect();
+    let is_leak = |text: &&String| text.contains("5ecret");
+    let leaks: Vec<&String> = told.iter().filter(is_leak).collect();
     assert!(leaks.is_empty(), "{leaks:#?}");
+}
+
+/// What stands in the place of a secret is shorter, and so what was read last moves into what is kept.
+#[tokio::test]
+async fn a_secret_that_is_cut_in_two_behind_many_whole_ones_is_not_kept_either() {
+    let secret_value = "0123456789abcdefghijklmnop";
+    let safe = Safe::default().with(&secret("token"), secret_value);
+    let outside = Outside::new(Terms {
+        secrets: Arc::new(safe),
+        ..terms(&Book::default())
+    });
+    for shift in 0..27 {
+        let body = format!(
+            "{}{}",
+            "x".repeat(shift),
+            format!("{secret_value} ").repeat(2_000)
+        );
+        let (address, _) = server(Play::Say(ok(&body))).await;
+        let mut call = Call::get(url(&format!("http://{address}/")));
+        (call.wanted, call.credentials) = (Wanted::Text, vec![Credential::Bearer(secret("token"))]);
+        let answer = ask(&outside, call).await;
+        let text = text_of(&answer);
+        assert!(text.contains("[secret] [secret]"), "{text}");
+        assert!(!text.contains("012"), "{text}");
+        let Ok(reply) = &answer else {
+            panic!("{answer:?}")
+        };
+        assert!(matches!(&reply.value, Value::Text(text) if text.is_cut));
+    }
 }
 
 #[tokio::test]
@@ -300,14 +423,24 @@ async fn tls_is_spoken_with_whom_the_given_authority_vouches_for() {
         ask(&outside(), bad).await,
         Err(Failure::NotAllowed(_))
     ));
+    let long = Call {
+        trust: Trust::Pem(format!("{}\n", "# much").repeat(20_000)),
+        ..Call::get(url(&format!("https://127.0.0.1:{port}/")))
+    };
+    let failure = ask(&outside(), long).await.unwrap_err();
+    assert!(
+        matches!(&failure, Failure::NotAllowed(why) if why.contains("more than 65536 bytes")),
+        "{failure}"
+    );
+    // Somebody who waits for more of what he does not understand is nobody who can be reached.
     let (plain, _) = server(Play::Say(ok(""))).await;
     let call = Call {
-        timeout: Duration::from_millis(300),
+        timeout: Duration::from_millis(600),
         ..Call::get(Url::parse(&format!("https://{plain}/")).unwrap())
     };
     let failure = ask(&outside(), call).await.unwrap_err();
     assert!(
-        matches!(failure, Failure::Unreachable(_) | Failure::Timeout(_)),
+        matches!(&failure, Failure::Unreachable(why) if why.contains("TLS: no word in time")),
         "{failure}"
     );
 }
@@ -400,7 +533,7 @@ fn secrets_are_read_from_the_api() {
             .create("/api/v1/namespaces/default/secrets", &object)
             .await;
         let secrets = ApiSecrets::new(stage.client("test"));
-        let value = secrets.read(&secret("token")).await.ok();
+        let value = secrets.read(&secret("token"), Use::Credential).await.ok();
         assert!(value.is_some_and(|value| value.expose() == MARKER.as_bytes()));
         let of = |name: &str, key: &str| SecretRef {
             name: name.to_owned(),
@@ -412,8 +545,30 @@ fn secrets_are_read_from_the_api() {
             (of("../../../api", "token"), "none that Kubernetes knows"),
             (of("a/b", "token"), "none that Kubernetes knows"),
         ] {
-            let why = secrets.read(&reference).await.err().unwrap();
+            let why = secrets.read(&reference, Use::Credential).await.err();
+            let why = why.unwrap();
             assert!(why.contains(part), "{why}");
         }
+        // Who somebody is in the cluster is shown to nobody outside of it.
+        for (name, kind, key, uses) in [
+            ("account", "kubernetes.io/service-account-token", "token", 0),
+            ("served", "kubernetes.io/tls", "tls.crt", 1),
+            ("basic", "kubernetes.io/basic-auth", "password", 3),
+        ] {
+            let object = json!({"apiVersion": "v1", "kind": "Secret", "type": kind,
+                "metadata": {"name": name, "annotations": {"kubernetes.io/service-account.name": "default"}},
+                "stringData": {"token": "t", "tls.crt": "c", "tls.key": "k", "username": "u", "password": "p"}});
+            stage
+                .create("/api/v1/namespaces/default/secrets", &object)
+                .await;
+            let reference = of(name, key);
+            let mut usable = 0;
+            for used in [Use::Credential, Use::Address, Use::Authority] {
+                usable += usize::from(secrets.read(&reference, used).await.is_ok());
+            }
+            assert_eq!(usable, uses, "{kind}");
+        }
+        let served = secrets.read(&of("served", "tls.crt"), Use::Authority).await;
+        assert!(served.is_ok(), "an authority is no secret");
     });
 }

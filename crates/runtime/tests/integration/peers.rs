@@ -11,7 +11,9 @@ use slipway_kernel::Sensitive;
 use slipway_kernel::address::{Patterns, Rules, Url};
 use slipway_kernel::identity::{ClusterId, Key};
 use slipway_kernel::question::{Answer, Call, OtherNamespaces, SecretRef};
-use slipway_runtime::outside::{Ask, Asked, Limits, NoSecrets, Outside, Resolve, Secrets, Terms};
+use slipway_runtime::outside::{
+    Ask, Asked, Limits, NoSecrets, Outside, Resolve, Secrets, Still, Terms, Use,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -28,15 +30,22 @@ pub(crate) enum Play {
     Drip(Vec<u8>),
     /// Repeats the request as its answer.
     Echo,
+    /// Says this to each request of a connection, which stays.
+    Keep(Vec<u8>),
 }
 
 /// What servers were asked, as it came over the wire.
 #[derive(Clone, Default)]
-pub(crate) struct Heard(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Heard(Arc<Mutex<(Vec<String>, usize)>>);
 
 impl Heard {
     pub(crate) fn all(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().unwrap().0.clone()
+    }
+
+    /// How many connections there were.
+    pub(crate) fn connections(&self) -> usize {
+        self.0.lock().unwrap().1
     }
 }
 
@@ -48,6 +57,7 @@ pub(crate) async fn server_at(address: &str, play: Play) -> (SocketAddr, Heard) 
     let hears = heard.clone();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
+            hears.0.lock().unwrap().1 += 1;
             tokio::spawn(serve(stream, play.clone(), hears.clone()));
         }
     });
@@ -60,19 +70,34 @@ pub(crate) async fn server(play: Play) -> (SocketAddr, Heard) {
 }
 
 async fn serve(mut stream: TcpStream, play: Play, heard: Heard) {
+    while let Some(request) = request(&mut stream).await {
+        heard.0.lock().unwrap().0.push(request.clone());
+        let Play::Keep(bytes) = &play else {
+            return once(stream, play, &request).await;
+        };
+        if stream.write_all(bytes).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The head of a request and what came with it.
+async fn request(stream: &mut TcpStream) -> Option<String> {
     let mut request = Vec::new();
     let mut buffer = [0; 4_096];
     while !request.windows(4).any(|four| four == b"\r\n\r\n") {
         match stream.read(&mut buffer).await {
             Ok(n) if n > 0 => request.extend_from_slice(&buffer[..n]),
-            _ => return,
+            _ => return None,
         }
     }
-    let request = String::from_utf8_lossy(&request).into_owned();
-    heard.0.lock().unwrap().push(request.clone());
+    Some(String::from_utf8_lossy(&request).into_owned())
+}
+
+async fn once(mut stream: TcpStream, play: Play, request: &str) {
     let _ = match play {
-        Play::Say(bytes) => stream.write_all(&bytes).await,
-        Play::Echo => stream.write_all(&ok(&request)).await,
+        Play::Say(bytes) | Play::Keep(bytes) => stream.write_all(&bytes).await,
+        Play::Echo => stream.write_all(&ok(request)).await,
         Play::Stall(bytes) => {
             let _ = stream.write_all(&bytes).await;
             std::future::pending().await
@@ -153,7 +178,11 @@ impl Safe {
 }
 
 impl Secrets for Safe {
-    fn read(&self, of: &SecretRef) -> BoxFuture<'static, Result<Sensitive<Vec<u8>>, String>> {
+    fn read(
+        &self,
+        of: &SecretRef,
+        _: Use,
+    ) -> BoxFuture<'static, Result<Sensitive<Vec<u8>>, String>> {
         let found = self.0.get(&of.to_string()).cloned();
         let found = found.map(|value| Sensitive::new(value.into_bytes()));
         Box::pin(async { found.ok_or_else(|| "it is not there".to_owned()) })
@@ -181,6 +210,7 @@ pub(crate) fn terms(book: &Book) -> Terms {
     Terms {
         rules: rules(&["127.0.0.0/8"]),
         other_namespaces: OtherNamespaces::Refused,
+        credentials_over_http: true,
         limits: Limits::default(),
         resolver: Arc::new(book.clone()),
         secrets: Arc::new(NoSecrets),
@@ -194,14 +224,31 @@ pub(crate) fn url(text: &str) -> Url {
 
 /// Asks on behalf of somebody.
 pub(crate) async fn ask_as(outside: &Outside, name: &str, call: Call) -> Answer {
-    let key = Key {
+    ask_in(outside, "default", name, call).await
+}
+
+pub(crate) fn key(namespace: &str, name: &str) -> Key {
+    Key {
         cluster: ClusterId::local(),
         controller: "toy",
-        namespace: "default".to_owned(),
+        namespace: namespace.to_owned(),
         name: name.to_owned(),
-    };
+    }
+}
+
+/// Asks on behalf of somebody in a namespace.
+pub(crate) async fn ask_in(outside: &Outside, namespace: &str, name: &str, call: Call) -> Answer {
+    let key = key(namespace, name);
     let id = format!("toy/{name}/1");
-    outside.ask(Asked { key, id, call }).await
+    let still = Still::default();
+    outside
+        .ask(Asked {
+            key,
+            id,
+            call,
+            still,
+        })
+        .await
 }
 
 pub(crate) async fn ask(outside: &Outside, call: Call) -> Answer {

@@ -131,16 +131,26 @@ pub(super) fn is_disowned(history: &History, cluster: &ClusterId) -> bool {
 /// Whether another one has the number that a scenario knows a cluster by which takes another's place: more have taken it than
 /// the scenario says.
 pub(super) fn is_counted_otherwise(case: &Case<'_>, cluster: &ClusterId) -> bool {
+    cluster.as_str() != name(cluster) && is_met_beside(case, cluster, &Disturbance::Replaced)
+}
+
+/// Whether a cluster was put back to an earlier time though the scenario says nothing of it: what people had done there is
+/// undone, nobody does it again, and what was to follow from it does not.
+pub(super) fn is_put_back(case: &Case<'_>, cluster: &ClusterId) -> bool {
+    is_met_beside(case, cluster, &Disturbance::Restore)
+}
+
+/// Whether a cluster met more of this than the scenario says.
+fn is_met_beside(case: &Case<'_>, cluster: &ClusterId, what: &Disturbance) -> bool {
     let is_meant = |spell: &Spell| {
-        spell.disturbance == Disturbance::Replaced
-            && spell.cluster.as_deref() == Some(name(cluster))
+        spell.disturbance == *what && spell.cluster.as_deref() == Some(name(cluster))
     };
     let found = case
         .history
         .all_spells()
         .filter(|(_, spell)| is_meant(spell));
     let known = case.scenario.spells.iter().filter(|spell| is_meant(spell));
-    cluster.as_str() != name(cluster) && found.count() > known.count()
+    found.count() > known.count()
 }
 
 /// M1.

@@ -36,7 +36,7 @@ pub struct Measures {
     /// From when.
     #[serde(default, deserialize_with = "length")]
     pub from: Duration,
-    /// A number; `none`, `several`, or `error`.
+    /// A number; `none`, `several`, `error`, or `partial` (a zero, of which Prometheus warns that it saw not all data).
     pub value: String,
 }
 
@@ -104,6 +104,11 @@ fn measured(value: &str) -> (u16, String) {
     match value {
         "none" => vector(Vec::new()),
         "several" => vector(vec![series(0, "0"), series(1, "1")]),
+        "partial" => {
+            let (code, body) = vector(vec![series(0, "0")]);
+            let warned = r#"{"warnings":["not all stores have answered"],"#;
+            (code, body.replacen('{', warned, 1))
+        }
         "error" => {
             let body = json!({"status": "error", "errorType": "bad_data", "error": "on purpose"});
             (422, body.to_string())
@@ -137,6 +142,11 @@ mod tests {
         let ask = |query| prometheus.answer(Duration::ZERO, "/api/v1/query", Some(query));
         assert!(ask("up").1.contains(r#""value":[0,"0.5"]"#));
         assert!(ask("down").1.contains(r#""result":[]"#));
+        let partial = peer("{host: a, prometheus: [{query: up, value: partial}]}");
+        let (code, body) = partial.answer(Duration::ZERO, "/api/v1/query", Some("up"));
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((code, &body["status"]), (200, &json!("success")));
+        assert!(body["warnings"][0].is_string(), "{body}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use slipway_apiserver::environment::Clock;
 use slipway_kernel::address::Rules;
 use slipway_kernel::question::{Failure, OtherNamespaces};
 use slipway_runtime::outside::{
-    Body, Limits, NoSecrets, Outside, SystemResolver, Terms, Transport,
+    Body, Limits, Manner, NoSecrets, Outside, SystemResolver, Terms, Transport,
 };
 
 use crate::fault::{Adversary, CallFault, SLOW};
@@ -49,6 +49,7 @@ impl Way {
         let terms = Terms {
             rules: Rules::default(),
             other_namespaces: OtherNamespaces::Refused,
+            credentials_over_http: false,
             limits: Limits::default(),
             // Nothing is resolved on this way.
             resolver: Arc::new(SystemResolver),
@@ -99,6 +100,19 @@ impl Way {
                 let (code, body) = self.deliver(number, &request).await?;
                 Ok(self.told(number, code, body))
             }
+            // Of some only the status is read: they are broken where that is.
+            Some(CallFault::Malformed) if !self.is_read(&host) => {
+                let _ = self.deliver(number, &request).await?;
+                let why = format!("{host} does not speak HTTP/1.1");
+                Err(Failure::Malformed(why))
+            }
+            Some(CallFault::Endless) if !self.is_read(&host) => {
+                let _ = self.deliver(number, &request).await?;
+                Err(Failure::TooLarge {
+                    what: "a head",
+                    most: 64 * 1024,
+                })
+            }
             Some(CallFault::Malformed) => {
                 let (code, _) = self.deliver(number, &request).await?;
                 recorder.told(number, code);
@@ -120,6 +134,12 @@ impl Way {
                 Ok(self.told(number, code, body))
             }
         }
+    }
+
+    /// Whether the body of what somebody says is read: of whoever measures it is.
+    fn is_read(&self, host: &str) -> bool {
+        let mut peers = self.world.peers.iter();
+        peers.any(|peer| peer.host == host && !peer.prometheus.is_empty())
     }
 
     async fn die<T>(&self) -> T {
@@ -181,7 +201,7 @@ impl Transport for Way {
     fn send(
         &self,
         request: Request<Bytes>,
-        _: Option<&String>,
+        _: &Manner,
     ) -> BoxFuture<'static, Result<Response<Body>, Failure>> {
         Box::pin(self.clone().carry(request))
     }

@@ -1,8 +1,10 @@
 //! Options about calls to the world outside of the API.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result};
 use slipway_kernel::address::{AllowedHosts, Patterns, Rules};
-use slipway_kernel::question::OtherNamespaces;
+use slipway_kernel::question::{OtherNamespaces, SharedSecrets};
 
 /// Who may be called, and with whose Secrets.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -17,9 +19,17 @@ pub(crate) struct Outside {
     /// Hosts that are never called
     #[arg(long = "call-never", value_delimiter = ',', value_name = "HOST,…")]
     pub(crate) never: Vec<String>,
-    /// Namespaces whose Secrets calls for objects of any namespace may use (default: each its own only)
-    #[arg(long = "call-secrets-of", value_delimiter = ',', value_name = "NS,…")]
+    /// Secrets that calls for objects of any namespace may use: NS/NAME, or NS/* for all of a namespace (default: each those
+    /// of its own namespace only)
+    #[arg(
+        long = "call-secrets-of",
+        value_delimiter = ',',
+        value_name = "NS/NAME,…"
+    )]
     pub(crate) secrets_of: Vec<String>,
+    /// Send credentials also where the address begins with http://, for everybody on the way to read (default: refused)
+    #[arg(long = "call-credentials-over-http")]
+    pub(crate) credentials_over_http: bool,
 }
 
 impl Outside {
@@ -34,15 +44,22 @@ impl Outside {
             only,
             special: patterns("--call-special", &self.special)?,
             denied: patterns("--call-never", &self.never)?,
+            for_others: false,
         })
     }
 
     /// Whose Secrets may be used.
-    pub(crate) fn secrets(&self) -> OtherNamespaces {
+    pub(crate) fn secrets(&self) -> Result<OtherNamespaces> {
         if self.secrets_of.is_empty() {
-            return OtherNamespaces::Refused;
+            return Ok(OtherNamespaces::Refused);
         }
-        OtherNamespaces::Listed(self.secrets_of.iter().cloned().collect())
+        let all = self
+            .secrets_of
+            .iter()
+            .map(|text| SharedSecrets::parse(text));
+        let all = all.collect::<Result<BTreeSet<_>, _>>();
+        let all = all.context("reading --call-secrets-of")?;
+        Ok(OtherNamespaces::Listed(all))
     }
 }
 
@@ -64,7 +81,8 @@ mod tests {
             only: texts(&["*.example.com", "127.0.0.1"]),
             special: texts(&["127.0.0.1"]),
             never: texts(&["bad.example.com"]),
-            secrets_of: texts(&["shared"]),
+            secrets_of: texts(&["shared/prometheus"]),
+            credentials_over_http: false,
         };
         let rules = options.rules().unwrap();
         let is_allowed = |host: &str, address: &str| {
@@ -76,11 +94,19 @@ mod tests {
         assert!(is_allowed("127.0.0.1", "127.0.0.1"));
         assert!(!is_allowed("bad.example.com", "10.0.0.1"));
         assert!(!is_allowed("example.org", "10.0.0.1"));
-        let listed = OtherNamespaces::Listed(["shared".to_owned()].into());
-        assert_eq!(options.secrets(), listed);
+        let one = SharedSecrets::parse("shared/prometheus").unwrap();
+        let listed = OtherNamespaces::Listed([one].into());
+        assert_eq!(options.secrets().unwrap(), listed);
         let usual = Outside::default();
         assert_eq!(usual.rules().unwrap(), Rules::default());
-        assert_eq!(usual.secrets(), OtherNamespaces::Refused);
+        assert_eq!(usual.secrets().unwrap(), OtherNamespaces::Refused);
+        assert!(!usual.credentials_over_http);
+        let whole = Outside {
+            secrets_of: texts(&["shared"]),
+            ..Outside::default()
+        };
+        let why = whole.secrets().unwrap_err().to_string();
+        assert_eq!(why, "reading --call-secrets-of");
         let typo = Outside {
             never: texts(&["not a host"]),
             ..Outside::default()

@@ -4,6 +4,7 @@
 mod abroad;
 mod divided;
 mod made;
+mod outside;
 mod zoned;
 
 use made::Made;
@@ -187,6 +188,7 @@ fn bad_in_time(id: &str) -> Made {
         other => {
             let made = abroad::bad(other).or_else(|| zoned::bad(other));
             let made = made.or_else(|| divided::bad(other));
+            let made = made.or_else(|| outside::bad(other));
             return made.unwrap_or_else(|| panic!("no bad history for {other}"));
         }
     }

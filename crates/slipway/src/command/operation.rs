@@ -47,6 +47,8 @@ pub(crate) struct Operation {
     pub(crate) rules: Rules,
     /// Whose Secrets may be used for that.
     pub(crate) other_namespaces: OtherNamespaces,
+    /// Whether that may be where anybody on the way can read it.
+    pub(crate) credentials_over_http: bool,
     /// What is served to the API server.
     pub(crate) webhooks: Option<Webhooks>,
 }
@@ -99,6 +101,7 @@ impl Operation {
         let outside = Outside::new(Terms {
             rules: self.rules,
             other_namespaces: self.other_namespaces,
+            credentials_over_http: self.credentials_over_http,
             limits: outside::Limits::default(),
             resolver: Arc::new(SystemResolver),
             secrets: Arc::new(NoSecrets),

@@ -94,6 +94,7 @@ fn operation(options: &RolloutController) -> Result<Operation> {
         member_hosts: AllowedHosts::any(),
         rules: Rules::default(),
         other_namespaces: OtherNamespaces::Refused,
+        credentials_over_http: false,
         request_filter: None,
         webhooks: None,
     })

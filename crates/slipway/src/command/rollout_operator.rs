@@ -126,6 +126,7 @@ fn operation(options: &RolloutOperator) -> Result<Operation> {
         member_hosts: AllowedHosts::any(),
         rules: Rules::default(),
         other_namespaces: OtherNamespaces::Refused,
+        credentials_over_http: false,
         request_filter: ClusterLabel::new(&options.namespace, &options.validation)?.map(shared),
         webhooks,
     })

@@ -63,7 +63,8 @@ pub(crate) fn operation(registry: &Registry, arguments: &Run) -> Result<Operatio
         label: told.or(label),
         member_hosts: member_hosts(&arguments.members.hosts)?,
         rules: arguments.outside.rules()?,
-        other_namespaces: arguments.outside.secrets(),
+        other_namespaces: arguments.outside.secrets()?,
+        credentials_over_http: arguments.outside.credentials_over_http,
         request_filter: None,
         webhooks: (!hooks.is_empty()).then(|| Webhooks {
             hooks,

@@ -29,7 +29,7 @@ use slipway_kernel::identity::{ClusterId, kinds};
 use slipway_kernel::instant::later;
 use slipway_kernel::interest::Interest;
 use slipway_kernel::parts::Parts;
-use slipway_kernel::question::prometheus::{Query, Reading};
+use slipway_kernel::question::prometheus::{Measured, Query, Reading};
 use slipway_kernel::question::{Call, Credential, Number, Reply, SecretRef, Value as Read};
 use slipway_kernel::store::{Entry, Meta, Projection, Stores, Undecodable};
 use slipway_kernel::{Action, Controller, Facts, Fence, Key, Lane, Plan, Purpose};
@@ -99,6 +99,8 @@ enum Slip {
     Silence,
     /// Where nothing was measured there are no errors.
     NoData,
+    /// Some of the data is all of it.
+    Partial,
     /// What was said once needs no second time, whatever came of it.
     Once,
     /// A name is used for whatever is asked next.
@@ -120,12 +122,12 @@ fn floor(now: Timestamp) -> Timestamp {
     Timestamp::from_second(second - second.rem_euclid(30)).unwrap_or(now)
 }
 
-fn id(meta: &Meta, purpose: Purpose, due: Timestamp) -> QuestionId {
+fn id(meta: &Meta, purpose: Purpose, number: u32, due: Timestamp) -> QuestionId {
     QuestionId {
         controller: NAME,
         uid: meta.uid.clone(),
         purpose,
-        attempt: 0,
+        attempt: number,
         due,
     }
 }
@@ -157,15 +159,20 @@ fn is_good(answer: &Answer) -> bool {
     )
 }
 
-/// Whether few errors were measured, on all data.
-fn is_calm(answer: &Answer) -> bool {
-    let Answer::Read(Reply { value, .. }) = answer else {
-        return false;
-    };
-    let Read::Measured(measured) = value else {
-        return false;
-    };
-    matches!(measured.reading(), Reading::Vector(Number::Finite(errors)) if *errors < TOO_MANY)
+/// What was measured, if anything was.
+fn measured(answer: &Answer) -> Option<&Measured> {
+    match answer {
+        Answer::Read(Reply {
+            value: Read::Measured(measured),
+            ..
+        }) => Some(measured),
+        _ => None,
+    }
+}
+
+/// Whether these are few errors.
+fn is_few(reading: &Reading) -> bool {
+    matches!(reading, Reading::Vector(Number::Finite(errors)) if *errors < TOO_MANY)
 }
 
 /// What stands in the way, in words.
@@ -186,19 +193,17 @@ impl Lookout {
         is_good(answer) || self.has(Slip::Silence) && matches!(answer, Answer::Failed(_))
     }
 
-    /// Whether few errors were measured.
+    /// Whether few errors were measured, on all data.
     fn is_calm(self, answer: &Answer) -> bool {
-        let is_nothing = || {
-            let Answer::Read(Reply {
-                value: Read::Measured(measured),
-                ..
-            }) = answer
-            else {
-                return false;
-            };
-            *measured.reading() == Reading::NoData
+        let Some(measured) = measured(answer) else {
+            return false;
         };
-        is_calm(answer) || self.has(Slip::NoData) && is_nothing()
+        // What was measured on some of the data says nothing about the rest.
+        let is_calm = measured.whole().is_some_and(is_few);
+        let any = measured.even_if_partial();
+        is_calm
+            || self.has(Slip::NoData) && *any == Reading::NoData
+            || self.has(Slip::Partial) && is_few(any)
     }
 
     fn pass(self, meta: &Meta, passage: &Passage, facts: &Facts, now: Timestamp, plan: &mut Plan) {
@@ -209,8 +214,13 @@ impl Lookout {
             return;
         }
         let always = Timestamp::UNIX_EPOCH;
-        let of = if self.has(Slip::Name) { always } else { due };
-        let (asked, measured) = (id(meta, ASK, of), id(meta, MEASURE, due));
+        // A clock that is set back brings a moment twice, and the gate is asked about another stage then.
+        let (stage, of) = if self.has(Slip::Name) {
+            (0, always)
+        } else {
+            (passage.stage, due)
+        };
+        let (asked, measured) = (id(meta, ASK, stage, of), id(meta, MEASURE, 0, due));
         let Some((gate, prometheus)) = gate(meta, passage.stage).zip(url(PROMETHEUS, "/")) else {
             return;
         };
@@ -257,7 +267,7 @@ impl Lookout {
 
     /// Says that it is done, and that it was heard.
     fn tell(self, meta: &Meta, facts: &Facts, now: Timestamp, plan: &mut Plan) {
-        let id = id(meta, TELL, Timestamp::UNIX_EPOCH);
+        let id = id(meta, TELL, 0, Timestamp::UNIX_EPOCH);
         let Some(chat) = url(CHAT, "/say") else {
             return;
         };

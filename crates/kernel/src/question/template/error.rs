@@ -61,6 +61,9 @@ pub enum TemplateError {
         /// Of what.
         what: String,
     },
+    /// `.` or `..` in the path of an address.
+    #[error("the path has . or .. in it, which may lead elsewhere than the address says")]
+    Climbs,
     /// Too long.
     #[error("it is longer than {0} bytes")]
     TooLong(usize),

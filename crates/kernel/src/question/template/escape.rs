@@ -6,6 +6,7 @@ use super::Place;
 use super::expression::{Form, Rendered};
 use super::scan::Within;
 use crate::address;
+use crate::question::Number;
 
 /// A value for where it goes; none if it cannot stand there.
 pub(super) fn escape(value: &Rendered, place: Place, within: Within) -> Option<String> {
@@ -37,8 +38,11 @@ pub(super) fn escape(value: &Rendered, place: Place, within: Within) -> Option<S
             (is_word && text.trim() == text).then_some(text)
         }
         (Place::Query, Within::Bare) => {
-            let is_word = |b: u8| b.is_ascii_alphanumeric() || b"_:.+-".contains(&b);
-            text.bytes().all(is_word).then_some(text)
+            let is_word = |b: u8| b.is_ascii_alphanumeric() || b"_:.".contains(&b);
+            // In the middle of a word a sign would be a sum of two.
+            let unsigned = text.strip_prefix(['+', '-']).unwrap_or(&text);
+            let is_plain = unsigned.bytes().all(is_word) || Number::parse(&text).is_some();
+            is_plain.then_some(text)
         }
     }
 }

@@ -17,6 +17,11 @@ fn names() -> Names {
             ("quote", "it's `odd`"),
             ("path", "a b/c?d=é"),
             ("break", "a\r\nb\\"),
+            ("sum", "1+up"),
+            ("small", "-1.5e-3"),
+            ("up", ".."),
+            ("escape", "x/../admin"),
+            ("here", "."),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into(),
@@ -35,9 +40,9 @@ fn query(text: &str) -> String {
 fn every_name_is_filled_in() {
     assert_eq!(
         query(
-            "{{ name }} {{ namespace }} {{target}} {{ service }} {{ingress}} {{ route }} [{{ interval }}]"
+            "{{ name }} {{ namespace }} \"{{target}}\" {{ service }} {{ingress}} {{ route }} [{{ interval }}]"
         ),
-        "podinfo test podinfo-app podinfo.svc edge main [1m]"
+        "podinfo test \"podinfo-app\" podinfo.svc edge main [1m]"
     );
     assert_eq!(
         query(
@@ -46,8 +51,8 @@ fn every_name_is_filled_in() {
         "sum(rate(a{ns=\"test\",pod=~\"podinfo-app-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)\"}[1m]))"
     );
     assert_eq!(
-        query("{{ target }}-primary > {{ variables.plain }}"),
-        "podinfo-app-primary > 99.5"
+        query("{a=\"{{ target }}-primary\"} > {{ variables.plain }}"),
+        "{a=\"podinfo-app-primary\"} > 99.5"
     );
     assert_eq!(query("{{ index variables \"plain\" }}"), "99.5");
     assert_eq!(
@@ -61,7 +66,10 @@ fn every_name_is_filled_in() {
 #[test]
 fn functions_and_pipes_do_what_they_do_in_go() {
     assert_eq!(query("{{ name | printf \"%s\" }}"), "podinfo");
-    assert_eq!(query("{{ printf \"%s-%v\" name interval }}"), "podinfo-1m");
+    assert_eq!(
+        query("\"{{ printf \"%s-%v\" name interval }}\""),
+        "\"podinfo-1m\""
+    );
     assert_eq!(query("{a={{ name | printf \"%q\" }}}"), "{a=\"podinfo\"}");
     assert_eq!(
         query("{a={{ variables.hostile | printf \"%q\" }}}"),
@@ -120,6 +128,8 @@ fn a_value_stays_a_value_wherever_it_goes() {
 fn where_nothing_can_be_escaped_only_plain_words_are_taken() {
     for (text, place) in [
         ("{{ variables.hostile }}", Place::Query),
+        ("{{ target }}", Place::Query),
+        ("a{{ variables.sum }}", Place::Query),
         ("a # \"{{ variables.hostile }}\"", Place::Query),
         ("a{b=`{{ variables.quote }}`}", Place::Query),
         ("{\"a\": {{ name }}}", Place::Json),
@@ -207,6 +217,35 @@ fn what_is_not_known_is_an_error_that_names_it() {
     );
     let error = template.render(&names()).unwrap_err().to_string();
     assert_eq!(error, "line 1: the variable \"b\" is not set");
+}
+
+/// A sign is one before a number or a word, and in a number's exponent.
+#[test]
+fn a_signed_number_may_stand_anywhere() {
+    assert_eq!(query("a > {{ variables.small }}"), "a > -1.5e-3");
+    assert_eq!(query("a > {{ \"-9\" }}"), "a > -9");
+}
+
+#[test]
+fn no_value_leads_up_the_path_of_an_address() {
+    for text in [
+        "https://a.example/hooks/{{ variables.up }}/admin",
+        "https://a.example/hooks/{{ variables.up }}",
+        "https://a.example/hooks/{{ variables.here }}{{ variables.here }}/admin?x",
+        "https://a.example/hooks/%2E{{ variables.here }}/admin",
+        "https://a.example/hooks/{{ variables.here }}/x",
+        "https://a.example/hooks/{{ variables.escape }}",
+    ] {
+        let rendered = render(text, Place::Url);
+        assert_eq!(rendered, Err(TemplateError::Climbs), "{text}");
+    }
+    let query = "https://a.example/hooks?x=/{{ variables.up }}/";
+    assert_eq!(
+        render(query, Place::Url).unwrap(),
+        "https://a.example/hooks?x=/../"
+    );
+    let longer = "https://a.example/..{{ name }}";
+    assert!(render(longer, Place::Url).is_ok());
 }
 
 #[test]

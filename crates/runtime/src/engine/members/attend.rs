@@ -11,13 +11,13 @@ use slipway_api::purpose::runtime::{DISCOVERY, IDENTITY};
 use slipway_kernel::identity::{ClusterId, Kind, ObjectRef, kinds};
 use slipway_kernel::member::Discovery;
 use slipway_kernel::store::Meta;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::message::Message;
 use crate::request::{ApiRequest, Outcome};
 use crate::settings::Backoff;
-use crate::state::Shared;
+use crate::state::{Asked, Doubts, Shared};
 
 /// Between questions to a member that does not answer.
 const BACKOFF: Backoff = Backoff {
@@ -49,6 +49,13 @@ pub(crate) enum Said {
     Silent(String),
 }
 
+impl Said {
+    /// Whether it answers what it was asked, if only that it may not say so.
+    pub(crate) fn is_well(&self) -> bool {
+        matches!(self, Self::Uid(_) | Self::Forbidden(_))
+    }
+}
+
 /// Asks a member which cluster it is.
 pub(crate) async fn identify(client: &kube::Client, timeout: Duration) -> Said {
     let object = ObjectRef::local(kinds::NAMESPACE, "", SYSTEM);
@@ -65,8 +72,9 @@ pub(crate) async fn identify(client: &kube::Client, timeout: Duration) -> Said {
         Outcome::Refused(refused) if refused.reason.as_str() == "Unauthorized" => {
             Said::Refused(refused.message)
         }
-        Outcome::Unknown(refused, _) => Said::Silent(refused.message),
-        Outcome::Refused(refused) => Said::Failed(refused.message),
+        Outcome::Unknown(refused, _) if refused.is_unanswered() => Said::Silent(refused.message),
+        // Whoever says that it fails is there, and so are its streams.
+        Outcome::Unknown(refused, _) | Outcome::Refused(refused) => Said::Failed(refused.message),
         Outcome::Absent(_) => Said::Failed(format!("there is no namespace {SYSTEM}")),
         Outcome::Conflict | Outcome::Busy(_) => Said::Failed("it has too much to do".to_owned()),
     }
@@ -78,8 +86,7 @@ pub(super) struct Attend {
     pub(super) cluster: ClusterId,
     pub(super) run: u64,
     pub(super) client: kube::Client,
-    /// Somebody has a doubt.
-    pub(super) doubt: Arc<Notify>,
+    pub(super) doubts: Arc<Doubts>,
     pub(super) inbox: mpsc::UnboundedSender<Message>,
     /// Whether somebody wants to know which kinds it serves.
     pub(super) discovers: bool,
@@ -91,6 +98,10 @@ impl Attend {
         let mut known = None;
         loop {
             let timeout = self.shared.settings.request_timeout;
+            let asked = Asked {
+                run: self.run,
+                doubts: self.doubts.last(),
+            };
             let said = identify(&self.client, timeout).await;
             if let Said::Uid(uid) = &said
                 && known.as_ref() != Some(uid)
@@ -99,8 +110,8 @@ impl Attend {
                 discovered = None;
                 known = Some(uid.clone());
             }
-            let is_well = matches!(said, Said::Uid(_) | Said::Forbidden(_));
-            self.tell(Message::Attended(self.cluster.clone(), self.run, said));
+            let is_well = said.is_well();
+            self.tell(Message::Attended(self.cluster.clone(), asked, said));
             let is_due = discovered.is_none_or(|at: Instant| at.elapsed() >= DISCOVER);
             if is_well && self.discovers && is_due && self.discover(timeout).await {
                 discovered = Some(Instant::now());
@@ -115,7 +126,7 @@ impl Attend {
             self.shared.environment.sleep(LEAST.min(wait)).await;
             tokio::select! {
                 biased;
-                () = self.doubt.notified() => {}
+                () = self.doubts.risen() => {}
                 () = self.shared.environment.sleep(wait.saturating_sub(LEAST)) => {}
             }
         }

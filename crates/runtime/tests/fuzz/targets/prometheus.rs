@@ -62,7 +62,7 @@ pub(super) fn prometheus(bytes: &[u8]) {
                         .all(|warning| warning.chars().count() <= 256)
                 );
             }
-            match measured.reading() {
+            match measured.even_if_partial() {
                 Reading::Scalar(Number::Finite(number))
                 | Reading::Vector(Number::Finite(number)) => {
                     assert!(number.is_finite() && (*number != 0.0 || number.is_sign_positive()));

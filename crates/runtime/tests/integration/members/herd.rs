@@ -1,8 +1,10 @@
 //! A capability of several clusters that is as small as it can be. At home a config map with the label `herd` means a cluster: the
 //! Secret of its name has the credentials, `want` is to be what the config map `herd` over there has. It records which cluster it
-//! is (`uid`) and how it is (`state`). With `sees`, gadgets over there are counted, a kind that nobody knew before.
+//! is (`uid`) and how it is (`state`). With `sees`, gadgets over there are counted, a kind that nobody knew before. With `asks`, it
+//! asks over there what the config map `who` says, and writes that down.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -11,7 +13,7 @@ use slipway_kernel::Purpose;
 use slipway_kernel::action::{Action, FieldManager, Target};
 use slipway_kernel::capability::{Controller, Fence, Gauge, Lane};
 use slipway_kernel::event::{Event, EventType};
-use slipway_kernel::fact::Facts;
+use slipway_kernel::fact::{Answer, Facts, Question, QuestionId, Request};
 use slipway_kernel::identity::{ClusterId, Key, Kind, ObjectRef, kinds};
 use slipway_kernel::interest::{Interest, Where};
 use slipway_kernel::member::{Attention, Credentials, Member, confirmed};
@@ -24,6 +26,10 @@ pub(crate) const NAMESPACE: &str = "default";
 
 /// What means a cluster.
 #[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "one for each thing that a test may want of it"
+)]
 struct Sheep {
     want: String,
     uid: Option<String>,
@@ -36,6 +42,7 @@ struct Sheep {
     stray: bool,
     /// What is to be told in the member, on its namespace.
     tells: Option<String>,
+    asks: bool,
 }
 
 impl Projection for Sheep {
@@ -58,6 +65,7 @@ impl Projection for Sheep {
             quiet: entry("quiet").is_some(),
             stray: entry("stray").is_some(),
             tells: entry("tells"),
+            asks: entry("asks").is_some(),
         })
     }
 }
@@ -79,6 +87,7 @@ impl Projection for Token {
 struct Wool {
     have: String,
     gadgets: String,
+    told: String,
 }
 
 impl Projection for Wool {
@@ -92,6 +101,7 @@ impl Projection for Wool {
         Ok(Self {
             have: entry("have"),
             gadgets: entry("gadgets"),
+            told: entry("told"),
         })
     }
 }
@@ -101,6 +111,8 @@ pub(crate) struct Herd {
     pub(crate) fence: Fence,
     /// Whether the kind `Widget` has to be defined in members.
     pub(crate) widgets: bool,
+    /// Whether it can be done without all the same.
+    pub(crate) optional: bool,
     /// Whether it says of each member if it serves gadgets.
     pub(crate) discovers: bool,
 }
@@ -110,6 +122,7 @@ impl Default for Herd {
         Self {
             fence: Fence::WaitOut,
             widgets: false,
+            optional: false,
             discovers: false,
         }
     }
@@ -186,16 +199,23 @@ impl Herd {
         Some(plan)
     }
 
-    fn over_there(stores: &Stores, key: &Key) -> Option<Plan> {
-        let (_, sheep) = sheep(stores, key.cluster.as_str())?;
+    fn over_there(stores: &Stores, facts: &Facts, key: &Key) -> Option<Plan> {
+        let (meta, sheep) = sheep(stores, key.cluster.as_str())?;
         let wool = stores.get::<Wool>(&key.cluster, &kinds::CONFIG_MAP, NAMESPACE, NAME);
         let gadgets = stores
             .typed::<Token>(&key.cluster, &gadget())
             .filter(|store| store.is_synced())
             .map_or_else(String::new, |store| store.len().to_string());
-        let is_same =
-            wool.is_some_and(|wool| wool.body.have == sheep.want && wool.body.gadgets == gadgets);
         let mut plan = Plan::default();
+        let told = if sheep.asks {
+            told(&mut plan, facts, meta)
+        } else {
+            String::new()
+        };
+        let is_same = wool.is_some_and(|wool| {
+            let has = wool.body;
+            has.have == sheep.want && has.gadgets == gadgets && has.told == told
+        });
         let object = ObjectRef {
             cluster: key.cluster.clone(),
             ..ObjectRef::local(kinds::CONFIG_MAP, NAMESPACE, NAME)
@@ -204,7 +224,7 @@ impl Herd {
             json!({
                 "apiVersion": "v1", "kind": "ConfigMap",
                 "metadata": {"name": name, "namespace": NAMESPACE},
-                "data": {"have": sheep.want, "gadgets": gadgets},
+                "data": {"have": sheep.want, "gadgets": gadgets, "told": told},
             })
         };
         if !is_same {
@@ -230,6 +250,37 @@ impl Herd {
         }
         Some(plan)
     }
+}
+
+/// What the config map `who` of a member says, asked for once; nothing while it has not been answered.
+fn told(plan: &mut Plan, facts: &Facts, meta: &Meta) -> String {
+    let id = QuestionId {
+        controller: NAME,
+        uid: meta.uid.clone(),
+        purpose: Purpose::new("who"),
+        attempt: 0,
+        due: Timestamp::UNIX_EPOCH,
+    };
+    let Some((_, answer)) = facts.answers.get(&id) else {
+        let request = Request::Api {
+            method: "GET",
+            path: format!("/api/v1/namespaces/{NAMESPACE}/configmaps/who"),
+            body: Value::Null,
+        };
+        plan.act(Action::Ask(Question::new(
+            id,
+            request,
+            Duration::from_mins(2),
+        )));
+        return String::new();
+    };
+    plan.keeps.insert(id);
+    let Answer::Said { code: 200, body } = answer else {
+        return "nothing".to_owned();
+    };
+    let map: Value = serde_json::from_str(body).unwrap_or_default();
+    let said = map.pointer("/data/who").and_then(Value::as_str);
+    said.unwrap_or_default().to_owned()
 }
 
 /// A kind that is named by an object only.
@@ -288,8 +339,12 @@ impl Controller for Herd {
                 .named(NAME),
         ];
         if self.widgets {
-            let widgets = Interest::of::<Token>(WIDGET, of_member);
-            all.push(widgets.at(Where::Members));
+            let widgets = Interest::of::<Token>(WIDGET, of_member).at(Where::Members);
+            all.push(if self.optional {
+                widgets.optional()
+            } else {
+                widgets
+            });
         }
         all
     }
@@ -367,7 +422,7 @@ impl Controller for Herd {
         if key.cluster.is_local() {
             self.at_home(stores, facts, key)
         } else {
-            Self::over_there(stores, key)
+            Self::over_there(stores, facts, key)
         }
     }
 

@@ -1,15 +1,20 @@
 //! A cluster is known by the uid of its `kube-system` namespace, and nothing is written into another one.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use slipway_api::names::CONFIRM_CLUSTER;
+use slipway_apiserver::faults::{Fault, Frequency, Match};
 
 use super::BAD;
+use super::flock::Flock;
 use super::herd::{Herd, NAME};
 use super::stage::Fleet;
 use crate::records::Records;
-use crate::stage::{Stage, alone, secs, virtually};
+use crate::stage::{Replica, Stage, alone, secs, virtually};
 
 pub(super) async fn uid(stage: &Stage) -> String {
     let namespace = stage.get("/api/v1/namespaces/kube-system").await;
@@ -214,4 +219,79 @@ fn what_is_out_of_a_secret_is_in_no_fact_store_blocker_metric_log_line_or_object
             assert!(!seen.contains(form), "{form} is told");
         }
     });
+}
+
+/// A question is under way when another cluster takes the place of the one that was asked: the answer is no fact of that one, which
+/// is asked itself.
+#[test]
+fn what_the_former_cluster_is_still_asked_is_no_fact_of_the_one_in_its_place() {
+    virtually(async {
+        let (mut fleet, _replica, _) = Fleet::running().await;
+        let other = Stage::seeded(99).await;
+        for (stage, who) in [(&fleet.members[BAD], "former"), (&other, "latter")] {
+            stage.map("who", json!({"who": who})).await;
+        }
+        let question = Match {
+            agent: "one".to_owned(),
+            verb: "get".to_owned(),
+            name: "who".to_owned(),
+            ..Match::default()
+        };
+        let late = Fault::Delay(Duration::from_secs(100));
+        let faults = fleet.members[BAD].cluster.faults();
+        faults.add(question, Frequency::always(), late);
+        fleet.patch(BAD, json!({"data": {"asks": "yes"}})).await;
+        secs(1).await;
+        fleet.lines.lead(BAD, &other.cluster);
+        let former = fleet.members.insert(BAD.to_owned(), other).unwrap();
+        fleet.until_state(BAD, "ClusterReplaced", 60).await;
+        let new = uid(&fleet.members[BAD]).await;
+        let confirm = json!({"metadata": {"annotations": {CONFIRM_CLUSTER: new}}});
+        fleet.patch(BAD, confirm).await;
+        fleet.until(BAD, "usual", 30).await;
+        let told = async |stage: &Stage| stage.entry(NAME, "told").await.unwrap_or_default();
+        let mut waited = 0;
+        while told(&fleet.members[BAD]).await.is_empty() {
+            assert!(waited < 120, "nobody is asked");
+            secs(1).await;
+            waited += 1;
+        }
+        assert_eq!(told(&fleet.members[BAD]).await, "latter");
+        assert_eq!(told(&former).await, "");
+    });
+}
+
+/// Two capabilities name one cluster, each by an object of its own, and both have recorded it. Another one takes its place, and a
+/// person confirms that to one of them.
+async fn confirmed_to_one(object: &str) -> (String, String) {
+    let mut fleet = Fleet::new().await;
+    let map = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "flock", "labels": {"flock": "true"}},
+        "data": {"cluster": BAD, "want": "1"},
+    });
+    let path = "/api/v1/namespaces/default/configmaps";
+    fleet.home.create(path, &map).await;
+    let operator = fleet.operator(alone());
+    let operator = operator.with(Arc::new(Herd::default()));
+    let _replica = Replica::run(operator.with(Arc::new(Flock)));
+    fleet.until(BAD, "1", 10).await;
+    fleet.members[BAD].until_have("flock", "1", 10).await;
+    let other = Stage::seeded(99).await;
+    fleet.lines.lead(BAD, &other.cluster);
+    fleet.members.insert(BAD.to_owned(), other);
+    fleet.until_state(BAD, "ClusterReplaced", 60).await;
+    let new = uid(&fleet.members[BAD]).await;
+    let confirm = json!({"metadata": {"annotations": {CONFIRM_CLUSTER: new}}});
+    fleet.patch(object, confirm).await;
+    secs(60).await;
+    let stage = &fleet.members[BAD];
+    (stage.have(NAME).await, stage.have("flock").await)
+}
+
+#[test]
+fn what_a_person_confirms_to_one_capability_opens_a_cluster_to_no_other() {
+    let both = |herd: &str, flock: &str| (herd.to_owned(), flock.to_owned());
+    assert_eq!(virtually(confirmed_to_one("flock")), both("", "1"));
+    assert_eq!(virtually(confirmed_to_one(BAD)), both("1", ""));
 }

@@ -166,12 +166,15 @@ impl Fleet {
 
     /// Starts a replica.
     pub(crate) fn start(&self, settings: Settings, herd: Herd) -> Replica {
+        Replica::run(self.operator(settings).with(Arc::new(herd)))
+    }
+
+    /// A replica without capabilities.
+    pub(crate) fn operator(&self, settings: Settings) -> Operator {
         let environment = Environment::virtual_from(epoch(), 7);
         let client = self.home.client(&settings.replica);
         let lines = self.lines.of(&settings.replica);
-        let operator = Operator::new(environment, client, settings);
-        let operator = operator.with(Arc::new(herd));
-        Replica::run(operator.connecting(Arc::new(lines)))
+        Operator::new(environment, client, settings).connecting(Arc::new(lines))
     }
 
     /// What replicas wrote into a member.

@@ -37,6 +37,12 @@ pub(crate) const ALL: &[Mutant] = &[
         bend: slips!(NoData),
     },
     Mutant {
+        name: "some of the data is all of it",
+        scenarios: PASSAGE,
+        by: &["Q1"],
+        bend: slips!(Partial),
+    },
+    Mutant {
         name: "what was not heard is not said again",
         scenarios: PASSAGE,
         by: &["Q2"],

@@ -79,6 +79,10 @@ fn errors(case: &Case<'_>, at: Timestamp) -> Option<f64> {
     let since = Duration::try_from(since).unwrap_or_default();
     let (_, body) = peer.answer(since, "/api/v1/query", Some(QUERY));
     let body: serde_json::Value = serde_json::from_str(&body).ok()?;
+    if body.get("warnings").is_some() {
+        // On some of the data.
+        return None;
+    }
     let result = body.pointer("/data/result")?.as_array()?;
     let [only] = result.as_slice() else {
         return None;

@@ -51,8 +51,19 @@ fn asked(of: &str, n: u32) -> Vec<Question> {
 
 fn started(line: &mut Line) -> Vec<String> {
     std::iter::from_fn(|| line.next(|_| true))
-        .map(|(_, question)| question.id.uid)
+        .map(|next| next.question.id.uid)
         .collect()
+}
+
+/// The attempt at a question that is under way, or a number that is none.
+fn attempt(line: &Line, key: &Key, id: &QuestionId) -> Attempt {
+    let asked = line.under_way.get(key).and_then(|all| all.get(id));
+    asked.map_or(0, |asked| asked.attempt)
+}
+
+fn end(line: &mut Line, key: &Key, id: &QuestionId) -> bool {
+    let attempt = attempt(line, key, id);
+    line.end(key, id, attempt) == Ended::Answered
 }
 
 #[test]
@@ -64,8 +75,8 @@ fn a_key_asks_32_at_once_and_all_keys_take_turns() {
     let first = started(&mut line);
     assert_eq!(first.len(), 2 * AT_ONCE);
     assert_eq!(first[..4], ["a", "b", "a", "b"]);
-    assert!(line.end(&key("a"), &question("a", 0).id));
-    assert!(!line.end(&key("a"), &question("a", 0).id));
+    assert!(end(&mut line, &key("a"), &question("a", 0).id));
+    assert!(!end(&mut line, &key("a"), &question("a", 0).id));
     assert_eq!(started(&mut line), ["a"]);
     for n in 0..10 {
         let name = format!("k{n}");
@@ -85,7 +96,7 @@ fn clusters_take_turns_and_one_that_does_not_answer_keeps_no_other_from_being_as
     let first = started(&mut line);
     assert_eq!(first[..4], ["deaf-0", "well", "deaf-1", "well"]);
     assert_eq!(first.len(), IN_ALL + AT_ONCE);
-    line.end(&of("well", "a"), &question("well", 0).id);
+    end(&mut line, &of("well", "a"), &question("well", 0).id);
     assert_eq!(started(&mut line), ["well"]);
 }
 
@@ -97,7 +108,7 @@ fn nothing_is_asked_for_whom_this_replica_does_not_act() {
     }
     let acts = |key: &Key| key.name == "b";
     let names: Vec<String> = std::iter::from_fn(|| line.next(acts))
-        .map(|(key, _)| key.name)
+        .map(|next| next.key.name)
         .collect();
     assert_eq!(names, ["b", "b", "b"]);
     assert!(!line.is_open(&key("a")));
@@ -114,11 +125,11 @@ fn nothing_is_left_of_a_cluster_that_is_gone() {
     let gone = of("gone", "a");
     line.want(&gone, asked("a", 40));
     assert_eq!(started(&mut line).len(), AT_ONCE);
-    line.end(&gone, &question("a", 0).id);
+    end(&mut line, &gone, &question("a", 0).id);
     line.drop_cluster(&gone.cluster);
     assert!(started(&mut line).is_empty());
     for attempt in 1..32 {
-        line.end(&gone, &question("a", attempt).id);
+        end(&mut line, &gone, &question("a", attempt).id);
     }
     assert!(line.rooms.is_empty() && line.open.is_empty());
     assert!(!line.is_under_way());
@@ -132,11 +143,11 @@ fn a_new_plan_takes_back_what_is_not_asked_yet_and_asks_nothing_twice() {
     assert_eq!(started(&mut line).len(), AT_ONCE);
     line.want(&a, asked("a", 33));
     for attempt in 0..32 {
-        line.end(&a, &question("a", attempt).id);
+        end(&mut line, &a, &question("a", attempt).id);
     }
     assert!(line.is_open(&a));
     assert_eq!(started(&mut line).len(), 1);
-    line.end(&a, &question("a", 32).id);
+    end(&mut line, &a, &question("a", 32).id);
     assert!(!line.is_open(&a));
 }
 
@@ -147,9 +158,90 @@ fn what_was_not_asked_before_a_restore_is_not_asked_after_it() {
     line.want(&a, asked("a", 100));
     assert_eq!(started(&mut line).len(), AT_ONCE);
     line.take_back(&ClusterId::local());
-    line.end(&a, &question("a", 0).id);
+    end(&mut line, &a, &question("a", 0).id);
     assert!(started(&mut line).is_empty());
     assert!(line.is_under_way());
+}
+
+/// The same name for something else.
+fn other(of: &str, attempt: u32) -> Question {
+    let mut other = question(of, attempt);
+    if let Request::Scale(of) = &mut other.request {
+        of.name = "another".to_owned();
+    }
+    other
+}
+
+#[test]
+fn an_answer_to_what_its_name_does_not_mean_any_more_is_nobodys() {
+    let mut line = Line::new(IN_ALL);
+    let (a, asked) = (key("a"), question("a", 0));
+    line.want(&a, vec![asked.clone()]);
+    let first = line.next(|_| true).unwrap().attempt;
+    line.want(&a, vec![other("a", 0)]);
+    // What is under way in the cluster cannot be taken back, and the same name is not used twice at once.
+    assert!(line.next(|_| true).is_none());
+    assert_eq!(line.end(&a, &asked.id, first), Ended::Outdated);
+    assert!(!line.is_under_way() && line.outdated.is_empty());
+    line.want(&a, vec![other("a", 0)]);
+    let second = line.next(|_| true).unwrap().attempt;
+    assert_eq!(line.end(&a, &asked.id, first), Ended::Unknown);
+    assert_eq!(line.end(&a, &asked.id, second), Ended::Answered);
+}
+
+#[test]
+fn what_nobody_wants_any_more_is_given_up_where_it_can_be() {
+    let mut line = Line::giving_up(usize::MAX);
+    let a = key("a");
+    let handles: Vec<AbortHandle> = (0..3).map(|_| AbortHandle::new_pair().0).collect();
+    line.want(&a, asked("a", 3));
+    let mut attempts = Vec::new();
+    for handle in &handles {
+        let next = line.next(|_| true).unwrap();
+        line.may_end(&a, &next.question.id, handle.clone());
+        attempts.push(next.attempt);
+    }
+    // The second one is something else by now, and the third one is not wanted.
+    line.want(&a, vec![question("a", 0), other("a", 1)]);
+    let is_aborted: Vec<bool> = handles.iter().map(AbortHandle::is_aborted).collect();
+    assert_eq!(is_aborted, [false, true, true]);
+    let again = line.next(|_| true).unwrap();
+    assert_eq!(again.question, other("a", 1));
+    assert_eq!(
+        line.end(&a, &again.question.id, attempts[1]),
+        Ended::Unknown
+    );
+    assert!(line.next(|_| true).is_none());
+    line.take_back(&ClusterId::local());
+    assert!(handles[0].is_aborted() && !line.is_under_way());
+    assert!(line.rooms.values().all(|room| room.total == 0));
+}
+
+#[test]
+fn who_is_given_up_with_all_others_is_not_waited_for() {
+    let mut line = Line::giving_up(usize::MAX);
+    for name in ["a", "b"] {
+        line.want(&key(name), asked(name, 40));
+    }
+    assert_eq!(started(&mut line).len(), 2 * AT_ONCE);
+    line.give_up_all();
+    assert!(!line.is_under_way() && started(&mut line).is_empty());
+    let mut other = Line::new(IN_ALL);
+    other.want(&key("a"), asked("a", 1));
+    assert_eq!(started(&mut other).len(), 1);
+    other.give_up_all();
+    assert!(other.is_under_way());
+}
+
+#[test]
+fn of_one_key_so_many_wait_for_the_world() {
+    let mut line = Line::giving_up(usize::MAX);
+    let a = key("a");
+    line.want(&a, asked("a", 5_000));
+    assert_eq!(line.waiting[&a].len(), MOST_WAITING);
+    let mut inside = Line::new(IN_ALL);
+    inside.want(&a, asked("a", 5_000));
+    assert_eq!(inside.waiting[&a].len(), 5_000);
 }
 
 #[derive(Debug, Clone)]
@@ -193,13 +285,13 @@ proptest! {
                     let key = numbered(n);
                     line.want(&key, asked(&key.name, count));
                 }
-                Step::Next => if let Some((key, question)) = line.next(|_| true) {
+                Step::Next => if let Some(Next { key, question, .. }) = line.next(|_| true) {
                     prop_assert!(!running.contains(&(key.clone(), question.id.clone())));
                     running.push((key, question.id));
                 },
                 Step::End(which) if which < running.len() => {
                     let (key, id) = running.swap_remove(which);
-                    prop_assert!(line.end(&key, &id));
+                    prop_assert!(end(&mut line, &key, &id));
                 }
                 Step::End(_) => {}
             }

@@ -1,0 +1,205 @@
+//! What one answer of a member changes in what is known of it.
+
+use slipway_kernel::member::{Identity, Reach};
+use tokio::time::Instant;
+
+use super::Said;
+use crate::state::Membership;
+
+/// What one answer changes.
+pub(super) struct Turn {
+    /// It is another cluster than the one that was seen before.
+    pub(super) is_other: bool,
+    pub(super) is_reached: bool,
+    /// It answers again, and had not answered before: since when it had not, at the latest.
+    pub(super) returns: Option<Instant>,
+}
+
+/// Takes in what a member says to somebody who asked after this doubt.
+pub(super) fn hear(member: &mut Membership, doubts: u64, said: Said, now: jiff::Timestamp) -> Turn {
+    let (reach, identity) = match said {
+        Said::Uid(uid) => (Reach::Reached, Some(Identity::Uid(uid))),
+        Said::Forbidden(why) => (Reach::Reached, Some(Identity::Forbidden(why))),
+        Said::Refused(why) => (Reach::Refused(why), None),
+        Said::Failed(why) => (Reach::Unreachable(why), None),
+        Said::Silent(why) => {
+            member.lost = Some(Instant::now());
+            (Reach::Unreachable(why), None)
+        }
+    };
+    let is_reached = reach == Reach::Reached;
+    turn(member, reach, now);
+    if is_reached {
+        member.state.contact = Some(now);
+        member.assure(doubts, matches!(identity, Some(Identity::Uid(_))));
+    } else {
+        member.checked = None;
+    }
+    if let Some(identity) = identity {
+        member.state.identity = identity;
+    }
+    let is_other = is_other(member);
+    if is_other {
+        // What the former one serves is not what this one does.
+        member.state.discovery = None;
+    }
+    let returns = member.lost.take_if(|_| is_reached);
+    Turn {
+        is_other,
+        is_reached,
+        returns,
+    }
+}
+
+/// Whether the cluster that answers is another one than the last that has said which one it is: in between it may have been one
+/// that does not say so.
+fn is_other(member: &mut Membership) -> bool {
+    let Identity::Uid(uid) = &member.state.identity else {
+        return false;
+    };
+    let before = member.seen.replace(uid.clone());
+    before.is_some_and(|before| before != *uid)
+}
+
+/// Notes whether a member can be reached, and since when that is so. Another text about the same is no other state.
+pub(super) fn turn(member: &mut Membership, reach: Reach, now: jiff::Timestamp) {
+    let state = &mut member.state;
+    let is_same = std::mem::discriminant(&state.reach) == std::mem::discriminant(&reach);
+    if !is_same {
+        state.since = now;
+        state.reach = reach;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+    use slipway_kernel::identity::{ClusterId, ObjectRef, kinds};
+    use slipway_kernel::member::{Attention, Credentials, Discovery, Member};
+
+    use super::*;
+
+    fn member() -> Membership {
+        let name = "north";
+        let member = Member {
+            cluster: ClusterId::remote(name),
+            object: ObjectRef::local(kinds::CONFIG_MAP, "default", name),
+            uid: "object".to_owned(),
+            credentials: Credentials {
+                namespace: "default".to_owned(),
+                name: name.to_owned(),
+                key: "token".to_owned(),
+                version: "1".to_owned(),
+            },
+            labels: BTreeMap::new(),
+            confirmed: None,
+            attention: Attention::Close,
+        };
+        let named = [("herd", member.clone())].into();
+        Membership::new(member, named, Timestamp::UNIX_EPOCH)
+    }
+
+    /// A member says something that it was asked now.
+    fn say(member: &mut Membership, said: Said) -> Turn {
+        let doubts = member.doubts.last();
+        hear(member, doubts, said, Timestamp::UNIX_EPOCH)
+    }
+
+    /// Whether what a member says last, after all of these, is said by another cluster.
+    fn is_other(member: &mut Membership, said: impl IntoIterator<Item = Said>) -> bool {
+        let turns = said.into_iter().map(|said| say(member, said));
+        turns.last().is_some_and(|turn| turn.is_other)
+    }
+
+    fn uid(text: &str) -> Said {
+        Said::Uid(text.to_owned())
+    }
+
+    #[test]
+    fn another_cluster_is_noticed_whatever_was_said_in_between() {
+        let betweens = [
+            Said::Forbidden("no right".to_owned()),
+            Said::Refused("nobody".to_owned()),
+            Said::Failed("busy".to_owned()),
+            Said::Silent("no answer".to_owned()),
+        ];
+        assert!(!is_other(&mut member(), [uid("a")]));
+        assert!(is_other(&mut member(), [uid("a"), uid("b")]));
+        for between in betweens {
+            let said = |last: &str| [uid("a"), between.clone(), uid(last)];
+            assert!(is_other(&mut member(), said("b")), "{between:?}");
+            assert!(!is_other(&mut member(), said("a")), "{between:?}");
+        }
+    }
+
+    #[test]
+    fn what_another_cluster_serves_is_not_what_the_former_one_did() {
+        let mut member = member();
+        say(&mut member, uid("a"));
+        member.state.discovery = Some(Arc::new(Discovery::new(Vec::new())));
+        say(&mut member, uid("a"));
+        assert!(member.state.discovery.is_some());
+        say(&mut member, uid("b"));
+        assert!(member.state.discovery.is_none());
+    }
+
+    #[test]
+    fn only_one_that_did_not_answer_is_listed_anew() {
+        let returns = |said: Said| {
+            let mut member = member();
+            say(&mut member, said);
+            say(&mut member, uid("a")).returns.is_some()
+        };
+        assert!(returns(Said::Silent("no answer".to_owned())));
+        assert!(!returns(Said::Failed("busy".to_owned())));
+        assert!(!returns(Said::Refused("nobody".to_owned())));
+    }
+
+    /// An answer that was on its way when versions ran backwards may be that of the cluster that was there before.
+    #[test]
+    fn an_answer_ends_no_doubt_that_has_arisen_since_it_was_asked_for() {
+        let mut member = member();
+        let now = Timestamp::UNIX_EPOCH;
+        let before = member.doubts.last();
+        member.distrust();
+        hear(&mut member, before, uid("a"), now);
+        assert!(member.is_distrusted() && member.checked.is_none());
+        let between = member.doubts.last();
+        member.doubt();
+        hear(&mut member, between, uid("a"), now);
+        assert!(!member.is_distrusted(), "it was asked after that");
+        assert!(member.checked.is_none(), "and before the last one");
+        say(&mut member, uid("a"));
+        assert!(member.checked.is_some());
+    }
+
+    /// Two capabilities name one cluster, each by an object of its own. What a person says of one object says nothing of the other.
+    #[test]
+    fn each_capability_writes_only_where_its_own_object_was_confirmed() {
+        let mut member = member();
+        let confirmed = |uid: &str| Member {
+            confirmed: Some(uid.to_owned()),
+            ..member.member.clone()
+        };
+        let named: BTreeMap<_, _> = [("flock", confirmed("b")), ("herd", confirmed("a"))].into();
+        assert!(member.is_confirmed_otherwise(&named));
+        member.named = named;
+        say(&mut member, uid("a"));
+        member.state.synced = true;
+        assert!(member.is_open_to("herd") && !member.is_open_to("flock"));
+        assert!(!member.is_open_to("stranger"));
+        assert_eq!(member.opened(), ["herd"].into());
+        assert_eq!(member.opened(), [].into(), "it was open before");
+        assert!(!member.is_replaced(), "one of them works there");
+        let blocker = member.blocker().map(|blocker| blocker.reason);
+        assert_eq!(
+            blocker,
+            Some(slipway_kernel::member::reasons::CLUSTER_REPLACED)
+        );
+        say(&mut member, uid("c"));
+        assert!(member.is_replaced());
+    }
+}

@@ -1,0 +1,107 @@
+//! Whoever tells more than is taken in waits, and nothing is lost.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response};
+use kube::client::Body;
+use serde_json::json;
+use slipway_kernel::identity::{ClusterId, kinds};
+use slipway_kernel::interest::Need;
+use slipway_kernel::parts::Parts;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
+
+use super::{Control, News, PAGE, Times, Watch, WatchKey};
+use crate::ledger::Ledger;
+use crate::message::Message;
+
+const PAGES: u32 = 20;
+
+/// A server with so many pages of config maps, and a stream on which nothing comes.
+fn client() -> kube::Client {
+    let service = tower::service_fn(|request: Request<Body>| async move {
+        let query = request.uri().query().unwrap_or_default();
+        if query.split('&').any(|part| part == "watch=true") {
+            std::future::pending::<()>().await;
+        }
+        let mut parts = query.split('&');
+        let from = parts.find_map(|part| part.strip_prefix("continue="));
+        let page: u32 = from.map_or(0, |page| page.parse().unwrap());
+        let next = (page + 1 < PAGES).then(|| (page + 1).to_string());
+        let items: Vec<_> = (0..PAGE)
+            .map(|n| json!({"metadata": {"name": format!("{page}-{n}"), "namespace": "default"}}))
+            .collect();
+        let list = json!({
+            "kind": "ConfigMapList", "apiVersion": "v1", "items": items,
+            "metadata": {"resourceVersion": "1", "continue": next.unwrap_or_default()},
+        });
+        let body = Body::from(list.to_string().into_bytes());
+        Ok::<_, std::convert::Infallible>(Response::new(body))
+    });
+    kube::Client::new(service, "default")
+}
+
+fn watch(room: usize) -> (Watch, mpsc::UnboundedReceiver<Message>) {
+    let (news, told) = mpsc::unbounded_channel();
+    let hour = Duration::from_hours(1);
+    let watch = Watch {
+        key: WatchKey::first(&ClusterId::remote("north"), &kinds::CONFIG_MAP),
+        client: client(),
+        plain: client(),
+        need: Need::Required,
+        reads: Parts::ALL,
+        times: Times {
+            answer: hour,
+            missing: hour,
+            relist: hour,
+            poll: hour,
+            silence: None,
+        },
+        rights: Arc::default(),
+        control: Arc::new(Control::new(1)),
+        places: Ledger::default().places(),
+        news,
+        room: Some(Arc::new(Semaphore::new(room))),
+    };
+    (watch, told)
+}
+
+#[test]
+fn a_member_that_tells_more_than_is_taken_in_waits_and_nothing_is_lost() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let (watch, mut told) = watch(4);
+        let mut watching = std::pin::pin!(watch.run());
+        let a_while = Duration::from_mins(1);
+        assert!(timeout(a_while, &mut watching).await.is_err());
+        assert_eq!(
+            told.len(),
+            4,
+            "the rest waits, also what is said of the list"
+        );
+        let (mut objects, mut is_listed) = (0, false);
+        while let Ok(message) = told.try_recv() {
+            let Message::Watch(_, _, news, room) = message else {
+                continue;
+            };
+            match news {
+                News::Page(page) => objects += page.len(),
+                News::Listed(names, _) => {
+                    assert_eq!(names.len(), objects);
+                    is_listed = true;
+                }
+                _ => {}
+            }
+            drop(room);
+            assert!(timeout(a_while, &mut watching).await.is_err());
+        }
+        assert!(is_listed);
+        assert_eq!(objects, (PAGES * PAGE) as usize);
+    });
+}

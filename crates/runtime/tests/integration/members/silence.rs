@@ -1,0 +1,102 @@
+//! A member that says that it fails is there, and one that did not answer goes on as soon as it does.
+
+use std::time::Duration;
+
+use slipway_apiserver::faults::{Fault, Frequency, Match};
+use slipway_runtime::{Members, Settings};
+
+use super::herd::{Herd, NAME};
+use super::line::Mode;
+use super::stage::Fleet;
+use super::{BAD, defined, needing_widgets};
+use crate::stage::{alone, secs, virtually};
+
+/// The question which cluster it is.
+fn identity() -> Match {
+    Match {
+        agent: "one".to_owned(),
+        verb: "get".to_owned(),
+        resource: "/namespaces".to_owned(),
+        name: "kube-system".to_owned(),
+        ..Match::default()
+    }
+}
+
+/// What can be done without may fail for ever: who waited for its list would never go on.
+#[test]
+fn a_member_that_answers_again_goes_on_without_what_it_can_do_without() {
+    virtually(async {
+        let fleet = defined().await;
+        let herd = Herd {
+            optional: true,
+            ..needing_widgets()
+        };
+        let _replica = fleet.start(alone(), herd);
+        fleet.until_state(BAD, "Ready", 10).await;
+        fleet.lines.set(BAD, Mode::Mute);
+        fleet.until_state(BAD, "Unreachable", 90).await;
+        let widgets = Match {
+            resource: "toy.dev/widgets".to_owned(),
+            ..Match::default()
+        };
+        let stage = &fleet.members[BAD];
+        stage.refuse(widgets, 500, "InternalError", Frequency::always());
+        fleet.want(BAD, "2").await;
+        fleet.lines.set(BAD, Mode::Up);
+        fleet.until(BAD, "2", 60).await;
+        fleet.until_state(BAD, "Ready", 10).await;
+        for round in 3..8 {
+            secs(20).await;
+            fleet.want(BAD, &round.to_string()).await;
+            fleet.until(BAD, &round.to_string(), 15).await;
+        }
+    });
+}
+
+/// Nothing is decided while it cannot say which cluster it is. Its streams have told of everything meanwhile.
+#[test]
+fn a_member_that_says_that_it_fails_is_not_listed_again_when_it_does_not() {
+    virtually(async {
+        let (fleet, _replica, _) = Fleet::running().await;
+        let stage = &fleet.members[BAD];
+        let lists = || {
+            let lists = stage.records(|record| record.agent == "one" && record.verb == "list");
+            lists.len()
+        };
+        secs(5).await;
+        let before = lists();
+        for round in 0..3 {
+            stage.refuse(identity(), 500, "InternalError", Frequency::always());
+            fleet.until_state(BAD, "Unreachable", 60).await;
+            fleet.want(BAD, &round.to_string()).await;
+            secs(5).await;
+            assert_ne!(stage.have(NAME).await, round.to_string());
+            stage.cluster.faults().clear();
+            fleet.until(BAD, &round.to_string(), 60).await;
+            fleet.until_state(BAD, "Ready", 10).await;
+        }
+        assert_eq!(lists(), before);
+    });
+}
+
+/// Whoever is about to write asks first. That one question is lost says little, and is asked again before the next one is due.
+#[test]
+fn a_lost_question_of_a_plan_holds_a_member_no_longer_than_it_takes_to_ask_again() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let settings = Settings {
+            members: Members {
+                check: Duration::from_mins(10),
+                ..Members::default()
+            },
+            ..alone()
+        };
+        let _replica = fleet.start(settings, Herd::default());
+        fleet.until_state(BAD, "Ready", 5).await;
+        secs(20).await;
+        let faults = fleet.members[BAD].cluster.faults();
+        faults.add(identity(), Frequency::once(), Fault::Unreachable);
+        fleet.want(BAD, "2").await;
+        fleet.until(BAD, "2", 5).await;
+    });
+}
