@@ -223,11 +223,14 @@ pub fn number(value: &Value) -> Result<f64, Answer> {
     let Value::Measured(measured) = value else {
         return error("the answer is no measurement".to_owned());
     };
-    if let Measured::Partial { warnings, .. } = measured {
-        let why = warnings.join("; ");
-        return error(format!("only a part of the data was looked at: {why}"));
-    }
-    match measured.reading() {
+    let reading = match measured {
+        Measured::Whole(reading) => reading,
+        Measured::Partial { warnings, .. } => {
+            let why = warnings.join("; ");
+            return error(format!("only a part of the data was looked at: {why}"));
+        }
+    };
+    match reading {
         Read::Scalar(number) | Read::Vector(number) => match number {
             Number::Finite(value) => Ok(*value),
             Number::NotANumber => Err(Answer::NoValues),

@@ -14,6 +14,10 @@ use crate::workspace;
 const PAGES: &[(&str, &[&str])] = &[
     ("deploy/crds.yaml", &["crds"]),
     (
+        "deploy/canary.yaml",
+        &["manifests", "--controllers", "canary"],
+    ),
+    (
         "deploy/restarts.yaml",
         &["manifests", "--controllers", "restarts"],
     ),
@@ -21,8 +25,17 @@ const PAGES: &[(&str, &[&str])] = &[
         "deploy/zones.yaml",
         &["manifests", "--controllers", "zones", "--webhooks"],
     ),
+    (
+        "docs/reference/alertprovider.md",
+        &["reference", "alertprovider"],
+    ),
+    ("docs/reference/canary.md", &["reference", "canary"]),
     ("docs/reference/cli.md", &["reference", "cli"]),
     ("docs/reference/flipper.md", &["reference", "flipper"]),
+    (
+        "docs/reference/metrictemplate.md",
+        &["reference", "metrictemplate"],
+    ),
     (
         "docs/reference/permissions.md",
         &["reference", "permissions"],

@@ -46,9 +46,11 @@ pub(super) fn follow(look: &Look<'_>, stand: &Stand, plan: &mut Plan) {
     record(&next.checks, &mut after, Time(look.now));
     let report = Report::new(look.world, look.now);
     if is_intent {
-        // Nothing is done before what it follows from is remembered, and nobody asked.
+        // Nothing is done before what it follows from is remembered, and nobody asked. Whoever is being told what happened before
+        // goes on being told: else they would hear it again.
         plan.steps.clear();
         plan.prepares = true;
+        telling::tell(look, &mut after, plan);
         telling::keep(look, &next.run, &next.news, &mut after);
         plan.statuses.extend(report.status(&before, &after));
         report.news(&next.news, plan);

@@ -365,6 +365,7 @@ impl Stage {
         let terms = Terms {
             rules: Rules::default(),
             other_namespaces: OtherNamespaces::Refused,
+            credentials_over_http: false,
             limits: Limits::default(),
             resolver: Arc::new(SystemResolver),
             secrets: Arc::new(NoSecrets),

@@ -10,7 +10,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use slipway_kernel::question::Failure;
-use slipway_runtime::outside::{Body, Transport};
+use slipway_runtime::outside::{Body, Manner, Transport};
 
 /// What is said outside, and what was heard there.
 #[derive(Clone, Default)]
@@ -71,7 +71,7 @@ impl Transport for World {
     fn send(
         &self,
         request: Request<Bytes>,
-        _: Option<&String>,
+        _: &Manner,
     ) -> BoxFuture<'static, Result<Response<Body>, Failure>> {
         let mut inner = self.0.lock().unwrap();
         let path = request.uri().path().to_owned();

@@ -108,6 +108,7 @@ fn operation(options: &Flagger) -> Result<Operation> {
         member_hosts: AllowedHosts::any(),
         rules: Rules::default(),
         other_namespaces,
+        credentials_over_http: false,
         request_filter: None,
         webhooks: None,
     })

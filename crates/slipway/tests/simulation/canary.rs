@@ -48,7 +48,7 @@ fn good(facts: &mut Facts) {
 /// All of them.
 pub(super) const ALL: &[Mutant] = &[
     Mutant {
-        name: "a version is ready as soon as it is asked for",
+        name: "canary: a version is ready as soon as it is asked for",
         scenarios: &["canary-good"],
         by: &["C2"],
         bend: || {
@@ -64,7 +64,7 @@ pub(super) const ALL: &[Mutant] = &[
         },
     },
     Mutant {
-        name: "weights do not sum up",
+        name: "canary: weights do not sum up",
         scenarios: &["canary-good"],
         by: &["C1"],
         bend: || {
@@ -78,13 +78,13 @@ pub(super) const ALL: &[Mutant] = &[
         },
     },
     Mutant {
-        name: "who is sent back keeps the traffic",
+        name: "canary: who is sent back keeps the traffic",
         scenarios: &["canary-bad"],
         by: &["C5"],
         bend: || Bend::Plans(|plan| plan.steps.retain(|step| !takes_back(&step.action))),
     },
     Mutant {
-        name: "the copy gets the replicas of a version at rest",
+        name: "canary: the copy gets the replicas of a version at rest",
         scenarios: &["canary-good"],
         by: &["C4"],
         bend: || {
@@ -96,7 +96,7 @@ pub(super) const ALL: &[Mutant] = &[
         },
     },
     Mutant {
-        name: "a closed gate is taken for an open one",
+        name: "canary: a closed gate is taken for an open one",
         scenarios: &["canary-gates"],
         by: &["C6"],
         bend: || {
@@ -111,7 +111,7 @@ pub(super) const ALL: &[Mutant] = &[
         },
     },
     Mutant {
-        name: "half of the traffic is enough to be promoted",
+        name: "canary: half of the traffic is enough to be promoted",
         scenarios: &["canary-good"],
         by: &["C3"],
         bend: || {
@@ -126,7 +126,7 @@ pub(super) const ALL: &[Mutant] = &[
         },
     },
     Mutant {
-        name: "a bad measure is a good one",
+        name: "canary: a bad measure is a good one",
         scenarios: &["canary-bad"],
         by: &["expect"],
         bend: || Bend::Facts(good),
