@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use slipway_api::flagger::REVISION;
 use slipway_api::purpose::canary as purpose;
+use slipway_kernel::action::CopyOf;
 use slipway_kernel::{Action, FieldManager, Kind, ObjectRef, Purpose, Target};
 
 use crate::kinds;
@@ -121,12 +122,12 @@ fn copy(world: &World, stand: &Stand, copy: &Copy) -> Option<Action> {
         },
     });
     let to = object(world, kind.clone(), &copy.to);
-    Some(Action::Copy {
+    Some(Action::Copy(Box::new(CopyOf {
         from: Target::seen(object(world, kind, name), meta),
         over: known.map(|(meta, _)| Target::seen(to.clone(), meta)),
         object: to,
         purpose: purpose::CONFIGURE,
         body,
         fields: &["data", "binaryData", "type"],
-    })
+    })))
 }

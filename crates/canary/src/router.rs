@@ -156,6 +156,9 @@ pub enum CannotRoute {
     },
 }
 
+/// What is to be written, by the version of a router's API.
+pub type Writes = fn(&'static str, &Route, &Objects, Weights) -> Result<Vec<Write>, CannotRoute>;
+
 /// All that is known of a router, in its own file.
 #[derive(Debug)]
 pub struct Router {
@@ -168,7 +171,7 @@ pub struct Router {
     /// The weights that the objects have, and whether the data plane has taken them.
     pub seen: fn(&Route, &Objects) -> Result<Routing, CannotRoute>,
     /// What is to be written so that traffic is divided so; nothing where it is.
-    pub writes: fn(&'static str, &Route, &Objects, Weights) -> Result<Vec<Write>, CannotRoute>,
+    pub writes: Writes,
     /// Puts back what was changed of a person's own objects.
     pub restore: fn(&'static str, &Route, &Objects) -> Vec<Write>,
     /// What the data plane measures.

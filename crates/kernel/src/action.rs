@@ -108,6 +108,23 @@ pub fn copied(mut body: Value, from: &Value, over: Option<&Value>, fields: &[&st
     body
 }
 
+/// A copy of an object. The values are read and written by whoever carries it out: none of them comes into a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CopyOf {
+    /// What is copied, as seen: if it has changed meanwhile, nothing is.
+    pub from: Target,
+    /// The copy, in the same namespace.
+    pub object: ObjectRef,
+    /// The copy as it was seen, which is changed unless it has changed meanwhile; none where there is none yet.
+    pub over: Option<Target>,
+    /// What for.
+    pub purpose: Purpose,
+    /// What else we say about the copy, with apiVersion, kind and metadata.
+    pub body: Value,
+    /// The fields that are copied, of those that are there.
+    pub fields: &'static [&'static str],
+}
+
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
@@ -138,22 +155,8 @@ pub enum Action {
         /// Who says it.
         by: FieldManager,
     },
-    /// Have an object of our own hold what another one of its kind holds. The values are read and written by whoever carries
-    /// it out: none of them comes into a plan.
-    Copy {
-        /// What is copied, as seen: if it has changed meanwhile, nothing is.
-        from: Target,
-        /// The copy, in the same namespace.
-        object: ObjectRef,
-        /// The copy as it was seen, which is changed unless it has changed meanwhile; none where there is none yet.
-        over: Option<Target>,
-        /// What for.
-        purpose: Purpose,
-        /// What else we say about the copy, with apiVersion, kind and metadata.
-        body: Value,
-        /// The fields that are copied, of those that are there.
-        fields: &'static [&'static str],
-    },
+    /// Have an object of our own hold what another one of its kind holds.
+    Copy(Box<CopyOf>),
     /// Ask something outside of the API; the answer is a fact of the next world.
     Ask(Question),
 }
@@ -174,8 +177,8 @@ impl Action {
         match self {
             Self::Patch { purpose, .. }
             | Self::Delete { purpose, .. }
-            | Self::Apply { purpose, .. }
-            | Self::Copy { purpose, .. } => *purpose,
+            | Self::Apply { purpose, .. } => *purpose,
+            Self::Copy(copy) => copy.purpose,
             Self::Ask(question) => question.id.purpose,
         }
     }
@@ -184,7 +187,8 @@ impl Action {
     pub fn object(&self) -> Option<&ObjectRef> {
         match self {
             Self::Patch { target, .. } | Self::Delete { target, .. } => Some(target.object()),
-            Self::Apply { object, .. } | Self::Copy { object, .. } => Some(object),
+            Self::Apply { object, .. } => Some(object),
+            Self::Copy(copy) => Some(&copy.object),
             Self::Ask(_) => None,
         }
     }
@@ -192,7 +196,7 @@ impl Action {
     /// The verb, as roles and metrics spell it.
     pub fn verb(&self) -> &'static str {
         match self {
-            Self::Patch { .. } | Self::Apply { .. } | Self::Copy { .. } => "patch",
+            Self::Patch { .. } | Self::Apply { .. } | Self::Copy(_) => "patch",
             Self::Delete { .. } => "delete",
             Self::Ask(_) => "ask",
         }

@@ -149,19 +149,13 @@ impl<C: Controller> Stage<C> {
                     let object = target.object();
                     self.delete(&object.kind.kind, &object.namespace, &object.name);
                 }
-                Action::Copy {
-                    from,
-                    object,
-                    body,
-                    fields,
-                    ..
-                } => {
-                    let Some(seen) = self.objects.get(from.object()) else {
+                Action::Copy(copy) => {
+                    let Some(seen) = self.objects.get(copy.from.object()) else {
                         continue;
                     };
-                    let over = self.objects.get(object);
-                    let body = copied(body.clone(), seen, over, fields);
-                    self.apply(object, &body);
+                    let over = self.objects.get(&copy.object);
+                    let body = copied(copy.body.clone(), seen, over, copy.fields);
+                    self.apply(&copy.object, &body);
                 }
                 // Nobody answers: tests put answers into the facts.
                 Action::Ask(_) => {}
@@ -246,9 +240,8 @@ fn sentence(event: &Event) -> String {
 
 fn body(action: &Action) -> Value {
     match action {
-        Action::Patch { body, .. } | Action::Apply { body, .. } | Action::Copy { body, .. } => {
-            body.clone()
-        }
+        Action::Patch { body, .. } | Action::Apply { body, .. } => body.clone(),
+        Action::Copy(copy) => copy.body.clone(),
         Action::Delete { target, .. } => {
             json!({"preconditions": {"uid": target.uid(), "resourceVersion": target.version()}})
         }

@@ -26,7 +26,7 @@ use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::Purpose;
-use slipway_kernel::action::{Action, FieldManager, Target, copied};
+use slipway_kernel::action::{Action, CopyOf, FieldManager, Target, copied};
 use slipway_kernel::event::Event;
 use slipway_kernel::identity::{Key, ObjectRef};
 use slipway_kernel::plan::{Plan, Step};
@@ -287,7 +287,7 @@ impl Execution {
         };
         let target = match &step.action {
             Action::Patch { target, .. } | Action::Delete { target, .. } => Some(target.clone()),
-            Action::Copy { over, .. } => over.clone(),
+            Action::Copy(copy) => copy.over.clone(),
             Action::Apply { .. } | Action::Ask(_) => None,
         };
         if let Some(early) = self.too_early(&object, target.as_ref()) {
@@ -300,12 +300,7 @@ impl Execution {
             Action::Apply {
                 object, body, by, ..
             } => (false, ApiRequest::apply(&object, body, &by)),
-            Action::Copy {
-                from, body, fields, ..
-            } => match self
-                .copy(&from, (&object, target.as_ref()), body, fields)
-                .await
-            {
+            Action::Copy(copy) => match self.copy(*copy).await {
                 Ok(wanted) => (false, wanted),
                 Err(Some(outcome)) => {
                     return self.on_failed_write(&object, unconfirmed, outcome).await;
@@ -346,22 +341,16 @@ impl Execution {
 
     /// Reads what is to be copied, and what is copied over, and gives what is to be sent; no outcome if one of them is not what
     /// the plan took it for.
-    async fn copy(
-        &self,
-        from: &Target,
-        (object, over): (&ObjectRef, Option<&Target>),
-        body: Value,
-        fields: &[&str],
-    ) -> Result<ApiRequest, Option<Outcome>> {
-        let original = self.meant(from).await?;
-        let Some(over) = over else {
-            let body = copied(body, &original, None, fields);
+    async fn copy(&self, copy: CopyOf) -> Result<ApiRequest, Option<Outcome>> {
+        let original = self.meant(&copy.from).await?;
+        let Some(over) = &copy.over else {
+            let body = copied(copy.body, &original, None, copy.fields);
             // Somebody else's of this name is left to them.
             let by = FieldManager::default().without_force();
-            return Ok(ApiRequest::apply(object, body, &by));
+            return Ok(ApiRequest::apply(&copy.object, body, &by));
         };
         let known = self.meant(over).await?;
-        let body = copied(body, &original, Some(&known), fields);
+        let body = copied(copy.body, &original, Some(&known), copy.fields);
         Ok(ApiRequest::patch(over, "", body))
     }
 

@@ -97,6 +97,9 @@ pub struct RunStatus {
     /// Whether traffic is copied to the new version
     #[serde(default)]
     pub mirrored: bool,
+    /// Whether the weight is of the requests that match
+    #[serde(default)]
+    pub matching: bool,
     /// Whether what is asked before any traffic has said yes
     #[serde(default)]
     pub prepared: bool,

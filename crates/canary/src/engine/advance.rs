@@ -163,6 +163,11 @@ pub fn advance(rules: &Rules, run: &Run, sight: &Sight, answers: &Answers, now: 
     let Some(wanted) = sight.target.revision.as_ref() else {
         return look.without_target();
     };
+    if sight.source.readiness == Readiness::Missing
+        && let Some(next) = look.without_source(wanted)
+    {
+        return next;
+    }
     match run.phase {
         Phase::Initializing => look.initialise(),
         Phase::Initialized | Phase::Succeeded | Phase::Failed => look.idle(wanted),
@@ -267,7 +272,7 @@ impl Look<'_> {
             if !is_stranded {
                 run.weight = 0;
             }
-            begin(run, self.now);
+            self.begin(run);
         })
         .tell(
             "New revision detected! Scaling up the new version",
@@ -280,8 +285,9 @@ impl Look<'_> {
         self.change(|run| {
             run.attempt = 0;
             run.target = Some(wanted.clone());
-            run.weight = 0;
-            begin(run, self.now);
+            // Whoever wanted no analysis meant the version that they saw.
+            (run.weight, run.skip) = (0, false);
+            self.begin(run);
         })
         .tell("New revision detected! Restarting analysis", None)
     }
@@ -330,6 +336,31 @@ impl Look<'_> {
         .warn(text, Some(Level::Error))
     }
 
+    /// The beginning of every run.
+    fn begin(&self, run: &mut Run) {
+        run.phase = Phase::Progressing;
+        (run.mirrored, run.iterations, run.failed_checks) = (false, 0, 0);
+        (run.prepared, run.closing, run.draining) = (false, false, false);
+        (run.due, run.unmeasured_since, run.gate) = (None, None, None);
+        (run.step_since, run.held_since) = (Some(self.now), Some(self.now));
+        run.matching = self.rules.is_matching();
+    }
+
+    /// Whether none of the target's pods can answer what it gets, while some of the source's could.
+    pub(super) fn is_deserted(&self) -> bool {
+        let is_seen = self.run.weight > 0 || self.run.mirrored;
+        is_seen && self.sight.target.state().is_down() && !self.sight.source.state().is_down()
+    }
+
+    /// What the target has goes to the source, and the run stays where it is.
+    pub(super) fn unload(&self, why: &str) -> Next {
+        self.change(|run| (run.weight, run.mirrored) = (0, false))
+            .warn(
+                format!("{why}; all traffic goes to the serving version"),
+                Some(Level::Warn),
+            )
+    }
+
     /// Puts a run to its end. How many checks failed is still to be seen.
     pub(super) fn end(&self, run: &mut Run, phase: Phase) {
         run.phase = phase;
@@ -347,10 +378,7 @@ impl Look<'_> {
             Phase::Waiting | Phase::Progressing | Phase::WaitingPromotion => self.fail(why),
             Phase::Promoting | Phase::Finalising if !self.is_promoted() => self.fail(why),
             Phase::Promoting | Phase::Finalising if self.run.weight > 0 => {
-                self.change(|run| run.weight = 0).warn(
-                    "The workload does not exist; all traffic goes to the serving version",
-                    Some(Level::Warn),
-                )
+                self.unload("The workload does not exist")
             }
             _ => self.stay().hold(Reason::TargetNotFound, why),
         }
@@ -373,12 +401,3 @@ impl Look<'_> {
     }
 }
 
-/// The beginning of every run.
-fn begin(run: &mut Run, now: Timestamp) {
-    run.phase = Phase::Progressing;
-    (run.mirrored, run.iterations, run.failed_checks) = (false, 0, 0);
-    (run.prepared, run.closing, run.draining) = (false, false, false);
-    run.due = None;
-    (run.step_since, run.held_since) = (Some(now), Some(now));
-    (run.unmeasured_since, run.gate) = (None, None);
-}

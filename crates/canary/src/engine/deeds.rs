@@ -92,16 +92,29 @@ impl Scene<'_> {
             return None;
         }
         let wanted = self.sight.target.revision.as_ref();
+        let is_gone = source.readiness == Readiness::Missing;
         match run.phase {
-            Phase::Initializing if source.readiness == Readiness::Missing => wanted,
+            Phase::Initializing if is_gone => wanted,
             Phase::Promoting if source.revision != run.target => {
                 run.target.as_ref().filter(|target| wanted == Some(*target))
             }
             // A promotion was taken back, or the version that served is wanted again after one that failed.
             Phase::Failed if run.weight == 0 || !run.is_new() => {
                 let serving = run.serving.as_ref();
-                serving.filter(|_| source.revision.is_some() && source.revision.as_ref() != serving)
+                let seen = source.revision.as_ref();
+                serving.filter(|serving| match seen {
+                    Some(seen) => seen != *serving,
+                    None => is_gone && wanted == Some(*serving),
+                })
             }
+            // Somebody has deleted it: it is made again of what the workload is, where that is what served.
+            Phase::Finalising if is_gone => {
+                run.target.as_ref().filter(|target| wanted == Some(*target))
+            }
+            Phase::Initialized | Phase::Succeeded | Phase::Waiting if is_gone => run
+                .serving
+                .as_ref()
+                .filter(|serving| wanted == Some(*serving)),
             _ => None,
         }
     }
@@ -128,7 +141,8 @@ impl Scene<'_> {
         }
         let source = &self.sight.source.readiness;
         let is_first = self.run.phase == Phase::Initializing;
-        if *source == Readiness::Missing || (is_first && !source.is_ready()) {
+        let is_gone = *source == Readiness::Missing && wanted.source() > 0;
+        if is_gone || (is_first && !source.is_ready()) {
             deeds.hold(Reason::SourceNotReady, source.why());
             return;
         }
@@ -182,7 +196,10 @@ impl Scene<'_> {
         }
         let is_down = match self.run.phase {
             Phase::Initializing => self.sight.source.state().is_ready(),
-            Phase::Finalising => self.rules.finish == Finish::IntoSource,
+            Phase::Finalising => {
+                let is_gone = self.sight.source.readiness == Readiness::Missing;
+                self.rules.finish == Finish::IntoSource && !is_gone
+            }
             Phase::Failed => self.run.draining,
             _ => false,
         };

@@ -5,6 +5,7 @@ use slipway_api::canary::{HookType, Phase};
 
 use super::advance::{Level, Look, Next};
 use super::answers::{Alarm, Heard, alarm, hear};
+use super::rules::Finish;
 use super::run::Revision;
 use super::sight::Weights;
 use crate::reasons::Reason;
@@ -36,6 +37,9 @@ impl Look<'_> {
 
     /// Nothing goes on; is there something new?
     pub(super) fn idle(&self, wanted: &Revision) -> Next {
+        if self.rules.finish == Finish::IntoSource && self.is_deserted() {
+            return self.unload("The new version went down");
+        }
         if self.run.closing {
             return self.close();
         }
@@ -46,9 +50,61 @@ impl Look<'_> {
             return self.settled();
         }
         if self.run.target.as_ref() == Some(wanted) {
-            return self.stay();
+            return self.healed();
         }
         self.let_in(wanted)
+    }
+
+    /// What was tried last is still what is wanted. Where its promotion failed and what serves has become it after all, it takes
+    /// over.
+    fn healed(&self) -> Next {
+        let is_stranded = self.run.weight > 0 && self.rules.finish == Finish::IntoSource;
+        if !is_stranded || !self.sight.source.serves(self.run.target.as_ref()) {
+            return self.stay();
+        }
+        self.change(|run| {
+            (run.phase, run.weight) = (Phase::Finalising, 0);
+            (run.step_since, run.held_since) = (Some(self.now), Some(self.now));
+        })
+        .tell(
+            "The serving version is ready after all, and gets all traffic",
+            Some(Level::Info),
+        )
+    }
+
+    /// What serves is gone. It can be made of what the workload is, where that is the version that served; otherwise a person has
+    /// to say what is to serve.
+    pub(super) fn without_source(&self, wanted: &Revision) -> Option<Next> {
+        if self.rules.finish == Finish::OntoTarget || self.run.closing {
+            return None;
+        }
+        let skips = self.run.skip || self.rules.skip;
+        match self.run.phase {
+            // It is made there.
+            Phase::Initializing | Phase::Promoting | Phase::Terminating | Phase::Terminated => None,
+            Phase::Progressing | Phase::WaitingPromotion => {
+                let is_wanted = self.run.target.as_ref() == Some(wanted);
+                (is_wanted && !skips).then(|| self.strand("the serving version does not exist"))
+            }
+            phase if self.is_makeable(phase, wanted) => {
+                Some(self.hold_for(Reason::SourceNotReady, &self.sight.source.readiness))
+            }
+            _ if skips => None,
+            _ => {
+                let message = "the serving version does not exist, and its template is not known; apply that version, or promote";
+                Some(self.stay().hold(Reason::TemplateLost, message))
+            }
+        }
+    }
+
+    /// Whether what serves can be made of what the workload is.
+    fn is_makeable(&self, phase: Phase, wanted: &Revision) -> bool {
+        let meant = if phase == Phase::Finalising {
+            &self.run.target
+        } else {
+            &self.run.serving
+        };
+        meant.as_ref() == Some(wanted)
     }
 
     /// The version that serves is what is wanted.

@@ -30,6 +30,12 @@ impl Look<'_> {
 
     /// The source becomes what the target is, then gets the traffic back.
     fn change_source(&self, wanted: &Revision) -> Next {
+        if self.is_deserted() {
+            return self.unload("The new version went down");
+        }
+        if self.run.weight > 0 && self.run.matching != self.rules.is_matching() {
+            return self.unload("Which requests the new version gets was changed");
+        }
         let is_wanted = self.run.target.as_ref() == Some(wanted);
         if !self.is_promoted() {
             // What was analysed is promoted, and nothing else.

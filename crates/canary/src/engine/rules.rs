@@ -99,6 +99,11 @@ impl Rules {
         self.hooks.iter().any(|hook| hook.kind == kind)
     }
 
+    /// Whether the target gets those requests that match, and no others.
+    pub fn is_matching(&self) -> bool {
+        matches!(self.strategy, Strategy::Matching(_))
+    }
+
     /// Whether the target can get live traffic.
     pub fn is_live(&self) -> bool {
         self.shift != Shift::Nothing

@@ -33,6 +33,8 @@ pub struct Run {
     pub attempt: u32,
     /// How much of the traffic the target is to have, in percent. With a match: of the requests that match.
     pub weight: u8,
+    /// Whether that weight is of the requests that match.
+    pub matching: bool,
     /// Whether traffic is to be copied to the target.
     pub mirrored: bool,
     /// How many checks have been made, where traffic is not shifted by weight.

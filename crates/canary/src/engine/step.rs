@@ -36,6 +36,16 @@ impl Look<'_> {
                 self.restart(wanted)
             };
         }
+        if self.run.matching != self.rules.is_matching() {
+            // The same weight would be another share of the requests.
+            return self.restart(wanted);
+        }
+        if self.is_deserted() {
+            return match &self.sight.target.state() {
+                Readiness::Stuck(why) => self.fail(&format!("the new version: {why}")),
+                down => self.pull_back(down.why()),
+            };
+        }
         let skips = self.run.skip || self.rules.skip;
         match &self.sight.source.state() {
             _ if skips => {}
@@ -70,10 +80,6 @@ impl Look<'_> {
         }
         if let Readiness::Stuck(why) = readiness {
             return Some(self.fail(&format!("the new version: {why}")));
-        }
-        let is_seen = self.run.weight > 0 || self.run.mirrored;
-        if readiness.is_down() && is_seen {
-            return Some(self.pull_back(readiness.why()));
         }
         if self.run.held_since.is_none() {
             return Some(self.change(|run| run.held_since = Some(self.now)));

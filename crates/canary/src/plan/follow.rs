@@ -43,7 +43,7 @@ pub(super) fn follow(look: &Look<'_>, stand: &Stand, plan: &mut Plan) {
     let mut after = adopt::status(&next.run, &before, generation, look.now);
     cookies::record(canary, &next.run, &mut after);
     let is_intent = after != before;
-    record(&next.checks, &mut after, Time(look.now));
+    record(&next.checks, &mut after, &Time(look.now));
     let report = Report::new(look.world, look.now);
     if is_intent {
         // Nothing is done before what it follows from is remembered, and nobody asked. Whoever is being told what happened before
@@ -127,7 +127,7 @@ fn act(look: &Look<'_>, stand: &Stand, next: &Next, report: &Report<'_>, plan: &
 }
 
 /// Shows what checks came to. One that came to the same keeps its time.
-fn record(checks: &[Checked], status: &mut CanaryStatus, now: Time) {
+fn record(checks: &[Checked], status: &mut CanaryStatus, now: &Time) {
     if checks.is_empty() {
         return;
     }

@@ -23,6 +23,8 @@ pub struct Scene {
     pub is_alike: bool,
     /// The weights that are routed.
     pub weights: Option<Weights>,
+    /// Whether these are of the requests that match.
+    pub is_matching: bool,
 }
 
 /// The run that a status carries.
@@ -43,6 +45,7 @@ pub fn run(status: &CanaryStatus, scene: &Scene) -> Run {
         attempt: count(kept.attempt),
         weight: u8::try_from(status.canary_weight.clamp(0, 100)).unwrap_or_default(),
         mirrored: kept.mirrored,
+        matching: kept.matching,
         iterations: count(status.iterations),
         failed_checks: count(status.failed_checks),
         prepared: kept.prepared,
@@ -120,6 +123,7 @@ fn adopted(mut run: Run, scene: &Scene) -> Run {
         Phase::Failed if weights.target == 100 => (100, false),
         _ => (0, false),
     };
+    run.matching = scene.is_matching;
     run.prepared = run.is_exposed();
     run.draining = run.phase == Phase::Failed && run.weight == 0;
     run
@@ -142,6 +146,7 @@ pub fn status(run: &Run, before: &CanaryStatus, generation: i64, now: Timestamp)
     after.run = Some(RunStatus {
         attempt: i64::from(run.attempt),
         mirrored: run.mirrored,
+        matching: run.matching,
         prepared: run.prepared,
         skip: run.skip,
         closing: run.closing,

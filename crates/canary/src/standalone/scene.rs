@@ -130,6 +130,7 @@ pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
         target: wanted.clone(),
         is_alike,
         weights: routing.weights,
+        is_matching: stand.asked.rules.is_matching(),
     };
     stand.run = adopt::run(&status, &adoption);
     stand.route.affinity = cookies::affinity(seen.canary, &stand.run);

@@ -34,6 +34,7 @@ fn a_run_is_read_as_it_was_written() {
             attempt: 2,
             weight: 30,
             mirrored: true,
+            matching: true,
             iterations: 4,
             failed_checks: 1,
             prepared: true,
@@ -114,6 +115,7 @@ fn scene(is_alike: bool, weight: u8) -> Scene {
         target: Some(version(OURS)),
         is_alike,
         weights: Some(Weights::to_target(weight)),
+        is_matching: false,
     }
 }
 

@@ -314,7 +314,7 @@ fn what_serves_is_not_sent_a_status_that_says_the_same() {
     };
     let before = version(&stage);
     for _ in 0..10 {
-        stage.now += Duration::from_secs(60);
+        stage.now += Duration::from_mins(1);
         settle(&mut stage, 200);
     }
     assert_eq!(version(&stage), before);
@@ -325,7 +325,7 @@ fn what_serves_is_not_sent_a_status_that_says_the_same() {
 fn a_workload_that_another_capability_disrupts_is_left_to_it() {
     let mut stage = stage(&json!({}));
     until(&mut stage, "Initialized");
-    let until_then = stage.now + Duration::from_secs(60);
+    let until_then = stage.now + Duration::from_mins(1);
     let claim = json!({"holder": "restarts", "until": until_then.to_string()}).to_string();
     let claimed = json!({"metadata": {"annotations": {"slipway.dev/disruption-claim": claim}}});
     stage.patch("Deployment", "shop", "web", &claimed);

@@ -63,7 +63,7 @@ impl UnconfirmedWrite {
             Action::Delete { target, .. } => (Some(target), Aim::Gone),
             Action::Apply { body, .. } => (None, Aim::Has(body.clone())),
             // What was copied is not known here.
-            Action::Copy { over, .. } => (over.as_ref(), Aim::Unknown),
+            Action::Copy(copy) => (copy.over.as_ref(), Aim::Unknown),
             Action::Ask(_) => (None, Aim::Unknown),
         };
         Self {

@@ -84,7 +84,7 @@ impl Carrier {
                 object, body, by, ..
             } => ApiRequest::apply(&object, body, &by),
             // Webhooks decide and record; they copy nothing.
-            Action::Copy { .. } => return Ended::Done,
+            Action::Copy(_) => return Ended::Done,
         };
         let replica = &self.shared.settings.replica;
         let wanted = wanted.traced(format!("replica={replica};purpose={purpose}"));

@@ -156,8 +156,8 @@ fn leave_out(plan: &mut Plan, left_out: Purpose) {
     plan.steps.retain(|step| match &step.action {
         Action::Patch { purpose, .. }
         | Action::Apply { purpose, .. }
-        | Action::Copy { purpose, .. }
         | Action::Delete { purpose, .. } => *purpose != left_out,
+        Action::Copy(copy) => copy.purpose != left_out,
         Action::Ask(_) => true,
     });
 }
