@@ -12,20 +12,26 @@ mod follow;
 mod report;
 mod telling;
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use slipway_api::canary::{Canary, ObjectReference};
 use slipway_api::flagger::FINALIZER;
 use slipway_kernel::Plan;
 use slipway_kernel::finalizer::Phase as Guard;
-use slipway_kernel::instant::second;
+use slipway_kernel::instant::{later, second};
 
 use crate::alerts::Service;
 use crate::measures::PROMETHEUS;
 use crate::observe::World;
 use crate::reasons::Reason;
 use crate::settings::Settings;
+use crate::standalone::adopt::is_pruned;
 use crate::standalone::scene::{Obstacle, Seen, stand};
 use report::Report;
+
+/// How long to wait before something is written again that was not kept.
+const UNTIL_AGAIN: Duration = Duration::from_mins(10);
 
 /// All that one plan is made of.
 #[derive(Clone, Copy)]
@@ -68,7 +74,7 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
                 reason: Reason::InvalidSpec,
                 message: format!("the Canary cannot be read: {why}"),
             };
-            Report::new(world, now).unreadable(&obstacle, &mut plan);
+            Report::new(world, now).untold(&obstacle, &mut plan);
             return plan;
         }
     };
@@ -91,15 +97,32 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
     }
     match stood {
         Ok(stand) => follow::follow(&look, &stand, &mut plan),
+        Err(obstacle) if obstacle.reason == Reason::DefinitionTooOld => {
+            Report::new(world, now).untold(&obstacle, &mut plan);
+            if let Some(at) = tried_again(canary) {
+                plan.wake(at);
+            }
+        }
         Err(obstacle) => Report::new(world, now).obstructed(canary, &obstacle, &mut plan),
     }
     plan
+}
+
+/// When something that was not kept may be written again: somebody may have changed the definition, which nobody tells us.
+fn tried_again(canary: &Canary) -> Option<Timestamp> {
+    let status = canary.status.as_ref()?;
+    later(status.last_transition_time.as_ref()?.0, UNTIL_AGAIN)
 }
 
 /// What keeps a Canary from being followed, besides what it and its objects say.
 fn obstacle(look: &Look<'_>) -> Option<Obstacle> {
     let of = |reason, message| Some(Obstacle { reason, message });
     let target = &look.canary.spec.target_ref;
+    let is_pruned = look.canary.status.as_ref().is_some_and(is_pruned);
+    if is_pruned && tried_again(look.canary).is_some_and(|at| look.now < at) {
+        let message = "the definition of Canaries does not keep status.run; apply that of deploy/crds.yaml, which has all that Flagger's has";
+        return of(Reason::DefinitionTooOld, message.to_owned());
+    }
     if let Some(rival) = &look.world.rival {
         let (kind, name) = (&target.kind, &target.name);
         let message =

@@ -18,6 +18,7 @@ reasons! {
         AutoscalerNotFound [Stalled] "The autoscaler that the Canary names is not there.",
         ClaimedByOther [] "Another capability disrupts the workload now.",
         ConfigNotFound [Stalled] "A ConfigMap or Secret that the workload needs is not there.",
+        DefinitionTooOld [Stalled] "The definition of Canaries does not keep what a run has to remember.",
         FlaggerRuns [Stalled] "Another program acts on Canaries.",
         InvalidSpec [Stalled] "The Canary cannot be followed as it is written.",
         MetricNotFound [Stalled] "A MetricTemplate or AlertProvider that the Canary names is not there, or may not be used.",

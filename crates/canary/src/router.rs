@@ -172,6 +172,8 @@ pub struct Router {
     pub seen: fn(&Route, &Objects) -> Result<Routing, CannotRoute>,
     /// What is to be written so that traffic is divided so; nothing where it is.
     pub writes: Writes,
+    /// Why it cannot follow a match, if it cannot.
+    pub check_match: fn(&Value) -> Result<(), String>,
     /// Puts back what was changed of a person's own objects.
     pub restore: fn(&'static str, &Route, &Objects) -> Vec<Write>,
     /// What the data plane measures.

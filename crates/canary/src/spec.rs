@@ -140,7 +140,8 @@ pub fn interval(text: Option<&str>) -> Duration {
     read.unwrap_or(USUAL_INTERVAL).clamp(MIN_INTERVAL, MAX_WAIT)
 }
 
-fn deadline(seconds: Option<i64>) -> Duration {
+/// For how long a run may make no progress.
+pub(crate) fn deadline(seconds: Option<i64>) -> Duration {
     let seconds = seconds.filter(|seconds| *seconds > 0);
     let seconds = u64::try_from(seconds.unwrap_or(USUAL_DEADLINE)).unwrap_or_default();
     Duration::from_secs(seconds).min(MAX_WAIT)
@@ -178,6 +179,11 @@ fn strategy(
     if !provider.matches() {
         let problem = "the provider cannot route by headers; use stepWeight, or another provider";
         return Err(field("spec.analysis.match", problem));
+    }
+    for (place, one) in analysis.matching.iter().enumerate() {
+        let checked = (provider.router().check_match)(one);
+        checked
+            .map_err(|why| field("spec.analysis.match", format!("entry {}: {why}", place + 1)))?;
     }
     Ok(Strategy::Matching(iterations))
 }

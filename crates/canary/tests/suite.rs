@@ -27,6 +27,8 @@ mod exhaustive;
 mod gates;
 #[path = "suite/gateway.rs"]
 mod gateway;
+#[path = "suite/harm.rs"]
+mod harm;
 #[path = "suite/iterations.rs"]
 mod iterations;
 #[path = "suite/measuring.rs"]

@@ -400,4 +400,3 @@ impl Look<'_> {
         self.hold_for(reason, readiness).until(self.deadline())
     }
 }
-

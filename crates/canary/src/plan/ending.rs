@@ -9,12 +9,12 @@ use slipway_kernel::{Plan, Target};
 
 use super::Look;
 use super::report::Report;
-use crate::engine::Hold;
 use crate::reasons::Reason;
 use crate::render;
 use crate::router::Write;
 use crate::standalone::acts::{give_back, workload};
 use crate::standalone::adopt;
+use crate::standalone::leave::{Leave, leave};
 use crate::standalone::primary;
 use crate::standalone::revert::{self, Step};
 use crate::standalone::scene::{Obstacle, Stand};
@@ -27,51 +27,55 @@ pub(super) fn end(
     plan: &mut Plan,
 ) -> bool {
     let is_asked = look.canary.spec.revert_on_deletion == Some(true);
-    let stand = match (stood, guard) {
-        (Ok(stand), _) => stand,
+    match (guard, stood) {
         // The finalizer is that program's as well: it gives back what is to be.
-        (Err(obstacle), Guard::Ending) if obstacle.reason == Reason::FlaggerRuns => return false,
-        (Err(obstacle), Guard::Ending) => {
-            // Nobody knows what is to be given back, or to whom.
-            let text = format!("Nothing is given back: {}", obstacle.message);
-            let report = Report::new(look.world, look.now);
-            plan.events.push(report.event(EventType::Warning, &text));
+        (Guard::Ending, Err(obstacle)) if obstacle.reason == Reason::FlaggerRuns => false,
+        // Whoever came second has taken nothing.
+        (Guard::Ending, Err(obstacle)) if obstacle.reason == Reason::TargetBusy => {
             release(look, plan);
-            return true;
+            true
         }
-        (Err(_), _) => return false,
-    };
-    let seen = look.seen();
-    let writes = give_back(&seen, stand);
-    let (source, target) = (&stand.sight.source, &stand.sight.target);
-    let step = revert::next(is_asked, guard, source, target, writes.is_empty());
-    match step {
-        Step::Live if guard == Guard::Guarded && !is_asked => {
+        (Guard::Ending, _) => {
+            give_all_back(look, plan);
+            true
+        }
+        (Guard::Guarded, Ok(_)) if !is_asked => {
             release(look, plan);
-            return true;
+            true
         }
-        Step::Live => return false,
-        Step::Guard => {
+        (Guard::Unguarded, Ok(_)) if is_asked => {
             let body = &look.world.canary.body().finalizers;
             let action = finalizer::add(canary(look), body, FINALIZER, purpose::GUARD);
             if let Some(action) = action {
                 plan.prepare(action);
             }
-            return true;
+            true
         }
-        Step::Gone => return true,
-        Step::Size(_) | Step::Wait | Step::Route | Step::Release => {}
+        (Guard::Released, _) => true,
+        _ => false,
     }
-    if stand.run.phase != Phase::Terminating {
-        terminate(look, stand, plan);
-        return true;
+}
+
+/// Gives the workload back, whatever else is in the way.
+fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
+    let seen = look.seen();
+    let Some(leave) = leave(&seen) else {
+        release(look, plan);
+        return;
+    };
+    let writes = give_back(&seen, &leave);
+    let (source, target) = (&leave.source, &leave.target);
+    let step = revert::next(true, Guard::Ending, source, target, writes.is_empty());
+    if leave.run.phase != Phase::Terminating {
+        terminate(look, &leave, plan);
+        return;
     }
     match step {
         Step::Size(size) => {
             let write = Write::Patch {
-                kind: workload(stand.kind),
-                name: stand.names.target.clone(),
-                body: primary::sized(stand.kind, size),
+                kind: workload(leave.kind),
+                name: leave.names.target.clone(),
+                body: primary::sized(leave.kind, size),
             };
             undo(look, write, plan);
         }
@@ -82,15 +86,12 @@ pub(super) fn end(
         }
         Step::Release => release(look, plan),
         _ => {
-            let hold = Hold {
-                reason: Reason::TargetNotReady,
-                message: format!("the workload is given back: {}", target.state().why()),
-                until: None,
-            };
-            Report::new(look.world, look.now).held(stand, &[hold], plan);
+            let why = target.state();
+            let message = format!("the workload is given back: {}", why.why());
+            let report = Report::new(look.world, look.now);
+            report.ending(look.canary, Reason::TargetNotReady, &message, plan);
         }
     }
-    true
 }
 
 fn canary(look: &Look<'_>) -> Target {
@@ -98,9 +99,9 @@ fn canary(look: &Look<'_>) -> Target {
 }
 
 /// Remembers that it ends, before anything is undone.
-fn terminate(look: &Look<'_>, stand: &Stand, plan: &mut Plan) {
+fn terminate(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
     let before = look.canary.status.clone().unwrap_or_default();
-    let mut run = stand.run.clone();
+    let mut run = leave.run.clone();
     run.phase = Phase::Terminating;
     let generation = look.canary.metadata.generation.unwrap_or_default();
     let after = adopt::status(&run, &before, generation, look.now);

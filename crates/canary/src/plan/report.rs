@@ -35,8 +35,8 @@ impl<'a> Report<'a> {
         Self { world, now }
     }
 
-    /// A Canary that cannot be read gets no status: nobody knows what is in the one that it has.
-    pub(super) fn unreadable(&self, obstacle: &Obstacle, plan: &mut Plan) {
+    /// A Canary gets no status: nobody knows what is in the one that it has, or it would not be kept.
+    pub(super) fn untold(&self, obstacle: &Obstacle, plan: &mut Plan) {
         plan.blockers.push(self.blocked(obstacle));
         self.warn(&obstacle.message, plan);
     }
@@ -56,6 +56,16 @@ impl<'a> Report<'a> {
         if !is_known {
             self.warn(&obstacle.message, plan);
         }
+        plan.statuses.extend(self.status(&before, &after));
+    }
+
+    /// What a Canary that is being deleted waits for.
+    pub(super) fn ending(&self, canary: &Canary, reason: Reason, message: &str, plan: &mut Plan) {
+        let before = canary.status.clone().unwrap_or_default();
+        let mut after = before.clone();
+        let since = self.changed().unwrap_or(self.now);
+        plan.blockers.push(self.blocker(reason, message, since));
+        self.waiting(&before, &mut after, plan);
         plan.statuses.extend(self.status(&before, &after));
     }
 
@@ -220,6 +230,7 @@ fn unblock(reason: Reason) -> &'static str {
         | Reason::RouteNotFound
         | Reason::TargetNotFound => "create what is missing, or change the Canary",
         Reason::ClaimedByOther => "the end of what the other capability does",
+        Reason::DefinitionTooOld => "apply the definitions of deploy/crds.yaml",
         Reason::FlaggerRuns => "stop the other program",
         Reason::InvalidSpec | Reason::Unsupported => "change the Canary",
         Reason::NoData => "traffic to the new version, or promote",

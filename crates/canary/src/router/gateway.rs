@@ -10,9 +10,9 @@ use slipway_api::foreign::gateway;
 use slipway_kernel::Kind;
 use slipway_kernel::fields::{integer, list, text};
 
-use super::gateway_rules::rules;
+use super::gateway_rules::{rules, translated};
 use super::kubernetes::OF_PODS;
-use super::parts::{apply, percent};
+use super::parts::{apply, percent, understood};
 use super::{Abilities, CannotRoute, Objects, Route, Router, Write};
 use crate::engine::{Routing, Weights};
 
@@ -26,6 +26,12 @@ pub(crate) static ROUTER: Router = Router {
     kinds: |version| vec![kind(version)],
     seen: |route, objects| Ok(seen(route, objects)),
     writes,
+    check_match: |written| {
+        let read = understood(written)?;
+        translated(&read)
+            .map(drop)
+            .map_err(|error| error.to_string())
+    },
     restore,
     measures: OF_PODS,
 };

@@ -8,7 +8,7 @@ use slipway_api::foreign::istio::StringMatch;
 use slipway_kernel::Kind;
 use slipway_kernel::fields::{strings, text};
 
-use super::parts::{covers, is_ours};
+use super::parts::{covers, is_ours, understood};
 use super::{Abilities, Builtin, CannotRoute, Objects, Route, Router, Write};
 use crate::engine::{Routing, Weights};
 use crate::measures::{rate, rated};
@@ -23,6 +23,7 @@ pub(crate) static ROUTER: Router = Router {
     kinds: |_| vec![kind()],
     seen,
     writes: |_, route, objects, weights| writes(route, objects, weights),
+    check_match,
     restore: |_, _, _| Vec::new(),
     measures: Builtin {
         success_rate: || {
@@ -183,6 +184,20 @@ fn annotations(route: &Route, ingress: &Value, weights: Weights) -> BTreeMap<Str
         };
     }
     all
+}
+
+/// ingress-nginx looks at one header, or one cookie, and nothing else.
+fn check_match(written: &Value) -> Result<(), String> {
+    let read = understood(written)?;
+    let is_headers = read.uri.is_none() && read.method.is_none() && read.query_params.is_empty();
+    if !is_headers || !read.source_labels.is_empty() || read.headers.is_empty() {
+        return Err("ingress-nginx can go by headers only".to_owned());
+    }
+    let is_said = |value: &StringMatch| value.exact.is_some() || value.regex.is_some();
+    if !read.headers.values().all(is_said) {
+        return Err("ingress-nginx can go by exact and regex only".to_owned());
+    }
+    Ok(())
 }
 
 fn exact(value: &StringMatch) -> String {

@@ -26,6 +26,7 @@ pub(crate) static ROUTER: Router = Router {
     kinds: |version| vec![kind(version)],
     seen: |route, objects| Ok(seen(route, objects)),
     writes,
+    check_match: |_| Err("a TrafficSplit leads all requests alike".to_owned()),
     restore: |_, _, _| Vec::new(),
     measures: Builtin {
         success_rate: || rate("response_total", DEPLOYMENT, r#"classification!="failure""#),

@@ -8,6 +8,7 @@ use slipway_api::canary::Phase;
 use slipway_kernel::Kind;
 
 use super::configs::{Config, Copy};
+use super::leave::Leave;
 use super::primary;
 use super::readiness::Workload;
 use super::scene::{Obstacle, Seen, Stand, is_there};
@@ -63,6 +64,7 @@ pub fn acts(seen: &Seen<'_>, stand: &Stand, deeds: &Deeds) -> Acts {
             template(seen, stand, target, revision, &mut acts);
         }
     }
+    lost_copies(seen, stand, &mut acts);
     copys_scaler(seen, stand, &mut acts);
     if let Some(target) = target.filter(|_| stand.sight.source.state().is_ready()) {
         one_service(seen, stand, target, services::Which::Apex, &mut acts);
@@ -147,7 +149,24 @@ fn template(
     }
 }
 
-fn is_copied(seen: &Seen<'_>, copy: &Copy) -> bool {
+/// Copies of configs that somebody has deleted are made again, while what serves is what the workload is.
+fn lost_copies(seen: &Seen<'_>, stand: &Stand, acts: &mut Acts) {
+    let (run, sight) = (&stand.run, &stand.sight);
+    let is_idle = matches!(run.phase, Phase::Initialized | Phase::Succeeded);
+    let serves = run.serving.is_some() && run.serving == sight.target.revision;
+    if !is_idle || !serves || sight.source.revision != run.serving {
+        return;
+    }
+    let is_lost = |copy: &&Copy| {
+        let config = copy.config.copy();
+        !seen.configs.contains_key(&config)
+    };
+    let lost = stand.tracked.copies.iter().filter(is_lost);
+    acts.list.extend(lost.cloned().map(Act::Copy));
+}
+
+/// Whether a config has been copied as it is.
+pub(super) fn is_copied(seen: &Seen<'_>, copy: &Copy) -> bool {
     let of = |name: &str| {
         let config = Config {
             kind: copy.config.kind,
@@ -229,14 +248,18 @@ fn sizes(stand: &Stand, deeds: &Deeds, acts: &mut Acts) {
 }
 
 /// How the apex is turned back to the workload, when the Canary gives it back; nothing if it is.
-pub fn give_back(seen: &Seen<'_>, stand: &Stand) -> Vec<Write> {
-    let mut all = router::restore(stand.asked.provider, &stand.route, seen.objects);
-    let body = services::give_back(&stand.label);
-    let there = seen.objects.get("Service", &stand.names.apex);
+pub fn give_back(seen: &Seen<'_>, leave: &Leave) -> Vec<Write> {
+    let restore = |provider| router::restore(provider, &leave.route, seen.objects);
+    let mut all = leave.provider.map(restore).unwrap_or_default();
+    let Some(label) = &leave.label else {
+        return all;
+    };
+    let body = services::give_back(label);
+    let there = seen.objects.get("Service", &leave.names.apex);
     if there.is_some_and(|there| !router::covers(there, &body)) {
         all.push(Write::Patch {
             kind: SERVICE,
-            name: stand.names.apex.clone(),
+            name: leave.names.apex.clone(),
             body,
         });
     }

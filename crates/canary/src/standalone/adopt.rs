@@ -84,9 +84,23 @@ fn renamed(mut run: Run, scene: &Scene) -> Run {
 
 /// Whether somebody else wrote the status last.
 pub fn is_foreign(status: &CanaryStatus) -> bool {
+    status.run.is_none() && has_foreign_hash(status)
+}
+
+fn has_foreign_hash(status: &CanaryStatus) -> bool {
     let hashes = [&status.last_applied_spec, &status.last_promoted_spec];
     let mut known = hashes.into_iter().flatten().filter(|hash| !hash.is_empty());
-    known.any(|hash| !hash::is_ours(hash)) && status.run.is_none()
+    known.any(|hash| !hash::is_ours(hash))
+}
+
+/// Whether a status of ours did not come back whole: the definition of Canaries is one that does not know what a run has to
+/// remember. What is in the condition is in every definition.
+pub fn is_pruned(status: &CanaryStatus) -> bool {
+    let phase = Phase::of(status.phase.as_deref());
+    let is_ours = |one: &CanaryCondition| {
+        one.kind == "Promoted" && one.reason == phase.as_str() && one.message == message(phase)
+    };
+    status.run.is_none() && !has_foreign_hash(status) && status.conditions.iter().any(is_ours)
 }
 
 fn revision(hash: Option<&String>, configs: Option<&BTreeMap<String, String>>) -> Option<Revision> {

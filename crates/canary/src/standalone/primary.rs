@@ -125,6 +125,11 @@ pub fn is_of(recipe: &Recipe<'_>, primary: &Value) -> bool {
     }
 }
 
+/// Whether it is written on the copy which version it is of.
+pub fn is_stamped(primary: &Value) -> bool {
+    strings(primary, "/metadata/annotations").contains_key(REVISION)
+}
+
 /// Whether the copy's template is what the target's would become: what is compared where somebody else made the copy.
 fn is_alike(recipe: &Recipe<'_>, primary: &Value) -> bool {
     let selected = strings(primary, "/spec/selector/matchLabels");
@@ -133,12 +138,15 @@ fn is_alike(recipe: &Recipe<'_>, primary: &Value) -> bool {
         .pointer("/spec/template")
         .cloned()
         .unwrap_or_default();
+    if !has_labels(&seen, &wanted) || !has_init_containers(recipe, &seen, &wanted) {
+        return false;
+    }
     for template in [&mut wanted, &mut seen] {
         let annotations = template.pointer_mut("/metadata/annotations");
         if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
             annotations.remove(RESTART_ID);
         }
-        // Flagger lets only some labels through, and has its own idea of init containers.
+        // These have been looked at.
         if let Some(metadata) = template.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("labels");
         }
@@ -148,6 +156,26 @@ fn is_alike(recipe: &Recipe<'_>, primary: &Value) -> bool {
         normalise(template);
     }
     wanted == seen
+}
+
+/// Whether the labels that the copy's pods have are as they would be. It may lack some.
+fn has_labels(seen: &Value, wanted: &Value) -> bool {
+    let wanted = strings(wanted, "/metadata/labels");
+    let seen = strings(seen, "/metadata/labels");
+    seen.iter()
+        .all(|(name, value)| wanted.get(name) == Some(value))
+}
+
+/// Whether the init containers are as they would be; Flagger leaves them the configs of the workload.
+fn has_init_containers(recipe: &Recipe<'_>, seen: &Value, wanted: &Value) -> bool {
+    let of = |template: &Value| {
+        let mut all = json!({"spec": {"initContainers": template.pointer("/spec/initContainers")}});
+        normalise(&mut all);
+        all
+    };
+    let own = recipe.target.pointer("/spec/template").map(of);
+    let seen = of(seen);
+    seen == of(wanted) || Some(seen) == own
 }
 
 /// The former template, where it can be kept. The same promotion again keeps what is there.

@@ -112,7 +112,8 @@ fn deployment(object: &Value, percent: u8) -> Option<String> {
         let old = all - updated;
         return Some(format!("{old} pods of the former template are still there"));
     }
-    let least = enough(updated, percent);
+    // Without any pod nobody answers, however few are enough.
+    let least = enough(updated, percent).max(i64::from(updated > 0));
     (available < least).then(|| format!("{available} of {least} pods are available"))
 }
 
@@ -125,7 +126,10 @@ fn daemon_set(object: &Value, percent: u8) -> Option<String> {
             "{updated} of {desired} pods are of the new template"
         ));
     }
-    let least = enough(desired, percent);
+    if desired == 0 && Workload::DaemonSet.size(object) > 0 {
+        return Some("it has no node to run on".to_owned());
+    }
+    let least = enough(desired, percent).max(i64::from(desired > 0));
     (available < least).then(|| format!("{available} of {least} pods are available"))
 }
 

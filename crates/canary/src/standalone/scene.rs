@@ -8,6 +8,7 @@ use slipway_api::canary::Canary;
 use slipway_kernel::fields::strings;
 
 use super::about::{command, label, route, thresholds, tracked};
+use super::acts::is_copied;
 use super::adopt::{self, Scene as Adoption};
 use super::configs::{Config, Known, Tracked};
 use super::primary::{self, Recipe};
@@ -125,7 +126,7 @@ pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
         sight: Sight::default(),
     };
     let routing = router::seen(stand.asked.provider, &stand.route, seen.objects)?;
-    let is_alike = stand.is_alike(target, primary, wanted.as_ref());
+    let is_alike = stand.is_alike(seen, target, primary, wanted.as_ref());
     let adoption = Adoption {
         target: wanted.clone(),
         is_alike,
@@ -177,8 +178,10 @@ impl Stand {
         }
     }
 
+    /// Whether the copy is what the workload is. Where somebody else made it, what it is configured with has to be as well.
     fn is_alike(
         &self,
+        seen: &Seen<'_>,
         target: Option<&Value>,
         primary: Option<&Value>,
         wanted: Option<&Revision>,
@@ -198,7 +201,9 @@ impl Stand {
             is_scaled: false,
             prefixes: &[],
         };
-        primary::is_of(&recipe, primary)
+        let mut copies = self.tracked.copies.iter();
+        let is_known = primary::is_stamped(primary) || copies.all(|copy| is_copied(seen, copy));
+        primary::is_of(&recipe, primary) && is_known
     }
 
     /// The copy that serves. Which version it is of is written on it, or found by comparing.

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use slipway_api::canary::Phase;
 use slipway_canary::reasons::Reason;
 use slipway_canary::standalone::acts::give_back;
+use slipway_canary::standalone::leave::leave;
 
 use crate::cluster::{Cluster, workload};
 
@@ -270,15 +271,14 @@ fn a_copy_that_is_somebody_elses_is_not_touched() {
 #[test]
 fn the_apex_leads_back_to_the_workload_when_it_is_given_back() {
     let mut cluster = started(&gateway());
-    let stand = cluster.stand().unwrap();
-    let writes = cluster.with_seen(|seen| give_back(seen, &stand));
+    let writes = cluster.with_seen(|seen| give_back(seen, &leave(seen).unwrap()));
     assert_eq!(writes.len(), 1);
     cluster.change(
         "Service",
         "web",
         &json!({"spec": {"selector": {"app": "web"}}}),
     );
-    let again = cluster.with_seen(|seen| give_back(seen, &stand));
+    let again = cluster.with_seen(|seen| give_back(seen, &leave(seen).unwrap()));
     assert!(again.is_empty());
 }
 
