@@ -170,6 +170,18 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
     Some(world)
 }
 
+/// The checksum that a config had when it was seen last.
+fn remembered(canary: &Canary, config: &Config) -> Option<String> {
+    let status = canary.status.as_ref()?;
+    let tried = status.tracked_configs.as_ref();
+    let tried = tried.and_then(|all| all.get(&config.key()));
+    let serving = || {
+        let run = status.run.as_ref()?;
+        run.promoted_configs.as_ref()?.get(&config.key())
+    };
+    tried.or_else(serving).cloned()
+}
+
 /// Where a world is gathered.
 struct Gathering<'a> {
     stores: &'a Stores,
@@ -248,10 +260,13 @@ impl Gathering<'_> {
                 self.config(&config.copy(), world);
                 self.config(&config, world);
             } else {
+                // What cannot be seen any more has not changed, as far as anybody knows.
+                let before = remembered(canary, &config);
                 let known = Known {
-                    checksum: String::new(),
-                    is_tracked: false,
+                    is_tracked: before.is_some(),
+                    checksum: before.unwrap_or_default(),
                 };
+                world.configs.insert(config.copy(), known.clone());
                 world.configs.insert(config, known);
             }
         }
@@ -351,18 +366,21 @@ impl Gathering<'_> {
         Some(place(&found.meta.namespace, &found.meta.name))
     }
 
-    /// A Canary about the same workload that was there before.
+    /// A Canary about the same workload, or the same Service, that was there before.
     fn rival(&self, own: &Item<CanarySeen>, canary: &Canary) -> Option<String> {
         let target = &canary.spec.target_ref;
-        let place = place(self.namespace, &target.name);
-        let all = self
-            .stores
-            .indexed::<CanarySeen>(self.cluster, &kinds::CANARY, ABOUT, &place);
+        let apex = canary.spec.apex();
+        let places = [&target.name, apex].map(|name| place(self.namespace, name));
+        let all = places.iter().flat_map(|place| {
+            self.stores
+                .indexed::<CanarySeen>(self.cluster, &kinds::CANARY, ABOUT, place)
+        });
         let (created, name) = (&own.body().created, &own.meta().name);
         let mut rivals = all.filter(|other| {
             let is_same = other.body.read.as_ref().is_ok_and(|other| {
-                let other = &other.spec.target_ref;
-                (&other.kind, &other.name) == (&target.kind, &target.name)
+                let one = &other.spec.target_ref;
+                let is_workload = (&one.kind, &one.name) == (&target.kind, &target.name);
+                is_workload || other.spec.apex() == apex
             });
             is_same && (&other.body.created, &other.meta.name) < (created, name)
         });

@@ -15,7 +15,7 @@ mod telling;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use slipway_api::canary::{Canary, ObjectReference};
+use slipway_api::canary::{Canary, ObjectReference, Phase};
 use slipway_api::flagger::FINALIZER;
 use slipway_kernel::Plan;
 use slipway_kernel::finalizer::Phase as Guard;
@@ -125,8 +125,9 @@ fn obstacle(look: &Look<'_>) -> Option<Obstacle> {
     }
     if let Some(rival) = &look.world.rival {
         let (kind, name) = (&target.kind, &target.name);
-        let message =
-            format!("Canary {rival} is about {kind} {name} already; delete one of the two");
+        let message = format!(
+            "Canary {rival} is about {kind} {name}, or its Service, already; delete one of the two"
+        );
         return of(Reason::TargetBusy, message);
     }
     if let Some(original) = &look.world.original {
@@ -143,7 +144,19 @@ fn obstacle(look: &Look<'_>) -> Option<Obstacle> {
         );
         return of(Reason::RouteNotFound, message);
     }
+    // In the middle of a run it is a check that fails, or nobody to be told.
+    if is_running(look.canary) {
+        return None;
+    }
     unusable(look)
+}
+
+fn is_running(canary: &Canary) -> bool {
+    let phase = canary
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref());
+    Phase::of(phase).is_running()
 }
 
 /// What the Canary asks that is not built, or that it may not use, is said at once and not at the first check.

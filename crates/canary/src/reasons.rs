@@ -32,7 +32,7 @@ reasons! {
         SourceNotReady [] "The serving version is not ready.",
         StepPause [Expected] "The version stays at this step for a while.",
         Suspended [] "Somebody has suspended the Canary.",
-        TargetBusy [Stalled] "Another Canary is about the same workload.",
+        TargetBusy [Stalled] "Another Canary is about the same workload, or the same Service.",
         TargetNotFound [Stalled] "The workload is not there.",
         TargetNotReady [Expected] "The new version is not ready.",
         TemplateLost [Stalled] "The template that the serving version had is not known any more.",

@@ -239,6 +239,14 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// Whether a version is being tried, or takes over.
+    pub const fn is_running(self) -> bool {
+        matches!(
+            self,
+            Self::Progressing | Self::WaitingPromotion | Self::Promoting | Self::Finalising
+        )
+    }
+
     /// All of them.
     pub const ALL: [Self; 11] = [
         Self::Initializing,

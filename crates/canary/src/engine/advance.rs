@@ -219,6 +219,18 @@ impl Look<'_> {
         }
     }
 
+    /// Waits for a tick that has not come. None is further away than an interval: the clock was set back, or the interval is another
+    /// one.
+    pub(super) fn early(&self, due: Timestamp) -> Option<Next> {
+        if due <= self.now {
+            return None;
+        }
+        match self.after(self.now).filter(|latest| *latest < due) {
+            Some(latest) => Some(self.change(|run| run.due = Some(latest))),
+            None => Some(self.stay().wake_at(Some(due))),
+        }
+    }
+
     /// The ticks since this one for which there are answers.
     fn heard(&self, due: Timestamp) -> BTreeSet<Timestamp> {
         let ticks = self.answers.keys().map(|ask| ask.at);

@@ -93,12 +93,27 @@ impl Look<'_> {
         Some(next.tell(text, Some(Level::Info)))
     }
 
+    /// It was the promotion that failed, and only the target serves: it keeps the traffic while that is tried again.
+    fn promote_again(&self) -> Next {
+        self.change(|run| {
+            run.phase = Phase::Promoting;
+            run.attempt += 1;
+            (run.closing, run.due) = (false, None);
+            (run.step_since, run.held_since) = (Some(self.now), Some(self.now));
+        })
+    }
+
     fn retry(&self, because: &str) -> Option<Next> {
         let wanted = self.sight.target.revision.as_ref()?;
         let is_failed = self.run.phase == Phase::Failed && self.run.is_new();
         let is_same = self.run.target.as_ref() == Some(wanted);
         (is_failed && is_same).then(|| {
-            let next = self.start(wanted, false);
+            let is_stranded = self.run.weight > 0 && self.rules.finish == Finish::IntoSource;
+            let next = if is_stranded {
+                self.promote_again()
+            } else {
+                self.start(wanted, false)
+            };
             next.tell(format!("Trying again {because}"), None)
         })
     }

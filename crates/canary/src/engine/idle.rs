@@ -143,8 +143,8 @@ impl Look<'_> {
             // The question needs a time that stays the same after a crash.
             return self.change(|run| run.due = Some(self.now));
         };
-        if self.now < due {
-            return self.stay().wake_at(Some(due));
+        if let Some(next) = self.early(due) {
+            return next;
         }
         self.at_tick(due, |look, at| look.may_begin(wanted, at))
     }

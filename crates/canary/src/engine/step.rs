@@ -65,8 +65,8 @@ impl Look<'_> {
         let Some(due) = self.run.due else {
             return self.first_tick();
         };
-        if self.now < due {
-            return self.stay().wake_at(Some(due));
+        if let Some(next) = self.early(due) {
+            return next;
         }
         self.at_tick(due, Self::on_tick)
     }
@@ -182,8 +182,16 @@ impl Look<'_> {
         }
         let answers = asks.filter_map(|ask| self.answers.get(&ask));
         let measures = self.rules.metrics.iter().zip(answers);
+        // Who gets all requests has nobody left to be compared with.
+        let is_alone = self.run.weights().source() == 0 && !self.run.matching;
         let checks: Vec<Checked> = measures
-            .map(|(measure, answer)| judge(measure, answer))
+            .map(|(measure, answer)| {
+                if is_alone {
+                    judge(&measure.alone(), answer)
+                } else {
+                    judge(measure, answer)
+                }
+            })
             .collect();
         let first = |verdict| {
             let mut of = checks.iter().filter(move |check| check.verdict == verdict);

@@ -1,12 +1,15 @@
 //! Whether Flagger itself runs: two programs that act on one Canary would fight.
 //!
-//! One with leader election in our own namespace shares our Lease, and waits for it. Any other is seen by its Deployment.
+//! One whose Lease is in our own namespace shares it with us, and waits for it. Any other is seen by its Deployment.
 
 use serde_json::Value;
 use slipway_kernel::fields::{integer, list, text};
 use slipway_kernel::store::Seen;
 
 use super::projections::{Whole, whole};
+
+/// Where its Lease is, unless it is told otherwise.
+const USUAL_LEASE: &str = "kube-system";
 
 /// The index of Deployments that are Flagger.
 pub(super) const ORIGINAL: &str = "original";
@@ -47,8 +50,9 @@ pub(super) fn acts(deployment: &Value, within: &str, ours: Option<&str>) -> bool
     let only = argument(container, "namespace").filter(|name| !name.is_empty());
     let is_about = only.is_none_or(|only| only == within);
     let elects = argument(container, "enable-leader-election");
-    let waits = elects.is_some_and(|value| value != "false")
-        && ours.is_some_and(|ours| text(deployment, "/metadata/namespace") == Some(ours));
+    let lease = argument(container, "leader-election-namespace").filter(|name| !name.is_empty());
+    let waits =
+        elects.is_some_and(|value| value != "false") && ours == Some(lease.unwrap_or(USUAL_LEASE));
     is_running && is_about && !waits
 }
 
@@ -104,8 +108,14 @@ mod tests {
         assert!(acts(&usual, "shop", own) && acts(&usual, "shop", None));
         assert!(!acts(&flagger(&json!([]), 0), "shop", own));
         let elects = flagger(&json!(["-enable-leader-election=true"]), 2);
-        assert!(!acts(&elects, "shop", own));
-        assert!(acts(&elects, "shop", Some("elsewhere")));
+        assert!(!acts(&elects, "shop", Some("kube-system")));
+        assert!(acts(&elects, "shop", own), "its Lease is elsewhere");
+        let here = [
+            "-enable-leader-election=true",
+            "-leader-election-namespace=flagger-system",
+        ];
+        let here = flagger(&json!(here), 2);
+        assert!(!acts(&here, "shop", own) && acts(&here, "shop", Some("kube-system")));
         let narrow = flagger(&json!(["--namespace=infra"]), 1);
         assert!(!acts(&narrow, "shop", own) && acts(&narrow, "infra", own));
         assert!(!acts(&json!({}), "shop", own));

@@ -6,6 +6,7 @@ use slipway_api::flagger::{COMMAND, PRIMARY};
 use slipway_kernel::fields::text;
 
 use super::configs::{self, Tracked};
+use super::hash::digest;
 use super::scene::{Obstacle, Seen};
 use super::{Names, PodLabel};
 use crate::engine::{Command, Verb};
@@ -60,11 +61,7 @@ pub(super) fn tracked(
     match configs::track(&references, seen.configs) {
         Ok(tracked) => Ok(tracked),
         Err(missing) => {
-            let phase = Phase::of(status.phase.as_deref());
-            let is_running = matches!(
-                phase,
-                Phase::Progressing | Phase::WaitingPromotion | Phase::Promoting | Phase::Finalising
-            );
+            let is_running = Phase::of(status.phase.as_deref()).is_running();
             let known = status.tracked_configs.clone().filter(|_| is_running);
             let known = known.map(|checksums| Tracked {
                 checksums,
@@ -115,12 +112,18 @@ pub(super) fn route(seen: &Seen<'_>, names: &Names) -> Route {
 /// What a person asked for by annotation: `{"verb": …, "id": …, "by": …, "reason": …}`.
 pub(super) fn command(canary: &Canary) -> Option<Command> {
     let annotations = canary.metadata.annotations.as_ref()?;
-    let read: Value = serde_json::from_str(annotations.get(COMMAND)?).ok()?;
+    let written = annotations.get(COMMAND)?;
+    let read: Value = serde_json::from_str(written).ok()?;
     let field = |name: &str| text(&read, &format!("/{name}")).unwrap_or_default();
-    let (by, reason) = (field("by"), field("reason"));
+    let (by, reason, id) = (field("by"), field("reason"), field("id"));
     Some(Command {
         verb: Verb::of(field("verb"))?,
-        id: field("id").to_owned(),
+        // Without one, what is written tells it from others.
+        id: if id.is_empty() {
+            digest(written.as_bytes())
+        } else {
+            id.to_owned()
+        },
         because: format!("by {by}: {reason}"),
     })
 }

@@ -25,6 +25,8 @@ pub struct Scene {
     pub weights: Option<Weights>,
     /// Whether these are of the requests that match.
     pub is_matching: bool,
+    /// What a person asked for last: of whoever wrote the status.
+    pub command: Option<String>,
 }
 
 /// The run that a status carries.
@@ -138,6 +140,7 @@ fn adopted(mut run: Run, scene: &Scene) -> Run {
         _ => (0, false),
     };
     run.matching = scene.is_matching;
+    run.command.clone_from(&scene.command);
     run.prepared = run.is_exposed();
     run.draining = run.phase == Phase::Failed && run.weight == 0;
     run

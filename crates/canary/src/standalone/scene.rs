@@ -132,6 +132,7 @@ pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
         is_alike,
         weights: routing.weights,
         is_matching: stand.asked.rules.is_matching(),
+        command: command(seen.canary).map(|command| command.id),
     };
     stand.run = adopt::run(&status, &adoption);
     stand.route.affinity = cookies::affinity(seen.canary, &stand.run);
@@ -296,6 +297,10 @@ impl Stand {
             return Ok(seen.objects.get(kind, &scaler::name(asked)));
         }
         let found = seen.objects.get(kind, &asked.name);
+        if found.is_none() && self.run.phase.is_running() {
+            // A run that has begun does without its bounds.
+            return Ok(None);
+        }
         let message = || format!("{kind} {} does not exist; create it", asked.name);
         found
             .map(Some)

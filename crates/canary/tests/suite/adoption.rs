@@ -115,7 +115,7 @@ fn scene(is_alike: bool, weight: u8) -> Scene {
         target: Some(version(OURS)),
         is_alike,
         weights: Some(Weights::to_target(weight)),
-        is_matching: false,
+        ..Scene::default()
     }
 }
 

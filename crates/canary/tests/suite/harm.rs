@@ -421,3 +421,63 @@ fn nobody_is_ready_without_a_pod() {
         assert!(found.is_down(), "{percent}: {found:?}");
     }
 }
+
+#[test]
+fn who_has_all_requests_is_compared_with_nobody() {
+    let mut play = Play::new(by_weights(&[100]));
+    let mut errors = measure("errors");
+    errors.max_increase = Some(5.0);
+    play.rules.metrics = vec![errors];
+    play.push("v2");
+    assert_eq!(play.finish(), Phase::Succeeded, "{:?}", play.told);
+}
+
+#[test]
+fn a_clock_that_is_set_back_delays_a_check_by_an_interval_at_most() {
+    let mut play = Play::new(by_weights(&[20, 40]));
+    play.push("v2").ticks(1);
+    play.now -= std::time::Duration::from_hours(1);
+    let wake = play.settle().unwrap();
+    assert_eq!(wake, play.now + play.rules.interval);
+    assert_eq!(play.finish(), Phase::Succeeded);
+}
+
+#[test]
+fn retry_after_a_promotion_that_failed_takes_no_traffic_from_who_serves() {
+    let mut play = Play::new(by_weights(&[50]));
+    play.push("v2").settle();
+    play.heals = false;
+    play.ticks(1);
+    play.sight.source.readiness = Readiness::Stuck("no quota".to_owned());
+    play.settle();
+    let everything = Some(Weights::to_target(100));
+    assert_eq!(play.sight.routing.weights, everything);
+    play.command(Verb::Retry, "1").settle();
+    assert_eq!((play.run.phase, play.run.weight), (Phase::Failed, 100));
+    assert_eq!(play.sight.routing.weights, everything);
+    assert!(play.sight.target.size > 0);
+}
+
+#[test]
+fn what_cannot_be_seen_any_more_begins_no_run() {
+    use slipway_kernel::ClusterId;
+    use slipway_kernel::fact::{Missing, Unseen};
+    let mut stage = stage(&json!({}));
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+        "metadata": {"name": "key", "namespace": "shop"}, "data": {"k": "cw=="}});
+    stage.put(secret);
+    let env = json!([{"secretRef": {"name": "key"}}]);
+    let containers = json!([{"name": "c", "image": "web:1", "envFrom": env}]);
+    let patch = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+    stage.patch("Deployment", "shop", "web", &patch);
+    controllers(&mut stage);
+    until(&mut stage, "Initialized");
+    let kind = &slipway_canary::kinds::SECRET;
+    let unseen = Missing::unseen(Unseen::Absent, &ClusterId::local(), kind);
+    stage.facts.missing.insert(unseen);
+    let plan = stage.plan();
+    assert!(
+        plan.steps.is_empty() && plan.statuses.is_empty(),
+        "{plan:#?}"
+    );
+}
