@@ -36,6 +36,7 @@ mod rules;
 mod run;
 mod sight;
 mod step;
+mod ticks;
 
 pub use advance::{Hold, Level, News, Next, advance};
 pub use answers::{Answer, Answers, Ask, Check, Reading};

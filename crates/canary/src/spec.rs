@@ -3,15 +3,19 @@
 //! A spec that cannot be followed is a [`Problem`] that says which field and what to do; nothing is guessed, and nothing
 //! panics: intervals of nanoseconds and years, ten thousand steps and numbers without bounds are refused or bounded.
 
+mod sources;
+
 use std::time::Duration;
 
-use slipway_api::canary::{Analysis, CanarySpec, HookType, Metric, ObjectReference};
+use slipway_api::canary::{Analysis, CanarySpec, HookType, Metric};
 use slipway_kernel::duration;
 use slipway_kernel::question::prometheus::Query;
 
 use crate::engine::{Finish, Good, Hook, Measure, Rules, Shift, Strategy};
 use crate::provider::{NotAProvider, Provider};
 use crate::webhooks;
+
+pub use sources::{Source, sources};
 
 /// The least interval, as in the original.
 pub const MIN_INTERVAL: Duration = Duration::from_secs(10);
@@ -308,39 +312,6 @@ fn unverified(analysis: &Analysis, warnings: &mut Vec<String>) {
             ));
         }
     }
-}
-
-/// Where a measure comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source<'a> {
-    /// A query that we know.
-    Builtin,
-    /// A query in the Canary.
-    Inline(&'a str),
-    /// A `MetricTemplate`.
-    Template(&'a ObjectReference),
-    /// Nobody says.
-    Unknown,
-}
-
-/// All measures, in the order of the engine's: a metric that says more than one source is measured by each.
-pub fn sources(metrics: &[Metric]) -> Vec<(&Metric, Source<'_>)> {
-    let mut all = Vec::new();
-    for metric in metrics {
-        let before = all.len();
-        let inline = metric.query.as_deref().filter(|query| !query.is_empty());
-        if [SUCCESS_RATE, DURATION].contains(&metric.name.as_str()) && metric.template_ref.is_none()
-        {
-            all.push((metric, Source::Builtin));
-        }
-        all.extend(inline.map(|query| (metric, Source::Inline(query))));
-        let template = metric.template_ref.as_ref();
-        all.extend(template.map(|reference| (metric, Source::Template(reference))));
-        if all.len() == before {
-            all.push((metric, Source::Unknown));
-        }
-    }
-    all
 }
 
 /// The builtin measure of which more is better.
