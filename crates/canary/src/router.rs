@@ -172,6 +172,8 @@ pub struct Router {
     pub seen: fn(&Route, &Objects) -> Result<Routing, CannotRoute>,
     /// What is to be written so that traffic is divided so; nothing where it is.
     pub writes: Writes,
+    /// What takes all traffic from the target in the objects that are there, whatever the Canary says about them by now.
+    pub retreat: fn(&'static str, &Route, &Objects) -> Vec<Write>,
     /// Why it cannot follow a match, if it cannot.
     pub check_match: fn(&Value) -> Result<(), String>,
     /// Puts back what was changed of a person's own objects.
@@ -259,6 +261,11 @@ pub fn ensure(
         writes: Vec::new(),
         why,
     }))
+}
+
+/// Takes all traffic from the target where what the Canary says cannot be written.
+pub fn retreat(provider: Provider, route: &Route, objects: &Objects) -> Vec<Write> {
+    (provider.router().retreat)(provider.version(), route, objects)
 }
 
 /// Puts back what was changed of a person's own objects. What is ours goes with the Canary.

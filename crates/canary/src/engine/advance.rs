@@ -200,7 +200,9 @@ impl Look<'_> {
             if !is_stranded {
                 run.weight = 0;
             }
+            let before = if is_again { None } else { run.serving.clone() };
             self.begin(run);
+            run.draining = self.is_reconfigured(before.as_ref(), wanted);
         })
         .tell(
             "New revision detected! Scaling up the new version",
@@ -210,12 +212,14 @@ impl Look<'_> {
 
     /// Begins again with another version, in the middle of a run.
     pub(super) fn restart(&self, wanted: &Revision) -> Next {
+        let before = self.run.target.as_ref();
         self.change(|run| {
             run.attempt = 0;
             run.target = Some(wanted.clone());
             // Whoever wanted no analysis meant the version that they saw.
             (run.weight, run.skip) = (0, false);
             self.begin(run);
+            run.draining = self.is_reconfigured(before, wanted);
         })
         .tell("New revision detected! Restarting analysis", None)
     }
@@ -262,6 +266,15 @@ impl Look<'_> {
             run.weight = if can { 100 } else { 0 };
         })
         .warn(text, Some(Level::Error))
+    }
+
+    /// Whether a version differs from the one before only in its configs, while pods are there: these were started with those of
+    /// before, and nobody would analyse the new ones.
+    fn is_reconfigured(&self, before: Option<&Revision>, wanted: &Revision) -> bool {
+        let is_same = before.is_some_and(|before| {
+            before.template == wanted.template && before.configs != wanted.configs
+        });
+        is_same && self.sight.target.size > 0
     }
 
     /// The beginning of every run.

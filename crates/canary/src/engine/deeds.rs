@@ -182,7 +182,7 @@ impl Scene<'_> {
     fn size_target(&self, deeds: &mut Deeds) {
         let target = &self.sight.target;
         let is_up = match self.run.phase {
-            Phase::Progressing | Phase::WaitingPromotion => true,
+            Phase::Progressing | Phase::WaitingPromotion => !self.run.draining,
             Phase::Promoting => self.rules.finish == Finish::OntoTarget || self.run.weight > 0,
             Phase::Failed => self.run.weight > 0,
             _ => false,
@@ -200,7 +200,7 @@ impl Scene<'_> {
                 let is_gone = self.sight.source.readiness == Readiness::Missing;
                 self.rules.finish == Finish::IntoSource && !is_gone
             }
-            Phase::Failed => self.run.draining,
+            Phase::Failed | Phase::Progressing => self.run.draining,
             _ => false,
         };
         let is_free = self.sight.routing.is_at(Weights::SOURCE);

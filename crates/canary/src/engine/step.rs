@@ -46,6 +46,9 @@ impl Look<'_> {
                 down => self.pull_back(down.why()),
             };
         }
+        if self.run.draining {
+            return self.refresh();
+        }
         let skips = self.run.skip || self.rules.skip;
         match &self.sight.source.state() {
             _ if skips => {}
@@ -69,6 +72,18 @@ impl Look<'_> {
             return next;
         }
         self.at_tick(due, Self::on_tick)
+    }
+
+    /// Pods that were started with former configs go before others come.
+    fn refresh(&self) -> Next {
+        if self.sight.target.size > 0 {
+            let message = "its pods are replaced, so that they have the new configs";
+            return self.stay().hold(Reason::TargetNotReady, message);
+        }
+        self.change(|run| {
+            run.draining = false;
+            run.held_since = Some(self.now);
+        })
     }
 
     /// What to do while the target is not ready.

@@ -12,7 +12,7 @@ use slipway_kernel::fields::{integer, list, text};
 
 use super::gateway_rules::{rules, translated};
 use super::kubernetes::OF_PODS;
-use super::parts::{apply, percent, understood};
+use super::parts::{apply, is_ours, percent, understood};
 use super::{Abilities, CannotRoute, Objects, Route, Router, Write};
 use crate::engine::{Routing, Weights};
 
@@ -26,6 +26,7 @@ pub(crate) static ROUTER: Router = Router {
     kinds: |version| vec![kind(version)],
     seen: |route, objects| Ok(seen(route, objects)),
     writes,
+    retreat,
     check_match: |written| {
         let read = understood(written)?;
         translated(&read)
@@ -317,6 +318,49 @@ fn remove(rule: &mut Value, field: &str, is_meant: impl Fn(&Value) -> bool) {
     if is_emptied && let Some(fields) = rule.as_object_mut() {
         fields.remove(field);
     }
+}
+
+/// Takes all traffic from the target in the route that is there.
+fn retreat(version: &'static str, route: &Route, objects: &Objects) -> Vec<Write> {
+    let name = route.route.as_deref().unwrap_or(&route.apex);
+    let object = objects.get(gateway::HTTP_ROUTE, name);
+    let Some(object) = object.filter(|object| is_ours(route, object)) else {
+        return Vec::new();
+    };
+    let before: Vec<&Value> = list(object, "/spec/rules").collect();
+    let without = |rule: &&Value| {
+        if route.route.is_some() {
+            unshared(route, rule)
+        } else {
+            withdrawn(route, rule)
+        }
+    };
+    let after: Vec<Value> = before.iter().map(without).collect();
+    if before.iter().copied().eq(after.iter()) {
+        return Vec::new();
+    }
+    vec![Write::Patch {
+        kind: kind(version),
+        name: name.to_owned(),
+        body: json!({"spec": {"rules": after}}),
+    }]
+}
+
+/// A rule of ours in which the source has everything.
+fn withdrawn(route: &Route, rule: &Value) -> Value {
+    let mut rule = rule.clone();
+    remove(&mut rule, "filters", |filter| is_mirror(route, filter));
+    let is_shared = weight_of(&rule, &route.source).is_some();
+    for backend in backends(&mut rule) {
+        if is_service(backend, &route.target) && is_shared {
+            set(backend, "weight", json!(0));
+        } else if is_service(backend, &route.target) {
+            set(backend, "name", json!(route.source));
+        } else if is_service(backend, &route.source) {
+            set(backend, "weight", json!(100));
+        }
+    }
+    rule
 }
 
 /// A person's route without the target. A route of ours goes with the Canary.

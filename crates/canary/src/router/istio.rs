@@ -21,6 +21,7 @@ pub(crate) static ROUTER: Router = Router {
     kinds: |_| vec![virtual_service(), destination_rule()],
     seen: |route, objects| Ok(seen(route, objects)),
     writes: |_, route, objects, weights| writes(route, objects, weights),
+    retreat: |_, route, objects| retreat(route, objects),
     check_match: |written| {
         let says = written.as_object().is_some_and(|all| !all.is_empty());
         let why = "it says nothing of which requests are meant";
@@ -156,6 +157,56 @@ fn original(seen: &Value) -> Option<String> {
         return Some(kept.to_owned());
     }
     Some(seen.get("spec")?.to_string())
+}
+
+/// Takes all traffic from the target in the `VirtualService` that is there.
+fn retreat(route: &Route, objects: &Objects) -> Vec<Write> {
+    let object = objects.get(istio::VIRTUAL_SERVICE, &route.apex);
+    let Some(object) = object.filter(|object| is_ours(route, object)) else {
+        return Vec::new();
+    };
+    let mut spec = Map::new();
+    for field in ["http", "tcp"] {
+        let before: Vec<&Value> = list(object, &format!("/spec/{field}")).collect();
+        let after: Vec<Value> = before.iter().map(|rule| withdrawn(route, rule)).collect();
+        if !before.iter().copied().eq(after.iter()) {
+            spec.insert(field.to_owned(), json!(after));
+        }
+    }
+    if spec.is_empty() {
+        return Vec::new();
+    }
+    vec![Write::Patch {
+        kind: virtual_service(),
+        name: route.apex.clone(),
+        body: json!({"spec": spec}),
+    }]
+}
+
+/// A rule in which the source has everything.
+fn withdrawn(route: &Route, rule: &Value) -> Value {
+    let mut rule = rule.clone();
+    let host = |one: &Value| text(one, "/destination/host").map(str::to_owned);
+    let (source, target) = (Some(&route.source), Some(&route.target));
+    let is_shared = list(&rule, "/route").any(|one| host(one).as_ref() == source);
+    let to = rule.get_mut("route").and_then(Value::as_array_mut);
+    for one in to.into_iter().flatten() {
+        let to = host(one);
+        if to.as_ref() == target && is_shared {
+            put(one, "weight", json!(0));
+        } else if to.as_ref() == target {
+            put(one, "destination", json!({"host": route.source}));
+        } else if to.as_ref() == source {
+            put(one, "weight", json!(100));
+        }
+    }
+    if text(&rule, "/mirror/host") == Some(route.target.as_str())
+        && let Some(fields) = rule.as_object_mut()
+    {
+        fields.remove("mirror");
+        fields.remove("mirrorPercentage");
+    }
+    rule
 }
 
 /// The person's spec is put back, to the letter.

@@ -15,6 +15,7 @@ pub(crate) static ROUTER: Router = Router {
         })
     },
     writes: |_, _, _, _| Ok(Vec::new()),
+    retreat: |_, _, _| Vec::new(),
     check_match: |_| Err("plain Services lead all requests alike".to_owned()),
     restore: |_, _, _| Vec::new(),
     measures: OF_PODS,

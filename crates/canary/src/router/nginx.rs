@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use slipway_api::foreign::ingress_nginx as names;
 use slipway_api::foreign::istio::StringMatch;
 use slipway_kernel::Kind;
@@ -23,6 +23,7 @@ pub(crate) static ROUTER: Router = Router {
     kinds: |_| vec![kind()],
     seen,
     writes: |_, route, objects, weights| writes(route, objects, weights),
+    retreat: |_, route, objects| retreat(route, objects).into_iter().collect(),
     check_match,
     restore: |_, _, _| Vec::new(),
     measures: Builtin {
@@ -130,6 +131,28 @@ fn writes(route: &Route, objects: &Objects, weights: Weights) -> Result<Vec<Writ
         return Ok(Vec::new());
     }
     Ok(vec![Write::Apply { kind, name, body }])
+}
+
+/// Takes all traffic from the target in the Ingress that is there.
+fn retreat(route: &Route, objects: &Objects) -> Option<Write> {
+    let (_, name) = names_of(route).ok()?;
+    let seen = objects.get(KIND, &name)?;
+    let mut wanted = Map::new();
+    for one in names::ALL {
+        let value = match one {
+            names::CANARY => json!("true"),
+            names::WEIGHT => json!("0"),
+            _ => Value::Null,
+        };
+        wanted.insert(annotation(route, one), value);
+    }
+    let body = json!({"metadata": {"annotations": wanted}});
+    let is_so = !is_ours(route, seen) || covers(seen, &body);
+    (!is_so).then(|| Write::Patch {
+        kind: kind(),
+        name,
+        body,
+    })
 }
 
 /// The person's rules with the target in the place of the apex; none if the apex is in none of them.

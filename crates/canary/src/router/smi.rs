@@ -26,6 +26,8 @@ pub(crate) static ROUTER: Router = Router {
     kinds: |version| vec![kind(version)],
     seen: |route, objects| Ok(seen(route, objects)),
     writes,
+    // It can always be written.
+    retreat: |_, _, _| Vec::new(),
     check_match: |_| Err("a TrafficSplit leads all requests alike".to_owned()),
     restore: |_, _, _| Vec::new(),
     measures: Builtin {

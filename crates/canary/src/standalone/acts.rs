@@ -221,7 +221,14 @@ fn routes(seen: &Seen<'_>, stand: &Stand, deeds: &Deeds, acts: &mut Acts) {
             acts.list.extend(writes.into_iter().map(Act::Write));
         }
         Ok(Ensured::Converged) => {}
-        Err(error) => acts.obstacles.push(error.into()),
+        Err(error) => {
+            if weights == Weights::SOURCE {
+                // To go back needs nothing of what cannot be written.
+                let writes = router::retreat(stand.asked.provider, &stand.route, seen.objects);
+                acts.list.extend(writes.into_iter().map(Act::Write));
+            }
+            acts.obstacles.push(error.into());
+        }
     }
 }
 

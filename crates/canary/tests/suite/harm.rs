@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use slipway_api::canary::{CanaryStatus, Phase};
-use slipway_canary::engine::{Readiness, Side, Strategy, Verb, Weights};
+use slipway_canary::engine::{Deed, Readiness, Side, Strategy, Verb, Weights};
 use slipway_canary::provider::Provider;
 use slipway_canary::reasons::Reason;
 use slipway_canary::router::Objects;
@@ -480,4 +480,71 @@ fn what_cannot_be_seen_any_more_begins_no_run() {
         plan.steps.is_empty() && plan.statuses.is_empty(),
         "{plan:#?}"
     );
+}
+
+#[test]
+fn traffic_is_taken_back_also_where_nothing_else_can_be_written() {
+    use slipway_canary::router::{ensure, retreat, seen};
+    let gateways = json!({"gatewayRefs": [{"name": "gw"}]});
+    let cors = json!({"gatewayRefs": [{"name": "gw"}], "corsPolicy": {"allowOrigin": ["*"]}});
+    let delegated = json!({"delegation": true, "hosts": ["a"]});
+    let cases = [
+        ("gatewayapi:v1", gateways.clone(), cors),
+        ("gatewayapi:v1", gateways, json!({})),
+        ("istio", json!({}), delegated),
+        ("nginx", json!({}), json!({})),
+    ];
+    let rule = json!({"host": "a", "http": {"paths": [{"path": "/", "pathType": "Prefix",
+        "backend": {"service": {"name": "web", "port": {"number": 80}}}}]}});
+    let ingress = json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress",
+        "metadata": {"name": "theirs"}, "spec": {"rules": [rule]}});
+    for (name, before, after) in cases {
+        let with = |service: &Value| {
+            let mut route = route(service.clone());
+            route.ingress = Some("theirs".to_owned());
+            route
+        };
+        let mut all = objects(std::slice::from_ref(&ingress));
+        shift(
+            named(name),
+            &with(&before),
+            &mut all,
+            Weights::to_target(50),
+        )
+        .unwrap();
+        if name == "nginx" {
+            all.0.remove(&("Ingress".to_owned(), "theirs".to_owned()));
+        }
+        let route = with(&after);
+        assert!(ensure(named(name), &route, &all, Weights::SOURCE).is_err());
+        let writes = retreat(named(name), &route, &all);
+        assert!(!writes.is_empty(), "{name}");
+        crate::routes::done(&mut all, &writes);
+        let found = seen(named(name), &route, &all).unwrap();
+        assert_eq!(found.weights, Some(Weights::SOURCE), "{name}");
+        assert!(retreat(named(name), &route, &all).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn what_is_analysed_was_started_with_the_configs_that_are_promoted() {
+    let configured = |checksum: &str| {
+        let mut revision = version("v2");
+        let configs = [("configmap/c".to_owned(), checksum.to_owned())];
+        revision.configs = Some(configs.into());
+        Some(revision)
+    };
+    let mut play = Play::new(by_weights(&[20, 40]));
+    play.sight.target.revision = configured("1");
+    play.ticks(1);
+    assert!(play.run.weight > 0 && play.sight.target.size > 0);
+    play.sight.target.revision = configured("2");
+    let done = play.done.len();
+    play.settle();
+    let sizes: Vec<&Deed> = play.done[done..]
+        .iter()
+        .filter(|deed| matches!(deed, Deed::SizeTarget(_)))
+        .collect();
+    assert_eq!(sizes, [&Deed::SizeTarget(0), &Deed::SizeTarget(3)]);
+    assert_eq!(play.finish(), Phase::Succeeded);
 }
