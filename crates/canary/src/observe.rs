@@ -370,7 +370,7 @@ impl Gathering<'_> {
     fn rival(&self, own: &Item<CanarySeen>, canary: &Canary) -> Option<String> {
         let target = &canary.spec.target_ref;
         let apex = canary.spec.apex();
-        let places = [&target.name, apex].map(|name| place(self.namespace, name));
+        let places = [target.name.as_str(), apex].map(|name| place(self.namespace, name));
         let all = places.iter().flat_map(|place| {
             self.stores
                 .indexed::<CanarySeen>(self.cluster, &kinds::CANARY, ABOUT, place)

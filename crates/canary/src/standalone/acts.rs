@@ -7,7 +7,7 @@ use serde_json::Value;
 use slipway_api::canary::Phase;
 use slipway_kernel::Kind;
 
-use super::configs::{Config, Copy};
+use super::configs::Copy;
 use super::leave::Leave;
 use super::primary;
 use super::readiness::Workload;
@@ -132,7 +132,7 @@ fn template(
         .tracked
         .copies
         .iter()
-        .filter(|copy| !is_copied(seen, copy))
+        .filter(|copy| !copy.is_done(seen.configs))
         .cloned()
         .collect();
     if !missing.is_empty() {
@@ -163,18 +163,6 @@ fn lost_copies(seen: &Seen<'_>, stand: &Stand, acts: &mut Acts) {
     };
     let lost = stand.tracked.copies.iter().filter(is_lost);
     acts.list.extend(lost.cloned().map(Act::Copy));
-}
-
-/// Whether a config has been copied as it is.
-pub(super) fn is_copied(seen: &Seen<'_>, copy: &Copy) -> bool {
-    let of = |name: &str| {
-        let config = Config {
-            kind: copy.config.kind,
-            name: name.to_owned(),
-        };
-        seen.configs.get(&config).map(|known| &known.checksum)
-    };
-    of(&copy.to).is_some() && of(&copy.to) == of(&copy.config.name)
 }
 
 /// The kind of a workload.

@@ -73,6 +73,18 @@ pub struct Copy {
     pub to: String,
 }
 
+impl Copy {
+    /// Whether it has been made of what there is.
+    pub fn is_done(&self, known: &BTreeMap<Config, Known>) -> bool {
+        let checksum = |config: &Config| known.get(config).map(|known| &known.checksum);
+        let copy = Config {
+            name: self.to.clone(),
+            ..self.config.clone()
+        };
+        checksum(&copy).is_some() && checksum(&copy) == checksum(&self.config)
+    }
+}
+
 /// What a workload is configured with, as it was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tracked {

@@ -8,7 +8,6 @@ use slipway_api::canary::Canary;
 use slipway_kernel::fields::strings;
 
 use super::about::{command, label, route, thresholds, tracked};
-use super::acts::is_copied;
 use super::adopt::{self, Scene as Adoption};
 use super::configs::{Config, Known, Tracked};
 use super::primary::{self, Recipe};
@@ -203,7 +202,7 @@ impl Stand {
             prefixes: &[],
         };
         let mut copies = self.tracked.copies.iter();
-        let is_known = primary::is_stamped(primary) || copies.all(|copy| is_copied(seen, copy));
+        let is_known = primary::is_stamped(primary) || copies.all(|copy| copy.is_done(seen.configs));
         primary::is_of(&recipe, primary) && is_known
     }
 
