@@ -202,7 +202,8 @@ impl Stand {
             prefixes: &[],
         };
         let mut copies = self.tracked.copies.iter();
-        let is_known = primary::is_stamped(primary) || copies.all(|copy| copy.is_done(seen.configs));
+        let is_known =
+            primary::is_stamped(primary) || copies.all(|copy| copy.is_done(seen.configs));
         primary::is_of(&recipe, primary) && is_known
     }
 
