@@ -142,8 +142,12 @@ impl Level {
 
     /// The level of this name.
     pub fn of(name: &str) -> Option<Self> {
-        let mut all = [Self::Info, Self::Warn, Self::Error].into_iter();
-        all.find(|level| level.as_str() == name)
+        match name {
+            "info" => Some(Self::Info),
+            "warn" => Some(Self::Warn),
+            "error" => Some(Self::Error),
+            _ => None,
+        }
     }
 }
 

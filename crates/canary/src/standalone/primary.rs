@@ -327,25 +327,14 @@ pub fn changes(before: &Value, after: &Value) -> Value {
 
 /// The same, where all of the former is to be replaced.
 pub(crate) fn whole(before: &Value, after: &Value) -> Value {
-    let (Value::Object(known), Value::Object(wanted)) = (before, after) else {
-        return after.clone();
-    };
-    let mut patch = Map::new();
-    for name in known.keys().filter(|name| !wanted.contains_key(*name)) {
-        patch.insert(name.clone(), Value::Null);
+    let mut patch = changes(before, after);
+    if let (Value::Object(known), Value::Object(wanted), Value::Object(patch)) =
+        (before, after, &mut patch)
+    {
+        let gone = known.keys().filter(|name| !wanted.contains_key(*name));
+        patch.extend(gone.map(|name| (name.clone(), Value::Null)));
     }
-    for (name, value) in wanted {
-        match known.get(name) {
-            Some(known) if known == value => {}
-            Some(known) => {
-                patch.insert(name.clone(), whole(known, value));
-            }
-            None => {
-                patch.insert(name.clone(), value.clone());
-            }
-        }
-    }
-    Value::Object(patch)
+    patch
 }
 
 /// How a workload is given so many replicas. A `DaemonSet` is put away by a node selector that no node has.

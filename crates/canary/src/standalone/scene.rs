@@ -190,16 +190,10 @@ impl Stand {
             return false;
         };
         let recipe = Recipe {
-            target,
-            kind: self.kind,
-            names: &self.names,
-            label: &self.label,
-            owner: &self.owner,
-            copies: &self.tracked.copies,
-            revision: wanted,
             attempt: 0,
             is_scaled: false,
             prefixes: &[],
+            ..self.recipe(seen, target, wanted)
         };
         let mut copies = self.tracked.copies.iter();
         let is_known =
