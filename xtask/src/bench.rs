@@ -85,6 +85,12 @@ enum Bench {
         #[arg(long, default_value_t = 10)]
         minutes: u64,
     },
+    /// The fleet over many clusters: memory, start, one rollout, delay from a cluster's news to a write, writes, growth
+    Fleet {
+        /// How many clusters, one run for each number
+        #[arg(long, value_delimiter = ',', default_values_t = [100, 1_000])]
+        clusters: Vec<usize>,
+    },
     /// Rollouts of zones and their webhooks: memory, delays, requests, answers in a second
     Zones {
         /// The original's program, measured in the same way on the same control plane
@@ -132,6 +138,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
                 idle.to_string(),
             ];
             measure("bench-clusters", &size, &Whom::Own, keep)
+        }
+        Bench::Fleet { clusters } => {
+            let clusters: Vec<String> = clusters.iter().map(ToString::to_string).collect();
+            let size = ["--clusters".to_owned(), clusters.join(",")];
+            measure("bench-fleet", &size, &Whom::Shipped(None, None), keep)
         }
         Bench::Facts { keys, minutes } => {
             let words = [

@@ -4,6 +4,7 @@ mod bench;
 mod controlplane;
 mod fuzz;
 mod generate;
+mod kept;
 mod load;
 #[allow(
     dead_code,

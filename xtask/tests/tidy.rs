@@ -77,6 +77,23 @@ fn metadata() -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// Whether a text is a day: `2026-11-17`.
+fn is_day(text: &str) -> bool {
+    let numbers: Vec<&str> = text.split('-').collect();
+    let is_of = |number: &str, digits: usize| {
+        number.len() == digits && number.chars().all(|c| c.is_ascii_digit())
+    };
+    matches!(numbers.as_slice(), [year, month, day] if is_of(year, 4) && is_of(month, 2) && is_of(day, 2))
+}
+
+#[test]
+fn a_day_has_its_parts() {
+    assert!(is_day("2026-11-17"));
+    for text in ["2026-11-1", "----------", "2026/11/17", "20261-1-17", ""] {
+        assert!(!is_day(text), "{text}");
+    }
+}
+
 /// A test that no tier runs cannot fail.
 #[test]
 fn every_test_target_is_in_a_tier() {

@@ -10,14 +10,11 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSON,
-};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, CustomResourceExt, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::waiting::WaitingFor;
 
@@ -254,27 +251,12 @@ const DURATION_PATTERN: &str = "^(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+) ?(ns|us|µs|
 
 /// The definition of the kind.
 pub fn definition() -> CustomResourceDefinition {
-    let mut definition = Flipper::crd();
-    for version in &mut definition.spec.versions {
-        let schema = version
-            .schema
-            .as_mut()
-            .and_then(|schema| schema.open_api_v3_schema.as_mut());
-        let Some(schema) = schema else { continue };
-        schema.description = Some("Which workloads are restarted how often".to_owned());
-        // The original accepts an object without a spec, so this does too.
-        schema.required = None;
-        // A new object is not up to date by accident: kstatus compares this with its generation.
-        let status = schema
-            .properties
-            .as_mut()
-            .and_then(|all| all.get_mut("status"));
-        if let Some(status) = status {
-            status.default = Some(JSON(json!({"observedGeneration": -1})));
-        }
-    }
-    definition
+    // The original accepts an object without a spec, so this does too.
+    let definition = crate::crds::observed(Flipper::crd(), DESCRIPTION);
+    crate::crds::lenient(definition, DESCRIPTION)
 }
+
+const DESCRIPTION: &str = "Which workloads are restarted how often";
 
 #[cfg(test)]
 mod tests {

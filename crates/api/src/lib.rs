@@ -7,6 +7,7 @@ pub mod alert_provider;
 pub mod canary;
 pub mod crds;
 pub mod flagger;
+pub mod fleet;
 pub mod flipper;
 pub mod foreign;
 pub mod metric_template;

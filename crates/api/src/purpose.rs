@@ -150,3 +150,41 @@ pub mod canary {
     /// People are told.
     pub const TELL: Purpose = Purpose::new("tell");
 }
+
+/// Purposes of the fleet and of its agents.
+pub mod fleet {
+    use super::Purpose;
+
+    /// A finalizer is added.
+    pub const GUARD: Purpose = Purpose::new("guard");
+    /// A finalizer is taken away.
+    pub const RELEASE: Purpose = Purpose::new("release");
+    /// A revision is kept.
+    pub const KEEP: Purpose = Purpose::new("keep-revision");
+    /// A revision that nobody needs any more is deleted.
+    pub const RETIRE: Purpose = Purpose::new("retire-revision");
+    /// A cluster is assigned a revision.
+    pub const ASSIGN: Purpose = Purpose::new("assign");
+    /// A cluster loses an assignment.
+    pub const UNASSIGN: Purpose = Purpose::new("unassign");
+    /// A Secret with values is made.
+    pub const VALUES: Purpose = Purpose::new("values");
+    /// A Secret with values that nobody needs any more is deleted.
+    pub const COLLECT: Purpose = Purpose::new("collect");
+    /// A person's word has been followed, and is taken away.
+    pub const FOLLOWED: Purpose = Purpose::new("word-followed");
+    /// An assemblage whose cluster is gone is deleted.
+    pub const FORGET: Purpose = Purpose::new("forget-cluster");
+    /// A cluster is told what it is to have.
+    pub const TELL: Purpose = Purpose::new("tell-cluster");
+    /// A cluster is cleared of what it was told.
+    pub const CLEAR: Purpose = Purpose::new("clear-cluster");
+    /// A namespace is made.
+    pub const NAMESPACE: Purpose = Purpose::new("namespace");
+    /// A source is made.
+    pub const SOURCE: Purpose = Purpose::new("source");
+    /// A Kustomization is changed to what it is to apply.
+    pub const SWITCH: Purpose = Purpose::new("switch");
+    /// Something that was made for a sync is deleted.
+    pub const PRUNE: Purpose = Purpose::new("prune");
+}

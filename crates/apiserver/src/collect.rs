@@ -145,10 +145,9 @@ impl Collector {
 
     /// Deletes an object none of whose owners is there; drops references to owners that are not, if others are.
     fn check_owners(&self, node: &Node, stored: &Arc<Stored>) {
-        let object = stored.decode();
-        let references = value::items(&object, "metadata.ownerReferences");
+        let ties = stored.ties();
         let (mut solid, mut waiting, mut absent) = (Vec::new(), Vec::new(), Vec::new());
-        for reference in references {
+        for reference in ties.owners() {
             match self.owner(reference, &stored.header.namespace) {
                 // An owner of a kind that nobody serves cannot be judged.
                 Owner::Unknown => return,
@@ -198,13 +197,8 @@ impl Collector {
 
     /// An object that is being deleted and waits for us: to orphan its dependents, or to delete them first.
     fn deleting(&self, node: &Node, stored: &Arc<Stored>) {
-        let object = stored.decode();
-        let has = |name: &str| {
-            value::items(&object, "metadata.finalizers")
-                .iter()
-                .any(|f| f == name)
-        };
-        if has("orphan") {
+        let ties = stored.ties();
+        if ties.has_finalizer("orphan") {
             for dependent in self.graph.dependents(&node.uid) {
                 if let Some(stored) = self.current(&dependent) {
                     self.change(&dependent, &stored, "", |object| {
@@ -213,7 +207,7 @@ impl Collector {
                 }
             }
             self.change(node, stored, "", |object| drop_finalizer(object, "orphan"));
-        } else if has("foregroundDeletion") {
+        } else if ties.has_finalizer("foregroundDeletion") {
             let mut blocked = false;
             for dependent in self.graph.dependents(&node.uid) {
                 if let Some(stored) = self.current(&dependent) {
@@ -241,15 +235,13 @@ enum Owner {
 }
 
 fn is_waiting_for_dependents(owner: &Stored) -> bool {
-    owner.header.deleting
-        && value::items(&owner.decode(), "metadata.finalizers")
-            .iter()
-            .any(|f| f == "foregroundDeletion")
+    owner.header.deleting && owner.ties().has_finalizer("foregroundDeletion")
 }
 
 /// Whether a dependent holds up the foreground deletion of its owner.
 fn blocks(dependent: &Stored, owner: &str) -> bool {
-    value::items(&dependent.decode(), "metadata.ownerReferences")
+    let ties = dependent.ties();
+    ties.owners()
         .iter()
         .any(|r| value::text(r, "uid") == owner && value::flag(r, "blockOwnerDeletion"))
 }

@@ -2,6 +2,7 @@
 //!
 //! Made for one reader at a time that fetches over plain HTTP, as Flux does; nobody can push.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -65,6 +66,22 @@ impl Repository {
         .with_context(|| format!("changing {}", path.display()))?;
         self.git(&["add", "--all"])?;
         self.git(&["commit", "--quiet", "--message", file])
+    }
+
+    /// Commits exactly these files, with their texts, and gives the commit this tag.
+    pub fn release(&self, tag: &str, files: &BTreeMap<String, String>) -> Result<()> {
+        let tree = self.work_tree();
+        self.git(&["rm", "-r", "--quiet", "--force", "--ignore-unmatch", "."])?;
+        for (file, text) in files {
+            let path = tree.join(file);
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+        }
+        self.git(&["add", "--all"])?;
+        self.git(&["commit", "--quiet", "--allow-empty", "--message", tag])?;
+        self.git(&["tag", tag])
     }
 
     fn work_tree(&self) -> PathBuf {

@@ -4,7 +4,7 @@
 mod profile;
 pub mod show;
 
-pub use profile::{Capability, Names, PeoplesRole, Profile, Registration};
+pub use profile::{Capability, Names, OpenRole, PeoplesRole, Profile, Registration};
 
 use std::collections::BTreeMap;
 

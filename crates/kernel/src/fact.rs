@@ -52,7 +52,7 @@ pub struct Refusal {
 /// What one replica knows of one cluster besides its objects. A plan is given those of its key's cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    /// Refused writes, by object.
+    /// Refused writes, by object; of home, also those that members refused.
     pub refusals: BTreeMap<ObjectRef, Refusal>,
     /// Answers to the questions of the key that is planned, or of the review that is judged; to no others.
     pub answers: Answers,

@@ -32,14 +32,25 @@ pub struct Status {
 impl Status {
     /// Makes the status `after`, where it was `before`: what is only in `before` vanishes.
     pub fn whole(target: Target, before: &Value, mut after: Value) -> Self {
-        if let (Some(before), Some(after)) = (before.as_object(), after.as_object_mut()) {
-            for field in before.keys() {
-                after.entry(field.clone()).or_insert(Value::Null);
-            }
-        }
+        void(before, &mut after);
         Self {
             target,
             body: after,
+        }
+    }
+}
+
+/// Says of each field that is only in `before` that it is null, at every depth: a merge patch leaves alone what it does not name.
+fn void(before: &Value, after: &mut Value) {
+    let (Some(before), Some(after)) = (before.as_object(), after.as_object_mut()) else {
+        return;
+    };
+    for (field, value) in before {
+        match after.get_mut(field) {
+            Some(after) => void(value, after),
+            None => {
+                after.insert(field.clone(), Value::Null);
+            }
         }
     }
 }
@@ -86,5 +97,29 @@ impl Plan {
             action,
             events: Vec::new(),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::identity::{ObjectRef, kinds};
+    use crate::store::Meta;
+
+    /// A rollout's status once kept for ever who was left for later, because only fields at the top vanished.
+    #[test]
+    fn what_is_only_in_the_former_status_vanishes_at_every_depth() {
+        let object = ObjectRef::local(kinds::CONFIG_MAP, "default", "a");
+        let target = Target::seen(object, &Meta::default());
+        let before = json!({"run": {"canary": "a", "skipped": ["b"], "at": {"x": 1}}, "old": {"y": 1}, "list": [{"z": 1}]});
+        let after = json!({"run": {"canary": "c", "at": {}}, "list": [{}]});
+        let mut status = before.clone();
+        crate::fields::merge(
+            &mut status,
+            &Status::whole(target, &before, after.clone()).body,
+        );
+        assert_eq!(status, after);
     }
 }

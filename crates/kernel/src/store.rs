@@ -3,7 +3,10 @@
 //! A store keeps of each object only what its projection takes. An object that cannot be projected is kept as such,
 //! beside the others, with the reason. Stores are cheap to clone: a clone is a snapshot.
 
+mod index;
 mod item;
+mod look;
+mod meta;
 mod stores;
 #[cfg(test)]
 mod tests;
@@ -17,10 +20,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::identity::{ClusterId, Kind, ObjectRef};
+use crate::identity::{ClusterId, Kind};
 use crate::parts::Parts;
 
 pub use item::Item;
+pub use meta::{Meta, Name, number};
 pub use stores::{StoreKey, Stores};
 
 /// Why an object could not be understood.
@@ -44,52 +48,6 @@ pub trait Projection: Any + Debug + Send + Sync + Sized {
     /// Projects an object that comes from elsewhere than a store, with what is declared and no more.
     fn read(object: &Value) -> Result<Self, Undecodable> {
         Self::project(&Self::READS.of(object))
-    }
-}
-
-/// Namespace and name.
-pub type Name = (String, String);
-
-/// What is kept of every object.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Meta {
-    /// Its namespace; empty if it has none.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// Its uid.
-    pub uid: String,
-    /// Its resourceVersion.
-    pub version: String,
-    /// Its generation; 0 where the kind has none.
-    pub generation: i64,
-}
-
-impl Meta {
-    /// Reads an object's metadata.
-    pub fn of(object: &Value) -> Self {
-        let text = |path: &str| {
-            object
-                .pointer(path)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        Self {
-            namespace: text("/metadata/namespace"),
-            name: text("/metadata/name"),
-            uid: text("/metadata/uid"),
-            version: text("/metadata/resourceVersion"),
-            generation: object
-                .pointer("/metadata/generation")
-                .and_then(Value::as_i64)
-                .unwrap_or_default(),
-        }
-    }
-
-    /// Its namespace and name.
-    pub fn key(&self) -> Name {
-        (self.namespace.clone(), self.name.clone())
     }
 }
 
@@ -398,103 +356,6 @@ impl Store {
         self.bad -= usize::from(before.body.is_err());
         Some(before)
     }
-
-    /// The object of this name.
-    pub fn get(&self, namespace: &str, name: &str) -> Option<&Arc<Seen>> {
-        self.objects.get(&(namespace.to_owned(), name.to_owned()))
-    }
-
-    /// All objects by namespace and name.
-    pub fn objects(&self) -> impl Iterator<Item = &Arc<Seen>> {
-        self.objects.values()
-    }
-
-    /// The objects of one namespace, by name.
-    pub fn in_namespace<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<Seen>> {
-        let first = (namespace.to_owned(), String::new());
-        self.objects
-            .range(first..)
-            .take_while(move |((of, _), _)| of == namespace)
-            .map(|(_, seen)| seen)
-    }
-
-    /// How many objects there are.
-    pub fn len(&self) -> usize {
-        self.objects.len()
-    }
-
-    /// How many of them could not be understood.
-    pub fn undecodable(&self) -> usize {
-        self.bad
-    }
-
-    /// All understood objects, by namespace and name.
-    pub fn entries<T: Projection>(&self) -> impl Iterator<Item = Entry<'_, T>> {
-        self.objects().filter_map(stores::entry::<T>)
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.objects.is_empty()
-    }
-
-    /// Whether a complete list has been taken in.
-    pub fn is_synced(&self) -> bool {
-        self.synced
-    }
-
-    /// The newest version that has been seen: the basis of what is decided on this store.
-    pub fn version(&self) -> u64 {
-        self.version
-    }
-
-    /// A reference to an object of this store.
-    pub fn reference(&self, meta: &Meta) -> ObjectRef {
-        ObjectRef {
-            cluster: self.cluster.clone(),
-            kind: self.kind.clone(),
-            namespace: meta.namespace.clone(),
-            name: meta.name.clone(),
-        }
-    }
-
-    fn add_index(&mut self, index: Index) {
-        self.indexes.push(index);
-        for (name, seen) in &self.objects {
-            for value in (index.values)(seen) {
-                let slot = self.by_index.entry((index.name, value)).or_default();
-                slot.insert(name.clone());
-            }
-        }
-    }
-
-    fn index(&mut self, name: &Name, seen: &Seen) {
-        for index in &self.indexes {
-            for value in (index.values)(seen) {
-                self.by_index
-                    .entry((index.name, value))
-                    .or_default()
-                    .insert(name.clone());
-            }
-        }
-    }
-
-    fn unindex(&mut self, name: &Name) {
-        let Some(seen) = self.objects.get(name).cloned() else {
-            return;
-        };
-        for index in &self.indexes {
-            for value in (index.values)(&seen) {
-                let slot = (index.name, value);
-                if let Some(names) = self.by_index.get_mut(&slot) {
-                    names.remove(name);
-                    if names.is_empty() {
-                        self.by_index.remove(&slot);
-                    }
-                }
-            }
-        }
-    }
 }
 
 /// Projects; a projection that panics has not understood its object.
@@ -515,9 +376,4 @@ fn mark(object: &Value) -> u64 {
         value.map(Value::to_string).hash(&mut hasher);
     }
     hasher.finish()
-}
-
-/// A resourceVersion as a number, which it is on every API server that keeps its objects in etcd.
-pub fn number(version: &str) -> u64 {
-    version.parse().unwrap_or_default()
 }

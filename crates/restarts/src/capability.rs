@@ -18,6 +18,7 @@ pub static CAPABILITY: Capability<Settings> = Capability {
         registrations: &[],
         webhook_permissions: &[],
         peoples_roles: PEOPLES_ROLES,
+        open_roles: &[],
         definitions: || Ok(vec![serde_json::to_value(flipper::definition())?]),
         pages: &["Flipper"],
         reasons: Reason::MEANINGS,

@@ -109,6 +109,18 @@ pub fn last(past: Past<'_>, now: Timestamp) -> Option<Timestamp> {
     }
 }
 
+/// When the last restart reads otherwise by time alone: what a clock ahead of ours wrote beside our stamp counts as soon as ours
+/// gets there. A stamp of our own in the future is another matter: see [`Decision::Future`].
+pub fn reads_otherwise_at(past: Past<'_>, now: Timestamp) -> Option<Timestamp> {
+    let has_been = match past.stamp {
+        Written::At(own) => *own <= now,
+        Written::Missing => past.template_is_ours,
+        Written::Unreadable(_) => false,
+    };
+    let written = past.template.at().into_iter().chain(past.rolled_back);
+    written.filter(|at| has_been && *at > now).min()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]

@@ -7,6 +7,8 @@
 mod heads;
 #[cfg(test)]
 mod heads_tests;
+#[cfg(test)]
+mod heads_written;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

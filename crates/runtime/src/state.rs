@@ -140,6 +140,14 @@ impl State {
         self.members.get_mut(cluster)
     }
 
+    /// The writes that members refused, for work at home; none for work elsewhere.
+    pub(crate) fn refused_in_members(&self, cluster: &ClusterId) -> BTreeMap<ObjectRef, Refusal> {
+        let members = self.members.values().filter(|_| cluster.is_local());
+        let all = members.flat_map(|known| &known.facts.refusals);
+        all.map(|(object, refusal)| (object.clone(), refusal.clone()))
+            .collect()
+    }
+
     /// What is known of a cluster as a member, to change it; none if it is home, or not worked on.
     pub(crate) fn member_mut(&mut self, cluster: &ClusterId) -> Option<&mut Membership> {
         self.of_mut(cluster)?.member.as_mut()

@@ -1,5 +1,5 @@
 //! Controllers that behave as the real ones do: Deployment, `ReplicaSet`, `StatefulSet`, `DaemonSet`, scheduler, kubelets,
-//! disruption budgets, autoscalers, and the endpoints of Services.
+//! disruption budgets, autoscalers, the endpoints of Services, and Flux.
 //!
 //! Each actor is a pure function of what is known and the time to a [`write::Step`]; this module is the one loop around
 //! them: it takes in watches, does due work in a fixed order, one request after the other, and sleeps until something
@@ -15,6 +15,7 @@ mod daemonset;
 mod deployment;
 mod endpoints;
 mod feed;
+mod flux;
 mod hash;
 mod interest;
 mod key;
@@ -41,6 +42,7 @@ use kube::Client;
 use slipway_apiserver::environment::Clock;
 
 use feed::News;
+pub use flux::script::{Flux, FluxMatch, FluxRule, Repository, Stage as FluxStage};
 use futures::stream::BoxStream;
 use key::{Actor, Job};
 use script::Scene;
@@ -53,9 +55,19 @@ const REQUEST: Duration = Duration::from_secs(30);
 /// The wait after a first failure of a job, and the longest, in seconds.
 const RETRY: (i64, i64) = (1, 300);
 
+/// Finds a way into another cluster, by its name.
+pub type Reach = Arc<dyn Fn(&str) -> Option<Client> + Send + Sync>;
+
+/// The definitions of the kinds that Flux is played with.
+pub fn flux_definitions() -> Vec<serde_json::Value> {
+    flux::definitions::all()
+}
+
 /// The controllers of one cluster.
 pub struct Actors {
     client: Client,
+    /// How Flux reaches other clusters, if it does.
+    reach: Option<Reach>,
     clock: Arc<dyn Clock>,
     script: Script,
     seed: u64,
@@ -76,10 +88,18 @@ impl Actors {
     pub fn new(client: Client, clock: Arc<dyn Clock>, script: Script, seed: u64) -> Self {
         Self {
             client,
+            reach: None,
             clock,
             script,
             seed,
         }
+    }
+
+    /// The same, whose Flux can apply to other clusters.
+    #[must_use]
+    pub fn reaching(mut self, reach: Reach) -> Self {
+        self.reach = Some(reach);
+        self
     }
 
     /// Creates the nodes of the script, ready. Nodes that are there stay as they are.
@@ -108,13 +128,27 @@ impl Actors {
         Ok(())
     }
 
+    /// The way to where a write goes.
+    fn client_of(&self, write: &Write) -> Result<Client, String> {
+        let Some(cluster) = write.cluster() else {
+            return Ok(self.client.clone());
+        };
+        let found = self.reach.as_ref().and_then(|reach| reach(cluster));
+        found.ok_or_else(|| format!("there is no way to the cluster {cluster}"))
+    }
+
     /// Works until dropped.
     pub async fn run(self) {
-        let mut feeds = feeds(&self.client);
+        let plays_flux = self.script.flux.is_some();
+        let mut feeds = feeds(&self.client, plays_flux);
         let mut stage = Stage {
             started: self.clock.now(),
             actors: self,
-            world: World::default(),
+            world: if plays_flux {
+                World::default()
+            } else {
+                World::without_flux()
+            },
             queue: BTreeSet::new(),
             timers: Timers::default(),
         };
@@ -148,11 +182,23 @@ impl Actors {
     }
 }
 
+/// What Flux says of a manifest that the API refuses.
+fn refused(manifest: &serde_json::Value, status: &kube::core::Status) -> String {
+    let text = |path: &str| slipway_apiserver::value::text(manifest, path);
+    let (kind, namespace, name) = (
+        text("kind"),
+        text("metadata.namespace"),
+        text("metadata.name"),
+    );
+    let (reason, message) = (&status.reason, &status.message);
+    format!("{kind}/{namespace}/{name} dry-run failed ({reason}): {message}\n")
+}
+
 /// One watch for each kind.
-fn feeds(client: &Client) -> SelectAll<BoxStream<'static, News>> {
+fn feeds(client: &Client, plays_flux: bool) -> SelectAll<BoxStream<'static, News>> {
     use k8s_openapi::api::discovery::v1::EndpointSlice;
     use k8s_openapi::api::{apps::v1 as apps, autoscaling::v2, core::v1, policy::v1 as policy};
-    select_all([
+    let mut all = vec![
         feed::watch::<apps::Deployment>(client.clone()),
         feed::watch::<apps::ReplicaSet>(client.clone()),
         feed::watch::<apps::StatefulSet>(client.clone()),
@@ -165,7 +211,16 @@ fn feeds(client: &Client) -> SelectAll<BoxStream<'static, News>> {
         feed::watch::<v1::Service>(client.clone()),
         feed::watch::<v1::Endpoints>(client.clone()),
         feed::watch::<EndpointSlice>(client.clone()),
-    ])
+    ];
+    if plays_flux {
+        all.extend([
+            feed::watch::<v1::Secret>(client.clone()),
+            feed::watch::<v1::ConfigMap>(client.clone()),
+            feed::watch::<flux::GitRepository>(client.clone()),
+            feed::watch::<flux::Kustomization>(client.clone()),
+        ]);
+    }
+    select_all(all)
 }
 
 /// How long from now until then; at least a moment, so that waiting always lets time pass.
@@ -251,6 +306,8 @@ impl Stage {
             Actor::Budget => budget::reconcile(world, key, now),
             Actor::Autoscaler => autoscaler::reconcile(world, scene, key, now),
             Actor::Endpoints => endpoints::reconcile(world, key),
+            Actor::Source => flux::source::reconcile(world, scene, key, now),
+            Actor::Kustomize => flux::kustomize::reconcile(world, scene, key, now),
         }
     }
 
@@ -278,15 +335,16 @@ impl Stage {
         let request = write
             .request(actor.manager())
             .map_err(|error| format!("cannot write the request: {error}"))?;
-        let answer = self.actors.client.request_text(request);
+        let client = self.actors.client_of(write)?;
+        let answer = client.request_text(request);
         let answer = tokio::time::timeout(REQUEST, answer).await;
         let text = match answer {
             Err(_) => return Err("no answer in time".to_owned()),
             Ok(Err(kube::Error::Api(status))) => {
-                let kind = write.kind();
                 match (write, status.code) {
-                    (Write::Ensure { .. }, 409) => {}
-                    (Write::Delete { key, .. }, 404) => self.world.forget_key(kind, key),
+                    (Write::Ensure { .. }, 409) | (Write::Remove { .. }, 404) => {}
+                    (Write::Delete { kind, key, .. }, 404) => self.world.forget_key(*kind, key),
+                    (Write::Apply { body, .. }, _) => return Err(refused(body, &status)),
                     _ => return Err(status.message),
                 }
                 self.follow();
@@ -309,7 +367,9 @@ impl Stage {
             Write::Patch {
                 subresource: "scale",
                 ..
-            } => Ok(()),
+            }
+            | Write::Apply { .. }
+            | Write::Remove { .. } => Ok(()),
             Write::Patch { kind, .. } => self.world.learn_text(*kind, text),
             Write::Bind { key, node, .. } => {
                 self.world.assume_bound(key, node);
@@ -344,8 +404,8 @@ impl Stage {
         };
         self.world.failures.insert(job.clone(), failure);
         self.timers.set(&job, Some(retry_at));
-        // A ReplicaSet that cannot have its pods says so on itself at once.
-        if job.actor == Actor::ReplicaSet && about_pods {
+        // A ReplicaSet that cannot have its pods says so on itself at once, and so does a Kustomization that is refused.
+        if matches!(job.actor, Actor::ReplicaSet | Actor::Kustomize) && about_pods {
             self.queue.insert(job);
         }
     }

@@ -12,9 +12,11 @@ mod pool;
 mod positions;
 mod report;
 mod spells;
+mod twins;
 
 pub use hunt::{Hunt, Means, Reach, hunt};
 pub use report::{Failure, Report, Score};
+pub use twins::twins;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -44,6 +46,8 @@ pub struct Effort {
     pub first_seed: u64,
     /// How many seeds.
     pub seeds: u64,
+    /// For how many positions of each scenario a run is made that is said not to differ, and compared.
+    pub twins: usize,
     /// How many runs at once.
     pub threads: usize,
     /// After so many failures it is enough.
@@ -60,6 +64,8 @@ impl Default for Effort {
             is_whole: true,
             first_seed: 1,
             seeds: 100,
+            // Asked for by hand: of 80 pairs one differed, by seconds, and nobody knows yet why (0012).
+            twins: 0,
             threads,
             most_failures: 5,
         }
@@ -72,6 +78,7 @@ impl Effort {
         Self {
             budget: Some(Duration::ZERO),
             seeds: 25,
+            twins: 0,
             is_whole: false,
             ..Self::default()
         }
@@ -108,6 +115,8 @@ struct Job {
     stands_for: u64,
     /// Whether it is made whatever the budget is.
     is_always: bool,
+    /// One of those that cannot differ from it.
+    twin: Option<Trial>,
 }
 
 /// Plays scenarios without faults, twice each.
@@ -177,6 +186,7 @@ fn keep(jobs: &mut Vec<Job>, known: &Arc<Known>, trial: &Trial) {
         aim: Aim::Spell(KEPT),
         stands_for: 1,
         is_always: true,
+        twin: None,
     });
 }
 
@@ -197,6 +207,7 @@ pub fn storms(
                 aim: Aim::Seed,
                 stands_for: 1,
                 is_always: true,
+                twin: None,
             })
         })
         .collect();
@@ -236,10 +247,20 @@ fn singles(known: &Arc<Known>) -> Vec<Job> {
     let mut classes: BTreeMap<Class, usize> = BTreeMap::new();
     let history = &known.reference.history;
     let mut add = |injection, aim, is_always| {
-        let class = Class::of(history, injection);
+        let class = if known.scenario.faults.is_empty() {
+            Class::of(history, injection)
+        } else {
+            Class::Own(injection)
+        };
         if let Some(job) = classes.get(&class).and_then(|at| jobs.get_mut(*at)) {
             job.stands_for += 1;
-            job.is_always |= is_always;
+            let mut twin = Trial::with(injection);
+            if is_always && !job.is_always {
+                // Of those that cannot differ, the one that is made for its own sake.
+                job.is_always = true;
+                std::mem::swap(&mut job.trial, &mut twin);
+            }
+            job.twin = Some(twin);
             return;
         }
         classes.insert(class, jobs.len());
@@ -249,12 +270,17 @@ fn singles(known: &Arc<Known>) -> Vec<Job> {
             aim,
             stands_for: 1,
             is_always,
+            twin: None,
         });
     };
     let always: BTreeSet<u64> = positions::always(history).into_iter().collect();
     for request in &history.requests {
         let (at, is_always) = (request.number, always.contains(&request.number));
-        for fault in REQUEST_FAULTS {
+        let method = request.method.as_str();
+        for fault in REQUEST_FAULTS
+            .into_iter()
+            .filter(|one| one.can_befall(method))
+        {
             add(Injection::Request(at, fault), Aim::Request, is_always);
         }
         if known.scenario.replicas > 1 {
@@ -290,6 +316,7 @@ fn under_spells(known: &Arc<Known>) -> Vec<Job> {
         aim: Aim::Spell(class),
         stands_for: 1,
         is_always,
+        twin: None,
     })
     .collect()
 }

@@ -112,6 +112,13 @@ impl RequestFault {
     }
 }
 
+impl RequestFault {
+    /// Whether it can befall a request of this method: nobody is faster than a read.
+    pub fn can_befall(self, method: &str) -> bool {
+        self != Self::Conflict || method != "GET"
+    }
+}
+
 impl EventFault {
     /// What it is called in reports and on the command line.
     pub fn name(self) -> &'static str {

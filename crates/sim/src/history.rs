@@ -3,16 +3,20 @@
 //! The history is the artefact; oracles read it and nothing else. Objects are decoded when somebody looks.
 
 mod asked;
+mod beginning;
 mod build;
 mod course;
 mod image;
 mod line;
+mod log;
 
 pub use asked::Asked;
+pub use beginning::Beginning;
 pub use build::Recorder;
 pub use course::Course;
 pub use image::Image;
 pub use line::tell;
+pub use log::Log;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,6 +29,9 @@ use slipway_api::purpose::runtime::RIGHTS;
 use slipway_kernel::identity::ClusterId;
 
 use crate::spell::{Disturbance, Spell};
+
+/// What the names of replicas begin with that run in other clusters than home.
+pub(crate) const WITHIN: &str = "slipway@";
 
 /// How a request of the operator ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +118,8 @@ pub struct Request {
     pub ending: Ending,
     /// The cluster's version before and after it was carried out.
     pub versions: (u64, u64),
-    /// How much had changed in all clusters when it left.
+    /// How much had happened when it left that stays when a replica dies: a number that grows with every change in any cluster, with
+    /// every question to a webhook, to a pod and to the world outside, and with every answer.
     pub tide: u64,
 }
 
@@ -119,6 +127,11 @@ impl Request {
     /// Whether it went to the cluster that the operator runs in.
     pub fn is_home(&self) -> bool {
         self.cluster.is_local()
+    }
+
+    /// Whether it came from an operator that runs in the cluster that it went to, though that is not home.
+    pub fn is_from_within(&self) -> bool {
+        self.replica.starts_with(WITHIN)
     }
 
     /// Whether it could change something: asking for one's own rights does not.
@@ -273,8 +286,8 @@ pub enum Event {
     CutOff(String, Duration),
     /// A replica's clock is off by these seconds from here on.
     Skewed(String, i64),
-    /// A watch event met a fault.
-    Watch(String, &'static str),
+    /// A watch event met a fault: in which cluster, of what kind, and which.
+    Watch(ClusterId, String, &'static str),
     /// Somebody did or said something.
     User(String),
     /// Somebody's deed failed.
@@ -309,7 +322,7 @@ pub struct History {
     /// The operator's requests, in order.
     pub requests: Vec<Request>,
     /// All changes of objects at home, in order.
-    pub changes: Vec<Change>,
+    pub changes: Log,
     /// What happened in the other clusters. One that took another's place is one of its own.
     pub members: BTreeMap<ClusterId, Course>,
     /// What else happened, in order.
@@ -426,11 +439,15 @@ impl History {
 
     /// All changes of objects in a cluster, in order.
     pub fn changes_in(&self, cluster: &ClusterId) -> &[Change] {
+        self.log_of(cluster).map_or(&[], |log| log.as_slice())
+    }
+
+    /// The same, to be asked for states; none if there is no such cluster.
+    fn log_of(&self, cluster: &ClusterId) -> Option<&Log> {
         if cluster.is_local() {
-            return &self.changes;
+            return Some(&self.changes);
         }
-        let course = self.members.get(cluster);
-        course.map_or(&[], |course| course.changes.as_slice())
+        self.members.get(cluster).map(|course| &course.changes)
     }
 
     /// The version that everything began with in a cluster.
@@ -443,7 +460,7 @@ impl History {
 
     /// How an object at home was at a version.
     pub fn state(&self, object: &Object, version: u64) -> Option<&Arc<Image>> {
-        course::state(&self.changes, object, version)
+        self.changes.state(object, version)
     }
 
     /// How an object in a cluster was at a version of that.
@@ -453,16 +470,16 @@ impl History {
         object: &Object,
         version: u64,
     ) -> Option<&Arc<Image>> {
-        course::state(self.changes_in(cluster), object, version)
+        self.log_of(cluster)?.state(object, version)
     }
 
     /// All objects of a resource at home as they were at a version.
     pub fn states(&self, resource: &str, version: u64) -> BTreeMap<&Object, &Arc<Image>> {
-        course::states(&self.changes, resource, version)
+        self.changes.states(resource, version)
     }
 
     /// The objects of the end at home, of all resources.
     pub fn last(&self) -> BTreeMap<&Object, &Arc<Image>> {
-        course::last(&self.changes)
+        self.changes.ends()
     }
 }

@@ -22,6 +22,7 @@ pub mod quick;
 pub mod replica;
 pub mod runner;
 pub mod scenario;
+pub mod share;
 pub mod spell;
 pub mod stage;
 pub mod trial;

@@ -11,7 +11,7 @@ mod workload;
 mod world;
 
 pub use action::{Action, Confirmation, Deed, Marks};
-pub use cluster::{Cluster, HOME};
+pub use cluster::{Cluster, HOME, Within};
 pub use expect::{Expectation, When};
 pub use object::{Named, UnknownKind};
 pub use path::look;

@@ -10,6 +10,7 @@ mod process;
 mod setup;
 mod water;
 mod world;
+mod yard;
 
 pub use setup::{
     ADMIN, Feign, NAMESPACE, Prepared, Probe, Right, Setup, TOKEN, Tamper, Unplayable, Wiring,
@@ -66,6 +67,8 @@ pub struct Stage {
     /// Whether somebody looks when replicas are ready.
     is_watched: bool,
     crew: Arc<Crew>,
+    /// Operators that run in other clusters, and when they start.
+    within: Vec<(Duration, Arc<Crew>)>,
     tasks: JoinSet<()>,
     /// Who looks after workloads, in each cluster.
     controllers: BTreeMap<ClusterId, JoinSet<()>>,
@@ -83,6 +86,8 @@ enum Cue {
     Rates(Rates),
     Spell(usize, Turn),
     Operator,
+    /// An operator of another cluster starts, by its number.
+    Within(usize),
 }
 
 impl Stage {
@@ -174,7 +179,7 @@ impl Stage {
             }
             let denied = record.denied().into_iter();
             all.denied
-                .extend(denied.filter(|denied| denied.user == setup::account()));
+                .extend(denied.filter(|denied| setup::accounts().contains(&denied.user)));
         }
         all
     }
@@ -187,6 +192,8 @@ impl Stage {
             cues.extend(turns.map(|(at, turn)| (at, Cue::Spell(n, turn))));
         }
         cues.push((self.scenario.operator_starts, Cue::Operator));
+        let within = self.within.iter().enumerate();
+        cues.extend(within.map(|(n, (at, _))| (*at, Cue::Within(n))));
         let actions = self.scenario.actions.iter().enumerate();
         cues.extend(actions.map(|(n, action)| (action.at, Cue::Action(n))));
         for window in &self.scenario.faults {
@@ -211,6 +218,11 @@ impl Stage {
                 }
                 if self.is_watched {
                     self.tasks.spawn(self.crew.clone().watch_readiness());
+                }
+            }
+            Cue::Within(n) => {
+                if let Some((_, crew)) = self.within.get(*n) {
+                    self.tasks.spawn(crew.clone().keep_alive(0));
                 }
             }
             Cue::Rates(rates) => {

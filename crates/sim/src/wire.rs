@@ -59,6 +59,8 @@ pub struct Wire {
     pub(crate) relist: Duration,
     /// Through which requests go one after the other, to whatever cluster: for mutants.
     pub(crate) bottleneck: Option<Arc<tokio::sync::Mutex<()>>>,
+    /// Whether the replica runs in the cluster that it asks, though that is not home.
+    pub(crate) is_within: bool,
 }
 
 impl Service<Sent<Body>> for Wire {
@@ -86,6 +88,7 @@ impl Wire {
         Line {
             replica: self.index,
             cluster: self.address.name.clone(),
+            is_within: self.is_within,
         }
     }
 
@@ -122,7 +125,7 @@ impl Wire {
             tamper(parts.method.as_str(), parts.uri.path(), &mut value);
             body = value.to_string().into();
         }
-        let about = self.about(parts.uri.path());
+        let about = about(parts.uri.path());
         let hit = self
             .weather
             .on_request(&self.line(), &parts, |about| self.is_new(about, &body));
@@ -322,6 +325,7 @@ impl Wire {
             recorder: self.recorder().clone(),
             adversary: self.adversary.clone(),
             relist: self.relist,
+            cluster: self.port.id.clone(),
             about: about.to_owned(),
             place: Place {
                 weather: self.weather.clone(),
@@ -346,15 +350,6 @@ impl Wire {
     async fn die<T>(&self) -> T {
         self.replica.crash();
         std::future::pending().await
-    }
-
-    /// What a watch is about: the last part of a collection's path, and where that is, if it is not at home.
-    fn about(&self, path: &str) -> String {
-        let plural = path.rsplit('/').next().unwrap_or_default();
-        if self.port.id.is_local() {
-            return plural.to_owned();
-        }
-        format!("{plural} in {}", self.port.id)
     }
 
     fn context(&self, text: &str) -> Context {
@@ -405,6 +400,11 @@ fn aftermath(fault: RequestFault) -> Duration {
         RequestFault::Standstill => STANDSTILL,
         _ => Duration::ZERO,
     }
+}
+
+/// What a watch is about: the last part of a collection's path.
+fn about(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 /// What the server says when it refuses.

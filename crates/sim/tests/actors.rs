@@ -10,6 +10,8 @@
 
 #[path = "actors/deployments.rs"]
 mod deployments;
+#[path = "actors/flux.rs"]
+mod flux;
 #[path = "actors/others.rs"]
 mod others;
 #[path = "actors/replicas.rs"]

@@ -1,7 +1,9 @@
 //! The capabilities that this program has, one file each: beside the value that the capability exports, what needs the
 //! command line or the simulator.
 
+pub(crate) mod agent;
 pub(crate) mod canary;
+pub(crate) mod fleet;
 pub(crate) mod restarts;
 #[cfg(test)]
 mod tests;
@@ -15,6 +17,7 @@ use serde_json::{Map, Value};
 use slipway_kernel::Controller;
 use slipway_kernel::admission::Admit;
 use slipway_kernel::capability::Profile;
+use slipway_kernel::permission::Permission;
 use slipway_sim::oracles::Specifics;
 
 /// A capability, as the registry lists it.
@@ -31,6 +34,8 @@ pub(crate) struct Entry {
     pub(crate) scenarios: &'static [(&'static str, &'static str)],
     /// What oracles must know of it, and its own oracles.
     pub(crate) specifics: &'static Specifics,
+    /// What it may do in other clusters than the one that it runs in.
+    pub(crate) abroad: &'static [Permission],
 }
 
 /// What every capability is told.

@@ -12,7 +12,7 @@ pub(crate) use webhooks::CLUSTER_S_OWN;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use slipway_kernel::capability::{Names, PeoplesRole, Profile};
+use slipway_kernel::capability::{Names, OpenRole, PeoplesRole, Profile};
 use slipway_kernel::permission::{Grantee, Permission, roles};
 
 /// The operator's Deployment, as it is usually called.
@@ -104,7 +104,7 @@ pub(crate) fn install(
     let names = install.names();
     let mut all = Vec::new();
     if !install.is_guest() && !install.no_namespace {
-        all.push(json!({
+        let mut made = json!({
             "apiVersion": "v1",
             "kind": "Namespace",
             "metadata": {
@@ -114,7 +114,14 @@ pub(crate) fn install(
                     "pod-security.kubernetes.io/enforce": "restricted",
                 },
             },
-        }));
+        });
+        // Where a definition stays when Flux prunes, so does what is in the namespace.
+        if let Some(kept) = definitions.iter().find_map(not_pruned)
+            && let Some(metadata) = made.pointer_mut("/metadata").and_then(Value::as_object_mut)
+        {
+            metadata.insert("annotations".to_owned(), kept);
+        }
+        all.push(made);
     }
     all.extend(definitions);
     all.push(json!({
@@ -131,6 +138,14 @@ pub(crate) fn install(
     all.extend(roles(permissions, &to).into_iter().map(labelled));
     let for_people = install.profiles.iter().flat_map(|one| one.peoples_roles);
     all.extend(for_people.map(role_for_people));
+    let mut open: Vec<&OpenRole> = install
+        .profiles
+        .iter()
+        .flat_map(|one| one.open_roles)
+        .collect();
+    open.sort();
+    open.dedup();
+    all.extend(open.into_iter().flat_map(|role| open_role(role, &to)));
     let selector = selector(&names);
     all.push(deployment::deployment(install, &names, &selector));
     all.push(deployment::budget(install, &names, &selector));
@@ -139,6 +154,13 @@ pub(crate) fn install(
         all.extend(webhooks::webhooks(install, &names, &selector));
     }
     all
+}
+
+/// What tells Flux to leave a definition where it is, if it is told so.
+fn not_pruned(definition: &Value) -> Option<Value> {
+    let (name, value) = slipway_api::crds::NOT_PRUNED;
+    let annotations = definition.pointer("/metadata/annotations")?;
+    (annotations.get(name)?.as_str() == Some(value)).then(|| json!({name: value}))
 }
 
 /// How the operator's pods are found. Nothing else of the namespace may be.
@@ -166,6 +188,46 @@ fn role_for_people(role: &PeoplesRole) -> Value {
         "metadata": {"name": role.name, "labels": labels},
         "rules": [{"apiGroups": [role.group], "resources": role.resources, "verbs": role.verbs}],
     })
+}
+
+/// A role of the operator that administrators fill, and its bindings.
+fn open_role(role: &OpenRole, to: &Grantee<'_>) -> Vec<Value> {
+    const API: &str = "rbac.authorization.k8s.io";
+    let version = format!("{API}/v1");
+    let mut all = vec![json!({
+        "apiVersion": version,
+        "kind": "ClusterRole",
+        "metadata": {"name": role.name, "labels": labels()},
+        "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {role.label: "true"}}]},
+        // The API server fills them in.
+        "rules": [],
+    })];
+    // Named after the namespace too: several operators may share the role.
+    let name = format!("{}-{}", role.name, to.namespace);
+    let binding = |kind: &str, namespace: Option<&String>| {
+        let mut binding = json!({
+            "apiVersion": version,
+            "kind": kind,
+            "metadata": {"name": name, "labels": labels()},
+            "roleRef": {"apiGroup": API, "kind": "ClusterRole", "name": role.name},
+            "subjects": [{"kind": "ServiceAccount", "name": to.account, "namespace": to.namespace}],
+        });
+        if let Some((metadata, namespace)) = binding
+            .get_mut("metadata")
+            .and_then(Value::as_object_mut)
+            .zip(namespace)
+        {
+            metadata.insert("namespace".to_owned(), json!(namespace));
+        }
+        binding
+    };
+    if to.watched.is_empty() {
+        all.push(binding("ClusterRoleBinding", None));
+    } else {
+        let watched = to.watched.iter();
+        all.extend(watched.map(|namespace| binding("RoleBinding", Some(namespace))));
+    }
+    all
 }
 
 fn labels() -> Value {

@@ -13,11 +13,17 @@ use slipway_kernel::capability::Profile;
 use slipway_kernel::permission::{Permission, Scope};
 
 use crate::args::{Arguments, Webhooks};
-use crate::capabilities::{Entry, canary, restarts, zones};
+use crate::capabilities::{Entry, agent, canary, fleet, restarts, zones};
 use crate::exit::Usage;
 
 /// The capabilities of this program.
-const PROGRAM: &[&Entry] = &[&restarts::ENTRY, &zones::ENTRY, &canary::ENTRY];
+const PROGRAM: &[&Entry] = &[
+    &restarts::ENTRY,
+    &zones::ENTRY,
+    &canary::ENTRY,
+    &fleet::ENTRY,
+    &agent::ENTRY,
+];
 
 /// The Secret of the certificate that webhooks are served with.
 pub(crate) const SECRET: &str = "rollout-operator-self-signed-certificate";
@@ -219,11 +225,15 @@ pub(crate) fn permissions(profiles: &[&'static Profile], serves_webhooks: bool) 
     all
 }
 
-/// The definitions of these capabilities' kinds, as objects.
+/// The definitions of these capabilities' kinds, as objects. Two may have a kind in common: each is there once.
 pub(crate) fn definitions(profiles: &[&Profile]) -> Result<Vec<Value>> {
-    let mut all = Vec::new();
+    let mut all: Vec<Value> = Vec::new();
     for profile in profiles {
-        all.extend((profile.definitions)()?);
+        for definition in (profile.definitions)()? {
+            if !all.contains(&definition) {
+                all.push(definition);
+            }
+        }
     }
     Ok(all)
 }
@@ -242,7 +252,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .ends_with("there are: restarts, zones, canary"),
+                .ends_with("there are: restarts, zones, canary, fleet, agent"),
             "{error}"
         );
     }

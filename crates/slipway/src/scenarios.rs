@@ -29,14 +29,6 @@ pub fn find(name: &str) -> Option<Result<Scenario, Unreadable>> {
     Some(Scenario::read(name, text))
 }
 
-/// The capability that a scenario is about, by its name.
-pub fn capability_of(name: &str) -> Option<&'static str> {
-    let registry = Registry::default();
-    let mut all = registry.all().iter();
-    let entry = all.find(|entry| entry.scenarios.iter().any(|(known, _)| *known == name))?;
-    Some(entry.profile.name)
-}
-
 /// All scenarios.
 pub fn all() -> Result<Vec<Scenario>, Unreadable> {
     all_of(&Registry::default())
@@ -60,6 +52,13 @@ mod tests {
         let called: Vec<&str> = all.iter().map(|s| s.name.as_str()).collect();
         assert_eq!(called, names());
         assert!(all.iter().all(|s| s.about.ends_with('.')));
+    }
+
+    #[test]
+    fn every_scenario_is_in_one_share() {
+        let shares = wiring().shares;
+        let misplaced = slipway_sim::share::misplaced(&shares, names().into_iter());
+        assert_eq!(misplaced, None);
     }
 
     #[test]

@@ -40,6 +40,7 @@ use slipway_sim::history;
 use slipway_sim::oracles::MASKED;
 use slipway_sim::runner;
 use slipway_sim::scenario::Scenario;
+use slipway_sim::share;
 use slipway_sim::stage::{Wiring, rights};
 
 fn main() -> ExitCode {
@@ -55,6 +56,11 @@ fn main() -> ExitCode {
         return replay(&wiring, scenario, trial);
     }
     let mut chosen = scenarios::all().unwrap();
+    // The fleet is played when it is asked for: its scenarios have been played without faults only.
+    if arguments.scenario.is_none() {
+        let fleet = wiring.shares.iter().find(|share| share.name == "fleet");
+        chosen.retain(|one| fleet.is_none_or(|fleet| !fleet.has(&one.name)));
+    }
     chosen.extend(convoy::scenarios());
     chosen.extend(lookout::scenarios());
     if let Some(name) = &arguments.scenario {
@@ -109,7 +115,8 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     // Some rights are needed only when something went wrong.
     if arguments.scenario.is_none() && arguments.effort.exhaustive && arguments.effort.is_whole {
         unused_rights(wiring, chosen, &mut report);
-        report.asked_all(wiring.oracles.all().map(|oracle| oracle.id));
+        let oracles = wiring.oracles.all().map(|oracle| oracle.id);
+        report.asked_all(oracles.filter(|id| !id.starts_with('F')));
     }
     // Hunts are long: what was found is told before them, so that nobody waits for it.
     tell(&report);
@@ -119,34 +126,33 @@ fn run(wiring: &Wiring, chosen: &[Scenario], arguments: &Arguments) -> Report {
     report
 }
 
-/// All that goes wrong: at positions, with as much time for the scenarios of each capability, and by seeds.
+/// All that goes wrong: at positions, with as much time for each share of the scenarios as it weighs, and by seeds.
 fn broken(known: &[Arc<Known>], wiring: &Wiring, effort: &Effort, mut report: Report) -> Report {
-    let mut shares: BTreeMap<&str, Vec<Arc<Known>>> = BTreeMap::new();
-    for one in known {
-        let is_lookout = lookout::find(&one.scenario.name).is_some();
-        let toy = if is_lookout {
-            lookout::NAME
-        } else {
-            convoy::NAME
-        };
-        let capability = scenarios::capability_of(&one.scenario.name).unwrap_or(toy);
-        shares.entry(capability).or_default().push(one.clone());
-    }
+    let names = known.iter().map(|known| known.scenario.name.as_str());
+    let misplaced = share::misplaced(&wiring.shares, names);
+    assert_eq!(misplaced, None, "a scenario is in no share, or in two");
     let kept = mutants::killers::all();
-    for (capability, share) in shares.iter().filter(|_| effort.exhaustive) {
+    for share in wiring.shares.iter().filter(|_| effort.exhaustive) {
+        let own = known.iter().filter(|one| share.has(&one.scenario.name));
+        let own: Vec<Arc<Known>> = own.cloned().collect();
+        if own.is_empty() {
+            continue;
+        }
         let (runs, started) = (report.runs, Instant::now());
-        // The convoy is there for what it shows of the runtime: a quarter of what a capability gets.
-        let parts = if *capability == convoy::NAME { 4 } else { 1 };
         let effort = Effort {
-            budget: effort.budget.map(|budget| budget / parts),
+            budget: effort.budget.map(|budget| share.of(budget)),
             ..effort.clone()
         };
-        report = explore::explore(share, wiring, &effort, &kept, report).unwrap();
+        report = explore::explore(&own, wiring, &effort, &kept, report).unwrap();
         println!(
-            "{capability}: {} runs in {:.1} s",
+            "{}: {} runs in {:.1} s",
+            share.name,
             report.runs - runs,
             started.elapsed().as_secs_f64()
         );
+    }
+    if effort.exhaustive {
+        explore::twins(known, wiring, effort, &mut report).unwrap();
     }
     explore::storms(known, wiring, effort, report).unwrap()
 }

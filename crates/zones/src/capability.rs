@@ -28,6 +28,7 @@ pub static CAPABILITY: Capability<Setup> = Capability {
         registrations: REGISTRATIONS,
         webhook_permissions: admit::access::PERMISSIONS,
         peoples_roles: &[],
+        open_roles: &[],
         definitions: || {
             let all = [replica_template::definition(), zpdb::definition()];
             all.iter().map(serde_json::to_value).collect()

@@ -6,13 +6,13 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
 use super::Shape;
+use crate::kept::once;
 use crate::report;
 use crate::workspace;
 
@@ -232,33 +232,6 @@ fn cached(folder: &str) -> Result<PathBuf> {
         .join(format!("{folder}-{digest}")))
 }
 
-/// Makes what is not there yet. One thread at a time for each, so that whoever needs what another makes waits for it, and not
-/// for what that one makes next; and under another name that is moved at the end, so that what is interrupted leaves no half
-/// of it, and another process may do the same.
-fn once(kept: &Path, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    static MAKING: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
-    let turn = {
-        let mut all = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-        all.entry(kept.to_owned()).or_default().clone()
-    };
-    let _alone = turn.lock().unwrap_or_else(PoisonError::into_inner);
-    if kept.exists() {
-        return Ok(());
-    }
-    let (Some(folder), Some(name)) = (kept.parent(), kept.file_name()) else {
-        bail!("{} is no place to keep something", kept.display());
-    };
-    std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
-    let name = name.to_string_lossy();
-    let partial = folder.join(format!(".{name}.{}", std::process::id()));
-    make(&partial)?;
-    match std::fs::rename(&partial, kept) {
-        // Another process was faster.
-        Err(_) if kept.is_dir() => Ok(std::fs::remove_dir_all(&partial)?),
-        renamed => renamed.with_context(|| format!("keeping {}", kept.display())),
-    }
-}
-
 fn build(program: &Program, folder: &Path, partial: &Path) -> Result<()> {
     let name = program.name;
     report::line(&format!(
@@ -266,7 +239,12 @@ fn build(program: &Program, folder: &Path, partial: &Path) -> Result<()> {
         folder.display()
     ));
     let start = Instant::now();
-    let mut child = workspace::gently(&Command::new("go"))
+    let mut go = workspace::gently(&Command::new("go"));
+    // A quarter of what Go's compiler does is collecting garbage, in processes that end a moment later.
+    if std::env::var_os("GOGC").is_none() {
+        go.env("GOGC", "400");
+    }
+    let mut child = go
         .args([
             "build",
             "-mod=readonly",
@@ -335,40 +313,4 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Files were once copied by two threads at a time under one name: the quicker moved them away from under the slower, and
-    /// a gate on a machine without caches failed.
-    #[test]
-    fn what_many_want_at_once_is_made_once() -> Result<()> {
-        let folder = std::env::temp_dir().join(format!("slipway-once-{}", std::process::id()));
-        let kept = folder.join("stage-files");
-        let made = std::sync::atomic::AtomicUsize::new(0);
-        let make = |partial: &Path| -> Result<()> {
-            made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            for number in 0..20 {
-                std::fs::create_dir_all(partial)?;
-                std::thread::sleep(Duration::from_millis(1));
-                std::fs::write(partial.join(number.to_string()), "stage")?;
-            }
-            Ok(())
-        };
-        let ends: Vec<Result<()>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| once(&kept, make))).collect();
-            threads
-                .into_iter()
-                .filter_map(|thread| thread.join().ok())
-                .collect()
-        });
-        let files = std::fs::read_dir(&kept)?.count();
-        std::fs::remove_dir_all(&folder)?;
-        assert_eq!(ends.len(), 8);
-        ends.into_iter().collect::<Result<()>>()?;
-        assert_eq!((made.into_inner(), files), (1, 20));
-        Ok(())
-    }
 }

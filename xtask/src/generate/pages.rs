@@ -26,8 +26,21 @@ const PAGES: &[(&str, &[&str])] = &[
         &["manifests", "--controllers", "zones", "--webhooks"],
     ),
     (
+        "deploy/fleet.yaml",
+        &["manifests", "--controllers", "fleet"],
+    ),
+    (
+        "deploy/agent.yaml",
+        &["manifests", "--controllers", "agent"],
+    ),
+    (
         "docs/reference/alertprovider.md",
         &["reference", "alertprovider"],
+    ),
+    ("docs/reference/assemblage.md", &["reference", "assemblage"]),
+    (
+        "docs/reference/bootstrapmodule.md",
+        &["reference", "bootstrapmodule"],
     ),
     ("docs/reference/canary.md", &["reference", "canary"]),
     ("docs/reference/cli.md", &["reference", "cli"]),
@@ -36,11 +49,17 @@ const PAGES: &[(&str, &[&str])] = &[
         "docs/reference/metrictemplate.md",
         &["reference", "metrictemplate"],
     ),
+    ("docs/reference/module.md", &["reference", "module"]),
     (
         "docs/reference/permissions.md",
         &["reference", "permissions"],
     ),
     ("docs/reference/reasons.md", &["reference", "reasons"]),
+    (
+        "docs/reference/remoteassemblage.md",
+        &["reference", "remoteassemblage"],
+    ),
+    ("docs/reference/rollout.md", &["reference", "rollout"]),
 ];
 
 /// Writes or checks all of them.

@@ -5,11 +5,15 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::kept::once;
 use crate::report;
 use crate::workspace;
 
 /// Names a Prometheus that is there already.
 const GIVEN: &str = "SLIPWAY_PROMETHEUS";
+
+/// Where the package has it.
+const PROGRAM: &str = "usr/bin/prometheus";
 
 /// Where a Prometheus comes from.
 #[derive(Debug)]
@@ -26,7 +30,7 @@ pub(super) fn locate() -> Result<Source> {
         return Ok(Source::Program(given.into()));
     }
     let folder = workspace::cache()?.join("prometheus");
-    let program = folder.join("usr/bin/prometheus");
+    let program = folder.join(PROGRAM);
     if program.is_file() {
         return Ok(Source::Program(program));
     }
@@ -36,45 +40,29 @@ pub(super) fn locate() -> Result<Source> {
             return Ok(Source::NoApt(why));
         }
     }
-    report::line("downloading Prometheus with apt-get, once");
-    fetch(&folder)?;
+    once(&folder, |partial| {
+        report::line("downloading Prometheus with apt-get, once");
+        fetch(partial)
+    })?;
     Ok(Source::Program(program))
 }
 
-/// Downloads and unpacks the package beside the folder, and puts it in place when it is whole.
+/// Downloads the package and unpacks it into a folder.
 fn fetch(folder: &Path) -> Result<()> {
-    let beside = folder.with_extension(format!("{}.part", std::process::id()));
-    let fetched = fetch_into(&beside).and_then(|unpacked| {
-        // Whoever was faster has the same.
-        if !folder.exists() {
-            std::fs::rename(unpacked, folder).context("putting Prometheus in place")?;
-        }
-        Ok(())
-    });
-    let _ = std::fs::remove_dir_all(&beside);
-    fetched
-}
-
-fn fetch_into(beside: &Path) -> Result<PathBuf> {
-    std::fs::create_dir_all(beside).context("making a folder in the cache")?;
-    download(beside)?;
-    let package = std::fs::read_dir(beside)
+    let downloaded = folder.join("download");
+    std::fs::create_dir_all(&downloaded).context("making a folder in the cache")?;
+    download(&downloaded)?;
+    let package = std::fs::read_dir(&downloaded)
         .context("looking for the package")?
         .filter_map(Result::ok)
         .map(|entry| entry.path())
         .find(|path| path.extension().is_some_and(|ending| ending == "deb"))
         .context("apt-get has downloaded no package")?;
-    let unpacked = beside.join("unpacked");
-    succeed(
-        Command::new("dpkg-deb")
-            .arg("-x")
-            .arg(&package)
-            .arg(&unpacked),
-    )?;
-    if !unpacked.join("usr/bin/prometheus").is_file() {
-        bail!("{} has no usr/bin/prometheus", package.display());
+    succeed(Command::new("dpkg-deb").arg("-x").arg(&package).arg(folder))?;
+    if !folder.join(PROGRAM).is_file() {
+        bail!("{} has no {PROGRAM}", package.display());
     }
-    Ok(unpacked)
+    std::fs::remove_dir_all(&downloaded).context("removing what was unpacked")
 }
 
 /// Downloads the package into a folder. The system's lists of packages may be missing or of long ago: then those of today are

@@ -28,6 +28,8 @@ pub(super) struct OnServers {
     is_driven_by_kubectl: bool,
     /// Whether Flux and Flagger run on the real one, and all of its programs on an embedded one too.
     is_foreign: bool,
+    /// Whether Flux runs on the real ones.
+    has_flux: bool,
     /// Minutes, about: who takes longest begins first.
     takes: u32,
 }
@@ -52,7 +54,7 @@ impl OnServers {
     /// What its real control plane is made of.
     pub(super) fn shape(&self) -> Shape {
         Shape {
-            flux: self.is_foreign,
+            flux: self.is_foreign || self.has_flux,
             flagger: self.is_foreign,
             own_etcd: usize::from(self.members > 0),
             ..self.profile.into()
@@ -70,6 +72,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 0,
         is_driven_by_kubectl: false,
         is_foreign: false,
+        has_flux: false,
         takes: 1,
     },
     OnServers {
@@ -80,6 +83,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
+        has_flux: false,
         takes: 3,
     },
     OnServers {
@@ -90,6 +94,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 0,
         is_driven_by_kubectl: false,
         is_foreign: false,
+        has_flux: true,
         takes: 3,
     },
     OnServers {
@@ -100,6 +105,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
+        has_flux: false,
         takes: 7,
     },
     OnServers {
@@ -110,6 +116,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
+        has_flux: false,
         takes: 8,
     },
     OnServers {
@@ -120,7 +127,19 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 3,
         is_driven_by_kubectl: true,
         is_foreign: false,
+        has_flux: false,
         takes: 2,
+    },
+    OnServers {
+        name: "end to end, fleet",
+        test: "fleet",
+        variable: "SLIPWAY_REAL_FULL",
+        profile: Profile::Full,
+        members: 3,
+        is_driven_by_kubectl: true,
+        is_foreign: false,
+        has_flux: true,
+        takes: 5,
     },
     OnServers {
         name: "pages",
@@ -130,6 +149,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 0,
         is_driven_by_kubectl: true,
         is_foreign: false,
+        has_flux: false,
         takes: 1,
     },
     OnServers {
@@ -140,6 +160,7 @@ pub(super) const ON_SERVERS: &[OnServers] = &[
         members: 0,
         is_driven_by_kubectl: true,
         is_foreign: true,
+        has_flux: false,
         takes: 2,
     },
 ];

@@ -30,6 +30,7 @@ const SUMMARIES: &[&str] = &[
     "fuzz: ",
     "drop-in: ",
     "members: ",
+    "fleet: ",
     "prometheus: ",
 ];
 

@@ -1,6 +1,6 @@
 //! `docs/figures.md` has a part for each bench, the README names the page, and a part that was kept says of what, when and on what.
 
-use crate::root;
+use crate::{is_day, root};
 
 /// What is wrong with a page of figures, for these benches.
 fn complaints(page: &str, benches: &[&str]) -> Vec<String> {
@@ -36,9 +36,8 @@ fn is_whole(heading: &str) -> bool {
     };
     let commit = commit.split(' ').next().unwrap();
     let is_commit = commit.len() >= 7 && commit.chars().all(|c| c.is_ascii_hexdigit());
-    let is_day = day.len() == 10 && day.chars().all(|c| c.is_ascii_digit() || c == '-');
     let is_machine = machine.starts_with("on ") && machine.contains(" GiB, Linux ");
-    is_commit && is_day && is_machine
+    is_commit && is_day(day) && is_machine
 }
 
 fn read(file: &str) -> String {

@@ -255,7 +255,7 @@ async fn respond(
         None => user,
     };
     let attributes = self::attributes(&user, &asked.route, &asked.verb, &path, selected.as_deref());
-    let decision = policy.decide(&attributes);
+    let decision = policy.decide_silently(&attributes);
     cluster.audit().note(&attributes, &decision);
     decision.enforce(&attributes)?;
     let Route::Resource(target) = asked.route else {

@@ -37,6 +37,9 @@ impl Collector {
 
     /// A pod has changed or is gone: the claims that it used may go.
     pub(super) fn pod_changed(&self, pod: &Stored) {
+        if self.cluster.store.count(CLAIMS) == 0 {
+            return;
+        }
         for (name, _) in claims_of(&pod.decode()) {
             let found = self.cluster.store.get(CLAIMS, &pod.header.namespace, &name);
             if let Some(claim) = found {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::Text;
@@ -25,6 +26,26 @@ pub struct Header {
     pub owners: Box<[Box<str>]>,
     /// Whether a deletion timestamp is set.
     pub deleting: bool,
+}
+
+/// Of an object's metadata, what keeps it and for whom it is there.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Ties {
+    owner_references: Option<Vec<Value>>,
+    finalizers: Option<Vec<Value>>,
+}
+
+impl Ties {
+    /// The references to its owners.
+    pub(crate) fn owners(&self) -> &[Value] {
+        self.owner_references.as_deref().unwrap_or_default()
+    }
+
+    /// Whether it has this finalizer.
+    pub(crate) fn has_finalizer(&self, name: &str) -> bool {
+        self.finalizers.iter().flatten().any(|one| one == name)
+    }
 }
 
 /// One object in one version.
@@ -99,6 +120,16 @@ impl Stored {
     /// Whether `object` at this version would encode to the same bytes: a write of it would change nothing.
     pub fn same(&self, object: &Value) -> bool {
         Text::of(object, self.version) == self.text
+    }
+
+    /// What keeps it and for whom it is there, without decoding the rest.
+    pub(crate) fn ties(&self) -> Ties {
+        self.text.metadata().unwrap_or_default()
+    }
+
+    /// Appends the JSON of the metadata.
+    pub(crate) fn write_metadata(&self, out: &mut Vec<u8>) {
+        self.text.write_metadata(out);
     }
 
     /// Appends the JSON with `apiVersion` and `kind` spliced in.

@@ -4,9 +4,12 @@
 //! of it as it was. So the long members of an object (`spec`, `status`, `managedFields`) are pieces of their own, and
 //! the same text in another object, version or cluster is the same memory.
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::shelf::{Kept, Shelf};
@@ -73,6 +76,9 @@ impl PartialEq for Text {
 
 impl Eq for Text {}
 
+/// How an object begins.
+const METADATA: &[u8] = b"{\"metadata\":";
+
 /// The member that differs between clusters where nothing else does, as it stands in an object.
 const CREATED: &str = "creationTimestamp";
 
@@ -106,7 +112,8 @@ impl Text {
         let map = object.as_object().unwrap_or(&empty);
         let meta = map.get("metadata").and_then(Value::as_object);
         let mut writer = Writer::default();
-        writer.raw(b"{\"metadata\":{");
+        writer.raw(METADATA);
+        writer.raw(b"{");
         for (key, value) in meta.unwrap_or(&empty) {
             if key != "resourceVersion" {
                 writer.member(key, value, key == member);
@@ -168,17 +175,35 @@ impl Text {
         (text, rest)
     }
 
+    /// Appends the text of the metadata.
+    pub(super) fn write_metadata(&self, out: &mut Vec<u8>) {
+        let text: Option<Box<RawValue>> = self.metadata();
+        // It is our own encoding; an empty object stands in for what cannot happen.
+        let text = text.as_deref().map_or("{}", RawValue::get);
+        out.extend_from_slice(text.as_bytes());
+    }
+
+    /// The metadata, which come first: nothing behind them is looked at.
+    pub(super) fn metadata<T: DeserializeOwned>(&self) -> Option<T> {
+        let whole = self.whole();
+        let rest = whole.strip_prefix(METADATA)?;
+        T::deserialize(&mut serde_json::Deserializer::from_slice(rest)).ok()
+    }
+
+    /// All of it in one piece.
+    fn whole(&self) -> Cow<'_, [u8]> {
+        if let [piece] = &*self.0 {
+            return Cow::Borrowed(piece.bytes());
+        }
+        let mut whole = Vec::with_capacity(self.len());
+        self.write(&mut whole);
+        Cow::Owned(whole)
+    }
+
     /// The value.
     pub(super) fn decode(&self) -> Value {
-        let parsed = if let [piece] = &*self.0 {
-            serde_json::from_slice(piece.bytes())
-        } else {
-            let mut whole = Vec::with_capacity(self.len());
-            self.write(&mut whole);
-            serde_json::from_slice(&whole)
-        };
         // It is our own encoding; an empty object stands in for what cannot happen.
-        parsed.unwrap_or_else(|_| Value::Object(Map::new()))
+        serde_json::from_slice(&self.whole()).unwrap_or_else(|_| Value::Object(Map::new()))
     }
 }
 
@@ -291,6 +316,23 @@ mod tests {
         }
         let (text, _) = Text::of(&json!({"metadata": {}}), 7).split("spec");
         assert!(text.bytes().is_empty());
+    }
+
+    #[test]
+    fn metadata_are_told_without_the_rest() {
+        let meta = json!({"name": "a", "annotations": {"b": "}\"{"}, "managedFields": [{"manager": "x".repeat(LONG)}]});
+        let object = json!({"metadata": meta, "spec": {"metadata": {"name": "other"}}});
+        let text = Text::of(&object, 7);
+        let mut expected = meta;
+        crate::value::put(&mut expected, "resourceVersion", "7");
+        assert_eq!(text.metadata(), Some(expected.clone()));
+        let mut written = Vec::new();
+        text.write_metadata(&mut written);
+        assert_eq!(serde_json::from_slice(&written).ok(), Some(expected));
+        assert_eq!(
+            Text::of(&json!({}), 1).metadata(),
+            Some(json!({"resourceVersion": "1"}))
+        );
     }
 
     #[test]

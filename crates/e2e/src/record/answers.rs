@@ -7,6 +7,8 @@ mod apply;
 mod asked;
 #[path = "answers_heads.rs"]
 mod heads;
+#[path = "answers_prepared.rs"]
+mod prepared;
 
 use std::path::{Path, PathBuf};
 

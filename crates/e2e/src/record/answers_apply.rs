@@ -10,6 +10,7 @@ use http::Method;
 use serde_json::{Map, Value, json};
 
 use crate::asked::Asked;
+use crate::prepared::{Kind, SOON, prepare};
 
 /// Of whom objects are recorded, and where they are kept on the server.
 const RECORDINGS: [(&str, &str); 2] = [
@@ -25,11 +26,9 @@ const RECORDINGS: [(&str, &str); 2] = [
 
 /// Between requests: the server writes whole seconds, and entries are in the order of their times.
 const PAUSE: Duration = Duration::from_millis(600);
-/// How long something may take that others do.
-const SOON: Duration = Duration::from_secs(30);
 
 pub(crate) async fn record(asked: &Asked, folder: &Path) -> Result<usize> {
-    prepare(asked, folder).await?;
+    prepare(asked, "applyx", widgets(folder)?).await?;
     let mut recorded = 0;
     for (file, path) in RECORDINGS {
         let file = folder.join(file);
@@ -48,39 +47,17 @@ pub(crate) async fn record(asked: &Asked, folder: &Path) -> Result<usize> {
     Ok(recorded)
 }
 
-/// A namespace, and the kind of which the widgets are.
-async fn prepare(asked: &Asked, folder: &Path) -> Result<()> {
-    asked
-        .create(
-            "/api/v1/namespaces",
-            &json!({"metadata": {"name": "applyx"}}),
-        )
-        .await
-        .context("it takes a control plane that nobody else uses")?;
-    let schema: Value =
-        serde_json::from_str(&std::fs::read_to_string(folder.join("widget.json"))?)?;
-    let definition = json!({
-        "metadata": {"name": "widgets.applyx.dev"},
-        "spec": {
-            "group": "applyx.dev", "scope": "Namespaced",
-            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-            "versions": [{
-                "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": schema},
-            }],
-        },
-    });
-    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    asked.create(definitions, &definition).await?;
-    let started = Instant::now();
-    // Not found at first, and then for a moment not ready (429).
-    while !matches!(asked.find(RECORDINGS[0].1).await, Ok(Some(_))) {
-        ensure!(started.elapsed() < SOON, "widgets are not served");
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-    // Defined a moment ago: its schema may come to whoever applies a little later than it is served.
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    Ok(())
+/// The kind of which the widgets are.
+fn widgets(folder: &Path) -> Result<Kind<'static>> {
+    let schema = std::fs::read_to_string(folder.join("widget.json"))?;
+    let schema: Value = serde_json::from_str(&schema)?;
+    Ok(Kind {
+        group: "applyx.dev",
+        plural: "widgets",
+        singular: "widget",
+        name: "Widget",
+        version: json!({"subresources": {"status": {}}, "schema": {"openAPIV3Schema": schema}}),
+    })
 }
 
 /// Makes the requests of a recording again.

@@ -1,17 +1,15 @@
 //! Metadata of lists: the same list in protobuf and in JSON, at a moment at which nobody writes.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use http::Method;
 use serde_json::{Value, json};
 
 use crate::asked::{Asked, Question};
+use crate::prepared::{Kind, prepare};
 
 const NAMESPACE: &str = "/api/v1/namespaces/heads";
-/// How long a new kind may take to be served.
-const SOON: Duration = Duration::from_secs(30);
 
 /// A list in both forms, and the file that it is kept in.
 const LISTS: [(&str, &str); 4] = [
@@ -22,13 +20,14 @@ const LISTS: [(&str, &str); 4] = [
 ];
 
 pub(crate) async fn record(asked: &Asked, folder: &Path) -> Result<usize> {
-    asked
-        .create(
-            "/api/v1/namespaces",
-            &json!({"metadata": {"name": "heads"}}),
-        )
-        .await
-        .context("it takes a control plane that nobody else uses")?;
+    let ship = Kind {
+        group: "heads.example",
+        plural: "ships",
+        singular: "ship",
+        name: "Ship",
+        version: json!({"schema": {"openAPIV3Schema": {"type": "object"}}}),
+    };
+    prepare(asked, "heads", ship).await?;
     pods(asked).await?;
     ships(asked).await?;
     for (name, path) in LISTS {
@@ -82,28 +81,14 @@ async fn pods(asked: &Asked) -> Result<()> {
     Ok(())
 }
 
+/// Two of a kind of their own.
 async fn ships(asked: &Asked) -> Result<()> {
-    let definition = json!({
-        "metadata": {"name": "ships.heads.example"},
-        "spec": {
-            "group": "heads.example", "scope": "Namespaced",
-            "names": {"plural": "ships", "singular": "ship", "kind": "Ship", "listKind": "ShipList"},
-            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}],
-        },
-    });
-    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    asked.create(definitions, &definition).await?;
-    let path = "/apis/heads.example/v1/namespaces/heads/ships";
-    let started = Instant::now();
     for name in ["albatross", "beagle"] {
         let ship =
             json!({"apiVersion": "heads.example/v1", "kind": "Ship", "metadata": {"name": name}});
-        while let Err(error) = asked.create(path, &ship).await {
-            if started.elapsed() > SOON {
-                return Err(error);
-            }
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
+        asked
+            .create("/apis/heads.example/v1/namespaces/heads/ships", &ship)
+            .await?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -36,6 +37,8 @@ pub(crate) fn prepare(is_logged: bool) -> Result<()> {
 /// A member is reached by a token, then refused another one, then not asked because of a kubeconfig that is not taken; and at
 /// last the operator dies.
 pub(crate) fn kept(stage: &Stage) -> Result<()> {
+    ensure!(sees(TOKEN) && sees(PASSWORD), "a secret would not be found");
+    is_possible()?;
     let [_, marked, ..] = stage.ships() else {
         bail!("there are no two members");
     };
@@ -113,6 +116,36 @@ fn holds(bytes: &[u8], secret: &str) -> bool {
         parts.any(|part| part == form.as_bytes())
     };
     forms.iter().any(found)
+}
+
+/// Whether a secret is found in each form in which it could be left behind, wherever it begins, and not where it is not.
+fn sees(secret: &str) -> bool {
+    let encoded = |before: &str| BASE64_STANDARD.encode(format!("{before}{secret}\n}}"));
+    let befores = ["", "t", "to", "tok", "toke"];
+    holds(format!("token={secret}").as_bytes(), secret)
+        && befores.iter().all(|before| {
+            let text = json!({"data": {"kubeconfig": encoded(before)}}).to_string();
+            holds(text.as_bytes(), secret)
+        })
+        && !holds(b"", secret)
+        && !holds(
+            BASE64_STANDARD.encode("of somebody else").as_bytes(),
+            secret,
+        )
+}
+
+/// Fails where no process leaves a core behind, whatever it says: there it would tell nothing that ours does not.
+fn is_possible() -> Result<()> {
+    let folder = Folder::new("cores")?;
+    let died = Command::new("sh")
+        .args(["-c", "ulimit -c $(ulimit -Hc); kill -ABRT $$"])
+        .current_dir(folder.path())
+        .status()?;
+    ensure!(
+        died.core_dumped(),
+        "a process that dies here leaves no core behind ({died}), so nothing can be said of ours: raise the hard limit (ulimit -Hc)"
+    );
+    Ok(())
 }
 
 /// The files of a folder that have a secret in them, whatever they are.

@@ -55,18 +55,29 @@ impl Report {
         self.unexplained.values().map(|(count, _)| count).sum()
     }
 
-    /// Rules that excuse another number of differences than they are pinned to: more of them are a fault that hides behind a
+    /// As many differences as the rules are pinned to.
+    pub(crate) fn pinned() -> Self {
+        let all = REASONS.iter().map(|reason| (reason.why, reason.pinned));
+        Self {
+            explained: all.collect(),
+            ..Self::default()
+        }
+    }
+
+    fn excused_by(&self, why: &str) -> usize {
+        self.explained.get(why).copied().unwrap_or_default()
+    }
+
+    /// Rules that excuse another number of differences than they are known to: more of them are a fault that hides behind a
     /// rule, fewer a rule that excuses too much.
-    pub(crate) fn moved(&self) -> Vec<String> {
-        let count = |why| self.explained.get(why).copied().unwrap_or_default();
-        let moved = REASONS
-            .iter()
-            .filter(|reason| count(reason.why) != reason.pinned);
-        moved
-            .map(|reason| {
-                let (found, pinned) = (count(reason.why), reason.pinned);
-                format!("pinned to {pinned}, found {found}: {}", reason.why)
-            })
+    pub(crate) fn moved(&self, known: &Self) -> Vec<String> {
+        let counts = REASONS.iter().map(|reason| {
+            let why = reason.why;
+            (why, known.excused_by(why), self.excused_by(why))
+        });
+        counts
+            .filter(|(_, known, found)| known != found)
+            .map(|(why, known, found)| format!("known for {known}, found {found}: {why}"))
             .collect()
     }
 
@@ -104,12 +115,13 @@ impl Report {
         text
     }
 
-    /// The first kind of difference that nobody has explained, or else the first rule that explains another number of them.
-    pub(crate) fn first(&self) -> Option<String> {
+    /// The first kind of difference that nobody has explained, or else the first rule that explains another number of them than
+    /// for the sound server.
+    pub(crate) fn first(&self, sound: &Self) -> Option<String> {
         let unexplained = self.unexplained.iter().next();
         unexplained
             .map(|(kind, (count, _))| format!("{count} × {kind}"))
-            .or_else(|| self.moved().into_iter().next())
+            .or_else(|| self.moved(sound).into_iter().next())
     }
 
     /// How it begins in a line.
@@ -123,6 +135,23 @@ impl Report {
             self.unexplained()
         )
     }
+}
+
+/// Whether each rule is noticed that explains one difference more than it is known for, or one fewer, and no other.
+pub(crate) fn is_noticed() -> bool {
+    let known = Report::pinned();
+    let is_seen = |why: &'static str, count: usize| {
+        let mut report = Report::pinned();
+        report.explained.insert(why, count);
+        let moved = report.moved(&known);
+        moved.len() == 1 && moved.iter().all(|line| line.ends_with(why))
+    };
+    known.moved(&known).is_empty()
+        && REASONS.iter().all(|reason| {
+            let fewer = reason.pinned.checked_sub(1);
+            is_seen(reason.why, reason.pinned + 1)
+                && fewer.is_some_and(|fewer| is_seen(reason.why, fewer))
+        })
 }
 
 /// A path without the names in it: `/api/v1/namespaces/*/pods/*`.

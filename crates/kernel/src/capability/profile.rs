@@ -35,6 +35,8 @@ pub struct Profile {
     pub webhook_permissions: &'static [Permission],
     /// What people get who may view or edit a namespace.
     pub peoples_roles: &'static [PeoplesRole],
+    /// What administrators may let it do besides.
+    pub open_roles: &'static [OpenRole],
     /// The definitions of its own kinds, ordered by name.
     pub definitions: fn() -> serde_json::Result<Vec<Value>>,
     /// Those of its kinds that have a page of the reference.
@@ -79,6 +81,15 @@ pub struct Registration {
     pub resources: &'static [&'static str],
     /// What is asked about if it has this label, before or after the change.
     pub labelled: Option<(&'static str, &'static [&'static str])>,
+}
+
+/// A role of the operator that administrators fill: it has the rules of all roles that carry a label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OpenRole {
+    /// Its name.
+    pub name: &'static str,
+    /// The label of the roles that it is made of, with the value `true`.
+    pub label: &'static str,
 }
 
 /// A role that is added to those that people have in their namespaces.

@@ -179,6 +179,7 @@ impl<'w> Sweep<'w> {
             judge(world, active, kind, item, rollout, now, &mut seen)
         };
         self.wake(wake, now);
+        self.wake(due::reads_otherwise_at(workload.past(), now), now);
         self.slots += usize::from(takes_a_place);
         let Some(tally) = self.tallies.get_mut(place) else {
             return;

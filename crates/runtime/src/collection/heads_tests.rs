@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use super::heads::{Heads, NoList};
+use super::heads_written::{answer, field};
 
 const PROTOBUF: &str =
     "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
@@ -68,27 +69,6 @@ fn an_answer_that_is_cut_off_anywhere_is_none() {
             }
         }
     }
-}
-
-fn number(mut value: usize) -> Vec<u8> {
-    let mut all = Vec::new();
-    while value > 0x7f {
-        all.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
-        value >>= 7;
-    }
-    all.push(u8::try_from(value).unwrap());
-    all
-}
-
-fn field(key: usize, bytes: &[u8]) -> Vec<u8> {
-    let (key, length) = (number(key << 3 | 2), number(bytes.len()));
-    [key.as_slice(), &length, bytes].concat()
-}
-
-/// An answer with this list, as something of this kind.
-fn answer(kind: &str, list: &[u8]) -> Vec<u8> {
-    let said = [field(1, b"meta.k8s.io/v1"), field(2, kind.as_bytes())].concat();
-    [b"k8s\0".to_vec(), field(1, &said), field(2, list)].concat()
 }
 
 const KIND: &str = "PartialObjectMetadataList";

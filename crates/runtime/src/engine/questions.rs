@@ -15,7 +15,7 @@ mod line;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures::future::abortable;
+use futures::future::{AbortHandle, abortable};
 use slipway_kernel::action::Action;
 use slipway_kernel::capability::Controller;
 use slipway_kernel::fact::{Answer, Answers, Question, QuestionId, Request};
@@ -33,9 +33,28 @@ use line::{Attempt, Ended, Line, Next};
 /// How many of all keys of a cluster: a cluster that does not answer keeps none of another from being asked.
 const IN_ALL: usize = 128;
 
+/// Who is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// The API, or a pod.
+    Inside,
+    /// Anybody else.
+    Outside,
+}
+
+impl Side {
+    fn of(question: &Question) -> Self {
+        match question.request {
+            Request::Outside(_) => Self::Outside,
+            _ => Self::Inside,
+        }
+    }
+}
+
 /// A question that has been asked and not been answered.
 #[derive(Debug, Clone)]
 pub(crate) struct Pending {
+    side: Side,
     key: Key,
     id: QuestionId,
     attempt: Attempt,
@@ -46,9 +65,7 @@ pub(crate) struct Pending {
 /// The questions of all keys.
 #[derive(Debug)]
 pub(super) struct Questions {
-    /// To the API and to pods.
     inside: Line,
-    /// To all others.
     outside: Line,
 }
 
@@ -63,7 +80,7 @@ impl Default for Questions {
 
 impl Questions {
     fn want(&mut self, key: &Key, questions: Vec<Question>) {
-        let is_outside = |one: &Question| matches!(one.request, Request::Outside(_));
+        let is_outside = |one: &Question| Side::of(one) == Side::Outside;
         let (outside, inside) = questions.into_iter().partition(is_outside);
         self.inside.want(key, inside);
         self.outside.want(key, outside);
@@ -98,12 +115,17 @@ impl Questions {
     }
 
     fn end(&mut self, asked: &Pending) -> Ended {
-        let Pending {
-            key, id, attempt, ..
-        } = asked;
-        match self.inside.end(key, id, *attempt) {
-            Ended::Unknown => self.outside.end(key, id, *attempt),
-            ended => ended,
+        let line = match asked.side {
+            Side::Inside => &mut self.inside,
+            Side::Outside => &mut self.outside,
+        };
+        line.end(&asked.key, &asked.id, asked.attempt)
+    }
+
+    /// How something that has been asked can be ended. What is asked of the cluster is not: it ends by itself.
+    fn may_end(&mut self, asked: &Pending, handle: AbortHandle) {
+        if asked.side == Side::Outside {
+            self.outside.may_end(&asked.key, &asked.id, handle);
         }
     }
 
@@ -190,19 +212,19 @@ impl Engine {
         } = next;
         let (shared, gatherer) = (self.shared.clone(), self.gatherer_for(&key.cluster));
         let asked = Pending {
+            side: Side::of(&question),
             history: shared.lock().history(&key.cluster),
             key: key.clone(),
             id: question.id.clone(),
             attempt,
         };
-        let (still, id) = (self.still(&key), question.id.clone());
-        let whose = key.clone();
+        let (still, pending) = (self.still(&key), asked.clone());
         let put = async move {
             let put = gather::put_while(&shared, gatherer.as_ref(), &key, question, still);
-            Message::Answered(Box::new(asked), put.await)
+            Message::Answered(Box::new(pending), put.await)
         };
         let (put, handle) = abortable(put);
-        self.questions.outside.may_end(&whose, &id, handle);
+        self.questions.may_end(&asked, handle);
         self.start(async move { put.await.unwrap_or(Message::Ended) });
     }
 

@@ -90,12 +90,16 @@ impl Engine {
             let mut state = self.shared.lock();
             state.keep_time(now);
             let stores = state.stores.clone();
+            // What is refused in a member is told at home.
+            let refused = state.refused_in_members(&key.cluster);
             state.of_mut(&key.cluster).map(|known| {
                 // A plan sees what its own key was told.
                 known.facts.answers = known.answers.of(&key);
                 let doubtful = known.unconfirmed.contains_key(&lane);
                 let numbers = (known.holds, known.history);
-                (stores, known.facts.clone(), doubtful, numbers)
+                let mut facts = known.facts.clone();
+                facts.refusals.extend(refused);
+                (stores, facts, doubtful, numbers)
             })
         };
         let Some((stores, facts, doubtful, numbers)) = known else {

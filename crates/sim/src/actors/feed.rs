@@ -54,10 +54,7 @@ impl Reader {
                 let items = items.collect::<Result<Vec<K>, _>>()?;
                 Ok(Box::new(move |world| world.replace(items, &version)))
             },
-            learn: |object| {
-                let object: K = serde_json::from_value(object)?;
-                Ok(Box::new(move |world| world.learn(object)))
-            },
+            learn: |object| Ok(Box::new(move |world| world.learn_shown::<K>(object))),
             lose: |object| {
                 let object: K = serde_json::from_value(object)?;
                 Ok(Box::new(move |world| world.lose(&object)))

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use kube::api::ObjectMeta;
 
 use super::endpoints;
+use super::flux::{APPLIED_BY, APPLIED_FROM};
 use super::key::{Actor, Job, Key, Kind};
 use super::owner;
 use super::pod;
@@ -58,9 +59,19 @@ pub(crate) fn jobs(world: &World, change: &Change) -> BTreeSet<Job> {
                 }
             }
         }
-        Kind::Endpoints | Kind::Revision | Kind::Claim => {}
+        Kind::GitRepository => {
+            add(Actor::Source, change.key.clone());
+            for key in kustomizations(world, change) {
+                add(Actor::Kustomize, key);
+            }
+        }
+        Kind::Kustomization => add(Actor::Kustomize, change.key.clone()),
+        Kind::Endpoints | Kind::Revision | Kind::Claim | Kind::Secret | Kind::ConfigMap => {}
     }
     for meta in [&change.old, &change.new].into_iter().flatten() {
+        if let Some(key) = applied_by(world, meta) {
+            add(Actor::Kustomize, key);
+        }
         match owner::controller(meta) {
             Some(owner) => {
                 let actor = match owner.kind.as_str() {
@@ -104,6 +115,21 @@ fn services(world: &World, change: &Change) -> Vec<Key> {
         })
         .map(|(key, _)| key.clone())
         .collect()
+}
+
+/// The Kustomizations of a source.
+fn kustomizations(world: &World, change: &Change) -> Vec<Key> {
+    let all = world.kustomizations.within(&change.key.namespace);
+    all.filter(|(_, one)| one.spec.source_ref.name == change.key.name)
+        .map(|(key, _)| key.clone())
+        .collect()
+}
+
+/// The Kustomization that applied something, if there is one.
+fn applied_by(world: &World, meta: &ObjectMeta) -> Option<Key> {
+    let labels = meta.labels.as_ref()?;
+    let key = Key::new(labels.get(APPLIED_FROM)?, labels.get(APPLIED_BY)?);
+    world.kustomizations.get(&key).map(|_| key)
 }
 
 /// The controllers that may adopt an orphan.

@@ -48,6 +48,10 @@ pub(crate) enum Kind {
     Service,
     Endpoints,
     Slice,
+    Secret,
+    ConfigMap,
+    GitRepository,
+    Kustomization,
     /// Written, never watched.
     Claim,
 }
@@ -68,6 +72,10 @@ impl Kind {
             Self::Service => ("/api/v1", "services"),
             Self::Endpoints => ("/api/v1", "endpoints"),
             Self::Slice => ("/apis/discovery.k8s.io/v1", "endpointslices"),
+            Self::Secret => ("/api/v1", "secrets"),
+            Self::ConfigMap => ("/api/v1", "configmaps"),
+            Self::GitRepository => ("/apis/source.toolkit.fluxcd.io/v1", "gitrepositories"),
+            Self::Kustomization => ("/apis/kustomize.toolkit.fluxcd.io/v1", "kustomizations"),
             Self::Claim => ("/api/v1", "persistentvolumeclaims"),
         }
     }
@@ -108,6 +116,8 @@ pub(crate) enum Actor {
     Kubelet,
     Budget,
     Endpoints,
+    Source,
+    Kustomize,
 }
 
 impl Actor {
@@ -116,6 +126,8 @@ impl Actor {
         match self {
             Self::Scheduler => "kube-scheduler",
             Self::Kubelet => "kubelet",
+            Self::Source => "source-controller",
+            Self::Kustomize => "kustomize-controller",
             _ => "kube-controller-manager",
         }
     }

@@ -16,6 +16,7 @@
 //!   http: 500          # what its HTTP endpoints answer; 200 if nothing is said
 //! metrics:
 //! - {namespace: shop, autoscaler: web, steps: [{at: 0s, value: 40}, {at: 5m, value: 120}]}
+//! flux: {}             # Flux is there; what is in git, see [`Flux`]
 //! ```
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Container, Pod};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::flux::script::Flux;
 use super::hash;
 
 /// How the cluster behaves.
@@ -42,6 +44,9 @@ pub struct Script {
     pub pods: Vec<PodRule>,
     /// What autoscalers measure.
     pub metrics: Vec<Metric>,
+    /// What Flux finds and how it behaves; where nothing is said there is no Flux.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flux: Option<Flux>,
 }
 
 impl Default for Script {
@@ -53,6 +58,7 @@ impl Default for Script {
             stop: SignedDuration::from_secs(1),
             pods: Vec::new(),
             metrics: Vec::new(),
+            flux: None,
         }
     }
 }

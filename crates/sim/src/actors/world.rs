@@ -9,13 +9,15 @@ use k8s_openapi::api::apps::v1::{
     ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet,
 };
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
-use k8s_openapi::api::core::v1::{Endpoints, Node, Pod, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Endpoints, Node, Pod, Secret, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Resource;
 use kube::api::ObjectMeta;
+use serde_json::Value;
 
 use super::autoscaler::Memory;
+use super::flux::{GitRepository, Kustomization, kustomize, source};
 use super::key::{Job, Key, Kind};
 use super::owner;
 
@@ -93,6 +95,10 @@ pub(crate) struct World {
     pub(crate) services: Cache<Service>,
     pub(crate) endpoints: Cache<Endpoints>,
     pub(crate) slices: Cache<EndpointSlice>,
+    pub(crate) secrets: Cache<Secret>,
+    pub(crate) config_maps: Cache<ConfigMap>,
+    pub(crate) sources: Cache<GitRepository>,
+    pub(crate) kustomizations: Cache<Kustomization>,
     /// The dependents of each controller, by its uid.
     owned: BTreeMap<String, BTreeSet<(Kind, Key)>>,
     /// Objects that no controller owns.
@@ -101,6 +107,10 @@ pub(crate) struct World {
     pub(crate) failures: BTreeMap<Job, Failure>,
     /// What the autoscalers remember of their own recommendations.
     pub(crate) recommendations: BTreeMap<Key, Memory>,
+    /// What Flux is fetching.
+    pub(crate) fetches: BTreeMap<Key, source::Fetch>,
+    /// What Flux is applying.
+    pub(crate) attempts: BTreeMap<Key, kustomize::Memory>,
     /// Changes that nobody has looked at yet.
     changes: Vec<Change>,
 }
@@ -166,6 +176,10 @@ watched! {
     Service, Service, services;
     Endpoints, Endpoints, endpoints;
     EndpointSlice, Slice, slices;
+    Secret, Secret, secrets;
+    ConfigMap, ConfigMap, config_maps;
+    GitRepository, GitRepository, sources;
+    Kustomization, Kustomization, kustomizations;
 }
 
 /// The version of an object; versions of one server are ordered numbers.
@@ -177,6 +191,16 @@ fn version(meta: &ObjectMeta) -> u64 {
 }
 
 impl World {
+    /// One in which Flux is not played: nobody waits for what only Flux looks at.
+    pub(crate) fn without_flux() -> Self {
+        let mut world = Self::default();
+        world.secrets.synced = true;
+        world.config_maps.synced = true;
+        world.sources.synced = true;
+        world.kustomizations.synced = true;
+        world
+    }
+
     /// Takes in an object, unless a later version of it is known.
     pub(crate) fn learn<K: Watched>(&mut self, mut object: K) {
         object.meta_mut().managed_fields = None;
@@ -193,6 +217,31 @@ impl World {
         let object = Arc::new(object);
         let old = cache.objects.insert(key.clone(), object.clone());
         self.changed::<K>(key, old.as_deref(), Some(&object));
+    }
+
+    /// Takes in an object as a watch shows it. Mostly it is the echo of an own write: what is known is not read again.
+    pub(crate) fn learn_shown<K: Watched>(&mut self, object: Value) {
+        if self.is_known::<K>(&object) {
+            return;
+        }
+        match serde_json::from_value::<K>(object) {
+            Ok(object) => self.learn(object),
+            Err(error) => tracing::debug!(kind = ?K::KIND, %error, "cannot read an object"),
+        }
+    }
+
+    /// Whether this version of an object, or a later one, is known, or that it is gone.
+    fn is_known<K: Watched>(&self, object: &Value) -> bool {
+        let text = |pointer: &str| {
+            let text = object.pointer(pointer).and_then(Value::as_str);
+            text.unwrap_or_default()
+        };
+        let cache = K::cache(self);
+        let key = Key::new(text("/metadata/namespace"), text("/metadata/name"));
+        let shown: u64 = text("/metadata/resourceVersion").parse().unwrap_or(0);
+        let known = cache.objects.get(&key);
+        cache.gone.contains(text("/metadata/uid"))
+            || known.is_some_and(|known| version(known.meta()) >= shown)
     }
 
     /// The watch says that an object is gone.

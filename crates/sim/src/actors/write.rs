@@ -29,6 +29,14 @@ pub(crate) enum Write {
         uid: String,
         grace: Option<i64>,
     },
+    /// Applies a manifest at this path, here or in another cluster.
+    Apply {
+        path: String,
+        body: Value,
+        to: Option<String>,
+    },
+    /// Deletes whatever is at this path, here or in another cluster.
+    Remove { path: String, to: Option<String> },
     /// Puts a pod on a node, and these labels on the pod.
     Bind {
         key: Key,
@@ -52,13 +60,11 @@ impl Step {
 }
 
 impl Write {
-    pub(crate) fn kind(&self) -> Kind {
+    /// The cluster that it is for, if it is not for the one that the actors are in.
+    pub(crate) fn cluster(&self) -> Option<&str> {
         match self {
-            Self::Create { kind, .. }
-            | Self::Ensure { kind, .. }
-            | Self::Patch { kind, .. }
-            | Self::Delete { kind, .. } => *kind,
-            Self::Bind { .. } => Kind::Pod,
+            Self::Apply { to, .. } | Self::Remove { to, .. } => to.as_deref(),
+            _ => None,
         }
     }
 
@@ -98,6 +104,13 @@ impl Write {
                 let request = request.header(http::header::CONTENT_TYPE, "application/json");
                 return request.body(options.to_string().into_bytes());
             }
+            Self::Apply { path, body, .. } => {
+                let media = "application/apply-patch+yaml";
+                let query = format!("{path}?fieldManager={manager}&force=true");
+                let request = Request::patch(query).header(http::header::CONTENT_TYPE, media);
+                return request.body(body.to_string().into_bytes());
+            }
+            Self::Remove { path, .. } => return Request::delete(path).body(Vec::new()),
             Self::Bind { key, node, labels } => {
                 let body = json!({
                     "kind": "Binding", "apiVersion": "v1",

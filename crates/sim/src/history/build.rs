@@ -10,8 +10,10 @@ use slipway_apiserver::environment::Clock;
 use slipway_apiserver::store;
 use slipway_kernel::identity::ClusterId;
 
+use super::beginning::{Beginning, named};
 use super::{
-    Asked, Call, Change, ChangeKind, Course, Event, History, Image, Mark, Object, Request, Review,
+    Asked, Call, Change, ChangeKind, Course, Event, History, Image, Log, Mark, Object, Request,
+    Review,
 };
 
 #[derive(Debug, Default)]
@@ -19,6 +21,8 @@ struct Book {
     history: History,
     /// What is known of each cluster; home is the first.
     waters: Vec<Water>,
+    /// How often webhooks, pods and the world outside were asked or answered.
+    spoken: u64,
 }
 
 /// What is known of one cluster.
@@ -47,8 +51,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A book in which is what there is already at home.
-    pub fn new(cluster: Arc<Cluster>, clock: Arc<dyn Clock>) -> Self {
+    /// A book in which is what there is already at home, from the beginning.
+    pub fn new(cluster: Arc<Cluster>, clock: Arc<dyn Clock>, beginning: &Beginning) -> Self {
         let start = clock.now();
         let book = Book {
             history: History {
@@ -58,6 +62,7 @@ impl Recorder {
                 ..History::default()
             },
             waters: Vec::new(),
+            spoken: 0,
         };
         let home = Self {
             cluster: cluster.clone(),
@@ -65,36 +70,38 @@ impl Recorder {
             book: Arc::new(Mutex::new(book)),
             at: 0,
         };
-        home.beside(ClusterId::local(), cluster)
+        home.beside(ClusterId::local(), cluster, beginning)
     }
 
     /// One for another cluster, in the same book.
     #[must_use]
-    pub fn beside(&self, id: ClusterId, cluster: Arc<Cluster>) -> Self {
+    pub fn beside(&self, id: ClusterId, cluster: Arc<Cluster>, beginning: &Beginning) -> Self {
         let now = self.clock.now();
         let base = cluster.version();
-        let (mut objects, _) = cluster.everything();
-        objects.sort_by_key(|(_, object)| object.version);
         let mut book = self.lock();
         let at = book.waters.len();
         book.begin(id.clone(), base);
+        let log = book.history.log(&id);
+        log.extend(beginning.0.iter().map(|(version, object, image)| Change {
+            at: now,
+            version: *version,
+            kind: ChangeKind::Added,
+            object: object.clone(),
+            before: None,
+            after: Some(image.clone()),
+            by: None,
+        }));
+        let latest = beginning.0.iter();
         book.waters.push(Water {
             id,
             cluster: cluster.clone(),
-            latest: BTreeMap::new(),
+            latest: latest
+                .map(|(_, o, image)| (o.clone(), image.clone()))
+                .collect(),
             seen: base,
             shift: 0,
             restored: 0,
         });
-        for (resource, object) in objects {
-            let added = store::Change {
-                version: object.version,
-                kind: store::ChangeKind::Added,
-                object,
-                before: None,
-            };
-            book.add(at, now, &resource, added);
-        }
         drop(book);
         Self {
             cluster,
@@ -133,11 +140,13 @@ impl Recorder {
         self.cluster.version() + shift
     }
 
-    /// How much has changed in all clusters.
+    /// How much has happened that stays when a replica dies: changes in all clusters, what was said beside them, and what became of
+    /// replicas.
     pub fn tide(&self) -> u64 {
         let book = self.lock();
         let waters = book.waters.iter();
-        waters.map(|w| w.cluster.version() + w.shift).sum()
+        let changed: u64 = waters.map(|w| w.cluster.version() + w.shift).sum();
+        changed + book.spoken + book.history.marks.len() as u64
     }
 
     /// A version of the cluster's that the operator spoke of now, in this history.
@@ -198,15 +207,18 @@ impl Recorder {
 
     /// Writes down what a webhook is asked; gives the number of the review.
     pub fn asked(&self, review: Review) -> usize {
-        let reviews = &mut self.lock().history.reviews;
-        reviews.push(review);
-        reviews.len() - 1
+        let mut book = self.lock();
+        book.spoken += 1;
+        book.history.reviews.push(review);
+        book.history.reviews.len() - 1
     }
 
     /// Writes down what a webhook said.
     pub fn said(&self, number: usize, response: serde_json::Value) {
         let (at, version) = (self.clock.now(), self.version());
-        if let Some(review) = self.lock().history.reviews.get_mut(number) {
+        let mut book = self.lock();
+        book.spoken += 1;
+        if let Some(review) = book.history.reviews.get_mut(number) {
             review.ended = at;
             review.versions.1 = version;
             review.said = Some(response);
@@ -215,12 +227,16 @@ impl Recorder {
 
     /// Writes down what a pod was asked.
     pub fn called(&self, call: Call) {
-        self.lock().history.calls.push(call);
+        let mut book = self.lock();
+        book.spoken += 1;
+        book.history.calls.push(call);
     }
 
     /// Writes down a call to the world outside.
     pub fn calls(&self, asked: Asked) {
-        self.lock().history.asked.push(asked);
+        let mut book = self.lock();
+        book.spoken += 1;
+        book.history.asked.push(asked);
     }
 
     /// A call has arrived.
@@ -236,6 +252,7 @@ impl Recorder {
 
     fn of_call(&self, number: u64, change: impl FnOnce(&mut Asked)) {
         let mut book = self.lock();
+        book.spoken += 1;
         let mut all = book.history.asked.iter_mut().rev();
         if let Some(asked) = all.find(|asked| asked.number == number) {
             change(asked);
@@ -295,7 +312,7 @@ impl Book {
         }
         let course = Course {
             base,
-            changes: Vec::new(),
+            changes: Log::default(),
         };
         self.history.members.insert(id, course);
     }
@@ -316,12 +333,7 @@ impl Book {
     }
 
     fn add(&mut self, at: usize, now: Timestamp, resource: &str, change: store::Change) {
-        let header = &change.object.header;
-        let object: Object = (
-            resource.into(),
-            (*header.namespace).into(),
-            (*header.name).into(),
-        );
+        let object = named(resource, &change.object);
         let Some(water) = self.waters.get_mut(at) else {
             return;
         };
@@ -368,9 +380,7 @@ impl Book {
         let version = water.seen + water.shift;
         let mut found: BTreeMap<Object, Arc<store::Stored>> = BTreeMap::new();
         for (resource, stored) in objects {
-            let header = &stored.header;
-            let (namespace, name) = ((*header.namespace).into(), (*header.name).into());
-            found.insert(((*resource).into(), namespace, name), stored);
+            found.insert(named(&resource, &stored), stored);
         }
         let known: Vec<Object> = water.latest.keys().chain(found.keys()).cloned().collect();
         let known: std::collections::BTreeSet<Object> = known.into_iter().collect();
@@ -403,7 +413,7 @@ impl Book {
 
 impl History {
     /// Where the changes of a cluster are written down.
-    fn log(&mut self, cluster: &ClusterId) -> &mut Vec<Change> {
+    fn log(&mut self, cluster: &ClusterId) -> &mut Log {
         if cluster.is_local() {
             return &mut self.changes;
         }

@@ -149,7 +149,9 @@ fn mark(event: &Event) -> String {
         Event::Paused(replica, time) => format!("{replica} stands still for {time:?}"),
         Event::CutOff(replica, time) => format!("{replica} is cut off for {time:?}"),
         Event::Skewed(replica, by) => format!("the clock of {replica} is off by {by} s"),
-        Event::Watch(what, fault) => format!("watch event of {what} ⚡{fault}"),
+        Event::Watch(cluster, what, fault) => {
+            format!("{}watch event of {what} ⚡{fault}", abroad(cluster))
+        }
         Event::User(text) => format!("user: {text}"),
         Event::Failed(text) => format!("user: failed: {text}"),
         Event::Otherwise(text) => format!("user: otherwise: {text}"),

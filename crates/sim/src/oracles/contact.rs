@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Case, Findings};
-use crate::history::{Event, History};
+use crate::history::{Event, History, WITHIN};
 use crate::spell::Disturbance;
 
 /// So long a replica may be out of contact and ready, with the time between two looks.
@@ -36,6 +36,8 @@ fn lives(history: &History) -> Vec<Life<'_>> {
     let mut all: Vec<Life<'_>> = Vec::new();
     for mark in &history.marks {
         match &mark.what {
+            // Nobody asks those that run in other clusters.
+            Event::Started(name) if name.starts_with(WITHIN) => {}
             Event::Started(name) => {
                 let index = name.split('-').nth(1).and_then(|n| n.parse().ok());
                 all.push(Life {

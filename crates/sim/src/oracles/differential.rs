@@ -3,6 +3,9 @@
 //! What may differ is in [`super::MASKED`]; everything else of every object at the end is compared, and for each object how
 //! often its spec was changed by the operator. Where a storm delayed restarts, there may be fewer of them, as many as
 //! fit into the delay, but never more.
+//!
+//! A delay is excused cluster by cluster: by what went wrong in that cluster or at home, where all is decided. What went wrong
+//! in a member excuses nothing in another one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,26 +32,33 @@ pub(super) fn same_end(case: &Case<'_>) -> Findings {
     }
     let end = case.history.end;
     let (wanted, found) = (spec_changes(reference), spec_changes(case.history));
-    let mut is_delayed = false;
+    let mut missed: BTreeMap<&ClusterId, u64> = BTreeMap::new();
+    let mut delayed: BTreeSet<&ClusterId> = BTreeSet::new();
     let places: BTreeSet<&Place<'_>> = wanted.keys().chain(found.keys()).collect();
     for place in places {
+        let cluster = &place.0;
+        let missed = *missed
+            .entry(cluster)
+            .or_insert_with(|| missed_in(case, cluster));
         let want = wanted.get(place).copied().unwrap_or_default();
         let have = found.get(place).copied().unwrap_or_default();
         // What goes down and up again is missed as a whole.
         let pair = if is_unchanged(reference, place) { 2 } else { 1 };
-        let fewer = have < want && have + pair * missed(case) >= want;
+        let fewer = have < want && have + pair * missed >= want;
         let more = have > want && is_misled(case);
-        is_delayed |= fewer;
+        if fewer {
+            delayed.insert(cluster);
+        }
         findings.check(end, have == want || fewer || more, || {
-            let (cluster, object) = (&place.0, workload::name(place.1));
+            let object = workload::name(place.1);
             format!(
                 "{object} in {cluster}: {have} changes of its spec by the operator, {want} without faults"
             )
         });
     }
     let settled = case.history.calm.checked_add(AFTERMATH);
-    if !is_delayed && !is_misled(case) && settled.is_ok_and(|settled| settled <= end) {
-        compare(&mut findings, case, reference);
+    if !is_misled(case) && settled.is_ok_and(|settled| settled <= end) {
+        compare(&mut findings, case, reference, &delayed);
     }
     findings
 }
@@ -70,37 +80,40 @@ fn is_another_story(history: &History) -> bool {
 fn is_misled(case: &Case<'_>) -> bool {
     let lost = EventFault::Drop.name();
     case.history.marks.iter().any(|mark| {
-        let Event::Watch(about, fault) = &mark.what else {
+        let Event::Watch(cluster, about, fault) = &mark.what else {
             return false;
         };
         let mut orders = case.specifics.iter().flat_map(|one| one.orders);
-        *fault == lost && orders.any(|plural| plural == about)
+        cluster.is_local() && *fault == lost && orders.any(|plural| plural == about)
     })
 }
 
-/// How many restarts of one object the faults can have cost: one for each ten minutes of storm, or until a lost event was
-/// noticed; none for any other single fault.
-fn missed(case: &Case<'_>) -> u64 {
-    let storm = case.history.calm.duration_since(case.history.start);
-    let requests = case.history.requests.iter();
-    let faulty = requests.filter(|r| r.fault.is_some()).count();
-    let events = case
-        .history
-        .marks
+/// How many restarts of one object in a cluster the faults there and at home can have cost: one for each ten minutes of storm, or
+/// until a lost event was noticed; none for any other single fault.
+fn missed_in(case: &Case<'_>, cluster: &ClusterId) -> u64 {
+    let history = case.history;
+    let concerns = |other: &ClusterId| other.is_local() || other == cluster;
+    let faults: Vec<&str> = history
+        .requests
         .iter()
-        .filter_map(|mark| match mark.what {
-            Event::Watch(_, fault) => Some(fault),
-            _ => None,
-        });
+        .filter(|request| concerns(&request.cluster))
+        .filter_map(|request| request.fault)
+        .collect();
+    let events = history.marks.iter().filter_map(|mark| match &mark.what {
+        Event::Watch(of, _, fault) if concerns(of) => Some(*fault),
+        _ => None,
+    });
     let (lost, others): (Vec<&str>, Vec<&str>) =
         events.partition(|fault| *fault == EventFault::Drop.name());
     // Whoever is asked to wait for long waits for five minutes.
-    let long = RequestFault::ThrottledForLong.name();
-    let is_held_up = case.history.requests.iter().any(|r| r.fault == Some(long))
-        || case.history.all_spells().next().is_some();
-    if lost.is_empty() && faulty + others.len() <= 1 && !is_held_up {
+    let is_held_up = faults.contains(&RequestFault::ThrottledForLong.name())
+        || history
+            .all_spells()
+            .any(|(_, spell)| spell.cluster.is_none() || spell.is_in(cluster));
+    if lost.is_empty() && faults.len() + others.len() <= 1 && !is_held_up {
         return 0;
     }
+    let storm = history.calm.duration_since(history.start);
     let lasted = storm.as_secs() / SignedDuration::from_mins(10).as_secs();
     1 + u64::try_from(lasted).unwrap_or_default()
 }
@@ -132,9 +145,19 @@ fn spec_changes(history: &History) -> BTreeMap<Place<'_>, u64> {
     counts
 }
 
-fn compare(findings: &mut Findings, case: &Case<'_>, reference: &History) {
+/// Compares the ends in all clusters but the `delayed`. What home says of a member is as late as the member is.
+fn compare(
+    findings: &mut Findings,
+    case: &Case<'_>,
+    reference: &History,
+    delayed: &BTreeSet<&ClusterId>,
+) {
     let home = ClusterId::local();
-    for cluster in std::iter::once(&home).chain(reference.members.keys()) {
+    if delayed.is_empty() {
+        compare_in(findings, case, reference, &home);
+    }
+    let members = reference.members.keys();
+    for cluster in members.filter(|cluster| !delayed.contains(cluster)) {
         compare_in(findings, case, reference, cluster);
     }
 }
@@ -159,7 +182,7 @@ fn compare_in(findings: &mut Findings, case: &Case<'_>, reference: &History, clu
 /// The objects of the end by name, masked, as far as they have changed since the start, which both runs share. Those
 /// whose names no two runs share are counted by owner and state.
 fn ends(case: &Case<'_>, history: &History, of: &ClusterId) -> BTreeMap<String, Vec<Value>> {
-    let masked = left_out(case, of);
+    let mut masked: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut last: BTreeMap<&Object, &Change> = BTreeMap::new();
     let base = history.base_in(of);
     let changes = history.changes_in(of).iter();
@@ -180,8 +203,11 @@ fn ends(case: &Case<'_>, history: &History, of: &ClusterId) -> BTreeMap<String, 
             (None, false) => Value::Null,
             (Some(_), true) => summary(image.value()),
             (Some(_), false) => {
+                let masked = masked
+                    .entry(&object.0)
+                    .or_insert_with(|| left_out(case, of, &object.0));
                 let mut value = image.value().clone();
-                mask(&mut value, &masked);
+                mask(&mut value, masked);
                 value
             }
         };

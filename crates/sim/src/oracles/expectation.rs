@@ -37,11 +37,12 @@ pub(super) fn met(case: &Case<'_>) -> Findings {
         if disturbed && volatile {
             continue;
         }
-        // Where another cluster was the first that home saw under a name, this one waits for a person; one that was put back
-        // is another question, as home is.
+        // Where another cluster was the first that home saw under a name, or is the one that a person means, this one waits; one
+        // that was put back is another question, as home is.
         let member = expectation.cluster.as_deref().map(ClusterId::remote);
+        let moment = case.scenario.moment(case.scenario.duration);
         let is_another = |id: ClusterId| {
-            members::is_disowned(history, &id)
+            members::is_disowned(history, &id, moment)
                 || members::is_counted_otherwise(case, &id)
                 || members::is_put_back(case, &id)
         };

@@ -51,7 +51,7 @@ pub(super) fn preconditions(case: &Case<'_>) -> Findings {
             "POST" => true,
             "PUT" => version,
             "PATCH" if request.media.starts_with("application/apply-patch") => {
-                ours && (own || !query.contains("force=true"))
+                is_unconditional || ours && (own || !query.contains("force=true"))
             }
             "PATCH" if request.path().contains("/events/") || is_unconditional => true,
             "PATCH" => version && has_text(body, "/metadata/uid"),
@@ -154,7 +154,9 @@ pub(super) fn statuses(case: &Case<'_>) -> Findings {
         };
         let observed = after.number("/status/observedGeneration");
         let before = change.before.as_deref();
-        let earlier = before.map_or(0, |image| image.number("/status/observedGeneration"));
+        // Definitions may say that nothing was observed yet, by a generation that there is not.
+        let earlier = before.and_then(|image| image.at("/status/observedGeneration")?.as_i64());
+        let earlier = earlier.unwrap_or(-1);
         let name = format!("{kind} {}/{}", change.object.1, change.object.2);
         findings.check(change.at, observed >= earlier, || {
             format!("{name}: observedGeneration went back from {earlier} to {observed}")

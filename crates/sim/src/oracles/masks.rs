@@ -13,8 +13,8 @@ use crate::history::Object;
 enum Hides {
     /// Fields, labels and annotations of these names, wherever they are.
     Fields(&'static [&'static str]),
-    /// Fields of these names in other clusters.
-    Abroad(&'static [&'static str]),
+    /// Fields of these names in objects of a resource in other clusters.
+    Abroad(&'static str, &'static [&'static str]),
     /// What texts of these names say: that there is one is compared.
     Times(&'static [&'static str]),
     /// All objects of these resources.
@@ -36,7 +36,9 @@ impl fmt::Display for Mask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.hides {
             Hides::Fields(names) => write!(f, "fields {}", names.join(", ")),
-            Hides::Abroad(names) => write!(f, "in members fields {}", names.join(", ")),
+            Hides::Abroad(of, names) => {
+                write!(f, "in members fields {} of {of}", names.join(", "))
+            }
             Hides::Times(names) => write!(f, "times {}", names.join(", ")),
             Hides::Resources(names) => write!(f, "all of {}", names.join(", ")),
             Hides::Names(names) => write!(f, "names of {}", names.join(", ")),
@@ -69,7 +71,7 @@ pub const MASKED: &[Mask] = &[
         why: "pods and replica sets are made when restarts are, and their hash covers restartedAt",
     },
     Mask {
-        hides: Hides::Abroad(&["generation", "observedGeneration"]),
+        hides: Hides::Abroad("apps/deployments", &["generation", "observedGeneration"]),
         why: "a new leader's fence of a Deployment counts as a change of it; how often its spec was changed is compared",
     },
     Mask {
@@ -120,13 +122,13 @@ pub const MASKED: &[Mask] = &[
     },
 ];
 
-/// Names of fields that are left out in a cluster, with those that the capabilities call fleeting.
-pub(super) fn left_out(case: &Case<'_>, cluster: &ClusterId) -> Vec<&'static str> {
+/// Names of fields that are left out of a resource's objects in a cluster, with those that the capabilities call fleeting.
+pub(super) fn left_out(case: &Case<'_>, cluster: &ClusterId, resource: &str) -> Vec<&'static str> {
     let mut names = Vec::new();
     for mask in MASKED {
         match mask.hides {
             Hides::Fields(all) => names.extend(all),
-            Hides::Abroad(all) if !cluster.is_local() => names.extend(all),
+            Hides::Abroad(of, all) if !cluster.is_local() && of == resource => names.extend(all),
             Hides::Fleeting => {
                 let fleeting = case.specifics.iter();
                 names.extend(fleeting.flat_map(|one| one.fleeting_annotations));

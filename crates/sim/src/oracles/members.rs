@@ -1,6 +1,7 @@
 //! M1 to M3: what is written into clusters besides the one that the operator runs in.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -8,10 +9,10 @@ use slipway_api::names::CONFIRM_CLUSTER;
 use slipway_kernel::identity::ClusterId;
 
 use super::{Case, Findings, workload};
-use crate::history::{Change, Course, History, Object, Request};
+use crate::history::{Change, Course, History, Image, Object, Request};
 use crate::spell::{Disturbance, Spell};
 
-/// All changes of the operator in clusters besides home.
+/// All changes of the operators in clusters besides home.
 fn deeds(history: &History) -> impl Iterator<Item = (&ClusterId, &Change, &Request)> {
     history.members.keys().flat_map(move |id| {
         let deeds = history.deeds_in(id);
@@ -34,24 +35,59 @@ fn is_silent(object: &Object) -> bool {
     SILENT.iter().any(|name| object.0.starts_with(name))
 }
 
+/// What people say by the annotation that confirms a cluster, object by object. What the operator writes there is nobody's word.
+#[derive(Default)]
+struct Words<'a>(BTreeMap<&'a Object, &'a str>);
+
+impl<'a> Words<'a> {
+    /// What was said at a moment.
+    fn until(history: &'a History, at: Timestamp) -> Self {
+        let mut words = Self::default();
+        for change in spoken(history).take_while(|change| change.at <= at) {
+            words.hear(change);
+        }
+        words
+    }
+
+    /// Takes in a change at home.
+    fn hear(&mut self, change: &'a Change) {
+        let said = |image: &'a Option<Arc<Image>>| image.as_ref()?.annotation(CONFIRM_CLUSTER);
+        let after = said(&change.after);
+        if after == said(&change.before) {
+            return;
+        }
+        match after.filter(|_| change.by.is_none()) {
+            Some(uid) => self.0.insert(&change.object, uid),
+            None => self.0.remove(&change.object),
+        };
+    }
+
+    /// Whether somebody says it of this cluster by an object.
+    fn is_said_by(&self, object: &Object, uid: &str) -> bool {
+        self.0.get(object) == Some(&uid)
+    }
+}
+
+/// The changes at home that may speak of a cluster.
+fn spoken(history: &History) -> impl Iterator<Item = &Change> {
+    history.changes.iter().filter(|c| !is_silent(&c.object))
+}
+
 /// The changes at home that speak of a cluster's uid, each with the object and whether it does; of one that took another's place
 /// only where a person says so.
 struct Record<'a>(Vec<(Timestamp, &'a Object, bool)>);
 
 impl<'a> Record<'a> {
     fn of(history: &'a History, uid: &str, took_a_place: bool) -> Self {
-        let changes = history.changes.iter().filter(|c| !is_silent(&c.object));
-        let speaks = |change: &Change| {
-            change.after.as_ref().is_some_and(|image| {
-                let confirmed = image.annotation(CONFIRM_CLUSTER) == Some(uid);
-                confirmed || !took_a_place && holds(image.value(), uid)
-            })
+        let mut words = Words::default();
+        let speaks = |change: &'a Change| {
+            words.hear(change);
+            let after = change.after.as_ref();
+            let is_recorded = || after.is_some_and(|image| holds(image.value(), uid));
+            let is_there = words.is_said_by(&change.object, uid) || !took_a_place && is_recorded();
+            (change.at, &change.object, is_there)
         };
-        Self(
-            changes
-                .map(|change| (change.at, &change.object, speaks(change)))
-                .collect(),
-        )
+        Self(spoken(history).map(speaks).collect())
     }
 
     /// Whether an object spoke of it at a moment.
@@ -91,8 +127,7 @@ fn took_a_place(history: &History, cluster: &ClusterId) -> bool {
     if all.len() < 2 {
         return false;
     }
-    let mut changes = history.changes.iter().filter(|c| !is_silent(&c.object));
-    let first = changes.find_map(|change| {
+    let first = spoken(history).find_map(|change| {
         let image = change.after.as_ref()?;
         let spoken_of = all.iter().find(|(_, uid)| holds(image.value(), uid));
         spoken_of.map(|(_, uid)| *uid)
@@ -102,30 +137,25 @@ fn took_a_place(history: &History, cluster: &ClusterId) -> bool {
     first.is_some_and(|first| own.is_none_or(|(_, uid)| first != *uid))
 }
 
-/// Whether in the end home takes another cluster of its name for the one that is meant, so that nothing may be done in this one:
-/// that which a person confirmed, or else that which was recorded.
-pub(super) fn is_disowned(history: &History, cluster: &ClusterId) -> bool {
+/// Whether at a moment nothing may be done in a cluster, by which one it is: a person says that another one of its name is meant; or
+/// it has taken another's place, and nobody says that it is meant. Whatever the operator has taken down meanwhile is no excuse.
+pub(super) fn is_disowned(history: &History, cluster: &ClusterId, at: Timestamp) -> bool {
+    let uid = |id: &ClusterId| history.members.get(id).and_then(Course::uid);
     let of_name = history
         .members
-        .iter()
-        .filter(|(id, _)| name(id) == name(cluster));
-    let of_name = of_name.filter_map(|(id, course)| Some((id, course.uid()?)));
-    let last = history.last();
-    let is_spoken_of = |uid: &str, only_confirmed: bool| {
-        let mut images = last.iter().filter(|(object, _)| !is_silent(object));
-        images.any(|(_, image)| {
-            let is_confirmed = image.annotation(CONFIRM_CLUSTER) == Some(uid);
-            is_confirmed || !only_confirmed && holds(image.value(), uid)
-        })
-    };
-    let mut known: Vec<_> = of_name
-        .filter(|(_, uid)| is_spoken_of(uid, false))
-        .collect();
-    if known.iter().any(|(_, uid)| is_spoken_of(uid, true)) {
-        known.retain(|(_, uid)| is_spoken_of(uid, true));
+        .keys()
+        .filter(|id| name(id) == name(cluster));
+    let of_name: Vec<&str> = of_name.filter_map(uid).collect();
+    let words = Words::until(history, at);
+    let mut said = words
+        .0
+        .values()
+        .filter(|uid| of_name.contains(uid))
+        .peekable();
+    if said.peek().is_some() {
+        return said.all(|said| uid(cluster) != Some(*said));
     }
-    let own = history.members.get(cluster).and_then(Course::uid);
-    !known.is_empty() && known.iter().all(|(_, uid)| own != Some(*uid))
+    took_a_place(history, cluster)
 }
 
 /// Whether another one has the number that a scenario knows a cluster by which takes another's place: more have taken it than
@@ -159,7 +189,9 @@ pub(super) fn identity(case: &Case<'_>) -> Findings {
     let history = case.history;
     for (cluster, course) in &history.members {
         let uid = course.uid().unwrap_or_default();
-        let mut deeds = history.deeds_in(cluster).peekable();
+        // Who runs in a cluster knows where it is.
+        let deeds = history.deeds_in(cluster);
+        let mut deeds = deeds.filter(|(_, r)| !r.is_from_within()).peekable();
         if deeds.peek().is_none() {
             continue;
         }
@@ -182,7 +214,8 @@ pub(super) fn epochs(case: &Case<'_>) -> Findings {
     let mut newest: BTreeMap<(&ClusterId, &str), u64> = BTreeMap::new();
     for (cluster, change, request) in deeds(case.history) {
         let context = &request.context;
-        if context.controller.is_empty() || change.object.0.ends_with("/events") {
+        let is_news = change.object.0.ends_with("/events");
+        if context.controller.is_empty() || is_news || request.is_from_within() {
             continue;
         }
         let newest = newest.entry((cluster, &context.controller)).or_default();
@@ -214,3 +247,6 @@ pub(super) fn targets(case: &Case<'_>) -> Findings {
     }
     findings
 }
+
+#[cfg(test)]
+mod tests;

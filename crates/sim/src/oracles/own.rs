@@ -29,7 +29,8 @@ fn is_ours(case: &Case<'_>, request: &Request) -> Option<bool> {
         return Some(is_own || home && name.starts_with("slipway-"));
     }
     if path.contains("/secrets") {
-        return Some(home);
+        let mut specifics = case.specifics.iter();
+        return Some(home || specifics.any(|one| (one.has_secret)(request)));
     }
     // A certificate is put into the cluster's registrations by who installs, as far as is simulated.
     let is_registration = path.contains("/validatingwebhookconfigurations")

@@ -23,8 +23,10 @@ pub struct Specifics {
     pub statuses: &'static [(&'static str, &'static str)],
     /// The plurals of kinds by which people tell it what to do: who never hears of a change goes on as before.
     pub orders: &'static [&'static str],
-    /// Whether a patch is right whatever has changed meanwhile.
+    /// Whether a patch is right whatever has changed meanwhile: also an apply of what others have a part in.
     pub is_unconditional: fn(&Request) -> bool,
+    /// Whether a Secret that is written anywhere is one that it makes.
+    pub has_secret: fn(&Request) -> bool,
     /// Whether a change is its business.
     pub may_change: fn(&Case<'_>, &Change, &Request) -> bool,
     /// Purposes of writes that disrupt nobody, and have preconditions of their own.

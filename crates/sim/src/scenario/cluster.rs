@@ -1,10 +1,12 @@
 //! The clusters of a scenario besides the one that the operator runs in: its members.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::action::signed;
-use super::{Named, Workload, object};
+use super::{Named, Workload, length, object};
 
 /// The name of the cluster that the operator runs in, where one has to be said.
 pub const HOME: &str = "hub";
@@ -27,6 +29,9 @@ pub struct Cluster {
     /// How far its clock is off: `30s`, `-5m`.
     #[serde(default, deserialize_with = "signed")]
     pub clock: i64,
+    /// An operator that runs in this cluster, and knows of no other; none if nothing is said.
+    #[serde(default)]
+    pub operator: Option<Within>,
     /// Resources that the operator has no right to there, of those that it asks for.
     #[serde(default)]
     pub lacks: Vec<String>,
@@ -36,6 +41,18 @@ pub struct Cluster {
     /// Manifests of everything else at the start.
     #[serde(default)]
     pub objects: Vec<Value>,
+}
+
+/// An operator that runs in a cluster besides home.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Within {
+    /// What it is set up with; only the wiring knows what it means.
+    #[serde(default)]
+    pub settings: Value,
+    /// When it starts.
+    #[serde(default, deserialize_with = "length")]
+    pub starts: Duration,
 }
 
 fn yes() -> bool {

@@ -21,6 +21,19 @@ const KNOWN: &[Kind] = &[
     Kind::namespaced("", "v1", "Service", "services"),
     Kind::namespaced("", "v1", "ServiceAccount", "serviceaccounts"),
     kinds::LEASE,
+    Kind::namespaced(
+        "source.toolkit.fluxcd.io",
+        "v1",
+        "GitRepository",
+        "gitrepositories",
+    ),
+    Kind::namespaced(
+        "kustomize.toolkit.fluxcd.io",
+        "v1",
+        "Kustomization",
+        "kustomizations",
+    ),
+    Kind::namespaced("cluster.x-k8s.io", "v1beta2", "Cluster", "clusters"),
     kinds::EVENT,
     kinds::DISRUPTION_BUDGET,
     Kind::namespaced(

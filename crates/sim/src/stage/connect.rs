@@ -9,7 +9,7 @@ use slipway_apiserver::environment::Clock;
 use slipway_kernel::member::Member;
 use slipway_runtime::connect::{Connect, Unconnected};
 
-use super::setup::{Feign, TOKEN, Tamper};
+use super::setup::{Feign, Tamper};
 use crate::fault::Adversary;
 use crate::replica::Replica;
 use crate::wire::{Address, Weather, Wire};
@@ -26,12 +26,14 @@ pub(super) struct Sockets {
     pub(super) index: u32,
     pub(super) relist: Duration,
     pub(super) namespace: String,
+    /// What it shows where it runs.
+    pub(super) token: String,
 }
 
 impl Sockets {
     /// The way home.
     pub(super) fn home(&self, address: &Arc<Address>) -> Client {
-        self.client(address, TOKEN, None)
+        self.client(address, &self.token, None)
     }
 
     fn client(
@@ -54,6 +56,7 @@ impl Sockets {
             index: self.index,
             relist: self.relist,
             bottleneck,
+            is_within: !address.name.is_local() && token == self.token,
         };
         Client::new(wire, &self.namespace)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use slipway_apiserver::cluster::Snapshot;
 
-use super::Stage;
+use super::{Stage, water};
 use crate::history::{Event, Image};
 use crate::scenario::{Deed, Named};
 use crate::spell::{Disturbance, Spell};
@@ -107,7 +107,7 @@ impl Stage {
 
     /// Another cluster takes the place of one.
     fn replace(&mut self, number: usize, at: usize) {
-        let seed = self.seed;
+        let (seed, reach) = (self.seed, water::reach(&self.waters));
         let Some(water) = self.waters.get_mut(at) else {
             return;
         };
@@ -115,7 +115,7 @@ impl Stage {
             self.clusters.push(water.cluster());
             self.tasks.spawn(water.recorder().follow());
             let port = water.port();
-            let controllers = water.look_after(&port, &self.scenario, seed);
+            let controllers = water.look_after(&port, &self.scenario, reach, seed);
             self.controllers.insert(port.id, controllers);
             self.kept.insert(number, Kept::Place);
         }
@@ -170,7 +170,8 @@ impl Stage {
         };
         self.controllers.remove(&port.id);
         port.recorder.restore(|| port.cluster.restore(snapshot));
-        let controllers = water.look_after(port, &self.scenario, self.seed);
+        let reach = water::reach(&self.waters);
+        let controllers = water.look_after(port, &self.scenario, reach, self.seed);
         self.controllers.insert(port.id.clone(), controllers);
     }
 }

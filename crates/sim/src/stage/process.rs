@@ -40,9 +40,15 @@ pub(super) struct Berth {
     skew: i64,
 }
 
-/// All replicas.
+/// All replicas of an operator.
 pub(super) struct Crew {
-    /// What the names of clusters lead to; home is the first.
+    /// What the names of its replicas begin with.
+    pub(super) name: String,
+    /// What they show where they run.
+    pub(super) token: String,
+    /// By how many seconds the clocks are off where they run.
+    pub(super) off: i64,
+    /// What the names of clusters lead to; the one that it runs in is the first.
     pub(super) addresses: Vec<Arc<Address>>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) recorder: Recorder,
@@ -92,7 +98,7 @@ impl Crew {
     pub(super) async fn keep_alive(self: Arc<Self>, index: u32) {
         let mut incarnation = 0_u64;
         loop {
-            let name = format!("slipway-{index}-{incarnation}");
+            let name = format!("{}-{index}-{incarnation}", self.name);
             self.live(index, name, incarnation).await;
             incarnation += 1;
             tokio::time::sleep(RESTART).await;
@@ -145,11 +151,12 @@ impl Crew {
             index,
             relist: self.settings.relist,
             namespace: self.settings.namespace.clone(),
+            token: self.token.clone(),
         };
         let client = sockets.home(self.addresses.first()?);
         let seed = self.seed ^ (u64::from(index) << 32) ^ (incarnation << 48);
         let environment = Environment::virtual_from(self.clock.now(), seed)
-            .skewed(SignedDuration::from_secs(skew));
+            .skewed(SignedDuration::from_secs(skew + self.off));
         let settings = Settings {
             replica: replica.name().to_owned(),
             ..self.settings.clone()
@@ -230,7 +237,7 @@ impl Crew {
             // Also a replica that comes later has this clock.
             berth.skew = seconds;
             let name = replica.as_ref().map_or_else(
-                || format!("slipway-{index}"),
+                || format!("{}-{index}", self.name),
                 |replica| replica.name().to_owned(),
             );
             self.recorder.mark(Event::Skewed(name, seconds));

@@ -1,11 +1,10 @@
 //! How a stage is set up.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use slipway_apiserver::cluster::Snapshot;
+use slipway_apiserver::cluster::{Cluster as Server, Snapshot};
 use slipway_apiserver::environment::{Clock, TokioClock};
 use slipway_kernel::Controller;
 use slipway_kernel::admission::Admit;
@@ -15,14 +14,14 @@ use tokio::task::JoinSet;
 
 use super::Stage;
 use super::door::door;
-use super::pods::Pods;
-use super::process::Crew;
 use super::water::{self, Water};
-use super::world::World;
+use super::yard::Yard;
+use crate::actors::flux_definitions;
 use crate::fault::Adversary;
-use crate::history::Event;
+use crate::history::{Beginning, Event};
 use crate::oracles::Oracles;
-use crate::scenario::{Cluster, Scenario, Unreadable};
+use crate::scenario::{Cluster, Scenario, Unreadable, Within};
+use crate::share::Share;
 use crate::trial::{Storm, Trial};
 use crate::user::{Undone, User};
 use crate::wire::Weather;
@@ -31,6 +30,8 @@ use crate::wire::Weather;
 pub const NAMESPACE: &str = "slipway-system";
 /// Its service account.
 pub(super) const ACCOUNT: &str = "slipway";
+/// The service account of one that runs in a cluster besides home.
+pub(super) const INNER: &str = "slipway-within";
 /// Its roles are called so.
 pub(super) const ROLE: &str = "slipway-simulated";
 /// What it shows to be let in at home.
@@ -38,9 +39,9 @@ pub const TOKEN: &str = "operator-token";
 /// What people and controllers show to be let in.
 pub const ADMIN: &str = "admin-token";
 
-/// The operator's name, as the API server sees it.
-pub(super) fn account() -> String {
-    format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}")
+/// The operators' names, as the API server sees them.
+pub(super) fn accounts() -> [String; 2] {
+    [ACCOUNT, INNER].map(|account| format!("system:serviceaccount:{NAMESPACE}:{account}"))
 }
 
 /// Why a scenario cannot be played.
@@ -116,14 +117,32 @@ pub struct Wiring {
     pub definitions: Arc<Vec<Value>>,
     /// Who judges.
     pub oracles: Oracles,
+    /// Which scenarios have a budget together.
+    pub shares: Vec<Share>,
 }
 
 /// The clusters of a scenario at its start, from which any number of runs can begin.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    pub(super) home: Snapshot,
+    pub(super) home: Start,
     /// Each of the others, and another one with the same objects that can take its place.
-    pub(super) members: Vec<(Snapshot, Snapshot)>,
+    pub(super) members: Vec<(Start, Start)>,
+}
+
+/// One of them.
+#[derive(Debug, Clone)]
+pub(super) struct Start {
+    pub(super) snapshot: Snapshot,
+    pub(super) beginning: Beginning,
+}
+
+impl Start {
+    fn of(cluster: &Server) -> Self {
+        Self {
+            snapshot: cluster.snapshot(),
+            beginning: Beginning::of(cluster),
+        }
+    }
 }
 
 impl Prepared {
@@ -134,11 +153,14 @@ impl Prepared {
         let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(scenario.start));
         let home = water::fresh(water::HOME_SEED, &clock);
         let user = User::new(&home, ADMIN, clock.clone());
-        prepare(&user, &scenario.before, &wiring.definitions)
+        let before = [foreign(scenario), scenario.before.clone()].concat();
+        prepare(&user, &before, &wiring.definitions)
             .await
             .map_err(start)?;
         water::provision(&home, scenario, water::HOME_SEED, &clock).await?;
-        let granted = grant(&user, &setup, &role(&setup), &setup.permissions).await;
+        let role = role(&setup);
+        let to = grantee(&setup, &role, ACCOUNT);
+        let granted = grant(&user, &to, &setup.permissions).await;
         granted.map_err(start)?;
         for manifest in scenario.manifests().iter().chain(&setup.registrations) {
             user.apply(manifest).await.map_err(start)?;
@@ -150,7 +172,7 @@ impl Prepared {
             let other = Self::member(scenario, wiring, &setup, member, seeds.1).await?;
             members.push((first, other));
         }
-        let home = home.snapshot();
+        let home = Start::of(&home);
         Ok(Self { home, members })
     }
 
@@ -161,7 +183,7 @@ impl Prepared {
         setup: &Setup,
         member: &Cluster,
         seed: u64,
-    ) -> Result<Snapshot, Unplayable> {
+    ) -> Result<Start, Unplayable> {
         let start =
             |error| Unplayable::Start(format!("{} in {}", scenario.name, member.name), error);
         let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(scenario.start));
@@ -173,24 +195,54 @@ impl Prepared {
         } else {
             &[]
         };
-        prepare(&user, &[], definitions).await.map_err(start)?;
+        prepare(&user, &foreign(scenario), definitions)
+            .await
+            .map_err(start)?;
         if member.actors {
             water::provision(&cluster, scenario, seed, &clock).await?;
         }
         let mut permissions = setup.member_permissions.clone();
         permissions.retain(|one| !member.lacks.iter().any(|lacks| lacks == one.resource));
-        let role = role_in_members(setup);
-        let granted = grant(&user, setup, &role, &permissions).await;
-        granted.map_err(start)?;
+        let called = role_in_members(setup);
+        let to = grantee(setup, &called, ACCOUNT);
+        grant(&user, &to, &permissions).await.map_err(start)?;
+        if let Some(within) = &member.operator {
+            let inner = assemble_within(scenario, within, wiring)?;
+            let called = format!("{}-within", role(&inner));
+            let to = grantee(&inner, &called, INNER);
+            let granted = grant(&user, &to, &inner.permissions).await;
+            granted.map_err(start)?;
+        }
         for manifest in scenario.manifests_in(member) {
             user.apply(&manifest).await.map_err(start)?;
         }
-        Ok(cluster.snapshot())
+        Ok(Start::of(&cluster))
+    }
+}
+
+/// The operator that runs in a cluster besides home, as the scenario wants it.
+pub(super) fn assemble_within(
+    scenario: &Scenario,
+    within: &Within,
+    wiring: &Wiring,
+) -> Result<Setup, Unplayable> {
+    let mut setup = (wiring.operator)(&within.settings)
+        .map_err(|problem| Unplayable::Settings(scenario.name.clone(), problem))?;
+    NAMESPACE.clone_into(&mut setup.settings.namespace);
+    setup.settings.election = None;
+    Ok(setup)
+}
+
+/// Definitions of others that the scenario's clusters have.
+fn foreign(scenario: &Scenario) -> Vec<Value> {
+    match scenario.script.flux {
+        Some(_) => flux_definitions(),
+        None => Vec::new(),
     }
 }
 
 /// The operator as the scenario wants it.
-fn assemble(scenario: &Scenario, wiring: &Wiring) -> Result<Setup, Unplayable> {
+pub(super) fn assemble(scenario: &Scenario, wiring: &Wiring) -> Result<Setup, Unplayable> {
     let mut setup = (wiring.operator)(&scenario.settings)
         .map_err(|problem| Unplayable::Settings(scenario.name.clone(), problem))?;
     NAMESPACE.clone_into(&mut setup.settings.namespace);
@@ -208,24 +260,24 @@ pub(super) fn begin(
     prepared: &Prepared,
     trial: &Trial,
 ) -> Result<Stage, Unplayable> {
-    let setup = assemble(scenario, wiring)?;
     let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(scenario.start));
     let began = tokio::time::Instant::now();
     let mut tasks = JoinSet::new();
     let (home, dialled) = Water::home(prepared, &clock, trial.seed);
     let recorder = home.recorder();
     recorder.mark(Event::User("everything is set up".to_owned()));
-    let mut waters = vec![home];
-    for n in 0..scenario.clusters.len() {
-        let member = Water::member(scenario, prepared, &recorder, n, trial.seed);
-        waters.extend(member);
-    }
-    for water in &waters {
+    let members = 0..scenario.clusters.len();
+    let members = members
+        .filter_map(|n| Water::member(scenario, prepared, &recorder, n, trial.seed))
+        .collect::<Vec<Water>>();
+    let reach = water::reach(&members);
+    let all = || std::iter::once(&home).chain(&members);
+    for water in all() {
         tasks.spawn(water.recorder().follow());
     }
-    let controllers = waters.iter().map(|water| {
+    let controllers = all().map(|water| {
         let port = water.port();
-        let tasks = water.look_after(&port, scenario, trial.seed);
+        let tasks = water.look_after(&port, scenario, reach.clone(), trial.seed);
         (port.id, tasks)
     });
     let controllers = controllers.collect();
@@ -238,36 +290,17 @@ pub(super) fn begin(
         .map_or(&[][..], |storm| storm.spells.as_slice());
     let others = [trial.spells.as_slice(), drawn].concat();
     let weather = Arc::new(Weather::new(began, &scenario.spells, &others));
-    let crew = Arc::new(Crew {
-        weather: weather.clone(),
-        addresses: waters.iter().map(|water| water.address.clone()).collect(),
-        clock: clock.clone(),
-        recorder: recorder.clone(),
-        adversary: adversary.clone(),
-        settings: setup.settings,
-        capabilities: setup.capabilities,
-        tamper: setup.tamper,
-        feign: setup.feign,
-        probe: setup.probe,
-        is_narrow: setup.is_narrow,
+    let yard = Yard {
+        scenario,
+        wiring,
+        clock: &clock,
+        adversary: &adversary,
+        weather: &weather,
         seed: trial.seed,
-        berths: Mutex::default(),
-        hooks: setup.hooks,
-        pods: Arc::new(Pods {
-            script: scenario.script.clone(),
-            start: scenario.start,
-            clock: clock.clone(),
-            recorder: recorder.clone(),
-            prepared: Mutex::default(),
-        }),
-        world: Arc::new(World {
-            peers: scenario.world.clone(),
-            start: scenario.start,
-            clock: clock.clone(),
-            recorder: recorder.clone(),
-        }),
-        turns: AtomicUsize::new(0),
-    });
+    };
+    let crew = yard.home((&home, &members))?;
+    let within = yard.within(&members)?;
+    let waters: Vec<Water> = std::iter::once(home).chain(members).collect();
     dialled.register("https://", door(&crew));
     Ok(Stage {
         scenario: scenario.clone(),
@@ -279,6 +312,7 @@ pub(super) fn begin(
         is_watched: storm.is_none() || !trial.spells.is_empty(),
         storm,
         crew,
+        within,
         tasks,
         controllers,
         kept: BTreeMap::new(),
@@ -321,24 +355,18 @@ fn role_in_members(setup: &Setup) -> String {
     format!("{}-member", role(setup))
 }
 
-fn grantee<'a>(setup: &'a Setup, role: &'a str) -> Grantee<'a> {
+fn grantee<'a>(setup: &'a Setup, role: &'a str, account: &'a str) -> Grantee<'a> {
     Grantee {
         role,
         namespace: NAMESPACE,
-        account: ACCOUNT,
+        account,
         watched: &setup.settings.namespaces,
     }
 }
 
 /// Exactly the rights that the capabilities and the runtime ask for.
-async fn grant(
-    user: &User,
-    setup: &Setup,
-    role: &str,
-    permissions: &[Permission],
-) -> Result<(), Undone> {
-    let to = grantee(setup, role);
-    for manifest in roles(permissions, &to) {
+async fn grant(user: &User, to: &Grantee<'_>, permissions: &[Permission]) -> Result<(), Undone> {
+    for manifest in roles(permissions, to) {
         user.apply(&manifest).await?;
     }
     Ok(())
@@ -356,7 +384,7 @@ pub fn rights(setup: &Setup) -> BTreeSet<Right> {
 }
 
 fn rights_of(setup: &Setup, name: &str, permissions: &[Permission]) -> BTreeSet<Right> {
-    let to = grantee(setup, name);
+    let to = grantee(setup, name, ACCOUNT);
     let mut all = BTreeSet::new();
     for manifest in roles(permissions, &to) {
         let text = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_str);

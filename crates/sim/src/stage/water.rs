@@ -5,14 +5,14 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use slipway_apiserver::authenticate::User as Account;
-use slipway_apiserver::cluster::{Cluster as Server, Config, Snapshot};
+use slipway_apiserver::cluster::{Cluster as Server, Config};
 use slipway_apiserver::collect;
 use slipway_apiserver::environment::{Clock, InProcess};
 use slipway_kernel::identity::ClusterId;
 use tokio::task::JoinSet;
 
-use super::setup::{ACCOUNT, ADMIN, NAMESPACE, Prepared, TOKEN, Unplayable};
-use crate::actors::Actors;
+use super::setup::{ACCOUNT, ADMIN, INNER, NAMESPACE, Prepared, Start, TOKEN, Unplayable};
+use crate::actors::{Actors, Reach};
 use crate::history::Recorder;
 use crate::quick::Rollouts;
 use crate::scenario::{Cluster, Controllers, HOME, Scenario};
@@ -31,6 +31,11 @@ pub(super) fn member_seeds(n: usize) -> (u64, u64) {
 /// What the operator shows to be let into a cluster besides home. Its Secret at home says `NAME TOKEN`.
 pub(super) fn token(cluster: &str) -> String {
     format!("{cluster}-token")
+}
+
+/// What an operator that runs in a cluster besides home shows there.
+pub(super) fn inner_token(cluster: &str) -> String {
+    format!("within-{cluster}-token")
 }
 
 /// A clock that is off.
@@ -64,7 +69,11 @@ fn config(name: &str, token: &str, seed: u64, clock: &Arc<dyn Clock>) -> (Config
     let config = Config::seeded(name, seed, services.clone())
         .with_clock(clock.clone())
         .with_admin(ADMIN)
-        .with_token(token, Account::service_account(NAMESPACE, ACCOUNT, "0"));
+        .with_token(token, Account::service_account(NAMESPACE, ACCOUNT, "0"))
+        .with_token(
+            &inner_token(name),
+            Account::service_account(NAMESPACE, INNER, "1"),
+        );
     (config, services)
 }
 
@@ -80,8 +89,26 @@ pub(super) fn fresh_member(member: &Cluster, seed: u64, clock: &Arc<dyn Clock>) 
 }
 
 fn actors(cluster: &Arc<Server>, scenario: &Scenario, clock: &Arc<dyn Clock>, seed: u64) -> Actors {
-    let client = Client::new(cluster.service(ADMIN).with_agent("actors"), "default");
-    Actors::new(client, clock.clone(), scenario.script.clone(), seed)
+    Actors::new(
+        client(cluster),
+        clock.clone(),
+        scenario.script.clone(),
+        seed,
+    )
+}
+
+/// What controllers work through.
+fn client(cluster: &Arc<Server>) -> Client {
+    Client::new(cluster.service(ADMIN).with_agent("actors"), "default")
+}
+
+/// How the controllers of one cluster reach those of others: whichever has the name then.
+pub(super) fn reach(waters: &[Water]) -> Reach {
+    let addresses: Vec<Arc<Address>> = waters.iter().map(|water| water.address.clone()).collect();
+    Arc::new(move |name| {
+        let address = addresses.iter().find(|one| one.name.as_str() == name)?;
+        Some(client(&address.port().cluster))
+    })
 }
 
 /// Makes the nodes of a cluster.
@@ -105,7 +132,7 @@ pub(super) struct Water {
     /// Whether somebody looks after workloads.
     has_actors: bool,
     /// The start of a cluster that can take its place.
-    other: Option<Snapshot>,
+    other: Option<Start>,
     /// The cluster of the beginning, and those that have taken its place, each by the number of the spell that it is there for.
     first: Port,
     others: Vec<(usize, Port)>,
@@ -121,8 +148,9 @@ impl Water {
         seed: u64,
     ) -> (Self, Arc<InProcess>) {
         let (config, dialled) = config(HOME, TOKEN, seed, clock);
-        let cluster = config.beginning_with(&prepared.home).build();
-        let recorder = Recorder::new(cluster.clone(), clock.clone());
+        let start = &prepared.home;
+        let cluster = config.beginning_with(&start.snapshot).build();
+        let recorder = Recorder::new(cluster.clone(), clock.clone(), &start.beginning);
         let port = Port {
             id: ClusterId::local(),
             cluster,
@@ -148,7 +176,7 @@ impl Water {
         Some(Self::of(port, clock, member.actors, Some(other.clone())))
     }
 
-    fn of(port: Port, clock: Arc<dyn Clock>, has_actors: bool, other: Option<Snapshot>) -> Self {
+    fn of(port: Port, clock: Arc<dyn Clock>, has_actors: bool, other: Option<Start>) -> Self {
         Self {
             user: User::new(&port.cluster, ADMIN, clock.clone()),
             first: port.clone(),
@@ -206,7 +234,13 @@ impl Water {
     }
 
     /// Starts whoever looks after workloads in one of the clusters of this name. They end when what this gives is dropped.
-    pub(super) fn look_after(&self, port: &Port, scenario: &Scenario, seed: u64) -> JoinSet<()> {
+    pub(super) fn look_after(
+        &self,
+        port: &Port,
+        scenario: &Scenario,
+        reach: Reach,
+        seed: u64,
+    ) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         let cluster = port.cluster.clone();
         tasks.spawn(collect::run(cluster.clone()));
@@ -215,10 +249,11 @@ impl Water {
         }
         match scenario.controllers {
             Controllers::Full => {
-                tasks.spawn(actors(&cluster, scenario, &self.clock, seed).run());
+                let actors = actors(&cluster, scenario, &self.clock, seed);
+                tasks.spawn(actors.reaching(reach).run());
             }
             Controllers::Quick => {
-                let client = Client::new(cluster.service(ADMIN).with_agent("actors"), "default");
+                let client = client(&cluster);
                 let takes = scenario.script.start.try_into().unwrap_or_default();
                 let clock = self.clock.clone();
                 tasks.spawn(Rollouts::new(cluster, client, clock, takes).run());
@@ -232,14 +267,14 @@ impl Water {
 fn begin(
     name: &ClusterId,
     id: &ClusterId,
-    snapshot: &Snapshot,
+    start: &Start,
     clock: &Arc<dyn Clock>,
     beside: &Recorder,
     seed: u64,
 ) -> Port {
     let (config, _) = config(name.as_str(), &token(name.as_str()), seed, clock);
-    let cluster = config.beginning_with(snapshot).build();
-    let recorder = beside.beside(id.clone(), cluster.clone());
+    let cluster = config.beginning_with(&start.snapshot).build();
+    let recorder = beside.beside(id.clone(), cluster.clone(), &start.beginning);
     Port {
         id: id.clone(),
         cluster,

@@ -12,6 +12,7 @@ use http_body::{Body, Frame};
 use serde_json::json;
 use slipway_apiserver::shell;
 use slipway_apiserver::status::Status;
+use slipway_kernel::identity::ClusterId;
 use tokio::time::{Instant, Sleep};
 
 use super::weather::{Flow, Line, Weather};
@@ -33,6 +34,9 @@ pub(super) struct Faults {
     pub(super) recorder: Recorder,
     pub(super) adversary: Arc<Mutex<Adversary>>,
     pub(super) relist: Duration,
+    /// The cluster that the watch is of.
+    pub(super) cluster: ClusterId,
+    /// The plural of what is watched.
     pub(super) about: String,
     pub(super) place: Place,
 }
@@ -62,8 +66,9 @@ impl Faults {
             .unwrap_or_else(PoisonError::into_inner)
             .on_event();
         let fault = fault?;
+        let (cluster, about) = (self.cluster.clone(), self.about.clone());
         self.recorder
-            .mark(Event::Watch(self.about.clone(), fault.name()));
+            .mark(Event::Watch(cluster, about, fault.name()));
         let lasts = match fault {
             // Nobody can know before everything is listed again.
             EventFault::Drop => self.relist,

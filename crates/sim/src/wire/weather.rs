@@ -55,6 +55,20 @@ pub(super) struct Line {
     pub(super) replica: u32,
     /// As the operator means it, whichever cluster has that name now.
     pub(super) cluster: ClusterId,
+    /// Whether who asks runs in that cluster, though it is not home: what is wrong on the way from home does not reach it.
+    pub(super) is_within: bool,
+}
+
+impl Line {
+    fn meets(&self, spell: &Spell) -> bool {
+        let befalls_itself = matches!(
+            spell.disturbance,
+            Disturbance::Restore | Disturbance::Replaced | Disturbance::Undefined(_)
+        );
+        spell.reaches(self.replica)
+            && spell.is_in(&self.cluster)
+            && (befalls_itself || !self.is_within)
+    }
 }
 
 /// What becomes of a watch.
@@ -146,12 +160,10 @@ impl Weather {
     /// Those that are on now, and reach this line, with their numbers.
     fn now<'a>(&'a self, line: &'a Line) -> impl Iterator<Item = (usize, &'a Spell)> {
         let now = self.began.elapsed();
-        self.spells.iter().enumerate().filter(move |(_, spell)| {
-            spell.reaches(line.replica)
-                && spell.is_in(&line.cluster)
-                && spell.at <= now
-                && now < spell.ends()
-        })
+        self.spells
+            .iter()
+            .enumerate()
+            .filter(move |(_, spell)| line.meets(spell) && spell.at <= now && now < spell.ends())
     }
 
     /// What happens to a request, and whether that is a fault of this run. `is_new` says whether what it writes is not there
@@ -214,12 +226,10 @@ impl Weather {
     pub(super) fn on_watch(&self, line: &Line, kind: &str, opened: Instant) -> Flow {
         let now = self.began.elapsed();
         let opened = opened.duration_since(self.began);
-        let met = self.spells.iter().filter(|spell| {
-            spell.reaches(line.replica)
-                && spell.is_in(&line.cluster)
-                && spell.at <= now
-                && opened < spell.ends()
-        });
+        let met = self
+            .spells
+            .iter()
+            .filter(|spell| line.meets(spell) && spell.at <= now && opened < spell.ends());
         let flows = met.map(|spell| match &spell.disturbance {
             Disturbance::Outage | Disturbance::Restore | Disturbance::Revoked => Flow::Broken,
             // One that was opened before is to the first cluster, one that was opened since to the other.

@@ -47,6 +47,9 @@ where
         let clock: Arc<dyn Clock> = Arc::new(TokioClock::starting_at(EPOCH));
         let script = Script::from_yaml(script).unwrap();
         let client = Client::new(cluster.service("admin").with_agent("actors"), "default");
+        if script.flux.is_some() {
+            define(&client, slipway_sim::actors::flux_definitions()).await;
+        }
         let actors = Actors::new(client, clock, script, seed);
         actors.provision().await.unwrap();
         let client = Client::new(cluster.service("admin").with_agent("test"), "default");
@@ -59,11 +62,34 @@ where
     })
 }
 
+/// Installs definitions.
+async fn define(client: &Client, definitions: Vec<Value>) {
+    let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+    for definition in definitions {
+        let definition = serde_json::from_value(definition).unwrap();
+        api.create(&PostParams::default(), &definition)
+            .await
+            .unwrap();
+    }
+}
+
 pub(crate) fn resource(kind: &str) -> ApiResource {
+    if kind == "GitRepository" {
+        // Its plural is not what anybody would guess.
+        let kind = GroupVersionKind::gvk("source.toolkit.fluxcd.io", "v1", kind);
+        return ApiResource::from_gvk_with_plural(&kind, "gitrepositories");
+    }
     let (group, version) = match kind {
-        "Pod" | "Node" | "Namespace" | "PersistentVolumeClaim" | "Service" | "Endpoints" => {
-            ("", "v1")
-        }
+        "Pod"
+        | "Node"
+        | "Namespace"
+        | "PersistentVolumeClaim"
+        | "Service"
+        | "Endpoints"
+        | "ConfigMap"
+        | "Secret" => ("", "v1"),
+        "Kustomization" => ("kustomize.toolkit.fluxcd.io", "v1"),
         "EndpointSlice" => ("discovery.k8s.io", "v1"),
         "PodDisruptionBudget" => ("policy", "v1"),
         "HorizontalPodAutoscaler" => ("autoscaling", "v2"),

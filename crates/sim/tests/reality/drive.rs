@@ -1,5 +1,6 @@
 //! Telling a story on a server.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,12 +13,13 @@ use kube::api::{
 use serde_json::{Value, json};
 use slipway_apiserver::cluster::Cluster;
 use slipway_apiserver::environment::{Clock, SystemClock};
-use slipway_sim::actors::{Actors, Script};
+use slipway_e2e::git;
+use slipway_sim::actors::{Actors, Repository, Script};
 
 use crate::bounds;
 use crate::masks;
 use crate::stage;
-use crate::story::{Step, Story, Target};
+use crate::story::{GIT, Step, Story, Target};
 
 /// The kinds that are compared.
 pub(crate) const KINDS: [&str; 7] = [
@@ -45,15 +47,48 @@ pub(crate) struct Drive {
     pub(crate) client: Client,
     pub(crate) namespace: String,
     rest: Rest,
+    kinds: Vec<&'static str>,
+    /// What is in git, where that has to be a real one.
+    git: Option<git::Repository>,
+}
+
+/// The kinds that are compared of a story.
+fn kinds(story: &Story) -> Vec<&'static str> {
+    let flux: &[&str] = match story.git {
+        Some(_) => &["ConfigMap", "GitRepository", "Kustomization"],
+        None => &[],
+    };
+    KINDS.iter().chain(flux).copied().collect()
+}
+
+/// A real repository with the same versions.
+fn served(repository: Repository) -> Result<git::Repository, String> {
+    let real = git::Repository::start().map_err(|error| error.to_string())?;
+    for version in &repository.versions {
+        let mut files = BTreeMap::new();
+        for (folder, manifests) in repository.manifests(version) {
+            let texts: Vec<String> = manifests.iter().map(Value::to_string).collect();
+            files.insert(format!("{folder}/all.yaml"), texts.join("\n---\n"));
+        }
+        let released = real.release(version, &files);
+        released.map_err(|error| error.to_string())?;
+    }
+    Ok(real)
 }
 
 /// Tells a story to the embedded server with actors.
 pub(crate) fn on_embedded(story: &Story) -> Result<Value, String> {
-    stage::play(1, "{}", |stage| async move {
+    let flux = story
+        .repository(GIT)
+        .map(|repository| json!({"repositories": [repository]}));
+    let script = flux.map_or(json!({}), |flux| json!({ "flux": flux }));
+    stage::play(1, &script.to_string(), |stage| async move {
         let drive = Drive {
             client: stage.client,
             namespace: format!("reality-{}", story.name),
             rest: Rest::Virtual(stage.cluster),
+            kinds: kinds(story),
+            git: None,
         };
         drive.tell(story).await
     })
@@ -89,6 +124,8 @@ pub(crate) fn on_real(story: &Story, kubeconfig: &Path) -> Result<Value, String>
             client,
             namespace: format!("reality-{}-{stamp}", story.name),
             rest: Rest::Real,
+            kinds: kinds(story),
+            git: story.repository(GIT).map(served).transpose()?,
         };
         let end = drive.tell(story).await;
         drive.clean_up().await;
@@ -177,9 +214,19 @@ impl Drive {
         }
     }
 
+    /// A manifest as it is in this namespace and for this repository.
+    fn placed(&self, manifest: &Value) -> Value {
+        let mut manifest = manifest.clone();
+        masks::rename(&mut manifest, "<namespace>", &self.namespace);
+        if let Some(git) = &self.git {
+            masks::rename(&mut manifest, GIT, &git.url());
+        }
+        manifest
+    }
+
     async fn create(&self, object: &Value) -> Result<(), String> {
         let kind = object["kind"].as_str().unwrap().to_owned();
-        let object: DynamicObject = serde_json::from_value(object.clone()).unwrap();
+        let object: DynamicObject = serde_json::from_value(self.placed(object)).unwrap();
         let created = self
             .api(&kind)
             .create(&PostParams::default(), &object)
@@ -189,6 +236,7 @@ impl Drive {
 
     async fn patch(&self, kind: &str, name: &str, patch: Value) -> Result<(), String> {
         let api = self.api(kind);
+        let patch = self.placed(&patch);
         let patched = api
             .patch(name, &PatchParams::default(), &Patch::Merge(patch))
             .await;
@@ -254,10 +302,15 @@ impl Drive {
     /// Everything that is compared, by kind.
     async fn everything(&self) -> Result<Value, String> {
         let mut all = serde_json::Map::new();
-        for kind in KINDS {
-            all.insert(kind.to_owned(), Value::Array(self.list(kind).await?));
+        for kind in &self.kinds {
+            all.insert((*kind).to_owned(), Value::Array(self.list(kind).await?));
         }
-        Ok(Value::Object(all))
+        let mut all = Value::Object(all);
+        if let Some(git) = &self.git {
+            masks::rename(&mut all, &git.url(), GIT);
+        }
+        masks::rename(&mut all, &self.namespace, "<namespace>");
+        Ok(all)
     }
 
     async fn come_to_rest(&self) -> Result<(), String> {

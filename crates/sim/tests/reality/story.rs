@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
+use slipway_sim::actors::Repository;
 
 /// One story. After the last step everything comes to rest, and what is there is compared.
 #[derive(Debug, Deserialize)]
@@ -13,6 +14,9 @@ pub(crate) struct Story {
     pub(crate) name: String,
     /// What it shows.
     pub(crate) about: String,
+    /// What is in git, where Flux finds it at `http://git/app`: a repository without its url.
+    #[serde(default)]
+    pub(crate) git: Option<Value>,
     /// What is created first.
     pub(crate) objects: Vec<Value>,
     /// What is done then, each step after everything has come to rest.
@@ -71,6 +75,18 @@ pub(crate) struct Bounds {
     pub(crate) most: i64,
     /// So many ready pods that are not going at least.
     pub(crate) fewest: i64,
+}
+
+/// Where stories say that their repository is.
+pub(crate) const GIT: &str = "http://git/app";
+
+impl Story {
+    /// The repository at this address.
+    pub(crate) fn repository(&self, url: &str) -> Option<Repository> {
+        let mut git = self.git.clone()?;
+        git["url"] = url.into();
+        Some(serde_json::from_value(git).unwrap())
+    }
 }
 
 /// All stories, by name.

@@ -48,6 +48,7 @@ pub(crate) static ENTRY: Entry = Entry {
         "restart-jitter",
     ],
     specifics: &specifics::SPECIFICS,
+    abroad: &[],
 };
 
 fn running(settings: &Settings) -> Running {

@@ -3,6 +3,7 @@
 
 mod abroad;
 mod divided;
+mod fleets;
 mod made;
 mod outside;
 mod zoned;
@@ -51,6 +52,25 @@ fn nobody_objects_to_a_good_rollout() {
 fn nobody_objects_to_a_good_promotion() {
     let objections = divided::good().objections();
     assert!(objections.is_empty(), "{objections:?}");
+}
+
+#[test]
+fn nobody_objects_to_a_good_rollout_over_clusters() {
+    let objections = fleets::good_rollout().objections();
+    assert!(objections.is_empty(), "{objections:?}");
+}
+
+/// Who was unready before a change is told by what Flux said there, and not by what the operator says of it.
+#[test]
+fn who_was_ill_before_a_change_does_not_count_whatever_is_said() {
+    let objections = fleets::with_one_that_was_ill().objections();
+    assert!(objections.is_empty(), "{objections:?}");
+    let said = fleets::with_one_that_is_said_to_have_been_ill();
+    for made in [said, fleets::with_one_that_was_well_again()] {
+        let objections = made.objections();
+        let ids: Vec<&str> = objections.iter().map(|(id, _)| *id).collect();
+        assert_eq!(ids, ["F6"], "{objections:?}");
+    }
 }
 
 /// One bad history for each oracle.
@@ -188,6 +208,7 @@ fn bad_in_time(id: &str) -> Made {
         other => {
             let made = abroad::bad(other).or_else(|| zoned::bad(other));
             let made = made.or_else(|| divided::bad(other));
+            let made = made.or_else(|| fleets::bad(other));
             let made = made.or_else(|| outside::bad(other));
             return made.unwrap_or_else(|| panic!("no bad history for {other}"));
         }
@@ -400,6 +421,26 @@ fn what_a_restore_left_alone_still_counts() {
 fn a_warning_excuses_the_change_that_it_came_with() {
     for (seconds, is_bad) in [(1, false), (600, true)] {
         assert_eq!(objects("W1", &zoned::scaled_after(seconds)), is_bad);
+    }
+}
+
+#[test]
+fn what_befalls_a_member_excuses_no_delay_in_another() {
+    for (away, unchanged, is_bad) in [
+        ("east", &["east"][..], false),
+        ("east", &["west"], true),
+        ("east", &["east", "west"], true),
+        ("east", &[], false),
+    ] {
+        let made = abroad::unchanged(away, unchanged);
+        assert_eq!(objects("G8", &made), is_bad, "{away} {unchanged:?}");
+    }
+}
+
+#[test]
+fn only_of_what_a_fence_changes_are_changes_in_members_not_counted() {
+    for (resource, is_bad) in [("apps/deployments", false), ("/configmaps", true)] {
+        assert_eq!(objects("G8", &abroad::counted(resource)), is_bad);
     }
 }
 

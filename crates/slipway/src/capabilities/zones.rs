@@ -40,6 +40,7 @@ pub(crate) static ENTRY: Entry = Entry {
         "zone-shared",
     ],
     specifics: &specifics::SPECIFICS,
+    abroad: &[],
 };
 
 fn running(setup: &Setup, cluster_label: Option<String>) -> Running {

@@ -106,6 +106,7 @@ static CAPABILITY: Capability<ToyOptions> = Capability {
             resources: &["toys"],
             verbs: &["get"],
         }],
+        open_roles: &[],
         definitions: || Ok(vec![definition()]),
         pages: &["Toy"],
         reasons: &[("Broken", "Somebody has to mend it.")],
@@ -186,10 +187,12 @@ static ENTRY: Entry = Entry {
         statuses: &[],
         orders: &[],
         is_unconditional: |_| false,
+        has_secret: |_| false,
         may_change: |_, _, _| false,
         harmless: &[],
         nothing_left: |_, _| {},
     },
+    abroad: &[],
 };
 
 /// The program with one line more.

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use slipway_kernel::duration;
+use slipway_kernel::permission::Permission;
 use slipway_sim::oracles::Oracles;
+use slipway_sim::share::Share;
 use slipway_sim::stage::{NAMESPACE, Probe, Setup, Wiring};
 
-use crate::capabilities::{Common, Served};
+use crate::capabilities::{Common, Entry, Served};
 use crate::registry::Registry;
 use crate::{manifests, registry};
 
@@ -44,12 +46,24 @@ pub(crate) fn wiring_of(registry: &Registry) -> Wiring {
     let definitions = registry::definitions(&registry.profiles()).unwrap_or_default();
     let specifics = registry.all().iter().map(|entry| entry.specifics);
     let oracles = Oracles::with(specifics.collect());
+    let shares = registry.all().iter().map(|entry| {
+        let scenarios = entry.scenarios.iter().map(|(name, _)| (*name).to_owned());
+        Share::whole(entry.profile.name, scenarios.collect())
+    });
+    let shares = shares.collect();
     let registry = registry.clone();
     Wiring {
         operator: Arc::new(move |settings: &Value| setup(&registry, settings)),
         definitions: Arc::new(definitions),
         oracles,
+        shares,
     }
+}
+
+/// What these capabilities do in other clusters, and what the runtime does there.
+fn abroad(chosen: &[&'static Entry]) -> Vec<Permission> {
+    let all = chosen.iter().flat_map(|entry| entry.abroad);
+    all.copied().collect()
 }
 
 fn setup(registry: &Registry, settings: &Value) -> Result<Setup, String> {
@@ -106,8 +120,7 @@ fn setup(registry: &Registry, settings: &Value) -> Result<Setup, String> {
             ..defaults
         },
         permissions,
-        // No capability of this program works on other clusters.
-        member_permissions: Vec::new(),
+        member_permissions: abroad(&chosen),
         tamper: None,
         feign: None,
         probe: Probe::default(),

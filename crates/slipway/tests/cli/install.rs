@@ -326,3 +326,26 @@ fn nothing_is_granted_that_lets_others_in() {
     }
     assert!(rules > 5);
 }
+
+/// Flux prunes what it applied: with the definition of assemblages would go all that clusters have.
+#[test]
+fn the_fleets_definitions_and_namespace_are_not_pruned() {
+    let place = Place::new("pruned");
+    let is_kept = |object: &Value| {
+        let kept = &object["metadata"]["annotations"]["kustomize.toolkit.fluxcd.io/prune"];
+        kept == "disabled"
+    };
+    for (controller, kept) in [("agent", true), ("fleet", true), ("restarts", false)] {
+        let text = succeeded(&place.run(&["manifests", "--controllers", controller]));
+        for object in objects(&text) {
+            let kind = object["kind"].as_str().unwrap();
+            let is_meant = ["Namespace", "CustomResourceDefinition"].contains(&kind);
+            let name = &object["metadata"]["name"];
+            assert_eq!(
+                is_kept(&object),
+                is_meant && kept,
+                "{controller}: {kind} {name}"
+            );
+        }
+    }
+}

@@ -140,7 +140,12 @@ impl Running {
 
     /// What the kernel says of it in a file of `/proc`.
     pub(crate) fn proc(&self, file: &str) -> String {
-        std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap()
+        self.try_proc(file).unwrap()
+    }
+
+    /// The same, where it may be that we are not let.
+    pub(crate) fn try_proc(&self, file: &str) -> std::io::Result<String> {
+        std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id()))
     }
 
     /// Ends it as a fault of its own would, and gives whether a core was written.

@@ -29,7 +29,13 @@ fn is_run(command: &str) -> bool {
 fn commands_that_are_shown_work() {
     let place = Place::new("readme");
     let (mut run, mut parsed) = (0, 0);
-    for page in ["README.md", "docs/demo.md", "docs/try-webhooks.md"] {
+    let pages = [
+        "README.md",
+        "docs/demo.md",
+        "docs/fleet.md",
+        "docs/try-webhooks.md",
+    ];
+    for page in pages {
         for command in commands(page) {
             let mut words: Vec<&str> = command.split_whitespace().collect();
             if is_run(&command) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use slipway_sim::explore::Effort;
 use slipway_sim::trial::Trial;
 
-/// The command line: `--seeds N --from N --scenario X --threads N --budget SECONDS --all --draw TEXT --no-faults --brief --only-mutants --keep-killers --replay 'scenario=X …'`.
+/// The command line: `--seeds N --from N --scenario X --threads N --budget SECONDS --all --draw TEXT --twins N --no-faults --brief --only-mutants --keep-killers --replay 'scenario=X …'`.
 #[allow(clippy::struct_excessive_bools, reason = "flags")]
 pub(crate) struct Arguments {
     pub(crate) effort: Effort,
@@ -50,6 +50,7 @@ impl Arguments {
                 "--budget" => effort.budget = Some(Duration::from_secs(number(value()?)?)),
                 "--all" => effort.budget = None,
                 "--draw" => effort.draw = drawn_from(&value()?),
+                "--twins" => effort.twins = size(value()?)?,
                 "--failures" => effort.most_failures = size(value()?)?,
                 "--time" => arguments.time = true,
                 "--brief" => {

@@ -81,6 +81,8 @@ pub(crate) enum Slip {
     Right,
     /// In who it is: whatever cluster answers is taken down as the member.
     Identity,
+    /// In who says so: what a person would have to confirm is confirmed.
+    Word,
 }
 
 /// The member that a map at home is about.
@@ -171,6 +173,10 @@ impl Convoy {
             .filter(|uid| member.confirmed.as_deref() != Some(*uid));
         if let (false, Some(uid)) = (is_known, uid) {
             record(stores, &own, UID, uid, &mut plan);
+            return Some(plan);
+        }
+        if let Some(uid) = uid.filter(|_| self.has(Slip::Word)) {
+            record(stores, &own, CONFIRM_CLUSTER, uid, &mut plan);
             return Some(plan);
         }
         plan.blockers.extend(state.blocker(&member));

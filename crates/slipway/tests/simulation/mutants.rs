@@ -19,6 +19,8 @@ macro_rules! sees {
 mod bent;
 #[path = "canary.rs"]
 mod canary;
+#[path = "fleet.rs"]
+mod fleet;
 #[path = "killers.rs"]
 pub(crate) mod killers;
 #[path = "zones.rs"]
@@ -91,8 +93,9 @@ pub(crate) struct Mutant {
 pub(crate) fn all() -> impl Iterator<Item = &'static Mutant> {
     let convoy = crate::convoy::mutants::ALL;
     let lookout = crate::lookout::mutants::ALL;
-    let own = ALL.iter().chain(zones::ALL).chain(canary::ALL);
-    own.chain(convoy).chain(lookout)
+    let ours = ALL.iter().chain(zones::ALL);
+    let ours = ours.chain(canary::ALL).chain(fleet::ALL);
+    ours.chain(convoy).chain(lookout)
 }
 
 macro_rules! workloads {
@@ -405,6 +408,7 @@ impl Mutant {
             operator: Arc::new(move |settings: &Value| Ok(bend_setup(operator(settings)?, bend()))),
             definitions: sound.definitions.clone(),
             oracles: sound.oracles.clone(),
+            shares: sound.shares.clone(),
         }
     }
 

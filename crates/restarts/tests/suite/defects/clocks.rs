@@ -1,7 +1,7 @@
 //! What another clock wrote.
 
 use serde_json::json;
-use slipway_api::names::LAST_RESTART;
+use slipway_api::names::{LAST_RESTART, RESTARTED_AT};
 use slipway_kernel::{Action, Plan};
 use slipway_restarts::{DefaultCriteria, Settings};
 
@@ -49,6 +49,27 @@ fn a_restart_from_the_future_is_told_as_it_is_written() {
     stage.now += jiff::SignedDuration::from_secs(5);
     let statuses = stage.plan().statuses;
     assert!(statuses.is_empty(), "{statuses:?}");
+}
+
+/// Somebody whose clock is a second ahead restarts a workload that is due: until then it waits for that rollout, and from then on
+/// for its interval. Found by `a_second_pass_does_nothing`, in one of many runs.
+#[test]
+fn a_restart_by_a_clock_that_is_ahead_is_looked_at_when_its_time_comes() {
+    let mut stage = stage();
+    let spec = json!({"interval": "10m", "match": {"labels": {"mesh": "true"}}});
+    stage.put(flipper("default", "f", &spec));
+    let ahead = "2026-03-04T12:00:01Z";
+    let mut rolling = deployment("d", "a", MESH, Some(&ago(11)));
+    rolling["metadata"]["generation"] = json!(6);
+    rolling["spec"]["template"]["metadata"]["annotations"] = json!({RESTARTED_AT: ahead});
+    rolling["status"] = json!({"observedGeneration": 5});
+    stage.put(rolling);
+    stage.step();
+    let plan = stage.step();
+    assert_eq!(plan.wake_at, Some(ahead.parse().unwrap()));
+    stage.now += jiff::SignedDuration::from_secs(1);
+    assert_eq!(stage.step().statuses.len(), 1);
+    assert!(stage.plan().statuses.is_empty());
 }
 
 /// The clock of a leader was a year ahead when it restarted everything, and is right again. Waiting is right; that nothing

@@ -46,7 +46,7 @@ pub(super) enum Ended {
     Answered,
     /// What was asked is not what its name means any more.
     Outdated,
-    /// It is not of this line, or was given up.
+    /// It was given up.
     Unknown,
 }
 
@@ -117,8 +117,6 @@ impl Line {
     pub(super) fn giving_up(in_all: usize) -> Self {
         Self {
             gives_up: true,
-            // No attempt of the other kind of line has one of these numbers.
-            attempts: 1 << 63,
             ..Self::new(in_all)
         }
     }
@@ -289,11 +287,10 @@ impl Line {
         Some((question, self.attempts))
     }
 
-    /// How something that has been asked can be ended, if it may be.
+    /// How something that has been asked can be ended.
     pub(super) fn may_end(&mut self, key: &Key, id: &QuestionId, handle: AbortHandle) {
         let under_way = self.under_way.get_mut(key);
-        let asked = under_way.and_then(|all| all.get_mut(id));
-        if let Some(asked) = asked.filter(|_| self.gives_up) {
+        if let Some(asked) = under_way.and_then(|all| all.get_mut(id)) {
             asked.given_up = Some(handle);
         }
     }

@@ -3,8 +3,11 @@
 
 #[path = "../../../src/collection/heads.rs"]
 mod reader;
+#[path = "../../../src/collection/heads_written.rs"]
+mod written;
 
 use reader::Heads;
+use written::{answer, field, varint};
 
 use super::{law, told};
 use crate::fuzz::generate::damage;
@@ -64,7 +67,7 @@ fn judge(body: &[u8]) {
             .any(|w| w == text.as_bytes());
         assert!(is_there, "{text:?} is not in the answer");
     }
-    assert_eq!(read(&written(&found)), Some(found));
+    assert_eq!(read(&again(&found)), Some(found));
 }
 
 /// The list's version, then name, uid and version of each object.
@@ -81,7 +84,7 @@ fn read(answer: &[u8]) -> Option<Vec<Vec<String>>> {
     Some(all)
 }
 
-fn written(all: &[Vec<String>]) -> Vec<u8> {
+fn again(all: &[Vec<String>]) -> Vec<u8> {
     let mut list = field(1, &field(2, all[0][0].as_bytes()));
     for head in &all[1..] {
         let numbers = [1, 5, 6].into_iter().zip(head);
@@ -90,8 +93,7 @@ fn written(all: &[Vec<String>]) -> Vec<u8> {
             .collect();
         list.extend(field(2, &field(1, &meta)));
     }
-    let kind = field(1, &field(2, b"PartialObjectMetadataList"));
-    [b"k8s\0".to_vec(), kind, field(2, &list)].concat()
+    answer("PartialObjectMetadataList", &list)
 }
 
 /// Some field of the envelope that nobody knows.
@@ -104,19 +106,4 @@ fn unknown(tape: &mut Tape<'_>) -> Vec<u8> {
         2 => field(number, &tape.bytes(20)),
         _ => [key(5), vec![tape.byte(); 4]].concat(),
     }
-}
-
-fn field(number: usize, bytes: &[u8]) -> Vec<u8> {
-    let (key, length) = (varint(number << 3 | 2), varint(bytes.len()));
-    [key.as_slice(), &length, bytes].concat()
-}
-
-fn varint(mut value: usize) -> Vec<u8> {
-    let mut all = Vec::new();
-    while value > 0x7f {
-        all.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
-        value >>= 7;
-    }
-    all.push(u8::try_from(value).unwrap());
-    all
 }

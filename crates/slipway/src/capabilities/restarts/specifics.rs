@@ -17,6 +17,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     statuses: &[(FLIPPERS, "Flipper")],
     orders: &["flippers"],
     is_unconditional: |_| false,
+    has_secret: |_| false,
     may_change,
     harmless: &[],
     nothing_left: oracles::nothing_left,

@@ -1,8 +1,11 @@
 //! Histories with a second cluster that never happened.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use slipway_kernel::identity::ClusterId;
-use slipway_sim::history::{Change, ChangeKind, Image, Object};
+use slipway_sim::history::{Change, ChangeKind, Event, Image, Object};
+use slipway_sim::spell::{Disturbance, Spell};
 
 use super::made::{Made, object};
 
@@ -15,15 +18,23 @@ fn east() -> ClusterId {
 
 /// An object changes in the second cluster.
 fn put(made: &mut Made, object: Object, value: Value, by: Option<u64>) {
+    put_in(made, &east(), object, value, by);
+}
+
+fn put_in(made: &mut Made, cluster: &ClusterId, object: Object, value: Value, by: Option<u64>) {
     let at = made.now();
-    let course = made.history.members.entry(east()).or_default();
+    let course = made.history.members.entry(cluster.clone()).or_default();
     let version = course.changes.len() as u64 + 1;
+    let before = course.state(&object, version).cloned();
     course.changes.push(Change {
         at,
         version,
-        kind: ChangeKind::Added,
+        kind: match before {
+            None => ChangeKind::Added,
+            Some(_) => ChangeKind::Modified,
+        },
         object,
-        before: None,
+        before,
         after: Some(Image::made(value).into()),
         by,
     });
@@ -65,4 +76,62 @@ pub(super) fn bad(id: &str) -> Option<Made> {
         _ => return None,
     }
     Some(made)
+}
+
+/// Clusters, each with a Deployment. The operator gives those with a number a new image, and they have that generation in the end.
+fn rolled(generations: &[(&str, Option<i64>)]) -> Made {
+    let mut made = Made::new();
+    let app = object("apps/deployments", "app");
+    let deployment = |image: &str, generation: i64| {
+        json!({
+            "metadata": {"uid": "app", "generation": generation},
+            "spec": {"replicas": 1, "image": image},
+            "status": {"observedGeneration": generation},
+        })
+    };
+    for (name, generation) in generations {
+        let cluster = ClusterId::remote(name);
+        put_in(&mut made, &cluster, app.clone(), deployment("1", 1), None);
+        if let Some(course) = made.history.members.get_mut(&cluster) {
+            course.base = 1;
+        }
+        let Some(generation) = generation else {
+            continue;
+        };
+        let uri = "/apis/apps/v1/namespaces/shop/deployments/app?fieldManager=slipway";
+        let number = made.request("PATCH", uri, json!({}));
+        made.last_request().cluster = cluster.clone();
+        let after = deployment("2", *generation);
+        put_in(&mut made, &cluster, app.clone(), after, Some(number));
+    }
+    made.pass(3_600);
+    made
+}
+
+/// A run in which one member is away and some of the members are not changed, beside the one in which all are.
+pub(super) fn unchanged(away: &str, unchanged: &[&str]) -> Made {
+    let all = ["east", "west"];
+    let wanted = rolled(&all.map(|name| (name, Some(2))));
+    let changed = |name: &&str| !unchanged.contains(name);
+    let mut made = rolled(&all.map(|name| (name, changed(&name).then_some(2))));
+    let lasts = Duration::from_mins(1);
+    let spell = Spell::new(Disturbance::Outage, Duration::ZERO, lasts).within(away);
+    made.mark(Event::Spell(spell), -3_600);
+    made.reference = Some(Box::new(wanted.history));
+    made
+}
+
+/// A run in which an object in a member was changed once more, and says nothing else: a Deployment, which a new leader's fence
+/// changes, or something else, which it does not.
+pub(super) fn counted(resource: &str) -> Made {
+    let made = |generation: i64| {
+        let mut made = rolled(&[("east", Some(2))]);
+        let value = json!({"metadata": {"generation": generation}});
+        put(&mut made, object(resource, "one"), value, None);
+        made
+    };
+    let wanted = made(1);
+    let mut found = made(2);
+    found.reference = Some(Box::new(wanted.history));
+    found
 }

@@ -20,6 +20,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     statuses: &[],
     orders: &[],
     is_unconditional: is_date,
+    has_secret: |_| false,
     may_change,
     harmless: &[purpose::CLAIM, purpose::RELEASE, runtime::STATUS],
     nothing_left: oracles::explained,

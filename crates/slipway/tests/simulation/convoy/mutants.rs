@@ -70,9 +70,16 @@ pub(crate) const ALL: &[Mutant] = &[
         bend: slips!(Right),
     },
     Mutant {
+        // The record follows whoever answers.
         name: "whatever answers for a cluster is that cluster",
         scenarios: &["member-replaced"],
         by: &["M1"],
         bend: slips!(Identity),
+    },
+    Mutant {
+        name: "the operator itself confirms whoever answers for a cluster",
+        scenarios: &["member-replaced"],
+        by: &["M1"],
+        bend: slips!(Word),
     },
 ];

@@ -22,6 +22,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     statuses: &[],
     orders: &["configmaps"],
     is_unconditional: |_| false,
+    has_secret: |_| false,
     may_change: |_, change, request| {
         !request.is_home() && &*change.object.0 == "apps/deployments" && &*change.object.2 == "app"
     },

@@ -7,10 +7,14 @@ use slipway_kernel::Controller;
 use slipway_kernel::permission::{Permission, Scope};
 use slipway_runtime::Settings;
 use slipway_sim::scenario::Scenario;
+use slipway_sim::share::Share;
 use slipway_sim::stage::{Probe, Setup, Wiring};
 
 use super::oracles::SPECIFICS;
 use super::{Convoy, LEASE, NAME};
+
+/// The convoy is there for what it shows of the runtime: a quarter of what a capability gets.
+const WEIGHT: u32 = Share::WHOLE / 4;
 
 /// Names and texts.
 const FILES: &[(&str, &str)] = &[
@@ -134,9 +138,15 @@ pub(crate) fn wiring(program: Wiring) -> Wiring {
         }
         others(settings)
     };
+    let mut shares = program.shares;
+    shares.push(Share {
+        weight: WEIGHT,
+        ..Share::whole(NAME, scenarios().into_iter().map(|one| one.name).collect())
+    });
     Wiring {
         operator: Arc::new(operator),
         definitions: program.definitions,
         oracles: program.oracles.and(&SPECIFICS),
+        shares,
     }
 }

@@ -18,6 +18,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     statuses: &[],
     orders: &[],
     is_unconditional: |_| false,
+    has_secret: |_| false,
     may_change: |_, _, _| false,
     harmless: &[],
     nothing_left: |_, _| {},

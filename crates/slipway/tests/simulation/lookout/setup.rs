@@ -7,6 +7,7 @@ use slipway_kernel::Controller;
 use slipway_kernel::permission::{Permission, Scope};
 use slipway_runtime::Settings;
 use slipway_sim::scenario::Scenario;
+use slipway_sim::share::Share;
 use slipway_sim::stage::{Probe, Setup, Wiring};
 
 use super::oracles::SPECIFICS;
@@ -99,9 +100,13 @@ pub(crate) fn wiring(program: Wiring) -> Wiring {
         }
         others(settings)
     };
+    let mut shares = program.shares;
+    let own = scenarios().into_iter().map(|one| one.name);
+    shares.push(Share::whole(NAME, own.collect()));
     Wiring {
         operator: Arc::new(operator),
         definitions: program.definitions,
         oracles: program.oracles.and(&SPECIFICS),
+        shares,
     }
 }

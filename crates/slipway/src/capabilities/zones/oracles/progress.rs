@@ -26,7 +26,7 @@ fn patience(history: &History) -> SignedDuration {
     let mut is_lasting = false;
     for mark in &history.marks {
         match mark.what {
-            Event::Watch(_, fault) => faults.push(fault),
+            Event::Watch(_, _, fault) => faults.push(fault),
             Event::Spell(_) | Event::Paused(..) | Event::CutOff(..) | Event::Restored => {
                 is_lasting = true;
             }

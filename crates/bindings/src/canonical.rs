@@ -1,0 +1,107 @@
+//! Values as texts: each value has one, and it is the same everywhere.
+//!
+//! A text is itself; a number is as short as it can be and still mean the same; lists and objects are JSON without spaces,
+//! with their keys in order.
+
+use serde_json::{Number, Value};
+
+/// A value as a text. Null has none.
+pub fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(json(other)),
+    }
+}
+
+/// A value as JSON, the same for all values that mean the same.
+pub fn json(value: &Value) -> String {
+    let mut out = String::new();
+    write(value, &mut out);
+    out
+}
+
+fn write(value: &Value, out: &mut String) {
+    match value {
+        Value::Number(one) => out.push_str(&number(one)),
+        Value::Array(list) => {
+            out.push('[');
+            for (place, element) in list.iter().enumerate() {
+                comma(place, out);
+                write(element, out);
+            }
+            out.push(']');
+        }
+        Value::Object(fields) => {
+            let mut keys: Vec<&String> = fields.keys().collect();
+            keys.sort();
+            out.push('{');
+            for (place, key) in keys.into_iter().enumerate() {
+                comma(place, out);
+                out.push_str(&quoted(key));
+                out.push(':');
+                write(fields.get(key).unwrap_or(&Value::Null), out);
+            }
+            out.push('}');
+        }
+        Value::String(text) => out.push_str(&quoted(text)),
+        Value::Null => out.push_str("null"),
+        Value::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
+    }
+}
+
+fn comma(place: usize, out: &mut String) {
+    if place > 0 {
+        out.push(',');
+    }
+}
+
+fn quoted(text: &str) -> String {
+    Value::String(text.to_owned()).to_string()
+}
+
+/// A whole number has no point: `1.0` and `1` are the same value.
+fn number(number: &Number) -> String {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match number.as_f64() {
+        Some(value) if number.is_f64() && value.fract() == 0.0 && value.abs() <= EXACT => {
+            let text = format!("{value:.0}");
+            if text == "-0" { "0".to_owned() } else { text }
+        }
+        _ => number.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::text;
+
+    #[test]
+    fn every_value_has_one_text() {
+        for (value, expected) in [
+            (json!("a b"), "a b"),
+            (json!(""), ""),
+            (json!(3030), "3030"),
+            (json!(-1), "-1"),
+            (json!(1.5), "1.5"),
+            (json!(1.0), "1"),
+            (json!(-0.0), "0"),
+            (json!(1e6), "1000000"),
+            (json!(0.1), "0.1"),
+            (json!(u64::MAX), "18446744073709551615"),
+            (json!(true), "true"),
+            (json!(["a", 1, null]), r#"["a",1,null]"#),
+            (
+                json!({"b": 2, "a": {"d": 1.0, "c": "\""}}),
+                r#"{"a":{"c":"\"","d":1},"b":2}"#,
+            ),
+            (json!([]), "[]"),
+            (json!({}), "{}"),
+        ] {
+            assert_eq!(text(&value).as_deref(), Some(expected));
+        }
+        assert_eq!(text(&Value::Null), None);
+    }
+}

@@ -1,0 +1,327 @@
+//! The plan of an assemblage where it is expanded: by the hub, for one that names a cluster, and by the agent, for others.
+
+mod gather;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use slipway_api::fleet::assemblage::{AssemblageStatus, ClusterRecord, SyncState};
+use slipway_api::fleet::names::EXPANDED;
+use slipway_api::fleet::sync::NamedSync;
+use slipway_api::purpose::fleet as purpose;
+use slipway_kernel::finalizer::{self, Finalizers, Phase};
+use slipway_kernel::instant::later;
+use slipway_kernel::store::{Item, Store};
+use slipway_kernel::{Action, Facts, Kind, ObjectRef, Plan, Purpose, Target};
+
+use crate::assemblage::{self, Decision, KustomizationSeen, SourceSeen, World};
+use crate::hub::interests::MADE;
+use crate::hub::reach::{is_gone, tell_fate};
+use crate::hub::remote::Fate;
+use crate::hub::rollout::READING;
+use crate::hub::view::{View, status_of, unsettled};
+use crate::namespaces::{has_namespace, namespace};
+use crate::observe::seen::Assembled;
+use crate::reasons::Reason;
+use crate::remote::summary;
+use crate::render::flux::TARGET_NAMESPACE;
+use crate::specialise::Specialised;
+use crate::steps::Steps;
+use crate::{conditions, kinds};
+
+/// One assemblage, where it is expanded.
+pub(crate) struct Expansion<'a> {
+    pub(crate) view: &'a View<'a>,
+    pub(crate) item: &'a Item<Assembled>,
+    /// What became of the cluster that it is for: where that is gone, what was applied there is gone with it.
+    pub(crate) fate: Fate,
+    /// What is recorded of that cluster.
+    pub(crate) record: Option<ClusterRecord>,
+}
+
+impl Expansion<'_> {
+    /// Whether Flux is there; none while that is not known.
+    fn has_flux(&self, facts: &Facts) -> Option<bool> {
+        let kinds = [kinds::GIT_REPOSITORY, kinds::KUSTOMIZATION];
+        if kinds
+            .iter()
+            .any(|kind| facts.is_absent(&self.view.home, kind))
+        {
+            return Some(false);
+        }
+        let is_seen = self
+            .store::<SourceSeen>(&kinds::GIT_REPOSITORY)
+            .is_some_and(Store::is_synced)
+            && self
+                .store::<KustomizationSeen>(&kinds::KUSTOMIZATION)
+                .is_some_and(Store::is_synced);
+        is_seen.then_some(true)
+    }
+
+    /// Whether the cluster that it is for is gone for certain.
+    fn is_gone(&self, now: Timestamp) -> bool {
+        is_gone(&status_of(self.object()).conditions, self.fate, now)
+    }
+
+    /// Whether nothing stands for the cluster that it is for, but not for long enough to be certain.
+    fn is_absent(&self, now: Timestamp) -> bool {
+        self.fate == Fate::Absent && !self.is_gone(now)
+    }
+
+    /// The plan.
+    pub(crate) fn plan(&self, facts: &Facts, now: Timestamp) -> Plan {
+        let mut steps = Steps::new(facts, now);
+        let finalizers = Finalizers::of(self.object());
+        let has_flux = self.has_flux(facts);
+        let until = unsettled(self.object(), now);
+        match finalizers.phase(EXPANDED) {
+            Phase::Unguarded => {
+                let add = finalizer::add(self.target(), &finalizers, EXPANDED, purpose::GUARD);
+                steps.prepare(add);
+            }
+            Phase::Released => {}
+            Phase::Ending if self.view.is_undefined(&kinds::ASSEMBLAGE) => {
+                // What is applied stays, and is known again when there are assemblages again.
+                self.release(&mut steps, &finalizers);
+            }
+            Phase::Ending if until.is_some() => steps.plan.wake_at = until,
+            Phase::Ending if self.fate == Fate::Unread || self.is_absent(now) => {
+                // It may be there again in a moment: then what was applied there is taken away.
+                self.tell(&mut steps, status_of(self.object()).syncs, now);
+            }
+            Phase::Ending => self.end(&mut steps, facts, &finalizers, (has_flux, now)),
+            Phase::Guarded if self.is_gone(now) => steps.delete(self.target(), purpose::FORGET),
+            Phase::Guarded => match has_flux {
+                Some(true) => self.expand(&mut steps, facts, now),
+                Some(false) => self.tell_no_flux(&mut steps, now),
+                None => wake(&mut steps, now),
+            },
+        }
+        steps.plan
+    }
+
+    fn expand(&self, steps: &mut Steps<'_>, facts: &Facts, now: Timestamp) {
+        let mut world = self.world(facts);
+        self.make_namespaces(&mut world, steps, facts, now);
+        let decision = assemblage::decide(&world, now);
+        let is_unread = world
+            .syncs
+            .iter()
+            .any(|(_, specialised)| matches!(specialised, Specialised::Unread { .. }));
+        if is_unread {
+            wake(steps, now);
+        }
+        self.delete(&decision, steps);
+        let Decision {
+            apply, mend, syncs, ..
+        } = decision;
+        for mended in mend {
+            if let Some(target) = self.made(&kinds::GIT_REPOSITORY, &mended.name) {
+                let action = Action::Patch {
+                    target,
+                    purpose: purpose::SOURCE,
+                    body: mended.body,
+                };
+                steps.act(action, Vec::new());
+            }
+        }
+        for applied in apply {
+            let purpose = purpose_of(&applied.object.kind);
+            steps.plan.prepares |= purpose == purpose::VALUES;
+            steps.apply(applied, purpose, Vec::new());
+        }
+        self.tell(steps, syncs, now);
+    }
+
+    /// Namespaces that something is to be in are made first. A sync whose namespace has not been seen waits.
+    fn make_namespaces(
+        &self,
+        world: &mut World,
+        steps: &mut Steps<'_>,
+        facts: &Facts,
+        now: Timestamp,
+    ) {
+        for name in self.namespaces() {
+            let mut instead = Specialised::Unread {
+                needs: BTreeSet::new(),
+                references: BTreeSet::new(),
+            };
+            match has_namespace(self.view.stores, facts, &self.view.home, &name) {
+                Some(true) => continue,
+                Some(false) => {
+                    steps.plan.prepares = true;
+                    let made = namespace(&name);
+                    if let Some(said) = world.refusals.get(&made.object) {
+                        let said = assemblage::state::shortened(said);
+                        instead = Specialised::Blocked {
+                            reason: Reason::RefusedByApi.as_str(),
+                            message: format!("the API refused to make namespace {name}: {said}"),
+                            references: BTreeSet::new(),
+                        };
+                    }
+                    steps.apply(made, purpose::NAMESPACE, Vec::new());
+                }
+                None => wake(steps, now),
+            }
+            for (sync, specialised) in &mut world.syncs {
+                if target_namespace(sync).as_ref() == Some(&name) {
+                    *specialised = instead.clone();
+                }
+            }
+        }
+    }
+
+    fn tell(
+        &self,
+        steps: &mut Steps<'_>,
+        syncs: Vec<slipway_api::fleet::assemblage::SyncStatus>,
+        now: Timestamp,
+    ) {
+        let before = status_of(self.object());
+        let generation = self.meta().generation;
+        let mut after = AssemblageStatus {
+            observed_generation: Some(generation),
+            conditions: before.conditions.clone(),
+            cluster: self.record.clone(),
+            summary: Some(summary(&syncs)),
+            syncs,
+        };
+        conditions::set(&mut after, generation, now);
+        if let Some(at) = tell_fate(&mut after.conditions, self.fate, generation, now) {
+            steps.plan.wake(at);
+        }
+        let stored = self.object().get("status");
+        steps.status(self.target(), (&before, stored), &after);
+    }
+
+    /// Without Flux nothing can be applied, and that is told on each sync.
+    fn tell_no_flux(&self, steps: &mut Steps<'_>, now: Timestamp) {
+        let before = status_of(self.object()).syncs;
+        let told = |sync: NamedSync| {
+            let before = before.iter().find(|told| told.name == sync.name);
+            let told = assemblage::state::Told::blocked(
+                Reason::FluxMissing,
+                "Flux is not installed here: there are no GitRepositories or Kustomizations",
+            );
+            assemblage::state::since(before, &sync.name, sync.revision, told, now)
+        };
+        let syncs = self.syncs().into_iter().map(told).collect();
+        self.tell(steps, syncs, now);
+    }
+
+    fn delete(&self, decision: &Decision, steps: &mut Steps<'_>) {
+        let kinds = [
+            (kinds::KUSTOMIZATION, &decision.delete_kustomizations),
+            (kinds::GIT_REPOSITORY, &decision.delete_sources),
+            (kinds::SECRET, &decision.delete_secrets),
+        ];
+        for (kind, names) in kinds {
+            for name in names {
+                if let Some(target) = self.made(&kind, name) {
+                    steps.delete(target, purpose::PRUNE);
+                }
+            }
+        }
+    }
+
+    /// Something that was made, as it was seen.
+    fn made(&self, kind: &Kind, name: &str) -> Option<Target> {
+        let namespace = &self.meta().namespace;
+        let store = if *kind == kinds::KUSTOMIZATION {
+            self.store::<KustomizationSeen>(kind)
+        } else if *kind == kinds::GIT_REPOSITORY {
+            self.store::<SourceSeen>(kind)
+        } else {
+            self.view.secrets(MADE)
+        };
+        let meta = &store?.get(namespace, name)?.meta;
+        let object = ObjectRef::local(kind.clone(), namespace, name);
+        Some(Target::seen(object, meta))
+    }
+
+    /// Takes away all that was made for it, Kustomizations first: Flux needs their sources until what was applied is gone.
+    fn end(
+        &self,
+        steps: &mut Steps<'_>,
+        facts: &Facts,
+        finalizers: &Finalizers,
+        (has_flux, now): (Option<bool>, Timestamp),
+    ) {
+        if has_flux.is_none() {
+            return;
+        }
+        let mut world = self.world(facts);
+        world.syncs.clear();
+        let ours: BTreeMap<&String, &KustomizationSeen> = world
+            .kustomizations
+            .iter()
+            .filter(|(_, seen)| seen.is_of(&world.name))
+            .collect();
+        if self.is_gone(now) {
+            // Nothing can be taken away in a cluster that is not there: Flux has to be told not to try.
+            let active: Vec<&String> = ours
+                .iter()
+                .filter(|(_, seen)| !seen.is_suspended)
+                .map(|(name, _)| *name)
+                .collect();
+            for name in &active {
+                let target = self.made(&kinds::KUSTOMIZATION, name);
+                steps.prepare(target.map(|target| Action::Patch {
+                    target,
+                    purpose: purpose::CLEAR,
+                    body: json!({"spec": {"suspend": true}}),
+                }));
+            }
+            if !active.is_empty() {
+                return;
+            }
+        }
+        let decision = assemblage::decide(&world, Timestamp::UNIX_EPOCH);
+        self.delete(&decision, steps);
+        let is_clean = ours.is_empty() && self.secrets().is_empty();
+        let has_deletions = !decision.delete_sources.is_empty();
+        if is_clean && !has_deletions {
+            self.release(steps, finalizers);
+        }
+    }
+
+    fn release(&self, steps: &mut Steps<'_>, finalizers: &Finalizers) {
+        let remove = finalizer::remove(self.target(), finalizers, EXPANDED, purpose::RELEASE);
+        if let Some(remove) = remove {
+            steps.act(remove, Vec::new());
+        }
+    }
+}
+
+fn wake(steps: &mut Steps<'_>, now: Timestamp) {
+    if let Some(at) = later(now, READING) {
+        steps.plan.wake(at);
+    }
+}
+
+/// The namespace that a sync is to be in, unless every cluster has it.
+fn target_namespace(sync: &NamedSync) -> Option<String> {
+    let package = sync.package.as_ref()?;
+    let name = package.kustomize.as_ref()?.target_namespace.clone()?;
+    (name != TARGET_NAMESPACE).then_some(name)
+}
+
+fn purpose_of(kind: &Kind) -> Purpose {
+    if *kind == kinds::SECRET {
+        purpose::VALUES
+    } else if *kind == kinds::GIT_REPOSITORY {
+        purpose::SOURCE
+    } else {
+        purpose::SWITCH
+    }
+}
+
+/// How many syncs of an assemblage are how far, for numbers.
+pub(crate) fn states(assemblage: &Value) -> BTreeMap<SyncState, u32> {
+    let mut all = BTreeMap::new();
+    for told in status_of(assemblage).syncs {
+        *all.entry(told.state).or_default() += 1;
+    }
+    all
+}

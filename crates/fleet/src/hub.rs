@@ -1,0 +1,373 @@
+//! The controller of the control plane: rollouts, modules, and what clusters are assigned.
+//!
+//! At home one piece of work for each Rollout, module, `RemoteAssemblage` and `Assemblage` that names a cluster; in each cluster
+//! one for each `RemoteAssemblage` that is about it. Members are the clusters of Cluster API, labelled Secrets, and whatever
+//! else a `RemoteAssemblage` names.
+
+mod concern;
+pub(crate) mod interests;
+mod leaf;
+mod members;
+mod module;
+mod objection;
+pub(crate) mod reach;
+mod refused;
+pub(crate) mod remote;
+pub(crate) mod rollout;
+mod telling;
+mod triggers;
+pub(crate) mod view;
+mod writing;
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use slipway_api::fleet::names::LEASE;
+use slipway_kernel::capability::{Gauge, Lane, Severity};
+use slipway_kernel::interest::Interest;
+use slipway_kernel::store::{Item, Meta, Store};
+use slipway_kernel::{
+    ClusterId, Controller, Facts, Fence, Key, Kind, Member, Plan, Stores, Target,
+};
+
+use crate::expansion::Expansion;
+use crate::observe::reference::Place;
+use crate::observe::seen::{Assembled, Whole};
+use crate::reasons::Reason;
+use crate::steps::Steps;
+use crate::{Settings, gauges, kinds, work};
+use remote::{Fate, Remote};
+use rollout::Assigner;
+use view::{View, reference, status_of};
+
+/// The planner of the control plane.
+#[derive(Debug, Clone, Default)]
+pub struct Hub {
+    settings: Settings,
+}
+
+impl Hub {
+    /// A planner with these settings.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings }
+    }
+}
+
+impl Controller for Hub {
+    fn name(&self) -> &'static str {
+        crate::NAME
+    }
+
+    fn interests(&self) -> Vec<Interest> {
+        let mut all = interests::interests();
+        let ours = [kinds::ASSEMBLAGE, kinds::REMOTE_ASSEMBLAGE];
+        all.extend(ours.map(|kind| interests::definition(&kind, by_definition)));
+        all
+    }
+
+    fn interests_in(&self, stores: &Stores, cluster: &ClusterId) -> Vec<Interest> {
+        let view = View::new(stores);
+        if !cluster.is_local() {
+            let namespace = work::place(cluster).map(|(namespace, _)| namespace);
+            let there = |name| interests::namespace(name, triggers::by_member);
+            return namespace.map(there).into_iter().collect();
+        }
+        let mut all = referred(&view);
+        all.extend(kubeconfigs(&view));
+        all
+    }
+
+    fn members(&self, stores: &Stores) -> Vec<Member> {
+        members::all(&View::new(stores))
+    }
+
+    fn member(&self, stores: &Stores, cluster: &ClusterId) -> Option<Member> {
+        members::one(&View::new(stores), cluster)
+    }
+
+    fn member_keys(&self, stores: &Stores, cluster: &ClusterId) -> Vec<Key> {
+        let view = View::new(stores);
+        let Some((namespace, name)) = work::place(cluster) else {
+            return Vec::new();
+        };
+        let keys = triggers::of_member(&view, namespace, name);
+        if keys.is_empty() {
+            // Whoever wants to assign something to it waits for it.
+            return triggers::assigners(&view, namespace);
+        }
+        keys
+    }
+
+    fn lane(&self, _: &Key) -> Lane {
+        Lane::Key
+    }
+
+    fn lease(&self) -> &'static str {
+        LEASE
+    }
+
+    fn fence(&self) -> Fence {
+        // What is applied carries no version by which an old leader could be stopped.
+        Fence::WaitOut
+    }
+
+    fn keys(&self, stores: &Stores) -> Vec<Key> {
+        let view = View::new(stores);
+        let mut all = at_home(&view);
+        for remote in entries(&view, &kinds::REMOTE_ASSEMBLAGE) {
+            let member = view::member_of(remote.meta(), remote.body().object());
+            let meta = remote.meta();
+            all.push(work::over_there(&member, &meta.namespace, &meta.name));
+        }
+        all
+    }
+
+    fn keys_in(&self, stores: &Stores, cluster: &ClusterId) -> Vec<Key> {
+        let view = View::new(stores);
+        if cluster.is_local() {
+            return at_home(&view);
+        }
+        let Some((namespace, name)) = work::place(cluster) else {
+            return Vec::new();
+        };
+        let remotes = view.remotes(namespace, name);
+        remotes
+            .iter()
+            .map(|remote| work::over_there(cluster, namespace, &remote.meta().name))
+            .collect()
+    }
+
+    fn plan(&self, stores: &Stores, facts: &Facts, key: &Key, now: Timestamp) -> Option<Plan> {
+        let view = View::new(stores);
+        if !key.cluster.is_local() {
+            let one = Remote::find(&view, &key.namespace, &key.name)?;
+            return leaf::over_there(&one, facts, &key.cluster, now);
+        }
+        let (kind, name) = work::object(key)?;
+        if kind == kinds::REMOTE_ASSEMBLAGE {
+            let one = Remote::find(&view, &key.namespace, name)?;
+            return Some(telling::at_home(&one, facts, now));
+        }
+        if kind == kinds::ASSEMBLAGE {
+            let item = view.assemblage(&key.namespace, name)?;
+            return bootstrap(&view, &item, facts, now);
+        }
+        let item = view.get(&kind, &key.namespace, name)?;
+        Some(if kind == kinds::ROLLOUT {
+            self.rollout(&view, &item, facts, now)
+        } else {
+            module::plan(&view, facts, &self.settings, (&kind, &item), now)
+        })
+    }
+
+    fn gauges(&self, stores: &Stores, now: Timestamp) -> Vec<Gauge> {
+        let view = View::new(stores);
+        let facts = Facts::default();
+        let rollouts = entries(&view, &kinds::ROLLOUT);
+        let worlds: Vec<_> = rollouts
+            .iter()
+            .map(|item| {
+                let one = Assigner::rollout(item);
+                rollout::course(&view, &facts, &one, now, |_, course| {
+                    let mut world = course.gathered.world;
+                    // Whoever counts looks at what was told.
+                    for cluster in world.clusters.values_mut() {
+                        cluster.is_seen = true;
+                    }
+                    world
+                })
+            })
+            .collect();
+        gauges::gauges(&worlds, now)
+    }
+
+    fn severity(&self, reason: &str) -> Severity {
+        Reason::of(reason).map_or(Severity::Warning, Reason::severity)
+    }
+}
+
+impl Hub {
+    fn rollout(&self, view: &View<'_>, item: &Item<Whole>, facts: &Facts, now: Timestamp) -> Plan {
+        let one = Assigner::rollout(item);
+        let (plan, course) = rollout::plan(view, facts, &self.settings, &one, now);
+        let mut steps = Steps::new(facts, now);
+        steps.plan = plan;
+        if let Some(course) = course {
+            let target = Target::seen(reference(&kinds::ROLLOUT, item.meta()), item.meta());
+            let before = &course.gathered.world.rollout.status;
+            let stored = item.body().object().get("status");
+            steps.status(target, (before, stored), &course.status);
+        }
+        steps.plan
+    }
+}
+
+/// The plan of an assemblage that names a cluster; none for another one, which is the agent's.
+fn bootstrap(
+    view: &View<'_>,
+    item: &Item<Assembled>,
+    facts: &Facts,
+    now: Timestamp,
+) -> Option<Plan> {
+    let cluster = item.body().cluster()?;
+    let namespace = &item.meta().namespace;
+    let registered = view.cluster(namespace, cluster);
+    let before = status_of(item.body().object()).cluster;
+    let state = facts.members.get(&work::member(namespace, cluster));
+    let uid = state.and_then(|state| state.uid());
+    let known = before.as_ref().and_then(|record| record.uid.as_deref());
+    let expansion = Expansion {
+        view,
+        item,
+        fate: remote::fate(view, facts, before.as_ref(), (namespace, cluster), uid),
+        record: remote::record(
+            before.as_ref(),
+            registered.as_ref(),
+            uid.filter(|uid| known.is_none_or(|known| known == *uid)),
+        ),
+    };
+    Some(expansion.plan(facts, now))
+}
+
+fn entries(view: &View<'_>, kind: &Kind) -> Vec<Item<Whole>> {
+    let store = view.stores.typed::<Whole>(&view.home, kind);
+    let all = store.into_iter().flat_map(Store::objects);
+    all.filter_map(Item::of).collect()
+}
+
+fn bootstraps(view: &View<'_>) -> Vec<Item<Assembled>> {
+    let store = view
+        .stores
+        .typed::<Assembled>(&view.home, &kinds::ASSEMBLAGE);
+    let all = store.into_iter().flat_map(Store::objects);
+    let all = all.filter_map(Item::<Assembled>::of);
+    all.filter(|item| item.body().cluster().is_some()).collect()
+}
+
+/// All work at home.
+fn at_home(view: &View<'_>) -> Vec<Key> {
+    let mut all = Vec::new();
+    for kind in [
+        kinds::ROLLOUT,
+        kinds::MODULE,
+        kinds::BOOTSTRAP_MODULE,
+        kinds::REMOTE_ASSEMBLAGE,
+    ] {
+        let items = entries(view, &kind);
+        all.extend(
+            items
+                .iter()
+                .map(|item| work::at_home(&kind, &item.meta().namespace, &item.meta().name)),
+        );
+    }
+    let bootstraps = bootstraps(view);
+    all.extend(bootstraps.iter().map(|item| {
+        let meta = item.meta();
+        work::at_home(&kinds::ASSEMBLAGE, &meta.namespace, &meta.name)
+    }));
+    all
+}
+
+/// What bindings refer to in the control plane.
+fn referred(view: &View<'_>) -> Vec<Interest> {
+    let mut all = Vec::new();
+    let mut add = |namespace: &str, assemblage: Option<&str>, references| {
+        let place = Place {
+            stores: view.stores,
+            cluster: &view.home,
+            namespace,
+            assemblage,
+        };
+        all.extend(place.interests(&references, by_referred, by_definition));
+    };
+    for item in entries(view, &kinds::ROLLOUT) {
+        let one = Assigner::rollout(&item);
+        add(
+            &item.meta().namespace,
+            None,
+            rollout::references(view, &one),
+        );
+    }
+    for kind in [kinds::MODULE, kinds::BOOTSTRAP_MODULE] {
+        for item in entries(view, &kind) {
+            if let Some(one) = Assigner::module(kind.clone(), &item) {
+                add(
+                    &item.meta().namespace,
+                    None,
+                    rollout::references(view, &one),
+                );
+            }
+        }
+    }
+    for item in entries(view, &kinds::REMOTE_ASSEMBLAGE) {
+        let meta = item.meta();
+        if let Some(one) = Remote::find(view, &meta.namespace, &meta.name) {
+            add(&meta.namespace, None, one.references());
+        }
+    }
+    for item in bootstraps(view) {
+        let expansion = Expansion {
+            view,
+            item: &item,
+            fate: Fate::Here,
+            record: None,
+        };
+        let meta = item.meta();
+        add(&meta.namespace, Some(&meta.name), expansion.references());
+    }
+    all
+}
+
+/// Kubeconfigs that assemblages name and that nobody has labelled, and Secrets that stood for clusters and have lost their label: to know
+/// when one changes, and whether it is there at all.
+fn kubeconfigs(view: &View<'_>) -> Vec<Interest> {
+    let is_listed = |slot: &str, namespace: &str, name: &str| {
+        view.secrets(slot)
+            .is_some_and(|store| store.get(namespace, name).is_some())
+    };
+    let mut names = BTreeSet::new();
+    let mut namespaces = BTreeSet::new();
+    for item in entries(view, &kinds::REMOTE_ASSEMBLAGE) {
+        let namespace = &item.meta().namespace;
+        let name = crate::observe::assemblage::kubeconfig(item.body().object());
+        let name = name.filter(|name| !name.is_empty());
+        names.extend(name.map(|name| (namespace.clone(), name.to_owned())));
+        namespaces.insert(namespace.clone());
+    }
+    for item in bootstraps(view) {
+        namespaces.insert(item.meta().namespace.clone());
+    }
+    for namespace in namespaces {
+        let formers = view.formers(&namespace).into_iter();
+        names.extend(formers.map(|name| (namespace.clone(), name)));
+    }
+    names.retain(|(namespace, name)| {
+        let slots = [interests::CLUSTERS, interests::KUBECONFIGS];
+        !slots.iter().any(|slot| is_listed(slot, namespace, name))
+    });
+    let all = names.iter();
+    all.map(|(namespace, name)| interests::kubeconfig(namespace, name))
+        .collect()
+}
+
+/// A changed value may be a change of whatever is in the namespace; which, nobody writes down.
+fn by_referred(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let view = View::new(stores);
+    let mut keys = at_home(&view);
+    if !meta.namespace.is_empty() {
+        keys.retain(|key| key.namespace == meta.namespace);
+    }
+    for item in entries(&view, &kinds::REMOTE_ASSEMBLAGE) {
+        let of = item.meta();
+        if meta.namespace.is_empty() || of.namespace == meta.namespace {
+            let member = view::member_of(of, item.body().object());
+            keys.push(work::over_there(&member, &of.namespace, &of.name));
+        }
+    }
+    keys
+}
+
+/// Another kind may be what a binding refers to.
+fn by_definition(cluster: &ClusterId, _: &Meta, stores: &Stores) -> Vec<Key> {
+    by_referred(cluster, &Meta::default(), stores)
+}

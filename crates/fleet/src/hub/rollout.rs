@@ -1,0 +1,346 @@
+//! The plan of a Rollout, and of a module that stands for one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use slipway_api::fleet::names::{ASSIGNED_BY, FINALIZER, REVISION};
+use slipway_api::fleet::rollout::TemplateSpec;
+use slipway_api::purpose::fleet as purpose;
+use slipway_bindings::Known;
+use slipway_kernel::fields::{list, strings, text};
+use slipway_kernel::finalizer::{self, Finalizers, Phase};
+use slipway_kernel::instant::later;
+use slipway_kernel::store::Item;
+use slipway_kernel::{Facts, Kind, Plan, Target};
+
+use super::view::{View, cluster_of, reference};
+use super::writing::Writing;
+use super::{reach, refused};
+use crate::observe::gather::{Gathered, Parts, assigner, gather};
+use crate::observe::reference::Place;
+use crate::observe::rollout::Asked;
+use crate::observe::seen::{Assembled, Whole};
+use crate::plan::{self, Decision};
+use crate::render::assignment::{self, Layer};
+use crate::settings::Settings;
+use crate::steps::Steps;
+use crate::{kinds, naming};
+
+/// How long to wait for what has not been read yet.
+pub(crate) const READING: Duration = Duration::from_secs(1);
+
+/// Something that assigns: a Rollout, or a module with a selector.
+pub(crate) struct Assigner<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) item: &'a Item<Whole>,
+    /// The Rollout: itself, or the one that the module stands for.
+    pub(crate) rollout: Value,
+}
+
+impl<'a> Assigner<'a> {
+    /// A Rollout.
+    pub(crate) fn rollout(item: &'a Item<Whole>) -> Self {
+        Self {
+            kind: kinds::ROLLOUT,
+            rollout: item.body().object().clone(),
+            item,
+        }
+    }
+
+    /// A module; none if it has no selector.
+    pub(crate) fn module(kind: Kind, item: &'a Item<Whole>) -> Option<Self> {
+        let rollout = crate::observe::rollout::of_module(&kind, item.body().object())?;
+        Some(Self {
+            kind,
+            item,
+            rollout,
+        })
+    }
+
+    pub(super) fn layer(&self) -> Layer {
+        match text(&self.rollout, "/spec/targetKind") {
+            Some("BootstrapModule") => Layer::Bootstrap,
+            _ => Layer::Remote,
+        }
+    }
+
+    pub(super) fn namespace(&self) -> &str {
+        &self.item.meta().namespace
+    }
+
+    pub(super) fn target(&self) -> Target {
+        Target::seen(reference(&self.kind, self.item.meta()), self.item.meta())
+    }
+}
+
+/// All that was gathered for one plan.
+pub(crate) struct Course {
+    pub(crate) gathered: Gathered,
+    pub(crate) decision: Decision,
+    pub(crate) status: slipway_api::fleet::rollout::status::RolloutStatus,
+}
+
+/// Gathers the world of an assigner, decides, and hands both on.
+pub(crate) fn course<T>(
+    view: &View<'_>,
+    facts: &Facts,
+    one: &Assigner<'_>,
+    now: Timestamp,
+    with: impl FnOnce(&Parts<'_>, Course) -> T,
+) -> T {
+    let namespace = one.namespace();
+    let clusters = view.clusters(namespace);
+    let (remotes, bootstraps) = match one.layer() {
+        Layer::Remote => (
+            view.all(&kinds::REMOTE_ASSEMBLAGE, namespace),
+            Vec::<Item<Assembled>>::new(),
+        ),
+        Layer::Bootstrap => (Vec::new(), view.assemblages(namespace)),
+    };
+    let mut assemblages: BTreeMap<String, &Value> = BTreeMap::new();
+    let mut taken = BTreeSet::new();
+    for remote in &remotes {
+        let (name, object) = (&remote.meta().name, remote.body().object());
+        if cluster_of(object) == name {
+            assemblages.insert(name.clone(), object);
+        } else {
+            // What is written there would reach another cluster.
+            taken.insert(name.clone());
+        }
+    }
+    for bootstrap in &bootstraps {
+        let cluster = bootstrap.body().cluster();
+        let is_its = |cluster: &&str| naming::bootstrap(cluster) == bootstrap.meta().name;
+        if let Some(cluster) = cluster.filter(is_its) {
+            assemblages.insert(cluster.to_owned(), bootstrap.body().object());
+        }
+    }
+    let named = named(remotes.iter().map(|item| item.body().object()))
+        .chain(named(bootstraps.iter().map(|item| item.body().object())))
+        .collect();
+    let revisions = revisions(view, one);
+    let has = |name: &str| assemblages.contains_key(name);
+    let all = || clusters.values();
+    let unreachable = reach::unreachable(
+        view,
+        facts,
+        one.layer(),
+        all().map(|cluster| (cluster, has(&cluster.name))),
+    );
+    let unread = reach::unread(facts, all().filter(|cluster| has(&cluster.name)), now);
+    let refused = refused::clusters(facts, one, clusters.keys());
+    let place = Place {
+        stores: view.stores,
+        cluster: &view.home,
+        namespace,
+        assemblage: None,
+    };
+    let mut known = Known::new();
+    loop {
+        let parts = Parts {
+            rollout: &one.rollout,
+            clusters: &clusters,
+            assemblages: &assemblages,
+            revisions: &revisions,
+            known: &known,
+            unreachable: &unreachable,
+            unread: &unread,
+            refused: &refused,
+            taken: &taken,
+            named: &named,
+            is_blind: view.is_blind_to_clusters(facts),
+        };
+        let gathered = gather(&parts);
+        let read = place.read(facts, &gathered.needs);
+        if read.is_empty() {
+            let mut decision = plan::decide(&gathered.world, now);
+            refused::add(view, facts, one, &gathered, &mut decision);
+            let status = plan::status(&gathered.world, &decision, now);
+            let course = Course {
+                gathered,
+                decision,
+                status,
+            };
+            return with(&parts, course);
+        }
+        known.extend(read);
+    }
+}
+
+/// The modules that syncs of assemblages name.
+fn named<'a>(
+    assemblages: impl Iterator<Item = &'a Value> + 'a,
+) -> impl Iterator<Item = String> + 'a {
+    let syncs = assemblages.flat_map(|object| {
+        list(object, "/spec/assemblage/syncs").chain(list(object, "/spec/syncs"))
+    });
+    let names = syncs.filter_map(|sync| text(sync, "/module/name"));
+    names.map(str::to_owned)
+}
+
+/// The revisions that are kept: modules of this Rollout, and records of what its module was.
+fn revisions(view: &View<'_>, one: &Assigner<'_>) -> BTreeMap<String, (TemplateSpec, Timestamp)> {
+    if one.kind != kinds::ROLLOUT {
+        // A module is its own only revision.
+        let spec = one.rollout.pointer("/spec/template/spec").cloned();
+        let template: Option<TemplateSpec> =
+            spec.and_then(|spec| serde_json::from_value(spec).ok());
+        let named = template.map(|template| {
+            let revision = slipway_bindings::revision::of_template(&template);
+            (revision, (template, Timestamp::MIN))
+        });
+        return named.into_iter().collect();
+    }
+    let mut all = BTreeMap::new();
+    for (kind, item) in kept(view, one) {
+        let object = item.body().object();
+        let labels = strings(object, "/metadata/labels");
+        let spec = if kind == kinds::CONTROLLER_REVISION {
+            object.pointer("/data/spec")
+        } else {
+            object.get("spec")
+        };
+        let template = spec.and_then(|spec| serde_json::from_value(spec.clone()).ok());
+        let made = text(object, "/metadata/creationTimestamp");
+        let made = made.and_then(|made| made.parse().ok()).unwrap_or_default();
+        if let (Some(revision), Some(template)) = (labels.get(REVISION), template) {
+            all.insert(revision.clone(), (template, made));
+        }
+    }
+    if text(&one.rollout, "/spec/strategy") == Some("Replace") {
+        // Its module has to say the same as the last record.
+        let name = &one.item.meta().name;
+        let module = view.get(&target_kind(one), one.namespace(), name);
+        let is_of = module.map(|module| strings(module.body().object(), "/metadata/labels"));
+        let is_of = is_of.and_then(|mut labels| labels.remove(REVISION));
+        if let Asked::For(wanted) = crate::observe::Rollout::of(&one.rollout).wanted
+            && is_of.as_ref() != Some(&wanted.target)
+        {
+            all.remove(&wanted.target);
+        }
+    }
+    all
+}
+
+pub(super) fn target_kind(one: &Assigner<'_>) -> Kind {
+    match one.layer() {
+        Layer::Bootstrap => kinds::BOOTSTRAP_MODULE,
+        Layer::Remote => kinds::MODULE,
+    }
+}
+
+/// What was made to keep revisions of this Rollout.
+pub(super) fn kept(view: &View<'_>, one: &Assigner<'_>) -> Vec<(Kind, Item<Whole>)> {
+    let uid = one.item.meta().uid.as_str();
+    let is_ours = |item: &Item<Whole>| {
+        let mut owners = list(item.body().object(), "/metadata/ownerReferences");
+        owners.any(|owner| text(owner, "/uid") == Some(uid))
+    };
+    let mut all = Vec::new();
+    for kind in [target_kind(one), kinds::CONTROLLER_REVISION] {
+        let items = view.all(&kind, one.namespace());
+        all.extend(
+            items
+                .into_iter()
+                .filter(is_ours)
+                .map(|item| (kind.clone(), item)),
+        );
+    }
+    all
+}
+
+/// The Secrets with values that were made for this assigner.
+pub(super) fn values(view: &View<'_>, one: &Assigner<'_>) -> Vec<Item<Whole>> {
+    let by = assignment::label(&assigner(&one.rollout));
+    let mut all = view.all(&kinds::SECRET, one.namespace());
+    all.retain(|item| {
+        let labels = strings(item.body().object(), "/metadata/labels");
+        labels.get(ASSIGNED_BY) == Some(&by)
+    });
+    all
+}
+
+/// The plan of an assigner, and the status that it comes to.
+pub(crate) fn plan(
+    view: &View<'_>,
+    facts: &Facts,
+    settings: &Settings,
+    one: &Assigner<'_>,
+    now: Timestamp,
+) -> (Plan, Option<Course>) {
+    let mut steps = Steps::new(facts, now);
+    let finalizers = Finalizers::of(one.item.body().object());
+    match finalizers.phase(FINALIZER) {
+        Phase::Unguarded => {
+            let add = finalizer::add(one.target(), &finalizers, FINALIZER, purpose::GUARD);
+            steps.prepare(add);
+            return (steps.plan, None);
+        }
+        Phase::Released => return (steps.plan, None),
+        Phase::Guarded | Phase::Ending => {}
+    }
+    let course = course(view, facts, one, now, |parts, course| {
+        let writing = Writing {
+            view,
+            one,
+            parts,
+            course: &course,
+            settings,
+        };
+        writing.write(&mut steps, &finalizers);
+        course
+    });
+    let mut plan = steps.plan;
+    let holds = plan::blockers(&course.gathered.world, &course.decision.holds, now);
+    plan.blockers.extend(holds.into_iter().map(|mut blocker| {
+        if blocker.object.kind == kinds::ROLLOUT {
+            blocker.object.kind = one.kind.clone();
+        }
+        blocker
+    }));
+    if let Some(at) = course.decision.wake_at {
+        plan.wake(at);
+    }
+    let mut clusters = course.gathered.world.clusters.values();
+    let is_unread = clusters.any(|cluster| !cluster.is_seen);
+    if (is_unread || !course.gathered.needs.is_empty())
+        && let Some(at) = later(now, READING)
+    {
+        plan.wake(at);
+    }
+    (plan, Some(course))
+}
+
+/// What the bindings of an assigner refer to, in the control plane.
+pub(crate) fn references(
+    view: &View<'_>,
+    one: &Assigner<'_>,
+) -> BTreeSet<slipway_bindings::Reference> {
+    if !refers(&one.rollout)
+        && !revisions(view, one)
+            .values()
+            .any(|(template, _)| has_references(template))
+    {
+        return BTreeSet::new();
+    }
+    course(
+        view,
+        &Facts::default(),
+        one,
+        Timestamp::UNIX_EPOCH,
+        |_, course| course.gathered.references,
+    )
+}
+
+fn refers(rollout: &Value) -> bool {
+    let spec = rollout.pointer("/spec/template/spec").cloned();
+    let template: Option<TemplateSpec> = spec.and_then(|spec| serde_json::from_value(spec).ok());
+    template.as_ref().is_some_and(has_references)
+}
+
+fn has_references(template: &TemplateSpec) -> bool {
+    let mut bindings = template.control_plane_bindings.iter();
+    bindings.any(|binding| binding.object_field_ref.is_some())
+}

@@ -1,0 +1,368 @@
+//! Which work a change of an object is, and which clusters it means.
+
+use serde_json::Value;
+use slipway_api::fleet::names;
+use slipway_kernel::fields::{list, text};
+use slipway_kernel::finalizer::{Finalizers, Phase};
+use slipway_kernel::store::{Item, Meta, Seen};
+use slipway_kernel::{ClusterId, Key, Kind, Stores};
+
+use super::concern::is_told;
+use super::view::{View, cluster_of, whole};
+use crate::assemblage::KustomizationSeen;
+use crate::observe::seen::{Assembled, Whole};
+use crate::render::assignment::Layer;
+use crate::{kinds, work};
+
+pub(super) fn of_cluster(seen: &Seen) -> Vec<String> {
+    let cluster = whole(seen).map(cluster_of);
+    let value = cluster.map(|cluster| format!("{}/{cluster}", seen.meta.namespace));
+    value.into_iter().collect()
+}
+
+pub(super) fn itself(_: &ClusterId, meta: &Meta, _: &Stores) -> Vec<Key> {
+    vec![work::at_home(&kinds::ROLLOUT, &meta.namespace, &meta.name)]
+}
+
+/// All Rollouts of a namespace, and all modules that stand for one.
+pub(super) fn assigners(view: &View<'_>, namespace: &str) -> Vec<Key> {
+    assigning(view, namespace, |_, _| true)
+}
+
+fn assigning(
+    view: &View<'_>,
+    namespace: &str,
+    is_meant: impl Fn(&Kind, &Item<Whole>) -> bool,
+) -> Vec<Key> {
+    let mut keys = Vec::new();
+    for kind in [kinds::ROLLOUT, kinds::MODULE, kinds::BOOTSTRAP_MODULE] {
+        let is_rollout = kind == kinds::ROLLOUT;
+        for item in view.all(&kind, namespace) {
+            let object = item.body().object();
+            let is_guarded = || Finalizers::of(object).phase(names::FINALIZER) == Phase::Guarded;
+            let selects = object.pointer("/spec/selector").is_some() || is_guarded();
+            if (is_rollout || selects) && is_meant(&kind, &item) {
+                keys.push(work::at_home(&kind, namespace, &item.meta().name));
+            }
+        }
+    }
+    keys
+}
+
+/// A module is work itself, and what its Rollout and those who name it wait for.
+pub(super) fn by_module(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let view = View::new(stores);
+    let mut keys = module(&view, &kinds::MODULE, meta);
+    let remotes = view.all(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace);
+    for remote in remotes {
+        let object = remote.body().object();
+        if mentions(object, "/spec/assemblage/syncs", &meta.name) {
+            keys.extend(of_remote(remote.meta(), object));
+        }
+    }
+    keys
+}
+
+pub(super) fn by_bootstrap_module(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let view = View::new(stores);
+    let mut keys = module(&view, &kinds::BOOTSTRAP_MODULE, meta);
+    for assemblage in view.assemblages(&meta.namespace) {
+        let is_ours = assemblage.body().cluster().is_some();
+        if is_ours && mentions(assemblage.body().object(), "/spec/syncs", &meta.name) {
+            let name = &assemblage.meta().name;
+            keys.push(work::at_home(&kinds::ASSEMBLAGE, &meta.namespace, name));
+        }
+    }
+    keys
+}
+
+fn module(view: &View<'_>, kind: &Kind, meta: &Meta) -> Vec<Key> {
+    let mut keys = vec![work::at_home(kind, &meta.namespace, &meta.name)];
+    let found = view.get(kind, &meta.namespace, &meta.name);
+    keys.extend(match found {
+        Some(found) => owners(found.body().object(), &meta.namespace),
+        None => rollouts(view, &meta.namespace),
+    });
+    keys
+}
+
+/// Whether a sync names a module.
+fn mentions(object: &Value, path: &str, module: &str) -> bool {
+    let mut all = list(object, path);
+    all.any(|sync| text(sync, "/module/name") == Some(module))
+}
+
+/// The Rollouts that own an object.
+fn owners(object: &Value, namespace: &str) -> Vec<Key> {
+    let owners = list(object, "/metadata/ownerReferences");
+    let owners = owners.filter(|owner| text(owner, "/kind") == Some(&kinds::ROLLOUT.kind));
+    let names = owners.filter_map(|owner| text(owner, "/name"));
+    names
+        .map(|name| work::at_home(&kinds::ROLLOUT, namespace, name))
+        .collect()
+}
+
+fn rollouts(view: &View<'_>, namespace: &str) -> Vec<Key> {
+    let all = view.all(&kinds::ROLLOUT, namespace).into_iter();
+    all.map(|item| work::at_home(&kinds::ROLLOUT, namespace, &item.meta().name))
+        .collect()
+}
+
+pub(super) fn by_revision(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let view = View::new(stores);
+    match view.get(&kinds::CONTROLLER_REVISION, &meta.namespace, &meta.name) {
+        Some(found) => owners(found.body().object(), &meta.namespace),
+        None => rollouts(&view, &meta.namespace),
+    }
+}
+
+fn of_remote(meta: &Meta, object: &Value) -> [Key; 2] {
+    let member = work::member(&meta.namespace, cluster_of(object));
+    [
+        work::at_home(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace, &meta.name),
+        work::over_there(&member, &meta.namespace, &meta.name),
+    ]
+}
+
+/// An assemblage is work itself, at home and in its cluster, and what those wait for who have an assignment in it that they
+/// know otherwise. Whoever has told already what is there has nothing to do: so a status that changed for one sync is not
+/// work for all who have one there.
+pub(super) fn by_remote(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let view = View::new(stores);
+    let found = view.get(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace, &meta.name);
+    let Some(found) = found else {
+        let mut keys = assigners(&view, &meta.namespace);
+        let member = work::member(&meta.namespace, &meta.name);
+        let gone = [
+            work::at_home(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace, &meta.name),
+            work::over_there(&member, &meta.namespace, &meta.name),
+        ];
+        keys.extend(gone);
+        return keys;
+    };
+    let object = found.body().object();
+    let mut keys = Vec::from(of_remote(meta, object));
+    let cluster = (Layer::Remote, cluster_of(object));
+    keys.extend(assigning(&view, &meta.namespace, |kind, item| {
+        !is_told(kind, item, cluster, Some(object))
+    }));
+    keys.extend(referred(
+        &kinds::MODULE,
+        meta,
+        object,
+        "/spec/assemblage/syncs",
+    ));
+    keys
+}
+
+/// The modules that syncs name: they tell where they are assigned.
+fn referred(kind: &Kind, meta: &Meta, object: &Value, path: &str) -> Vec<Key> {
+    let names = list(object, path).filter_map(|sync| text(sync, "/module/name"));
+    names
+        .map(|name| work::at_home(kind, &meta.namespace, name))
+        .collect()
+}
+
+pub(super) fn by_assemblage(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let view = View::new(stores);
+    let mut keys = vec![work::at_home(
+        &kinds::ASSEMBLAGE,
+        &meta.namespace,
+        &meta.name,
+    )];
+    let Some(found) = view.assemblage(&meta.namespace, &meta.name) else {
+        keys.extend(assigners(&view, &meta.namespace));
+        return keys;
+    };
+    let Some(cluster) = found.body().cluster() else {
+        return keys;
+    };
+    let object = found.body().object();
+    let cluster = (Layer::Bootstrap, cluster);
+    keys.extend(assigning(&view, &meta.namespace, |kind, item| {
+        !is_told(kind, item, cluster, Some(object))
+    }));
+    keys.extend(referred(
+        &kinds::BOOTSTRAP_MODULE,
+        meta,
+        object,
+        "/spec/syncs",
+    ));
+    keys
+}
+
+/// A cluster is what all who select some wait for, and what its assemblages are about.
+pub(super) fn by_cluster(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let view = View::new(stores);
+    let mut keys = assigners(&view, &meta.namespace);
+    keys.extend(of_member(&view, &meta.namespace, &meta.name));
+    let bootstrap = crate::naming::bootstrap(&meta.name);
+    keys.push(work::at_home(
+        &kinds::ASSEMBLAGE,
+        &meta.namespace,
+        &bootstrap,
+    ));
+    keys
+}
+
+/// All work about a member: at home and there.
+pub(super) fn of_member(view: &View<'_>, namespace: &str, cluster: &str) -> Vec<Key> {
+    let remotes = view.remotes(namespace, cluster);
+    let keys = remotes
+        .iter()
+        .flat_map(|remote| of_remote(remote.meta(), remote.body().object()));
+    keys.collect()
+}
+
+pub(super) fn means_itself(meta: &Meta, _: &Stores) -> Vec<ClusterId> {
+    vec![work::member(&meta.namespace, &meta.name)]
+}
+
+pub(super) fn meant_by_remote(meta: &Meta, stores: &Stores) -> Vec<ClusterId> {
+    let view = View::new(stores);
+    let found = view.get(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace, &meta.name);
+    let mut all = means_itself(meta, stores);
+    if let Some(found) = found {
+        let named = work::member(&meta.namespace, cluster_of(found.body().object()));
+        all.push(named);
+        all.dedup();
+    }
+    all
+}
+
+/// Clusters whose kubeconfig this is: by its name as Cluster API has it, or because an assemblage says so.
+pub(super) fn meant_by_kubeconfig(meta: &Meta, stores: &Stores) -> Vec<ClusterId> {
+    let named = meta.name.strip_suffix(names::KUBECONFIG_SUFFIX);
+    let mut all: Vec<ClusterId> = named
+        .map(|cluster| work::member(&meta.namespace, cluster))
+        .into_iter()
+        .collect();
+    let view = View::new(stores);
+    for remote in view.all(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace) {
+        let object = remote.body().object();
+        if text(object, "/spec/kubeconfigRef/name") == Some(&meta.name) {
+            all.push(work::member(&meta.namespace, cluster_of(object)));
+        }
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+pub(super) fn by_kubeconfig(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let view = View::new(stores);
+    let members = meant_by_kubeconfig(meta, stores);
+    let places = members.iter().filter_map(work::place);
+    places
+        .flat_map(|(namespace, cluster)| of_member(&view, namespace, cluster))
+        .collect()
+}
+
+/// A Secret that is looked at by its name alone: a kubeconfig, or what stood for a cluster and has lost its label.
+pub(super) fn by_one_kubeconfig(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let mut keys = by_kubeconfig(cluster, meta, stores);
+    keys.extend(by_cluster(cluster, meta, stores));
+    keys
+}
+
+/// Secrets with values are what the cluster that they are for waits for.
+pub(super) fn by_values(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let view = View::new(stores);
+    let remotes = view.all(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace);
+    let found = view.get(&kinds::SECRET, &meta.namespace, &meta.name);
+    let label = found.as_ref().and_then(|found| {
+        let labels = found.body().object().pointer("/metadata/labels")?;
+        labels.get(names::VALUES_FOR)?.as_str()
+    });
+    let is_meant = |remote: &&Item<Whole>| {
+        let cluster = cluster_of(remote.body().object());
+        label.is_none_or(|label| crate::render::assignment::label(cluster) == label)
+    };
+    let mut keys: Vec<Key> = remotes
+        .iter()
+        .filter(is_meant)
+        .flat_map(|remote| of_remote(remote.meta(), remote.body().object()))
+        .collect();
+    for assemblage in view.assemblages(&meta.namespace) {
+        let cluster = assemblage.body().cluster();
+        let is_meant = cluster.is_some_and(|cluster| {
+            label.is_none_or(|label| crate::render::assignment::label(cluster) == label)
+        });
+        if is_meant {
+            let name = &assemblage.meta().name;
+            keys.push(work::at_home(&kinds::ASSEMBLAGE, &meta.namespace, name));
+        }
+    }
+    keys
+}
+
+fn expanded(meta: &Meta, stores: &Stores, wants: impl Fn(&Assembled) -> bool) -> Vec<Key> {
+    let all = View::new(stores).assemblages(&meta.namespace);
+    let wanting = all
+        .into_iter()
+        .filter(|one| one.body().cluster().is_some() && wants(one.body()));
+    wanting
+        .map(|one| work::at_home(&kinds::ASSEMBLAGE, &meta.namespace, &one.meta().name))
+        .collect()
+}
+
+pub(super) fn by_made(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    expanded(meta, stores, |_| true)
+}
+
+pub(super) fn by_source(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    expanded(meta, stores, |one| {
+        one.names_modules() || one.sources().contains(&meta.name)
+    })
+}
+
+pub(super) fn by_kustomization(_: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let view = View::new(stores);
+    let mut keys = expanded(meta, stores, |one| {
+        one.kustomizations().contains(&meta.name)
+    });
+    // One that is no longer wanted is waited for by who made it.
+    let store = view
+        .stores
+        .typed::<KustomizationSeen>(&view.home, &kinds::KUSTOMIZATION);
+    let seen = store
+        .and_then(|store| Item::<KustomizationSeen>::of(store.get(&meta.namespace, &meta.name)?));
+    let made_for = seen.and_then(|seen| seen.body().made_for.clone());
+    if keys.is_empty() {
+        keys = match made_for {
+            Some(maker) => view
+                .assemblages(&meta.namespace)
+                .into_iter()
+                .filter(|one| one.meta().name == maker && one.body().cluster().is_some())
+                .map(|one| work::at_home(&kinds::ASSEMBLAGE, &meta.namespace, &one.meta().name))
+                .collect(),
+            None => expanded(meta, stores, |one| {
+                text(one.object(), "/metadata/deletionTimestamp").is_some()
+            }),
+        };
+    }
+    keys
+}
+
+/// The assemblage in a member is told at home, and looked at there.
+pub(super) fn by_leaf(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let view = View::new(stores);
+    let found = view.get(&kinds::REMOTE_ASSEMBLAGE, &meta.namespace, &meta.name);
+    let is_meant = |item: &Item<Whole>| {
+        let named = cluster_of(item.body().object());
+        work::member(&meta.namespace, named) == *cluster
+    };
+    match found.filter(is_meant) {
+        Some(found) => Vec::from(of_remote(found.meta(), found.body().object())),
+        None => Vec::new(),
+    }
+}
+
+/// Whatever else is seen in a member is about its assemblages.
+pub(super) fn by_member(cluster: &ClusterId, _: &Meta, stores: &Stores) -> Vec<Key> {
+    let view = View::new(stores);
+    let place = work::place(cluster);
+    place
+        .map(|(namespace, name)| of_member(&view, namespace, name))
+        .unwrap_or_default()
+}

@@ -1,0 +1,276 @@
+//! What is seen in the control plane.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use slipway_api::fleet::assemblage::AssemblageStatus;
+use slipway_kernel::fields::text;
+use slipway_kernel::instant::later;
+use slipway_kernel::store::{Item, Meta, Projection, Seen, Store};
+use slipway_kernel::{ClusterId, Facts, Kind, ObjectRef, Stores};
+
+use super::interests::{
+    CLUSTERS, KUBECONFIGS, OF_CLUSTER, SYSTEM, definition_of, namespace_slot, one_kubeconfig,
+};
+use crate::observe::cluster::{self, Registered, registered};
+use crate::observe::seen::{Assembled, Bare, Whole};
+use crate::{kinds, work};
+
+/// What is seen in the control plane.
+#[derive(Debug, Clone)]
+pub(crate) struct View<'a> {
+    pub(crate) stores: &'a Stores,
+    pub(crate) home: ClusterId,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(stores: &'a Stores) -> Self {
+        Self {
+            stores,
+            home: ClusterId::local(),
+        }
+    }
+
+    /// The uid by which this control plane is known; none while it has not been read.
+    pub(crate) fn identity(&self) -> Option<String> {
+        let slot = namespace_slot(SYSTEM);
+        let store = self
+            .stores
+            .slot::<Bare>(&self.home, &kinds::NAMESPACE, &slot)?;
+        let found = store.get("", SYSTEM)?;
+        Some(found.meta.uid.clone()).filter(|uid| !uid.is_empty())
+    }
+
+    /// Whether the definition of a kind is going, or gone: then its objects go, and nobody has said that they may.
+    pub(crate) fn is_undefined(&self, kind: &Kind) -> bool {
+        let name = definition_of(kind);
+        let store = self
+            .stores
+            .slot::<Bare>(&self.home, &kinds::DEFINITION, &name);
+        let Some(store) = store.filter(|store| store.is_synced()) else {
+            return false;
+        };
+        let found = store.get("", &name).and_then(Item::<Bare>::of);
+        found.is_none_or(|found| {
+            text(found.body().object(), "/metadata/deletionTimestamp").is_some()
+        })
+    }
+
+    /// An object of ours.
+    pub(crate) fn get(&self, kind: &Kind, namespace: &str, name: &str) -> Option<Item<Whole>> {
+        let store = self.stores.typed::<Whole>(&self.home, kind)?;
+        Item::of(store.get(namespace, name)?)
+    }
+
+    /// An assemblage.
+    pub(crate) fn assemblage(&self, namespace: &str, name: &str) -> Option<Item<Assembled>> {
+        let store = self
+            .stores
+            .typed::<Assembled>(&self.home, &kinds::ASSEMBLAGE)?;
+        Item::of(store.get(namespace, name)?)
+    }
+
+    /// All objects of a kind in a namespace.
+    pub(crate) fn all(&self, kind: &Kind, namespace: &str) -> Vec<Item<Whole>> {
+        items(self.stores.typed::<Whole>(&self.home, kind), namespace)
+    }
+
+    /// All assemblages of a namespace.
+    pub(crate) fn assemblages(&self, namespace: &str) -> Vec<Item<Assembled>> {
+        let store = self
+            .stores
+            .typed::<Assembled>(&self.home, &kinds::ASSEMBLAGE);
+        items(store, namespace)
+    }
+
+    /// All clusters of a namespace.
+    pub(crate) fn clusters(&self, namespace: &str) -> BTreeMap<String, Registered> {
+        let mut clusters = self.all(&kinds::CLUSTER_BEFORE, namespace);
+        clusters.extend(self.all(&kinds::CLUSTER, namespace));
+        let secrets = self.secrets(CLUSTERS);
+        let secrets: Vec<Item<Bare>> = items(secrets, namespace);
+        let mut all = registered(
+            clusters.iter().map(|item| item.body().object()),
+            secrets.iter().map(|item| item.body().object()),
+        );
+        for name in self.formers(namespace) {
+            if !all.contains_key(&name) {
+                let former = self.former(namespace, &name);
+                all.extend(former.map(|former| (name, former)));
+            }
+        }
+        all
+    }
+
+    /// The names of the clusters for which Secrets stood when they were recorded.
+    pub(crate) fn formers(&self, namespace: &str) -> BTreeSet<String> {
+        let by_secret = |object: &Value| {
+            let kind = text(object, "/status/cluster/kind");
+            (kind == Some(cluster::SECRET)).then(|| cluster_of(object).to_owned())
+        };
+        let remotes = self.all(&kinds::REMOTE_ASSEMBLAGE, namespace);
+        let mut all: BTreeSet<String> = remotes
+            .iter()
+            .filter_map(|item| by_secret(item.body().object()))
+            .collect();
+        let bootstraps = self.assemblages(namespace);
+        let named = bootstraps
+            .iter()
+            .filter(|one| one.body().cluster().is_some());
+        all.extend(named.filter_map(|item| by_secret(item.body().object())));
+        all
+    }
+
+    /// A Secret that stood for a cluster, and has lost its label: it is the same cluster, and nobody selects it.
+    fn former(&self, namespace: &str, name: &str) -> Option<Registered> {
+        let store = self.secrets(&one_kubeconfig(namespace, name))?;
+        let found = Item::<Bare>::of(store.get(namespace, name)?)?;
+        let is_recorded = self.formers(namespace).contains(name);
+        Registered::of_former(found.body().object()).filter(|_| is_recorded)
+    }
+
+    /// One cluster.
+    pub(crate) fn cluster(&self, namespace: &str, name: &str) -> Option<Registered> {
+        let found = self.get(&kinds::CLUSTER, namespace, name);
+        let found = found.or_else(|| self.get(&kinds::CLUSTER_BEFORE, namespace, name));
+        if let Some(found) = found {
+            return Registered::of_cluster(found.body().object());
+        }
+        let secret = self.secrets(CLUSTERS)?.get(namespace, name);
+        match secret.and_then(Item::<Bare>::of) {
+            Some(found) => Registered::of_secret(found.body().object()),
+            None => self.former(namespace, name),
+        }
+    }
+
+    /// All clusters, of all namespaces.
+    pub(crate) fn all_clusters(&self) -> Vec<Registered> {
+        let places = |store: Option<&Store>| -> Vec<(String, String)> {
+            let all = store.into_iter().flat_map(Store::objects);
+            all.map(|seen| seen.meta.key()).collect()
+        };
+        let mut names = places(self.stores.typed::<Whole>(&self.home, &kinds::CLUSTER));
+        let before = self
+            .stores
+            .typed::<Whole>(&self.home, &kinds::CLUSTER_BEFORE);
+        names.extend(places(before));
+        names.extend(places(self.secrets(CLUSTERS)));
+        names.sort();
+        names.dedup();
+        let all = names
+            .iter()
+            .filter_map(|(namespace, name)| self.cluster(namespace, name));
+        all.collect()
+    }
+
+    pub(crate) fn secrets(&self, slot: &str) -> Option<&'a Store> {
+        self.stores.slot::<Bare>(&self.home, &kinds::SECRET, slot)
+    }
+
+    /// Which version of a kubeconfig has been seen, if it has.
+    pub(crate) fn kubeconfig_version(&self, namespace: &str, name: &str) -> Option<&'a str> {
+        let one = one_kubeconfig(namespace, name);
+        let slots = [CLUSTERS, KUBECONFIGS, one.as_str()];
+        let mut found = slots
+            .into_iter()
+            .filter_map(|slot| self.secrets(slot)?.get(namespace, name));
+        found.next().map(|seen| seen.meta.version.as_str())
+    }
+
+    /// Whether a kubeconfig is there; none while that has not been looked for.
+    pub(crate) fn has_kubeconfig(&self, namespace: &str, name: &str) -> Option<bool> {
+        if self.kubeconfig_version(namespace, name).is_some() {
+            return Some(true);
+        }
+        let one = self.secrets(&one_kubeconfig(namespace, name))?;
+        one.is_synced().then_some(false)
+    }
+
+    /// The `RemoteAssemblages` of a cluster; the one of its own name first.
+    pub(crate) fn remotes(&self, namespace: &str, cluster: &str) -> Vec<Item<Whole>> {
+        let value = format!("{namespace}/{cluster}");
+        let found =
+            self.stores
+                .indexed::<Whole>(&self.home, &kinds::REMOTE_ASSEMBLAGE, OF_CLUSTER, &value);
+        let mut all: Vec<Item<Whole>> = found
+            .filter_map(|entry| {
+                self.get(
+                    &kinds::REMOTE_ASSEMBLAGE,
+                    &entry.meta.namespace,
+                    &entry.meta.name,
+                )
+            })
+            .collect();
+        all.sort_by_key(|item| item.meta().name != cluster);
+        all
+    }
+
+    /// Whether there may be clusters that we have no right to see.
+    pub(crate) fn is_blind_to_clusters(&self, facts: &Facts) -> bool {
+        let kinds = [kinds::CLUSTER, kinds::CLUSTER_BEFORE, kinds::SECRET];
+        kinds.iter().any(|kind| facts.is_blind_to(&self.home, kind))
+    }
+
+    /// Whether all clusters of this kind are seen as they are: else one that is not seen may be there.
+    pub(crate) fn knows_clusters(&self, facts: &Facts, kind: &str) -> bool {
+        if kind == cluster::SECRET {
+            return self.secrets(CLUSTERS).is_some_and(Store::is_synced)
+                && !facts.is_blind_to(&self.home, &kinds::SECRET);
+        }
+        let versions = [kinds::CLUSTER, kinds::CLUSTER_BEFORE];
+        let is_seen = |kind: &Kind| {
+            self.stores.is_synced::<Whole>(&self.home, kind) && !facts.is_absent(&self.home, kind)
+        };
+        let is_blind = |kind: &Kind| facts.is_blind_to(&self.home, kind);
+        versions.iter().any(is_seen) && !versions.iter().any(is_blind)
+    }
+}
+
+/// How long after its deletion an object that goes is undone: its definition may be what is deleted, and is heard of by another watch.
+const SETTLING: Duration = Duration::from_secs(3);
+
+/// Until when it is not known whether an object that goes, or its definition, was deleted; none if it is.
+pub(crate) fn unsettled(object: &Value, now: Timestamp) -> Option<Timestamp> {
+    let since: Timestamp = text(object, "/metadata/deletionTimestamp")?.parse().ok()?;
+    later(since, SETTLING).filter(|until| *until > now)
+}
+
+/// The objects of a store in a namespace.
+pub(crate) fn items<T: Projection>(store: Option<&Store>, namespace: &str) -> Vec<Item<T>> {
+    let seen = store
+        .into_iter()
+        .flat_map(|store| store.in_namespace(namespace));
+    seen.filter_map(Item::of).collect()
+}
+
+/// What is kept of an object whole.
+pub(crate) fn whole(seen: &Seen) -> Option<&Value> {
+    let body = seen.body.as_ref().ok()?;
+    body.downcast_ref::<Whole>().map(Whole::object)
+}
+
+/// The status of an assemblage, of either kind.
+pub(crate) fn status_of(assemblage: &Value) -> AssemblageStatus {
+    let status = assemblage.get("status").cloned();
+    let status = status.and_then(|status| serde_json::from_value(status).ok());
+    status.unwrap_or_default()
+}
+
+/// The cluster that a `RemoteAssemblage` is about.
+pub(crate) fn cluster_of(assemblage: &Value) -> &str {
+    let named = text(assemblage, "/spec/clusterName");
+    let name = named.or_else(|| text(assemblage, "/metadata/name"));
+    name.unwrap_or_default()
+}
+
+/// The member that a `RemoteAssemblage` is about.
+pub(crate) fn member_of(meta: &Meta, assemblage: &Value) -> ClusterId {
+    work::member(&meta.namespace, cluster_of(assemblage))
+}
+
+/// An object of the control plane.
+pub(crate) fn reference(kind: &Kind, meta: &Meta) -> ObjectRef {
+    ObjectRef::local(kind.clone(), &meta.namespace, &meta.name)
+}

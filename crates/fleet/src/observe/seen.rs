@@ -1,0 +1,251 @@
+//! What is kept of objects: those that are worked on whole, of others only what is asked of them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::{Value, json};
+use slipway_api::fleet::sync::NamedSync;
+use slipway_kernel::fields::{list, text};
+use slipway_kernel::parts::{Part, Parts};
+use slipway_kernel::store::{Projection, Undecodable};
+
+use crate::assemblage::{KustomizationSeen, SourceSeen};
+use crate::naming;
+
+/// All of an object but for who wrote which field.
+const ALL: Parts = Parts::ALL.without(Part::ManagedFields);
+
+/// An object as it is, but for who wrote which field. What is in it may be secret.
+#[derive(Clone)]
+pub struct Whole(Value);
+
+impl Whole {
+    /// The object.
+    pub fn object(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Whole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+}
+
+impl Projection for Whole {
+    const READS: Parts = ALL;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        Ok(Self(object.clone()))
+    }
+}
+
+/// An object that a binding refers to. What is in it may be secret.
+#[derive(Clone)]
+pub struct Referred(Value);
+
+impl Referred {
+    /// The object.
+    pub fn object(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Referred {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object that a binding refers to")
+    }
+}
+
+impl Projection for Referred {
+    const READS: Parts = ALL;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        Ok(Self(object.clone()))
+    }
+}
+
+/// An object of which only the metadata is kept: nothing of a Secret.
+#[derive(Debug, Clone)]
+pub struct Bare(Value);
+
+impl Bare {
+    /// The object, with nothing but its metadata.
+    pub fn object(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl Projection for Bare {
+    const READS: Parts = Parts::NONE;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        let mut metadata = object.get("metadata").cloned().unwrap_or_default();
+        if let Some(fields) = metadata.as_object_mut() {
+            fields.retain(|name, _| KEPT.contains(&name.as_str()));
+        }
+        // What kubectl puts into an annotation may be the whole Secret.
+        if let Some(all) = metadata.pointer_mut("/annotations")
+            && let Some(all) = all.as_object_mut()
+        {
+            all.remove("kubectl.kubernetes.io/last-applied-configuration");
+        }
+        Ok(Self(json!({ "metadata": metadata })))
+    }
+}
+
+const KEPT: [&str; 7] = [
+    "name",
+    "namespace",
+    "uid",
+    "labels",
+    "annotations",
+    "deletionTimestamp",
+    "ownerReferences",
+];
+
+/// An assemblage, with what it is expanded to.
+#[derive(Clone)]
+pub struct Assembled {
+    object: Value,
+    sources: BTreeSet<String>,
+    kustomizations: BTreeSet<String>,
+    names_modules: bool,
+}
+
+impl Assembled {
+    /// The object.
+    pub fn object(&self) -> &Value {
+        &self.object
+    }
+
+    /// Whether some of its syncs name modules: which sources these want is said there.
+    pub fn names_modules(&self) -> bool {
+        self.names_modules
+    }
+
+    /// The sources that it wants, as far as it says itself.
+    pub fn sources(&self) -> &BTreeSet<String> {
+        &self.sources
+    }
+
+    /// The Kustomizations that it wants.
+    pub fn kustomizations(&self) -> &BTreeSet<String> {
+        &self.kustomizations
+    }
+
+    /// The cluster that it names: none if it is about the one that it is in.
+    pub fn cluster(&self) -> Option<&str> {
+        text(&self.object, "/spec/clusterName")
+    }
+}
+
+impl fmt::Debug for Assembled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Assembled")
+            .field("sources", &self.sources)
+            .field("kustomizations", &self.kustomizations)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Projection for Assembled {
+    const READS: Parts = ALL;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        let name = text(object, "/metadata/name").unwrap_or_default();
+        let (mut sources, mut kustomizations) = (BTreeSet::new(), BTreeSet::new());
+        for sync in list(object, "/spec/syncs") {
+            if let Some(sync) = text(sync, "/name") {
+                kustomizations.insert(naming::kustomization(name, sync));
+            }
+            let sync: Option<NamedSync> = serde_json::from_value(sync.clone()).ok();
+            let source = sync.and_then(|sync| sync.source);
+            sources.extend(source.map(|source| naming::source(&source)));
+        }
+        Ok(Self {
+            object: object.clone(),
+            sources,
+            kustomizations,
+            names_modules: list(object, "/spec/syncs").any(|sync| sync.get("module").is_some()),
+        })
+    }
+}
+
+impl Projection for SourceSeen {
+    const READS: Parts = ALL;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        Ok(Self::of(object))
+    }
+}
+
+impl Projection for KustomizationSeen {
+    const READS: Parts = ALL;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        Ok(Self::of(object))
+    }
+}
+
+/// What a definition says of its kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Defined {
+    /// The API group.
+    pub group: String,
+    /// The kind's name.
+    pub kind: String,
+    /// Its plural.
+    pub plural: String,
+    /// Whether its objects are in namespaces.
+    pub namespaced: bool,
+    /// The versions that are served.
+    pub versions: Vec<String>,
+}
+
+impl Projection for Defined {
+    const READS: Parts = Parts::NONE;
+
+    fn project(object: &Value) -> Result<Self, Undecodable> {
+        let part = |path: &str| text(object, path).unwrap_or_default().to_owned();
+        let served = list(object, "/spec/versions")
+            .filter(|version| version.get("served") == Some(&Value::Bool(true)));
+        Ok(Self {
+            group: part("/spec/group"),
+            kind: part("/spec/names/kind"),
+            plural: part("/spec/names/plural"),
+            namespaced: part("/spec/scope") == "Namespaced",
+            versions: served
+                .filter_map(|version| Some(text(version, "/name")?.to_owned()))
+                .collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::json;
+    use slipway_kernel::store::Projection;
+
+    use super::{Bare, Whole};
+
+    #[test]
+    fn nothing_of_a_secret_is_kept_where_only_its_metadata_is_and_nothing_is_shown() {
+        let secret = json!({
+            "metadata": {
+                "name": "a", "labels": {"b": "c"},
+                "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "hunter2", "d": "e"},
+            },
+            "data": {"x": "hunter2"},
+        });
+        let bare = Bare::read(&secret).unwrap();
+        assert_eq!(
+            bare.object(),
+            &json!({"metadata": {"name": "a", "labels": {"b": "c"}, "annotations": {"d": "e"}}})
+        );
+        let whole = Whole::read(&secret).unwrap();
+        assert!(!format!("{whole:?}").contains("hunter2"));
+    }
+}

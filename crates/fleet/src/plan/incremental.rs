@@ -1,0 +1,354 @@
+//! Incremental: one cluster first, then so many at a time that never more than the budget are unready.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use slipway_api::fleet::rollout::status::{MAX_CLUSTERS, Run};
+use slipway_kernel::capability::show::count;
+
+use super::run::{self, Ground, is_skipped};
+use super::survey::{Seen, Standing, Survey};
+use super::{Decision, Hold};
+use crate::observe::{Wanted, World};
+use crate::reasons::{Reason, outcome};
+
+pub(super) fn decide(
+    world: &World,
+    wanted: &Wanted,
+    survey: &Survey<'_>,
+    decision: &mut Decision,
+    now: Timestamp,
+) {
+    if let Some(hold) = survey.unread() {
+        // Who was well before may be lost or ill by now, and must not go first.
+        decision.holds.push(hold);
+        return;
+    }
+    run::supersede(world, survey, decision, now);
+    let stable = decision.stable.clone();
+    let ground = Ground {
+        world,
+        wanted,
+        survey,
+        stable: stable.as_deref(),
+    };
+    let Some(run) = decision.run.clone() else {
+        // The next plan moves clusters: first it has to be written down who was unready now.
+        decision.run = ground.begin(now);
+        left(survey, decision);
+        return;
+    };
+    let pass = Pass { ground, run: &run };
+    let next = run::still_left(survey, &run);
+    // All that were unready or unreachable when it began, whatever they say of themselves. Not who has joined since.
+    let (many, most) = (
+        next.skipped.len(),
+        wanted.max_unreachable.of(survey.total()),
+    );
+    let anew = pass.tried_anew();
+    let is_tried_anew = anew.is_some();
+    decision.run = Some(anew.map_or(next.clone(), |canary| Run {
+        canary: Some(canary),
+        canary_passed: None,
+        ..next
+    }));
+    left(survey, decision);
+    if is_tried_anew {
+        // The next plan moves it: first it has to be written down that it goes first again.
+        return;
+    }
+    if many > most {
+        let message = format!(
+            "{} unready or unreachable when this began, and at most {most} may be left for later",
+            count(many, "cluster"),
+        );
+        let hold = Hold::new(
+            Reason::TooManyUnreachable,
+            message,
+            "the clusters, when they are back, or a higher maxUnreachable",
+        );
+        decision.holds.push(hold);
+        return;
+    }
+    if pass.has_passed() {
+        pass.others(decision, now);
+    } else {
+        pass.canary(decision);
+    }
+    if !pass.is_over(decision) {
+        return;
+    }
+    if pass.has_passed() && survey.selected().any(Seen::is_settled) {
+        run::end(world, survey, outcome::SUCCEEDED, decision, now);
+        decision.stable = Some(survey.target().to_owned());
+    } else if pass.has_nobody(decision) {
+        // It is over, but it has not proved itself.
+        run::end(world, survey, outcome::ABANDONED, decision, now);
+    }
+}
+
+/// What a plan looks at while a change is on its way.
+struct Pass<'a> {
+    ground: Ground<'a>,
+    /// As it is stored: who is not among the skipped there counts.
+    run: &'a Run,
+}
+
+impl<'a> Pass<'a> {
+    fn survey(&self) -> &'a Survey<'a> {
+        self.ground.survey
+    }
+
+    fn first(&self) -> Option<&Seen<'a>> {
+        let canary = self.run.canary.as_ref();
+        canary.and_then(|name| self.survey().get(name))
+    }
+
+    /// Whether the first cluster is ready with the change.
+    fn has_passed(&self) -> bool {
+        self.run.canary_passed.is_some() || self.first().is_some_and(Seen::is_settled)
+    }
+
+    /// Who goes first again, because what it was ready with is not what it should have any more: values have changed in the
+    /// middle of the change, and nobody has tried these. Where nobody went first, or who did is not there any more, somebody does
+    /// as soon as what others have is not what they should have any more.
+    fn tried_anew(&self) -> Option<String> {
+        self.run.canary_passed.as_ref()?;
+        let chosen = || self.ground.chosen(self.run);
+        let Some(first) = self.first().filter(|seen| seen.is_selected()) else {
+            let is_behind = |seen: &Seen<'_>| {
+                let has_change = seen.template() == Some(self.survey().target());
+                has_change && is_changed(seen) && !is_skipped(self.run, seen)
+            };
+            let mut all = self.survey().selected();
+            return all.any(is_behind).then(chosen)?;
+        };
+        if !is_changed(first) {
+            return None;
+        }
+        // Without room for it, only one that is unready already can be tried with.
+        let has_room = self.ground.unready(self.run) < self.ground.allowed();
+        let can_again = first.cluster.is_reachable && (has_room || first.is_unready());
+        let again = can_again.then(|| first.name.to_owned());
+        again.or_else(chosen)
+    }
+
+    /// Whether nobody is left who could have the change: neither now, nor when the API lets us write. Of a change that the first
+    /// cluster was ready with, those are waited for as well that cannot have it now.
+    fn has_nobody(&self, decision: &Decision) -> bool {
+        let run = decision.run.as_ref();
+        let has_canary = run.is_some_and(|run| run.canary.is_some());
+        let is_left = |seen: &Seen<'_>| run.is_some_and(|run| is_skipped(run, seen));
+        let is_held = |seen: &Seen<'_>| {
+            let waits = self.has_passed() && seen.standing == Standing::Outdated && !is_left(seen);
+            seen.refused().is_some() || waits
+        };
+        let mut all = self.survey().selected();
+        let is_started = has_canary && !self.has_passed();
+        !is_started && !all.any(is_held)
+    }
+
+    fn over_budget(&self, unready: usize) -> Hold {
+        let message = format!(
+            "{} unready, and maxUnreadyClusters allows {}",
+            count(unready, "cluster"),
+            self.ground.allowed(),
+        );
+        Hold::new(
+            Reason::MaxUnreadyClusters,
+            message,
+            "the clusters, when they are ready, or a higher maxUnreadyClusters",
+        )
+    }
+
+    /// Until the first cluster is ready with the change, nobody else gets it.
+    fn canary(&self, decision: &mut Decision) {
+        self.newcomers(decision);
+        let can_get = |seen: &Seen<'_>| self.ground.is_candidate(seen);
+        let valid = self
+            .first()
+            .filter(|seen| self.has_change(seen) || can_get(seen));
+        let Some(canary) = valid else {
+            // The next plan moves it: first it has to be written down who it is.
+            if let Some(run) = &mut decision.run {
+                run.canary = self.ground.canary(self.run);
+            }
+            return;
+        };
+        if can_get(canary) && is_skipped(self.run, canary) && canary.is_ready() {
+            // It was away and is back: it counts from now on, which has to be written down before it moves.
+            return;
+        }
+        let unready = self.ground.unready(self.run);
+        if !can_get(canary) {
+            decision.holds.push(pending(canary));
+        } else if canary.is_unready() || unready < self.ground.allowed() {
+            decision.assign.extend(canary.wanted());
+        } else if let (Some(other), Some(run)) = (self.ground.broken(self.run), &mut decision.run) {
+            // There is no room for it, and there may never be before the change reaches this one.
+            run.canary = Some(other);
+        } else {
+            decision.holds.push(self.over_budget(unready));
+        }
+    }
+
+    /// Whether a cluster has the change, maybe with other values by now: whoever goes first and has it is waited for, also if
+    /// it is lost.
+    fn has_change(&self, seen: &Seen<'_>) -> bool {
+        let target = Some(self.survey().target());
+        let has_template = self.ground.stable != target && seen.template() == target;
+        seen.is_selected() && (seen.standing == Standing::Current || has_template)
+    }
+
+    /// Whoever has nothing yet gets what has proved itself, at once: an empty cluster is worse than an old version, and a
+    /// version that nobody has tried is worse than both.
+    fn newcomers(&self, decision: &mut Decision) {
+        let Some(stable) = self.ground.stable else {
+            return;
+        };
+        let is_new = |seen: &Seen<'_>| {
+            let is_here = seen.can_be_written() && seen.cluster.is_reachable;
+            seen.standing == Standing::New && is_here && !is_skipped(self.run, seen)
+        };
+        for seen in self.survey().in_order(is_new) {
+            let Some(assignment) = seen.proved(stable, self.survey().target()) else {
+                continue;
+            };
+            // It gets the change when it is ready with this, and does not count before. A status has its limits; who is left out
+            // there counts.
+            if decision.joined.len() < MAX_CLUSTERS {
+                decision.joined.push(assignment.cluster.clone());
+                decision.joined.sort();
+                decision.joined.dedup();
+            }
+            decision.assign.push(assignment);
+        }
+    }
+
+    /// The others: those that are unready already first, because that costs nothing, and may be what mends them; then as many
+    /// as the budget has room for.
+    fn others(&self, decision: &mut Decision, now: Timestamp) {
+        if let Some(run) = &mut decision.run {
+            run.canary_passed.get_or_insert(Time(now));
+        }
+        // Who was left for later and is well again counts first: that has to be written down before it moves. Who is not gets what
+        // may mend it; but who has joined is on its way with what it got.
+        let is_left = |seen: &Seen<'_>| {
+            is_skipped(self.run, seen) && (seen.is_ready() || seen.is_coming_up())
+        };
+        let can = |seen: &Seen<'_>| seen.can_move() && seen.cluster.is_reachable && !is_left(seen);
+        let (broken, waiting): (Vec<&Seen<'_>>, Vec<&Seen<'_>>) = self
+            .survey()
+            .in_order(can)
+            .into_iter()
+            .partition(|seen| seen.is_unready());
+        let unready = self.ground.unready(self.run);
+        let room = self.ground.allowed().saturating_sub(unready);
+        let moved = broken.into_iter().chain(waiting.iter().copied().take(room));
+        decision.assign.extend(moved.filter_map(Seen::wanted));
+        if waiting.len() > room {
+            let in_flight = unready + room;
+            decision.holds.push(self.over_budget(in_flight));
+        }
+    }
+
+    /// Whether every cluster that can have the change is ready with it. Who has it and is not ready is waited for, also while it
+    /// is not known what it should have: what a value comes from may be gone for a moment.
+    fn is_over(&self, decision: &Decision) -> bool {
+        let target = Some(self.survey().target());
+        let is_done = |seen: &Seen<'_>| match seen.standing {
+            Standing::Current => seen.is_settled(),
+            Standing::Outdated => {
+                let is_on_its_way = seen.template() == target && !seen.is_ready();
+                !seen.can_move() && !is_on_its_way
+            }
+            Standing::New => !seen.can_move() || !seen.cluster.is_reachable,
+            Standing::Going | Standing::Deselected | Standing::Foreign => true,
+        };
+        // Whoever is back is not left for later any more.
+        let run = decision.run.as_ref();
+        let is_left = |seen: &Seen<'_>| run.is_some_and(|run| is_skipped(run, seen));
+        let mut all = self.survey().selected();
+        decision.assign.is_empty() && all.all(|seen| is_done(seen) || is_left(seen))
+    }
+}
+
+/// Whether a cluster is to get something else than it has, and can.
+fn is_changed(seen: &Seen<'_>) -> bool {
+    seen.standing == Standing::Outdated && seen.can_move()
+}
+
+/// Why the first cluster is not ready yet.
+fn pending(canary: &Seen<'_>) -> Hold {
+    let status = canary.entry().and_then(|entry| entry.status.as_ref());
+    let told = status
+        .and_then(|status| status.message.as_deref())
+        .unwrap_or_default();
+    let failed = canary
+        .entry()
+        .is_some_and(super::super::observe::Entry::has_failed);
+    let (reason, what) = match (canary.cluster.is_reachable, failed) {
+        (false, _) => (
+            Reason::CanaryFailed,
+            "cannot be reached with the change".to_owned(),
+        ),
+        (true, true) => (
+            Reason::CanaryFailed,
+            format!("failed with the change: {told}"),
+        ),
+        (true, false) if canary.settles_at().is_some() => (
+            Reason::CanaryPending,
+            "is ready with the change, and not for long enough yet".to_owned(),
+        ),
+        (true, false) => (
+            Reason::CanaryPending,
+            "is not ready with the change yet".to_owned(),
+        ),
+    };
+    let message = format!("the first cluster {what}");
+    Hold::new(
+        reason,
+        message,
+        "the cluster, or another change of the template",
+    )
+    .until(canary.settles_at())
+    .at(canary.name)
+}
+
+/// Tells of the clusters that are left for later.
+fn left(survey: &Survey<'_>, decision: &mut Decision) {
+    let run = decision.run.as_ref();
+    let is_left = |seen: &Seen<'_>| {
+        let is_behind = matches!(seen.standing, Standing::New | Standing::Outdated);
+        let is_skipped = seen.has_joined || run.is_some_and(|run| is_skipped(run, seen));
+        is_behind && (is_skipped || !seen.cluster.is_reachable)
+    };
+    let all: Vec<Hold> = survey
+        .selected()
+        .filter(|seen| is_left(seen))
+        .map(later)
+        .collect();
+    decision.holds.extend(all);
+}
+
+fn later(seen: &Seen<'_>) -> Hold {
+    let hold = if seen.has_joined && seen.cluster.is_reachable {
+        let message =
+            "the cluster has joined lately, and gets the change when it is ready with what it has";
+        Hold::new(
+            Reason::ClusterUnready,
+            message,
+            "the cluster, when it is ready",
+        )
+    } else if seen.cluster.is_reachable {
+        let message = "the cluster was unready before the change: it does not count, and gets it after the first one";
+        Hold::new(
+            Reason::UnreadyBefore,
+            message,
+            "the cluster, when it is ready again, or the change, when it has passed the first cluster",
+        )
+    } else {
+        let message = "the cluster cannot be reached, and gets the change when it is back";
+        Hold::new(Reason::Unreachable, message, "the cluster, when it is back")
+    };
+    hold.at(seen.name)
+}

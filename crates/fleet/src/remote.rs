@@ -1,0 +1,362 @@
+//! What is to be done about one `RemoteAssemblage`: its cluster gets an `Assemblage` with the same syncs, and what that one
+//! tells is told here.
+//!
+//! All syncs of a cluster are written together, in one write. A sync that only names a module is filled in on the way, and
+//! never here: what people and other controllers wrote stays as they wrote it. What cannot be filled in stays in the cluster
+//! as it was.
+
+pub mod fill;
+mod leaf;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
+use slipway_api::fleet::SyncSummary;
+use slipway_api::fleet::assemblage::{AssemblageStatus, SyncState, SyncStatus};
+use slipway_api::fleet::names::COPIED_FOR;
+use slipway_api::fleet::sync::NamedSync;
+use slipway_api::names::FIELD_MANAGER;
+use slipway_bindings::{Text, revision};
+use slipway_kernel::fields::text;
+
+use crate::kinds;
+use crate::reasons::Reason;
+use crate::render::Applied;
+use crate::render::assignment::{self, Place};
+use crate::specialise::{Assigned, Specialised};
+
+pub(crate) use leaf::is_elsewhere;
+pub use leaf::{Leaf, WRITTEN};
+
+/// All that the plan of one `RemoteAssemblage` depends on.
+#[derive(Debug, Clone, Default)]
+pub struct World {
+    /// Its namespace, which is that of the Assemblage in the cluster too.
+    pub namespace: String,
+    /// Its name, which is that of the Assemblage in the cluster too.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its generation.
+    pub generation: i64,
+    /// Which control plane it is in: the uid of that one's `kube-system`.
+    pub hub: String,
+    /// The control plane whose place this one takes, by a person's word.
+    pub takes_over: Option<String>,
+    /// How many syncs that nobody has assigned here may be taken away, by a person's word.
+    pub may_unassign: usize,
+    /// Its syncs, and what comes of those that name a module or cannot be read.
+    pub syncs: Vec<(NamedSync, Option<Specialised<Assigned>>)>,
+    /// Its status, as stored.
+    pub before: AssemblageStatus,
+    /// Whether the cluster can be reached, and what is in it has been seen.
+    pub is_reachable: bool,
+    /// The Assemblage in the cluster, if it is there.
+    pub leaf: Option<Leaf>,
+    /// What the API of the cluster said to what was written there last, if it refused that.
+    pub refused: Option<String>,
+    /// The Secrets with values that are there in the control plane, for this cluster.
+    pub secrets: BTreeSet<String>,
+    /// The Secrets with values that are in the cluster, for whomever.
+    pub copied: BTreeSet<String>,
+    /// Those of them that were written there for this one: only these are deleted.
+    pub own: BTreeSet<String>,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Decision {
+    /// The Secrets that have to be copied into the cluster first; while there are any, nothing else is written there.
+    pub copy: Vec<String>,
+    /// The Secrets with values of what was filled in, as they are written into the cluster first.
+    pub make: Vec<Applied>,
+    /// The Assemblage, as it is written into the cluster.
+    pub apply: Option<Applied>,
+    /// A merge patch of the Assemblage, good for the version that was seen: takes syncs away, and changes nothing else. To apply what
+    /// is left would leave what somebody else has written with the same content, as whoever restores an object does; and to apply none
+    /// would leave no list at all. Not where somebody else has added a sync: that one is theirs.
+    pub take_away: Option<Value>,
+    /// The copied Secrets that nobody refers to any more.
+    pub delete_secrets: Vec<String>,
+    /// The syncs in the cluster that nobody has assigned here, and that stay there.
+    pub kept: BTreeSet<String>,
+    /// A person's words that have been followed.
+    pub followed: Vec<&'static str>,
+    /// How far each sync is.
+    pub syncs: Vec<SyncStatus>,
+    /// How many are how far.
+    pub summary: SyncSummary,
+}
+
+impl Decision {
+    /// Whether something is to be written into the cluster.
+    pub fn is_pending(&self) -> bool {
+        self.apply.is_some()
+            || self.take_away.is_some()
+            || !self.copy.is_empty()
+            || !self.make.is_empty()
+    }
+}
+
+/// Decides about a `RemoteAssemblage`.
+pub fn decide(world: &World, now: Timestamp) -> Decision {
+    let wanted: Vec<Wanted<'_>> = world
+        .syncs
+        .iter()
+        .map(|one| Wanted::of(world, one))
+        .collect();
+    let mut decision = Decision::default();
+    let syncs: Vec<&NamedSync> = wanted.iter().filter_map(|one| one.sync.as_ref()).collect();
+    if world.is_open() {
+        write(world, &syncs, &mut decision);
+    }
+    decision.kept = world.kept();
+    decision.followed = world.followed();
+    decision.syncs = wanted.iter().map(|one| one.status(world, now)).collect();
+    decision.summary = summary(&decision.syncs);
+    decision
+}
+
+/// A sync as it is to be in the cluster.
+struct Wanted<'a> {
+    name: &'a str,
+    /// None if it was never there and cannot be filled in.
+    sync: Option<NamedSync>,
+    blocked: Option<(&'static str, &'a str)>,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(world: &World, (sync, filled): &'a (NamedSync, Option<Specialised<Assigned>>)) -> Self {
+        let (found, blocked) = match filled {
+            None => (Some(sync.clone()), None),
+            Some(Specialised::Done(assigned)) => (Some(assigned.sync.clone()), None),
+            // It stays as it was, and so does what is told of it.
+            Some(Specialised::Unread { .. }) => (world.in_leaf(&sync.name), None),
+            Some(Specialised::Blocked {
+                reason, message, ..
+            }) => (world.in_leaf(&sync.name), Some((*reason, message.as_str()))),
+        };
+        Self {
+            name: &sync.name,
+            sync: found.map(named),
+            blocked,
+        }
+    }
+
+    /// How far it is: what the cluster tells of exactly this.
+    fn status(&self, world: &World, now: Timestamp) -> SyncStatus {
+        let before = world
+            .before
+            .syncs
+            .iter()
+            .find(|known| known.name == self.name);
+        let revision = self.sync.as_ref().and_then(|sync| sync.revision.clone());
+        let leaf = world.leaf.as_ref();
+        let seen = leaf
+            .zip(self.sync.as_ref())
+            .and_then(|(leaf, sync)| leaf.told(sync));
+        // What is news has to be of what is there now: it may be of an earlier time at which the same was there.
+        let is_known = |told: &SyncStatus| {
+            before.is_some_and(|before| {
+                before.state == told.state && before.observed_revision == revision
+            })
+        };
+        let told = seen.filter(|told| leaf.is_some_and(Leaf::is_observed) || is_known(told));
+        let refused = world.refused.as_deref();
+        let refused = refused.filter(|_| world.is_open() && seen.is_none());
+        let refused = refused.map(|said| (Reason::RefusedByApi.as_str(), said));
+        let made = match (self.blocked.or(refused), told) {
+            (Some((reason, message)), _) => SyncStatus {
+                state: SyncState::Blocked,
+                reason: Some(reason.to_owned()),
+                message: Some(message.to_owned()),
+                ..SyncStatus::default()
+            },
+            (None, Some(told)) if world.is_open() => told.clone(),
+            // What was known stays known of the same revision: it is told elsewhere that the cluster cannot be reached.
+            (None, _) => {
+                let known = before.filter(|known| known.observed_revision == revision);
+                known
+                    .filter(|_| !world.is_open() || seen.is_some())
+                    .cloned()
+                    .unwrap_or_default()
+            }
+        };
+        let same =
+            before.filter(|known| known.state == made.state && known.observed_revision == revision);
+        SyncStatus {
+            name: self.name.to_owned(),
+            observed_revision: revision,
+            observed_sync: None,
+            // The time at which it was seen here: clocks of clusters differ.
+            since: same
+                .and_then(|known| known.since.clone())
+                .or(Some(Time(now))),
+            ..made
+        }
+    }
+}
+
+impl World {
+    /// The syncs as they are written: also those that are in the cluster already and cannot be read, or that nobody has assigned here,
+    /// as they are there.
+    fn list(&self, syncs: &[&NamedSync], kept: &BTreeSet<String>) -> Vec<Value> {
+        let is_wanted = |name: &str| self.syncs.iter().any(|(sync, _)| sync.name == name);
+        let is_listed = |name: &str| syncs.iter().any(|sync| sync.name == name);
+        let unread = self.leaf.iter().flat_map(|leaf| &leaf.unread);
+        let unread = unread.filter(|sync| {
+            let name = text(sync, "/name");
+            name.is_some_and(|name| (is_wanted(name) && !is_listed(name)) || kept.contains(name))
+        });
+        let strange = self.leaf.iter().flat_map(|leaf| &leaf.syncs);
+        let strange = strange.filter(|sync| kept.contains(&sync.name));
+        let written = syncs.iter().copied().chain(strange);
+        let written = written.map(serde_json::to_value).filter_map(Result::ok);
+        written.chain(unread.cloned()).collect()
+    }
+
+    fn in_leaf(&self, name: &str) -> Option<NamedSync> {
+        let mut all = self.leaf.iter().flat_map(|leaf| &leaf.syncs);
+        all.find(|sync| sync.name == name).cloned()
+    }
+}
+
+/// A sync without a revision gets one: what the cluster tells has to be about something.
+fn named(sync: NamedSync) -> NamedSync {
+    let revision = match &sync.revision {
+        Some(revision) => revision.clone(),
+        None => revision::of_template(&sync),
+    };
+    NamedSync {
+        revision: Some(revision),
+        ..sync
+    }
+}
+
+/// What is written into the cluster: Secrets first, then the Assemblage, if it is not as wanted.
+fn write(world: &World, syncs: &[&NamedSync], decision: &mut Decision) {
+    let used: BTreeSet<&str> = syncs.iter().flat_map(|sync| secrets_of(sync)).collect();
+    let missing = used
+        .iter()
+        .filter(|name| world.secrets.contains(**name) && !world.copied.contains(**name));
+    decision.copy = missing.map(|name| (*name).to_owned()).collect();
+    decision.make = made(world);
+    if !decision.copy.is_empty() || !decision.make.is_empty() {
+        return;
+    }
+    let kept = world.kept();
+    let list = world.list(syncs, &kept);
+    let hash = leaf::hash(&list);
+    let leaf = world.leaf.as_ref();
+    let there: BTreeMap<&str, &NamedSync> = world
+        .leaf
+        .iter()
+        .flat_map(|leaf| &leaf.syncs)
+        .map(|sync| (sync.name.as_str(), sync))
+        .collect();
+    let is_written = leaf.is_some_and(|leaf| world.is_written(leaf, &hash, &kept));
+    let is_there = |sync: &&NamedSync| there.get(sync.name.as_str()) == Some(sync);
+    if !is_written || !syncs.iter().all(is_there) {
+        if let Some(left) = leaf.and_then(|leaf| leaf.without_all_but(&list)) {
+            let said = world.annotations(&leaf::hash(&left), &kept);
+            decision.take_away = Some(leaf::patch(&said, &left));
+        } else {
+            let said = world.annotations(&hash, &kept);
+            decision.apply = Some(assemblage(world, &list, &said));
+        }
+        // What was there may still be needed until it has been written.
+        return;
+    }
+    let still = world.leaf.iter().flat_map(|leaf| &leaf.syncs);
+    let still: BTreeSet<&str> = still.flat_map(secrets_of).collect();
+    let unused = world.own.iter();
+    let unused =
+        unused.filter(|name| !used.contains(name.as_str()) && !still.contains(name.as_str()));
+    decision.delete_secrets = unused.cloned().collect();
+}
+
+/// The Secrets with values of what was filled in that are not in the cluster yet.
+fn made(world: &World) -> Vec<Applied> {
+    let filled = world.syncs.iter().filter_map(|(_, filled)| match filled {
+        Some(Specialised::Done(assigned)) => assigned.secret.as_ref(),
+        _ => None,
+    });
+    let missing = filled.filter(|(name, _)| !world.copied.contains(name));
+    let place = Place {
+        namespace: &world.namespace,
+        cluster: &world.name,
+        kubeconfig: "",
+    };
+    let by = |(name, data): &(String, BTreeMap<String, Text>)| {
+        let mut made = assignment::values(place, &world.name, name, data);
+        let labels = json!({"metadata": {"labels": {COPIED_FOR: assignment::label(&world.name)}}});
+        slipway_kernel::fields::merge(&mut made.body, &labels);
+        made
+    };
+    missing.map(by).collect()
+}
+
+/// The Secrets that a sync's bindings refer to.
+fn secrets_of(sync: &NamedSync) -> impl Iterator<Item = &str> {
+    let fields = sync
+        .bindings
+        .iter()
+        .filter_map(|binding| binding.object_field_ref.as_ref());
+    fields
+        .filter(|field| field.kind == "Secret")
+        .map(|field| field.name.as_str())
+}
+
+fn assemblage(world: &World, syncs: &[Value], annotations: &Value) -> Applied {
+    let (object, body) = crate::render::object(
+        kinds::ASSEMBLAGE,
+        &world.namespace,
+        &world.name,
+        &json!({"metadata": {"annotations": annotations}, "spec": {"syncs": syncs}}),
+    );
+    Applied {
+        object,
+        manager: FIELD_MANAGER.to_owned(),
+        force: true,
+        body,
+    }
+}
+
+/// A sync that cannot be read, by its name: maybe a later version of ours has written it. None for what has no name.
+pub fn unreadable<T>(
+    sync: &Value,
+    error: &serde_json::Error,
+) -> Option<(NamedSync, Specialised<T>)> {
+    let part = |path: &str| text(sync, path).map(str::to_owned);
+    let named = NamedSync {
+        name: part("/name")?,
+        revision: part("/revision"),
+        assigned_by: part("/assignedBy"),
+        ..NamedSync::default()
+    };
+    let blocked = Specialised::Blocked {
+        reason: Reason::SyncUnreadable.as_str(),
+        message: format!("what it says cannot be read: {error}"),
+        references: BTreeSet::new(),
+    };
+    Some((named, blocked))
+}
+
+/// How many syncs are how far.
+pub fn summary(syncs: &[SyncStatus]) -> SyncSummary {
+    let of = |states: &[SyncState]| {
+        let count = syncs
+            .iter()
+            .filter(|sync| states.contains(&sync.state))
+            .count();
+        i64::try_from(count).unwrap_or(i64::MAX)
+    };
+    SyncSummary {
+        total: i64::try_from(syncs.len()).unwrap_or(i64::MAX),
+        updating: of(&[SyncState::Updating]),
+        failed: of(&[SyncState::Failed, SyncState::Blocked]),
+        succeeded: of(&[SyncState::Succeeded]),
+    }
+}

@@ -1,0 +1,240 @@
+//! The Assemblage in a cluster, and whose it is.
+//!
+//! A cluster belongs to one control plane: to which, is said on its Assemblage. Another one writes nothing there before a person says
+//! that it takes the first one's place. Also one's own control plane may know less than it has written, because it was built anew or put
+//! back to an earlier state: what is in the cluster and is assigned by nobody here stays, until somebody assigns it or a person says
+//! that it may go.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use slipway_api::fleet::assemblage::{AssemblageStatus, SyncStatus};
+use slipway_api::fleet::names::{CONFIRM_UNASSIGN, TAKE_OVER};
+use slipway_api::fleet::sync::NamedSync;
+use slipway_bindings::revision;
+use slipway_kernel::fields::{integer, list, strings, text};
+
+use super::World;
+
+/// On an `Assemblage` in a workload cluster: a hash of what was written last, by which a sync that is gone is noticed.
+pub const WRITTEN: &str = "fleet.squaremo.dev/written";
+
+/// The same: the uid of the `RemoteAssemblage` that wrote it last.
+const WRITER: &str = "fleet.squaremo.dev/written-by";
+
+/// The same: the generation that the `RemoteAssemblage` had then. One that has an earlier one was put back.
+const GENERATION: &str = "fleet.squaremo.dev/written-generation";
+
+/// The same: the uid of the `kube-system` of the control plane that wrote it last.
+const HUB: &str = "fleet.squaremo.dev/written-from";
+
+/// The same: the names of the syncs that nobody assigned who knows this cluster now.
+const KEPT: &str = "fleet.squaremo.dev/kept";
+
+/// The Assemblage in the cluster.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Leaf {
+    /// Its syncs.
+    pub syncs: Vec<NamedSync>,
+    /// Those of its syncs that cannot be read, as they are.
+    pub unread: Vec<Value>,
+    /// The hash of what was written last.
+    pub written: Option<String>,
+    /// The uid of the `RemoteAssemblage` that wrote it last.
+    pub writer: Option<String>,
+    /// The generation that that one had.
+    pub of_generation: Option<i64>,
+    /// The control plane that wrote it last.
+    pub hub: Option<String>,
+    /// The syncs in it that nobody assigned who knows it now.
+    pub kept: BTreeSet<String>,
+    /// Its generation.
+    pub generation: i64,
+    /// A hash of each of its syncs as it is in the API, by name.
+    pub hashes: BTreeMap<String, String>,
+    /// What it tells.
+    pub status: AssemblageStatus,
+}
+
+impl Leaf {
+    /// Reads an `Assemblage`.
+    pub fn of(object: &Value) -> Self {
+        let (mut syncs, mut unread) = (Vec::new(), Vec::new());
+        for sync in list(object, "/spec/syncs") {
+            match serde_json::from_value(sync.clone()) {
+                Ok(sync) => syncs.push(sync),
+                Err(_) => unread.push(sync.clone()),
+            }
+        }
+        let hashes = list(object, "/spec/syncs").filter_map(|sync| {
+            Some((text(sync, "/name")?.to_owned(), revision::of_template(sync)))
+        });
+        let mut said = strings(object, "/metadata/annotations");
+        let kept = said.remove(KEPT).unwrap_or_default();
+        let kept = kept.split(',').filter(|name| !name.is_empty());
+        let status = object.get("status").cloned();
+        Self {
+            syncs,
+            unread,
+            written: said.remove(WRITTEN),
+            writer: said.remove(WRITER),
+            of_generation: said.remove(GENERATION).and_then(|said| said.parse().ok()),
+            hub: said.remove(HUB),
+            kept: kept.map(str::to_owned).collect(),
+            generation: integer(object, "/metadata/generation").unwrap_or_default(),
+            hashes: hashes.collect(),
+            status: status
+                .and_then(|status| serde_json::from_value(status).ok())
+                .unwrap_or_default(),
+        }
+    }
+
+    /// The control plane that has an `Assemblage`, if it says so.
+    pub(crate) fn hub_of(object: &Value) -> Option<String> {
+        strings(object, "/metadata/annotations").remove(HUB)
+    }
+
+    /// Its syncs, as they are.
+    fn whole(&self) -> Vec<Value> {
+        let syncs = self.syncs.iter().map(serde_json::to_value);
+        let syncs = syncs.filter_map(Result::ok);
+        syncs.chain(self.unread.iter().cloned()).collect()
+    }
+
+    /// What is left of its syncs when those go that are not in this list. None if none go, or if they are not those that were written
+    /// last: then somebody else has added one.
+    pub(super) fn without_all_but(&self, list: &[Value]) -> Option<Vec<Value>> {
+        let all = self.whole();
+        let is_ours = self.written == Some(hash(&all));
+        let is_listed = |sync: &&Value| {
+            let mut listed = list.iter();
+            listed.any(|one| text(one, "/name") == text(sync, "/name"))
+        };
+        let left: Vec<Value> = all.iter().filter(is_listed).cloned().collect();
+        (is_ours && (left.len() < all.len() || list.is_empty())).then_some(left)
+    }
+
+    /// What it tells of exactly this sync. A revision is a word that somebody chose: what was told while something else was under it
+    /// does not count.
+    pub(super) fn told(&self, sync: &NamedSync) -> Option<&SyncStatus> {
+        let mut all = self.status.syncs.iter();
+        let told =
+            all.find(|told| told.name == sync.name && told.observed_revision == sync.revision)?;
+        let observed = told.observed_sync.as_ref();
+        let is_of_this = observed.is_none_or(|hash| self.hashes.get(&sync.name) == Some(hash));
+        let is_there = self.syncs.contains(sync);
+        (is_there && is_of_this).then_some(told)
+    }
+
+    /// Whether what it tells is of what is in it now.
+    pub(super) fn is_observed(&self) -> bool {
+        let observed = self.status.observed_generation;
+        observed.is_none_or(|observed| observed >= self.generation)
+    }
+
+    /// The names of all of its syncs.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let unread = self.unread.iter().filter_map(|sync| text(sync, "/name"));
+        let read = self.syncs.iter().map(|sync| sync.name.as_str());
+        read.chain(unread)
+    }
+}
+
+/// What is said on an Assemblage and left of its syncs, as a merge patch.
+pub(super) fn patch(said: &Value, left: &[Value]) -> Value {
+    let mut annotations = json!({KEPT: null});
+    if let (Some(all), Some(said)) = (annotations.as_object_mut(), said.as_object()) {
+        all.extend(said.clone());
+    }
+    json!({"metadata": {"annotations": annotations}, "spec": {"syncs": left}})
+}
+
+/// A hash of syncs, whatever their order: the API keeps one of its own.
+pub(super) fn hash(syncs: &[Value]) -> String {
+    let mut all: Vec<&Value> = syncs.iter().collect();
+    all.sort_by(|one, other| text(one, "/name").cmp(&text(other, "/name")));
+    revision::of_template(&all)
+}
+
+impl World {
+    /// Whether it may be written to: it can be reached, and belongs to this control plane.
+    pub(super) fn is_open(&self) -> bool {
+        let hub = self.leaf.as_ref().and_then(|leaf| leaf.hub.as_deref());
+        let is_ours =
+            hub.is_none_or(|hub| !is_elsewhere(hub, &self.hub, self.takes_over.as_deref()));
+        self.is_reachable && is_ours
+    }
+
+    /// Whether somebody wrote it who may have known more than this assemblage does: another control plane or assemblage, or this one
+    /// before it was put back.
+    fn is_strange(&self, leaf: &Leaf) -> bool {
+        let is_another = |known: Option<&String>, own: &String| known.is_some_and(|one| one != own);
+        is_another(leaf.hub.as_ref(), &self.hub)
+            || is_another(leaf.writer.as_ref(), &self.uid)
+            || leaf
+                .of_generation
+                .is_some_and(|then| then > self.generation)
+    }
+
+    /// The syncs in the cluster that nobody has assigned here, and that nobody may take away.
+    pub(super) fn kept(&self) -> BTreeSet<String> {
+        let Some(leaf) = &self.leaf else {
+            return BTreeSet::new();
+        };
+        let is_strange = self.is_strange(leaf);
+        let is_assigned = |name: &str| self.syncs.iter().any(|(sync, _)| sync.name == name);
+        let all = leaf.names();
+        let all = all.filter(|name| is_strange || leaf.kept.contains(*name));
+        let all: BTreeSet<String> = all
+            .filter(|name| !is_assigned(name))
+            .map(str::to_owned)
+            .collect();
+        if !is_strange && all.len() <= self.may_unassign {
+            // A person has seen what they are.
+            return BTreeSet::new();
+        }
+        all
+    }
+
+    /// Whether what is in the cluster was written by this one, and is this.
+    pub(super) fn is_written(&self, leaf: &Leaf, hash: &str, kept: &BTreeSet<String>) -> bool {
+        let is_marked =
+            leaf.hub.as_ref() == Some(&self.hub) && leaf.writer.as_ref() == Some(&self.uid);
+        is_marked
+            && !self.is_strange(leaf)
+            && leaf.written.as_deref() == Some(hash)
+            && leaf.kept == *kept
+    }
+
+    /// What is said on the Assemblage in the cluster.
+    pub(super) fn annotations(&self, hash: &str, kept: &BTreeSet<String>) -> Value {
+        let mut all = json!({
+            WRITTEN: hash, WRITER: self.uid, HUB: self.hub, GENERATION: self.generation.to_string(),
+        });
+        if let Some(all) = all.as_object_mut().filter(|_| !kept.is_empty()) {
+            let names: Vec<&str> = kept.iter().map(String::as_str).collect();
+            all.insert(KEPT.to_owned(), names.join(",").into());
+        }
+        all
+    }
+
+    /// The words of a person that have been followed, by their annotations.
+    pub(super) fn followed(&self) -> Vec<&'static str> {
+        let Some(leaf) = self.leaf.as_ref().filter(|_| self.is_reachable) else {
+            return Vec::new();
+        };
+        let is_ours = leaf.hub.as_ref() == Some(&self.hub);
+        let is_clean = is_ours && !self.is_strange(leaf) && leaf.kept.is_empty();
+        let words = [
+            (self.takes_over.is_some() && is_ours, TAKE_OVER),
+            (self.may_unassign > 0 && is_clean, CONFIRM_UNASSIGN),
+        ];
+        let followed = words.into_iter().filter(|(is_followed, _)| *is_followed);
+        followed.map(|(_, word)| word).collect()
+    }
+}
+
+/// Whether a cluster that says that it belongs to one control plane belongs to another one than ours.
+pub(crate) fn is_elsewhere(says: &str, ours: &str, takes_over: Option<&str>) -> bool {
+    says != ours && takes_over != Some(says)
+}

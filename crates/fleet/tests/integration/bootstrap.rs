@@ -1,0 +1,148 @@
+//! Bootstrap: what is applied to clusters from the control plane, before there is any agent.
+
+use serde_json::{Value, json};
+
+use crate::stage::{CLUSTERS, Fleet, NAMESPACE, is_ready, module, rollout, secs, virtually};
+
+const KUSTOMIZATIONS: &str = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/fleet/kustomizations";
+const SOURCES: &str = "/apis/source.toolkit.fluxcd.io/v1/namespaces/fleet/gitrepositories";
+
+async fn made(fleet: &Fleet, cluster: &str, sync: &str) -> Option<Value> {
+    let path = format!("{KUSTOMIZATIONS}/{cluster}-bootstrap-{sync}");
+    fleet.hub.find(&path).await
+}
+
+fn bootstrapping(strategy: &str, tag: &str) -> Value {
+    let mut spec = rollout(strategy, tag);
+    spec["targetKind"] = json!("BootstrapModule");
+    spec["template"]["spec"]["controlPlaneBindings"] =
+        json!([{"name": "C", "value": "$(CLUSTER_NAME)"}]);
+    spec["template"]["spec"]["sync"]["package"]["kustomize"]["substitute"] =
+        json!({"CLUSTER": "$(C)"});
+    spec
+}
+
+#[test]
+fn each_cluster_has_a_kustomization_with_its_kubeconfig_and_a_change_goes_one_by_one() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        fleet
+            .make("rollouts", "agent", &bootstrapping("Incremental", "v1"))
+            .await;
+        fleet.until_ready("agent", 120).await;
+        for cluster in CLUSTERS {
+            let found = made(&fleet, cluster, "agent").await.unwrap();
+            let secret = if cluster == "rome" {
+                cluster.to_owned()
+            } else {
+                format!("{cluster}-kubeconfig")
+            };
+            assert_eq!(
+                found["spec"]["kubeConfig"]["secretRef"]["name"],
+                secret.as_str()
+            );
+            assert_eq!(
+                found["spec"]["postBuild"]["substitute"],
+                json!({"CLUSTER": cluster})
+            );
+        }
+        assert_eq!(fleet.hub.list(SOURCES).await.len(), 1);
+        fleet.roll("agent", "v2").await;
+        let mut most = 0;
+        fleet
+            .until("v2 everywhere", 120, async |fleet: &Fleet| {
+                // Each on its own: no source is shared by two versions.
+                let mut going = 0;
+                for cluster in CLUSTERS {
+                    let found = made(fleet, cluster, "agent").await?;
+                    let generation = &found["metadata"]["generation"];
+                    going += usize::from(found["status"]["observedGeneration"] != *generation);
+                }
+                most = most.max(going);
+                let found = fleet.get("rollouts", "agent").await?;
+                let sources = fleet.hub.list(SOURCES).await.len();
+                let is_new = found["status"]["history"].as_array()?.len() == 2;
+                (is_ready(&found) && is_new && sources == 1).then_some(())
+            })
+            .await;
+        assert_eq!(most, 1);
+        // Nothing of it is in the clusters' own assemblages.
+        assert_eq!(fleet.get("remoteassemblages", "berlin").await, None);
+    });
+}
+
+#[test]
+fn a_bootstrap_module_with_a_selector_is_everywhere_and_goes_with_its_cluster() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let mut selecting = module("v1");
+        selecting["selector"] = json!({});
+        fleet.make("bootstrapmodules", "base", &selecting).await;
+        fleet
+            .until("everywhere", 60, async |fleet: &Fleet| {
+                let found = fleet.get("bootstrapmodules", "base").await?;
+                let is_done = is_ready(&found) && found["status"]["summary"]["succeeded"] == 3;
+                is_done.then_some(())
+            })
+            .await;
+        let path = format!("/apis/cluster.x-k8s.io/v1beta2/namespaces/{NAMESPACE}/clusters/paris");
+        fleet.hub.delete(&path).await;
+        fleet
+            .until("gone with its cluster", 60, async |fleet: &Fleet| {
+                let is_gone = made(fleet, "paris", "base").await.is_none();
+                let assemblage = fleet.get("assemblages", "paris-bootstrap").await;
+                (is_gone && assemblage.is_none()).then_some(())
+            })
+            .await;
+        fleet.delete("bootstrapmodules", "base").await;
+        fleet
+            .until("gone", 60, async |fleet: &Fleet| {
+                fleet
+                    .get("bootstrapmodules", "base")
+                    .await
+                    .is_none()
+                    .then_some(())
+            })
+            .await;
+        secs(10).await;
+        assert_eq!(fleet.hub.list(KUSTOMIZATIONS).await.len(), 0);
+        assert_eq!(fleet.hub.list(SOURCES).await.len(), 0);
+    });
+}
+
+#[test]
+fn a_cluster_without_our_definition_gets_it_from_the_control_plane_and_then_the_rest() {
+    virtually(async {
+        let fleet = Fleet::new().await;
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        let paris = &fleet.leaves["paris"];
+        paris
+            .delete(&format!("{definitions}/assemblages.fleet.squaremo.dev"))
+            .await;
+        secs(10).await;
+        fleet
+            .make("rollouts", "web", &rollout("Replace", "v1"))
+            .await;
+        fleet
+            .until("waiting for the definition", 120, async |fleet: &Fleet| {
+                let found = fleet.get("remoteassemblages", "paris").await?;
+                let conditions = found["status"]["conditions"].as_array()?.clone();
+                let reachable = conditions
+                    .into_iter()
+                    .find(|one| one["type"] == "Reachable")?;
+                (reachable["reason"] == "AgentMissing").then_some(())
+            })
+            .await;
+        fleet
+            .make("rollouts", "agent", &bootstrapping("Incremental", "v1"))
+            .await;
+        fleet.until_ready("agent", 120).await;
+        // That is what it would have brought.
+        for definition in crate::definitions::fleet() {
+            if definition["spec"]["names"]["kind"] == "Assemblage" {
+                paris.define(&definition).await;
+            }
+        }
+        fleet.until_ready("web", 180).await;
+    });
+}

@@ -1,0 +1,174 @@
+//! Clusters that come and go, are lost and come back, and are taken for others.
+
+use serde_json::json;
+
+use crate::stage::{Fleet, NAMESPACE, is_ready, of_cluster, rollout, secs, virtually};
+
+const CLUSTER: &str = "/apis/cluster.x-k8s.io/v1beta2/namespaces/fleet/clusters";
+
+async fn settled() -> Fleet {
+    let fleet = Fleet::new().await;
+    fleet
+        .make("rollouts", "web", &rollout("Incremental", "v1"))
+        .await;
+    fleet.until_ready("web", 60).await;
+    fleet
+}
+
+#[test]
+fn a_cluster_that_cannot_be_reached_stops_nobody_and_catches_up() {
+    virtually(async {
+        let fleet = settled().await;
+        fleet.cut("paris");
+        fleet
+            .until("seen as away", 120, async |fleet: &Fleet| {
+                let found = fleet.get("rollouts", "web").await?;
+                let told = of_cluster(&found, "paris");
+                (told["reason"] == "Unreachable").then_some(())
+            })
+            .await;
+        fleet.roll("web", "v2").await;
+        fleet
+            .until("the others have it", 120, async |fleet: &Fleet| {
+                let found = fleet.get("rollouts", "web").await?;
+                let is_ready = |name: &str| of_cluster(&found, name)["state"] == "Ready";
+                (fleet.with_tag("web", "v2").await == 2 && is_ready("berlin") && is_ready("rome"))
+                    .then_some(())
+            })
+            .await;
+        let found = fleet.get("rollouts", "web").await.unwrap();
+        assert_eq!(of_cluster(&found, "paris")["reason"], "Unreachable");
+        assert!(!is_ready(&found));
+        // Its own agent goes on all the while.
+        assert!(fleet.kustomization("paris", "web").await.is_some());
+        fleet.mend("paris");
+        fleet.until_ready("web", 180).await;
+        assert_eq!(fleet.with_tag("web", "v2").await, 3);
+    });
+}
+
+#[test]
+fn a_deselected_cluster_loses_the_configuration_and_many_wait_for_a_persons_word() {
+    virtually(async {
+        let fleet = settled().await;
+        let labels = |env: &str| json!({"metadata": {"labels": {"env": env}}});
+        fleet
+            .hub
+            .patch(&format!("{CLUSTER}/berlin"), &labels("dev"))
+            .await;
+        fleet
+            .until("taken away", 60, async |fleet: &Fleet| {
+                let is_gone = fleet.kustomization("berlin", "web").await.is_none();
+                is_gone.then_some(())
+            })
+            .await;
+        assert_eq!(fleet.assigned("berlin", "web").await, None);
+        // Both others at once is too many.
+        let nobody = json!({"spec": {"selector": {"matchLabels": {"env": "none"}}}});
+        fleet.change("rollouts", "web", &nobody).await;
+        secs(120).await;
+        assert_eq!(fleet.with_tag("web", "v1").await, 2);
+        let found = fleet.get("rollouts", "web").await.unwrap();
+        assert_eq!(
+            found["status"]["waitingFor"][0]["reason"],
+            "MassUnassignment"
+        );
+        let word =
+            json!({"metadata": {"annotations": {"fleet.squaremo.dev/confirm-unassign": "2"}}});
+        fleet.change("rollouts", "web", &word).await;
+        fleet
+            .until("followed", 60, async |fleet: &Fleet| {
+                let found = fleet.get("rollouts", "web").await?;
+                let word = &found["metadata"]["annotations"]["fleet.squaremo.dev/confirm-unassign"];
+                let is_followed = word.is_null() && fleet.with_tag("web", "v1").await == 0;
+                is_followed.then_some(())
+            })
+            .await;
+    });
+}
+
+#[test]
+fn a_deleted_cluster_takes_its_assignments_with_it() {
+    virtually(async {
+        let fleet = settled().await;
+        fleet.hub.delete(&format!("{CLUSTER}/paris")).await;
+        fleet
+            .until("forgotten", 60, async |fleet: &Fleet| {
+                let found = fleet.get("rollouts", "web").await?;
+                let is_gone = fleet.get("remoteassemblages", "paris").await.is_none();
+                (is_gone && found["status"]["counts"]["total"] == 2).then_some(())
+            })
+            .await;
+        fleet.until_ready("web", 60).await;
+        // The cluster itself was not touched.
+        assert!(fleet.kustomization("paris", "web").await.is_some());
+    });
+}
+
+#[test]
+fn a_deleted_rollout_leaves_nothing_behind() {
+    virtually(async {
+        let fleet = settled().await;
+        fleet
+            .make("rollouts", "other", &rollout("Replace", "v1"))
+            .await;
+        fleet.until_ready("other", 60).await;
+        fleet.delete("rollouts", "web").await;
+        fleet
+            .until("gone", 60, async |fleet: &Fleet| {
+                fleet.get("rollouts", "web").await.is_none().then_some(())
+            })
+            .await;
+        secs(10).await;
+        for cluster in crate::stage::CLUSTERS {
+            assert_eq!(fleet.assigned(cluster, "web").await, None);
+            assert!(fleet.kustomization(cluster, "web").await.is_none());
+            assert!(fleet.kustomization(cluster, "other").await.is_some());
+        }
+        let path = format!("/apis/fleet.squaremo.dev/v1alpha1/namespaces/{NAMESPACE}/modules");
+        let modules = fleet.hub.list(&path).await;
+        assert!(
+            modules
+                .iter()
+                .all(|module| module["metadata"]["name"] == "other")
+        );
+    });
+}
+
+#[test]
+fn a_deleted_assemblage_clears_its_cluster_and_is_made_again() {
+    virtually(async {
+        let fleet = settled().await;
+        let before = fleet.get("remoteassemblages", "rome").await.unwrap();
+        fleet.delete("remoteassemblages", "rome").await;
+        fleet
+            .until("made again", 120, async |fleet: &Fleet| {
+                let found = fleet.get("remoteassemblages", "rome").await?;
+                (found["metadata"]["uid"] != before["metadata"]["uid"]).then_some(())
+            })
+            .await;
+        fleet.until_ready("web", 120).await;
+    });
+}
+
+#[test]
+fn another_cluster_behind_the_same_name_is_not_written_to() {
+    virtually(async {
+        let fleet = settled().await;
+        let berlin = fleet.leaves["berlin"].cluster.clone();
+        fleet.lines.lead("fleet/rome", &berlin);
+        secs(120).await;
+        fleet.roll("web", "v2").await;
+        secs(60).await;
+        let found = fleet.get("remoteassemblages", "rome").await.unwrap();
+        let conditions = found["status"]["conditions"].as_array().unwrap();
+        let reachable = conditions
+            .iter()
+            .find(|one| one["type"] == "Reachable")
+            .unwrap();
+        assert_eq!(reachable["status"], "False");
+        assert_eq!(reachable["reason"], "ClusterReplaced");
+        let path = "/apis/fleet.squaremo.dev/v1alpha1/namespaces/fleet/assemblages/rome";
+        assert_eq!(fleet.leaves["berlin"].find(path).await, None);
+    });
+}
