@@ -32,6 +32,7 @@ pub(crate) static ENTRY: Entry = Entry {
         "canary-hpa",
     ],
     specifics: &specifics::SPECIFICS,
+    abroad: &[],
 };
 
 fn running(settings: &Settings) -> Running {
