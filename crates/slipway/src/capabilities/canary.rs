@@ -30,8 +30,14 @@ pub(crate) static ENTRY: Entry = Entry {
         "canary-blue-green",
         "canary-changes",
         "canary-hpa",
+        "canary-routes",
+        "canary-crash",
+        "canary-leaves",
+        "canary-mesh",
+        "canary-ingress",
     ],
     specifics: &specifics::SPECIFICS,
+    abroad: &[],
 };
 
 fn running(settings: &Settings) -> Running {
