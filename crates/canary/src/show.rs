@@ -56,7 +56,10 @@ fn check_row(canary: &Value, check: &Value) -> Row {
             () => State::Idle,
         },
         problem: text(check, "/message"),
-        info: value.map(|value| format!("measured {value}")).into_iter().collect(),
+        info: value
+            .map(|value| format!("measured {value}"))
+            .into_iter()
+            .collect(),
         word: verdict,
         ..part(canary, &text(check, "/name"))
     }
@@ -180,7 +183,10 @@ mod tests {
         assert_eq!(row.problem, "errors 2 is above 1");
         assert_eq!(row.info, ["new version 30%", "1 check of 5 failed"]);
         let check = &rows[1];
-        assert_eq!((check.state, check.title.as_str()), (State::Bad, "Canary/web/errors"));
+        assert_eq!(
+            (check.state, check.title.as_str()),
+            (State::Bad, "Canary/web/errors")
+        );
     }
 
     #[test]
@@ -194,7 +200,10 @@ mod tests {
             })
         };
         let rows = show(&One(object("Waiting")));
-        let shown: Vec<(&str, State)> = rows.iter().map(|row| (row.title.as_str(), row.state)).collect();
+        let shown: Vec<(&str, State)> = rows
+            .iter()
+            .map(|row| (row.title.as_str(), row.state))
+            .collect();
         let errors = ("Canary/web/errors", State::Good);
         let gate = ("Canary/web/gate", State::Waiting);
         assert_eq!(shown, [("Canary/web", State::Waiting), errors, gate]);

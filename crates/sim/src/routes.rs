@@ -201,11 +201,7 @@ mod tests {
         let found = shares(HTTP_ROUTES, &route);
         assert_eq!(
             found,
-            [
-                (true, 0, 10_000),
-                (false, 7_500, 2_500),
-                (false, 10_000, 0)
-            ]
+            [(true, 0, 10_000), (false, 7_500, 2_500), (false, 10_000, 0)]
         );
         let read = rules(HTTP_ROUTES, &route);
         assert_eq!(read.last().map(|rule| rule.copies.len()), Some(1));
@@ -213,10 +209,7 @@ mod tests {
         let service = json!({"spec": {"http": [
             {"route": [{"destination": {"host": "old"}, "weight": 80}, {"destination": {"host": "new"}, "weight": 20}]},
         ]}});
-        assert_eq!(
-            shares(VIRTUAL_SERVICES, &service),
-            [(false, 8_000, 2_000)]
-        );
+        assert_eq!(shares(VIRTUAL_SERVICES, &service), [(false, 8_000, 2_000)]);
         let split = json!({"spec": {"backends": [{"service": "new", "weight": "50"}, {"service": "old", "weight": 50}]}});
         assert_eq!(shares(TRAFFIC_SPLITS, &split), [(false, 5_000, 5_000)]);
     }

@@ -221,7 +221,9 @@ fn acknowledge(world: &World, key: &Key, now: Timestamp) -> Option<Write> {
     }
     let generation = route.metadata.generation.unwrap_or_default();
     let parents = route.spec.get("parentRefs").and_then(Value::as_array);
-    let since = route.status.pointer("/parents/0/conditions/0/lastTransitionTime");
+    let since = route
+        .status
+        .pointer("/parents/0/conditions/0/lastTransitionTime");
     let since = since.cloned().unwrap_or_else(|| as_json(&pod::stamp(now)));
     let said: Vec<Value> = parents
         .into_iter()

@@ -34,12 +34,7 @@ const KNOWN: &[Kind] = &[
         "kustomizations",
     ),
     Kind::namespaced("cluster.x-k8s.io", "v1beta2", "Cluster", "clusters"),
-    Kind::namespaced(
-        "gateway.networking.k8s.io",
-        "v1",
-        "HTTPRoute",
-        "httproutes",
-    ),
+    Kind::namespaced("gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes"),
     Kind::namespaced(
         "networking.istio.io",
         "v1beta1",

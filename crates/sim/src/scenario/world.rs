@@ -109,8 +109,8 @@ impl Peer {
         }
         if let Some(query) = query {
             let mut known = self.prometheus.iter().filter(|one| one.query == query);
-            let now = known
-                .rfind(|one| one.from <= since && one.behind.as_ref().is_none_or(reaches));
+            let now =
+                known.rfind(|one| one.from <= since && one.behind.as_ref().is_none_or(reaches));
             return measured(now.map_or("none", |one| one.value.as_str()));
         }
         let mut known = self.webhook.iter().filter(|one| one.path == path);

@@ -45,7 +45,9 @@ impl World {
         let taken = self.recorder.all(TAKEN).into_iter();
         let shares = taken.filter(|one| is_here(one)).map(|one| {
             let rules = routes::rules(TAKEN, one.value());
-            let is_copied = rules.iter().any(|rule| rule.copies.contains(&behind.service));
+            let is_copied = rules
+                .iter()
+                .any(|rule| rule.copies.contains(&behind.service));
             let some = i64::from(is_copied || routes::reaches(&rules, &behind.service));
             routes::share(&rules, &behind.service).max(some)
         });
@@ -77,7 +79,9 @@ impl World {
         let Some(wanted) = wanted else {
             return pod.is_some();
         };
-        let image = pod.as_ref().and_then(|pod| pod.text("/spec/containers/0/image"));
+        let image = pod
+            .as_ref()
+            .and_then(|pod| pod.text("/spec/containers/0/image"));
         image.is_some_and(|image| match wanted.strip_suffix('*') {
             Some(start) => image.starts_with(start),
             None => image == wanted,

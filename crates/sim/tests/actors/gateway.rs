@@ -12,7 +12,9 @@ fn split(weight: i64) -> Value {
 
 async fn share(stage: &Stage) -> Option<Value> {
     let all = stage.list("Taken").await;
-    let taken = all.iter().find(|one| one["metadata"]["name"] == "trafficsplits.web")?;
+    let taken = all
+        .iter()
+        .find(|one| one["metadata"]["name"] == "trafficsplits.web")?;
     Some(taken["spec"]["rules"][0]["shares"]["new"].clone())
 }
 
@@ -26,7 +28,9 @@ fn taken(seed: u64) -> [u64; 2] {
         stage.create(object).await;
         let mut waits = [0, 0];
         for (weight, wait) in [20, 50].into_iter().zip(&mut waits) {
-            stage.patch("TrafficSplit", "web", json!({"spec": split(weight)})).await;
+            stage
+                .patch("TrafficSplit", "web", json!({"spec": split(weight)}))
+                .await;
             let wanted = Some(json!(weight * 100));
             while share(&stage).await != wanted {
                 stage.pass(1).await;
@@ -62,11 +66,20 @@ fn of_an_http_route_it_says_which_generation_it_has_taken() {
         stage.create(object).await;
         let seen = |route: &Value| {
             let condition = &route["status"]["parents"][0]["conditions"][0];
-            (condition["type"].clone(), condition["observedGeneration"].clone())
+            (
+                condition["type"].clone(),
+                condition["observedGeneration"].clone(),
+            )
         };
         let mut generations = Vec::new();
         for weight in [10, 40] {
-            stage.patch("HTTPRoute", "web", json!({"spec": {"rules": rules(weight)}})).await;
+            stage
+                .patch(
+                    "HTTPRoute",
+                    "web",
+                    json!({"spec": {"rules": rules(weight)}}),
+                )
+                .await;
             let route = stage.get("HTTPRoute", "web").await;
             assert_ne!(seen(&route).1, route["metadata"]["generation"]);
             stage.settle().await;

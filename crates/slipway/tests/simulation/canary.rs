@@ -14,12 +14,8 @@ use slipway_kernel::{Action, Facts, Kind, Plan, Purpose};
 
 use super::{Bend, Mutant};
 
-const HTTP_ROUTE: Kind = Kind::namespaced(
-    "gateway.networking.k8s.io",
-    "v1",
-    "HTTPRoute",
-    "httproutes",
-);
+const HTTP_ROUTE: Kind =
+    Kind::namespaced("gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes");
 
 /// The patches of a plan that are for this.
 fn patches(plan: &mut Plan, of: Purpose) -> impl Iterator<Item = &mut Value> {

@@ -142,21 +142,25 @@ impl<'a> Scene<'a> {
     pub(super) fn ready_behind(&self, canary: &Canary<'_>, service: &str) -> usize {
         let slices = self.history.states(SLICES, self.version).into_iter();
         let of_it = slices.filter(|(object, slice)| {
-            object.1 == canary.object.1 && slice.label("kubernetes.io/service-name") == Some(service)
+            object.1 == canary.object.1
+                && slice.label("kubernetes.io/service-name") == Some(service)
         });
         let endpoints = of_it.flat_map(|(_, slice)| {
             let all = slice.at("/endpoints").and_then(Value::as_array);
             all.into_iter().flatten()
         });
-        let is_ready =
-            |one: &&Value| one.pointer("/conditions/ready") == Some(&Value::Bool(true));
+        let is_ready = |one: &&Value| one.pointer("/conditions/ready") == Some(&Value::Bool(true));
         endpoints.filter(is_ready).count()
     }
 }
 
 /// The largest share that a Service has in any of these rules, of requests in general or of some of them.
 pub(super) fn most(rules: &[Rule], service: &str) -> i64 {
-    rules.iter().map(|rule| rule.share(service)).max().unwrap_or(0)
+    rules
+        .iter()
+        .map(|rule| rule.share(service))
+        .max()
+        .unwrap_or(0)
 }
 
 impl Canary<'_> {

@@ -110,10 +110,8 @@ fn measure(made: &mut Made, value: &str) {
 /// A Canary with more in its spec, and both of its workloads.
 fn begun(more: &Value) -> Made {
     let mut made = Made::new();
-    let metrics =
-        json!([{"name": "errors", "query": "errors of {{ target }}", "thresholdRange": {"max": 0.1}}]);
-    let mut spec =
-        json!({"targetRef": {"kind": "Deployment", "name": "web"}, "analysis": {"metrics": metrics}});
+    let metrics = json!([{"name": "errors", "query": "errors of {{ target }}", "thresholdRange": {"max": 0.1}}]);
+    let mut spec = json!({"targetRef": {"kind": "Deployment", "name": "web"}, "analysis": {"metrics": metrics}});
     merge(&mut spec, more);
     let value = json!({"metadata": {"name": "web", "generation": 1}, "spec": spec});
     made.put(object(CANARIES, "web"), value, None);

@@ -74,7 +74,10 @@ fn measured(history: &History, canary: &Canary<'_>, change: &Change, findings: &
 /// When the workload became what it is at a moment.
 fn pushed(history: &History, canary: &Canary<'_>, until: Timestamp) -> Timestamp {
     let (target, resource) = (canary.target(), canary.workloads());
-    let changes = history.changes.iter().take_while(|change| change.at <= until);
+    let changes = history
+        .changes
+        .iter()
+        .take_while(|change| change.at <= until);
     let of_it = changes.filter(|change| {
         let (of, namespace, name) = &change.object;
         &**of == resource && *namespace == canary.object.1 && **name == *target
@@ -105,10 +108,17 @@ fn last<'a>(history: &'a History, query: &str, until: Timestamp) -> Option<&'a A
 /// The number that Prometheus said.
 fn value(asked: &Asked) -> Option<f64> {
     let said: Value = serde_json::from_str(asked.said.as_deref()?).ok()?;
-    said.pointer("/data/result/0/value/1")?.as_str()?.parse().ok()
+    said.pointer("/data/result/0/value/1")?
+        .as_str()?
+        .parse()
+        .ok()
 }
 
 fn is_within(metric: &Value, value: f64) -> bool {
-    let bound = |field: &str| metric.pointer(&format!("/thresholdRange/{field}"))?.as_f64();
+    let bound = |field: &str| {
+        metric
+            .pointer(&format!("/thresholdRange/{field}"))?
+            .as_f64()
+    };
     bound("max").is_none_or(|most| value <= most) && bound("min").is_none_or(|least| value >= least)
 }

@@ -53,7 +53,9 @@ pub(in super::super) fn ready(case: &Case<'_>) -> Findings {
         };
         let share = |image: &slipway_sim::history::Image| {
             let rules = routes::rules(&change.object.0, image.value());
-            let copied = rules.iter().any(|rule| rule.copies.contains(&canary.new_service()));
+            let copied = rules
+                .iter()
+                .any(|rule| rule.copies.contains(&canary.new_service()));
             most(&rules, &canary.new_service()).max(i64::from(copied))
         };
         let (had, has) = (change.before.as_deref().map_or(0, share), share(after));
@@ -103,8 +105,15 @@ pub(in super::super) fn sent_back(case: &Case<'_>) -> Findings {
             };
             let has = most(&rules, &service) * 100 / WHOLE;
             findings.check(until, has == 0, || {
-                let how = if is_taken { "in fact" } else { "by what is written" };
-                format!("{} was sent back and still has {has}% {how}", canary.target())
+                let how = if is_taken {
+                    "in fact"
+                } else {
+                    "by what is written"
+                };
+                format!(
+                    "{} was sent back and still has {has}% {how}",
+                    canary.target()
+                )
             });
         }
     }

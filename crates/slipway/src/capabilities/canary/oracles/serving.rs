@@ -24,10 +24,7 @@ fn moments(history: &History) -> impl Iterator<Item = &Change> {
 }
 
 /// Times in which something was so without a break, by what is so at each moment: beginning and end.
-fn spans(
-    history: &History,
-    is_so: impl Fn(&Scene<'_>) -> bool,
-) -> Vec<(Timestamp, Timestamp)> {
+fn spans(history: &History, is_so: impl Fn(&Scene<'_>) -> bool) -> Vec<(Timestamp, Timestamp)> {
     let mut all = Vec::new();
     let mut began = None;
     for change in moments(history) {
@@ -130,7 +127,10 @@ pub(super) fn known(history: &History) -> Vec<Canary<'_>> {
 fn initialised(history: &History, canary: &Canary<'_>) -> Option<Timestamp> {
     let mut changes = history.changes.iter();
     let first = changes.find(|change| {
-        let phase = change.after.as_ref().and_then(|after| after.text("/status/phase"));
+        let phase = change
+            .after
+            .as_ref()
+            .and_then(|after| after.text("/status/phase"));
         change.object == *canary.object && phase == Some("Initialized")
     })?;
     Some(first.at)

@@ -34,7 +34,9 @@ pub(in super::super) fn scaled(case: &Case<'_>) -> Findings {
             let wanted = now.workload(&canary, &canary.target()).map_or(0, size);
             let holds = canary.phase() == "Promoting" && to >= wanted.max(1);
             findings.check(change.at, holds, || {
-                format!("{name}, which serves, was scaled from {from} to {to}, and {wanted} are wanted")
+                format!(
+                    "{name}, which serves, was scaled from {from} to {to}, and {wanted} are wanted"
+                )
             });
             continue;
         }
@@ -55,7 +57,9 @@ pub(in super::super) fn scaled(case: &Case<'_>) -> Findings {
         let holds = !routes::reaches(&taken, &service) || history.is_restored();
         findings.check(change.at, holds, || {
             let has = most(&taken, &service) * 100 / WHOLE;
-            format!("{name} was scaled from {from} to {to} while the new version had {has}% in fact")
+            format!(
+                "{name} was scaled from {from} to {to} while the new version had {has}% in fact"
+            )
         });
         findings.check(change.at, serves(&now, &canary), || {
             let serving = canary.primary();
