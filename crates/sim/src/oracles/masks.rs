@@ -101,6 +101,8 @@ pub const MASKED: &[Mask] = &[
             "stepSince",
             "heldSince",
             "unmeasuredSince",
+            "freeSince",
+            "stoppedSince",
         ]),
         why: "what a fault delayed has a later date",
     },

@@ -33,6 +33,7 @@ pub(crate) static ENTRY: Entry = Entry {
         "canary-routes",
         "canary-crash",
         "canary-leaves",
+        "canary-configs",
         "canary-mesh",
         "canary-ingress",
     ],

@@ -1,11 +1,11 @@
 //! What oracles must know of canary.
 
-use slipway_api::flagger::{FORMER_TEMPLATE, RESTART_ID};
+use slipway_api::flagger::{FORMER_TEMPLATE, PRIMARY, RESTART_ID};
 use slipway_api::purpose::canary as purpose;
-use slipway_sim::history::{Change, Request};
+use slipway_sim::history::{Change, Object, Request};
 use slipway_sim::oracles::{Case, Oracle, Specifics};
 
-use super::oracles::{CANARIES, Scene};
+use super::oracles::{CANARIES, Canary, Scene};
 use super::{CAPABILITY, oracles};
 
 pub(super) static SPECIFICS: Specifics = Specifics {
@@ -14,11 +14,12 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     oracles: ORACLES,
     maps: &[],
     fleeting_maps: &[],
+    copies: &[PRIMARY, "-former"],
     fleeting_annotations: &[FORMER_TEMPLATE, RESTART_ID],
     statuses: &[(CANARIES, "Canary")],
     orders: &["canaries"],
     is_unconditional: |_| false,
-    has_secret: |request| request.is_for(purpose::CONFIGURE),
+    has_secret: |_| false,
     may_change,
     harmless: &[purpose::GUARD, purpose::LET_GO],
     nothing_left: oracles::nothing_left,
@@ -33,7 +34,18 @@ fn may_change(case: &Case<'_>, change: &Change, request: &Request) -> bool {
     let scene = Scene::at(case.history, change.version);
     scene
         .canaries()
-        .any(|canary| canary.is_about(&change.object))
+        .any(|canary| canary.is_about(&change.object) || is_copy(&scene, &canary, &change.object))
+}
+
+/// Whether it is a copy of what a Canary's workload is configured with.
+fn is_copy(scene: &Scene<'_>, canary: &Canary<'_>, object: &Object) -> bool {
+    let (resource, namespace, name) = object;
+    let mut ends = SPECIFICS.copies.iter();
+    let original = ends.find_map(|end| name.strip_suffix(end));
+    let is_config = ["/configmaps", "/secrets"].contains(&&**resource);
+    is_config
+        && *namespace == canary.object.1
+        && original.is_some_and(|name| scene.object(canary, resource, name).is_some())
 }
 
 const ORACLES: &[Oracle] = &[

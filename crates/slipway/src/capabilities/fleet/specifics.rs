@@ -17,6 +17,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     oracles: ORACLES,
     maps: &[],
     fleeting_maps: &[],
+    copies: &[],
     fleeting_annotations: &[],
     statuses: &[
         (ROLLOUTS, "Rollout"),
@@ -40,6 +41,7 @@ pub(crate) static AGENT_SPECIFICS: Specifics = Specifics {
     oracles: &[],
     maps: &[],
     fleeting_maps: &[],
+    copies: &[],
     fleeting_annotations: &[],
     statuses: &[],
     orders: &[],

@@ -14,6 +14,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     oracles: ORACLES,
     maps: &[PREFIX],
     fleeting_maps: &[],
+    copies: &[],
     fleeting_annotations: &[TAKEN],
     statuses: &[],
     orders: &[],

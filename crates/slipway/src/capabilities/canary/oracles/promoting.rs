@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 use slipway_api::purpose::canary as purpose;
-use slipway_sim::history::{Asked, Change, History};
+use slipway_sim::history::{Asked, Change, History, Image};
 use slipway_sim::oracles::{Case, Findings};
 
 use super::{Canary, Scene, both, images};
@@ -40,6 +40,7 @@ pub(in super::super) fn promoted(case: &Case<'_>) -> Findings {
             });
             if !is_skipping(&canary) {
                 measured(history, &canary, change, &mut findings);
+                configured(history, &canary, change, &mut findings);
             }
         }
     }
@@ -69,6 +70,64 @@ fn measured(history: &History, canary: &Canary<'_>, change: &Change, findings: &
             format!("{name} was promoted although {query} was {value:?} when it was last measured")
         });
     }
+}
+
+/// Pods of the version were started with the configs that it is promoted with.
+fn configured(history: &History, canary: &Canary<'_>, change: &Change, findings: &mut Findings) {
+    let scene = Scene::at(history, change.version);
+    let Some(target) = scene.workload(canary, &canary.target()) else {
+        return;
+    };
+    let since = changed(history, canary, target, change.at);
+    let labels = target.at("/spec/selector/matchLabels");
+    let pods = history.states("/pods", change.version).into_iter();
+    let of_it = pods.filter(|(object, pod)| {
+        object.1 == canary.object.1 && is_selected(labels, pod.at("/metadata/labels"))
+    });
+    for (object, pod) in of_it {
+        let made = pod.text("/metadata/creationTimestamp");
+        let made: Option<Timestamp> = made.and_then(|text| text.parse().ok());
+        let holds = made.is_none_or(|made| made.as_second() >= since.as_second());
+        findings.check(change.at, holds, || {
+            format!(
+                "{} was promoted with configs that {} was not started with",
+                canary.target(),
+                object.2
+            )
+        });
+    }
+}
+
+fn is_selected(selector: Option<&Value>, labels: Option<&Value>) -> bool {
+    let selector = selector.and_then(Value::as_object);
+    selector.is_some_and(|wanted| {
+        let mut wanted = wanted.iter();
+        wanted.all(|(name, value)| labels.and_then(|all| all.get(name)) == Some(value))
+    })
+}
+
+/// When something that a workload is configured with was last changed by somebody.
+fn changed(
+    history: &History,
+    canary: &Canary<'_>,
+    workload: &Image,
+    until: Timestamp,
+) -> Timestamp {
+    let template = workload.at("/spec/template/spec");
+    let template = template.map(Value::to_string).unwrap_or_default();
+    let changes = history
+        .changes
+        .iter()
+        .take_while(|change| change.at <= until);
+    let of_configs = changes.filter(|change| {
+        let (resource, namespace, name) = &change.object;
+        let is_config = ["/configmaps", "/secrets"].contains(&&**resource);
+        is_config
+            && change.by.is_none()
+            && *namespace == canary.object.1
+            && template.contains(&format!("\"{name}\""))
+    });
+    of_configs.last().map_or(history.start, |change| change.at)
 }
 
 /// When the workload became what it is at a moment.
