@@ -35,13 +35,21 @@ impl Service {
         }
     }
 
-    /// Where it is sent to: Discord takes what Slack takes at another path.
+    /// What the path ends with where it is sent to: Discord takes what Slack takes at another path.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Discord => "/slack",
+            Self::Slack | Self::Teams | Self::Generic => "",
+        }
+    }
+
+    /// Where it is sent to.
     pub fn address(self, address: &str) -> String {
-        let address = address.trim_end_matches('/');
-        if self == Self::Discord && !address.ends_with("/slack") {
-            format!("{address}/slack")
-        } else {
+        let (address, path) = (address.trim_end_matches('/'), self.path());
+        if address.ends_with(path) {
             address.to_owned()
+        } else {
+            format!("{address}{path}")
         }
     }
 }

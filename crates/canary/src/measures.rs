@@ -11,8 +11,10 @@ use slipway_kernel::question::{Call, Credential, Header, Number, SecretRef, Valu
 use crate::engine::Answer;
 use crate::observe::World;
 use crate::provider::Provider;
+use crate::router::kubernetes::OF_REPLICA_SET;
 use crate::settings::Settings;
 use crate::spec::{SUCCESS_RATE, Source};
+use crate::standalone::readiness::Workload;
 
 /// The window of a metric where none is written.
 const USUAL_WINDOW: &str = "1m";
@@ -79,13 +81,18 @@ impl Subject<'_> {
     /// Whom to ask, and what, with names in it.
     fn asked(&self, metric: &Metric, source: Source<'_>) -> Result<(Server, String), String> {
         match source {
-            Source::Builtin => Ok((self.server()?, builtin(self.provider, &metric.name))),
+            Source::Builtin => Ok((self.server()?, self.builtin(&metric.name))),
             Source::Inline(query) => Ok((self.server()?, query.to_owned())),
             Source::Template(reference) => self.template(reference),
             Source::Unknown => Err(
                 "there is no such builtin metric, and neither a query nor a templateRef".to_owned(),
             ),
         }
+    }
+
+    fn builtin(&self, name: &str) -> String {
+        let kind = Workload::of(&self.canary.spec.target_ref.kind);
+        builtin(self.provider, name, kind.unwrap_or(Workload::Deployment))
     }
 
     fn server(&self) -> Result<Server, String> {
@@ -190,13 +197,18 @@ impl Subject<'_> {
     }
 }
 
-/// The query of a builtin metric: how many percent of the requests succeed, else how many milliseconds they take.
-pub fn builtin(provider: Provider, name: &str) -> String {
+/// The query of a builtin metric of a workload of this kind: how many percent of the requests succeed, else how many
+/// milliseconds they take.
+pub fn builtin(provider: Provider, name: &str, kind: Workload) -> String {
     let measures = provider.router().measures;
-    if name == SUCCESS_RATE {
+    let query = if name == SUCCESS_RATE {
         (measures.success_rate)()
     } else {
         (measures.duration)()
+    };
+    match kind {
+        Workload::Deployment => query,
+        Workload::DaemonSet => query.replace(OF_REPLICA_SET, ""),
     }
 }
 

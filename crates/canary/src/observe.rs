@@ -48,6 +48,17 @@ fn on_object(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     indexed(cluster, meta, stores, ABOUT)
 }
 
+/// A change of Flagger's own Deployment concerns all: whether it runs decides whether we do.
+fn on_deployment(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
+    let (kind, namespace) = (&kinds::DEPLOYMENT, &meta.namespace);
+    let seen = stores.get::<Whole>(cluster, kind, namespace, &meta.name);
+    if seen.is_some_and(|seen| seen.body.is_original()) {
+        let all = stores.list::<CanarySeen>(cluster, &kinds::CANARY);
+        return all.map(|entry| key(cluster, entry.meta)).collect();
+    }
+    on_object(cluster, meta, stores)
+}
+
 fn on_template(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
     indexed(cluster, meta, stores, ASKS)
 }
@@ -66,14 +77,17 @@ fn on_config(cluster: &ClusterId, meta: &Meta, stores: &Stores) -> Vec<Key> {
 
 /// What canary wants to see.
 pub fn interests(settings: &Settings) -> Vec<Interest> {
-    let workload = |kind| Interest::of::<Whole>(kind, on_object).indexed(CONFIGS, index_configs);
+    let deployment = Interest::of::<Whole>(kinds::DEPLOYMENT, on_deployment);
+    let daemon_set = Interest::of::<Whole>(kinds::DAEMON_SET, on_object);
     let mut all = vec![
         Interest::of::<CanarySeen>(kinds::CANARY, on_canary)
             .where_defined()
             .indexed(ABOUT, index_about)
             .indexed(ASKS, index_asks),
-        workload(kinds::DEPLOYMENT).indexed(original::ORIGINAL, original::index_original),
-        workload(kinds::DAEMON_SET).optional(),
+        deployment
+            .indexed(CONFIGS, index_configs)
+            .indexed(original::ORIGINAL, original::index_original),
+        daemon_set.indexed(CONFIGS, index_configs).optional(),
         Interest::of::<Whole>(kinds::SERVICE, on_object),
         Interest::of::<Whole>(kinds::AUTOSCALER, on_object).optional(),
         Interest::of::<TemplateSeen>(kinds::METRIC_TEMPLATE, on_template).optional(),
@@ -170,6 +184,15 @@ pub fn world(settings: &Settings, stores: &Stores, facts: &Facts, key: &Key) -> 
     Some(world)
 }
 
+/// What the version that serves is configured with.
+fn served(canary: &Canary) -> Vec<Config> {
+    let status = canary.status.as_ref();
+    let run = status.and_then(|status| status.run.as_ref());
+    let configs = run.and_then(|run| run.promoted_configs.as_ref());
+    let keys = configs.into_iter().flatten().map(|(key, _)| key);
+    keys.filter_map(|key| Config::of(key)).collect()
+}
+
 /// The checksum that a config had when it was seen last.
 fn remembered(canary: &Canary, config: &Config) -> Option<String> {
     let status = canary.status.as_ref()?;
@@ -208,8 +231,7 @@ impl Gathering<'_> {
             needed.push(kinds::DAEMON_SET);
         }
         needed.extend(spec.autoscaler_ref.as_ref().map(|_| kinds::AUTOSCALER));
-        let written = spec.provider.as_deref().filter(|name| !name.is_empty());
-        let provider = written.map_or(Ok(settings.provider), Provider::of);
+        let provider = Provider::of_canary(canary, settings.provider);
         needed.extend(provider.into_iter().flat_map(router::kinds));
         let names = about(canary);
         for kind in needed {
@@ -249,16 +271,18 @@ impl Gathering<'_> {
         let workload = world.objects.get(&target.kind, &target.name);
         let template = workload.and_then(|one| one.pointer("/spec/template"));
         let used = template.map(references).unwrap_or_default();
+        let used: BTreeSet<Config> = used.into_keys().chain(served(canary)).collect();
         let sees_maps = self.is_listed::<MapSeen>(&kinds::CONFIG_MAP)?;
         let sees_secrets = self.is_listed::<SecretSeen>(&kinds::SECRET)?;
-        for config in used.into_keys() {
+        for config in used {
             let is_seen = match config.kind {
                 ConfigKind::ConfigMap => sees_maps,
                 ConfigKind::Secret => sees_secrets,
             };
             if is_seen {
-                self.config(&config.copy(), world);
-                self.config(&config, world);
+                for one in [config.former(), config.copy(), config] {
+                    self.config(&one, world);
+                }
             } else {
                 // What cannot be seen any more has not changed, as far as anybody knows.
                 let before = remembered(canary, &config);

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! ending   it is being deleted, or may have to give something back
+//! retreat  it cannot be followed, and its version is to lose its traffic
 //! follow   advance ─► another run: it is written, and nothing else is done; the same: questions, deeds
 //! report   why nothing, or not more, happens: blockers, waitingFor, events
 //! telling  alerts and event webhooks, beside everything else
@@ -9,7 +10,9 @@
 
 mod ending;
 mod follow;
+mod original;
 mod report;
+mod retreat;
 mod telling;
 
 use std::time::Duration;
@@ -25,9 +28,11 @@ use crate::alerts::Service;
 use crate::measures::PROMETHEUS;
 use crate::observe::World;
 use crate::reasons::Reason;
+use crate::render;
 use crate::settings::Settings;
+use crate::standalone::acts::workload;
 use crate::standalone::adopt::is_pruned;
-use crate::standalone::scene::{Obstacle, Seen, stand};
+use crate::standalone::scene::{Obstacle, Seen, Stand, stand};
 use report::Report;
 
 /// How long to wait before something is written again that was not kept.
@@ -70,10 +75,8 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
     let canary = match &world.canary.body().read {
         Ok(canary) => canary,
         Err(why) => {
-            let obstacle = Obstacle {
-                reason: Reason::InvalidSpec,
-                message: format!("the Canary cannot be read: {why}"),
-            };
+            let message = format!("the Canary cannot be read: {why}");
+            let obstacle = Obstacle::new(Reason::InvalidSpec, message);
             Report::new(world, now).untold(&obstacle, &mut plan);
             return plan;
         }
@@ -96,16 +99,33 @@ pub fn plan(settings: &Settings, world: &World, now: Timestamp) -> Plan {
         return plan;
     }
     match stood {
-        Ok(stand) => follow::follow(&look, &stand, &mut plan),
+        Ok(mut stand) => {
+            stand.sight.refused_since = refused_since(&look, &stand);
+            follow::follow(&look, &stand, &mut plan);
+        }
         Err(obstacle) if obstacle.reason == Reason::DefinitionTooOld => {
             Report::new(world, now).untold(&obstacle, &mut plan);
             if let Some(at) = tried_again(canary) {
                 plan.wake(at);
             }
         }
-        Err(obstacle) => Report::new(world, now).obstructed(canary, &obstacle, &mut plan),
+        Err(obstacle) => {
+            if !retreat::retreat(&look, &obstacle, &mut plan) {
+                Report::new(world, now).obstructed(canary, &obstacle, &mut plan);
+            }
+            if let Some(at) = obstacle.until {
+                plan.wake(at);
+            }
+        }
     }
     plan
+}
+
+/// Since when the API refuses what the copy that serves is to become.
+fn refused_since(look: &Look<'_>, stand: &Stand) -> Option<Timestamp> {
+    let name = &stand.names.primary;
+    let copy = render::object(look.world, workload(stand.kind), name);
+    Some(look.world.refusals.get(&copy)?.since)
 }
 
 /// When something that was not kept may be written again: somebody may have changed the definition, which nobody tells us.
@@ -116,7 +136,7 @@ fn tried_again(canary: &Canary) -> Option<Timestamp> {
 
 /// What keeps a Canary from being followed, besides what it and its objects say.
 fn obstacle(look: &Look<'_>) -> Option<Obstacle> {
-    let of = |reason, message| Some(Obstacle { reason, message });
+    let of = |reason, message: String| Some(Obstacle::new(reason, message));
     let target = &look.canary.spec.target_ref;
     let is_pruned = look.canary.status.as_ref().is_some_and(is_pruned);
     if is_pruned && tried_again(look.canary).is_some_and(|at| look.now < at) {
@@ -130,11 +150,8 @@ fn obstacle(look: &Look<'_>) -> Option<Obstacle> {
         );
         return of(Reason::TargetBusy, message);
     }
-    if let Some(original) = &look.world.original {
-        let message = format!(
-            "Flagger runs as Deployment {original} and acts on Canaries too; scale it to zero"
-        );
-        return of(Reason::FlaggerRuns, message);
+    if let Some(obstacle) = original::acts(look) {
+        return Some(obstacle);
     }
     if let Some(kind) = look.world.unseen.first() {
         let (plural, group) = (&kind.plural, &kind.group);
@@ -159,9 +176,30 @@ fn is_running(canary: &Canary) -> bool {
     Phase::of(phase).is_running()
 }
 
+/// What templates and alert providers that the Canary names ask for, and do not get.
+fn unfollowed(look: &Look<'_>) -> Vec<String> {
+    let templates = look.world.templates.iter().filter_map(|(place, found)| {
+        let spec = &found.0.as_ref().ok()?.spec;
+        let (namespace, name) = place;
+        spec.provider.insecure_skip_verify.then(|| {
+            format!("MetricTemplate {namespace}/{name}: insecureSkipVerify is not followed, its certificate is verified")
+        })
+    });
+    let providers = look.world.providers.iter().filter_map(|(place, found)| {
+        let spec = &found.0.as_ref().ok()?.spec;
+        let (namespace, name) = place;
+        (!spec.proxy.is_empty()).then(|| {
+            format!(
+                "AlertProvider {namespace}/{name}: proxy is not followed, it is called directly"
+            )
+        })
+    });
+    templates.chain(providers).collect()
+}
+
 /// What the Canary asks that is not built, or that it may not use, is said at once and not at the first check.
 fn unusable(look: &Look<'_>) -> Option<Obstacle> {
-    let of = |reason, message| Some(Obstacle { reason, message });
+    let of = |reason, message: String| Some(Obstacle::new(reason, message));
     let analysis = look.canary.spec.analysis().unwrap_or_default();
     let own = look.namespace();
     let place = |reference: &ObjectReference| {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use slipway_api::canary::{Canary, CanaryStatus, Phase};
+
 use crate::router::{self, Router};
 
 /// A router that is built, with the version of its API that was asked for.
@@ -69,6 +71,19 @@ impl Provider {
         })
     }
 
+    /// What shifts the traffic of a Canary, where `usual` does if it does not say. In the middle of a run it is what it was
+    /// when that began: whoever has the weights has to take them back.
+    pub fn of_canary(canary: &Canary, usual: Self) -> Result<Self, NotAProvider> {
+        let status = canary.status.as_ref().filter(|status| is_busy(status));
+        let kept = status.and_then(|status| status.run.as_ref()?.provider.as_deref());
+        if let Some(Ok(kept)) = kept.map(Self::of) {
+            return Ok(kept);
+        }
+        let written = canary.spec.provider.as_deref();
+        let written = written.filter(|name| !name.is_empty());
+        written.map_or(Ok(usual), Self::of)
+    }
+
     /// All that are built, by each of their names.
     pub fn all() -> impl Iterator<Item = (&'static str, Self)> {
         let routers = router::ALL.iter().copied();
@@ -81,6 +96,13 @@ impl Provider {
     /// The first name of its router.
     pub fn name(self) -> &'static str {
         self.router.names.first().map_or("", |(name, _)| *name)
+    }
+
+    /// A name that means it, with the version of its API.
+    pub fn full_name(self) -> &'static str {
+        let mut all = Self::all();
+        let found = all.find(|(_, provider)| *provider == self);
+        found.map_or("", |(name, _)| name)
     }
 
     /// What does it.
@@ -112,6 +134,13 @@ impl Provider {
     pub fn has_affinity(self) -> bool {
         self.router.can.keep_clients
     }
+}
+
+/// Whether a run goes on, or has left weights behind.
+fn is_busy(status: &CanaryStatus) -> bool {
+    let is_draining = status.run.as_ref().is_some_and(|run| run.draining);
+    let phase = Phase::of(status.phase.as_deref());
+    phase.is_running() || status.canary_weight > 0 || is_draining
 }
 
 impl Default for Provider {

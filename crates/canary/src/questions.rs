@@ -251,7 +251,7 @@ pub(crate) fn named(
 ) -> QuestionId {
     let to = match &call.target {
         Target::Url(url) => url.to_string(),
-        Target::Secret(reference) => reference.to_string(),
+        Target::Secret(reference) | Target::SecretWith(reference, _) => reference.to_string(),
     };
     let method = call.method.as_str();
     let sent = format!("{place}/{retry}/{method} {to} {}", call.body);

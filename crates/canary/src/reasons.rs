@@ -15,6 +15,7 @@ enum Mark {
 reasons! {
     /// Why nothing, or not more, is done.
     pub enum Reason: Mark {
+        Asking [Expected] "Somebody is asked, and has not answered yet.",
         AutoscalerNotFound [Stalled] "The autoscaler that the Canary names is not there.",
         ClaimedByOther [] "Another capability disrupts the workload now.",
         ConfigNotFound [Stalled] "A ConfigMap or Secret that the workload needs is not there.",
@@ -24,6 +25,7 @@ reasons! {
         MetricNotFound [Stalled] "A MetricTemplate or AlertProvider that the Canary names is not there, or may not be used.",
         NoData [] "A measure has no values, and the run stays where it is until it has.",
         NotOurs [Stalled] "An object of a name that we need belongs to somebody else.",
+        Paused [] "A person has paused the Canary.",
         PromotionGateClosed [] "A webhook does not let the version take over.",
         RefusedByApi [] "The API refused the last attempt.",
         RolloutGateClosed [] "A webhook does not let the run begin.",

@@ -106,7 +106,7 @@ fn copy(world: &World, stand: &Stand, copy: &Copy) -> Option<Action> {
     };
     let Config { name, .. } = &copy.config;
     let (meta, _) = world.config_metas.get(&copy.config)?;
-    let known = world.config_metas.get(&copy.config.copy());
+    let known = world.config_metas.get(&copy.copy());
     let others = known.map(|(_, owners)| json!({"metadata": {"ownerReferences": owners}}));
     let mut owner = stand.owner.clone();
     if let Some(fields) = owner.as_object_mut() {

@@ -166,6 +166,8 @@ pub struct Router {
     pub names: &'static [(&'static str, &'static str)],
     /// What it can do.
     pub can: Abilities,
+    /// Whether the data plane says that it has taken weights.
+    pub acknowledges: bool,
     /// The kinds of the objects that it looks at and writes, by the version of its API.
     pub kinds: fn(&'static str) -> Vec<Kind>,
     /// The weights that the objects have, and whether the data plane has taken them.
@@ -176,6 +178,8 @@ pub struct Router {
     pub retreat: fn(&'static str, &Route, &Objects) -> Vec<Write>,
     /// Why it cannot follow a match, if it cannot.
     pub check_match: fn(&Value) -> Result<(), String>,
+    /// Whether an object that it changes is a person's own, and stays when the Canary goes.
+    pub borrows: fn(&Route, &Objects) -> bool,
     /// Puts back what was changed of a person's own objects.
     pub restore: fn(&'static str, &Route, &Objects) -> Vec<Write>,
     /// What the data plane measures.
@@ -266,6 +270,11 @@ pub fn ensure(
 /// Takes all traffic from the target where what the Canary says cannot be written.
 pub fn retreat(provider: Provider, route: &Route, objects: &Objects) -> Vec<Write> {
     (provider.router().retreat)(provider.version(), route, objects)
+}
+
+/// Whether an object that is changed is a person's own.
+pub fn borrows(provider: Provider, route: &Route, objects: &Objects) -> bool {
+    (provider.router().borrows)(route, objects)
 }
 
 /// Puts back what was changed of a person's own objects. What is ours goes with the Canary.

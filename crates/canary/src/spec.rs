@@ -23,6 +23,8 @@ pub const MIN_INTERVAL: Duration = Duration::from_secs(10);
 const USUAL_INTERVAL: Duration = Duration::from_mins(1);
 /// The longest interval, pause and deadline.
 const MAX_WAIT: Duration = Duration::from_hours(24 * 365);
+/// The longest that a data plane that says nothing is given to take weights.
+const MAX_GRACE: Duration = Duration::from_secs(30);
 /// How many iterations there are where a router is missing and none are written.
 const USUAL_ITERATIONS: u32 = 10;
 /// The most steps: weights are whole percents.
@@ -81,7 +83,11 @@ pub struct Asked {
 /// Reads a Canary; `usual` is the provider where none is written.
 pub fn read(spec: &CanarySpec, usual: Provider) -> Result<Asked, Problem> {
     let provider = spec.provider.as_deref().filter(|name| !name.is_empty());
-    let provider = provider.map_or(Ok(usual), Provider::of)?;
+    read_with(spec, provider.map_or(Ok(usual), Provider::of)?)
+}
+
+/// Reads a Canary whose traffic is shifted by this provider, whatever it says itself.
+pub fn read_with(spec: &CanarySpec, provider: Provider) -> Result<Asked, Problem> {
     if !["Deployment", "DaemonSet"].contains(&spec.target_ref.kind.as_str()) {
         return Err(Problem::Target(spec.target_ref.kind.clone()));
     }
@@ -100,8 +106,9 @@ pub fn read(spec: &CanarySpec, usual: Provider) -> Result<Asked, Problem> {
     };
     let mut warnings = Vec::new();
     let strategy = strategy(&analysis, provider, &mut warnings)?;
+    let interval = interval(analysis.interval.as_deref());
     let rules = Rules {
-        interval: interval(analysis.interval.as_deref()),
+        interval,
         patience: patience(&analysis),
         threshold: u32::try_from(analysis.threshold.unwrap_or(1))
             .unwrap_or(1)
@@ -118,6 +125,12 @@ pub fn read(spec: &CanarySpec, usual: Provider) -> Result<Asked, Problem> {
             Shift::Router
         } else {
             Shift::Nothing
+        },
+        router: provider.full_name().to_owned(),
+        grace: if provider.router().acknowledges {
+            Duration::ZERO
+        } else {
+            interval.min(MAX_GRACE)
         },
         finish: Finish::IntoSource,
         strategy,

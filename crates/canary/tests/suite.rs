@@ -37,6 +37,10 @@ mod measuring;
 mod meshes;
 #[path = "suite/metrics.rs"]
 mod metrics;
+#[path = "suite/obstacles.rs"]
+mod obstacles;
+#[path = "suite/patience.rs"]
+mod patience;
 #[path = "suite/planner.rs"]
 mod planner;
 #[path = "suite/play.rs"]

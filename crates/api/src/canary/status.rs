@@ -112,6 +112,22 @@ pub struct RunStatus {
     /// Whether the new version is yet to be scaled down
     #[serde(default)]
     pub draining: bool,
+    /// Who has paused the run, and why
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::text")]
+    pub paused: Option<String>,
+    /// Since when nothing is done because somebody asked for that
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub stopped_since: Option<Time>,
+    /// What shifts the traffic of the run; a change of spec.provider counts from the next one on
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::text")]
+    pub provider: Option<String>,
+    /// Since when the new version, which is to be scaled down, has no traffic any more
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub free_since: Option<Time>,
     /// When the next check is due
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
@@ -140,6 +156,9 @@ pub struct RunStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::text")]
     pub command: Option<String>,
+    /// How many runs there have been of each end, way and kind of analysis: `succeeded/canary/completed`
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ends: BTreeMap<String, i64>,
 }
 
 /// Something that has yet to be told to alert providers and webhooks of type `event`.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use slipway_api::canary::{HookType, Phase};
 
-use super::answers::{Answers, Ask};
+use super::answers::{Answers, Ask, Check};
 use super::judge::Checked;
 use super::rules::Rules;
 use super::run::{Revision, Run};
@@ -148,34 +148,81 @@ pub fn advance(rules: &Rules, run: &Run, sight: &Sight, answers: &Answers, now: 
         answers,
         now,
     };
-    if rules.suspend {
-        return look
-            .stay()
-            .hold(Reason::Suspended, "spec.suspend is true; nothing is done");
-    }
-    if let Some(next) = look.command() {
-        return next;
-    }
-    let Some(wanted) = sight.target.revision.as_ref() else {
-        return look.without_target();
-    };
-    if sight.source.readiness == Readiness::Missing
-        && let Some(next) = look.without_source(wanted)
-    {
-        return next;
-    }
-    match run.phase {
-        Phase::Initializing => look.initialise(),
-        Phase::Initialized | Phase::Succeeded | Phase::Failed => look.idle(wanted),
-        Phase::Waiting => look.wait(wanted),
-        Phase::Progressing | Phase::WaitingPromotion => look.analyse(wanted),
-        Phase::Promoting => look.promote(wanted),
-        Phase::Finalising => look.finalise(wanted),
-        Phase::Terminating | Phase::Terminated => look.stay(),
+    let next = look.decide();
+    look.explained(next)
+}
+
+/// What becomes of a run whose Canary cannot be followed any more, where its version is to have nothing: it failed.
+pub fn withdrawn(run: &Run) -> Run {
+    Run {
+        phase: Phase::Failed,
+        serving: run.serving.clone(),
+        target: run.target.clone(),
+        attempt: run.attempt,
+        failed_checks: run.failed_checks,
+        router: run.router.clone(),
+        command: run.command.clone(),
+        ends: run.ends.clone(),
+        draining: true,
+        ..Run::default()
     }
 }
 
 impl Look<'_> {
+    fn decide(&self) -> Next {
+        if self.rules.suspend {
+            let message = "spec.suspend is true; nothing is done";
+            return self
+                .stopped()
+                .unwrap_or_else(|| self.stay().hold(Reason::Suspended, message));
+        }
+        if let Some(next) = self.command() {
+            return next;
+        }
+        let Some(wanted) = self.sight.target.revision.as_ref() else {
+            return self.without_target();
+        };
+        if let Some(because) = &self.run.paused {
+            return self.paused(wanted, because);
+        }
+        if let Some(next) = self.resumed() {
+            return next;
+        }
+        if self.sight.source.readiness == Readiness::Missing
+            && let Some(next) = self.without_source(wanted)
+        {
+            return next;
+        }
+        match self.run.phase {
+            Phase::Initializing => self.initialise(),
+            Phase::Initialized | Phase::Succeeded | Phase::Failed => self.idle(wanted),
+            Phase::Waiting => self.wait(wanted),
+            Phase::Progressing | Phase::WaitingPromotion => self.analyse(wanted),
+            Phase::Promoting => self.promote(wanted),
+            Phase::Finalising => self.finalise(wanted),
+            Phase::Terminating | Phase::Terminated => self.stay(),
+        }
+    }
+
+    /// The same, which says whose answer is waited for where nothing else is said.
+    fn explained(&self, next: Next) -> Next {
+        let is_asked = !next.asks.is_empty() && next.run == *self.run;
+        if !is_asked || !next.holds.is_empty() {
+            return next;
+        }
+        let name = |ask: &Ask| match ask.check {
+            Check::Hook(place) => format!("webhook {}", self.name(place)),
+            Check::Metric(place) => {
+                let measure = self.rules.metrics.get(place);
+                let name = measure.map_or("unknown", |measure| measure.name.as_str());
+                format!("metric {name}")
+            }
+        };
+        let names: Vec<String> = next.asks.iter().map(name).collect();
+        let message = format!("asked, and not answered yet: {}", names.join(", "));
+        next.hold(Reason::Asking, message)
+    }
+
     /// Nothing changes.
     pub(super) fn stay(&self) -> Next {
         Next::of(self.run.clone())
@@ -232,7 +279,7 @@ impl Look<'_> {
             (run.weight, run.mirrored, run.iterations) = (0, false, 0);
             (run.skip, run.prepared) = (false, false);
             (run.due, run.held_since, run.unmeasured_since) = (None, None, None);
-            run.step_since = Some(self.now);
+            (run.step_since, run.free_since) = (Some(self.now), None);
         })
         .tell(
             "The serving version is wanted again; the run is cancelled",
@@ -264,6 +311,8 @@ impl Look<'_> {
         self.change(|run| {
             self.end(run, Phase::Failed);
             run.weight = if can { 100 } else { 0 };
+            // All requests, and not those alone that match: nobody else answers the others.
+            run.matching = false;
         })
         .warn(text, Some(Level::Error))
     }
@@ -283,8 +332,11 @@ impl Look<'_> {
         (run.mirrored, run.iterations, run.failed_checks) = (false, 0, 0);
         (run.prepared, run.closing, run.draining) = (false, false, false);
         (run.due, run.unmeasured_since, run.gate) = (None, None, None);
-        (run.step_since, run.held_since) = (Some(self.now), Some(self.now));
+        // Its time begins when it has been scaled up.
+        (run.step_since, run.held_since) = (Some(self.now), None);
+        run.free_since = None;
         run.matching = self.rules.is_matching();
+        run.router = Some(self.rules.router.clone());
     }
 
     /// Whether none of the target's pods can answer what it gets, while some of the source's could.
@@ -304,12 +356,24 @@ impl Look<'_> {
 
     /// Puts a run to its end. How many checks failed is still to be seen.
     pub(super) fn end(&self, run: &mut Run, phase: Phase) {
+        let end = if phase == Phase::Failed {
+            "failed"
+        } else {
+            "succeeded"
+        };
+        let is_skipped = run.skip || self.rules.skip;
+        let analysis = if is_skipped { "skipped" } else { "completed" };
+        let way = self.rules.strategy.as_str();
+        let ends = run.ends.entry(format!("{end}/{way}/{analysis}"));
+        let ends = ends.or_default();
+        *ends = ends.saturating_add(1);
         run.phase = phase;
         (run.weight, run.mirrored, run.iterations) = (0, false, 0);
         (run.skip, run.prepared, run.gate) = (false, false, None);
         run.closing = self.rules.has(HookType::PostRollout);
         run.due = run.closing.then_some(self.now);
         (run.step_since, run.held_since, run.unmeasured_since) = (None, None, None);
+        run.free_since = None;
     }
 
     /// The workload is gone. In the middle of a run that sends the version back.

@@ -20,8 +20,11 @@ impl Look<'_> {
         if let Some(next) = self.unrouted(Weights::SOURCE) {
             return next;
         }
+        if let Some(next) = self.freed() {
+            return next;
+        }
         if self.sight.target.size > 0 {
-            return self.stay();
+            return self.drains();
         }
         let serving = source.revision.clone();
         self.change(|run| {
@@ -30,7 +33,7 @@ impl Look<'_> {
             run.target = serving;
             (run.weight, run.mirrored, run.iterations) = (0, false, 0);
             (run.failed_checks, run.draining) = (0, false);
-            (run.due, run.held_since) = (None, None);
+            (run.due, run.held_since, run.free_since) = (None, None, None);
         })
         .tell("Initialization done", Some(Level::Info))
     }
@@ -40,31 +43,95 @@ impl Look<'_> {
         if self.rules.finish == Finish::IntoSource && self.is_deserted() {
             return self.unload("The new version went down");
         }
-        if self.run.closing {
-            return self.close();
+        if self.run.closing
+            && let Some(next) = self.closes(wanted)
+        {
+            return next;
         }
-        if self.run.draining && self.sight.target.size == 0 {
-            return self.change(|run| run.draining = false);
+        if self.run.draining {
+            if self.sight.target.size == 0 {
+                return self.change(|run| (run.draining, run.free_since) = (false, None));
+            }
+            if let Some(next) = self.freed() {
+                return next;
+            }
         }
-        if self.run.serving.as_ref() == Some(wanted) {
-            return self.settled();
+        let next = if self.run.serving.as_ref() == Some(wanted) {
+            self.settled()
+        } else if self.run.target.as_ref() == Some(wanted) {
+            self.healed()
+        } else if self.is_stranded() && !self.rules.skip {
+            self.recover()
+        } else {
+            self.let_in(wanted)
+        };
+        self.draining(next)
+    }
+
+    /// The same, which says what the target's going waits for, and goes on with that in time.
+    fn draining(&self, next: Next) -> Next {
+        if !self.run.draining || next.run != *self.run {
+            return next;
         }
-        if self.run.target.as_ref() == Some(wanted) {
+        let mut next = next.wake_at(self.drain_at());
+        if next.holds.is_empty()
+            && let Some(pending) = self.unrouted(Weights::SOURCE)
+        {
+            next.holds = pending.holds;
+        }
+        next
+    }
+
+    /// The target has no traffic, and goes when the data plane has had its time.
+    pub(super) fn drains(&self) -> Next {
+        let Some(at) = self.drain_at() else {
+            return self.stay();
+        };
+        let message = "the data plane has a while to take the weights, before pods go";
+        let next = self.stay().hold(Reason::RoutingPending, message);
+        next.until(Some(at))
+    }
+
+    /// Whether a promotion failed, and the target has all traffic.
+    fn is_stranded(&self) -> bool {
+        self.run.weight > 0 && self.rules.finish == Finish::IntoSource
+    }
+
+    /// Another version came after a promotion that failed. What served before gets its template back, and the traffic when it
+    /// is ready: only then that version can be analysed.
+    fn recover(&self) -> Next {
+        let source = &self.sight.source;
+        if source.serves(self.run.target.as_ref()) {
             return self.healed();
         }
-        self.let_in(wanted)
+        if !source.serves(self.run.serving.as_ref()) || source.size < self.needed() {
+            return self.hold_for(Reason::SourceNotReady, &source.state());
+        }
+        self.change(|run| run.weight = 0).tell(
+            "The serving version is ready again, and gets all traffic",
+            Some(Level::Info),
+        )
     }
 
     /// What was tried last is still what is wanted. Where its promotion failed and what serves has become it after all, it takes
     /// over.
     fn healed(&self) -> Next {
-        let is_stranded = self.run.weight > 0 && self.rules.finish == Finish::IntoSource;
-        if !is_stranded || !self.sight.source.serves(self.run.target.as_ref()) {
+        if !self.is_stranded() {
             return self.stay();
+        }
+        let source = &self.sight.source;
+        if !source.serves(self.run.target.as_ref()) {
+            let state = source.state();
+            let why = format!(
+                "the promotion failed, and the new version keeps the traffic: {}",
+                state.why()
+            );
+            return self.stay().hold(Reason::SourceNotReady, why);
         }
         self.change(|run| {
             (run.phase, run.weight) = (Phase::Finalising, 0);
             (run.step_since, run.held_since) = (Some(self.now), Some(self.now));
+            run.free_since = None;
         })
         .tell(
             "The serving version is ready after all, and gets all traffic",
@@ -118,7 +185,9 @@ impl Look<'_> {
         }
         let source = &self.sight.source;
         if self.run.weight > 0 && source.serves(self.run.serving.as_ref()) {
-            let change = self.change(|run| (run.weight, run.draining) = (0, true));
+            let change = self.change(|run| {
+                (run.weight, run.draining, run.free_since) = (0, true, None);
+            });
             return change.tell(
                 "The serving version is ready again, and gets all traffic",
                 None,
@@ -224,6 +293,19 @@ impl Look<'_> {
         self.stay()
             .hold(Reason::RolloutGateClosed, message)
             .wake_at(again)
+    }
+
+    /// Tells the end to those who want to know it; none where a new version has waited for that for an interval.
+    fn closes(&self, wanted: &Revision) -> Option<Next> {
+        let next = self.close();
+        let is_served = self.run.serving.as_ref() == Some(wanted);
+        let is_new = !is_served && self.run.target.as_ref() != Some(wanted);
+        if !is_new || next.run != *self.run {
+            return Some(next);
+        }
+        let end = self.run.due.and_then(|due| self.after(due));
+        let is_over = end.is_none_or(|end| end <= self.now);
+        (!is_over).then(|| next.wake_at(end))
     }
 
     /// Tells the end to those who want to know it.

@@ -49,6 +49,14 @@ pub struct Run {
     pub closing: bool,
     /// Whether the target is to be scaled down, which is not fought for once it is done.
     pub draining: bool,
+    /// Who has paused it, and why.
+    pub paused: Option<String>,
+    /// Since when nothing is done because somebody asked for that.
+    pub stopped_since: Option<Timestamp>,
+    /// What shifts its traffic, by the name that its rules have for it.
+    pub router: Option<String>,
+    /// Since when the target, which is to be scaled down, has no traffic any more.
+    pub free_since: Option<Timestamp>,
     /// When the next check is due.
     pub due: Option<Timestamp>,
     /// Since when it is at this step.
@@ -61,6 +69,8 @@ pub struct Run {
     pub gate: Option<String>,
     /// The command that was followed last.
     pub command: Option<String>,
+    /// How many runs there have been of each end, way and kind of analysis: `succeeded/canary/completed`.
+    pub ends: BTreeMap<String, u32>,
 }
 
 impl Run {

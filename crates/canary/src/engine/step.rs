@@ -76,13 +76,17 @@ impl Look<'_> {
 
     /// Pods that were started with former configs go before others come.
     fn refresh(&self) -> Next {
+        if let Some(next) = self.freed() {
+            return next;
+        }
         if self.sight.target.size > 0 {
             let message = "its pods are replaced, so that they have the new configs";
-            return self.stay().hold(Reason::TargetNotReady, message);
+            let next = self.stay().hold(Reason::TargetNotReady, message);
+            return next.wake_at(self.drain_at());
         }
         self.change(|run| {
             run.draining = false;
-            run.held_since = Some(self.now);
+            (run.held_since, run.free_since) = (None, None);
         })
     }
 
@@ -93,11 +97,15 @@ impl Look<'_> {
             let is_over = self.run.due.is_some() && self.run.held_since.is_some();
             return is_over.then(|| self.change(|run| run.held_since = None));
         }
+        if self.sight.target.size == 0 {
+            // Its time begins when it has been scaled up.
+            return Some(self.hold_for(Reason::TargetNotReady, readiness));
+        }
         if let Readiness::Stuck(why) = readiness {
             return Some(self.fail(&format!("the new version: {why}")));
         }
         if self.run.held_since.is_none() {
-            return Some(self.change(|run| run.held_since = Some(self.now)));
+            return Some(self.hold_from_now());
         }
         if self.is_too_late() {
             let why = readiness.why();
@@ -247,12 +255,13 @@ impl Look<'_> {
                 .warn(format!("Halt advancement: {why}"), None);
         };
         let deadline = later(since, self.rules.deadline);
-        if deadline.is_some_and(|deadline| deadline <= self.now) {
+        // One answer after a long silence says nothing of the time before.
+        if deadline.is_some_and(|deadline| deadline <= self.now) && self.has_heard_twice() {
             return self.fail(&format!("the progress deadline is over: {why}"));
         }
         self.stay()
             .hold(Reason::NoData, why)
-            .until(deadline)
+            .until(deadline.filter(|deadline| *deadline > self.now))
             .wake_at(self.after(at))
     }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use slipway_kernel::instant::later;
 
 use super::advance::{Look, Next};
+use super::sight::Weights;
 
 impl Look<'_> {
     /// Decides at the tick that it is time for, the first of which is due at this time and has come. Whoever was asked for a
@@ -54,6 +55,11 @@ impl Look<'_> {
         ticks.filter(|at| (due..=self.now).contains(at)).collect()
     }
 
+    /// Whether there are answers for more than one tick.
+    pub(super) fn has_heard_twice(&self) -> bool {
+        self.run.due.is_some_and(|due| self.heard(due).len() > 1)
+    }
+
     /// The latest tick since this one, where nothing was heard. All that is asked for a tick has an answer before the next.
     fn unheard(&self, from: Timestamp) -> Timestamp {
         let interval = self.rules.interval.as_nanos().max(1);
@@ -78,6 +84,28 @@ impl Look<'_> {
         } else {
             self.after(self.now)
         }
+    }
+
+    /// The time in which progress has to be made begins.
+    pub(super) fn hold_from_now(&self) -> Next {
+        self.change(|run| run.held_since = Some(self.now))
+    }
+
+    /// Remembers that the target, which is to be scaled down, has no traffic any more, where the data plane is given a while;
+    /// none if that is remembered, or not so.
+    pub(super) fn freed(&self) -> Option<Next> {
+        let is_given = !self.rules.grace_in(self.run.phase).is_zero();
+        let is_free = self.sight.routing.is_at(Weights::SOURCE);
+        let is_due = self.run.free_since.is_none() && self.sight.target.size > 0;
+        let is_new = is_given && is_free && is_due;
+        is_new.then(|| self.change(|run| run.free_since = Some(self.now)))
+    }
+
+    /// When the target can be scaled down, if that is only a matter of time.
+    pub(super) fn drain_at(&self) -> Option<Timestamp> {
+        let grace = self.rules.grace_in(self.run.phase);
+        let at = later(self.run.free_since?, grace)?;
+        (at > self.now).then_some(at)
     }
 
     /// When the time is over in which progress has to be made.

@@ -2,14 +2,26 @@
 //!
 //! One whose Lease is in our own namespace shares it with us, and waits for it. Any other is seen by its Deployment.
 
+use jiff::Timestamp;
 use serde_json::Value;
 use slipway_kernel::fields::{integer, list, text};
+use slipway_kernel::instant::instant;
 use slipway_kernel::store::Seen;
 
 use super::projections::{Whole, whole};
 
 /// Where its Lease is, unless it is told otherwise.
 const USUAL_LEASE: &str = "kube-system";
+
+/// As whom it writes.
+const MANAGER: &str = "flagger";
+
+/// When Flagger wrote an object last.
+pub(super) fn written(object: &Value) -> Option<Timestamp> {
+    let all = list(object, "/metadata/managedFields");
+    let theirs = all.filter(|one| text(one, "/manager") == Some(MANAGER));
+    theirs.filter_map(|one| instant(text(one, "/time")?)).max()
+}
 
 /// The index of Deployments that are Flagger.
 pub(super) const ORIGINAL: &str = "original";
@@ -77,7 +89,19 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{acts, is_image};
+    use super::{acts, is_image, written};
+
+    #[test]
+    fn its_last_write_is_known_by_its_manager() {
+        let by = |manager: &str, time: &str| json!({"manager": manager, "time": time});
+        let object = json!({"metadata": {"managedFields": [
+            by("flagger", "2026-01-01T00:00:05Z"),
+            by("flagger", "2026-01-01T00:00:09Z"),
+            by("slipway", "2026-01-01T00:01:00Z"),
+        ]}});
+        assert_eq!(written(&object), "2026-01-01T00:00:09Z".parse().ok());
+        assert_eq!(written(&json!({})), None);
+    }
 
     fn flagger(args: &Value, replicas: i64) -> Value {
         json!({

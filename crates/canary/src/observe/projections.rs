@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
+use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use slipway_api::alert_provider::AlertProvider;
 use slipway_api::canary::Canary;
+use slipway_api::flagger::FORMER;
 use slipway_api::metric_template::MetricTemplate;
 use slipway_kernel::fields::list;
 use slipway_kernel::finalizer::Finalizers;
@@ -33,10 +35,12 @@ pub struct CanarySeen {
     pub finalizers: Finalizers,
     /// When it was made.
     pub created: String,
+    /// When Flagger wrote it last.
+    pub written_by_original: Option<Timestamp>,
 }
 
 impl Projection for CanarySeen {
-    const READS: Parts = Parts::NONE.and(Part::Status);
+    const READS: Parts = Parts::NONE.and(Part::Status).and(Part::ManagedFields);
 
     fn project(object: &Value) -> Result<Self, Undecodable> {
         let created = object.pointer("/metadata/creationTimestamp");
@@ -48,6 +52,7 @@ impl Projection for CanarySeen {
                 .and_then(Value::as_str)
                 .unwrap_or_default()
                 .to_owned(),
+            written_by_original: original::written(object),
         })
     }
 }
@@ -159,8 +164,12 @@ pub(super) fn whole(seen: &Seen) -> Option<&Whole> {
 /// What [`CONFIGS`] finds a workload by.
 pub(super) fn index_configs(seen: &Seen) -> Vec<String> {
     let configs = whole(seen).map_or(&[][..], |one| one.configs.as_slice());
-    let each = configs.iter();
-    each.map(|name| place(&seen.meta.namespace, name)).collect()
+    // What a config of the copy was before is nobody's that a template names.
+    let each = configs
+        .iter()
+        .flat_map(|name| [name.clone(), format!("{name}{FORMER}")]);
+    each.map(|name| place(&seen.meta.namespace, &name))
+        .collect()
 }
 
 /// What is kept of a `ConfigMap` or Secret: nothing of its values.

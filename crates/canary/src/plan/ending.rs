@@ -1,4 +1,5 @@
-//! A Canary that has to give the workload back is kept until it has; see [`revert`].
+//! A Canary that has to give the workload back is kept until it has; see [`revert`]. One that changes a person's own route is
+//! kept until that is what it was.
 
 use slipway_api::canary::Phase;
 use slipway_api::flagger::FINALIZER;
@@ -12,7 +13,7 @@ use super::report::Report;
 use crate::reasons::Reason;
 use crate::render;
 use crate::router::Write;
-use crate::standalone::acts::{give_back, workload};
+use crate::standalone::acts::{give_back, restore, workload};
 use crate::standalone::adopt;
 use crate::standalone::leave::{Leave, leave};
 use crate::standalone::primary;
@@ -26,7 +27,6 @@ pub(super) fn end(
     stood: Result<&Stand, &Obstacle>,
     plan: &mut Plan,
 ) -> bool {
-    let is_asked = look.canary.spec.revert_on_deletion == Some(true);
     match (guard, stood) {
         // The finalizer is that program's as well: it gives back what is to be.
         (Guard::Ending, Err(obstacle)) if obstacle.reason == Reason::FlaggerRuns => false,
@@ -39,11 +39,11 @@ pub(super) fn end(
             give_all_back(look, plan);
             true
         }
-        (Guard::Guarded, Ok(_)) if !is_asked => {
+        (Guard::Guarded, Ok(_)) if !is_asked(look) => {
             release(look, plan);
             true
         }
-        (Guard::Unguarded, Ok(_)) if is_asked => {
+        (Guard::Unguarded, Ok(_)) if is_asked(look) => {
             let body = &look.world.canary.body().finalizers;
             let action = finalizer::add(canary(look), body, FINALIZER, purpose::GUARD);
             if let Some(action) = action {
@@ -56,20 +56,53 @@ pub(super) fn end(
     }
 }
 
-/// Gives the workload back, whatever else is in the way.
+/// Whether something is to be given back.
+fn is_asked(look: &Look<'_>) -> bool {
+    is_reverted(look) || is_borrowing(look)
+}
+
+/// Whether the workload is to be given back.
+fn is_reverted(look: &Look<'_>) -> bool {
+    look.canary.spec.revert_on_deletion == Some(true)
+}
+
+/// Whether a person's own route is changed.
+fn is_borrowing(look: &Look<'_>) -> bool {
+    let seen = look.seen();
+    leave(&seen).is_some_and(|leave| leave.borrows(&seen))
+}
+
+/// Gives the workload back, whatever else is in the way; where that is not asked for, a person's own route.
 fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
     let seen = look.seen();
     let Some(leave) = leave(&seen) else {
         release(look, plan);
         return;
     };
-    let writes = give_back(&seen, &leave);
-    let (source, target) = (&leave.source, &leave.target);
-    let step = revert::next(true, Guard::Ending, source, target, writes.is_empty());
     if leave.run.phase != Phase::Terminating {
         terminate(look, &leave, plan);
         return;
     }
+    if let Some(abort) = &leave.abort {
+        let report = Report::new(look.world, look.now);
+        let text = format!("Let go of as it is, {}", abort.because);
+        plan.events.push(report.event(EventType::Warning, &text));
+        release(look, plan);
+        return;
+    }
+    if !is_reverted(look) {
+        let writes = restore(&seen, &leave);
+        if writes.is_empty() {
+            release(look, plan);
+        }
+        for write in writes {
+            undo(look, write, plan);
+        }
+        return;
+    }
+    let writes = give_back(&seen, &leave);
+    let (source, target) = (&leave.source, &leave.target);
+    let step = revert::next(true, Guard::Ending, source, target, writes.is_empty());
     match step {
         Step::Size(size) => {
             let write = Write::Patch {
@@ -87,7 +120,10 @@ fn give_all_back(look: &Look<'_>, plan: &mut Plan) {
         Step::Release => release(look, plan),
         _ => {
             let why = target.state();
-            let message = format!("the workload is given back: {}", why.why());
+            let message = format!(
+                "the workload is given back when it is ready: {}; abort lets go of it as it is",
+                why.why()
+            );
             let report = Report::new(look.world, look.now);
             report.ending(look.canary, Reason::TargetNotReady, &message, plan);
         }
@@ -108,7 +144,11 @@ fn terminate(look: &Look<'_>, leave: &Leave, plan: &mut Plan) {
     let report = Report::new(look.world, look.now);
     plan.prepares = true;
     plan.statuses.extend(report.status(&before, &after));
-    let text = "Terminating: the workload is given back";
+    let text = if is_reverted(look) {
+        "Terminating: the workload is given back"
+    } else {
+        "Terminating: the route becomes what it was"
+    };
     plan.events.push(report.event(EventType::Normal, text));
 }
 

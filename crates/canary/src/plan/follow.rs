@@ -5,9 +5,8 @@ use slipway_api::canary::{CanaryStatus, CheckStatus};
 use slipway_kernel::event::EventType;
 use slipway_kernel::{Action, Plan};
 
-use super::Look;
 use super::report::Report;
-use super::telling;
+use super::{Look, telling, unfollowed};
 use crate::claims;
 use crate::engine::{Checked, Next, advance, deeds};
 use crate::measures::Subject;
@@ -55,7 +54,7 @@ pub(super) fn follow(look: &Look<'_>, stand: &Stand, plan: &mut Plan) {
         plan.statuses.extend(report.status(&before, &after));
         report.news(&next.news, plan);
         if before.observed_generation != Some(generation) {
-            for warning in &stand.asked.warnings {
+            for warning in stand.asked.warnings.iter().chain(&unfollowed(look)) {
                 plan.events.push(report.event(EventType::Warning, warning));
             }
         }
@@ -103,7 +102,7 @@ fn decide(
 /// What follows from the run.
 fn act(look: &Look<'_>, stand: &Stand, next: &Next, report: &Report<'_>, plan: &mut Plan) {
     let seen = look.seen();
-    let deeds = deeds(&stand.asked.rules, &stand.run, &stand.sight);
+    let deeds = deeds(&stand.asked.rules, &stand.run, &stand.sight, look.now);
     let acts = acts(&seen, stand, &deeds);
     for mut one in acts.list {
         if let Act::Write(write) = &mut one {

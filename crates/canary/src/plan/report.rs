@@ -89,7 +89,10 @@ impl<'a> Report<'a> {
     }
 
     fn blocked(&self, obstacle: &Obstacle) -> Blocker {
-        self.blocker(obstacle.reason, &obstacle.message, self.now)
+        Blocker {
+            until: obstacle.until,
+            ..self.blocker(obstacle.reason, &obstacle.message, self.now)
+        }
     }
 
     fn blocker(&self, reason: Reason, message: &str, since: Timestamp) -> Blocker {
@@ -217,6 +220,8 @@ fn since(run: &Run, reason: Reason) -> Option<Timestamp> {
         Reason::TargetNotReady | Reason::SourceNotReady => run.held_since.or(run.step_since),
         Reason::RoutingPending | Reason::StepPause => run.step_since,
         Reason::NoData => run.unmeasured_since,
+        Reason::Asking => run.due,
+        Reason::Paused | Reason::Suspended => run.stopped_since,
         _ => None,
     }
 }
@@ -224,6 +229,7 @@ fn since(run: &Run, reason: Reason) -> Option<Timestamp> {
 /// Who or what can end it.
 fn unblock(reason: Reason) -> &'static str {
     match reason {
+        Reason::Asking => "the answer, or promote or abort",
         Reason::AutoscalerNotFound
         | Reason::ConfigNotFound
         | Reason::MetricNotFound
@@ -235,6 +241,7 @@ fn unblock(reason: Reason) -> &'static str {
         Reason::InvalidSpec | Reason::Unsupported => "change the Canary",
         Reason::NoData => "traffic to the new version, or promote",
         Reason::NotOurs => "delete or rename the object",
+        Reason::Paused => "resume, promote or abort",
         Reason::PromotionGateClosed | Reason::RolloutGateClosed | Reason::TrafficGateClosed => {
             "approval by the webhook, or promote or abort"
         }

@@ -206,7 +206,10 @@ fn message(look: &Look<'_>, alert: &Alert, untold: &Untold, level: Level) -> Opt
             if keys.is_some_and(|keys| keys.contains("token")) {
                 credentials.push(Credential::Bearer(value("token")));
             }
-            Target::Secret(value("address"))
+            match service.path() {
+                "" => Target::Secret(value("address")),
+                path => Target::SecretWith(value("address"), path),
+            }
         }
     };
     Some(Call {

@@ -23,6 +23,7 @@ pub(crate) static ROUTER: Router = Router {
         ("gatewayapi:v1beta1", "v1beta1"),
     ],
     can: Abilities::ALL,
+    acknowledges: true,
     kinds: |version| vec![kind(version)],
     seen: |route, objects| Ok(seen(route, objects)),
     writes,
@@ -33,6 +34,7 @@ pub(crate) static ROUTER: Router = Router {
             .map(drop)
             .map_err(|error| error.to_string())
     },
+    borrows: |route, _| route.route.is_some(),
     restore,
     measures: OF_PODS,
 };
@@ -69,7 +71,10 @@ fn weights(route: &Route, object: &Value) -> Option<Weights> {
         match (weight(source), weight(&route.target)) {
             (Some(source), Some(target)) => {
                 let mirrored = is_mirrored(route, rule);
-                let target = percent(target, source)?;
+                // A rule without any weight sends nothing anywhere.
+                let Some(target) = percent(target, source) else {
+                    continue;
+                };
                 return Some(Weights { target, mirrored });
             }
             (Some(_), None) if route.route.is_some() => {

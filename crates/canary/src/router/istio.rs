@@ -18,6 +18,7 @@ use crate::measures::{p99, rate};
 pub(crate) static ROUTER: Router = Router {
     names: &[("istio", "")],
     can: Abilities::ALL,
+    acknowledges: false,
     kinds: |_| vec![virtual_service(), destination_rule()],
     seen: |route, objects| Ok(seen(route, objects)),
     writes: |_, route, objects, weights| writes(route, objects, weights),
@@ -26,6 +27,10 @@ pub(crate) static ROUTER: Router = Router {
         let says = written.as_object().is_some_and(|all| !all.is_empty());
         let why = "it says nothing of which requests are meant";
         says.then_some(()).ok_or_else(|| why.to_owned())
+    },
+    borrows: |route, objects| {
+        let found = objects.get(istio::VIRTUAL_SERVICE, &route.apex);
+        found.is_some_and(|found| !is_controlled(found))
     },
     restore: |_, route, objects| restore(route, objects),
     measures: Builtin {

@@ -7,6 +7,7 @@ use crate::measures::{p99, rate};
 pub(crate) static ROUTER: Router = Router {
     names: &[("kubernetes", "")],
     can: Abilities::NONE,
+    acknowledges: false,
     kinds: |_| Vec::new(),
     seen: |_, _| {
         Ok(Routing {
@@ -17,11 +18,16 @@ pub(crate) static ROUTER: Router = Router {
     writes: |_, _, _, _| Ok(Vec::new()),
     retreat: |_, _, _| Vec::new(),
     check_match: |_| Err("plain Services lead all requests alike".to_owned()),
+    borrows: |_, _| false,
     restore: |_, _, _| Vec::new(),
     measures: OF_PODS,
 };
 
-/// The pods of a side, as Prometheus finds them.
+/// What names of a Deployment's pods have besides: the last part is the pod's own. Those of a `DaemonSet` have not, and those of
+/// its copy would be found by it.
+pub(crate) const OF_REPLICA_SET: &str = "(-[0-9a-zA-Z]+)";
+
+/// The pods of a side, as Prometheus finds them; see [`OF_REPLICA_SET`].
 const PODS: &str = r#"kubernetes_namespace="{{ namespace }}",kubernetes_pod_name=~"{{ target }}-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)""#;
 
 /// What pods say of themselves, where nobody in between does.

@@ -20,11 +20,13 @@ pub(crate) static ROUTER: Router = Router {
         match_requests: true,
         ..Abilities::NONE
     },
+    acknowledges: false,
     kinds: |_| vec![kind()],
     seen,
     writes: |_, route, objects, weights| writes(route, objects, weights),
     retreat: |_, route, objects| retreat(route, objects).into_iter().collect(),
     check_match,
+    borrows: |_, _| false,
     restore: |_, _, _| Vec::new(),
     measures: Builtin {
         success_rate: || {
@@ -139,11 +141,8 @@ fn retreat(route: &Route, objects: &Objects) -> Option<Write> {
     let seen = objects.get(KIND, &name)?;
     let mut wanted = Map::new();
     for one in names::ALL {
-        let value = match one {
-            names::CANARY => json!("true"),
-            names::WEIGHT => json!("0"),
-            _ => Value::Null,
-        };
+        let is_weight = one == names::WEIGHT;
+        let value = if is_weight { json!("0") } else { Value::Null };
         wanted.insert(annotation(route, one), value);
     }
     let body = json!({"metadata": {"annotations": wanted}});

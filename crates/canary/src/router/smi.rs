@@ -23,12 +23,13 @@ pub(crate) static ROUTER: Router = Router {
         shift: true,
         ..Abilities::NONE
     },
+    acknowledges: false,
     kinds: |version| vec![kind(version)],
     seen: |route, objects| Ok(seen(route, objects)),
     writes,
-    // It can always be written.
-    retreat: |_, _, _| Vec::new(),
+    retreat,
     check_match: |_| Err("a TrafficSplit leads all requests alike".to_owned()),
+    borrows: |_, _| false,
     restore: |_, _, _| Vec::new(),
     measures: Builtin {
         success_rate: || rate("response_total", DEPLOYMENT, r#"classification!="failure""#),
@@ -76,6 +77,14 @@ fn quantity(weight: &Value) -> Option<i64> {
         Some(thousands) => thousands.parse::<i64>().ok()?.checked_mul(1_000),
         None => text.parse().ok(),
     }
+}
+
+/// Takes all traffic from the target in the split that is there.
+fn retreat(version: &'static str, route: &Route, objects: &Objects) -> Vec<Write> {
+    if objects.get(smi::TRAFFIC_SPLIT, &route.apex).is_none() {
+        return Vec::new();
+    }
+    writes(version, route, objects, Weights::SOURCE).unwrap_or_default()
 }
 
 /// The split as it is to be.

@@ -13,6 +13,9 @@ use crate::engine::{Command, Verb};
 use crate::reasons::Reason;
 use crate::router::Route;
 
+/// So much is kept of who asked for something, and why.
+const MAX_BECAUSE: usize = 300;
+
 /// The label by which the workload's pods are known.
 pub(super) fn label(
     seen: &Seen<'_>,
@@ -109,23 +112,31 @@ pub(super) fn route(seen: &Seen<'_>, names: &Names) -> Route {
     }
 }
 
-/// What a person asked for by annotation: `{"verb": …, "id": …, "by": …, "reason": …}`.
+/// What a person asked for by annotation: `{"verb": …, "id": …, "by": …, "reason": …}`. Without an id, what is written tells
+/// it from others: the same words are followed once.
 pub(super) fn command(canary: &Canary) -> Option<Command> {
     let annotations = canary.metadata.annotations.as_ref()?;
     let written = annotations.get(COMMAND)?;
-    let read: Value = serde_json::from_str(written).ok()?;
+    let unnamed = |verb: Option<Verb>, because: String| Command {
+        verb,
+        id: digest(written.as_bytes()),
+        because: because.chars().take(MAX_BECAUSE).collect(),
+    };
+    let read: Value = match serde_json::from_str(written) {
+        Ok(read) => read,
+        Err(error) => return Some(unnamed(None, error.to_string())),
+    };
     let field = |name: &str| text(&read, &format!("/{name}")).unwrap_or_default();
     let (by, reason, id) = (field("by"), field("reason"), field("id"));
-    Some(Command {
-        verb: Verb::of(field("verb"))?,
-        // Without one, what is written tells it from others.
-        id: if id.is_empty() {
-            digest(written.as_bytes())
-        } else {
-            id.to_owned()
-        },
-        because: format!("by {by}: {reason}"),
-    })
+    let Some(verb) = Verb::of(field("verb")) else {
+        let known = Verb::ALL.map(Verb::as_str).join(", ");
+        return Some(unnamed(None, format!("its verb is none of {known}")));
+    };
+    let mut command = unnamed(Some(verb), format!("by {by}: {reason}"));
+    if !id.is_empty() && id.len() <= MAX_BECAUSE {
+        id.clone_into(&mut command.id);
+    }
+    Some(command)
 }
 
 /// How many percent of the pods of the copy, and of the workload, have to be available.

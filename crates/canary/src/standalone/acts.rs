@@ -7,7 +7,7 @@ use serde_json::Value;
 use slipway_api::canary::Phase;
 use slipway_kernel::Kind;
 
-use super::configs::Copy;
+use super::configs::{self, Copy};
 use super::leave::Leave;
 use super::primary;
 use super::readiness::Workload;
@@ -95,10 +95,11 @@ fn one_service(
         if is_ours {
             acts.write(SERVICE, name, wanted, true);
         } else {
-            acts.obstacles.push(Obstacle {
-                reason: Reason::NotOurs,
-                message: format!("Service {name} is controlled by somebody else; choose another spec.service.name"),
-            });
+            let message = format!(
+                "Service {name} is controlled by somebody else; choose another spec.service.name"
+            );
+            let obstacle = Obstacle::new(Reason::NotOurs, message);
+            acts.obstacles.push(obstacle);
         }
     }
 }
@@ -116,27 +117,13 @@ fn template(
     let there = seen.objects.get(kind, name);
     let is_wanted = stand.sight.target.revision.as_ref() == Some(revision);
     let Some(target) = target.filter(|_| is_wanted) else {
-        // A version that the workload is not any more: what the copy was before.
-        match there.and_then(|there| primary::give_back(there, revision)) {
-            Some(body) => acts.write(workload(stand.kind), name, body, false),
-            None => acts.obstacles.push(Obstacle {
-                reason: Reason::TemplateLost,
-                message: format!(
-                    "the template that {name} had is not known; apply that version to the workload"
-                ),
-            }),
-        }
+        take_back(seen, stand, (there, revision), acts);
         return;
     };
-    let missing: Vec<Copy> = stand
-        .tracked
-        .copies
-        .iter()
-        .filter(|copy| !copy.is_done(seen.configs))
-        .cloned()
-        .collect();
-    if !missing.is_empty() {
-        acts.list.extend(missing.into_iter().map(Act::Copy));
+    let serving = stand.run.serving.as_ref();
+    let copies = configs::to_be_copied(&stand.tracked.copies, serving, seen.configs);
+    if !copies.is_empty() {
+        acts.list.extend(copies.into_iter().map(Act::Copy));
         return;
     }
     let recipe = stand.recipe(seen, target, revision);
@@ -149,6 +136,41 @@ fn template(
     }
 }
 
+/// The copy becomes of a version again that the workload is not any more: first its configs, then its template. What is lost
+/// of the configs does not keep the template away.
+fn take_back(
+    seen: &Seen<'_>,
+    stand: &Stand,
+    (there, revision): (Option<&Value>, &Revision),
+    acts: &mut Acts,
+) {
+    let name = &stand.names.primary;
+    let (copies, lost) = configs::to_be_given_back(revision, seen.configs);
+    for config in lost {
+        let (kind, name) = (config.kind.as_str(), config.name);
+        let message = format!("what {kind} {name} had in it is not known any more; apply that");
+        let obstacle = Obstacle::new(Reason::TemplateLost, message);
+        acts.obstacles.push(obstacle);
+    }
+    if !copies.is_empty() {
+        acts.list.extend(copies.into_iter().map(Act::Copy));
+        return;
+    }
+    if there.is_some_and(|there| primary::is_stamped_as(there, revision)) {
+        return;
+    }
+    match there.and_then(|there| primary::give_back(there, revision)) {
+        Some(body) => acts.write(workload(stand.kind), name, body, false),
+        None => {
+            let message = format!(
+                "the template that {name} had is not known; apply that version to the workload"
+            );
+            let obstacle = Obstacle::new(Reason::TemplateLost, message);
+            acts.obstacles.push(obstacle);
+        }
+    }
+}
+
 /// Copies of configs that somebody has deleted are made again, while what serves is what the workload is.
 fn lost_copies(seen: &Seen<'_>, stand: &Stand, acts: &mut Acts) {
     let (run, sight) = (&stand.run, &stand.sight);
@@ -157,10 +179,7 @@ fn lost_copies(seen: &Seen<'_>, stand: &Stand, acts: &mut Acts) {
     if !is_idle || !serves || sight.source.revision != run.serving {
         return;
     }
-    let is_lost = |copy: &&Copy| {
-        let config = copy.config.copy();
-        !seen.configs.contains_key(&config)
-    };
+    let is_lost = |copy: &&Copy| !seen.configs.contains_key(&copy.copy());
     let lost = stand.tracked.copies.iter().filter(is_lost);
     acts.list.extend(lost.cloned().map(Act::Copy));
 }
@@ -242,10 +261,15 @@ fn sizes(stand: &Stand, deeds: &Deeds, acts: &mut Acts) {
     }
 }
 
+/// How a person's own routes become what they were, when the Canary goes; nothing if they are.
+pub fn restore(seen: &Seen<'_>, leave: &Leave) -> Vec<Write> {
+    let restore = |provider| router::restore(provider, &leave.route, seen.objects);
+    leave.provider.map(restore).unwrap_or_default()
+}
+
 /// How the apex is turned back to the workload, when the Canary gives it back; nothing if it is.
 pub fn give_back(seen: &Seen<'_>, leave: &Leave) -> Vec<Write> {
-    let restore = |provider| router::restore(provider, &leave.route, seen.objects);
-    let mut all = leave.provider.map(restore).unwrap_or_default();
+    let mut all = restore(seen, leave);
     let Some(label) = &leave.label else {
         return all;
     };

@@ -54,12 +54,21 @@ pub fn run(status: &CanaryStatus, scene: &Scene) -> Run {
         skip: kept.skip,
         closing: kept.closing,
         draining: kept.draining,
+        paused: kept.paused,
+        stopped_since: kept.stopped_since.map(|time| time.0),
+        router: kept.provider,
+        free_since: kept.free_since.map(|time| time.0),
         due: kept.due.map(|time| time.0),
         step_since: kept.step_since.map(|time| time.0),
         held_since: kept.held_since.map(|time| time.0),
         unmeasured_since: kept.unmeasured_since.map(|time| time.0),
         gate: kept.gate,
         command: kept.command,
+        ends: kept
+            .ends
+            .into_iter()
+            .map(|(end, number)| (end, count(number)))
+            .collect(),
     };
     if is_foreign(status) {
         adopted(run, scene)
@@ -168,6 +177,10 @@ pub fn status(run: &Run, before: &CanaryStatus, generation: i64, now: Timestamp)
         skip: run.skip,
         closing: run.closing,
         draining: run.draining,
+        paused: run.paused.clone(),
+        stopped_since: run.stopped_since.map(Time),
+        provider: run.router.clone(),
+        free_since: run.free_since.map(Time),
         due: run.due.map(Time),
         step_since: run.step_since.map(Time),
         held_since: run.held_since.map(Time),
@@ -175,6 +188,11 @@ pub fn status(run: &Run, before: &CanaryStatus, generation: i64, now: Timestamp)
         promoted_configs: configs(&run.serving),
         gate: run.gate.clone(),
         command: run.command.clone(),
+        ends: run
+            .ends
+            .iter()
+            .map(|(end, number)| (end.clone(), i64::from(*number)))
+            .collect(),
     });
     condition(&mut after, run.phase, now);
     if after != *before {

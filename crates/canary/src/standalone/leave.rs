@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::about::{label, route, thresholds};
+use super::about::{command, label, route, thresholds};
 use super::adopt::{self, Scene};
 use super::readiness::{Demand, Workload, readiness};
 use super::scene::Seen;
 use super::{Names, PodLabel, scaler};
-use crate::engine::{Run, Side};
+use crate::engine::{Command, Run, Side, Verb};
 use crate::provider::Provider;
-use crate::router::{Route, is_ours};
+use crate::router::{self, Route, is_ours};
 use crate::spec::deadline;
 
 /// A Canary that is to give its workload back.
@@ -31,9 +31,19 @@ pub struct Leave {
     pub source: Side,
     /// The workload.
     pub target: Side,
+    /// Who asks that it is ended as it is, if somebody does and was not heard yet.
+    pub abort: Option<Command>,
 }
 
-/// Looks at a Canary that is being deleted; none if it can have taken nothing.
+impl Leave {
+    /// Whether an object that is changed is a person's own, and would stay as it is.
+    pub fn borrows(&self, seen: &Seen<'_>) -> bool {
+        let provider = self.provider;
+        provider.is_some_and(|provider| router::borrows(provider, &self.route, seen.objects))
+    }
+}
+
+/// Looks at a Canary that is being deleted, or cannot be followed; none if it can have taken nothing.
 pub fn leave(seen: &Seen<'_>) -> Option<Leave> {
     let spec = &seen.canary.spec;
     let kind = Workload::of(&spec.target_ref.kind)?;
@@ -42,8 +52,7 @@ pub fn leave(seen: &Seen<'_>) -> Option<Leave> {
     let route = route(seen, &names);
     let target = object(&names.target);
     let primary = object(&names.primary).filter(|primary| is_ours(&route, primary));
-    let named = spec.provider.as_deref().filter(|name| !name.is_empty());
-    let provider = named.map_or(Ok(seen.settings.provider), Provider::of);
+    let provider = Provider::of_canary(seen.canary, seen.settings.provider);
     let status = seen.canary.status.clone().unwrap_or_default();
     let run = adopt::run(&status, &Scene::default());
     let demand = |percent| Demand {
@@ -77,6 +86,10 @@ pub fn leave(seen: &Seen<'_>) -> Option<Leave> {
         provider: provider.ok(),
         source: primary.map(|one| side(one, of_copy)).unwrap_or_default(),
         target: given,
+        abort: command(seen.canary).filter(|one| {
+            let is_new = run.command.as_deref() != Some(one.id.as_str());
+            one.verb == Some(Verb::Abort) && is_new
+        }),
         names,
         run,
     })

@@ -32,6 +32,8 @@ pub struct Recipe<'a> {
     pub copies: &'a BTreeSet<Copy>,
     /// The version that it becomes.
     pub revision: &'a Revision,
+    /// The version that served before.
+    pub serving: Option<&'a Revision>,
     /// How often that was tried again.
     pub attempt: u32,
     /// Whether an autoscaler sets its replicas.
@@ -86,7 +88,13 @@ pub fn promote(recipe: &Recipe<'_>, primary: &Value) -> Value {
         .map(|(name, value)| (name, json!(value)))
         .collect();
     annotations.insert(REVISION.to_owned(), json!(stamp(recipe.revision)));
-    annotations.insert(FORMER_TEMPLATE.to_owned(), former(primary));
+    // Between two promotions that nobody finished, what served is what it was before the first.
+    let is_served = recipe
+        .serving
+        .is_none_or(|serving| is_stamped_as(primary, serving));
+    if is_served || !is_stamped(primary) {
+        annotations.insert(FORMER_TEMPLATE.to_owned(), former(primary));
+    }
     json!({
         "metadata": {"annotations": annotations},
         "spec": changes(&before, &Value::Object(after)),
@@ -123,6 +131,12 @@ pub fn is_of(recipe: &Recipe<'_>, primary: &Value) -> bool {
         Some(written) => written == stamp(recipe.revision),
         None => is_alike(recipe, primary),
     }
+}
+
+/// Whether it is written on the copy that it is of this version.
+pub fn is_stamped_as(primary: &Value, revision: &Revision) -> bool {
+    let annotations = strings(primary, "/metadata/annotations");
+    annotations.get(REVISION) == Some(&stamp(revision))
 }
 
 /// Whether it is written on the copy which version it is of.

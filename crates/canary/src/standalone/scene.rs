@@ -9,15 +9,16 @@ use slipway_kernel::fields::strings;
 
 use super::about::{command, label, route, thresholds, tracked};
 use super::adopt::{self, Scene as Adoption};
-use super::configs::{Config, Known, Tracked};
+use super::configs::{self, Config, Known, Tracked};
 use super::primary::{self, Recipe};
 use super::readiness::{Demand, Workload, readiness};
 use super::{Names, PodLabel, cookies, hash, scaler, services};
 use crate::engine::{Readiness, Revision, Routing, Run, Side, Sight};
+use crate::provider::Provider;
 use crate::reasons::Reason;
 use crate::router::{self, CannotRoute, Objects, Route};
 use crate::settings::Settings;
-use crate::spec::{self, Asked};
+use crate::spec::{self, Asked, Problem};
 
 /// All that is looked at.
 #[derive(Debug, Clone, Copy)]
@@ -41,13 +42,16 @@ pub struct Obstacle {
     pub reason: Reason,
     /// A sentence: what is wrong, and what to do.
     pub message: String,
+    /// When it ends by itself.
+    pub until: Option<Timestamp>,
 }
 
 impl Obstacle {
-    pub(super) fn new(reason: Reason, message: impl Into<String>) -> Self {
+    pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self {
             reason,
             message: message.into(),
+            until: None,
         }
     }
 }
@@ -89,7 +93,7 @@ pub struct Stand {
 /// Looks at a Canary.
 pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
     let spec = &seen.canary.spec;
-    let asked = spec::read(spec, seen.settings.provider).map_err(|problem| {
+    let asked = asked(seen).map_err(|problem| {
         let reason = if problem.is_unsupported() {
             Reason::Unsupported
         } else {
@@ -134,17 +138,46 @@ pub fn stand(seen: &Seen<'_>) -> Result<Stand, Obstacle> {
         command: command(seen.canary).map(|command| command.id),
     };
     stand.run = adopt::run(&status, &adoption);
+    let routing = stand.routing_of_run(seen, routing)?;
     stand.route.affinity = cookies::affinity(seen.canary, &stand.run);
     stand.sight = Sight {
         source: stand.source(seen, primary, is_alike.then_some(wanted.as_ref()).flatten())?,
         target: stand.target(seen, target, primary, wanted)?,
         routing: stand.routing(seen, target, routing),
         command: command(seen.canary),
+        refused_since: None,
     };
     Ok(stand)
 }
 
+/// What the Canary asks for. In the middle of a run its traffic is shifted as it was when that began.
+fn asked(seen: &Seen<'_>) -> Result<Asked, Problem> {
+    let (spec, usual) = (&seen.canary.spec, seen.settings.provider);
+    let provider = Provider::of_canary(seen.canary, usual)?;
+    let mut asked = spec::read_with(spec, provider)?;
+    let written = spec.provider.as_deref().filter(|name| !name.is_empty());
+    if written.map_or(Ok(usual), Provider::of) != Ok(provider) {
+        let name = provider.full_name();
+        asked.warnings.push(format!(
+            "spec.provider is followed from the next run on; this one goes on with {name}"
+        ));
+    }
+    Ok(asked)
+}
+
 impl Stand {
+    /// How traffic is divided, by what its run says the weight is of. Where that is of all requests, none are looked for that
+    /// match.
+    fn routing_of_run(&mut self, seen: &Seen<'_>, routing: Routing) -> Result<Routing, Obstacle> {
+        if self.run.weight == 0 || self.run.matching || !self.route.is_matching() {
+            return Ok(routing);
+        }
+        self.route.matching.clear();
+        self.route.written.clear();
+        let found = router::seen(self.asked.provider, &self.route, seen.objects);
+        found.map_err(Obstacle::from)
+    }
+
     /// What the copy is made of, for a version.
     pub fn recipe<'a>(
         &'a self,
@@ -160,6 +193,7 @@ impl Stand {
             owner: &self.owner,
             copies: &self.tracked.copies,
             revision,
+            serving: self.run.serving.as_ref(),
             attempt: self.run.attempt,
             is_scaled: seen.canary.spec.autoscaler_ref.is_some(),
             prefixes: &seen.settings.include_label_prefix,
@@ -196,9 +230,12 @@ impl Stand {
             ..self.recipe(seen, target, wanted)
         };
         let mut copies = self.tracked.copies.iter();
-        let is_known =
-            primary::is_stamped(primary) || copies.all(|copy| copy.is_done(seen.configs));
-        primary::is_of(&recipe, primary) && is_known
+        let has_copies = if primary::is_stamped(primary) {
+            configs::is_copied(wanted, seen.configs)
+        } else {
+            copies.all(|copy| copy.is_done(seen.configs))
+        };
+        primary::is_of(&recipe, primary) && has_copies
     }
 
     /// The copy that serves. Which version it is of is written on it, or found by comparing.
@@ -222,7 +259,7 @@ impl Stand {
         let threshold = thresholds(seen).0;
         let scaler = self.scaler(seen, true)?;
         Ok(Side {
-            revision: alike.cloned().or_else(|| self.known(primary)),
+            revision: alike.cloned().or_else(|| self.known(seen, primary)),
             size: self.kind.size(primary),
             full: self.kind.size(primary).max(1),
             most: scaler.and_then(scaler::most),
@@ -230,8 +267,8 @@ impl Stand {
         })
     }
 
-    /// A version that is remembered, and that the copy is of.
-    fn known(&self, primary: &Value) -> Option<Revision> {
+    /// A version that is remembered, and that the copy is of: its template, and what it is configured with.
+    fn known(&self, seen: &Seen<'_>, primary: &Value) -> Option<Revision> {
         let annotations = strings(primary, "/metadata/annotations");
         let written = annotations.get(slipway_api::flagger::REVISION);
         let remembered = [&self.run.target, &self.run.serving];
@@ -239,8 +276,11 @@ impl Stand {
             // Of somebody else's making, and not what the workload is: what was promoted last.
             return self.run.serving.clone();
         };
+        let is_it = |one: &&Revision| {
+            primary::stamp(one) == *written && configs::is_copied(one, seen.configs)
+        };
         let mut known = remembered.into_iter().flatten();
-        let found = known.find(|one| primary::stamp(one) == *written).cloned();
+        let found = known.find(is_it).cloned();
         found.or_else(|| {
             Some(Revision {
                 template: written.clone(),

@@ -199,7 +199,7 @@ impl Cluster {
             self.remember(&next.run);
             return (true, None);
         }
-        let deeds = deeds(&stand.asked.rules, &stand.run, &stand.sight);
+        let deeds = deeds(&stand.asked.rules, &stand.run, &stand.sight, self.now);
         let acts = self.with_seen(|seen| acts(seen, &stand, &deeds));
         self.holds
             .extend(acts.obstacles.iter().map(|one| one.reason));

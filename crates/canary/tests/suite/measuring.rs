@@ -6,6 +6,7 @@ use slipway_canary::engine::Answer;
 use slipway_canary::measures::{builtin, number};
 use slipway_canary::provider::Provider;
 use slipway_canary::stage::Stage;
+use slipway_canary::standalone::readiness::Workload;
 use slipway_canary::{Canaries, Settings};
 use slipway_kernel::fact::{Answer as Told, Question, Request};
 use slipway_kernel::question::prometheus::{Measured, Reading};
@@ -264,6 +265,20 @@ fn scenario_64_a_webhook_may_be_asked_by_get() {
     panic!("nobody is asked");
 }
 
+/// Pods of a `DaemonSet` are called `web-x`, those of its copy `web-primary-x`.
+#[test]
+fn builtin_queries_find_the_pods_of_each_kind_of_workload() {
+    let kubernetes = Provider::of("kubernetes").unwrap();
+    for metric in ["request-success-rate", "request-duration"] {
+        let of = |kind| builtin(kubernetes, metric, kind);
+        let deployment = of(Workload::Deployment);
+        assert!(deployment.contains(r#"{{ target }}-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)""#));
+        let daemon_set = of(Workload::DaemonSet);
+        assert!(daemon_set.contains(r#"{{ target }}-[0-9a-zA-Z]+""#));
+        assert!(!daemon_set.contains("(-"), "{daemon_set}");
+    }
+}
+
 #[test]
 fn builtin_queries_can_be_filled_in_for_every_provider() {
     let names = Names {
@@ -278,7 +293,7 @@ fn builtin_queries_can_be_filled_in_for_every_provider() {
     };
     for (name, provider) in Provider::all() {
         for metric in ["request-success-rate", "request-duration"] {
-            let text = builtin(provider, metric);
+            let text = builtin(provider, metric, Workload::Deployment);
             let template = Template::parse(&text, Place::Query).unwrap();
             let query = template.render(&names).unwrap();
             assert!(

@@ -164,6 +164,92 @@ fn abort_during_a_promotion_restores_the_copy() {
     assert_eq!(cluster.shares.last(), Some(&0));
 }
 
+fn aborted(cluster: &mut Cluster) {
+    let command = json!({"verb": "abort", "id": "1", "by": "ann", "reason": "no"}).to_string();
+    let annotations = cluster.canary.metadata.annotations.get_or_insert_default();
+    annotations.insert("slipway.dev/canary-command".to_owned(), command);
+    cluster.settle();
+    assert_eq!(cluster.phase(), Phase::Failed);
+}
+
+fn checksum(cluster: &Cluster, name: &str) -> String {
+    let mut all = cluster.configs.iter();
+    let found = all.find(|(config, _)| config.name == name).unwrap();
+    found.1.checksum.clone()
+}
+
+/// A run of a changed config whose promotion has begun.
+fn reconfigured() -> (Cluster, String) {
+    let mut cluster = started(&gateway());
+    let before = checksum(&cluster, "conf-primary");
+    cluster.config("conf", "2");
+    cluster.settle();
+    for _ in 0..2 {
+        cluster.now = cluster.settle().unwrap();
+    }
+    while cluster.phase() != Phase::Promoting {
+        cluster.pass();
+    }
+    (cluster, before)
+}
+
+#[test]
+fn abort_during_a_promotion_restores_what_the_copy_is_configured_with() {
+    let (mut cluster, before) = reconfigured();
+    cluster.heals = false;
+    cluster.settle();
+    let promoted = checksum(&cluster, "conf");
+    assert_eq!(checksum(&cluster, "conf-primary"), promoted);
+    aborted(&mut cluster);
+    assert_eq!(checksum(&cluster, "conf-primary"), before);
+    let stamp = &cluster.get("Deployment", "web-primary")["metadata"]["annotations"];
+    assert!(
+        stamp["slipway.dev/canary-revision"]
+            .as_str()
+            .unwrap()
+            .contains(&before)
+    );
+}
+
+#[test]
+fn abort_between_a_config_and_the_template_restores_the_config() {
+    let (mut cluster, before) = reconfigured();
+    while checksum(&cluster, "conf-primary") == before {
+        cluster.pass();
+    }
+    aborted(&mut cluster);
+    assert_eq!(checksum(&cluster, "conf-primary"), before);
+    // And it can be tried again.
+    let command = json!({"verb": "retry", "id": "2", "by": "ann", "reason": "yes"}).to_string();
+    let annotations = cluster.canary.metadata.annotations.get_or_insert_default();
+    annotations.insert("slipway.dev/canary-command".to_owned(), command);
+    assert_eq!(cluster.finish(), Phase::Succeeded, "{:?}", cluster.holds);
+    assert_eq!(
+        checksum(&cluster, "conf-primary"),
+        checksum(&cluster, "conf")
+    );
+}
+
+#[test]
+fn after_a_promotion_that_failed_nobody_is_led_by_a_match_any_more() {
+    let mut spec = gateway();
+    spec["analysis"] = json!({"stepWeight": null, "iterations": 1,
+        "match": [{"headers": {"x": {"exact": "y"}}}]});
+    let mut cluster = started(&spec);
+    cluster.push("web:2");
+    cluster.now = cluster.settle().unwrap();
+    let rules = |cluster: &Cluster| cluster.get("HTTPRoute", "web")["spec"]["rules"].clone();
+    assert_eq!(rules(&cluster).as_array().unwrap().len(), 2);
+    while cluster.phase() != Phase::Promoting {
+        cluster.pass();
+    }
+    cluster.heals = false;
+    assert_eq!(cluster.finish(), Phase::Failed, "{:?}", cluster.holds);
+    let all = rules(&cluster);
+    assert_eq!(all.as_array().unwrap().len(), 1, "{all}");
+    assert_eq!(all[0]["backendRefs"][1]["weight"], 100, "{all}");
+}
+
 fn scaled() -> Cluster {
     let mut spec = gateway();
     spec["autoscalerRef"] =

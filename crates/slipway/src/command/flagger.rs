@@ -96,7 +96,8 @@ fn operation(options: &Flagger) -> Result<Operation> {
             replica: run::replica(std::env::var("POD_NAME").ok()),
             namespace: options.election_namespace.clone(),
             namespaces: only.into_iter().cloned().collect(),
-            election: options.elects.then(Election::default),
+            // Whatever the flag says: the original, which may run beside us, waits for the same Lease.
+            election: Some(Election::default()),
             request_timeout: REQUEST_TIMEOUT,
             ..slipway_runtime::Settings::default()
         },
@@ -108,7 +109,8 @@ fn operation(options: &Flagger) -> Result<Operation> {
         member_hosts: AllowedHosts::any(),
         rules: Rules::default(),
         other_namespaces,
-        credentials_over_http: false,
+        // As the original does: who asks a Prometheus by http with a password has to get their answers.
+        credentials_over_http: true,
         request_filter: None,
         webhooks: None,
     })
