@@ -1,6 +1,6 @@
 //! What oracles must know of canary.
 
-use slipway_api::flagger::{FORMER_TEMPLATE, PRIMARY, RESTART_ID};
+use slipway_api::flagger::{FORMER, FORMER_TEMPLATE, PRIMARY, RESTART_ID};
 use slipway_api::purpose::canary as purpose;
 use slipway_sim::history::{Change, Object, Request};
 use slipway_sim::oracles::{Case, Oracle, Specifics};
@@ -14,7 +14,7 @@ pub(super) static SPECIFICS: Specifics = Specifics {
     oracles: ORACLES,
     maps: &[],
     fleeting_maps: &[],
-    copies: &[PRIMARY, "-former"],
+    copies: &[PRIMARY, FORMER],
     fleeting_annotations: &[FORMER_TEMPLATE, RESTART_ID],
     statuses: &[(CANARIES, "Canary")],
     orders: &["canaries"],
