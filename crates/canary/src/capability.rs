@@ -19,6 +19,7 @@ pub static CAPABILITY: Capability<Settings> = Capability {
         registrations: &[],
         webhook_permissions: &[],
         peoples_roles: PEOPLES_ROLES,
+        open_roles: &[],
         definitions: || {
             let all = [
                 alert_provider::definition(),

@@ -183,7 +183,7 @@ impl Look<'_> {
             return self.without_target();
         };
         if let Some(because) = &self.run.paused {
-            return self.paused(wanted, because);
+            return self.stay_paused(wanted, because);
         }
         if let Some(next) = self.resumed() {
             return next;

@@ -58,10 +58,10 @@ impl Look<'_> {
         }
         let next = if self.run.serving.as_ref() == Some(wanted) {
             self.settled()
-        } else if self.run.target.as_ref() == Some(wanted) {
+        } else if self.run.target.as_ref() == Some(wanted)
+            || (self.is_stranded() && !self.rules.skip)
+        {
             self.healed()
-        } else if self.is_stranded() && !self.rules.skip {
-            self.recover()
         } else {
             self.let_in(wanted)
         };
@@ -97,46 +97,38 @@ impl Look<'_> {
         self.run.weight > 0 && self.rules.finish == Finish::IntoSource
     }
 
-    /// Another version came after a promotion that failed. What served before gets its template back, and the traffic when it
-    /// is ready: only then that version can be analysed.
-    fn recover(&self) -> Next {
-        let source = &self.sight.source;
-        if source.serves(self.run.target.as_ref()) {
-            return self.healed();
-        }
-        if !source.serves(self.run.serving.as_ref()) || source.size < self.needed() {
-            return self.hold_for(Reason::SourceNotReady, &source.state());
-        }
-        self.change(|run| run.weight = 0).tell(
-            "The serving version is ready again, and gets all traffic",
-            Some(Level::Info),
-        )
-    }
-
-    /// What was tried last is still what is wanted. Where its promotion failed and what serves has become it after all, it takes
-    /// over.
+    /// What was tried last is still what is wanted, or its promotion failed and it has the traffic. That goes back to what serves
+    /// when this is ready: where it has become what was promoted after all, that takes over; where it is what it was before,
+    /// another version can be analysed beside it.
     fn healed(&self) -> Next {
         if !self.is_stranded() {
             return self.stay();
         }
         let source = &self.sight.source;
-        if !source.serves(self.run.target.as_ref()) {
-            let state = source.state();
-            let why = format!(
-                "the promotion failed, and the new version keeps the traffic: {}",
-                state.why()
-            );
-            return self.stay().hold(Reason::SourceNotReady, why);
+        if source.serves(self.run.target.as_ref()) {
+            return self
+                .change(|run| {
+                    (run.phase, run.weight) = (Phase::Finalising, 0);
+                    (run.step_since, run.held_since) = (Some(self.now), Some(self.now));
+                    run.free_since = None;
+                })
+                .tell(
+                    "The serving version is ready after all, and gets all traffic",
+                    Some(Level::Info),
+                );
         }
-        self.change(|run| {
-            (run.phase, run.weight) = (Phase::Finalising, 0);
-            (run.step_since, run.held_since) = (Some(self.now), Some(self.now));
-            run.free_since = None;
-        })
-        .tell(
-            "The serving version is ready after all, and gets all traffic",
-            Some(Level::Info),
-        )
+        if source.serves(self.run.serving.as_ref()) && source.size >= self.needed() {
+            return self
+                .change(|run| (run.weight, run.draining, run.free_since) = (0, true, None))
+                .tell(
+                    "The serving version is ready again, and gets all traffic",
+                    Some(Level::Info),
+                );
+        }
+        let state = source.state();
+        let why = state.why();
+        let message = format!("the promotion failed, and the new version keeps the traffic: {why}");
+        self.stay().hold(Reason::SourceNotReady, message)
     }
 
     /// What serves is gone. It can be made of what the workload is, where that is the version that served; otherwise a person has

@@ -40,7 +40,7 @@ impl Look<'_> {
 
     /// A person has paused the run. It stays where it is; but nobody is sent to where nobody answers, or to what was not
     /// analysed.
-    pub(super) fn paused(&self, wanted: &Revision, because: &str) -> Next {
+    pub(super) fn stay_paused(&self, wanted: &Revision, because: &str) -> Next {
         if self.rules.finish == Finish::IntoSource && self.is_deserted() {
             return self.unload("The new version went down");
         }
