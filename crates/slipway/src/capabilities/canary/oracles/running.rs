@@ -14,11 +14,13 @@ const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
 pub(in super::super) fn nothing_left(case: &Case<'_>, findings: &mut Findings) {
     let history = case.history;
     let by_people = history.changes.iter().filter(|change| change.by.is_none());
-    let of_canaries = by_people.filter(|change| {
+    let mut of_canaries = by_people.filter(|change| {
         let of = &*change.object.0;
         of == CANARIES || of == super::DEPLOYMENTS && super::both(change).is_some_and(is_push)
     });
-    let last = of_canaries.last().map_or(history.start, |change| change.at);
+    let last = of_canaries
+        .next_back()
+        .map_or(history.start, |change| change.at);
     if history.end.duration_since(last.max(history.calm)) < PATIENCE {
         return;
     }
